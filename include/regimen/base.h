@@ -1,0 +1,311 @@
+/*
+ * base: what every layer stands on. Status and error trace, counted memory, text, map, random
+ * numbers, threads, files, YAML. Nothing here knows of tensors or models. Nothing exits, aborts or
+ * prints; the only global state is the thread's error record, the memory counters and the log sink.
+ */
+#ifndef REGIMEN_BASE_H
+#define REGIMEN_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status -------------------------------------------------------------------------------- */
+
+/** 0 done, < 0 error (a message and a trace are recorded for this thread), > 0 signal. */
+typedef int rgm_status;
+
+enum {
+    RGM_OK = 0,
+    RGM_END = 1,              /* signal: no more elements                                       */
+    RGM_STOPPED = 2,          /* signal: stopped early on request, state saved                  */
+    RGM_ERR_ARG = -1,         /* an argument is wrong: the caller's bug                         */
+    RGM_ERR_SHAPE = -2,       /* shapes do not fit                                              */
+    RGM_ERR_DTYPE = -3,       /* element types do not fit                                       */
+    RGM_ERR_NOMEM = -4,       /* out of memory                                                  */
+    RGM_ERR_IO = -5,          /* the system refused: message has path and errno text            */
+    RGM_ERR_FORMAT = -6,      /* a file or record is malformed: message has file and place      */
+    RGM_ERR_VERSION = -7,     /* a file is of a version this build does not read                */
+    RGM_ERR_CONFIG = -8,      /* experiment file or option: message has file:line:column        */
+    RGM_ERR_NOT_FOUND = -9,   /* no such file, key, feature or name                             */
+    RGM_ERR_NUMERIC = -10,    /* NaN or infinity where a number was expected                    */
+    RGM_ERR_UNSUPPORTED = -11,/* understood, but not possible with this build or model          */
+    RGM_ERR_BUSY = -12,       /* somebody else holds it (run folder, file)                      */
+    RGM_ERR_DATA = -13        /* data contradict each other: dangling edge, wrong length        */
+};
+
+/** "RGM_ERR_SHAPE" for -2. Never NULL. */
+const char *rgm_status_name(rgm_status status);
+
+/** Record an error for this thread and return `code`. Use RGM_FAIL. */
+rgm_status rgm_error_set(rgm_status code, const char *file, int line, const char *function,
+                         const char *format, ...) __attribute__((format(printf, 5, 6)));
+/** Add one frame to this thread's trace; returns `status`. Use RGM_TRY or RGM_GO. */
+rgm_status rgm_error_trace(rgm_status status, const char *file, int line, const char *function);
+/** Put "text: " before this thread's message (what was being done: a file, a set); returns `status`. */
+rgm_status rgm_error_prefix(rgm_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** The last error's message, "" if there was none. Valid until the next failure in this thread. */
+const char *rgm_error_message(void);
+/** Message and trace, a line each, for a person. Valid as above. */
+const char *rgm_error_text(void);
+void rgm_error_reset(void);
+
+/** An error on its way from a worker thread to the thread that waits for it. */
+typedef struct rgm_error {
+    rgm_status status;
+    char message[1024];
+    char trace[2048];
+} rgm_error;
+/** Copy this thread's error out, or make a copied one this thread's; restore returns its status. */
+void rgm_error_save(rgm_error *error, rgm_status status);
+rgm_status rgm_error_restore(const rgm_error *error);
+
+#define RGM_FAIL(code, ...) rgm_error_set((code), __FILE__, __LINE__, __func__, __VA_ARGS__)
+
+/** Return at once on an error or signal; for functions with nothing to free. */
+#define RGM_TRY(call)                                                                              \
+    do {                                                                                           \
+        rgm_status rgm_try_ = (call);                                                              \
+        if (rgm_try_ != RGM_OK)                                                                    \
+            return rgm_error_trace(rgm_try_, __FILE__, __LINE__, __func__);                        \
+    } while (0)
+
+/** Set `status` and go to `done:` on an error or signal; for functions with something to free. */
+#define RGM_GO(call)                                                                               \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != RGM_OK) {                                                                    \
+            rgm_error_trace(status, __FILE__, __LINE__, __func__);                                 \
+            goto done;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/**
+ * Memory aligned to 64 bytes, counted. NULL when there is none (no error is recorded: use the
+ * RGM_NEW and RGM_RESERVE macros, which record one). calloc checks count * size for overflow; a size
+ * of 0 gives a valid pointer. Release with rgm_free(), which takes NULL.
+ */
+void *rgm_malloc(size_t size);
+void *rgm_calloc(int64_t count, size_t size);
+void *rgm_realloc(void *memory, size_t size);
+void rgm_free(void *memory);
+/** Copies of text; RGM_ERR_NOMEM on failure. */
+rgm_status rgm_strdup(char **out, const char *text);
+rgm_status rgm_strndup(char **out, const char *text, size_t size);
+rgm_status rgm_strprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Bytes in use through the functions above, and the most there has been since the last reset. */
+int64_t rgm_memory_used(void);
+int64_t rgm_memory_peak(void);
+void rgm_memory_reset_peak(void);
+/** Resident set of the process, now and at its peak, in bytes (from the system; 0 if unknown). */
+int64_t rgm_memory_resident(void);
+int64_t rgm_memory_resident_peak(void);
+
+/**
+ * Tests: let the n-th allocation from now (0 = the next) fail, and every later one too when
+ * `persistent`. n < 0 turns it off. rgm_memory_failures() counts the failures since.
+ */
+void rgm_memory_fail_at(int64_t n, bool persistent);
+int64_t rgm_memory_failures(void);
+
+/** p = count zeroed elements of p's type; RGM_ERR_NOMEM. Use inside RGM_TRY / RGM_GO. */
+#define RGM_NEW(p, count)                                                                          \
+    (((p) = rgm_calloc((count), sizeof *(p))) != NULL                                              \
+         ? RGM_OK                                                                                  \
+         : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld x %zu bytes", (long long)(count),          \
+                    sizeof *(p)))
+
+/**
+ * Make room for `need` elements in the growing array p of `capacity` elements (int64_t lvalue).
+ * Geometric growth; p is unchanged on failure. Use inside RGM_TRY / RGM_GO.
+ */
+#define RGM_RESERVE(p, capacity, need)                                                             \
+    ((need) <= (capacity) ? RGM_OK                                                                 \
+                          : rgm_array_grow((void *)&(p), &(capacity), (need), sizeof *(p)))
+rgm_status rgm_array_grow(void *array, int64_t *capacity, int64_t need, size_t element_size);
+
+/** A bump allocator: many small objects with one lifetime. */
+typedef struct rgm_arena rgm_arena;
+rgm_status rgm_arena_create(rgm_arena **out);
+void rgm_arena_release(rgm_arena *arena);
+/** Zeroed, aligned to 16 bytes, NULL when out of memory. */
+void *rgm_arena_alloc(rgm_arena *arena, size_t size);
+char *rgm_arena_strdup(rgm_arena *arena, const char *text);
+
+/* ---- text and map -------------------------------------------------------------------------- */
+
+/** A growing text, always terminated once something was added. `{0}` is a valid empty one. */
+typedef struct rgm_text {
+    char *data;
+    int64_t size;
+    int64_t capacity;
+} rgm_text;
+void rgm_text_clear(rgm_text *text);
+rgm_status rgm_text_add(rgm_text *text, const void *data, int64_t size);
+rgm_status rgm_text_printf(rgm_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** Of `names`, the one nearest to `name` by edit distance, or NULL when none is near. */
+const char *rgm_nearest_name(const char *name, const char *const *names, int64_t count);
+
+/** Text keys to pointers, in order of insertion. The map copies keys and does not own the values. */
+typedef struct rgm_map rgm_map;
+rgm_status rgm_map_create(rgm_map **out);
+void rgm_map_release(rgm_map *map);
+rgm_status rgm_map_set(rgm_map *map, const char *key, void *value);
+void *rgm_map_get(const rgm_map *map, const char *key); /* NULL if absent */
+bool rgm_map_has(const rgm_map *map, const char *key);
+int64_t rgm_map_count(const rgm_map *map);
+const char *rgm_map_key(const rgm_map *map, int64_t i);
+void *rgm_map_value(const rgm_map *map, int64_t i);
+
+/* ---- log and clock ------------------------------------------------------------------------- */
+
+enum { RGM_LOG_ERROR, RGM_LOG_WARNING, RGM_LOG_INFO, RGM_LOG_DEBUG };
+/** Where rgm_log() goes; NULL (the default) drops it. The sink may be called from any thread. */
+typedef void rgm_log_sink(int level, const char *message, void *payload);
+void rgm_log_set_sink(rgm_log_sink *sink, void *payload);
+void rgm_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+double rgm_now(void);       /* seconds, monotonic            */
+double rgm_wall_time(void); /* seconds since 1970, wall clock */
+
+/* ---- random numbers ------------------------------------------------------------------------ */
+
+/**
+ * Philox4x32-10 (Salmon et al., SC'11): a function of (key, counter), no hidden state. A stream is
+ * keyed by the run's seed and a name; `step` and the element index are the counter. So the same draw
+ * comes out on any thread, after any resume.
+ */
+typedef struct rgm_rng {
+    uint32_t key[2];
+    uint64_t step; /* high half of the counter */
+} rgm_rng;
+rgm_rng rgm_rng_stream(uint64_t seed, const char *name, uint64_t step);
+/** Four 32-bit words of block `block` of the stream. */
+void rgm_rng_block(const rgm_rng *rng, uint64_t block, uint32_t out[4]);
+/** Word `i` of the stream (word i % 4 of block i / 4). */
+uint32_t rgm_rng_u32(const rgm_rng *rng, uint64_t i);
+/** Uniform in [0, 1) with 24 / 53 random bits; element i. */
+float rgm_rng_f32(const rgm_rng *rng, uint64_t i);
+double rgm_rng_f64(const rgm_rng *rng, uint64_t i);
+/** Standard normal (Box-Muller), element i. */
+double rgm_rng_normal(const rgm_rng *rng, uint64_t i);
+/** Uniform integer in [0, n), element i, n >= 1, without modulo bias worth 2^-32. */
+uint64_t rgm_rng_below(const rgm_rng *rng, uint64_t i, uint64_t n);
+/** order[0..n) = a uniformly random permutation of 0..n-1. */
+void rgm_rng_permutation(const rgm_rng *rng, int64_t *order, int64_t n);
+
+/* ---- hashing ------------------------------------------------------------------------------- */
+
+uint64_t rgm_hash64(const void *data, size_t size); /* XXH3 */
+/** CRC-32C (Castagnoli), SSE4.2 with three streams where there is one; crc = 0 to begin. */
+uint32_t rgm_crc32c(uint32_t crc, const void *data, size_t size);
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+/** Worker threads of the input pipeline. Kernels use OpenMP instead: one pool for arithmetic. */
+typedef struct rgm_pool rgm_pool;
+rgm_status rgm_pool_create(rgm_pool **out, int threads);
+/** Waits for what was submitted, then joins. */
+void rgm_pool_release(rgm_pool *pool);
+rgm_status rgm_pool_submit(rgm_pool *pool, void (*work)(void *payload), void *payload);
+
+/** A bounded queue of pointers between threads. */
+typedef struct rgm_queue rgm_queue;
+rgm_status rgm_queue_create(rgm_queue **out, int64_t capacity);
+/** The items left inside are the caller's to drain before. */
+void rgm_queue_release(rgm_queue *queue);
+/** Wait for room / for an item. RGM_END once the queue is closed (pop: and empty). */
+rgm_status rgm_queue_push(rgm_queue *queue, void *item);
+rgm_status rgm_queue_pop(rgm_queue *queue, void **item);
+/** RGM_END at once when empty. */
+rgm_status rgm_queue_try_pop(rgm_queue *queue, void **item);
+void rgm_queue_close(rgm_queue *queue);
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+rgm_status rgm_path_join(char **out, const char *folder, const char *name);
+bool rgm_path_exists(const char *path);
+bool rgm_path_is_folder(const char *path);
+/** mkdir -p. */
+rgm_status rgm_folder_make(const char *path);
+/** Names in a folder (without . and ..), sorted; release with rgm_names_release(). */
+rgm_status rgm_folder_list(char ***names, int64_t *count, const char *path);
+void rgm_names_release(char **names, int64_t count);
+/** Remove a folder and what is in it; symbolic links are removed, never followed. */
+rgm_status rgm_folder_remove(const char *path);
+rgm_status rgm_folder_sync(const char *path); /* fsync */
+/** Names that match a shell pattern, sorted; RGM_ERR_NOT_FOUND when none does. */
+rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
+
+/** The whole file; data[size] is 0. RGM_ERR_FORMAT when it has more than max_size bytes. */
+rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size);
+/** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never less. */
+rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
+/** Plain write of a new file, synced (O_EXCL): for folders that are renamed as a whole. */
+rgm_status rgm_file_create(const char *path, const void *data, int64_t size);
+/** All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message. */
+rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *path);
+
+/** A file mapped for reading. A file truncated while mapped raises SIGBUS: see rgm_file_load(). */
+typedef struct rgm_mapped_file {
+    const uint8_t *data;
+    int64_t size;
+} rgm_mapped_file;
+rgm_status rgm_file_map(rgm_mapped_file *file, const char *path);
+void rgm_file_unmap(rgm_mapped_file *file);
+
+/* ---- YAML ---------------------------------------------------------------------------------- */
+
+typedef enum rgm_yaml_kind { RGM_YAML_SCALAR, RGM_YAML_LIST, RGM_YAML_MAP } rgm_yaml_kind;
+
+/**
+ * A node of a YAML document: plain data with the place it came from. Types are the schema's matter,
+ * so scalars are text (`1e-4` and `no` are not guessed at). All nodes belong to their document.
+ */
+typedef struct rgm_yaml_node {
+    rgm_yaml_kind kind;
+    const char *key;            /* in a map: this entry's key, else NULL */
+    const char *text;           /* scalar: its text                      */
+    bool quoted;                /* scalar: was in quotes                 */
+    int line, column;           /* 1-based                               */
+    const char *source;         /* file name, or "--set"                 */
+    struct rgm_yaml_node **items;
+    int64_t count;              /* of items                              */
+} rgm_yaml_node;
+
+typedef struct rgm_yaml rgm_yaml;
+/**
+ * Parse one document. At most 1 MiB and 64 levels; anchors, aliases, tags and duplicate keys are
+ * refused. Errors are RGM_ERR_CONFIG with "name:line:column: ...".
+ */
+rgm_status rgm_yaml_parse(rgm_yaml **out, const char *text, int64_t size, const char *name);
+rgm_status rgm_yaml_load(rgm_yaml **out, const char *path);
+void rgm_yaml_release(rgm_yaml *yaml);
+rgm_yaml_node *rgm_yaml_root(const rgm_yaml *yaml);
+/** Child of a map by key, NULL if absent. */
+rgm_yaml_node *rgm_yaml_find(const rgm_yaml_node *node, const char *key);
+/**
+ * Set the value at a dotted path ("trainer.epochs") to a YAML text, making maps on the way; the new
+ * nodes' source is `source`. For --set and for overlays.
+ */
+rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, const char *source);
+/** Lay `over` upon `yaml`: maps merge, all else is replaced. `over` must outlive nothing: copied. */
+rgm_status rgm_yaml_merge(rgm_yaml *yaml, const rgm_yaml *over);
+/** The document as YAML text that parses to the same document. */
+rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

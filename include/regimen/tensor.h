@@ -1,0 +1,169 @@
+/*
+ * tensor: typed arrays with a shape, counted; the pattern of a sparse matrix in both directions;
+ * named tensors in one safetensors file. No arithmetic: that is kernels.
+ */
+#ifndef REGIMEN_TENSOR_H
+#define REGIMEN_TENSOR_H
+
+#include <regimen/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RGM_MAX_RANK 6
+
+typedef enum rgm_dtype {
+    RGM_F32,
+    RGM_F64,
+    RGM_I32,
+    RGM_I64,
+    RGM_BOOL,   /* one byte, 0 or 1 */
+    RGM_STRING, /* rgm_str          */
+    RGM_DTYPE_COUNT
+} rgm_dtype;
+
+/** Bytes with a length; not terminated. The element of an RGM_STRING tensor. */
+typedef struct rgm_str {
+    const char *data;
+    int64_t size;
+} rgm_str;
+
+size_t rgm_dtype_size(rgm_dtype dtype);
+const char *rgm_dtype_name(rgm_dtype dtype); /* "f32", "i64", ... */
+/** By name; RGM_ERR_NOT_FOUND. */
+rgm_status rgm_dtype_find(rgm_dtype *out, const char *name);
+
+/**
+ * A dense array, row-major, contiguous, 64-byte aligned unless it is a view. Counted: retain and
+ * release. The content may be written by whoever knows that nobody else reads it.
+ */
+typedef struct rgm_tensor rgm_tensor;
+
+/**
+ * A zero-filled tensor.
+ *
+ * @param out    [out, owned]
+ * @param shape  [in] [rank], each >= 0; rank 0 is a scalar
+ *
+ * Errors: RGM_ERR_ARG (rank, negative size), RGM_ERR_NOMEM (also overflow); *out is then NULL.
+ */
+rgm_status rgm_tensor_create(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape);
+/** The same from a copy of `data`; for RGM_STRING the bytes are copied too. */
+rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
+                                  const void *data);
+/** Memory of somebody else: `release(payload)` is called when the last reference goes (may be NULL). */
+rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
+                           void *data, void (*release)(void *payload), void *payload);
+/** A view of the same elements in another shape. RGM_ERR_SHAPE when the counts differ. */
+rgm_status rgm_tensor_reshape(rgm_tensor **out, rgm_tensor *tensor, int rank, const int64_t *shape);
+/** A view of rows [begin, end) of the outermost axis. */
+rgm_status rgm_tensor_slice(rgm_tensor **out, rgm_tensor *tensor, int64_t begin, int64_t end);
+rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor);
+rgm_tensor *rgm_tensor_retain(rgm_tensor *tensor);
+void rgm_tensor_release(rgm_tensor *tensor);
+
+rgm_dtype rgm_tensor_dtype(const rgm_tensor *tensor);
+int rgm_tensor_rank(const rgm_tensor *tensor);
+const int64_t *rgm_tensor_shape(const rgm_tensor *tensor);
+int64_t rgm_tensor_dim(const rgm_tensor *tensor, int axis); /* axis < 0 counts from the end */
+int64_t rgm_tensor_count(const rgm_tensor *tensor);         /* elements */
+size_t rgm_tensor_bytes(const rgm_tensor *tensor);
+/** The elements; the caller knows the dtype. */
+void *rgm_tensor_data(const rgm_tensor *tensor);
+static inline float *rgm_tensor_f32(const rgm_tensor *t) { return (float *)rgm_tensor_data(t); }
+static inline double *rgm_tensor_f64(const rgm_tensor *t) { return (double *)rgm_tensor_data(t); }
+static inline int32_t *rgm_tensor_i32(const rgm_tensor *t) { return (int32_t *)rgm_tensor_data(t); }
+static inline int64_t *rgm_tensor_i64(const rgm_tensor *t) { return (int64_t *)rgm_tensor_data(t); }
+static inline uint8_t *rgm_tensor_bool(const rgm_tensor *t) { return (uint8_t *)rgm_tensor_data(t); }
+static inline rgm_str *rgm_tensor_str(const rgm_tensor *t) { return (rgm_str *)rgm_tensor_data(t); }
+/** Element i of any numeric dtype as double / int64. */
+double rgm_tensor_at(const rgm_tensor *tensor, int64_t i);
+int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i);
+/** Same dtype, shape and bytes (strings: same text). */
+bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b);
+/** "f32[3,4]" into `buffer`; returns buffer. */
+const char *rgm_tensor_describe(const rgm_tensor *tensor, char *buffer, size_t size);
+
+/* ---- sparse pattern ------------------------------------------------------------------------ */
+
+/**
+ * One direction of a pattern: compressed sparse rows. Row r holds entries row_start[r] ..
+ * row_start[r+1]-1; entry p is in column column[p] and is entry `entry[p]` in the order in which the
+ * pattern was given (the edge's number); entry == NULL means the orders agree: entry p is p.
+ * Entries of a row keep the given order.
+ */
+typedef struct rgm_csr {
+    int64_t rows, columns, count;
+    const int64_t *row_start; /* [rows + 1] */
+    const int32_t *column;    /* [count]    */
+    const int32_t *entry;     /* [count] or NULL */
+} rgm_csr;
+
+/**
+ * The structure of a sparse matrix, without values: an edge set seen from either end, or the
+ * non-zeros of sparse features. Both directions are made once, so that forward and backward passes
+ * pull and never scatter. Immutable, counted. Values live beside it, in the given entry order.
+ */
+typedef struct rgm_pattern rgm_pattern;
+
+/**
+ * @param out      [out, owned]
+ * @param row, column  [in] [count] int64, 0 <= row < rows, 0 <= column < columns; any order,
+ *                     repeats allowed
+ *
+ * Errors: RGM_ERR_DATA (index out of range: entry, index, limit), RGM_ERR_UNSUPPORTED (2^31 or more
+ * columns or entries), RGM_ERR_NOMEM.   Cost: O(count + rows + columns).
+ */
+rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
+                              const int64_t *row, const int64_t *column);
+/** From ragged rows: row r has the columns column[row_start[r]] .. ; checks as above. */
+rgm_status rgm_pattern_from_rows(rgm_pattern **out, int64_t rows, int64_t columns,
+                                 const int64_t *row_start, const int64_t *column);
+rgm_pattern *rgm_pattern_retain(rgm_pattern *pattern);
+void rgm_pattern_release(rgm_pattern *pattern);
+/** By rows as given, and by columns (the transpose: its rows are the pattern's columns). */
+const rgm_csr *rgm_pattern_by_row(const rgm_pattern *pattern);
+const rgm_csr *rgm_pattern_by_column(const rgm_pattern *pattern);
+/** Row of each entry and column of each entry, in entry order: [count] int32. */
+const int32_t *rgm_pattern_row_of(const rgm_pattern *pattern);
+const int32_t *rgm_pattern_column_of(const rgm_pattern *pattern);
+
+/* ---- named tensors in one file ------------------------------------------------------------- */
+
+/** A tensor with its name, borrowed. */
+typedef struct rgm_named_tensor {
+    const char *name;
+    rgm_tensor *tensor;
+} rgm_named_tensor;
+
+/**
+ * Write a safetensors file: header of JSON sorted by name and padded to 8 bytes, then the data
+ * without holes. `metadata` (pairs key, value; may be NULL) goes to __metadata__. Plain new file,
+ * synced (rgm_file_create): checkpoints rename the folder around it.
+ */
+rgm_status rgm_safetensors_save(const char *path, const rgm_named_tensor *tensors, int64_t count,
+                                const char *const *metadata, int64_t metadata_count);
+
+/** A safetensors file opened for reading; tensors are copied out on demand. */
+typedef struct rgm_safetensors rgm_safetensors;
+/**
+ * Errors: RGM_ERR_FORMAT: header over 100 MB or over the file, bad JSON, unknown dtype, shape times
+ * size unequal to the extent, overlap or hole, duplicate name. Nothing above the header is allocated
+ * before all that is checked.
+ */
+rgm_status rgm_safetensors_open(rgm_safetensors **out, const char *path);
+/** The same from memory that outlives the result. */
+rgm_status rgm_safetensors_open_memory(rgm_safetensors **out, const void *data, int64_t size,
+                                       const char *name);
+void rgm_safetensors_close(rgm_safetensors *file);
+int64_t rgm_safetensors_count(const rgm_safetensors *file);
+const char *rgm_safetensors_name(const rgm_safetensors *file, int64_t i);
+const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *key); /* or NULL */
+/** RGM_ERR_NOT_FOUND names the file and the nearest tensor. */
+rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

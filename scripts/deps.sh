@@ -1,0 +1,32 @@
+#!/bin/sh
+# Install what the build and the tests need, by Debian package name. Does nothing (and needs no
+# root) when everything is there already.
+#   scripts/deps.sh          build and test
+#   scripts/deps.sh bench    also the peers that `make bench` compares with
+set -eu
+
+build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev
+       libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libxxhash-dev"
+check="libcmocka-dev clang libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler"
+bench="python3-torch libopenblas0-openmp"
+
+want="$build $check"
+[ "${1:-}" = bench ] && want="$want $bench"
+
+missing=
+for package in $want; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' \
+        || missing="$missing $package"
+done
+[ -z "$missing" ] && exit 0
+
+echo "deps     installing$missing" >&2
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
+    echo "deps     not root and no sudo; as root run: apt-get install$missing" >&2
+    exit 1
+fi
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || true
+# shellcheck disable=SC2086
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2
