@@ -1,0 +1,298 @@
+/*
+ * kernels: y = f(x) on plain memory, forward and backward. One table of functions for each element
+ * type. The reference rows are plain C and always right; faster rows (AVX2, AVX-512, oneDNN) stand
+ * over them, chosen by CPU flags at first use, and each may decline a case, which the next row
+ * takes. No allocation of results here, no graph, no shapes beyond what the arguments say.
+ *
+ * Threads split outputs, never sums: the same bits for any number of threads. Long sums go over
+ * blocks of fixed size, added in a fixed order.
+ */
+#ifndef REGIMEN_KERNELS_H
+#define REGIMEN_KERNELS_H
+
+#include <regimen/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Threads that kernels may use from now on, >= 1 (OpenMP). Does not change any result. */
+void rgm_threads_set(int threads);
+int rgm_threads(void);
+
+/** Activations that can ride on another kernel's output. */
+typedef enum rgm_activation {
+    RGM_ACT_NONE,
+    RGM_ACT_RELU,
+    RGM_ACT_LEAKY_RELU, /* slope in the argument */
+    RGM_ACT_ELU,
+    RGM_ACT_SIGMOID,
+    RGM_ACT_TANH,
+    RGM_ACT_GELU        /* exact, with erf */
+} rgm_activation;
+
+/**
+ * c [m, n] = act(op(a) [m, k] * op(b) [k, n] + bias [n]) (+ c when accumulate), for each of `batch`
+ * products. Row-major; lda, ldb, ldc are the distances between rows as stored, in elements.
+ * trans_a: a is stored [k, m]; trans_b: b is stored [n, k]. bias may be NULL. With accumulate there
+ * is no activation.
+ */
+typedef struct rgm_matmul_args {
+    void *c;
+    const void *a, *b, *bias;
+    int64_t m, n, k, lda, ldb, ldc;
+    int64_t batch, stride_a, stride_b, stride_c; /* elements between products; batch >= 1 */
+    bool trans_a, trans_b, accumulate;
+    rgm_activation activation;
+    double slope;
+} rgm_matmul_args;
+
+/**
+ * y [rows, channels] = row_scale[r] * sum over entries p of row r of
+ *                      weight[entry p, head] * column_scale[column p] * x[column p, channels]
+ * and act(... + bias [channels]). heads divides channels: weight is [count, heads], channel c uses
+ * head c / (channels / heads); heads is 1 without weights. NULL scales, weights, bias are ones (0).
+ * self_loop adds, before row_scale, column_scale[r] * x[r] (rows == columns).
+ * With accumulate, y += without activation.
+ */
+typedef struct rgm_spmm_args {
+    void *y;
+    const rgm_csr *csr;
+    const void *x, *weight, *row_scale, *column_scale, *bias;
+    int64_t channels, heads;
+    bool self_loop, accumulate;
+    rgm_activation activation;
+    double slope;
+} rgm_spmm_args;
+
+/**
+ * y [count, heads], entry order: y[e, h] = sum over d of a[row(e), h, d] * b[column(e), h, d].
+ * a [rows, heads, depth], b [columns, heads, depth]. The gradient of spmm for its weights.
+ */
+typedef struct rgm_sddmm_args {
+    void *y;
+    const rgm_csr *csr;
+    const void *a, *b;
+    int64_t heads, depth;
+} rgm_sddmm_args;
+
+/**
+ * GAT v2's attention logits (Brody et al. 2022, eq. 7), entry order, [count, heads]:
+ * y[e, h] = sum over d of a[h, d] * leaky_relu(q[row(e), h, d] + v[column(e), h, d], slope).
+ * Gradients from dy [count, heads]: to_q runs over rows (dq, [rows, heads, depth]); to_v takes the
+ * transposed csr (dv, [columns, heads, depth]); to_a gives da [heads, depth].
+ */
+typedef struct rgm_gatv2_args {
+    void *y; /* the output: y, dq, dv or da */
+    const rgm_csr *csr;
+    const void *q, *v, *a, *dy;
+    int64_t heads, depth;
+    double slope;
+} rgm_gatv2_args;
+
+typedef enum rgm_reduction {
+    RGM_SUM,
+    RGM_MEAN,       /* 0 for an empty segment             */
+    RGM_MAX,        /* lowest number for an empty segment  */
+    RGM_MIN,        /* highest number for an empty segment */
+    RGM_MAX_NO_INF, /* 0 for an empty segment             */
+    RGM_MIN_NO_INF, /* 0 for an empty segment             */
+    RGM_PROD        /* 1 for an empty segment             */
+} rgm_reduction;
+
+/**
+ * y [rows, channels] = reduction over the entries of each row of x [count, channels] (entry order).
+ * The gradient kernel takes x, y and dy [rows, channels] and gives dx [count, channels]: max and min
+ * share dy evenly among ties.
+ */
+typedef struct rgm_segment_args {
+    void *y; /* y or dx */
+    const rgm_csr *csr;
+    const void *x, *y_forward, *dy;
+    int64_t channels;
+    rgm_reduction reduction;
+} rgm_segment_args;
+
+/** Softmax of x [count, channels] within each row's entries; gradient: dx from y and dy. */
+typedef struct rgm_segment_softmax_args {
+    void *y; /* y or dx */
+    const rgm_csr *csr;
+    const void *x, *y_forward, *dy;
+    int64_t channels;
+} rgm_segment_softmax_args;
+
+/** y [count, channels] = x[index[i], channels]; index int32 or int64 in 0..rows-1 (checked before). */
+typedef struct rgm_gather_args {
+    void *y;
+    const void *x;
+    const void *index;
+    rgm_dtype index_dtype;
+    int64_t count, channels;
+} rgm_gather_args;
+
+/* Element-wise programs: a chain of up to RGM_MAP_MAX instructions over up to RGM_MAP_INPUTS inputs,
+ * run block by block so that what lies between stays in registers or L1. */
+#define RGM_MAP_MAX 16
+#define RGM_MAP_INPUTS 6
+
+typedef enum rgm_map_code {
+    /* one operand */
+    RGM_MAP_NEG, RGM_MAP_ABS, RGM_MAP_SQUARE, RGM_MAP_SQRT, RGM_MAP_RSQRT, RGM_MAP_RECIPROCAL,
+    RGM_MAP_EXP, RGM_MAP_LOG, RGM_MAP_RELU, RGM_MAP_LEAKY_RELU, RGM_MAP_ELU, RGM_MAP_SIGMOID,
+    RGM_MAP_TANH, RGM_MAP_GELU, RGM_MAP_SIGN, RGM_MAP_IS_POSITIVE, /* x > 0 ? 1 : 0 */
+    RGM_MAP_GELU_SLOPE,  /* derivative of gelu at x              */
+    RGM_MAP_SCALE,       /* x * constant                         */
+    RGM_MAP_SHIFT,       /* x + constant                         */
+    RGM_MAP_SOFTPLUS,    /* log(1 + exp(x)), stable              */
+    RGM_MAP_FLOOR,       /* max(x, constant)                     */
+    /* two operands */
+    RGM_MAP_ADD, RGM_MAP_SUB, RGM_MAP_MUL, RGM_MAP_DIV, RGM_MAP_MAX, RGM_MAP_MIN,
+    RGM_MAP_GREATER,     /* a > b ? 1 : 0                        */
+    RGM_MAP_EQUAL,       /* a == b ? 1 : 0                       */
+    RGM_MAP_RELU_GRAD,   /* b > 0 ? a : 0      (a = dy, b = y)   */
+    RGM_MAP_LEAKY_GRAD,  /* b > 0 ? a : c a    (a = dy, b = x)   */
+    RGM_MAP_ELU_GRAD,    /* b > 0 ? a : a (b+1) (a = dy, b = y)  */
+    RGM_MAP_SIGMOID_GRAD,/* a b (1 - b)        (a = dy, b = y)   */
+    RGM_MAP_TANH_GRAD,   /* a (1 - b b)        (a = dy, b = y)   */
+    RGM_MAP_CODE_COUNT
+} rgm_map_code;
+
+/** Operand numbers: 0..inputs-1 are the inputs, inputs + i is the result of instruction i. */
+typedef struct rgm_map_step {
+    rgm_map_code code;
+    int8_t a, b; /* b is ignored for one operand */
+    double constant;
+} rgm_map_step;
+
+/** y [shape] = the last instruction's result. Inputs are read by stride (elements, 0 = broadcast). */
+typedef struct rgm_map_args {
+    void *y;
+    int rank;
+    int64_t shape[RGM_MAX_RANK];
+    int inputs, steps;
+    const void *input[RGM_MAP_INPUTS];
+    int64_t stride[RGM_MAP_INPUTS][RGM_MAX_RANK];
+    rgm_map_step step[RGM_MAP_MAX];
+} rgm_map_args;
+
+/**
+ * y = x * keep / (1 - rate) where keep is drawn per element from rng: element i is kept when the
+ * i-th 16-bit word of the stream (word i % 8 of block i / 8, low half first) is >= rate * 65536,
+ * rounded. The backward pass calls the same with dy. `group` > 1: one draw for each `group`
+ * neighbouring elements (item dropout: element i uses draw i / group).
+ */
+typedef struct rgm_dropout_args {
+    void *y;
+    const void *x;
+    int64_t count, group;
+    double rate;
+    rgm_rng rng;
+} rgm_dropout_args;
+
+/** y [outer, inner] = sum / mean / max / min / prod over `axis` of x [outer, axis, inner]. */
+typedef struct rgm_reduce_args {
+    void *y;
+    const void *x;
+    int64_t outer, axis, inner;
+    rgm_reduction reduction;
+} rgm_reduce_args;
+
+/** Softmax (log: log-softmax) of each row of x [rows, channels]; gradient: dx from y and dy. */
+typedef struct rgm_softmax_args {
+    void *y; /* y or dx */
+    const void *x, *y_forward, *dy;
+    int64_t rows, channels;
+    bool log;
+} rgm_softmax_args;
+
+/**
+ * loss [rows] = logsumexp(x[r]) - x[r, label[r]] for logits x [rows, channels], label [rows] int32 or
+ * int64 in 0..channels-1. Gradient: dx [rows, channels] = (softmax(x) - onehot) * dloss[r].
+ */
+typedef struct rgm_cross_entropy_args {
+    void *y; /* loss or dx */
+    const void *x, *dloss, *label;
+    rgm_dtype label_dtype;
+    int64_t rows, channels;
+} rgm_cross_entropy_args;
+
+/**
+ * Layer norm (Ba et al. 2016) with an optional residual: s = x (+ residual), y = (s - mean) / sqrt(var
+ * + epsilon) * gamma + beta over channels. Gradient: dx (also the residual's), dgamma, dbeta from x,
+ * residual, gamma, dy.
+ */
+typedef struct rgm_layer_norm_args {
+    void *y; /* y or dx */
+    void *dgamma, *dbeta;
+    const void *x, *residual, *gamma, *beta, *dy;
+    int64_t rows, channels;
+    double epsilon;
+} rgm_layer_norm_args;
+
+/**
+ * One sweep over a parameter: g = gradient * gradient_scale (+ l2 * w); Adam (Kingma & Ba 2015): m, v
+ * updated in place, w -= rate * m / (sqrt(v) + epsilon) with bias correction folded into `rate` and
+ * epsilon outside it (Keras); decoupled weight decay (AdamW): w -= weight_decay_rate * w first.
+ */
+typedef struct rgm_adam_args {
+    void *w, *m, *v;
+    const void *gradient;
+    int64_t count;
+    double rate, beta1, beta2, epsilon, l2, weight_decay_rate, gradient_scale;
+} rgm_adam_args;
+
+/** g = gradient * gradient_scale + l2 * w; m = momentum * m + g; w -= rate * (nesterov ? g + momentum * m : m). m NULL: no momentum. */
+typedef struct rgm_sgd_args {
+    void *w, *m;
+    const void *gradient;
+    int64_t count;
+    double rate, momentum, l2, gradient_scale;
+    bool nesterov;
+} rgm_sgd_args;
+
+/** The table. Every entry is set; a call never fails (arguments are checked above this layer). */
+typedef struct rgm_kernels {
+    const char *isa; /* "reference", "avx2", "avx512" */
+    rgm_dtype dtype; /* RGM_F32 or RGM_F64            */
+    void (*matmul)(const rgm_matmul_args *args);
+    void (*spmm)(const rgm_spmm_args *args);
+    void (*sddmm)(const rgm_sddmm_args *args);
+    void (*gatv2_score)(const rgm_gatv2_args *args);
+    void (*gatv2_grad_q)(const rgm_gatv2_args *args);
+    void (*gatv2_grad_v)(const rgm_gatv2_args *args);
+    void (*gatv2_grad_a)(const rgm_gatv2_args *args);
+    void (*segment_reduce)(const rgm_segment_args *args);
+    void (*segment_reduce_grad)(const rgm_segment_args *args);
+    void (*segment_softmax)(const rgm_segment_softmax_args *args);
+    void (*segment_softmax_grad)(const rgm_segment_softmax_args *args);
+    void (*gather)(const rgm_gather_args *args);
+    void (*map)(const rgm_map_args *args);
+    void (*dropout)(const rgm_dropout_args *args);
+    void (*reduce)(const rgm_reduce_args *args);
+    void (*softmax)(const rgm_softmax_args *args);
+    void (*softmax_grad)(const rgm_softmax_args *args);
+    void (*cross_entropy)(const rgm_cross_entropy_args *args);
+    void (*cross_entropy_grad)(const rgm_cross_entropy_args *args);
+    void (*layer_norm)(const rgm_layer_norm_args *args);
+    void (*layer_norm_grad)(const rgm_layer_norm_args *args);
+    void (*adam)(const rgm_adam_args *args);
+    void (*sgd)(const rgm_sgd_args *args);
+    double (*sum_of_squares)(const void *x, int64_t count);
+    bool (*all_finite)(const void *x, int64_t count);
+} rgm_kernels;
+
+/**
+ * The best table for this CPU (REGIMEN_ISA=reference|avx2|avx512 in the environment forces a lower
+ * one). dtype is RGM_F32 or RGM_F64; f64 is the reference compiled for double.
+ */
+const rgm_kernels *rgm_kernels_for(rgm_dtype dtype);
+/** A named table, for tests and bench: NULL when this CPU cannot run it. */
+const rgm_kernels *rgm_kernels_named(const char *isa, rgm_dtype dtype);
+
+/** Drop cached oneDNN primitives and packing buffers (the process keeps them otherwise). */
+void rgm_kernels_clear_cache(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
