@@ -1,0 +1,347 @@
+/*
+ * gnn: graph data and what is specific to it. The schema (TF-GNN's GraphSchema), the graph (one
+ * scalar GraphTensor: context, node sets, edge sets, any number of components), its tf.train.Example
+ * encoding, merging and padding, sampling, import, generation; and the graph inside the compute graph
+ * with pool, broadcast, softmax and readout. Semantics are TF-GNN's except where docs/gnn.md says so.
+ */
+#ifndef REGIMEN_GNN_H
+#define REGIMEN_GNN_H
+
+#include <regimen/autodiff.h>
+#include <regimen/data.h>
+#include <regimen/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RGM_HIDDEN_STATE "hidden_state"
+#define RGM_READOUT      "_readout"
+
+/** Which end of an edge. Context is the graph component. */
+typedef enum rgm_tag { RGM_SOURCE = 0, RGM_TARGET = 1, RGM_CONTEXT = 2 } rgm_tag;
+static inline rgm_tag rgm_tag_reverse(rgm_tag tag)
+{
+    return tag == RGM_SOURCE ? RGM_TARGET : RGM_SOURCE;
+}
+
+/* ---- schema -------------------------------------------------------------------------------- */
+
+/** One feature. shape is per item: rank 0 is a scalar; a dim of -1 is ragged. */
+typedef struct rgm_feature_schema {
+    char *name, *description, *source;
+    rgm_dtype dtype;   /* in memory: f32, f64, i32, i64, bool, string       */
+    char *stored_type; /* the schema's word, e.g. "DT_UINT64"               */
+    int rank;
+    int64_t shape[RGM_MAX_RANK - 1];
+    int64_t vocabulary; /* sparse rows: an i64 feature of shape [-1] that lists the columns of each
+                           item's ones has this many columns (0: not such a feature); written as
+                           source: "one_hot:<n>" */
+} rgm_feature_schema;
+
+typedef enum rgm_piece { RGM_CONTEXT_PIECE, RGM_NODE_SET, RGM_EDGE_SET } rgm_piece;
+
+typedef struct rgm_set_schema {
+    rgm_piece piece;
+    char *name, *description;
+    char *source, *target; /* edge sets: node set names */
+    rgm_feature_schema *features;
+    int64_t feature_count;
+    char *filename;        /* metadata */
+    int64_t cardinality;   /* metadata, -1 unknown */
+} rgm_set_schema;
+
+/** Read-only outside gnn; counted. Context is always there, maybe without features. */
+typedef struct rgm_schema rgm_schema;
+
+/** Parse GraphSchema text; errors "name:line:column: ...". Checked as rgm_schema_check() does. */
+rgm_status rgm_schema_parse(rgm_schema **out, const char *text, int64_t size, const char *name);
+rgm_status rgm_schema_load(rgm_schema **out, const char *path);
+rgm_status rgm_schema_save(const rgm_schema *schema, const char *path);
+rgm_status rgm_schema_print(rgm_text *out, const rgm_schema *schema);
+/** An empty schema to add sets and features to. */
+rgm_status rgm_schema_create(rgm_schema **out);
+rgm_status rgm_schema_add_node_set(rgm_schema *schema, const char *name);
+rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const char *source,
+                                   const char *target);
+/** set NULL: context. */
+rgm_status rgm_schema_add_feature(rgm_schema *schema, rgm_piece piece, const char *set,
+                                  const char *feature, rgm_dtype dtype, int rank,
+                                  const int64_t *shape);
+/** TF-GNN's validate_schema: dtypes, reserved names, edge ends, readout structure. RGM_ERR_DATA. */
+rgm_status rgm_schema_check(const rgm_schema *schema);
+rgm_schema *rgm_schema_retain(rgm_schema *schema);
+void rgm_schema_release(rgm_schema *schema);
+int64_t rgm_schema_set_count(const rgm_schema *schema); /* all pieces, context first */
+const rgm_set_schema *rgm_schema_set(const rgm_schema *schema, int64_t i);
+const rgm_set_schema *rgm_schema_find(const rgm_schema *schema, rgm_piece piece, const char *name);
+const rgm_feature_schema *rgm_set_feature(const rgm_set_schema *set, const char *name);
+/** "_readout" of "_readout:train"; NULL for a normal name. Writes at most size bytes. */
+const char *rgm_aux_prefix(const char *set_name, char *buffer, size_t size);
+
+/* ---- graph --------------------------------------------------------------------------------- */
+
+/**
+ * A feature of all items of a set: dense [items, shape...], or ragged: `values` flattened over the
+ * ragged dims, and for ragged dim k (1-based over inner dims; NULL for dense ones) row lengths.
+ */
+typedef struct rgm_feature {
+    rgm_tensor *values;
+    rgm_tensor *row_lengths[RGM_MAX_RANK]; /* [k] i64, k = 1 .. rank of the item shape */
+} rgm_feature;
+
+/** A scalar GraphTensor: immutable once made, counted; parts are shared between graphs. */
+typedef struct rgm_graph rgm_graph;
+
+/** A graph under construction: set sizes, indices and features in any order, then finish. */
+typedef struct rgm_graph_builder rgm_graph_builder;
+rgm_status rgm_graph_builder_create(rgm_graph_builder **out, rgm_schema *schema,
+                                    int64_t components);
+void rgm_graph_builder_release(rgm_graph_builder *builder);
+/** sizes [components] */
+rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, const char *set,
+                                   const int64_t *sizes);
+/** source, target: i64 [edges] over the set's whole node numbering; retained */
+rgm_status rgm_graph_builder_edges(rgm_graph_builder *builder, const char *edge_set,
+                                   rgm_tensor *source, rgm_tensor *target);
+/** Retains the tensors of `feature`. */
+rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece, const char *set,
+                                     const char *feature, const rgm_feature *value);
+/**
+ * Check everything (sizes, counts, every index of every edge set: set, row, value, limit; negative and
+ * cross-component edges too) and make the graph. Sets not given are empty. RGM_ERR_DATA.
+ */
+rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder);
+
+rgm_graph *rgm_graph_retain(rgm_graph *graph);
+void rgm_graph_release(rgm_graph *graph);
+const rgm_schema *rgm_graph_schema(const rgm_graph *graph);
+int64_t rgm_graph_components(const rgm_graph *graph);
+int64_t rgm_graph_total(const rgm_graph *graph, rgm_piece piece, const char *set); /* items */
+const int64_t *rgm_graph_sizes(const rgm_graph *graph, rgm_piece piece, const char *set);
+/** Borrowed; NULL when absent. */
+const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, const char *set,
+                                     const char *feature);
+rgm_tensor *rgm_graph_source(const rgm_graph *graph, const char *edge_set);
+rgm_tensor *rgm_graph_target(const rgm_graph *graph, const char *edge_set);
+/**
+ * The edge set as a pattern whose rows are the `receiver` end; made once per graph and kept. Entry e is
+ * edge e. Borrowed.
+ */
+rgm_status rgm_graph_adjacency(rgm_pattern **pattern, const rgm_graph *graph, const char *edge_set,
+                               rgm_tag receiver);
+/** rows = components, columns = items of the set; borrowed. */
+rgm_status rgm_graph_membership(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
+                                const char *set);
+/** A one_hot feature as a pattern [items, vocabulary]; borrowed. Index out of range: RGM_ERR_DATA. */
+rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
+                            const char *set, const char *feature);
+/** A new graph with a feature (of schema `schema`) added or replaced / removed; the rest is shared. */
+rgm_status rgm_graph_with_feature(rgm_graph **out, const rgm_graph *graph, rgm_piece piece,
+                                  const char *set, const char *feature, const rgm_feature *value);
+rgm_status rgm_graph_without_feature(rgm_graph **out, const rgm_graph *graph, rgm_piece piece,
+                                     const char *set, const char *feature);
+/**
+ * The same graph asked about other nodes: node set `readout_set` with one item for each of nodes [n]
+ * i64 of node_set (and its features copied from the node set's `label` feature, NULL: none), and the
+ * edge set "<readout_set>/<key>" from node_set to it. All else shared. One component only.
+ */
+rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const char *readout_set,
+                                  const char *key, const char *node_set, rgm_tensor *nodes,
+                                  const char *label);
+/** TF-GNN's readout rules (spec 1.4); RGM_ERR_DATA names set and row. */
+rgm_status rgm_graph_check_readout(const rgm_graph *graph, const char *readout_set);
+/** Plain text for people. */
+rgm_status rgm_graph_print(rgm_text *out, const rgm_graph *graph, int64_t max_items);
+
+/** One graph of all components, in order; indices shifted. */
+rgm_status rgm_graph_merge(rgm_graph **out, rgm_graph *const *graphs, int64_t count);
+/** The inverse: component i alone. */
+rgm_status rgm_graph_component(rgm_graph **out, const rgm_graph *graph, int64_t i);
+
+/* tf.train.Example */
+rgm_status rgm_graph_encode(rgm_text *out, const rgm_graph *graph, const char *prefix);
+/** `place` (e.g. "file.tfrecord: record 7") goes into messages. */
+rgm_status rgm_graph_decode(rgm_graph **out, rgm_schema *schema, const void *data, int64_t size,
+                            const char *prefix, const char *place);
+
+/* padding: rgm_size_constraints, satisfy, pad, find_tight, fit_or_skip */
+typedef struct rgm_size_constraints rgm_size_constraints; /* counted totals per set */
+void rgm_size_constraints_release(rgm_size_constraints *constraints);
+rgm_status rgm_size_constraints_create(rgm_size_constraints **out, const rgm_schema *schema);
+/** Total items of a set (components: piece RGM_CONTEXT_PIECE, set NULL); min_per_component of node sets. */
+rgm_status rgm_size_constraints_set(rgm_size_constraints *constraints, rgm_piece piece,
+                                    const char *set, int64_t total, int64_t min_per_component);
+int64_t rgm_size_constraints_get(const rgm_size_constraints *constraints, rgm_piece piece,
+                                 const char *set);
+bool rgm_graph_fits(const rgm_graph *graph, const rgm_size_constraints *constraints);
+/** Fake components appended up to the totals; *real = number of real components. RGM_ERR_DATA if it does not fit. */
+rgm_status rgm_graph_pad(rgm_graph **out, int64_t *real, const rgm_graph *graph,
+                         const rgm_size_constraints *constraints);
+/** Over unbatched graphs of a data set (elements: rgm_graph). */
+rgm_status rgm_tight_padding(rgm_size_constraints **out, const rgm_schema *schema,
+                             rgm_dataset *graphs, int64_t batch_size, int64_t min_per_component);
+rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema *schema,
+                                   rgm_dataset *graphs, int64_t batch_size,
+                                   int64_t min_per_component, int64_t sample_size,
+                                   double success_ratio, uint64_t seed);
+
+/* ---- the graph inside the compute graph ------------------------------------------------------- */
+
+/**
+ * A graph of values: features are rgm_value, edge sets are patterns, sizes are symbols
+ * ("nodes/paper", "edges/cites", "components"). Input values are made when first asked for, so only
+ * what a model uses is ever fed. Functional: with_* gives a new one; all belong to the root's arena and
+ * are released with it.
+ */
+typedef struct rgm_graph_value rgm_graph_value;
+rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema);
+void rgm_graph_value_release(rgm_graph_value *root);
+rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph);
+const rgm_schema *rgm_graph_value_schema(const rgm_graph_value *graph);
+/** Builders below return NULL and keep the failure in the compute graph (names the nearest feature). */
+bool rgm_has_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                     const char *feature);
+rgm_value *rgm_node_feature(const rgm_graph_value *graph, const char *node_set, const char *feature);
+rgm_value *rgm_edge_feature(const rgm_graph_value *graph, const char *edge_set, const char *feature);
+rgm_value *rgm_context_feature(const rgm_graph_value *graph, const char *feature);
+/** A one_hot feature as pattern [nodes, vocabulary]: rgm_spmm(pattern, W) is its dense layer. */
+rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *node_set,
+                                   const char *feature);
+/** rows: nodes at the `receiver` end; columns: at the other; entries: edges in edge order. */
+rgm_value *rgm_adjacency(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver);
+/** rows: components; columns: items. */
+rgm_value *rgm_membership(const rgm_graph_value *graph, rgm_piece piece, const char *set);
+/** Symbolic item count of a set; components for the context. */
+rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *set);
+rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                  const char *feature, rgm_value *value);
+/** with_feature for a node set's hidden_state. */
+rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_set,
+                                rgm_value *state);
+/** All features of auxiliary sets dropped: labels cannot reach the model. */
+rgm_graph_value *rgm_without_aux_features(const rgm_graph_value *graph);
+
+/** Several sets as if they were one (spec 1.5); receiver RGM_CONTEXT pools to components. */
+rgm_value *rgm_pool(const rgm_graph_value *graph, rgm_tag to, rgm_piece piece,
+                    const char *const *sets, rgm_value *const *values, int64_t count,
+                    const char *reduce_type /* "sum", "mean|max_no_inf", ... */);
+rgm_value *rgm_broadcast(const rgm_graph_value *graph, rgm_tag from, rgm_piece piece,
+                         const char *set, rgm_value *value);
+/** Joint softmax over several sets' values; out[i] for sets[i]. */
+rgm_status rgm_softmax_over(rgm_value **out, const rgm_graph_value *graph, rgm_tag per,
+                            rgm_piece piece, const char *const *sets, rgm_value *const *values,
+                            int64_t count);
+/** State of each component's first node [components, ...]. */
+rgm_value *rgm_gather_first_node(const rgm_graph_value *graph, const char *node_set,
+                                 const char *feature);
+/** [num_readouts, ...] through "<readout_set>/<key>[/suffix]" (spec 1.4). */
+rgm_value *rgm_structured_readout(const rgm_graph_value *graph, const char *key,
+                                  const char *feature, const char *readout_set);
+/**
+ * What to feed for one concrete graph: fills feeds [capacity]; *count is how many there are. Feeds
+ * borrow from `graph`.
+ */
+rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                           const rgm_graph_value *root, rgm_graph *graph);
+
+/* ---- sampling ------------------------------------------------------------------------------- */
+
+typedef enum rgm_sample_strategy {
+    RGM_SAMPLE_TOP_K = 0, /* highest weight first, ties to the lower edge number */
+    RGM_SAMPLE_UNIFORM = 1, /* without replacement */
+    RGM_SAMPLE_WEIGHTED = 2 /* without replacement, by the weight feature */
+} rgm_sample_strategy;
+
+/** One hop of a sampling spec: from the union of earlier ops' frontiers along an edge set. */
+typedef struct rgm_sample_op {
+    char *name;
+    char **inputs; /* names of earlier ops */
+    int64_t input_count;
+    char *edge_set;
+    int64_t sample_size;
+    rgm_sample_strategy strategy;
+    char *weight; /* edge feature; NULL: "weight" */
+} rgm_sample_op;
+
+typedef struct rgm_sampling_spec {
+    char *seed_op, *seed_node_set;
+    rgm_sample_op *ops;
+    int64_t op_count;
+} rgm_sampling_spec;
+/** Sampling spec proto text (seed_op, sampling_ops); errors with line and column. */
+rgm_status rgm_sampling_spec_parse(rgm_sampling_spec **out, const char *text, int64_t size,
+                                   const char *name, const rgm_schema *schema);
+/** "paper: cites 8, cites 4" style: hops from the seed set along one edge set each. */
+rgm_status rgm_sampling_spec_create(rgm_sampling_spec **out, const rgm_schema *schema,
+                                    const char *seed_node_set, const char *const *edge_sets,
+                                    const int64_t *sizes, int64_t hops,
+                                    rgm_sample_strategy strategy);
+void rgm_sampling_spec_release(rgm_sampling_spec *spec);
+
+/** A whole graph prepared for sampling (adjacency by source, cumulative weights). Thread-safe to read. */
+typedef struct rgm_sampler rgm_sampler;
+rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
+                              uint64_t seed);
+void rgm_sampler_release(rgm_sampler *sampler);
+/**
+ * The rooted subgraph of seed node `node`: seed is node 0 of its set; distinct nodes reached, edges
+ * traversed, de-duplicated; features copied; feature "#id" has the original numbers. A function of
+ * (sampler seed, epoch, node) alone: the same for any thread count and order.
+ */
+rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64_t node,
+                              uint64_t epoch);
+/**
+ * One graph for a whole mini-batch, nodes shared between seeds appearing once: seeds first, then nodes by
+ * hop; readout set "_readout" with one item per seed (label feature as in rgm_graph_with_readout).
+ */
+rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
+                             int64_t count, uint64_t epoch, const char *label);
+
+/* ---- import, generation, statistics ------------------------------------------------------------ */
+
+/** A data set on disk as whole graphs: one big graph, or one per example; and its named split. */
+typedef struct rgm_source {
+    rgm_schema *schema;
+    rgm_graph **graphs;
+    int64_t graph_count;
+    char *split_set;         /* node set the split speaks of; NULL: graphs */
+    rgm_tensor *train, *valid, *test; /* i64 numbers of nodes or graphs; NULL when absent */
+} rgm_source;
+typedef struct rgm_import_options {
+    const char *split;      /* folder below split/; NULL: the only one, else an error listing them */
+    bool undirected;        /* add the reverse of each edge to its set (homogeneous), default for OGB
+                               homogeneous; reverse edge sets "rev_<name>" for heterogeneous            */
+    bool sort_edges;        /* by target, then source: memory order of the kernels (default true)        */
+    double sparse_below;    /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
+                               feature "words" (default 0.1)                                            */
+    const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges")       */
+} rgm_import_options;
+#define RGM_IMPORT_OPTIONS_INIT {.undirected = true, .sort_edges = true, .sparse_below = 0.1}
+/** An OGB folder in raw CSV (homogeneous, graph-level or heterogeneous; label feature "label"). */
+rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_options *options);
+/** CSV node and edge tables named by the metadata.filename of a schema's sets (spec 7, "Unigraph"). */
+rgm_status rgm_import_csv(rgm_source *out, const char *schema_path);
+void rgm_source_clear(rgm_source *source);
+
+/** A citation-like graph: planted communities, sparse word features, power-law degrees; seeded. */
+typedef struct rgm_citation_options {
+    int64_t nodes, edges, classes, words, words_per_node;
+    double homophily;   /* share of edges inside a community        */
+    double noise;       /* share of words drawn from all classes    */
+    double exponent;    /* of the degree distribution               */
+    int64_t train_per_class, valid, test;
+    uint64_t seed;
+} rgm_citation_options;
+#define RGM_CITATION_OPTIONS_INIT                                                                  \
+    {.nodes = 2708, .edges = 5278, .classes = 7, .words = 1433, .words_per_node = 18,              \
+     .homophily = 0.81, .noise = 0.6, .exponent = 2.5, .train_per_class = 20, .valid = 500,        \
+     .test = 1000, .seed = 1}
+rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options);
+/** A random graph of a schema (spec 1.9, random_graph_tensor). */
+rgm_status rgm_generate_graph(rgm_graph **out, rgm_schema *schema, uint64_t seed, uint64_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+/*
+ * nn: layers. A layer is a function from values to values that makes its parameters, named by the
+ * scope it is called in: rgm_dense(scope, "hidden", x, 16) makes "hidden/kernel" and "hidden/bias".
+ */
+#ifndef REGIMEN_NN_H
+#define REGIMEN_NN_H
+
+#include <regimen/autodiff.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Where layers stand: a compute graph, a path for names, and the regularisation losses collected so
+ * far. Children belong to the root.
+ */
+typedef struct rgm_scope rgm_scope;
+rgm_status rgm_scope_create(rgm_scope **out, rgm_cgraph *graph, rgm_dtype dtype);
+void rgm_scope_release(rgm_scope *root);
+/** The child scope of that name; the same for the same name. NULL scope or no memory: NULL, and layers pass it on. */
+rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name);
+rgm_cgraph *rgm_scope_graph(const rgm_scope *scope);
+const char *rgm_scope_path(const rgm_scope *scope); /* "" for the root */
+rgm_dtype rgm_scope_dtype(const rgm_scope *scope);
+/** "<path>/<name>" with the scope's dtype. */
+rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
+                               rgm_init init);
+/** Add coefficient * sum(w^2) (no 1/2) to the training loss. 0 adds nothing. */
+void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient);
+void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);
+/** Sum of all losses added below the root; NULL when there are none. */
+rgm_value *rgm_scope_loss(const rgm_scope *scope);
+
+typedef struct rgm_dense_options {
+    bool no_bias;
+    rgm_activation activation;
+    double slope;      /* of leaky_relu */
+    double l2;         /* on the kernel */
+    double l2_bias;    /* on the bias   */
+    rgm_init kernel;   /* default: Glorot uniform */
+} rgm_dense_options;
+#define RGM_DENSE_OPTIONS_INIT {.kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
+
+/** x [..., in] -> [..., units]: x W + b. NULL options: defaults above (bias, linear). */
+rgm_value *rgm_dense(rgm_scope *scope, const char *name, rgm_value *x, int64_t units);
+rgm_value *rgm_dense_with(rgm_scope *scope, const char *name, rgm_value *x, int64_t units,
+                          const rgm_dense_options *options);
+/**
+ * Dense layer of sparse rows: pattern [rows, vocabulary], weight [count] (NULL: ones) -> [rows, units].
+ * The rows are never made dense. (An embedding sum.)
+ */
+rgm_value *rgm_dense_sparse(rgm_scope *scope, const char *name, rgm_value *pattern,
+                            rgm_value *weight, int64_t units, const rgm_dense_options *options);
+/** Inverted dropout on training runs; rate 0 gives x. */
+rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate);
+rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate);
+/** Layer norm over the last axis, epsilon 1e-3 (Keras), gamma 1, beta 0. */
+rgm_value *rgm_layer_norm(rgm_scope *scope, const char *name, rgm_value *x);
+/** Rows of a table [count, width], initialized U(-0.05, 0.05); ids i32/i64 [n] -> [n, width]. */
+rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int64_t count,
+                         int64_t width);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
