@@ -130,9 +130,9 @@ typedef struct rgm_gather_args {
     int64_t count, channels;
 } rgm_gather_args;
 
-/* Element-wise programs: a chain of up to RGM_MAP_MAX instructions over up to RGM_MAP_INPUTS inputs,
+/* Element-wise programs: a chain of up to RGM_MAP_STEPS instructions over up to RGM_MAP_INPUTS inputs,
  * run block by block so that what lies between stays in registers or L1. */
-#define RGM_MAP_MAX 16
+#define RGM_MAP_STEPS 16
 #define RGM_MAP_INPUTS 6
 
 typedef enum rgm_map_code {
@@ -172,7 +172,7 @@ typedef struct rgm_map_args {
     int inputs, steps;
     const void *input[RGM_MAP_INPUTS];
     int64_t stride[RGM_MAP_INPUTS][RGM_MAX_RANK];
-    rgm_map_step step[RGM_MAP_MAX];
+    rgm_map_step step[RGM_MAP_STEPS];
 } rgm_map_args;
 
 /**
