@@ -305,6 +305,59 @@ rgm_status rgm_yaml_merge(rgm_yaml *yaml, const rgm_yaml *over);
 /** The document as YAML text that parses to the same document. */
 rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);
 
+/* ---- options from YAML ----------------------------------------------------------------------- */
+
+/**
+ * One key of an options struct: struct field = config key = documentation. A table of these, ended by
+ * {0}, lets a map of an experiment file fill a struct whose defaults were set before.
+ */
+typedef enum rgm_field_kind {
+    RGM_FIELD_INT,    /* int64_t                                              */
+    RGM_FIELD_FLOAT,  /* double                                               */
+    RGM_FIELD_BOOL,   /* bool: true or false                                  */
+    RGM_FIELD_TEXT,   /* const char *                                         */
+    RGM_FIELD_CHOICE, /* int: index into choices                              */
+    RGM_FIELD_INTS,   /* rgm_ints: a list, or one number                      */
+    RGM_FIELD_TEXTS,  /* rgm_texts: a list, or one text                       */
+    RGM_FIELD_GROUP,  /* a struct inside, described by `group`                */
+    RGM_FIELD_NODE    /* const rgm_yaml_node *: kept as it is, read by others */
+} rgm_field_kind;
+
+typedef struct rgm_ints {
+    const int64_t *items;
+    int64_t count;
+} rgm_ints;
+typedef struct rgm_texts {
+    const char *const *items;
+    int64_t count;
+} rgm_texts;
+
+typedef struct rgm_field {
+    const char *name;
+    rgm_field_kind kind;
+    size_t offset;               /* of the member in the struct                    */
+    double min, max;             /* numbers; no bounds when both are 0             */
+    const char *const *choices;  /* RGM_FIELD_CHOICE: ended by NULL                */
+    const struct rgm_field *group;
+    const char *help;            /* one line; with the unit                        */
+} rgm_field;
+
+/**
+ * Fill `options` from the entries of `map` (NULL: nothing to do). Unknown key, wrong type, number out
+ * of bounds: RGM_ERR_CONFIG with "source:line:column: unknown key 'trian.epochs'; did you mean
+ * 'trainer.epochs'?". `path` is the dotted path of `map` ("trainer"); keys listed in `also` (ended by
+ * NULL, may be NULL) belong to somebody else and are passed over. Text and lists live in `arena`.
+ */
+rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_yaml_node *map,
+                            const char *path, const char *const *also, rgm_arena *arena);
+/** One scalar as a number: RGM_ERR_CONFIG with its place. "1e-4" is a number, underscores are not. */
+rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node);
+rgm_status rgm_yaml_float(double *out, const rgm_yaml_node *node);
+rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node);
+/** RGM_ERR_CONFIG "source:line:column: <text>". */
+rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #ifdef __cplusplus
 }
 #endif
