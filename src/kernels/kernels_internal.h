@@ -1,0 +1,90 @@
+/*
+ * What the files of the kernels layer share: the tables, work split over threads, scratch memory,
+ * and the block sizes that fix the order of every long sum. Block sizes depend on shapes only, never
+ * on the number of threads: that is what makes results independent of it.
+ */
+#ifndef RGM_KERNELS_INTERNAL_H
+#define RGM_KERNELS_INTERNAL_H
+
+#include <regimen/kernels.h>
+
+extern const rgm_kernels rgmi_reference_f32;
+extern const rgm_kernels rgmi_reference_f64;
+extern const rgm_kernels rgmi_avx2_f32;
+extern const rgm_kernels rgmi_avx512_f32;
+
+/** Items [begin, end) of some work; called from several threads at once. */
+typedef void rgmi_range(void *payload, int64_t begin, int64_t end);
+
+/**
+ * Run `work` over 0..items-1, each item once, in any order. `item_ns` is a rough cost of one item in
+ * nanoseconds: work too small to pay for waking threads runs on the caller's.
+ */
+void rgmi_parallel(int64_t items, double item_ns, rgmi_range *work, void *payload);
+
+/**
+ * Scratch memory, 64-byte aligned, kept in a free list between calls so that a training step
+ * allocates nothing; NULL when there is none, and then the caller takes a way without. Not counted
+ * by rgm_memory_used(), which would take a cache for a leak.
+ */
+void *rgmi_scratch_take(size_t size);
+void rgmi_scratch_give(void *memory);
+void rgmi_scratch_clear(void);
+/** Tests: let every rgmi_scratch_take() fail while `on`. */
+void rgmi_scratch_fail(bool on);
+
+/** oneDNN's product where it is the faster one; false: declined. */
+bool rgmi_onednn_matmul(const rgm_matmul_args *args);
+void rgmi_onednn_clear(void);
+
+/* Rows of one block of a sum over rows (bias gradients, layer norm's gradients): fixed. */
+#define RGMI_SUM_BLOCK 1024
+/* Elements of one block of a flat sum. */
+#define RGMI_FLAT_BLOCK 16384
+
+static inline int64_t rgmi_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t rgmi_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t rgmi_blocks(int64_t count, int64_t block)
+{
+    return (count + block - 1) / block;
+}
+
+/** The number of entry p in the order in which the pattern was given. */
+static inline int64_t rgmi_entry(const rgm_csr *csr, int64_t p)
+{
+    return csr->entry ? csr->entry[p] : p;
+}
+
+/* Rows are cut into blocks of about equal entries + rows, so that one hub does not hold up a
+ * thread's whole share. */
+#define RGMI_ROW_BLOCK 2048
+
+static inline int64_t rgmi_row_blocks(const rgm_csr *csr)
+{
+    return rgmi_blocks(csr->rows + csr->count, RGMI_ROW_BLOCK);
+}
+
+/** First row of block b: the first r with row_start[r] + r >= b * RGMI_ROW_BLOCK. */
+static inline int64_t rgmi_row_block_begin(const rgm_csr *csr, int64_t b)
+{
+    int64_t target = b * RGMI_ROW_BLOCK, low = 0, high = csr->rows;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (csr->row_start[middle] + middle >= target)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+#endif

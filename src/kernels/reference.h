@@ -1,0 +1,85 @@
+/*
+ * The reference rows, written once for `REAL` and compiled for float and for double. Simple on
+ * purpose: every faster row is tested against these, and they take what a faster row declines.
+ */
+#ifndef REAL
+#error "define REAL, REAL_DTYPE, REAL_LOWEST, REAL_TABLE and R() before"
+#endif
+
+#include "kernels_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GELU_A R_CONST(0.70710678118654752440) /* 1 / sqrt(2)      */
+#define GELU_B R_CONST(0.39894228040143267794) /* 1 / sqrt(2 pi)   */
+
+static inline REAL sigmoid(REAL x)
+{
+    return x >= 0 ? 1 / (1 + R(exp)(-x)) : R(exp)(x) / (1 + R(exp)(x));
+}
+
+static inline REAL gelu(REAL x)
+{
+    return R_CONST(0.5) * x * (1 + R(erf)(x * GELU_A));
+}
+
+static inline REAL activate(REAL x, rgm_activation activation, REAL slope)
+{
+    switch (activation) {
+    case RGM_ACT_RELU:
+        return x > 0 ? x : 0;
+    case RGM_ACT_LEAKY_RELU:
+        return x > 0 ? x : slope * x;
+    case RGM_ACT_ELU:
+        return x > 0 ? x : R(expm1)(x);
+    case RGM_ACT_SIGMOID:
+        return sigmoid(x);
+    case RGM_ACT_TANH:
+        return R(tanh)(x);
+    case RGM_ACT_GELU:
+        return gelu(x);
+    case RGM_ACT_NONE:
+        break;
+    }
+    return x;
+}
+
+static inline int64_t index_at(const void *index, rgm_dtype dtype, int64_t i)
+{
+    return dtype == RGM_I32 ? ((const int32_t *)index)[i] : ((const int64_t *)index)[i];
+}
+
+#include "reference_graph.h"
+#include "reference_dense.h"
+#include "reference_map.h"
+
+const rgm_kernels REAL_TABLE = {
+    .isa = "reference",
+    .dtype = REAL_DTYPE,
+    .matmul = matmul,
+    .spmm = spmm,
+    .sddmm = sddmm,
+    .gatv2_score = gatv2_score,
+    .gatv2_grad_q = gatv2_grad_q,
+    .gatv2_grad_v = gatv2_grad_v,
+    .gatv2_grad_a = gatv2_grad_a,
+    .segment_reduce = segment_reduce,
+    .segment_reduce_grad = segment_reduce_grad,
+    .segment_softmax = segment_softmax,
+    .segment_softmax_grad = segment_softmax_grad,
+    .gather = gather,
+    .map = map,
+    .dropout = dropout,
+    .reduce = reduce,
+    .softmax = softmax,
+    .softmax_grad = softmax_grad,
+    .cross_entropy = cross_entropy,
+    .cross_entropy_grad = cross_entropy_grad,
+    .layer_norm = layer_norm,
+    .layer_norm_grad = layer_norm_grad,
+    .adam = adam,
+    .sgd = sgd,
+    .sum_of_squares = sum_of_squares,
+    .all_finite = all_finite,
+};

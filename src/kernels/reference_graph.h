@@ -1,0 +1,350 @@
+/* Reference rows over sparse patterns and segments. Part of reference.h. */
+
+static void spmm_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_spmm_args *o = payload;
+    const rgm_csr *csr = o->csr;
+    const REAL *x = o->x, *weight = o->weight, *bias = o->bias;
+    const REAL *row_scale = o->row_scale, *column_scale = o->column_scale;
+    int64_t depth = o->channels / o->heads;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < o->channels; c++) {
+            REAL *y = (REAL *)o->y + r * o->channels + c;
+            REAL sum = 0;
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                int64_t column = csr->column[p];
+                REAL factor = column_scale ? column_scale[column] : 1;
+                if (weight)
+                    factor *= weight[rgmi_entry(csr, p) * o->heads + c / depth];
+                sum += factor * x[column * o->channels + c];
+            }
+            if (o->self_loop)
+                sum += (column_scale ? column_scale[r] : 1) * x[r * o->channels + c];
+            if (row_scale)
+                sum *= row_scale[r];
+            if (bias)
+                sum += bias[c];
+            *y = o->accumulate ? *y + sum : activate(sum, o->activation, (REAL)o->slope);
+        }
+}
+
+static void spmm(const rgm_spmm_args *args)
+{
+    const rgm_csr *csr = args->csr;
+    double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
+
+    rgmi_parallel(csr->rows, (entries + 2) * (double)args->channels * 1.5, spmm_rows,
+                  (void *)args);
+}
+
+static void sddmm_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_sddmm_args *o = payload;
+    const rgm_csr *csr = o->csr;
+    int64_t width = o->heads * o->depth;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++)
+            for (int64_t h = 0; h < o->heads; h++) {
+                const REAL *a = (const REAL *)o->a + r * width + h * o->depth;
+                const REAL *b = (const REAL *)o->b + csr->column[p] * width + h * o->depth;
+                REAL sum = 0;
+                for (int64_t d = 0; d < o->depth; d++)
+                    sum += a[d] * b[d];
+                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = sum;
+            }
+}
+
+static void sddmm(const rgm_sddmm_args *args)
+{
+    const rgm_csr *csr = args->csr;
+    double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
+
+    rgmi_parallel(csr->rows, entries * (double)(args->heads * args->depth), sddmm_rows,
+                  (void *)args);
+}
+
+/* ---- GAT v2 -------------------------------------------------------------------------------- */
+
+static double gatv2_row_ns(const rgm_gatv2_args *o)
+{
+    double entries = o->csr->rows ? (double)o->csr->count / (double)o->csr->rows : 0;
+
+    return (entries + 1) * (double)(o->heads * o->depth) * 1.5;
+}
+
+static void gatv2_score_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_gatv2_args *o = payload;
+    const rgm_csr *csr = o->csr;
+    int64_t width = o->heads * o->depth;
+    REAL slope = (REAL)o->slope;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++)
+            for (int64_t h = 0; h < o->heads; h++) {
+                const REAL *q = (const REAL *)o->q + r * width + h * o->depth;
+                const REAL *v = (const REAL *)o->v + csr->column[p] * width + h * o->depth;
+                const REAL *a = (const REAL *)o->a + h * o->depth;
+                REAL sum = 0;
+                for (int64_t d = 0; d < o->depth; d++) {
+                    REAL z = q[d] + v[d];
+                    sum += a[d] * (z > 0 ? z : slope * z);
+                }
+                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = sum;
+            }
+}
+
+static void gatv2_score(const rgm_gatv2_args *args)
+{
+    rgmi_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_score_rows, (void *)args);
+}
+
+/* own: the side that the csr's rows are; other: the side its columns are. */
+static void gatv2_side_rows(const rgm_gatv2_args *o, const REAL *own, const REAL *other,
+                            int64_t begin, int64_t end)
+{
+    const rgm_csr *csr = o->csr;
+    const REAL *dy = o->dy;
+    int64_t width = o->heads * o->depth;
+    REAL slope = (REAL)o->slope;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < width; c++) {
+            REAL a = ((const REAL *)o->a)[c], sum = 0;
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                REAL z = own[r * width + c] + other[csr->column[p] * width + c];
+                REAL d = dy[rgmi_entry(csr, p) * o->heads + c / o->depth];
+                sum += d * (z > 0 ? a : slope * a);
+            }
+            ((REAL *)o->y)[r * width + c] = sum;
+        }
+}
+
+static void gatv2_grad_q_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_gatv2_args *o = payload;
+
+    gatv2_side_rows(o, o->q, o->v, begin, end);
+}
+
+static void gatv2_grad_v_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_gatv2_args *o = payload;
+
+    gatv2_side_rows(o, o->v, o->q, begin, end);
+}
+
+static void gatv2_grad_q(const rgm_gatv2_args *args)
+{
+    rgmi_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_q_rows, (void *)args);
+}
+
+static void gatv2_grad_v(const rgm_gatv2_args *args)
+{
+    rgmi_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_v_rows, (void *)args);
+}
+
+static void gatv2_grad_a(const rgm_gatv2_args *args)
+{
+    const rgm_csr *csr = args->csr;
+    int64_t width = args->heads * args->depth;
+    REAL slope = (REAL)args->slope;
+
+    for (int64_t c = 0; c < width; c++) {
+        double sum = 0;
+        for (int64_t r = 0; r < csr->rows; r++)
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                REAL z = ((const REAL *)args->q)[r * width + c] +
+                         ((const REAL *)args->v)[csr->column[p] * width + c];
+                REAL d = ((const REAL *)args->dy)[rgmi_entry(csr, p) * args->heads +
+                                                  c / args->depth];
+                sum += (double)d * (z > 0 ? z : slope * z);
+            }
+        ((REAL *)args->y)[c] = (REAL)sum;
+    }
+}
+
+/* ---- segments ------------------------------------------------------------------------------ */
+
+static REAL reduce_empty(rgm_reduction reduction)
+{
+    switch (reduction) {
+    case RGM_MAX:
+        return REAL_LOWEST;
+    case RGM_MIN:
+        return -REAL_LOWEST;
+    case RGM_PROD:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Sums are taken in double: a segment may be a whole batch. */
+static REAL reduce_strided(const REAL *x, const rgm_csr *csr, int64_t begin, int64_t end,
+                           int64_t stride, rgm_reduction reduction)
+{
+    double sum = reduction == RGM_PROD ? 1 : 0;
+    REAL best = 0;
+
+    if (begin == end)
+        return reduce_empty(reduction);
+    for (int64_t p = begin; p < end; p++) {
+        REAL v = x[(csr ? rgmi_entry(csr, p) : p) * stride];
+        if (reduction == RGM_SUM || reduction == RGM_MEAN)
+            sum += v;
+        else if (reduction == RGM_PROD)
+            sum *= v;
+        else if (reduction == RGM_MAX || reduction == RGM_MAX_NO_INF)
+            best = p == begin || v > best ? v : best;
+        else
+            best = p == begin || v < best ? v : best;
+    }
+    if (reduction == RGM_MEAN)
+        return (REAL)(sum / (double)(end - begin));
+    return reduction == RGM_SUM || reduction == RGM_PROD ? (REAL)sum : best;
+}
+
+static double segment_row_ns(const rgm_csr *csr, int64_t channels)
+{
+    return csr->rows ? (double)(csr->count + csr->rows) / (double)csr->rows * 2 * (double)channels
+                     : 0;
+}
+
+static void segment_reduce_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_segment_args *o = payload;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < o->channels; c++)
+            ((REAL *)o->y)[r * o->channels + c] =
+                reduce_strided((const REAL *)o->x + c, o->csr, o->csr->row_start[r],
+                               o->csr->row_start[r + 1], o->channels, o->reduction);
+}
+
+static void segment_reduce(const rgm_segment_args *args)
+{
+    rgmi_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels), segment_reduce_rows,
+                  (void *)args);
+}
+
+/* Product of a row's entries but one; only asked for where y / x would not do. */
+static REAL product_without(const rgm_segment_args *o, int64_t r, int64_t c, int64_t without)
+{
+    double product = 1;
+
+    for (int64_t p = o->csr->row_start[r]; p < o->csr->row_start[r + 1]; p++)
+        if (p != without)
+            product *= ((const REAL *)o->x)[rgmi_entry(o->csr, p) * o->channels + c];
+    return (REAL)product;
+}
+
+static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_segment_args *o = payload;
+    const rgm_csr *csr = o->csr;
+    const REAL *x = o->x, *y = o->y_forward, *dy = o->dy;
+    REAL *dx = o->y;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < o->channels; c++) {
+            int64_t from = csr->row_start[r], to = csr->row_start[r + 1], ties = 0;
+            REAL d = dy[r * o->channels + c];
+            bool sums = o->reduction == RGM_SUM || o->reduction == RGM_MEAN;
+            for (int64_t p = from; !sums && p < to; p++)
+                ties += x[rgmi_entry(csr, p) * o->channels + c] == y[r * o->channels + c];
+            for (int64_t p = from; p < to; p++) {
+                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                if (o->reduction == RGM_SUM)
+                    dx[i] = d;
+                else if (o->reduction == RGM_MEAN)
+                    dx[i] = d / (REAL)(to - from);
+                else if (o->reduction == RGM_PROD)
+                    dx[i] = d * product_without(o, r, c, p);
+                else
+                    dx[i] = x[i] == y[r * o->channels + c] ? d / (REAL)ties : 0;
+            }
+        }
+}
+
+static void segment_reduce_grad(const rgm_segment_args *args)
+{
+    rgmi_parallel(args->csr->rows, 2 * segment_row_ns(args->csr, args->channels),
+                  segment_grad_rows, (void *)args);
+}
+
+/* A row whose every logit is -inf (all masked) gives zeros, not NaN. */
+static void segment_softmax_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_segment_softmax_args *o = payload;
+    const rgm_csr *csr = o->csr;
+    const REAL *x = o->x;
+    REAL *y = o->y;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < o->channels; c++) {
+            REAL most = reduce_strided(x + c, csr, csr->row_start[r], csr->row_start[r + 1],
+                                       o->channels, RGM_MAX);
+            double sum = 0;
+            if (most < REAL_LOWEST)
+                most = REAL_LOWEST;
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                y[i] = R(exp)(x[i] - most);
+                sum += y[i];
+            }
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                y[i] = sum > 0 ? (REAL)(y[i] / sum) : (sum == 0 ? 0 : (REAL)sum);
+            }
+        }
+}
+
+static void segment_softmax(const rgm_segment_softmax_args *args)
+{
+    rgmi_parallel(args->csr->rows, 8 * segment_row_ns(args->csr, args->channels),
+                  segment_softmax_rows, (void *)args);
+}
+
+static void segment_softmax_grad_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_segment_softmax_args *o = payload;
+    const rgm_csr *csr = o->csr;
+    const REAL *y = o->y_forward, *dy = o->dy;
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < o->channels; c++) {
+            double dot = 0;
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                dot += (double)y[i] * dy[i];
+            }
+            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                ((REAL *)o->y)[i] = y[i] * (REAL)(dy[i] - dot);
+            }
+        }
+}
+
+static void segment_softmax_grad(const rgm_segment_softmax_args *args)
+{
+    rgmi_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels),
+                  segment_softmax_grad_rows, (void *)args);
+}
+
+static void gather_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_gather_args *o = payload;
+    size_t row = (size_t)o->channels * sizeof(REAL);
+
+    for (int64_t i = begin; i < end; i++)
+        memcpy((REAL *)o->y + i * o->channels,
+               (const REAL *)o->x + index_at(o->index, o->index_dtype, i) * o->channels, row);
+}
+
+static void gather(const rgm_gather_args *args)
+{
+    rgmi_parallel(args->count, 5 + (double)args->channels * 0.3, gather_rows, (void *)args);
+}
