@@ -1,0 +1,60 @@
+# make            build/regimen and build/libregimen.so, optimized
+# make demo       install what is missing, build, and train a graph network with progress on screen
+# make test       install what is missing, build, and run every test
+# make bench      time the workloads against their floors (and PyTorch where it is installed)
+# make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
+# make install    PREFIX=/usr/local: program, library, headers, pkg-config file, man pages
+# make clean
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+
+.PHONY: all deps demo test bench check sanitize clang tsan fuzz oracle install clean
+
+all: build/build.ninja
+	@cmake --build build -j $(JOBS) --target regimen regimen_cli
+
+build/build.ninja: CMakeLists.txt cmake/layers.cmake | deps
+	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+
+deps:
+	@scripts/deps.sh
+
+demo: all
+	@scripts/demo.sh
+
+test: build/build.ninja
+	@cmake --build build -j $(JOBS)
+	@scripts/oracles.sh || true
+	@cd build && ctest --output-on-failure -j $(JOBS)
+
+sanitize: deps
+	@cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
+	       -DRGM_SANITIZE=address,undefined >/dev/null
+	@cmake --build build/asan -j $(JOBS)
+	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE slow
+
+tsan: deps
+	@cmake -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
+	       -DRGM_SANITIZE=thread >/dev/null
+	@cmake --build build/tsan -j $(JOBS)
+	@cd build/tsan && OMP_NUM_THREADS=1 ctest --output-on-failure -j $(JOBS) -L threads
+
+clang: deps
+	@CC=clang cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@cmake --build build/clang -j $(JOBS)
+	@cd build/clang && ctest --output-on-failure -j $(JOBS) -LE slow
+
+bench:
+	@scripts/deps.sh bench
+	@$(MAKE) --no-print-directory build/build.ninja
+	@cmake --build build -j $(JOBS)
+	@scripts/bench.sh
+
+check:
+	@scripts/check.sh
+
+install: all
+	@cmake --install build
+
+clean:
+	@rm -rf build

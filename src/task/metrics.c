@@ -1,0 +1,104 @@
+/*
+ * Metrics of one class out of many: accuracy, cross-entropy, precision and recall of a class.
+ * Predictions are logits [n, classes], labels [n]. Each state is two sums.
+ */
+#include <math.h>
+
+#include "task_internal.h"
+
+static void accuracy_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    (void)metric;
+    for (int64_t i = 0; i < view.items; i++) {
+        double weight = rgmi_weight(&view, i);
+
+        if (rgmi_argmax(&view, i) == rgm_tensor_at_int(view.labels, i))
+            state[0] += weight;
+        state[1] += weight;
+    }
+}
+
+static double row_cross_entropy(const rgmi_batch_view *view, int64_t item, int64_t label)
+{
+    double largest = rgmi_prediction(view, item, rgmi_argmax(view, item)), sum = 0;
+
+    for (int64_t c = 0; c < view->units; c++)
+        sum += exp(rgmi_prediction(view, item, c) - largest);
+    return largest + log(sum) - rgmi_prediction(view, item, label);
+}
+
+static void cross_entropy_update(double *state, const rgm_metric *metric,
+                                 const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    (void)metric;
+    for (int64_t i = 0; i < view.items; i++) {
+        double weight = rgmi_weight(&view, i);
+
+        if (weight != 0)
+            state[0] += weight * row_cross_entropy(&view, i, rgm_tensor_at_int(view.labels, i));
+        state[1] += weight;
+    }
+}
+
+/* Of the items that `condition` (0: predicted, 1: labelled) calls the class, those that both do. */
+static void class_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch,
+                         int condition)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    for (int64_t i = 0; i < view.items; i++) {
+        double weight = rgmi_weight(&view, i);
+        bool predicted = rgmi_argmax(&view, i) == metric->class_id;
+        bool labelled = rgm_tensor_at_int(view.labels, i) == metric->class_id;
+
+        if (predicted && labelled)
+            state[0] += weight;
+        if (condition == 0 ? predicted : labelled)
+            state[1] += weight;
+    }
+}
+
+static void class_precision_update(double *state, const rgm_metric *metric,
+                                   const rgm_metric_batch *batch)
+{
+    class_update(state, metric, batch, 0);
+}
+
+static void class_recall_update(double *state, const rgm_metric *metric,
+                                const rgm_metric_batch *batch)
+{
+    class_update(state, metric, batch, 1);
+}
+
+const rgm_metric_type rgm_metric_accuracy = {
+    .name = "accuracy",
+    .state_size = rgmi_two,
+    .update = accuracy_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_cross_entropy = {
+    .name = "cross_entropy",
+    .smaller_is_better = true,
+    .state_size = rgmi_two,
+    .update = cross_entropy_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_class_precision = {
+    .name = "class_precision",
+    .state_size = rgmi_two,
+    .update = class_precision_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_class_recall = {
+    .name = "class_recall",
+    .state_size = rgmi_two,
+    .update = class_recall_update,
+    .result = rgmi_quotient,
+};

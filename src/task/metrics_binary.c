@@ -1,0 +1,234 @@
+/*
+ * Metrics of independent 0/1 labels: logits [n, units], labels of as many elements. An item is
+ * called positive when its logit is above 0, that is its probability above one half. The curves
+ * (AUC, recall at a precision) count true and false positives at 200 thresholds on the probability,
+ * as Keras does, so that figures can be compared.
+ */
+#include <math.h>
+
+#include "task_internal.h"
+
+#define THRESHOLDS 200
+
+static void accuracy_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    (void)metric;
+    for (int64_t i = 0; i < view.items; i++)
+        for (int64_t u = 0; u < view.units; u++) {
+            double weight = rgmi_weight(&view, i);
+            bool positive = rgmi_prediction(&view, i, u) > 0;
+
+            if (positive == (rgm_tensor_at(view.labels, i * view.units + u) > 0.5))
+                state[0] += weight;
+            state[1] += weight;
+        }
+}
+
+static void cross_entropy_update(double *state, const rgm_metric *metric,
+                                 const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    (void)metric;
+    for (int64_t i = 0; i < view.items; i++)
+        for (int64_t u = 0; u < view.units; u++) {
+            double weight = rgmi_weight(&view, i), z = rgmi_prediction(&view, i, u);
+            double y = rgm_tensor_at(view.labels, i * view.units + u);
+
+            state[0] += weight * (fmax(z, 0) - z * y + log1p(exp(-fabs(z))));
+            state[1] += weight;
+        }
+}
+
+static void count_hits(double *state, const rgm_metric_batch *batch, bool of_predicted)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    for (int64_t i = 0; i < view.items; i++)
+        for (int64_t u = 0; u < view.units; u++) {
+            double weight = rgmi_weight(&view, i);
+            bool predicted = rgmi_prediction(&view, i, u) > 0;
+            bool labelled = rgm_tensor_at(view.labels, i * view.units + u) > 0.5;
+
+            if (predicted && labelled)
+                state[0] += weight;
+            if (of_predicted ? predicted : labelled)
+                state[1] += weight;
+        }
+}
+
+static void precision_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    (void)metric;
+    count_hits(state, batch, true);
+}
+
+static void recall_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    (void)metric;
+    count_hits(state, batch, false);
+}
+
+/* Curve state: positives[0..T] then negatives[0..T]; slot k holds the weight of the items whose
+ * probability is above exactly the first k thresholds. */
+static int64_t curve_size(const rgm_metric *metric)
+{
+    (void)metric;
+    return 2 * (THRESHOLDS + 1);
+}
+
+/* t_0 = -1e-7, t_i = i / 199, t_199 = 1 + 1e-7. */
+static double threshold(int i)
+{
+    if (i == 0)
+        return -1e-7;
+    return i == THRESHOLDS - 1 ? 1 + 1e-7 : (double)i / (THRESHOLDS - 1);
+}
+
+static int thresholds_below(double probability)
+{
+    int k = (int)(probability * (THRESHOLDS - 1));
+
+    if (k < 0)
+        k = 0;
+    if (k > THRESHOLDS - 1)
+        k = THRESHOLDS - 1;
+    while (k < THRESHOLDS && probability > threshold(k))
+        k++;
+    while (k > 0 && !(probability > threshold(k - 1)))
+        k--;
+    return k;
+}
+
+static void curve_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    (void)metric;
+    for (int64_t i = 0; i < view.items; i++)
+        for (int64_t u = 0; u < view.units; u++) {
+            double z = rgmi_prediction(&view, i, u), p;
+            bool labelled = rgm_tensor_at(view.labels, i * view.units + u) > 0.5;
+
+            p = z >= 0 ? 1 / (1 + exp(-z)) : exp(z) / (1 + exp(z));
+            state[(labelled ? 0 : THRESHOLDS + 1) + thresholds_below(p)] += rgmi_weight(&view, i);
+        }
+}
+
+/* True and false positives at each threshold, and the totals. */
+typedef struct curve {
+    double tp[THRESHOLDS], fp[THRESHOLDS], positives, negatives;
+} curve;
+
+static curve curve_make(const double *state)
+{
+    curve c = {.positives = state[0], .negatives = state[THRESHOLDS + 1]};
+    double tp = 0, fp = 0;
+
+    for (int t = THRESHOLDS - 1; t >= 0; t--) {
+        tp += state[t + 1];
+        fp += state[THRESHOLDS + 1 + t + 1];
+        c.tp[t] = tp;
+        c.fp[t] = fp;
+    }
+    c.positives += tp;
+    c.negatives += fp;
+    return c;
+}
+
+static double auc_roc_result(const double *state, const rgm_metric *metric)
+{
+    curve c = curve_make(state);
+    double area = 0;
+
+    (void)metric;
+    for (int t = 0; t + 1 < THRESHOLDS; t++) {
+        double width = rgmi_ratio(c.fp[t], c.negatives) - rgmi_ratio(c.fp[t + 1], c.negatives);
+        double height = rgmi_ratio(c.tp[t], c.positives) + rgmi_ratio(c.tp[t + 1], c.positives);
+
+        area += width * height / 2;
+    }
+    return area;
+}
+
+/* Davis and Goadrich (2006): precision is interpolated along the true positives. */
+static double auc_pr_result(const double *state, const rgm_metric *metric)
+{
+    curve c = curve_make(state);
+    double area = 0;
+
+    (void)metric;
+    for (int t = 0; t + 1 < THRESHOLDS; t++) {
+        double p0 = c.tp[t] + c.fp[t], p1 = c.tp[t + 1] + c.fp[t + 1];
+        double dtp = c.tp[t] - c.tp[t + 1], dp = p0 - p1;
+        double slope = dp > 0 ? fmax(dtp / dp, 0) : 0;
+        double intercept = c.tp[t + 1] - slope * p1;
+        double ratio = p0 > 0 && p1 > 0 ? log(p0 / p1) : 0;
+
+        area += rgmi_ratio(slope * (dtp + intercept * ratio), c.positives);
+    }
+    return area;
+}
+
+static double recall_at_precision_result(const double *state, const rgm_metric *metric)
+{
+    curve c = curve_make(state);
+    double best = 0;
+
+    for (int t = 0; t < THRESHOLDS; t++)
+        if (rgmi_ratio(c.tp[t], c.tp[t] + c.fp[t]) >= metric->precision)
+            best = fmax(best, rgmi_ratio(c.tp[t], c.positives));
+    return best;
+}
+
+const rgm_metric_type rgm_metric_binary_accuracy = {
+    .name = "binary_accuracy",
+    .state_size = rgmi_two,
+    .update = accuracy_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_binary_cross_entropy = {
+    .name = "cross_entropy",
+    .smaller_is_better = true,
+    .state_size = rgmi_two,
+    .update = cross_entropy_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_precision = {
+    .name = "precision",
+    .state_size = rgmi_two,
+    .update = precision_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_recall = {
+    .name = "recall",
+    .state_size = rgmi_two,
+    .update = recall_update,
+    .result = rgmi_quotient,
+};
+
+const rgm_metric_type rgm_metric_auc_roc = {
+    .name = "auc_roc",
+    .state_size = curve_size,
+    .update = curve_update,
+    .result = auc_roc_result,
+};
+
+const rgm_metric_type rgm_metric_auc_pr = {
+    .name = "auc_pr",
+    .state_size = curve_size,
+    .update = curve_update,
+    .result = auc_pr_result,
+};
+
+const rgm_metric_type rgm_metric_recall_at_precision = {
+    .name = "recall_at_precision",
+    .state_size = curve_size,
+    .update = curve_update,
+    .result = recall_at_precision_result,
+};
