@@ -1,0 +1,337 @@
+/*
+ * Options from YAML: a table of fields says how the entries of a map fill a struct. Numbers are read
+ * here and nowhere else, independent of the locale and with nothing left over: "1e-4" is a number,
+ * "1_000", "0x10", "12 apples" and "nan" are not.
+ */
+#include <regimen/base.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST_PATH 512
+
+rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
+{
+    char text[900];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (node == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s", text);
+    return RGM_FAIL(RGM_ERR_CONFIG, "%s:%d:%d: %s", node->source ? node->source : "?", node->line,
+                    node->column, text);
+}
+
+/* ---- scalars ------------------------------------------------------------------------------- */
+
+/* What stands at a node, for "expected ..., got ...": text is cut so that messages stay readable. */
+static const char *found(const rgm_yaml_node *node, char *buffer, size_t size)
+{
+    if (node->kind == RGM_YAML_LIST)
+        return "a list";
+    if (node->kind == RGM_YAML_MAP)
+        return "a map";
+    if (node->text[0] == 0 && !node->quoted)
+        return "nothing";
+    snprintf(buffer, size, "%s\"%.60s\"%s", node->quoted ? "the text " : "", node->text,
+             strlen(node->text) > 60 ? "..." : "");
+    return buffer;
+}
+
+static rgm_status expected(const rgm_yaml_node *node, const char *what)
+{
+    char buffer[96];
+
+    if (node->key != NULL)
+        return rgm_yaml_fail(node, "'%s' should be %s, but is %s", node->key, what,
+                             found(node, buffer, sizeof buffer));
+    return rgm_yaml_fail(node, "expected %s, got %s", what, found(node, buffer, sizeof buffer));
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* [+-] digits [. digits] [e [+-] digits], at least one digit before the exponent. */
+static bool is_decimal(const char *text, bool whole)
+{
+    int digits = 0;
+
+    text += *text == '+' || *text == '-';
+    for (; is_digit(*text); text++)
+        digits++;
+    if (whole)
+        return digits > 0 && *text == 0;
+    if (*text == '.') {
+        for (text++; is_digit(*text); text++)
+            digits++;
+    }
+    if (digits == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        text += *text == '+' || *text == '-';
+        if (!is_digit(*text))
+            return false;
+        while (is_digit(*text))
+            text++;
+    }
+    return *text == 0;
+}
+
+rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node)
+{
+    long long number;
+
+    *out = 0;
+    if (node->kind != RGM_YAML_SCALAR || node->quoted || !is_decimal(node->text, true))
+        return expected(node, "a whole number");
+    errno = 0;
+    number = strtoll(node->text, NULL, 10);
+    if (errno == ERANGE)
+        return rgm_yaml_fail(node, "%.40s does not fit into 64 bits", node->text);
+    *out = number;
+    return RGM_OK;
+}
+
+rgm_status rgm_yaml_float(double *out, const rgm_yaml_node *node)
+{
+    locale_t c_locale;
+    double number;
+
+    *out = 0;
+    if (node->kind != RGM_YAML_SCALAR || node->quoted || !is_decimal(node->text, false))
+        return expected(node, "a number");
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0)
+        return RGM_FAIL(RGM_ERR_NOMEM, "no memory for the C locale");
+    number = strtod_l(node->text, NULL, c_locale);
+    freelocale(c_locale);
+    if (!isfinite(number))
+        return rgm_yaml_fail(node, "%.40s is too large for a double", node->text);
+    *out = number;
+    return RGM_OK;
+}
+
+rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node)
+{
+    bool scalar = node->kind == RGM_YAML_SCALAR && !node->quoted;
+
+    *out = scalar && strcmp(node->text, "true") == 0;
+    if (!*out && !(scalar && strcmp(node->text, "false") == 0))
+        return expected(node, "true or false");
+    return RGM_OK;
+}
+
+/* ---- one field ----------------------------------------------------------------------------- */
+
+static rgm_status check_bounds(const rgm_field *field, const rgm_yaml_node *node, double number)
+{
+    if ((field->min == 0 && field->max == 0) || (number >= field->min && number <= field->max))
+        return RGM_OK;
+    if (isinf(field->max))
+        return rgm_yaml_fail(node, "'%s' is %s, but must be at least %g", field->name, node->text,
+                             field->min);
+    if (isinf(field->min))
+        return rgm_yaml_fail(node, "'%s' is %s, but must be at most %g", field->name, node->text,
+                             field->max);
+    return rgm_yaml_fail(node, "'%s' is %s, but must be in %g .. %g", field->name, node->text,
+                         field->min, field->max);
+}
+
+static rgm_status read_choice(int *out, const rgm_field *field, const rgm_yaml_node *node)
+{
+    char known[512] = "", shown[96];
+    size_t used = 0;
+    int64_t count = 0;
+    const char *near;
+
+    for (; field->choices[count] != NULL; count++) {
+        if (node->kind == RGM_YAML_SCALAR && strcmp(node->text, field->choices[count]) == 0) {
+            *out = (int)count;
+            return RGM_OK;
+        }
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "",
+                                     field->choices[count]);
+    }
+    near = node->kind == RGM_YAML_SCALAR ? rgm_nearest_name(node->text, field->choices, count)
+                                         : NULL;
+    if (near != NULL)
+        return rgm_yaml_fail(node, "'%s' cannot be %s; did you mean '%s'?", field->name,
+                             found(node, shown, sizeof shown), near);
+    return rgm_yaml_fail(node, "'%s' cannot be %s; it is one of: %s", field->name,
+                         found(node, shown, sizeof shown), known);
+}
+
+static rgm_status read_ints(rgm_ints *out, const rgm_field *field, const rgm_yaml_node *node,
+                            rgm_arena *arena)
+{
+    bool list = node->kind == RGM_YAML_LIST;
+    int64_t count = list ? node->count : 1;
+    int64_t *items = rgm_arena_alloc(arena, (size_t)(count > 0 ? count : 1) * sizeof *items);
+
+    if (items == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %lld numbers of '%s'", (long long)count,
+                        field->name);
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_yaml_node *item = list ? node->items[i] : node;
+
+        RGM_TRY(rgm_yaml_int(&items[i], item));
+        RGM_TRY(check_bounds(field, item, (double)items[i]));
+    }
+    *out = (rgm_ints){items, count};
+    return RGM_OK;
+}
+
+static rgm_status read_text(const char **out, const rgm_yaml_node *node, rgm_arena *arena)
+{
+    if (node->kind != RGM_YAML_SCALAR || (node->text[0] == 0 && !node->quoted))
+        return expected(node, "text");
+    *out = rgm_arena_strdup(arena, node->text);
+    if (*out == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a text of %zu bytes", strlen(node->text));
+    return RGM_OK;
+}
+
+static rgm_status read_texts(rgm_texts *out, const rgm_field *field, const rgm_yaml_node *node,
+                             rgm_arena *arena)
+{
+    bool list = node->kind == RGM_YAML_LIST;
+    int64_t count = list ? node->count : 1;
+    const char **items =
+        rgm_arena_alloc(arena, (size_t)(count > 0 ? count : 1) * sizeof(const char *));
+
+    if (items == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %lld texts of '%s'", (long long)count,
+                        field->name);
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(read_text(&items[i], list ? node->items[i] : node, arena));
+    *out = (rgm_texts){items, count};
+    return RGM_OK;
+}
+
+static rgm_status join_path(char path[LARGEST_PATH], const char *folder, const char *key)
+{
+    int size = folder != NULL && folder[0] != 0 ? snprintf(path, LARGEST_PATH, "%s.%s", folder, key)
+                                                : snprintf(path, LARGEST_PATH, "%s", key);
+
+    if (size >= LARGEST_PATH)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the path of key '%.60s...' has %d bytes, the limit is %d",
+                        key, size, LARGEST_PATH - 1);
+    return RGM_OK;
+}
+
+static rgm_status read_field(void *options, const rgm_field *field, const rgm_yaml_node *node,
+                             const char *path, rgm_arena *arena)
+{
+    void *member = (char *)options + field->offset;
+    char inside[LARGEST_PATH];
+    int64_t whole;
+    double number;
+
+    switch (field->kind) {
+    case RGM_FIELD_INT:
+        RGM_TRY(rgm_yaml_int(&whole, node));
+        RGM_TRY(check_bounds(field, node, (double)whole));
+        *(int64_t *)member = whole;
+        return RGM_OK;
+    case RGM_FIELD_FLOAT:
+        RGM_TRY(rgm_yaml_float(&number, node));
+        RGM_TRY(check_bounds(field, node, number));
+        *(double *)member = number;
+        return RGM_OK;
+    case RGM_FIELD_BOOL:
+        return rgm_yaml_bool(member, node);
+    case RGM_FIELD_TEXT:
+        return read_text(member, node, arena);
+    case RGM_FIELD_CHOICE:
+        return read_choice(member, field, node);
+    case RGM_FIELD_INTS:
+        return read_ints(member, field, node, arena);
+    case RGM_FIELD_TEXTS:
+        return read_texts(member, field, node, arena);
+    case RGM_FIELD_GROUP:
+        RGM_TRY(join_path(inside, path, field->name));
+        return rgm_options_read(member, field->group, node, inside, NULL, arena);
+    case RGM_FIELD_NODE:
+        *(const rgm_yaml_node **)member = node;
+        return RGM_OK;
+    }
+    return RGM_FAIL(RGM_ERR_ARG, "field '%s' has kind %d, which does not exist", field->name,
+                    (int)field->kind);
+}
+
+/* ---- a map --------------------------------------------------------------------------------- */
+
+/* "unknown key 'trainer.epoch'; did you mean 'trainer.epochs'?", or the keys there are. */
+static rgm_status unknown_key(const rgm_field *fields, const rgm_yaml_node *entry, const char *path,
+                              const char *const *also)
+{
+    const char *dot = path != NULL && path[0] != 0 ? "." : "", *near;
+    const char *names[128];
+    char known[512] = "";
+    size_t used = 0;
+    int64_t count = 0;
+
+    if (path == NULL)
+        path = "";
+    for (; fields->name != NULL && count < 128; fields++)
+        names[count++] = fields->name;
+    for (; also != NULL && *also != NULL && count < 128; also++)
+        names[count++] = *also;
+    near = rgm_nearest_name(entry->key, names, count);
+    if (near != NULL)
+        return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; did you mean '%s%s%s'?", path, dot,
+                             entry->key, path, dot, near);
+    for (int64_t i = 0; i < count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 names[i]);
+    if (count == 0)
+        return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; there are no keys here", path, dot,
+                             entry->key);
+    return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; the keys here are: %s", path, dot,
+                         entry->key, known);
+}
+
+static bool is_listed(const char *const *names, const char *name)
+{
+    for (; names != NULL && *names != NULL; names++) {
+        if (strcmp(*names, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_yaml_node *map,
+                            const char *path, const char *const *also, rgm_arena *arena)
+{
+    char shown[96];
+
+    if (map == NULL)
+        return RGM_OK;
+    if (map->kind != RGM_YAML_MAP)
+        return rgm_yaml_fail(map, "'%s' should be a map of keys, but is %s",
+                             path != NULL && path[0] != 0 ? path : "the file",
+                             found(map, shown, sizeof shown));
+    for (int64_t i = 0; i < map->count; i++) {
+        const rgm_yaml_node *entry = map->items[i];
+        const rgm_field *field = fields;
+
+        while (field->name != NULL && strcmp(field->name, entry->key) != 0)
+            field++;
+        if (field->name != NULL)
+            RGM_TRY(read_field(options, field, entry, path, arena));
+        else if (!is_listed(also, entry->key))
+            return unknown_key(fields, entry, path, also);
+    }
+    return RGM_OK;
+}

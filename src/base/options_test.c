@@ -1,0 +1,230 @@
+/*
+ * Options from YAML: every kind of field, every way to get one wrong, and that the place of a mistake
+ * is named.
+ */
+#include "check.h"
+
+#include <locale.h>
+
+typedef struct inner_options {
+    int64_t patience;
+    const char *metric;
+} inner_options;
+
+typedef struct sample_options {
+    int64_t epochs;
+    double rate;
+    bool shuffle;
+    const char *name;
+    int mode;
+    rgm_ints hidden;
+    rgm_texts tags;
+    inner_options best;
+    const rgm_yaml_node *model;
+} sample_options;
+
+static const char *const mode_names[] = {"mean", "max", "sum", NULL};
+static const rgm_field inner_fields[] = {
+    {"patience", RGM_FIELD_INT, offsetof(inner_options, patience), 1, INFINITY, NULL, NULL, ""},
+    {"metric", RGM_FIELD_TEXT, offsetof(inner_options, metric), 0, 0, NULL, NULL, ""},
+    {0},
+};
+static const rgm_field sample_fields[] = {
+    {"epochs", RGM_FIELD_INT, offsetof(sample_options, epochs), 1, 1000, NULL, NULL, ""},
+    {"rate", RGM_FIELD_FLOAT, offsetof(sample_options, rate), 0, 1, NULL, NULL, ""},
+    {"shuffle", RGM_FIELD_BOOL, offsetof(sample_options, shuffle), 0, 0, NULL, NULL, ""},
+    {"name", RGM_FIELD_TEXT, offsetof(sample_options, name), 0, 0, NULL, NULL, ""},
+    {"mode", RGM_FIELD_CHOICE, offsetof(sample_options, mode), 0, 0, mode_names, NULL, ""},
+    {"hidden", RGM_FIELD_INTS, offsetof(sample_options, hidden), 1, INFINITY, NULL, NULL, ""},
+    {"tags", RGM_FIELD_TEXTS, offsetof(sample_options, tags), 0, 0, NULL, NULL, ""},
+    {"best", RGM_FIELD_GROUP, offsetof(sample_options, best), 0, 0, NULL, inner_fields, ""},
+    {"model", RGM_FIELD_NODE, offsetof(sample_options, model), 0, 0, NULL, NULL, ""},
+    {0},
+};
+
+/* Read `text` as the map "trainer"; the document and the arena live until the next call. */
+static rgm_yaml *document;
+static rgm_arena *arena;
+static void drop(void)
+{
+    rgm_yaml_release(document);
+    rgm_arena_release(arena);
+    document = NULL;
+    arena = NULL;
+}
+
+static rgm_status read_sample(sample_options *options, const char *text)
+{
+    static const char *const also[] = {"type", NULL};
+    rgm_status status = RGM_OK;
+
+    drop();
+    RGM_GO(rgm_arena_create(&arena));
+    RGM_GO(rgm_yaml_parse(&document, text, (int64_t)strlen(text), "a.yaml"));
+    RGM_GO(rgm_options_read(options, sample_fields, rgm_yaml_root(document), "trainer", also,
+                            arena));
+done:
+    if (status != RGM_OK)
+        drop();
+    return status;
+}
+
+static void every_kind_of_field_is_read(void **state)
+{
+    sample_options o = {.rate = 0.25};
+
+    (void)state;
+    CHECK_OK(read_sample(&o, "epochs: 7\nshuffle: true\nname: a b\nmode: max\nhidden: [16, 32]\n"
+                             "tags: [x, \"1\"]\nbest: {patience: 3, metric: valid.accuracy}\n"
+                             "model: {type: gcn}\ntype: passed over\n"));
+    CHECK_INT(7, o.epochs);
+    CHECK(o.rate == 0.25);
+    CHECK(o.shuffle);
+    CHECK_TEXT("a b", o.name);
+    CHECK_INT(1, o.mode);
+    CHECK_INT(2, o.hidden.count);
+    CHECK_INT(32, o.hidden.items[1]);
+    CHECK_INT(2, o.tags.count);
+    CHECK_TEXT("1", o.tags.items[1]);
+    CHECK_INT(3, o.best.patience);
+    CHECK_TEXT("valid.accuracy", o.best.metric);
+    CHECK_TEXT("gcn", rgm_yaml_find(o.model, "type")->text);
+    drop();
+}
+
+static void one_number_or_text_is_a_list_of_one(void **state)
+{
+    sample_options o = {0};
+
+    (void)state;
+    CHECK_OK(read_sample(&o, "hidden: 5\ntags: only\n"));
+    CHECK_INT(1, o.hidden.count);
+    CHECK_INT(5, o.hidden.items[0]);
+    CHECK_INT(1, o.tags.count);
+    CHECK_TEXT("only", o.tags.items[0]);
+    CHECK_OK(read_sample(&o, "hidden: []\n"));
+    CHECK_INT(0, o.hidden.count);
+    drop();
+}
+
+static void no_map_leaves_the_defaults(void **state)
+{
+    sample_options o = {.epochs = 3};
+
+    (void)state;
+    CHECK_OK(rgm_options_read(&o, sample_fields, NULL, "trainer", NULL, NULL));
+    CHECK_INT(3, o.epochs);
+}
+
+static void numbers_are_read_exactly_and_whole(void **state)
+{
+    static const struct {
+        const char *text;
+        double number;
+    } good[] = {{"rate: 1e-4", 1e-4}, {"rate: .5", 0.5}, {"rate: 1.", 1}, {"rate: 0", 0},
+                {"rate: +2.5E-1", 0.25}};
+    static const char *const bad[] = {
+        "rate: 1_0",   "rate: nan",      "rate: inf",    "rate: 0x1p-1", "rate: \"0.5\"",
+        "rate: ",      "rate: 1e",       "rate: .",      "rate: 0,5",    "rate: [0.5]",
+        "rate: 1e999", "epochs: 1.0",    "epochs: 1e2",  "epochs: ten",  "epochs: 1 2",
+        "epochs: -",   "epochs: 99999999999999999999",   "shuffle: yes", "shuffle: \"true\"",
+        "shuffle: 1",  "name: [a]",      "name: ",       "tags: [[a]]",  "hidden: [a]",
+        "hidden: {}",  "mode: {}",       "best: 3",      "best: ",
+    };
+    sample_options o = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        CHECK_OK(read_sample(&o, good[i].text));
+        CHECK(o.rate == good[i].number);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (read_sample(&o, bad[i]) != RGM_ERR_CONFIG)
+            fail_msg("accepted: %s", bad[i]);
+        CHECK_MESSAGE("a.yaml:1:");
+    }
+    drop();
+}
+
+static void a_decimal_comma_locale_changes_nothing(void **state)
+{
+    sample_options o = {0};
+
+    (void)state;
+    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "de_DE") == NULL)
+        SKIP("no German locale is installed");
+    rgm_status status = read_sample(&o, "rate: 0.125");
+    setlocale(LC_ALL, "C");
+    CHECK_OK(status);
+    CHECK(o.rate == 0.125);
+    drop();
+}
+
+static void a_number_out_of_bounds_is_refused_with_the_bounds(void **state)
+{
+    sample_options o = {0};
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "shuffle: true\nepochs: 1001\n"));
+    CHECK_MESSAGE("a.yaml:2:");
+    CHECK_MESSAGE("'epochs' is 1001, but must be in 1 .. 1000");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "rate: -0.1"));
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "best: {patience: 0}"));
+    CHECK_MESSAGE("must be at least 1");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "hidden: [4, 0]"));
+    drop();
+}
+
+static void an_unknown_key_names_the_nearest_one(void **state)
+{
+    sample_options o = {0};
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "shuffle: true\nepoch: 3\n"));
+    CHECK_MESSAGE("a.yaml:2:");
+    CHECK_MESSAGE("unknown key 'trainer.epoch'; did you mean 'trainer.epochs'?");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "best: {metrics: a}"));
+    CHECK_MESSAGE("unknown key 'trainer.best.metrics'; did you mean 'trainer.best.metric'?");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "zzzzzzzzzzzzzz: a"));
+    CHECK_MESSAGE("the keys here are: epochs, rate,");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "mode: maximum"));
+    CHECK_MESSAGE("'mode' cannot be \"maximum\"");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "mode: maxx"));
+    CHECK_MESSAGE("did you mean 'max'?");
+    drop();
+}
+
+static void the_largest_and_the_smallest_whole_number_are_read(void **state)
+{
+    static const char *text = "[9223372036854775807, -9223372036854775808]";
+    rgm_yaml *yaml = NULL;
+    int64_t number;
+
+    (void)state;
+    CHECK_OK(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "a.yaml"));
+    CHECK_OK(rgm_yaml_int(&number, rgm_yaml_root(yaml)->items[0]));
+    CHECK(number == INT64_MAX);
+    CHECK_OK(rgm_yaml_int(&number, rgm_yaml_root(yaml)->items[1]));
+    CHECK(number == INT64_MIN);
+    rgm_yaml_release(yaml);
+}
+
+static void reading_survives_every_failing_allocation(void **state)
+{
+    sample_options o = {0};
+
+    (void)state;
+    drop();
+    CHECK_EVERY_OOM(read_sample(&o, "name: a\nhidden: [1, 2]\ntags: [x]\nbest: {metric: m}"),
+                    drop());
+}
+
+TESTS(cmocka_unit_test(every_kind_of_field_is_read),
+      cmocka_unit_test(one_number_or_text_is_a_list_of_one),
+      cmocka_unit_test(no_map_leaves_the_defaults),
+      cmocka_unit_test(numbers_are_read_exactly_and_whole),
+      cmocka_unit_test(a_decimal_comma_locale_changes_nothing),
+      cmocka_unit_test(a_number_out_of_bounds_is_refused_with_the_bounds),
+      cmocka_unit_test(an_unknown_key_names_the_nearest_one),
+      cmocka_unit_test(the_largest_and_the_smallest_whole_number_are_read),
+      cmocka_unit_test(reading_survives_every_failing_allocation))
