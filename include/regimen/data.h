@@ -95,7 +95,7 @@ typedef enum rgm_feature_kind {
 } rgm_feature_kind;
 
 /** One key of an Example and its values, all borrowed. */
-typedef struct rgm_feature {
+typedef struct rgm_example_field {
     rgm_str key;
     rgm_feature_kind kind;
     int64_t count; /* values */
@@ -104,7 +104,7 @@ typedef struct rgm_feature {
         const float *floats;
         const int64_t *ints;
     };
-} rgm_feature;
+} rgm_example_field;
 
 /** A decoded Example; its memory is used again by the next decode. Not shared between threads. */
 typedef struct rgm_example rgm_example;
@@ -122,15 +122,15 @@ void rgm_example_release(rgm_example *example);
 rgm_status rgm_example_decode(rgm_example *example, const void *data, int64_t size);
 int64_t rgm_example_count(const rgm_example *example);
 /** In order of first appearance; borrowed until the next decode. */
-const rgm_feature *rgm_example_feature(const rgm_example *example, int64_t i);
+const rgm_example_field *rgm_example_feature(const rgm_example *example, int64_t i);
 /** By key, or NULL. O(1). */
-const rgm_feature *rgm_example_find(const rgm_example *example, const char *key);
-const rgm_feature *rgm_example_find_n(const rgm_example *example, const char *key, int64_t size);
+const rgm_example_field *rgm_example_find(const rgm_example *example, const char *key);
+const rgm_example_field *rgm_example_find_n(const rgm_example *example, const char *key, int64_t size);
 /**
  * Append the serialized Example of these features to `out`, keys sorted by bytes and lists packed, so
  * that equal features give equal bytes. RGM_ERR_ARG for a key given twice.
  */
-rgm_status rgm_example_encode(rgm_text *out, const rgm_feature *features, int64_t count);
+rgm_status rgm_example_encode(rgm_text *out, const rgm_example_field *features, int64_t count);
 
 /* ---- protobuf text format ------------------------------------------------------------------ */
 
