@@ -171,10 +171,10 @@ void *rgm_map_value(const rgm_map *map, int64_t i);
 /* ---- log and clock ------------------------------------------------------------------------- */
 
 enum { RGM_LOG_ERROR, RGM_LOG_WARNING, RGM_LOG_INFO, RGM_LOG_DEBUG };
-/** Where rgm_log() goes; NULL (the default) drops it. The sink may be called from any thread. */
+/** Where rgm_log_write() goes; NULL (the default) drops it. The sink may be called from any thread. */
 typedef void rgm_log_sink(int level, const char *message, void *payload);
 void rgm_log_set_sink(rgm_log_sink *sink, void *payload);
-void rgm_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void rgm_log_write(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 double rgm_now(void);       /* seconds, monotonic            */
 double rgm_wall_time(void); /* seconds since 1970, wall clock */
