@@ -214,11 +214,11 @@ uint32_t rgm_crc32c(uint32_t crc, const void *data, size_t size);
 /* ---- threads ------------------------------------------------------------------------------- */
 
 /** Worker threads of the input pipeline. Kernels use OpenMP instead: one pool for arithmetic. */
-typedef struct rgm_pool rgm_pool;
-rgm_status rgm_pool_create(rgm_pool **out, int threads);
+typedef struct rgm_thread_pool rgm_thread_pool;
+rgm_status rgm_thread_pool_create(rgm_thread_pool **out, int threads);
 /** Waits for what was submitted, then joins. */
-void rgm_pool_release(rgm_pool *pool);
-rgm_status rgm_pool_submit(rgm_pool *pool, void (*work)(void *payload), void *payload);
+void rgm_thread_pool_release(rgm_thread_pool *pool);
+rgm_status rgm_thread_pool_submit(rgm_thread_pool *pool, void (*work)(void *payload), void *payload);
 
 /** A bounded queue of pointers between threads. */
 typedef struct rgm_queue rgm_queue;

@@ -450,7 +450,7 @@ typedef struct rgm_iterator_options {
     uint64_t seed;
     uint64_t epoch; /* of the first pass; an rgm_dataset_repeat() counts on from 0 below it */
     int threads;    /* workers for parallel maps; 0: none, maps run in the asking thread    */
-    rgm_pool *pool; /* borrowed; used instead of own threads when given                     */
+    rgm_thread_pool *pool; /* borrowed; used instead of own threads when given                     */
 } rgm_iterator_options;
 #define RGM_ITERATOR_OPTIONS_INIT {.seed = 0, .epoch = 0, .threads = 0, .pool = NULL}
 
