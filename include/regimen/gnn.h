@@ -223,9 +223,9 @@ rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_s
 rgm_graph_value *rgm_without_aux_features(const rgm_graph_value *graph);
 
 /** Several sets as if they were one (spec 1.5); receiver RGM_CONTEXT pools to components. */
-rgm_value *rgm_pool_over(const rgm_graph_value *graph, rgm_tag to, rgm_piece piece,
-                         const char *const *sets, rgm_value *const *values, int64_t count,
-                         const char *reduce_type /* "sum", "mean|max_no_inf", ... */);
+rgm_value *rgm_pool(const rgm_graph_value *graph, rgm_tag to, rgm_piece piece,
+                    const char *const *sets, rgm_value *const *values, int64_t count,
+                    const char *reduce_type /* "sum", "mean|max_no_inf", ... */);
 rgm_value *rgm_broadcast(const rgm_graph_value *graph, rgm_tag from, rgm_piece piece,
                          const char *set, rgm_value *value);
 /** Joint softmax over several sets' values; out[i] for sets[i]. */
