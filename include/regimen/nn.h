@@ -1,6 +1,10 @@
 /*
  * nn: layers. A layer is a function from values to values that makes its parameters, named by the
  * scope it is called in: rgm_dense(scope, "hidden", x, 16) makes "hidden/kernel" and "hidden/bias".
+ *
+ * Rows to transform, x, are dense [.., width] or sparse [rows, width]: a pattern (ones), or what
+ * rgm_sparse_rows() makes of a pattern and a number for each entry. Layers that say so take both;
+ * sparse rows are never made dense.
  */
 #ifndef REGIMEN_NN_H
 #define REGIMEN_NN_H
@@ -32,6 +36,17 @@ void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);
 /** Sum of all losses added below the root; NULL when there are none. */
 rgm_value *rgm_scope_loss(const rgm_scope *scope);
 
+/** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
+rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight);
+/** True for sparse rows: then *pattern, and *weight or NULL; else both are NULL. */
+bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x);
+/** Static width of dense or sparse rows; -1 (and a failure in the graph) when it is not static. */
+int64_t rgm_width(rgm_value *x);
+/** x [.., in] dense or sparse times kernel [in, units]. */
+rgm_value *rgm_project(rgm_value *x, rgm_value *kernel);
+/** Each row of x, dense or sparse, divided by the sum of its absolute values (0 stays 0). */
+rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x);
+
 typedef struct rgm_dense_options {
     bool no_bias;
     rgm_activation activation;
@@ -42,7 +57,7 @@ typedef struct rgm_dense_options {
 } rgm_dense_options;
 #define RGM_DENSE_OPTIONS_INIT {.kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
 
-/** x [..., in] -> [..., units]: x W + b. NULL options: defaults above (bias, linear). */
+/** x [..., in], dense or sparse -> [..., units]: x W + b. NULL options: defaults above (bias, linear). */
 rgm_value *rgm_dense(rgm_scope *scope, const char *name, rgm_value *x, int64_t units);
 rgm_value *rgm_dense_with(rgm_scope *scope, const char *name, rgm_value *x, int64_t units,
                           const rgm_dense_options *options);
@@ -52,7 +67,17 @@ rgm_value *rgm_dense_with(rgm_scope *scope, const char *name, rgm_value *x, int6
  */
 rgm_value *rgm_dense_sparse(rgm_scope *scope, const char *name, rgm_value *pattern,
                             rgm_value *weight, int64_t units, const rgm_dense_options *options);
-/** Inverted dropout on training runs; rate 0 gives x. */
+/**
+ * Dense layer of inputs [n, width_i] side by side, which are never put side by side: one kernel
+ * [sum of widths, units], cut by rows, and x_0 W_0 + x_1 W_1 + ... + b. Inputs dense or sparse; those
+ * of width 0 add nothing; NULL ones are a failure that happened before.
+ */
+rgm_value *rgm_dense_concat(rgm_scope *scope, const char *name, rgm_value *const *x, int64_t count,
+                            int64_t units, const rgm_dense_options *options);
+/**
+ * Inverted dropout on training runs; rate 0 gives x. Of sparse rows the stored numbers are dropped,
+ * which is the same: a dropped zero is zero.
+ */
 rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate);
 rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate);
 /** Layer norm over the last axis, epsilon 1e-3 (Keras), gamma 1, beta 0. */
