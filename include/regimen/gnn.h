@@ -216,6 +216,9 @@ rgm_value *rgm_membership(const rgm_graph_value *graph, rgm_piece piece, const c
 rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *set);
 rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                                   const char *feature, rgm_value *value);
+/** The same without a feature: asking for it fails. For labels that the model must not see. */
+rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece,
+                                     const char *set, const char *feature);
 /** with_feature for a node set's hidden_state. */
 rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_set,
                                 rgm_value *state);
