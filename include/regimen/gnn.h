@@ -41,17 +41,30 @@ typedef struct rgm_feature_schema {
 
 typedef enum rgm_piece { RGM_CONTEXT_PIECE, RGM_NODE_SET, RGM_EDGE_SET } rgm_piece;
 
+/** One metadata.extra of a set; {"edge_type", "reversed"} swaps the ends when a CSV table is read. */
+typedef struct rgm_key_value {
+    char *key, *value;
+} rgm_key_value;
+
 typedef struct rgm_set_schema {
     rgm_piece piece;
     char *name, *description;
     char *source, *target; /* edge sets: node set names */
     rgm_feature_schema *features;
     int64_t feature_count;
+    char **context;        /* names of context features that speak of this set */
+    int64_t context_count;
     char *filename;        /* metadata */
     int64_t cardinality;   /* metadata, -1 unknown */
+    rgm_key_value *extra;  /* metadata */
+    int64_t extra_count;
 } rgm_set_schema;
 
-/** Read-only outside gnn; counted. Context is always there, maybe without features. */
+/**
+ * Read-only outside gnn; counted. Context is always there, maybe without features. The order of sets is
+ * context, node sets, edge sets; within a piece, and among features, the order in which they were added.
+ * To be complete before the first graph is made of it.
+ */
 typedef struct rgm_schema rgm_schema;
 
 /** Parse GraphSchema text; errors "name:line:column: ...". Checked as rgm_schema_check() does. */
@@ -68,8 +81,21 @@ rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const c
 rgm_status rgm_schema_add_feature(rgm_schema *schema, rgm_piece piece, const char *set,
                                   const char *feature, rgm_dtype dtype, int rank,
                                   const int64_t *shape);
+/** Mark an i64 feature of shape [-1] as sparse rows: it lists the columns of each item's ones. */
+rgm_status rgm_schema_set_one_hot(rgm_schema *schema, rgm_piece piece, const char *set,
+                                  const char *feature, int64_t vocabulary);
+rgm_status rgm_schema_set_metadata(rgm_schema *schema, rgm_piece piece, const char *set,
+                                   const char *filename, int64_t cardinality);
+/** A copy to change. */
+rgm_status rgm_schema_copy(rgm_schema **out, const rgm_schema *schema);
 /** TF-GNN's validate_schema: dtypes, reserved names, edge ends, readout structure. RGM_ERR_DATA. */
 rgm_status rgm_schema_check(const rgm_schema *schema);
+/** `actual` has every set and feature of `required`, of the same dtype and shape; else RGM_ERR_DATA. */
+rgm_status rgm_schema_check_has(const rgm_schema *actual, const rgm_schema *required);
+/** info.graph_type ("FULL", "SUBGRAPH", ...; NULL: not said) and info.root_set. */
+const char *rgm_schema_graph_type(const rgm_schema *schema);
+int64_t rgm_schema_root_set_count(const rgm_schema *schema);
+const char *rgm_schema_root_set(const rgm_schema *schema, int64_t i);
 rgm_schema *rgm_schema_retain(rgm_schema *schema);
 void rgm_schema_release(rgm_schema *schema);
 int64_t rgm_schema_set_count(const rgm_schema *schema); /* all pieces, context first */
@@ -82,16 +108,24 @@ const char *rgm_aux_prefix(const char *set_name, char *buffer, size_t size);
 /* ---- graph --------------------------------------------------------------------------------- */
 
 /**
- * A feature of all items of a set: dense [items, shape...], or ragged: `values` flattened over the
- * ragged dims, and for ragged dim k (1-based over inner dims; NULL for dense ones) row lengths.
+ * A feature of all items of a set: dense [items, shape...], or ragged: `values` flattened up to the
+ * last ragged dim, [sum of its row lengths, dims behind it...], and for ragged dim k (1-based over inner
+ * dims; NULL for dense ones) the row lengths [product of the sizes before it] i64. So shape [-1] has
+ * row_lengths[1] [items] and values [sum]; shape [3, -1, 4] has row_lengths[2] [items * 3] and values
+ * [sum, 4].
  */
 typedef struct rgm_feature {
     rgm_tensor *values;
     rgm_tensor *row_lengths[RGM_MAX_RANK]; /* [k] i64, k = 1 .. rank of the item shape */
 } rgm_feature;
 
-/** A scalar GraphTensor: immutable once made, counted; parts are shared between graphs. */
+/**
+ * A scalar GraphTensor: immutable once made, counted (from any thread); parts are shared between
+ * graphs. A feature of the schema may be absent (a label at serving time): only who asks for it fails.
+ */
 typedef struct rgm_graph rgm_graph;
+/** Graphs as elements of a dataset: rgm_element_create_pointer(&element, &rgm_graph_element, graph). */
+extern const rgm_element_type rgm_graph_element;
 
 /** A graph under construction: set sizes, indices and features in any order, then finish. */
 typedef struct rgm_graph_builder rgm_graph_builder;
@@ -119,6 +153,13 @@ const rgm_schema *rgm_graph_schema(const rgm_graph *graph);
 int64_t rgm_graph_components(const rgm_graph *graph);
 int64_t rgm_graph_total(const rgm_graph *graph, rgm_piece piece, const char *set); /* items */
 const int64_t *rgm_graph_sizes(const rgm_graph *graph, rgm_piece piece, const char *set);
+/** Components that are not padding; these come first. */
+int64_t rgm_graph_real_components(const rgm_graph *graph);
+/** Items of the real components. */
+int64_t rgm_graph_real_total(const rgm_graph *graph, rgm_piece piece, const char *set);
+/** [items] f32: 1 for items of real components, 0 for padding; made once and kept. Borrowed. */
+rgm_status rgm_graph_real_mask(rgm_tensor **mask, const rgm_graph *graph, rgm_piece piece,
+                               const char *set);
 /** Borrowed; NULL when absent. */
 const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, const char *set,
                                      const char *feature);
@@ -149,7 +190,43 @@ rgm_status rgm_graph_without_feature(rgm_graph **out, const rgm_graph *graph, rg
 rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const char *readout_set,
                                   const char *key, const char *node_set, rgm_tensor *nodes,
                                   const char *label);
-/** TF-GNN's readout rules (spec 1.4); RGM_ERR_DATA names set and row. */
+/**
+ * Readout set `readout_set` with one item a component that points at its first node (the seed, by the
+ * samplers' convention). RGM_ERR_DATA for a component without nodes; RGM_ERR_ARG if there is that key.
+ */
+rgm_status rgm_graph_readout_from_first_node(rgm_graph **out, const rgm_graph *graph,
+                                             const char *key, const char *node_set,
+                                             const char *readout_set);
+/**
+ * Values [num_readouts, ...] of `feature` read through "<readout_set>/<key>[/suffix]" (spec 1.4), dense
+ * or ragged. Several edge sets of one key join by taking each item from where it points, so any dtype.
+ * Padded items without an edge are zeros (empty rows).
+ */
+rgm_status rgm_graph_structured_readout(rgm_feature *out, const rgm_graph *graph, const char *key,
+                                        const char *feature, const char *readout_set);
+void rgm_feature_clear(rgm_feature *feature);
+/**
+ * The same, stored on the readout set as `new_feature` (NULL: the same name), and with `remove` deleted
+ * where it was read so that it cannot leak. RGM_ERR_ARG if it is there already, unless `overwrite`.
+ */
+rgm_status rgm_graph_readout_into_feature(rgm_graph **out, const rgm_graph *graph, const char *key,
+                                          const char *feature, const char *new_feature, bool remove,
+                                          bool overwrite, const char *readout_set);
+/** A context feature moved (remove) or copied to readout set `readout_set`, one item a component. */
+rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *graph,
+                                          const char *feature, const char *new_feature, bool remove,
+                                          const char *readout_set);
+/**
+ * One loop a node appended to an edge set from a node set to itself: in each component the old edges,
+ * then the loops, whose features are 0, false or empty.
+ */
+rgm_status rgm_graph_add_self_loops(rgm_graph **out, const rgm_graph *graph, const char *edge_set);
+/** [nodes] i64: edges at the `end` of each node. */
+rgm_status rgm_graph_node_degree(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
+                                 rgm_tag end);
+/** RGM_ERR_DATA names the first feature of the schema that the graph lacks. */
+rgm_status rgm_graph_check_complete(const rgm_graph *graph);
+/** TF-GNN's readout rules (spec 1.4) for the real components; RGM_ERR_DATA names set and row. */
 rgm_status rgm_graph_check_readout(const rgm_graph *graph, const char *readout_set);
 /** Plain text for people. */
 rgm_status rgm_graph_print(rgm_text *out, const rgm_graph *graph, int64_t max_items);
@@ -164,6 +241,12 @@ rgm_status rgm_graph_encode(rgm_text *out, const rgm_graph *graph, const char *p
 /** `place` (e.g. "file.tfrecord: record 7") goes into messages. */
 rgm_status rgm_graph_decode(rgm_graph **out, rgm_schema *schema, const void *data, int64_t size,
                             const char *prefix, const char *place);
+/**
+ * Several Examples straight to one merged graph: the same as decoding each and merging, without the
+ * graphs between. places [count] (or NULL) go into messages.
+ */
+rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm_str *examples,
+                                  int64_t count, const char *prefix, const char *const *places);
 
 /* padding: rgm_size_constraints, satisfy, pad, find_tight, fit_or_skip */
 typedef struct rgm_size_constraints rgm_size_constraints; /* counted totals per set */
@@ -219,6 +302,11 @@ rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece,
 /** The same without a feature: asking for it fails. For labels that the model must not see. */
 rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece,
                                      const char *set, const char *feature);
+/** f32 [items]: 1 for items of real components, 0 for padding: the weights of losses and metrics. */
+rgm_value *rgm_real_mask(const rgm_graph_value *graph, rgm_piece piece, const char *set);
+/** Edges at the `end` of each node, [nodes], in `dtype`. */
+rgm_value *rgm_node_degree(const rgm_graph_value *graph, const char *edge_set, rgm_tag end,
+                           rgm_dtype dtype);
 /** with_feature for a node set's hidden_state. */
 rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_set,
                                 rgm_value *state);
@@ -235,7 +323,11 @@ rgm_value *rgm_broadcast(const rgm_graph_value *graph, rgm_tag from, rgm_piece p
 rgm_status rgm_softmax_over(rgm_value **out, const rgm_graph_value *graph, rgm_tag per,
                             rgm_piece piece, const char *const *sets, rgm_value *const *values,
                             int64_t count);
-/** State of each component's first node [components, ...]. */
+/** rgm_structured_readout() stored on the readout set as `new_feature` (NULL: the same name). */
+rgm_graph_value *rgm_with_structured_readout(const rgm_graph_value *graph, const char *key,
+                                             const char *feature, const char *new_feature,
+                                             const char *readout_set);
+/** State of each component's first node [components, ...]; an empty component is an error of the feed. */
 rgm_value *rgm_gather_first_node(const rgm_graph_value *graph, const char *node_set,
                                  const char *feature);
 /** [num_readouts, ...] through "<readout_set>/<key>[/suffix]" (spec 1.4). */
