@@ -348,15 +348,16 @@ typedef enum rgm_sample_strategy {
     RGM_SAMPLE_WEIGHTED = 2 /* without replacement, by the weight feature */
 } rgm_sample_strategy;
 
-/** One hop of a sampling spec: from the union of earlier ops' frontiers along an edge set. */
+/** One hop of a sampling spec: from the union of its inputs' frontiers along an edge set. */
 typedef struct rgm_sample_op {
     char *name;
-    char **inputs; /* names of earlier ops */
+    char **inputs; /* names of earlier ops or of the seed op */
     int64_t input_count;
     char *edge_set;
+    rgm_tag from; /* the end the frontier stands on: RGM_SOURCE, or RGM_TARGET for "<edge_set"     */
     int64_t sample_size;
     rgm_sample_strategy strategy;
-    char *weight; /* edge feature; NULL: "weight" */
+    char *weight; /* scalar edge feature; NULL: "weight"; not used by RGM_SAMPLE_UNIFORM            */
 } rgm_sample_op;
 
 typedef struct rgm_sampling_spec {
@@ -364,34 +365,88 @@ typedef struct rgm_sampling_spec {
     rgm_sample_op *ops;
     int64_t op_count;
 } rgm_sampling_spec;
-/** Sampling spec proto text (seed_op, sampling_ops); errors with line and column. */
+/**
+ * TF-GNN's SamplingSpec in proto text: seed_op {op_name node_set_name}, sampling_ops {op_name
+ * input_op_names edge_set_name sample_size strategy}. Here too: weight_feature_name, and an
+ * edge_set_name "<cites" is followed from target to source. An op is named once, before its use.
+ * RGM_ERR_FORMAT "name:line:column: ...".
+ */
 rgm_status rgm_sampling_spec_parse(rgm_sampling_spec **out, const char *text, int64_t size,
                                    const char *name, const rgm_schema *schema);
-/** "paper: cites 8, cites 4" style: hops from the seed set along one edge set each. */
+rgm_status rgm_sampling_spec_load(rgm_sampling_spec **out, const char *path,
+                                  const rgm_schema *schema);
+/**
+ * Hop i goes along edge_sets[i] ("<cites": from target to source) from all that hop i - 1 reached,
+ * sizes[i] edges for each node. Ops are named "<edge_set>-<i>". RGM_ERR_CONFIG where a hop does not
+ * start where the one before ends.
+ */
 rgm_status rgm_sampling_spec_create(rgm_sampling_spec **out, const rgm_schema *schema,
                                     const char *seed_node_set, const char *const *edge_sets,
                                     const int64_t *sizes, int64_t hops,
                                     rgm_sample_strategy strategy);
+/** Every edge set that starts at a reached node set, for `hops` rounds (make_sampling_spec_tree). */
+rgm_status rgm_sampling_spec_tree(rgm_sampling_spec **out, const rgm_schema *schema,
+                                  const char *seed_node_set, int64_t hops, const int64_t *sizes,
+                                  rgm_sample_strategy strategy);
+/** As proto text that parses to the same spec. */
+rgm_status rgm_sampling_spec_print(rgm_text *out, const rgm_sampling_spec *spec);
 void rgm_sampling_spec_release(rgm_sampling_spec *spec);
 
-/** A whole graph prepared for sampling (adjacency by source, cumulative weights). Thread-safe to read. */
+/**
+ * A whole graph of one component prepared for sampling. Sampling does not change it: any number of
+ * threads may sample from one sampler at once. Retains the graph.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (set or weight feature; names the nearest), RGM_ERR_DATA (a weight that is
+ * negative or not a number: set, row, value; more than one component), RGM_ERR_NOMEM.
+ */
 typedef struct rgm_sampler rgm_sampler;
 rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
                               uint64_t seed);
 void rgm_sampler_release(rgm_sampler *sampler);
 /**
- * The rooted subgraph of seed node `node`: seed is node 0 of its set; distinct nodes reached, edges
- * traversed, de-duplicated; features copied; feature "#id" has the original numbers. A function of
- * (sampler seed, epoch, node) alone: the same for any thread count and order.
+ * Schema of the sampled graphs: the sets that the spec reaches with their features, and "#id" of each
+ * node set. Borrowed.
+ */
+rgm_schema *rgm_sampler_schema(const rgm_sampler *sampler);
+/** Threads that one rgm_sampler_batch() may use (OpenMP); 1 unless set. Changes no result. */
+void rgm_sampler_set_threads(rgm_sampler *sampler, int threads);
+/**
+ * The rooted subgraph of seed node `node`: the seed is node 0 of its set, then nodes in the order of
+ * the ops that reach them, by number within one op; the edges traversed, each once (no others), by op
+ * and frontier node; features copied; feature "#id" has the original numbers. Uniform and weighted
+ * draws are without replacement, min(size, degree) edges (weighted: edges of weight 0 never),
+ * independent for each op and frontier node. A function of (sampler seed, epoch, node) alone: the same
+ * for any thread and order.
  */
 rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64_t node,
                               uint64_t epoch);
 /**
- * One graph for a whole mini-batch, nodes shared between seeds appearing once: seeds first, then nodes by
- * hop; readout set "_readout" with one item per seed (label feature as in rgm_graph_with_readout).
+ * One graph of one component for a whole mini-batch, nodes shared between seeds appearing once: seeds
+ * first (without repeats), then as above with all seeds as the first frontier; readout set "_readout"
+ * with one item for each of nodes [count], read through "_readout/seed" (label feature as in
+ * rgm_graph_with_readout()). A function of (sampler seed, epoch, nodes).
  */
 rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
                              int64_t count, uint64_t epoch, const char *label);
+
+typedef struct rgm_sampler_run_options {
+    uint64_t epoch;
+    int threads;   /* 0: as many as the machine has                                             */
+    bool encode;   /* also serialize each subgraph, in the threads                              */
+    bool readout;  /* add "_readout" through "_readout/seed", with its feature `label` if given */
+    const char *label;
+} rgm_sampler_run_options;
+#define RGM_SAMPLER_RUN_OPTIONS_INIT {.epoch = 0, .threads = 0, .readout = true}
+/** Takes subgraph i; both borrowed. record is NULL unless encode was asked for. */
+typedef rgm_status rgm_sample_sink(void *payload, int64_t i, rgm_graph *graph,
+                                   const rgm_text *record);
+/**
+ * rgm_sampler_sample() of each of nodes [count], in parallel; the sink is called in the caller's
+ * thread, in the order of nodes. It ends at the first error, of a node or of the sink.
+ */
+rgm_status rgm_sampler_run(const rgm_sampler *sampler, const int64_t *nodes, int64_t count,
+                           const rgm_sampler_run_options *options, rgm_sample_sink *sink,
+                           void *payload);
 
 /* ---- import, generation, statistics ------------------------------------------------------------ */
 
