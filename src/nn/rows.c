@@ -1,0 +1,232 @@
+/*
+ * Rows to transform, dense or sparse. A pair (pattern, numbers at its entries) travels as one value:
+ * that of an op which no kernel ever runs, because every layer looks through it and hands the two
+ * parts to the sparse-dense product. Given to an op that knows nothing of it, it fails by name
+ * instead of losing the numbers.
+ */
+#include "nn_internal.h"
+
+static rgm_status sparse_rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                    const rgm_attributes *attributes)
+{
+    const rgm_value *pattern = in[0], *weight = in[1];
+    char a[128], b[128];
+
+    (void)inputs;
+    (void)attributes;
+    if (!rgm_value_is_pattern(pattern) || rgm_value_is_pattern(weight) ||
+        rgm_value_rank(weight) != 1 ||
+        (rgm_value_dtype(weight) != RGM_F32 && rgm_value_dtype(weight) != RGM_F64))
+        return RGM_FAIL(RGM_ERR_SHAPE, "sparse_rows: %s with numbers %s: needs a pattern and "
+                                       "[entries] of f32 or f64",
+                        rgm_value_describe(pattern, a, sizeof a),
+                        rgm_value_describe(weight, b, sizeof b));
+    out->is_pattern = true;
+    out->dtype = rgm_value_dtype(weight);
+    out->rank = rgm_value_rank(pattern);
+    for (int i = 0; i < out->rank; i++)
+        out->shape[i] = rgm_value_dim(pattern, i);
+    return RGM_OK;
+}
+
+static rgm_status sparse_rows_forward(rgm_op_run *run)
+{
+    (void)run;
+    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "sparse rows with numbers reached an op that takes a "
+                                         "pattern or a dense value; give them to a layer");
+}
+
+static const rgm_op_type sparse_rows_op = {
+    .name = "sparse_rows",
+    .arity = 2,
+    .infer = sparse_rows_infer,
+    .forward = sparse_rows_forward,
+    .no_gradient = "never run: layers use its two inputs",
+};
+
+rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight)
+{
+    static const rgm_attributes none;
+    rgm_value *in[2] = {pattern, weight};
+
+    if (pattern == NULL || weight == NULL)
+        return pattern;
+    return rgm_op(rgm_value_graph(pattern), &sparse_rows_op, in, 2, &none);
+}
+
+bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x)
+{
+    *pattern = *weight = NULL;
+    if (x == NULL || !rgm_value_is_pattern(x))
+        return false;
+    if (rgm_value_op(x) == &sparse_rows_op) {
+        *pattern = rgm_value_input(x, 0);
+        *weight = rgm_value_input(x, 1);
+    } else {
+        *pattern = x;
+    }
+    return true;
+}
+
+int64_t rgm_width(rgm_value *x)
+{
+    char shape[128];
+    rgm_dim width;
+
+    if (x == NULL)
+        return -1;
+    if (!rgm_value_is_pattern(x) && rgm_value_rank(x) == 0) {
+        rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_SHAPE, "a scalar has no width");
+        return -1;
+    }
+    width = rgm_value_is_pattern(x) ? rgm_value_shape(x)[1] : rgm_value_dim(x, -1);
+    if (width < 0) {
+        rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_SHAPE,
+                        "the last dim of %s is not known before the run",
+                        rgm_value_describe(x, shape, sizeof shape));
+        return -1;
+    }
+    return width;
+}
+
+/* x [.., in] of rank above 2 goes through the product as [rows, in]. */
+static rgm_value *project_high_rank(rgm_value *x, rgm_value *kernel)
+{
+    rgm_dim flat[2] = {RGM_INFER, rgm_width(x)}, shape[RGM_MAX_RANK];
+    int rank = rgm_value_rank(x);
+
+    for (int i = 0; i < rank - 1; i++)
+        shape[i] = rgm_value_dim(x, i);
+    shape[rank - 1] = rgm_value_dim(kernel, 1);
+    return rgm_reshape(rgm_matmul(rgm_reshape(x, 2, flat), kernel), rank, shape);
+}
+
+rgm_value *rgm_project(rgm_value *x, rgm_value *kernel)
+{
+    rgm_value *pattern, *weight;
+
+    if (x == NULL || kernel == NULL)
+        return NULL;
+    if (rgm_sparse_parts(&pattern, &weight, x)) {
+        rgm_spmm_options options = {.weight = weight};
+        return rgm_spmm(pattern, kernel, weight != NULL ? &options : NULL);
+    }
+    if (rgm_value_rank(x) > 2)
+        return project_high_rank(x, kernel);
+    return rgm_matmul(x, kernel);
+}
+
+rgm_value *rgmi_zero_rows(rgm_scope *scope, rgm_value *x)
+{
+    rgm_dim shape[2];
+    rgm_value *pattern, *weight, *one;
+
+    if (scope == NULL || x == NULL)
+        return NULL;
+    if (rgm_sparse_parts(&pattern, &weight, x)) {
+        shape[0] = rgm_value_shape(pattern)[0];
+        one = rgm_degree(pattern, rgm_scope_dtype(scope));
+    } else {
+        shape[0] = rgm_value_dim(x, 0);
+        one = rgm_reduce(x, -1, RGM_SUM);
+    }
+    shape[1] = 1;
+    return rgm_reshape(rgm_scale(one, 0), 2, shape);
+}
+
+/* Ones [entries]; depends on the pattern alone, so it is made once. */
+static rgm_value *entry_ones(rgm_scope *scope, rgm_value *pattern)
+{
+    rgm_value *degree = rgm_degree(pattern, rgm_scope_dtype(scope));
+
+    return rgm_broadcast_rows(pattern, rgm_shift(rgm_scale(degree, 0), 1));
+}
+
+/* s, with 1 in place of 0: a row that sums to nothing is left as it is. */
+static rgm_value *divisor(rgm_value *s)
+{
+    rgm_value *zero;
+
+    if (s == NULL)
+        return NULL;
+    zero = rgm_equal(s, rgm_scalar(rgm_value_graph(s), rgm_value_dtype(s), 0));
+    return rgm_add(s, rgm_cast(zero, rgm_value_dtype(s)));
+}
+
+rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x)
+{
+    rgm_value *pattern, *weight, *sum;
+    rgm_dim shape[2];
+
+    if (scope == NULL || x == NULL)
+        return NULL;
+    rgmi_scope_mark(scope);
+    if (rgm_sparse_parts(&pattern, &weight, x)) {
+        if (weight == NULL) {
+            sum = rgm_floor_at(rgm_degree(pattern, rgm_scope_dtype(scope)), 1);
+            return rgm_sparse_rows(pattern, rgm_broadcast_rows(pattern, rgm_reciprocal(sum)));
+        }
+        sum = divisor(rgm_pool_rows(pattern, rgm_abs(weight), RGM_SUM));
+        return rgm_sparse_rows(pattern, rgm_div(weight, rgm_broadcast_rows(pattern, sum)));
+    }
+    shape[0] = rgm_value_dim(x, 0);
+    shape[1] = 1;
+    sum = rgm_reshape(rgm_reduce(rgm_abs(x), -1, RGM_SUM), 2, shape);
+    return rgm_div(x, divisor(sum));
+}
+
+static bool bad_rate(rgm_scope *scope, double rate)
+{
+    if (rate >= 0 && rate < 1)
+        return false;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
+                    "dropout rate is %g; it is at least 0 and below 1", rate);
+    return true;
+}
+
+rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate)
+{
+    rgm_value *pattern, *weight;
+    const char *stream;
+
+    if (scope == NULL || x == NULL)
+        return NULL;
+    rgmi_scope_mark(scope);
+    if (bad_rate(scope, rate))
+        return NULL;
+    if (rate == 0)
+        return x;
+    stream = rgmi_scope_stream(scope, "dropout");
+    if (stream == NULL)
+        return NULL;
+    if (!rgm_sparse_parts(&pattern, &weight, x))
+        return rgm_dropout_op(x, rate, stream);
+    if (weight == NULL)
+        weight = entry_ones(scope, pattern);
+    weight = rgm_dropout_op(weight, rate, stream);
+    return weight != NULL ? rgm_sparse_rows(pattern, weight) : NULL;
+}
+
+rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate)
+{
+    rgm_value *pattern, *weight, *ones, *kept;
+    const char *stream;
+
+    if (scope == NULL || x == NULL)
+        return NULL;
+    rgmi_scope_mark(scope);
+    if (bad_rate(scope, rate))
+        return NULL;
+    if (rate == 0)
+        return x;
+    stream = rgmi_scope_stream(scope, "item_dropout");
+    if (stream == NULL)
+        return NULL;
+    if (!rgm_sparse_parts(&pattern, &weight, x))
+        return rgm_item_dropout_op(x, rate, stream);
+    ones = rgm_shift(rgm_scale(rgm_degree(pattern, rgm_scope_dtype(scope)), 0), 1);
+    kept = rgm_broadcast_rows(pattern, rgm_item_dropout_op(ones, rate, stream));
+    if (weight != NULL)
+        kept = rgm_mul(kept, weight);
+    return kept != NULL ? rgm_sparse_rows(pattern, kept) : NULL;
+}

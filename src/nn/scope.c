@@ -1,0 +1,213 @@
+/*
+ * Scopes: where layers stand. The root owns everything: an arena with all scopes, a map from full path
+ * to scope, and the losses collected below it. A child is found again by its path, so that a layer
+ * called twice under one name shares its parameters.
+ */
+#include "nn_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct rgm_scope {
+    rgm_scope *root;
+    rgm_cgraph *graph;
+    rgm_dtype dtype;
+    const char *path;
+    int64_t streams; /* random streams named so far */
+    /* of the root */
+    rgm_arena *arena;
+    rgm_map *scopes;      /* path -> scope                                          */
+    rgm_map *regularized; /* parameter name -> itself: a shared one is counted once */
+    rgm_value **losses;
+    int64_t loss_count, loss_capacity;
+};
+
+rgm_status rgm_scope_create(rgm_scope **out, rgm_cgraph *graph, rgm_dtype dtype)
+{
+    rgm_status status = RGM_OK;
+    rgm_arena *arena = NULL;
+    rgm_map *scopes = NULL, *regularized = NULL;
+    rgm_scope *root;
+
+    *out = NULL;
+    if (graph == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "scope: no compute graph");
+    if (dtype != RGM_F32 && dtype != RGM_F64)
+        return RGM_FAIL(RGM_ERR_DTYPE, "scope: parameters are f32 or f64, not %s",
+                        rgm_dtype_name(dtype));
+    RGM_GO(rgm_arena_create(&arena));
+    RGM_GO(rgm_map_create(&scopes));
+    RGM_GO(rgm_map_create(&regularized));
+    root = rgm_arena_alloc(arena, sizeof *root);
+    if (root == NULL) {
+        status = RGM_FAIL(RGM_ERR_NOMEM, "out of memory: scope");
+        goto done;
+    }
+    *root = (rgm_scope){.root = root, .graph = graph, .dtype = dtype, .path = "", .arena = arena,
+                        .scopes = scopes, .regularized = regularized};
+    *out = root;
+    return RGM_OK;
+done:
+    rgm_map_release(regularized);
+    rgm_map_release(scopes);
+    rgm_arena_release(arena);
+    return status;
+}
+
+void rgm_scope_release(rgm_scope *root)
+{
+    rgm_arena *arena;
+
+    if (root == NULL)
+        return;
+    root = root->root;
+    arena = root->arena;
+    rgm_free(root->losses);
+    rgm_map_release(root->regularized);
+    rgm_map_release(root->scopes);
+    rgm_arena_release(arena); /* the root itself is in it */
+}
+
+/* "<path>/<name>" in the root's arena; NULL: no memory. */
+static char *join(const rgm_scope *scope, const char *name)
+{
+    size_t a = strlen(scope->path), b = strlen(name), slash = a > 0;
+    char *path = rgm_arena_alloc(scope->root->arena, a + slash + b + 1);
+
+    if (path == NULL)
+        return NULL;
+    memcpy(path, scope->path, a);
+    if (slash)
+        path[a] = '/';
+    memcpy(path + a + slash, name, b + 1);
+    return path;
+}
+
+static void *no_memory(const rgm_scope *scope)
+{
+    rgm_cgraph_fail(scope->graph, RGM_ERR_NOMEM, "out of memory: scope '%s'", scope->path);
+    return NULL;
+}
+
+rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name)
+{
+    rgm_scope *child;
+    char *path;
+
+    if (scope == NULL)
+        return NULL;
+    if (name == NULL || name[0] == '\0') {
+        rgm_cgraph_fail(scope->graph, RGM_ERR_ARG, "scope '%s': a child needs a name",
+                        scope->path);
+        return NULL;
+    }
+    path = join(scope, name);
+    if (path == NULL)
+        return no_memory(scope);
+    child = rgm_map_get(scope->root->scopes, path);
+    if (child != NULL)
+        return child;
+    child = rgm_arena_alloc(scope->root->arena, sizeof *child);
+    if (child == NULL || rgm_map_set(scope->root->scopes, path, child) != RGM_OK)
+        return no_memory(scope);
+    *child = (rgm_scope){.root = scope->root, .graph = scope->graph, .dtype = scope->dtype,
+                         .path = path};
+    return child;
+}
+
+rgm_cgraph *rgm_scope_graph(const rgm_scope *scope)
+{
+    return scope != NULL ? scope->graph : NULL;
+}
+
+const char *rgm_scope_path(const rgm_scope *scope)
+{
+    return scope != NULL ? scope->path : "";
+}
+
+rgm_dtype rgm_scope_dtype(const rgm_scope *scope)
+{
+    return scope != NULL ? scope->dtype : RGM_F32;
+}
+
+void rgmi_scope_mark(const rgm_scope *scope)
+{
+    if (scope != NULL)
+        rgm_cgraph_set_scope(scope->graph, scope->path[0] != '\0' ? scope->path : NULL);
+}
+
+const char *rgmi_scope_stream(rgm_scope *scope, const char *kind)
+{
+    char name[64];
+    const char *stream;
+
+    snprintf(name, sizeof name, "%s_%lld", kind, (long long)scope->streams++);
+    stream = join(scope, name);
+    return stream != NULL ? stream : no_memory(scope);
+}
+
+rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
+                               rgm_init init)
+{
+    char *path;
+
+    if (scope == NULL)
+        return NULL;
+    path = join(scope, name);
+    if (path == NULL)
+        return no_memory(scope);
+    return rgm_parameter(scope->graph, path, scope->dtype, rank, shape, init);
+}
+
+void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar)
+{
+    rgm_scope *root;
+
+    if (scope == NULL || scalar == NULL)
+        return;
+    root = scope->root;
+    if (rgm_value_rank(scalar) != 0) {
+        char shape[128];
+        rgm_cgraph_fail(scope->graph, RGM_ERR_SHAPE, "scope '%s': a loss is a scalar, not %s",
+                        scope->path, rgm_value_describe(scalar, shape, sizeof shape));
+        return;
+    }
+    if (RGM_RESERVE(root->losses, root->loss_capacity, root->loss_count + 1) != RGM_OK) {
+        no_memory(scope);
+        return;
+    }
+    root->losses[root->loss_count++] = scalar;
+}
+
+void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient)
+{
+    const char *name;
+
+    if (scope == NULL || parameter == NULL || coefficient == 0)
+        return;
+    name = rgm_value_name(parameter);
+    if (coefficient < 0 || name == NULL) {
+        rgm_cgraph_fail(scope->graph, RGM_ERR_ARG,
+                        "scope '%s': l2 needs a parameter and a coefficient >= 0, got %g",
+                        scope->path, coefficient);
+        return;
+    }
+    if (rgm_map_has(scope->root->regularized, name))
+        return;
+    if (rgm_map_set(scope->root->regularized, name, parameter) != RGM_OK) {
+        no_memory(scope);
+        return;
+    }
+    rgm_scope_add_loss(scope, rgm_scale(rgm_sum(rgm_square(parameter)), coefficient));
+}
+
+rgm_value *rgm_scope_loss(const rgm_scope *scope)
+{
+    rgm_value *sum = NULL;
+
+    if (scope == NULL)
+        return NULL;
+    for (int64_t i = 0; i < scope->root->loss_count; i++)
+        sum = i == 0 ? scope->root->losses[0] : rgm_add(sum, scope->root->losses[i]);
+    return sum;
+}
