@@ -3,11 +3,10 @@
  * here and nowhere else, independent of the locale and with nothing left over: "1e-4" is a number,
  * "1_000", "0x10", "12 apples" and "nan" are not.
  */
-#include <regimen/base.h>
+#include "base_internal.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    rgmi_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     if (node == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "%s", text);
@@ -104,17 +103,15 @@ rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node)
 
 rgm_status rgm_yaml_float(double *out, const rgm_yaml_node *node)
 {
-    locale_t c_locale;
+    locale_t locale = rgmi_c_locale();
     double number;
 
     *out = 0;
     if (node->kind != RGM_YAML_SCALAR || node->quoted || !is_decimal(node->text, false))
         return expected(node, "a number");
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c_locale == (locale_t)0)
+    if (locale == (locale_t)0)
         return RGM_FAIL(RGM_ERR_NOMEM, "no memory for the C locale");
-    number = strtod_l(node->text, NULL, c_locale);
-    freelocale(c_locale);
+    number = strtod_l(node->text, NULL, locale);
     if (!isfinite(number))
         return rgm_yaml_fail(node, "%.40s is too large for a double", node->text);
     *out = number;
