@@ -3,8 +3,8 @@
  * scope it is called in: rgm_dense(scope, "hidden", x, 16) makes "hidden/kernel" and "hidden/bias".
  *
  * Rows to transform, x, are dense [.., width] or sparse [rows, width]: a pattern (ones), or what
- * rgm_sparse_rows() makes of a pattern and a number for each entry. Layers that say so take both;
- * sparse rows are never made dense.
+ * rgm_sparse_rows() makes of a pattern and a number for each entry, or several of those side by side
+ * (rgm_beside). Layers that say so take all of them; sparse rows are never made dense.
  */
 #ifndef REGIMEN_NN_H
 #define REGIMEN_NN_H
@@ -38,10 +38,14 @@ rgm_value *rgm_scope_loss(const rgm_scope *scope);
 
 /** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
 rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight);
-/** True for sparse rows: then *pattern, and *weight or NULL; else both are NULL. */
+/** True for sparse rows: then *pattern, and *weight or NULL; else (dense, side by side) both are NULL. */
 bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x);
+/** Rows [n, width_i] side by side, [n, sum of widths]; sparse unless all are dense. count >= 1. */
+rgm_value *rgm_beside(rgm_value *const *x, int64_t count);
 /** Static width of dense or sparse rows; -1 (and a failure in the graph) when it is not static. */
 int64_t rgm_width(rgm_value *x);
+/** Zeros [rows, units] for x [rows, width], dense or sparse, width 0 included. */
+rgm_value *rgm_zero_rows(rgm_scope *scope, rgm_value *x, int64_t units);
 /** x [.., in] dense or sparse times kernel [in, units]. */
 rgm_value *rgm_project(rgm_value *x, rgm_value *kernel);
 /** Each row of x, dense or sparse, divided by the sum of its absolute values (0 stays 0). */
@@ -57,7 +61,11 @@ typedef struct rgm_dense_options {
 } rgm_dense_options;
 #define RGM_DENSE_OPTIONS_INIT {.kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
 
-/** x [..., in], dense or sparse -> [..., units]: x W + b. NULL options: defaults above (bias, linear). */
+/**
+ * x [..., in], dense or sparse -> [..., units]: act(x W + b), parameters "<name>/kernel" [in, units]
+ * and "<name>/bias" [units]. name NULL: they stand in the scope itself. NULL options: the defaults
+ * above (bias, linear).
+ */
 rgm_value *rgm_dense(rgm_scope *scope, const char *name, rgm_value *x, int64_t units);
 rgm_value *rgm_dense_with(rgm_scope *scope, const char *name, rgm_value *x, int64_t units,
                           const rgm_dense_options *options);

@@ -72,24 +72,10 @@ static rgm_value *concat_product(rgm_value *const *x, int64_t count, rgm_value *
     return y;
 }
 
-/* [n, units]: what inputs of width 0 come to. */
-static rgm_value *zeros(rgm_scope *scope, rgm_value *x, int64_t units)
-{
-    rgm_cgraph *graph = rgm_scope_graph(scope);
-    rgm_tensor *tensor = NULL;
-    rgm_value *y;
-
-    if (rgm_tensor_create(&tensor, rgm_scope_dtype(scope), 1, &units) != RGM_OK)
-        return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory: '%s'", rgm_scope_path(scope));
-    y = rgm_add(rgmi_zero_rows(scope, x), rgm_constant(graph, tensor));
-    rgm_tensor_release(tensor);
-    return y;
-}
-
 rgm_value *rgm_dense_concat(rgm_scope *scope, const char *name, rgm_value *const *x, int64_t count,
                             int64_t units, const rgm_dense_options *options)
 {
-    rgm_scope *layer = rgm_scope_enter(scope, name);
+    rgm_scope *layer = name != NULL ? rgm_scope_enter(scope, name) : scope;
     rgm_value *y;
     int64_t total;
 
@@ -103,7 +89,7 @@ rgm_value *rgm_dense_concat(rgm_scope *scope, const char *name, rgm_value *const
                                rgm_scope_path(layer));
     if (bad_units(layer, units) || !sum_widths(&total, x, count))
         return NULL;
-    y = total == 0 ? zeros(layer, x[0], units)
+    y = total == 0 ? rgm_zero_rows(layer, x[0], units)
                    : concat_product(x, count, make_kernel(layer, total, units, options), total);
     y = finish(layer, y, units, options);
     rgmi_scope_mark(scope);

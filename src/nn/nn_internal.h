@@ -1,4 +1,4 @@
-/* Shared inside nn: the place of messages, and rows of zeros. */
+/* Shared inside nn: the place of messages, and names of random streams. */
 #ifndef RGM_NN_INTERNAL_H
 #define RGM_NN_INTERNAL_H
 
@@ -8,7 +8,5 @@
 void rgmi_scope_mark(const rgm_scope *scope);
 /* "<path>/<kind>_<k>", k counting within the scope: the random stream of one dropout. NULL: no memory. */
 const char *rgmi_scope_stream(rgm_scope *scope, const char *kind);
-/* Zeros [rows, 1] for x [rows, width], dense or sparse, width 0 included. */
-rgm_value *rgmi_zero_rows(rgm_scope *scope, rgm_value *x);
 
 #endif

@@ -44,6 +44,8 @@ static const rgm_op_type sparse_rows_op = {
     .no_gradient = "never run: layers use its two inputs",
 };
 
+static bool is_beside(const rgm_value *x);
+
 rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight)
 {
     static const rgm_attributes none;
@@ -57,7 +59,7 @@ rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight)
 bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x)
 {
     *pattern = *weight = NULL;
-    if (x == NULL || !rgm_value_is_pattern(x))
+    if (x == NULL || !rgm_value_is_pattern(x) || is_beside(x))
         return false;
     if (rgm_value_op(x) == &sparse_rows_op) {
         *pattern = rgm_value_input(x, 0);
@@ -66,6 +68,80 @@ bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x)
         *pattern = x;
     }
     return true;
+}
+
+/* Several rows side by side, not all dense: looked through in the same way. */
+static rgm_status beside_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                               const rgm_attributes *attributes)
+{
+    int64_t width = 0;
+    char a[128], b[128];
+
+    (void)attributes;
+    out->is_pattern = true;
+    out->dtype = rgm_value_dtype(in[0]);
+    out->rank = 3;
+    for (int i = 0; i < inputs; i++) {
+        if (rgm_value_shape(in[i])[0] != rgm_value_shape(in[0])[0])
+            return RGM_FAIL(RGM_ERR_SHAPE, "beside: rows differ: %s and %s",
+                            rgm_value_describe(in[0], a, sizeof a),
+                            rgm_value_describe(in[i], b, sizeof b));
+        width += rgm_width(in[i]);
+        if (rgm_value_is_pattern(in[i]))
+            out->shape[2] = rgm_value_shape(in[i])[2];
+    }
+    out->shape[0] = rgm_value_shape(in[0])[0];
+    out->shape[1] = width;
+    return RGM_OK;
+}
+
+static const rgm_op_type beside_op = {
+    .name = "beside",
+    .arity = -1,
+    .infer = beside_infer,
+    .forward = sparse_rows_forward,
+    .no_gradient = "never run: layers use its inputs",
+};
+
+static bool is_beside(const rgm_value *x)
+{
+    return rgm_value_is_pattern(x) && rgm_value_op(x) == &beside_op;
+}
+
+rgm_value *rgm_beside(rgm_value *const *x, int64_t count)
+{
+    static const rgm_attributes none;
+    bool sparse = false;
+
+    if (count < 1)
+        return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        if (x[i] == NULL || rgm_width(x[i]) < 0)
+            return NULL;
+        sparse |= rgm_value_is_pattern(x[i]);
+    }
+    if (count == 1)
+        return x[0];
+    if (!sparse)
+        return rgm_concat(x, count, 1);
+    return rgm_op(rgm_value_graph(x[0]), &beside_op, x, (int)count, &none);
+}
+
+/* The parts changed one by one and put side by side again. */
+static rgm_value *beside_map(rgm_scope *scope, rgm_value *x,
+                             rgm_value *(*change)(rgm_scope *scope, rgm_value *x, double number),
+                             double number)
+{
+    int count = rgm_value_input_count(x);
+    rgm_value **part = NULL, *y;
+
+    if (RGM_NEW(part, count) != RGM_OK)
+        return rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_NOMEM, "out of memory: side by side");
+    for (int i = 0; i < count; i++)
+        part[i] = change(scope, rgm_value_input(x, i), number);
+    y = rgm_beside(part, count);
+    rgm_free(part);
+    return y;
 }
 
 int64_t rgm_width(rgm_value *x)
@@ -103,10 +179,23 @@ static rgm_value *project_high_rank(rgm_value *x, rgm_value *kernel)
 
 rgm_value *rgm_project(rgm_value *x, rgm_value *kernel)
 {
-    rgm_value *pattern, *weight;
+    rgm_value *pattern, *weight, *y = NULL;
 
     if (x == NULL || kernel == NULL)
         return NULL;
+    if (is_beside(x)) {
+        int64_t begin = 0;
+        for (int i = 0; i < rgm_value_input_count(x); i++) {
+            rgm_value *part = rgm_value_input(x, i);
+            int64_t end = begin + rgm_width(part);
+            rgm_value *product = end == begin ? NULL
+                                              : rgm_project(part, rgm_slice(kernel, 0, begin, end));
+            if (end > begin)
+                y = begin == 0 ? product : rgm_add(y, product);
+            begin = end;
+        }
+        return y;
+    }
     if (rgm_sparse_parts(&pattern, &weight, x)) {
         rgm_spmm_options options = {.weight = weight};
         return rgm_spmm(pattern, kernel, weight != NULL ? &options : NULL);
@@ -116,22 +205,28 @@ rgm_value *rgm_project(rgm_value *x, rgm_value *kernel)
     return rgm_matmul(x, kernel);
 }
 
-rgm_value *rgmi_zero_rows(rgm_scope *scope, rgm_value *x)
+rgm_value *rgm_zero_rows(rgm_scope *scope, rgm_value *x, int64_t units)
 {
-    rgm_dim shape[2];
-    rgm_value *pattern, *weight, *one;
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    rgm_tensor *tensor = NULL;
+    rgm_value *pattern, *weight, *zero, *y;
+    rgm_dim shape[2] = {0, 1};
 
     if (scope == NULL || x == NULL)
         return NULL;
-    if (rgm_sparse_parts(&pattern, &weight, x)) {
-        shape[0] = rgm_value_shape(pattern)[0];
-        one = rgm_degree(pattern, rgm_scope_dtype(scope));
-    } else {
-        shape[0] = rgm_value_dim(x, 0);
-        one = rgm_reduce(x, -1, RGM_SUM);
-    }
-    shape[1] = 1;
-    return rgm_reshape(rgm_scale(one, 0), 2, shape);
+    while (is_beside(x))
+        x = rgm_value_input(x, 0);
+    shape[0] = rgm_value_shape(x)[0];
+    if (rgm_sparse_parts(&pattern, &weight, x))
+        zero = rgm_degree(pattern, rgm_scope_dtype(scope));
+    else
+        zero = rgm_reduce(x, -1, RGM_SUM);
+    zero = rgm_reshape(rgm_scale(zero, 0), 2, shape);
+    if (rgm_tensor_create(&tensor, rgm_scope_dtype(scope), 1, &units) != RGM_OK)
+        return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory: zeros");
+    y = rgm_add(zero, rgm_constant(graph, tensor));
+    rgm_tensor_release(tensor);
+    return y;
 }
 
 /* Ones [entries]; depends on the pattern alone, so it is made once. */
@@ -153,6 +248,12 @@ static rgm_value *divisor(rgm_value *s)
     return rgm_add(s, rgm_cast(zero, rgm_value_dtype(s)));
 }
 
+static rgm_value *normalize_part(rgm_scope *scope, rgm_value *x, double unused)
+{
+    (void)unused;
+    return rgm_normalize_rows(scope, x);
+}
+
 rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x)
 {
     rgm_value *pattern, *weight, *sum;
@@ -161,6 +262,8 @@ rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x)
     if (scope == NULL || x == NULL)
         return NULL;
     rgmi_scope_mark(scope);
+    if (is_beside(x))
+        return beside_map(scope, x, normalize_part, 0);
     if (rgm_sparse_parts(&pattern, &weight, x)) {
         if (weight == NULL) {
             sum = rgm_floor_at(rgm_degree(pattern, rgm_scope_dtype(scope)), 1);
@@ -196,6 +299,8 @@ rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate)
         return NULL;
     if (rate == 0)
         return x;
+    if (is_beside(x))
+        return beside_map(scope, x, rgm_dropout, rate);
     stream = rgmi_scope_stream(scope, "dropout");
     if (stream == NULL)
         return NULL;
@@ -207,10 +312,40 @@ rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate)
     return weight != NULL ? rgm_sparse_rows(pattern, weight) : NULL;
 }
 
+/* Every row times its number, factor [rows]. */
+static rgm_value *scale_rows(rgm_scope *scope, rgm_value *x, rgm_value *factor)
+{
+    rgm_value *pattern, *weight;
+    rgm_dim shape[RGM_MAX_RANK];
+
+    if (x == NULL || factor == NULL)
+        return NULL;
+    if (is_beside(x)) {
+        rgm_value *part[2], *y = NULL;
+        for (int i = 0; i < rgm_value_input_count(x); i++) {
+            part[0] = y;
+            part[1] = scale_rows(scope, rgm_value_input(x, i), factor);
+            y = i == 0 ? part[1] : rgm_beside(part, 2);
+        }
+        return y;
+    }
+    if (rgm_sparse_parts(&pattern, &weight, x)) {
+        rgm_value *kept = rgm_broadcast_rows(pattern, factor);
+        if (weight != NULL)
+            kept = rgm_mul(kept, weight);
+        return kept != NULL ? rgm_sparse_rows(pattern, kept) : NULL;
+    }
+    shape[0] = rgm_value_shape(x)[0];
+    for (int i = 1; i < rgm_value_rank(x); i++)
+        shape[i] = 1;
+    return rgm_mul(x, rgm_reshape(factor, rgm_value_rank(x), shape));
+}
+
 rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate)
 {
-    rgm_value *pattern, *weight, *ones, *kept;
+    rgm_value *ones;
     const char *stream;
+    rgm_dim rows[1];
 
     if (scope == NULL || x == NULL)
         return NULL;
@@ -222,11 +357,10 @@ rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate)
     stream = rgmi_scope_stream(scope, "item_dropout");
     if (stream == NULL)
         return NULL;
-    if (!rgm_sparse_parts(&pattern, &weight, x))
+    if (!rgm_value_is_pattern(x))
         return rgm_item_dropout_op(x, rate, stream);
-    ones = rgm_shift(rgm_scale(rgm_degree(pattern, rgm_scope_dtype(scope)), 0), 1);
-    kept = rgm_broadcast_rows(pattern, rgm_item_dropout_op(ones, rate, stream));
-    if (weight != NULL)
-        kept = rgm_mul(kept, weight);
-    return kept != NULL ? rgm_sparse_rows(pattern, kept) : NULL;
+    /* One draw for each row, whatever its parts. */
+    rows[0] = rgm_value_shape(x)[0];
+    ones = rgm_shift(rgm_reshape(rgm_zero_rows(scope, x, 1), 1, rows), 1);
+    return scale_rows(scope, x, rgm_item_dropout_op(ones, rate, stream));
 }
