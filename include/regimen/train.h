@@ -288,6 +288,129 @@ void rgm_progress_finish(rgm_progress *progress);
 /** Units per second, smoothed; 0 at the beginning. */
 double rgm_progress_rate(const rgm_progress *progress);
 
+/* ---- trainer ------------------------------------------------------------------------------- */
+
+/** By which metric the best weights are chosen: never by test data. */
+typedef struct rgm_trainer_best {
+    const char *metric; /* "valid.accuracy"; NULL: "valid.loss" when there are validation data      */
+    int mode;           /* 0 auto (by the metric), 1 min, 2 max                                     */
+} rgm_trainer_best;
+
+typedef struct rgm_trainer_checkpoints {
+    int64_t every_steps;   /* 0: not by steps                                                       */
+    int64_t every_epochs;  /* 0: not by epochs                                                      */
+    double every_seconds;  /* work lost at most; default 300, 0: not by time                        */
+    int64_t keep;          /* latest ones kept, default 2                                           */
+    rgm_trainer_best best;
+} rgm_trainer_checkpoints;
+
+typedef struct rgm_trainer_stopping {
+    const char *metric;  /* NULL: the best metric                       */
+    int64_t patience;    /* validations without a new best; 0: never    */
+} rgm_trainer_stopping;
+
+/** Field names are the keys of `trainer:`. */
+typedef struct rgm_trainer_options {
+    int64_t epochs;                /* default 1                                                     */
+    int64_t steps_per_epoch;       /* 0: an epoch is one pass over the training data               */
+    int64_t validation_steps;      /* 0: the whole validation set                                  */
+    int64_t validation_freq;       /* validate each k-th epoch, default 1                           */
+    int64_t validation_per_epoch;  /* k validations inside an epoch; needs steps_per_epoch, excludes
+                                      validation_freq                                              */
+    int64_t steps_per_execution;   /* steps between looks at signals and clock, default 1            */
+    int64_t summarize_every_steps; /* TensorBoard scalars of training; default 500, 0: each epoch only */
+    bool histograms;               /* weight histograms in the event files, each summary             */
+    int restore_best_weights;      /* 0 auto: iff there are validation data; 1 true; 2 false          */
+    bool run_eagerly;              /* op by op, stops at the first NaN naming op and tensor           */
+    rgm_trainer_checkpoints checkpoint;
+    rgm_trainer_stopping early_stopping;
+} rgm_trainer_options;
+void rgm_trainer_defaults(rgm_trainer_options *options);
+extern const rgm_field rgm_trainer_fields[];
+
+/** The results of one pass (or epoch) over one kind of data: "loss", then the heads' metrics. Borrowed. */
+typedef struct rgm_metric_values {
+    int64_t count;
+    const char *const *names;
+    const double *values;
+} rgm_metric_values;
+/** NaN when there is none of that name. */
+double rgm_metric_values_get(const rgm_metric_values *values, const char *name);
+
+/** One line of a run's history. */
+typedef struct rgm_epoch_record {
+    int64_t epoch, step; /* both counted from 1: after how many */
+    bool validated;
+    rgm_metric_values train, valid;
+} rgm_epoch_record;
+
+/** What the outside may want to do or know while a trainer runs; all may be NULL. */
+typedef struct rgm_trainer_hooks {
+    /** Asked between steps: true saves and ends the run with RGM_STOPPED. From a signal flag, say. */
+    bool (*should_stop)(void *payload);
+    /** After each epoch's validation. A failure ends the run with it. */
+    rgm_status (*epoch_end)(const rgm_epoch_record *record, void *payload);
+    void *payload;
+    rgm_progress *progress;
+    bool progress_in_epochs; /* it counts epochs, not steps */
+} rgm_trainer_hooks;
+
+/** Everything a trainer is made from. */
+typedef struct rgm_trainer_setup {
+    const rgm_task *task;
+    const rgm_trainer_options *options;
+    const rgm_optimizer_options *optimizer;
+    const char *run_dir;      /* NULL: nothing is written (no checkpoints, no resume)               */
+    const char *config;       /* text of the merged experiment file, for the run folder; may be NULL */
+    uint64_t seed;
+    int threads;              /* of the input pipeline's maps; kernels use rgm_threads_set()         */
+    rgm_trainer_hooks hooks;
+} rgm_trainer_setup;
+
+/**
+ * A model in training: its compute graph, parameters, optimizer and the loop. One thread at a time.
+ */
+typedef struct rgm_trainer rgm_trainer;
+/**
+ * Build the model and, with a run folder, lock it and continue from its newest valid checkpoint.
+ *
+ * Errors: of the task's functions; RGM_ERR_CONFIG (options that exclude each other, unknown metric);
+ * RGM_ERR_BUSY (somebody else holds the run folder); RGM_ERR_DATA (the checkpoint is of another model).
+ */
+rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup);
+void rgm_trainer_release(rgm_trainer *trainer);
+/**
+ * Train to the last epoch, validating, saving and summarising on the way, then put the best weights in
+ * place (if so asked).
+ *
+ * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues); RGM_ERR_NUMERIC (NaN or
+ * infinite loss: step, op and tensor; nothing of it is saved); any other error. The last good checkpoint
+ * stays.
+ */
+rgm_status rgm_trainer_fit(rgm_trainer *trainer);
+/** At most `steps` more training steps; *done tells how many there were before the data or budget ended. */
+rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t steps, int64_t *done);
+/**
+ * One pass over the data of a mode with the weights as they are; *out is valid until the next one of
+ * the same mode. RGM_ERR_NOT_FOUND: no such data.
+ */
+rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, rgm_metric_values *out);
+/** Save a checkpoint of the present state; nothing without a run folder. */
+rgm_status rgm_trainer_save(rgm_trainer *trainer);
+/** Put the weights of the best validation in place; RGM_ERR_NOT_FOUND when there is none. */
+rgm_status rgm_trainer_restore_best(rgm_trainer *trainer);
+
+rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);
+const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer);
+rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer);
+int64_t rgm_trainer_step(const rgm_trainer *trainer);
+int64_t rgm_trainer_epoch(const rgm_trainer *trainer);     /* complete ones          */
+int64_t rgm_trainer_best_step(const rgm_trainer *trainer); /* -1: no best yet        */
+/** Bytes of the training and validation arenas so far. */
+int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer);
+/** This process' epochs so far (earlier ones are in metrics.jsonl). */
+int64_t rgm_trainer_history(const rgm_epoch_record **records, const rgm_trainer *trainer);
+
 #ifdef __cplusplus
 }
 #endif
