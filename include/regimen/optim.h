@@ -58,7 +58,7 @@ typedef struct rgm_optimizer_options {
     double weight_decay; /* sgd, adam: L2, weight_decay * w is added to the (clipped) gradient, as
                             PyTorch's SGD and Adam; adamw: decoupled, w -= rate * weight_decay * w
                             (Loshchilov & Hutter 2019)                                               */
-    rgm_texts weight_decay_only;   /* shell patterns on parameter names ("conv1/" "*"); empty: all   */
+    rgm_texts weight_decay_only;   /* shell patterns on parameter names ("conv1*", "*kernel"); empty: all */
     rgm_texts weight_decay_except; /* patterns of parameters that do not decay, after the above      */
     double momentum;     /* sgd */
     bool nesterov;       /* sgd */

@@ -1,0 +1,73 @@
+/*
+ * Stochastic gradient descent with momentum in PyTorch's form: the buffer holds gradients, and the
+ * rate multiplies it on use. (Keras' buffer holds steps; the two agree while the rate is constant.)
+ * Nesterov's variant as in Sutskever et al. 2013, rewritten for the current point.
+ */
+#include "optim_internal.h"
+
+#include <math.h>
+
+static const char *const no_slots[] = {NULL};
+static const char *const momentum_slots[] = {"momentum", NULL};
+
+static const char *const *sgd_slots(const rgm_optimizer_options *options)
+{
+    return options->momentum != 0 ? momentum_slots : no_slots;
+}
+
+static void sgd_step(const rgm_update *u)
+{
+    rgm_sgd_args args = {
+        .w = u->w,
+        .m = u->slots[0],
+        .gradient = u->gradient,
+        .count = u->count,
+        .rate = u->rate,
+        .momentum = u->options->momentum,
+        .l2 = u->weight_decay,
+        .gradient_scale = u->gradient_scale,
+        .nesterov = u->options->nesterov,
+    };
+
+    u->kernels->sgd(&args);
+}
+
+static void sgd_defaults(rgm_optimizer_options *options)
+{
+    *options = rgm_sgd(1e-2, 0);
+}
+
+static const rgm_field sgd_fields[] = {
+    RGMI_OPTIMIZER_FIELDS,
+    {.name = "momentum",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_optimizer_options, momentum),
+     .max = 1,
+     .help = "in [0, 1); 0: plain gradient descent"},
+    {.name = "nesterov",
+     .kind = RGM_FIELD_BOOL,
+     .offset = offsetof(rgm_optimizer_options, nesterov),
+     .help = "look ahead along the momentum"},
+    {.name = "weight_decay",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_optimizer_options, weight_decay),
+     .max = INFINITY,
+     .help = "L2: weight_decay * w is added to the gradient"},
+    {0},
+};
+
+const rgm_optimizer_type rgmi_sgd_type = {
+    .name = "sgd",
+    .help = "gradient descent, with momentum or Nesterov momentum",
+    .fields = sgd_fields,
+    .defaults = sgd_defaults,
+    .slots = sgd_slots,
+    .step = sgd_step,
+};
+
+rgm_optimizer_options rgm_sgd(double learning_rate, double momentum)
+{
+    return (rgm_optimizer_options){.type = &rgmi_sgd_type,
+                                   .learning_rate = rgm_schedule_constant(learning_rate),
+                                   .momentum = momentum};
+}
