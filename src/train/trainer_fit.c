@@ -216,7 +216,7 @@ static bool checkpoint_due(const rgm_trainer *trainer)
 {
     const rgm_trainer_checkpoints *c = &trainer->options.checkpoint;
 
-    if (trainer->store == NULL || trainer->saved_step == trainer->step)
+    if (trainer->store == NULL)
         return false;
     if (c->every_steps > 0 && trainer->step % c->every_steps == 0)
         return true;

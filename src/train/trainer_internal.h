@@ -64,7 +64,7 @@ struct rgm_trainer {
     rgm_checkpoint_store *store;
     rgm_metrics_log *metrics_log;
     rgm_event_file *train_events, *valid_events;
-    int64_t saved_step;
+    int64_t saved_step, saved_epoch; /* the last step of an epoch is saved before or after its end */
     double saved_time;
 
     double last_loss, epoch_started;

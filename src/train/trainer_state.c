@@ -89,7 +89,8 @@ rgm_status rgmi_state_save(rgm_trainer *trainer)
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset = 0;
 
-    if (trainer->store == NULL || trainer->saved_step == trainer->step)
+    if (trainer->store == NULL ||
+        (trainer->saved_step == trainer->step && trainer->saved_epoch == trainer->epoch))
         return RGM_OK;
     RGM_GO(rgm_checkpoint_create(&checkpoint, trainer->step));
     RGM_GO(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
@@ -106,6 +107,7 @@ rgm_status rgmi_state_save(rgm_trainer *trainer)
     RGM_GO(rgm_event_file_flush(trainer->valid_events));
     RGM_GO(rgm_checkpoint_save(trainer->store, checkpoint));
     trainer->saved_step = trainer->step;
+    trainer->saved_epoch = trainer->epoch;
     trainer->saved_time = rgm_now();
 done:
     rgm_checkpoint_release(checkpoint);
@@ -149,6 +151,7 @@ static rgm_status read_counters(rgm_trainer *trainer, const rgm_checkpoint *chec
     trainer->finished = finished != 0;
     trainer->step = rgm_checkpoint_step(checkpoint);
     trainer->saved_step = trainer->step;
+    trainer->saved_epoch = trainer->epoch;
     return RGM_OK;
 }
 
@@ -177,14 +180,12 @@ static rgm_status read_best(rgm_trainer *trainer, const rgm_checkpoint *checkpoi
     return RGM_OK;
 }
 
-/* Data position and sums of an epoch under way. */
+/* Data position and sums of the epoch under way. */
 static rgm_status read_position(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     const void *data, *sums;
     int64_t size, sums_size;
 
-    if (trainer->epoch_step == 0)
-        return RGM_OK;
     RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "data"));
     RGM_TRY(rgm_checkpoint_blob(&sums, &sums_size, checkpoint, "sums"));
     if (sums_size != trainer->train_sums.size * (int64_t)sizeof(double))
@@ -192,6 +193,8 @@ static rgm_status read_position(rgm_trainer *trainer, const rgm_checkpoint *chec
                         (long long)sums_size,
                         (long long)(trainer->train_sums.size * (int64_t)sizeof(double)));
     memcpy(trainer->train_sums.state, sums, (size_t)sums_size);
+    if (size == 0) /* between epochs that are a pass each */
+        return RGM_OK;
     RGM_TRY(rgmi_iterator_open(trainer));
     return rgm_iterator_restore(trainer->iterator, data, size);
 }
