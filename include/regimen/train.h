@@ -29,8 +29,11 @@ typedef struct rgm_named_number {
  *     ckpt/step-00001200/manifest.json        format, version, step, values, size and hash of each file
  *                        weights.safetensors
  *                        slots.safetensors
+ *                        best.safetensors     the best weights so far, once there are any
  *                        <blob>.bin
- *     ckpt/best.json                          which step is best, for readers; derived from manifests
+ *
+ * The best weights travel inside every checkpoint, so that no second file can disagree with it and
+ * retention cannot lose them.
  */
 typedef struct rgm_checkpoint rgm_checkpoint;
 #define RGM_CHECKPOINT_VERSION 1
@@ -43,6 +46,9 @@ int64_t rgm_checkpoint_step(const rgm_checkpoint *checkpoint);
 rgm_status rgm_checkpoint_add_weight(rgm_checkpoint *checkpoint, const char *name,
                                      rgm_tensor *tensor);
 rgm_status rgm_checkpoint_add_slot(rgm_checkpoint *checkpoint, const char *name,
+                                   rgm_tensor *tensor);
+/** A weight of the best validation so far. */
+rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
                                    rgm_tensor *tensor);
 /** All of them. */
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
@@ -66,6 +72,8 @@ rgm_status rgm_checkpoint_blob(const void **data, int64_t *size, const rgm_check
 /** Tensors of a loaded checkpoint; borrowed. NULL for one that was not loaded. */
 const rgm_safetensors *rgm_checkpoint_weights(const rgm_checkpoint *checkpoint);
 const rgm_safetensors *rgm_checkpoint_slots(const rgm_checkpoint *checkpoint);
+/** NULL also when there were none when it was saved. */
+const rgm_safetensors *rgm_checkpoint_best_weights(const rgm_checkpoint *checkpoint);
 /**
  * Copy all weights into `parameters`. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, RGM_ERR_DTYPE,
  * RGM_ERR_DATA (the checkpoint has a weight more); nothing is then changed.
@@ -73,21 +81,10 @@ const rgm_safetensors *rgm_checkpoint_slots(const rgm_checkpoint *checkpoint);
 rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
                                              rgm_parameters *parameters);
 
-/** The best step so far, which retention never deletes. It travels in each manifest. */
-typedef struct rgm_best {
-    int64_t step;
-    const char *metric; /* "valid.accuracy" */
-    double value;
-} rgm_best;
-/** Say which step is best, this one or an older one, before saving. metric is copied. */
-rgm_status rgm_checkpoint_set_best(rgm_checkpoint *checkpoint, const rgm_best *best);
-/** false: none. metric is borrowed. */
-bool rgm_checkpoint_best(rgm_best *out, const rgm_checkpoint *checkpoint);
-
 /** The folder that holds a run's checkpoints. */
 typedef struct rgm_checkpoint_store rgm_checkpoint_store;
 typedef struct rgm_checkpoint_store_options {
-    int64_t keep;   /* newest checkpoints kept beside the best one, >= 1 */
+    int64_t keep;   /* newest checkpoints kept, >= 1 */
     bool read_only; /* for eval, predict, export: no folder is made, nothing is swept or repaired */
 } rgm_checkpoint_store_options;
 #define RGM_CHECKPOINT_STORE_OPTIONS_INIT {.keep = 3}
@@ -104,7 +101,7 @@ void rgm_checkpoint_store_close(rgm_checkpoint_store *store);
 
 /**
  * Save. Written beside as step-N.tmp-<pid>, each file and the folder synced, renamed, the parent
- * synced; then best.json; then older ones beyond `keep` are deleted. A step that is there already is
+ * synced; then older ones beyond `keep` are deleted. A step that is there already is
  * left alone when its manifest is the same, else swapped atomically.
  *
  * Errors: RGM_ERR_IO (full disk, ...): what was there before is untouched and the temporary folder is
@@ -119,8 +116,7 @@ rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint
  * intact), RGM_ERR_VERSION (written by a newer build: both versions are named; never skipped).
  */
 rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store *store);
-/** The one that best.json names; RGM_ERR_NOT_FOUND when there is no best yet. */
-rgm_status rgm_checkpoint_load_best(rgm_checkpoint **out, rgm_checkpoint_store *store);
+/** That of one step; RGM_ERR_NOT_FOUND lists the steps there are. */
 rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *store,
                                     int64_t step);
 /** One checkpoint folder by its path, every hash verified. RGM_ERR_FORMAT says what is damaged. */
