@@ -1,6 +1,6 @@
 /*
- * The layers themselves: dense, sparse and side-by-side dense, layer norm, embedding. Each makes its
- * parameters in a child scope of its name and reads as the formula it computes.
+ * The layers themselves: dense, sparse and side-by-side dense, layer norm, embedding. Each makes
+ * its parameters in a child scope of its name and reads as the formula it computes.
  */
 #include "nn_internal.h"
 

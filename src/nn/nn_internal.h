@@ -6,7 +6,8 @@
 
 /* Ops made from here on say `scope` in messages. */
 void rgmi_scope_mark(const rgm_scope *scope);
-/* "<path>/<kind>_<k>", k counting within the scope: the random stream of one dropout. NULL: no memory. */
+/* "<path>/<kind>_<k>", k counting within the scope: the random stream of one dropout. NULL: no
+ * memory. */
 const char *rgmi_scope_stream(rgm_scope *scope, const char *kind);
 
 #endif

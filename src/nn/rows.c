@@ -1,8 +1,8 @@
 /*
- * Rows to transform, dense or sparse. A pair (pattern, numbers at its entries) travels as one value:
- * that of an op which no kernel ever runs, because every layer looks through it and hands the two
- * parts to the sparse-dense product. Given to an op that knows nothing of it, it fails by name
- * instead of losing the numbers.
+ * Rows to transform, dense or sparse. A pair (pattern, numbers at its entries) travels as one
+ * value: that of an op which no kernel ever runs, because every layer looks through it and hands
+ * the two parts to the sparse-dense product. Given to an op that knows nothing of it, it fails by
+ * name instead of losing the numbers.
  */
 #include "nn_internal.h"
 
@@ -17,8 +17,9 @@ static rgm_status sparse_rows_infer(rgm_op_shape *out, rgm_value *const *in, int
     if (!rgm_value_is_pattern(pattern) || rgm_value_is_pattern(weight) ||
         rgm_value_rank(weight) != 1 ||
         (rgm_value_dtype(weight) != RGM_F32 && rgm_value_dtype(weight) != RGM_F64))
-        return RGM_FAIL(RGM_ERR_SHAPE, "sparse_rows: %s with numbers %s: needs a pattern and "
-                                       "[entries] of f32 or f64",
+        return RGM_FAIL(RGM_ERR_SHAPE,
+                        "sparse_rows: %s with numbers %s: needs a pattern and "
+                        "[entries] of f32 or f64",
                         rgm_value_describe(pattern, a, sizeof a),
                         rgm_value_describe(weight, b, sizeof b));
     out->is_pattern = true;
@@ -188,8 +189,8 @@ rgm_value *rgm_project(rgm_value *x, rgm_value *kernel)
         for (int i = 0; i < rgm_value_input_count(x); i++) {
             rgm_value *part = rgm_value_input(x, i);
             int64_t end = begin + rgm_width(part);
-            rgm_value *product = end == begin ? NULL
-                                              : rgm_project(part, rgm_slice(kernel, 0, begin, end));
+            rgm_value *product =
+                end == begin ? NULL : rgm_project(part, rgm_slice(kernel, 0, begin, end));
             if (end > begin)
                 y = begin == 0 ? product : rgm_add(y, product);
             begin = end;

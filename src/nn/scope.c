@@ -1,7 +1,7 @@
 /*
- * Scopes: where layers stand. The root owns everything: an arena with all scopes, a map from full path
- * to scope, and the losses collected below it. A child is found again by its path, so that a layer
- * called twice under one name shares its parameters.
+ * Scopes: where layers stand. The root owns everything: an arena with all scopes, a map from full
+ * path to scope, and the losses collected below it. A child is found again by its path, so that a
+ * layer called twice under one name shares its parameters.
  */
 #include "nn_internal.h"
 
@@ -43,8 +43,13 @@ rgm_status rgm_scope_create(rgm_scope **out, rgm_cgraph *graph, rgm_dtype dtype)
         status = RGM_FAIL(RGM_ERR_NOMEM, "out of memory: scope");
         goto done;
     }
-    *root = (rgm_scope){.root = root, .graph = graph, .dtype = dtype, .path = "", .arena = arena,
-                        .scopes = scopes, .regularized = regularized};
+    *root = (rgm_scope){.root = root,
+                        .graph = graph,
+                        .dtype = dtype,
+                        .path = "",
+                        .arena = arena,
+                        .scopes = scopes,
+                        .regularized = regularized};
     *out = root;
     return RGM_OK;
 done:
@@ -97,8 +102,7 @@ rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name)
     if (scope == NULL)
         return NULL;
     if (name == NULL || name[0] == '\0') {
-        rgm_cgraph_fail(scope->graph, RGM_ERR_ARG, "scope '%s': a child needs a name",
-                        scope->path);
+        rgm_cgraph_fail(scope->graph, RGM_ERR_ARG, "scope '%s': a child needs a name", scope->path);
         return NULL;
     }
     path = join(scope, name);
@@ -110,8 +114,8 @@ rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name)
     child = rgm_arena_alloc(scope->root->arena, sizeof *child);
     if (child == NULL || rgm_map_set(scope->root->scopes, path, child) != RGM_OK)
         return no_memory(scope);
-    *child = (rgm_scope){.root = scope->root, .graph = scope->graph, .dtype = scope->dtype,
-                         .path = path};
+    *child = (rgm_scope){
+        .root = scope->root, .graph = scope->graph, .dtype = scope->dtype, .path = path};
     return child;
 }
 
