@@ -1,0 +1,183 @@
+/*
+ * Some items of a feature of a large graph, again and again. For ragged features the places where
+ * rows begin are summed up once; then an item of any depth is one range of values, and taking it is
+ * one copy.
+ */
+#include "sampler_internal.h"
+
+#include <string.h>
+
+/* Threads that one take can use; more stay idle. */
+#define MOST_THREADS 64
+
+rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *schema,
+                              const rgm_feature *feature)
+{
+    *gather = (rgmi_gather){.schema = schema, .feature = feature};
+    for (int k = 1; k <= schema->rank; k++) {
+        const rgm_tensor *lengths = feature->row_lengths[k];
+        int64_t rows;
+        if (lengths == NULL)
+            continue;
+        rows = rgm_tensor_count(lengths);
+        RGM_TRY(RGM_NEW(gather->offsets[k], rows + 1));
+        for (int64_t i = 0; i < rows; i++)
+            gather->offsets[k][i + 1] = gather->offsets[k][i] + rgm_tensor_i64(lengths)[i];
+    }
+    return RGM_OK;
+}
+
+void rgmi_gather_clear(rgmi_gather *gather)
+{
+    for (int k = 0; k < RGM_MAX_RANK; k++)
+        rgm_free(gather->offsets[k]);
+    memset(gather, 0, sizeof *gather);
+}
+
+/* Rows at `depth` (0: items) that belong to an item: dims 1 .. depth are passed. */
+static inline void range_of(int64_t *begin, int64_t *end, const rgmi_gather *gather, int64_t item,
+                            int depth)
+{
+    int64_t a = item, b = item + 1;
+
+    for (int k = 1; k <= depth; k++) {
+        const int64_t *offsets = gather->offsets[k];
+        int64_t dim = gather->schema->shape[k - 1];
+        a = offsets ? offsets[a] : a * dim;
+        b = offsets ? offsets[b] : b * dim;
+    }
+    *begin = a;
+    *end = b;
+}
+
+/* Memory that need not be zero: every byte is written at once. */
+static rgm_status plain_tensor(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape)
+{
+    size_t bytes = rgm_dtype_size(dtype);
+    void *memory;
+    rgm_status status;
+
+    for (int i = 0; i < rank; i++)
+        bytes *= (size_t)shape[i];
+    memory = rgm_malloc(bytes);
+    if (memory == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes of a sampled feature", bytes);
+    status = rgm_tensor_wrap(out, dtype, rank, shape, memory, rgm_free, memory);
+    if (status != RGM_OK)
+        rgm_free(memory);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+typedef struct copy_job {
+    const rgmi_gather *gather;
+    const int32_t *items;
+    int64_t count;
+    int depth;
+    size_t row_bytes;
+    const char *from;
+    char *to;
+    int threads;
+    int64_t first_row[MOST_THREADS + 1]; /* where each thread's part begins */
+} copy_job;
+
+/* How many rows each thread's part has, summed up. */
+static int64_t count_rows(copy_job *job)
+{
+    int64_t rows[MOST_THREADS + 1];
+
+    if (job->depth == 0) {
+        for (int t = 0; t <= job->threads; t++)
+            job->first_row[t] = job->count * t / job->threads;
+        return job->count;
+    }
+#pragma omp parallel for num_threads(job->threads) schedule(static, 1) if (job->threads > 1)
+    for (int t = 0; t < job->threads; t++) {
+        int64_t sum = 0, begin, end;
+        for (int64_t i = job->count * t / job->threads; i < job->count * (t + 1) / job->threads;
+             i++) {
+            range_of(&begin, &end, job->gather, job->items[i], job->depth);
+            sum += end - begin;
+        }
+        rows[t] = sum;
+    }
+    job->first_row[0] = 0;
+    for (int t = 0; t < job->threads; t++)
+        job->first_row[t + 1] = job->first_row[t] + rows[t];
+    return job->first_row[job->threads];
+}
+
+static void copy_rows(const copy_job *job)
+{
+#pragma omp parallel for num_threads(job->threads) schedule(static, 1) if (job->threads > 1)
+    for (int t = 0; t < job->threads; t++) {
+        char *to = job->to + (size_t)job->first_row[t] * job->row_bytes;
+        int64_t last = job->count * (t + 1) / job->threads;
+        for (int64_t i = job->count * t / job->threads; i < last; i++) {
+            int64_t begin, end;
+            size_t bytes;
+            if (i + 4 < last)
+                __builtin_prefetch(job->from + (size_t)job->items[i + 4] * job->row_bytes);
+            range_of(&begin, &end, job->gather, job->items[i], job->depth);
+            bytes = (size_t)(end - begin) * job->row_bytes;
+            memcpy(to, job->from + (size_t)begin * job->row_bytes, bytes);
+            to += bytes;
+        }
+    }
+}
+
+/* The rows at job->depth of the items; strings are copied with their text. */
+static rgm_status copy_tensor(rgm_tensor **out, copy_job *job, const rgm_tensor *from, int rank,
+                              int64_t *shape)
+{
+    rgm_dtype dtype = rgm_tensor_dtype(from);
+    int64_t rows = count_rows(job);
+
+    shape[0] = rows;
+    job->from = rgm_tensor_data(from);
+    job->row_bytes = rgm_dtype_size(dtype);
+    for (int i = 1; i < rank; i++)
+        job->row_bytes *= (size_t)shape[i];
+    if (dtype == RGM_STRING) {
+        rgm_status status;
+        job->to = rgm_malloc((size_t)rows * job->row_bytes);
+        if (job->to == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld strings", (long long)rows);
+        copy_rows(job);
+        status = rgm_tensor_create_from(out, dtype, rank, shape, job->to);
+        rgm_free(job->to);
+        return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+    }
+    RGM_TRY(plain_tensor(out, dtype, rank, shape));
+    job->to = rgm_tensor_data(*out);
+    copy_rows(job);
+    return RGM_OK;
+}
+
+rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const int32_t *items,
+                            int64_t count, int threads)
+{
+    rgm_status status = RGM_OK;
+    copy_job job = {.gather = gather, .items = items, .count = count};
+    int64_t shape[RGM_MAX_RANK];
+
+    memset(out, 0, sizeof *out);
+    /* Below some thousand items a team costs more than it saves. */
+    job.threads = count < 4096 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    for (int k = 1; k <= gather->schema->rank; k++) {
+        if (gather->offsets[k] == NULL)
+            continue;
+        job.depth = k - 1;
+        RGM_GO(copy_tensor(&out->row_lengths[k], &job, gather->feature->row_lengths[k], 1, shape));
+    }
+    job.depth = rgmi_last_ragged(gather->schema);
+    RGM_GO(copy_tensor(&out->values, &job, gather->feature->values,
+                       rgmi_values_shape(shape, gather->schema, 0), shape));
+done:
+    if (status != RGM_OK) {
+        for (int k = 0; k < RGM_MAX_RANK; k++)
+            rgm_tensor_release(out->row_lengths[k]);
+        rgm_tensor_release(out->values);
+        memset(out, 0, sizeof *out);
+    }
+    return status;
+}

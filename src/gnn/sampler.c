@@ -1,0 +1,533 @@
+/*
+ * The sampler: what a spec needs of a graph, prepared once (adjacency from the frontier's end, weights
+ * and rankings in its order, offsets of ragged features), and the workspaces that calls borrow. All
+ * but the list of idle workspaces is read-only after creation.
+ */
+#include "sampler_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- workspaces ------------------------------------------------------------------------------------ */
+
+struct rgmi_lender {
+    pthread_mutex_t lock;
+    rgmi_workspace *idle;
+};
+
+rgm_status rgmi_lender_create(rgmi_lender **out)
+{
+    RGM_TRY(RGM_NEW(*out, 1));
+    pthread_mutex_init(&(*out)->lock, NULL);
+    return RGM_OK;
+}
+
+static void release_workspace(rgmi_workspace *work, const rgm_sampler *sampler)
+{
+    if (work == NULL)
+        return;
+    for (int64_t i = 0; work->known && i < sampler->node_set_count; i++) {
+        rgm_free(work->known[i].state);
+        rgm_free(work->known[i].local);
+        rgm_free(work->known[i].nodes);
+    }
+    for (int64_t i = 0; work->hops && i < sampler->op_count; i++) {
+        rgmi_hop *hop = &work->hops[i];
+        rgm_free(hop->frontier);
+        rgm_free(hop->offset);
+        rgm_free(hop->taken);
+        rgm_free(hop->edge);
+        rgm_free(hop->other);
+        rgm_free(hop->reached);
+        rgm_free(hop->place);
+        rgm_free(hop->start);
+    }
+    for (int64_t i = 0; i < work->picker_count; i++)
+        rgmi_picker_clear(&work->pickers[i]);
+    rgm_free(work->known);
+    rgm_free(work->hops);
+    rgm_free(work->pickers);
+    rgm_free(work->blocks);
+    rgm_free(work->sort);
+    rgm_free(work->items);
+    rgm_free(work);
+}
+
+void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler)
+{
+    rgmi_workspace *next;
+
+    if (lender == NULL)
+        return;
+    for (rgmi_workspace *work = lender->idle; work; work = next) {
+        next = work->next;
+        release_workspace(work, sampler);
+    }
+    pthread_mutex_destroy(&lender->lock);
+    rgm_free(lender);
+}
+
+rgm_status rgmi_workspace_take(rgmi_workspace **out, const rgm_sampler *sampler)
+{
+    rgm_status status = RGM_OK;
+    rgmi_workspace *work;
+
+    pthread_mutex_lock(&sampler->lender->lock);
+    work = sampler->lender->idle;
+    if (work)
+        sampler->lender->idle = work->next;
+    pthread_mutex_unlock(&sampler->lender->lock);
+    if (work == NULL) {
+        RGM_GO(RGM_NEW(work, 1));
+        RGM_GO(RGM_NEW(work->known, sampler->node_set_count));
+        RGM_GO(RGM_NEW(work->hops, sampler->op_count));
+        for (int64_t i = 0; i < sampler->node_set_count; i++) {
+            /* Read eight at a time. */
+            RGM_GO(RGM_NEW(work->known[i].state, sampler->node_sets[i].total + 8));
+            RGM_GO(RGM_NEW(work->known[i].local, sampler->node_sets[i].total));
+        }
+    }
+    *out = work;
+    work = NULL;
+done:
+    release_workspace(work, sampler);
+    return status;
+}
+
+void rgmi_workspace_give(const rgm_sampler *sampler, rgmi_workspace *work, bool clean)
+{
+    for (int64_t i = 0; i < sampler->node_set_count; i++) {
+        rgmi_known *known = &work->known[i];
+        int64_t total = sampler->node_sets[i].total;
+        if (!clean || known->count > total / 16)
+            memset(known->state, 0, (size_t)total);
+        else
+            for (int64_t k = 0; k < known->count; k++)
+                known->state[known->nodes[k]] = 0;
+        known->count = 0;
+    }
+    pthread_mutex_lock(&sampler->lender->lock);
+    work->next = sampler->lender->idle;
+    sampler->lender->idle = work;
+    pthread_mutex_unlock(&sampler->lender->lock);
+}
+
+/* ---- weights --------------------------------------------------------------------------------------- */
+
+static rgm_status bad_weight(const rgm_sample_op *op, const char *weight, int64_t edge, double value,
+                             const char *why)
+{
+    return RGM_FAIL(RGM_ERR_DATA, "sampling op '%s': edge set '%s': feature '%s': row %lld is %g; %s",
+                    op->name, op->edge_set, weight, (long long)edge, value, why);
+}
+
+static rgm_status find_weights(const rgm_tensor **out, const char **name, const rgm_graph *graph,
+                               const rgm_sample_op *op)
+{
+    const rgm_feature *feature;
+    char text[64];
+
+    *name = op->weight ? op->weight : "weight";
+    feature = rgm_graph_feature(graph, RGM_EDGE_SET, op->edge_set, *name);
+    if (feature == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "sampling op '%s': edge set '%s' has no feature '%s' to weigh edges by; give "
+                        "weight_feature_name, or strategy RANDOM_UNIFORM",
+                        op->name, op->edge_set, *name);
+    *out = feature->values;
+    if (rgm_tensor_dtype(*out) == RGM_STRING ||
+        rgm_tensor_count(*out) != rgm_graph_total(graph, RGM_EDGE_SET, op->edge_set))
+        return RGM_FAIL(RGM_ERR_DTYPE,
+                        "sampling op '%s': feature '%s' of edge set '%s' is %s; a weight is one "
+                        "number for each edge",
+                        op->name, *name, op->edge_set,
+                        rgm_tensor_describe(*out, text, sizeof text));
+    return RGM_OK;
+}
+
+/* Weights in the order of the rows, the largest of a row being 1. */
+static rgm_status make_weights(rgmi_sampled_op *op, const rgm_graph *graph, const rgm_sample_op *spec)
+{
+    const rgm_csr *csr = op->draw.csr;
+    const rgm_tensor *weights;
+    const char *name;
+
+    RGM_TRY(find_weights(&weights, &name, graph, spec));
+    RGM_TRY(RGM_NEW(op->weight_memory, csr->count));
+    for (int64_t row = 0; row < csr->rows; row++) {
+        double largest = 0;
+        for (int64_t p = csr->row_start[row]; p < csr->row_start[row + 1]; p++) {
+            int64_t edge = csr->entry ? csr->entry[p] : p;
+            double value = rgm_tensor_at(weights, edge);
+            if (!(value >= 0 && value <= 1e300))
+                return bad_weight(spec, name, edge, value,
+                                  "RANDOM_WEIGHTED needs finite numbers that are not negative");
+            largest = value > largest ? value : largest;
+        }
+        for (int64_t p = csr->row_start[row]; p < csr->row_start[row + 1] && largest > 0; p++)
+            op->weight_memory[p] =
+                (float)(rgm_tensor_at(weights, csr->entry ? csr->entry[p] : p) / largest);
+    }
+    op->draw.weight = op->weight_memory;
+    return RGM_OK;
+}
+
+typedef struct ranked {
+    double weight;
+    int32_t position;
+} ranked;
+
+static int by_weight(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->position < y->position ? -1 : 1;
+}
+
+/* Each row's positions, the largest weight first. */
+static rgm_status make_ranks(rgmi_sampled_op *op, const rgm_graph *graph, const rgm_sample_op *spec)
+{
+    rgm_status status = RGM_OK;
+    const rgm_csr *csr = op->draw.csr;
+    const rgm_tensor *weights;
+    const char *name;
+    ranked *row_order = NULL;
+
+    RGM_GO(find_weights(&weights, &name, graph, spec));
+    RGM_GO(RGM_NEW(op->rank_memory, csr->count));
+    RGM_GO(RGM_NEW(row_order, op->draw.max_degree));
+    for (int64_t row = 0; row < csr->rows; row++) {
+        int64_t begin = csr->row_start[row], degree = csr->row_start[row + 1] - begin;
+        for (int64_t k = 0; k < degree; k++) {
+            int64_t edge = csr->entry ? csr->entry[begin + k] : begin + k;
+            row_order[k] = (ranked){rgm_tensor_at(weights, edge), (int32_t)k};
+            if (isnan(row_order[k].weight))
+                RGM_GO(bad_weight(spec, name, edge, row_order[k].weight, "TOP_K cannot rank it"));
+        }
+        qsort(row_order, (size_t)degree, sizeof *row_order, by_weight);
+        for (int64_t k = 0; k < degree; k++)
+            op->rank_memory[begin + k] = row_order[k].position;
+    }
+    op->draw.rank = op->rank_memory;
+done:
+    rgm_free(row_order);
+    return status;
+}
+
+/* ---- the sampled schema ---------------------------------------------------------------------------- */
+
+/* Copies of the features that the graph has. */
+static rgm_status copy_features(rgm_schema *to, rgm_piece piece, const char *name,
+                                const rgm_graph *graph)
+{
+    const rgm_set_schema *from = rgm_schema_find(rgm_graph_schema(graph), piece, name);
+    int64_t set = rgmi_set_index(to, piece, name);
+
+    for (int64_t i = 0; i < from->feature_count; i++)
+        if (strcmp(from->features[i].name, "#id") != 0 &&
+            rgm_graph_feature(graph, piece, name, from->features[i].name))
+            RGM_TRY(rgmi_schema_add_feature_copy(to, set, from->features[i].name,
+                                                 &from->features[i]));
+    return RGM_OK;
+}
+
+static bool reaches(const rgm_sampling_spec *spec, const rgm_schema *schema, const char *node_set)
+{
+    if (strcmp(spec->seed_node_set, node_set) == 0)
+        return true;
+    for (int64_t i = 0; i < spec->op_count; i++)
+        if (strcmp(rgmi_sample_op_end(&spec->ops[i], schema), node_set) == 0)
+            return true;
+    return false;
+}
+
+static bool follows(const rgm_sampling_spec *spec, const char *edge_set)
+{
+    for (int64_t i = 0; i < spec->op_count; i++)
+        if (strcmp(spec->ops[i].edge_set, edge_set) == 0)
+            return true;
+    return false;
+}
+
+static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spec)
+{
+    const rgm_schema *from = rgm_graph_schema(sampler->graph);
+    rgm_schema *to;
+
+    RGM_TRY(rgm_schema_create(&sampler->schema));
+    to = sampler->schema;
+    RGM_TRY(copy_features(to, RGM_CONTEXT_PIECE, NULL, sampler->graph));
+    for (int64_t i = 0; i < rgm_schema_set_count(from); i++) {
+        const rgm_set_schema *set = rgm_schema_set(from, i);
+        if (set->piece == RGM_NODE_SET && reaches(spec, from, set->name)) {
+            RGM_TRY(rgm_schema_add_node_set(to, set->name));
+            RGM_TRY(copy_features(to, set->piece, set->name, sampler->graph));
+            RGM_TRY(rgm_schema_add_feature(to, set->piece, set->name, "#id", RGM_I64, 0, NULL));
+            sampler->node_set_count++;
+        }
+    }
+    for (int64_t i = 0; i < rgm_schema_set_count(from); i++) {
+        const rgm_set_schema *set = rgm_schema_set(from, i);
+        if (set->piece == RGM_EDGE_SET && follows(spec, set->name)) {
+            RGM_TRY(rgm_schema_add_edge_set(to, set->name, set->source, set->target));
+            RGM_TRY(copy_features(to, set->piece, set->name, sampler->graph));
+            sampler->edge_set_count++;
+        }
+    }
+    return RGM_OK;
+}
+
+/* ---- the sampled sets ------------------------------------------------------------------------------ */
+
+/* Gathers of a set of the sampled schema; "#id" is made, not gathered. */
+static rgm_status make_gathers(rgmi_gather **out, int64_t *count, const rgm_sampler *sampler,
+                               int64_t set_index)
+{
+    const rgm_set_schema *set = rgm_schema_set(sampler->schema, set_index);
+
+    RGM_TRY(RGM_NEW(*out, set->feature_count));
+    *count = set->feature_count;
+    for (int64_t i = 0; i < set->feature_count; i++) {
+        const rgm_feature *feature =
+            rgm_graph_feature(sampler->graph, set->piece, set->name, set->features[i].name);
+        if (strcmp(set->features[i].name, "#id") != 0)
+            RGM_TRY(rgmi_gather_create(&(*out)[i], &set->features[i], feature));
+    }
+    return RGM_OK;
+}
+
+/* The sampled node set of that name. */
+static int64_t find_nodes(const rgm_sampler *sampler, const char *name)
+{
+    for (int64_t i = 0; i < sampler->node_set_count; i++)
+        if (strcmp(rgm_schema_set(sampler->schema, sampler->node_sets[i].set)->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static rgm_status make_sets(rgm_sampler *sampler, const char *seed_node_set)
+{
+    int64_t nodes = 0, edges = 0;
+
+    RGM_TRY(RGM_NEW(sampler->node_sets, sampler->node_set_count));
+    RGM_TRY(RGM_NEW(sampler->edge_sets, sampler->edge_set_count));
+    sampler->node_sets[nodes++].set = rgmi_set_index(sampler->schema, RGM_NODE_SET, seed_node_set);
+    for (int64_t i = 0; i < rgm_schema_set_count(sampler->schema); i++)
+        if (rgm_schema_set(sampler->schema, i)->piece == RGM_NODE_SET &&
+            i != sampler->node_sets[0].set)
+            sampler->node_sets[nodes++].set = i;
+    for (int64_t i = 0; i < sampler->node_set_count; i++) {
+        rgmi_sampled_nodes *set = &sampler->node_sets[i];
+        set->total = rgm_graph_total(sampler->graph, RGM_NODE_SET,
+                                     rgm_schema_set(sampler->schema, set->set)->name);
+        RGM_TRY(make_gathers(&set->features, &set->feature_count, sampler, set->set));
+    }
+    for (int64_t i = 0; i < rgm_schema_set_count(sampler->schema); i++) {
+        const rgm_set_schema *schema = rgm_schema_set(sampler->schema, i);
+        rgmi_sampled_edges *set;
+        if (schema->piece != RGM_EDGE_SET)
+            continue;
+        set = &sampler->edge_sets[edges++];
+        set->set = i;
+        set->ends[RGM_SOURCE] = find_nodes(sampler, schema->source);
+        set->ends[RGM_TARGET] = find_nodes(sampler, schema->target);
+        RGM_TRY(make_gathers(&set->features, &set->feature_count, sampler, i));
+    }
+    return RGM_OK;
+}
+
+/* ---- the ops --------------------------------------------------------------------------------------- */
+
+static rgm_status link_inputs(rgmi_sampled_op *op, const rgm_sampling_spec *spec, int64_t index)
+{
+    const rgm_sample_op *from = &spec->ops[index];
+
+    RGM_TRY(RGM_NEW(op->inputs, from->input_count));
+    op->input_count = from->input_count;
+    for (int64_t i = 0; i < from->input_count; i++) {
+        op->inputs[i] = -1;
+        for (int64_t k = 0; k < index; k++)
+            if (strcmp(spec->ops[k].name, from->inputs[i]) == 0)
+                op->inputs[i] = k;
+    }
+    return RGM_OK;
+}
+
+static rgm_status make_op(rgm_sampler *sampler, const rgm_sampling_spec *spec, int64_t index)
+{
+    const rgm_sample_op *from = &spec->ops[index];
+    rgmi_sampled_op *op = &sampler->ops[index];
+    rgm_pattern *pattern;
+
+    op->from = from->from;
+    for (int64_t i = 0; i < sampler->edge_set_count; i++)
+        if (strcmp(rgm_schema_set(sampler->schema, sampler->edge_sets[i].set)->name,
+                   from->edge_set) == 0)
+            op->edges = i;
+    op->start = sampler->edge_sets[op->edges].ends[from->from];
+    op->end = sampler->edge_sets[op->edges].ends[rgm_tag_reverse(from->from)];
+    RGM_TRY(rgm_graph_adjacency(&pattern, sampler->graph, from->edge_set, from->from));
+    op->draw.csr = rgm_pattern_by_row(pattern);
+    op->draw.strategy = from->strategy;
+    for (int64_t row = 0; row < op->draw.csr->rows; row++) {
+        int64_t degree = op->draw.csr->row_start[row + 1] - op->draw.csr->row_start[row];
+        if (degree > op->draw.max_degree)
+            op->draw.max_degree = degree;
+    }
+    op->draw.sample_size =
+        from->sample_size < op->draw.max_degree ? from->sample_size : op->draw.max_degree;
+    if (from->strategy == RGM_SAMPLE_WEIGHTED)
+        RGM_TRY(make_weights(op, sampler->graph, from));
+    if (from->strategy == RGM_SAMPLE_TOP_K)
+        RGM_TRY(make_ranks(op, sampler->graph, from));
+    RGM_TRY(RGM_NEW(op->earlier, index));
+    for (int64_t k = 0; k < index; k++)
+        if (sampler->ops[k].edges == op->edges) {
+            op->earlier[op->earlier_count++] = k;
+            sampler->ops[k].remembered = true;
+        }
+    return link_inputs(op, spec, index);
+}
+
+/* ---- create and release ---------------------------------------------------------------------------- */
+
+rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
+                              uint64_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgm_sampler *sampler = NULL;
+
+    *out = NULL;
+    if (rgm_graph_components(graph) != 1)
+        return RGM_FAIL(RGM_ERR_DATA, "a graph of %lld components cannot be sampled; sample each alone",
+                        (long long)rgm_graph_components(graph));
+    RGM_GO(RGM_NEW(sampler, 1));
+    sampler->graph = rgm_graph_retain(graph);
+    sampler->seed = seed;
+    sampler->threads = 1;
+    RGM_GO(rgmi_lender_create(&sampler->lender));
+    RGM_GO(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
+    RGM_GO(make_schema(sampler, spec));
+    RGM_GO(make_sets(sampler, spec->seed_node_set));
+    RGM_GO(RGM_NEW(sampler->ops, spec->op_count));
+    sampler->op_count = spec->op_count;
+    for (int64_t i = 0; i < spec->op_count; i++)
+        RGM_GO(make_op(sampler, spec, i));
+    *out = sampler;
+    sampler = NULL;
+done:
+    rgm_sampler_release(sampler);
+    return status;
+}
+
+static void clear_gathers(rgmi_gather *features, int64_t count)
+{
+    for (int64_t i = 0; features && i < count; i++)
+        rgmi_gather_clear(&features[i]);
+    rgm_free(features);
+}
+
+void rgm_sampler_release(rgm_sampler *sampler)
+{
+    if (sampler == NULL)
+        return;
+    rgmi_lender_release(sampler->lender, sampler);
+    for (int64_t i = 0; sampler->node_sets && i < sampler->node_set_count; i++)
+        clear_gathers(sampler->node_sets[i].features, sampler->node_sets[i].feature_count);
+    for (int64_t i = 0; sampler->edge_sets && i < sampler->edge_set_count; i++)
+        clear_gathers(sampler->edge_sets[i].features, sampler->edge_sets[i].feature_count);
+    for (int64_t i = 0; i < sampler->op_count; i++) {
+        rgm_free(sampler->ops[i].inputs);
+        rgm_free(sampler->ops[i].earlier);
+        rgm_free(sampler->ops[i].weight_memory);
+        rgm_free(sampler->ops[i].rank_memory);
+    }
+    rgm_free(sampler->node_sets);
+    rgm_free(sampler->edge_sets);
+    rgm_free(sampler->ops);
+    rgm_schema_release(sampler->schema);
+    rgm_graph_release(sampler->graph);
+    rgm_free(sampler);
+}
+
+rgm_schema *rgm_sampler_schema(const rgm_sampler *sampler)
+{
+    return sampler->schema;
+}
+
+void rgm_sampler_set_threads(rgm_sampler *sampler, int threads)
+{
+    sampler->threads = threads < 1 ? 1 : threads;
+}
+
+/* ---- use ------------------------------------------------------------------------------------------- */
+
+static rgm_status check_nodes(const rgm_sampler *sampler, const int64_t *nodes, int64_t count)
+{
+    const rgmi_sampled_nodes *set = &sampler->node_sets[0];
+
+    for (int64_t i = 0; i < count; i++)
+        if (nodes[i] < 0 || nodes[i] >= set->total)
+            return RGM_FAIL(RGM_ERR_DATA, "seed %lld is node %lld of node set '%s', which has %lld",
+                            (long long)i, (long long)nodes[i],
+                            rgm_schema_set(sampler->schema, set->set)->name, (long long)set->total);
+    return RGM_OK;
+}
+
+/* The graph of these seeds; readout [count] (may be NULL) gets each seed's local number. */
+static rgm_status sample(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
+                         int64_t count, uint64_t epoch, int threads, int64_t *readout)
+{
+    rgm_status status = RGM_OK;
+    rgmi_workspace *work = NULL;
+    bool clean = false;
+
+    *out = NULL;
+    RGM_GO(check_nodes(sampler, nodes, count));
+    RGM_GO(rgmi_workspace_take(&work, sampler));
+    RGM_GO(rgmi_sampler_expand(work, sampler, nodes, count, epoch, threads));
+    clean = true;
+    RGM_GO(rgmi_sampler_graph(out, work, sampler, threads));
+    for (int64_t i = 0; readout && i < count; i++)
+        readout[i] = work->known[0].local[nodes[i]];
+done:
+    if (work)
+        rgmi_workspace_give(sampler, work, clean);
+    return status;
+}
+
+rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64_t node,
+                              uint64_t epoch)
+{
+    RGM_TRY(sample(out, sampler, &node, 1, epoch, 1, NULL));
+    return RGM_OK;
+}
+
+rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,
+                                rgm_tensor *nodes, const char *label)
+{
+    const char *node_set = rgm_schema_set(sampler->schema, sampler->node_sets[0].set)->name;
+
+    return rgm_graph_with_readout(out, graph, "_readout", "seed", node_set, nodes, label);
+}
+
+rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
+                             int64_t count, uint64_t epoch, const char *label)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph *graph = NULL;
+    rgm_tensor *readout = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_tensor_create(&readout, RGM_I64, 1, &count));
+    RGM_GO(sample(&graph, sampler, nodes, count, epoch, sampler->threads,
+                  rgm_tensor_i64(readout)));
+    RGM_GO(rgmi_sampler_readout(out, sampler, graph, readout, label));
+done:
+    rgm_tensor_release(readout);
+    rgm_graph_release(graph);
+    return status;
+}

@@ -1,0 +1,427 @@
+/*
+ * Walking the ops of a sampling spec. For each op: the frontier from its inputs, room for each
+ * frontier node's edges, the draws (in parallel: a node's draws depend on nothing but the node), and
+ * then the distinct far ends by number, which become the frontier of later ops and give new nodes
+ * their local numbers. That last step either scans a byte for each node of the set or sorts a list,
+ * whichever is cheaper; both give the same order.
+ */
+#include "sampler_internal.h"
+
+#include <omp.h>
+#include <string.h>
+
+/* Nodes a thread takes at a time. */
+#define CHUNK 64
+/* How far ahead rows are asked for. */
+#define AHEAD 8
+/* Sorting one listed node costs as much as scanning this many bytes of state. */
+#define SCAN_PER_SORT 128
+/* Nodes in a block of the parallel scan: whole words, and few enough counts. */
+#define SCAN_BLOCK 16384
+
+enum { KNOWN = 1, REACHED = 2 };
+
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- order ----------------------------------------------------------------------------------------- */
+
+static void sort_short(int32_t *values, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++) {
+        int32_t value = values[i];
+        int64_t k = i;
+        for (; k > 0 && values[k - 1] > value; k--)
+            values[k] = values[k - 1];
+        values[k] = value;
+    }
+}
+
+/* Ascending; `spare` has room for as many. Values are >= 0. */
+static void sort_nodes(int32_t *values, int32_t *spare, int64_t count)
+{
+    int32_t largest = 0, *from = values, *to = spare, *other;
+
+    if (count <= 32) {
+        sort_short(values, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        largest |= values[i];
+    for (int shift = 0; shift < 32 && largest >> shift; shift += 8) {
+        int64_t start[257] = {0};
+        for (int64_t i = 0; i < count; i++)
+            start[(from[i] >> shift & 255) + 1]++;
+        for (int i = 0; i < 256; i++)
+            start[i + 1] += start[i];
+        for (int64_t i = 0; i < count; i++)
+            to[start[from[i] >> shift & 255]++] = from[i];
+        other = from;
+        from = to;
+        to = other;
+    }
+    if (from != values)
+        memcpy(values, from, (size_t)count * sizeof *values);
+}
+
+/* ---- frontiers ------------------------------------------------------------------------------------- */
+
+/* The union of what several ops reached. Only the seeds may be out of order, and only alone. */
+static rgm_status merge_inputs(rgmi_known *known, rgmi_hop *hop, rgmi_workspace *work,
+                               const rgmi_sampled_op *op, int64_t seed_count)
+{
+    int64_t count = 0, room = 0;
+
+    for (int64_t i = 0; i < op->input_count; i++)
+        room += op->inputs[i] < 0 ? seed_count : work->hops[op->inputs[i]].reached_count;
+    RGM_TRY(RGM_RESERVE(hop->frontier, hop->frontier_room, room + 1));
+    RGM_TRY(RGM_RESERVE(work->sort, work->sort_room, room + 1));
+    for (int64_t i = 0; i < op->input_count; i++) {
+        const rgmi_hop *input = op->inputs[i] < 0 ? NULL : &work->hops[op->inputs[i]];
+        const int32_t *from = input ? input->reached : known->nodes;
+        int64_t size = input ? input->reached_count : seed_count;
+        for (int64_t k = 0; k < size; k++) {
+            if (known->state[from[k]] & REACHED)
+                continue;
+            known->state[from[k]] |= REACHED;
+            hop->frontier[count++] = from[k];
+        }
+    }
+    for (int64_t i = 0; i < count; i++)
+        known->state[hop->frontier[i]] = KNOWN;
+    hop->count = count;
+    if (op->input_count > 1)
+        sort_nodes(hop->frontier, work->sort, count);
+    return RGM_OK;
+}
+
+/* Room for each frontier node's edges, and where the node stands for ops that ask later. */
+static rgm_status lay_out(rgmi_hop *hop, const rgmi_workspace *work, const rgmi_sampled_op *op,
+                          int threads)
+{
+    const int64_t *row_start = op->draw.csr->row_start;
+    const rgmi_known *known = &work->known[op->start];
+
+    RGM_TRY(RGM_RESERVE(hop->offset, hop->offset_room, hop->count + 1));
+    RGM_TRY(RGM_RESERVE(hop->taken, hop->taken_room, hop->count + 1));
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && hop->count > 4096)
+    for (int64_t i = 0; i < hop->count; i++) {
+        int32_t node = hop->frontier[i];
+        hop->taken[i] =
+            (int32_t)min_i64(op->draw.sample_size, row_start[node + 1] - row_start[node]);
+    }
+    hop->offset[0] = 0;
+    for (int64_t i = 0; i < hop->count; i++)
+        hop->offset[i + 1] = hop->offset[i] + hop->taken[i];
+    RGM_TRY(RGM_RESERVE(hop->edge, hop->edge_room, hop->offset[hop->count] + 1));
+    RGM_TRY(RGM_RESERVE(hop->other, hop->other_room, hop->offset[hop->count] + 1));
+    hop->place_count = 0;
+    if (op->remembered) {
+        RGM_TRY(RGM_RESERVE(hop->place, hop->place_room, known->count + 1));
+        hop->place_count = known->count;
+        memset(hop->place, 0xff, (size_t)known->count * sizeof *hop->place);
+        for (int64_t i = 0; i < hop->count; i++)
+            hop->place[known->local[hop->frontier[i]]] = (int32_t)i;
+    }
+    return RGM_OK;
+}
+
+/* ---- draws ----------------------------------------------------------------------------------------- */
+
+/* Whether an earlier hop took `edge` from `node`, where it stood in the frontier. */
+static bool took(const rgmi_hop *hop, const rgmi_known *known, int32_t node, int32_t edge)
+{
+    int32_t local, place;
+    int64_t low, high;
+
+    if (!(__atomic_load_n(&known->state[node], __ATOMIC_RELAXED) & KNOWN))
+        return false;
+    local = known->local[node];
+    if (local >= hop->place_count || (place = hop->place[local]) < 0)
+        return false;
+    low = hop->offset[place];
+    high = low + hop->taken[place];
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (hop->edge[middle] < edge)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < hop->offset[place] + hop->taken[place] && hop->edge[low] == edge;
+}
+
+/* Drop from frontier node i's edges those that earlier ops on the same edge set took. */
+static void drop_known_edges(rgmi_hop *hop, int64_t i, const rgmi_workspace *work,
+                             const rgm_sampler *sampler, const rgmi_sampled_op *op)
+{
+    int64_t begin = hop->offset[i], kept = begin;
+
+    for (int64_t p = begin; p < begin + hop->taken[i]; p++) {
+        bool dropped = false;
+        for (int64_t k = 0; k < op->earlier_count && !dropped; k++) {
+            const rgmi_sampled_op *before = &sampler->ops[op->earlier[k]];
+            int32_t node = before->from == op->from ? hop->frontier[i] : hop->other[p];
+            dropped = took(&work->hops[op->earlier[k]], &work->known[before->start], node,
+                           hop->edge[p]);
+        }
+        hop->edge[kept] = hop->edge[p];
+        hop->other[kept] = hop->other[p];
+        kept += !dropped;
+    }
+    hop->taken[i] = (int32_t)(kept - begin);
+}
+
+/* Choose frontier node i's edges; returns how many. */
+static inline int64_t draw_node(rgmi_hop *hop, rgmi_picker *picker, const rgmi_sampled_op *op,
+                                const rgm_rng *rng, int64_t i)
+{
+    const rgm_csr *csr = op->draw.csr;
+    int64_t node = hop->frontier[i], first = csr->row_start[node];
+    int64_t count = hop->taken[i], degree = csr->row_start[node + 1] - first;
+    int32_t *edge = hop->edge + hop->offset[i], *other = hop->other + hop->offset[i];
+
+    if (count == degree && op->draw.strategy != RGM_SAMPLE_WEIGHTED) {
+        for (int64_t k = 0; k < count; k++) {
+            other[k] = csr->column[first + k];
+            edge[k] = csr->entry ? csr->entry[first + k] : (int32_t)(first + k);
+        }
+        return count;
+    }
+    count = rgmi_pick(picker, &op->draw, rng, node);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t p = first + picker->positions[k];
+        other[k] = csr->column[p];
+        edge[k] = csr->entry ? csr->entry[p] : (int32_t)p;
+    }
+    hop->taken[i] = (int32_t)count;
+    return count;
+}
+
+static inline void ask_ahead(const rgmi_hop *hop, const rgm_csr *csr, int64_t i, int64_t end)
+{
+    int64_t first;
+
+    if (i + AHEAD >= end)
+        return;
+    first = csr->row_start[hop->frontier[i + AHEAD]];
+    __builtin_prefetch(csr->column + first);
+    if (csr->entry)
+        __builtin_prefetch(csr->entry + first);
+}
+
+typedef struct expansion {
+    rgmi_workspace *work;
+    const rgm_sampler *sampler;
+    const rgmi_sampled_op *op;
+    rgmi_hop *hop;
+    rgm_rng rng;
+    int threads;
+} expansion;
+
+/* Draw in parallel and mark the far ends. */
+static void draw_and_mark(expansion *self)
+{
+    rgmi_hop *hop = self->hop;
+    const rgmi_sampled_op *op = self->op;
+    uint8_t *state = self->work->known[op->end].state;
+
+#pragma omp parallel num_threads(self->threads) if (self->threads > 1)
+    {
+        rgmi_picker *picker = &self->work->pickers[omp_get_thread_num()];
+#pragma omp for schedule(dynamic, 8)
+        for (int64_t chunk = 0; chunk < (hop->count + CHUNK - 1) / CHUNK; chunk++) {
+            int64_t end = min_i64(hop->count, (chunk + 1) * CHUNK);
+            for (int64_t i = chunk * CHUNK; i < end; i++) {
+                int64_t count;
+                ask_ahead(hop, op->draw.csr, i, end);
+                count = draw_node(hop, picker, op, &self->rng, i);
+                /* Several threads may store the same value here; none stores another. */
+                for (int64_t k = 0; k < count; k++) {
+                    uint8_t *far = &state[hop->other[hop->offset[i] + k]];
+                    uint8_t seen = __atomic_load_n(far, __ATOMIC_RELAXED);
+                    if (!(seen & REACHED))
+                        __atomic_store_n(far, (uint8_t)(seen | REACHED), __ATOMIC_RELAXED);
+                }
+                if (op->earlier_count > 0)
+                    drop_known_edges(hop, i, self->work, self->sampler, op);
+            }
+        }
+    }
+}
+
+/* Draw in this thread and list the far ends. */
+static void draw_and_list(expansion *self)
+{
+    rgmi_hop *hop = self->hop;
+    const rgmi_sampled_op *op = self->op;
+    uint8_t *state = self->work->known[op->end].state;
+
+    hop->reached_count = 0;
+    for (int64_t i = 0; i < hop->count; i++) {
+        int64_t count;
+        ask_ahead(hop, op->draw.csr, i, hop->count);
+        count = draw_node(hop, &self->work->pickers[0], op, &self->rng, i);
+        for (int64_t k = 0; k < count; k++) {
+            int32_t far = hop->other[hop->offset[i] + k];
+            if (state[far] & REACHED)
+                continue;
+            state[far] |= REACHED;
+            hop->reached[hop->reached_count++] = far;
+        }
+        if (op->earlier_count > 0)
+            drop_known_edges(hop, i, self->work, self->sampler, op);
+    }
+    sort_nodes(hop->reached, self->work->sort, hop->reached_count);
+}
+
+/* ---- numbering ------------------------------------------------------------------------------------- */
+
+static void number_listed(const rgmi_hop *hop, rgmi_known *known)
+{
+    for (int64_t i = 0; i < hop->reached_count; i++) {
+        int32_t node = hop->reached[i];
+        if (!(known->state[node] & KNOWN)) {
+            known->local[node] = (int32_t)known->count;
+            known->nodes[known->count++] = node;
+        }
+        known->state[node] = KNOWN;
+    }
+}
+
+#define EVERY_REACHED UINT64_C(0x0202020202020202)
+
+/* The state of eight nodes; those reached, and of them those not known. */
+static inline uint64_t reached_of_eight(uint64_t *fresh, const uint8_t *state)
+{
+    uint64_t word, reached;
+
+    memcpy(&word, state, sizeof word);
+    reached = word & EVERY_REACHED;
+    *fresh = reached & ~(word << 1);
+    return reached;
+}
+
+/* Write a block's reached nodes and new nodes where the counts before it say; clear the marks. */
+static void number_block(rgmi_hop *hop, rgmi_known *known, int64_t begin, int64_t end,
+                         int64_t reached_at, int64_t local)
+{
+    for (int64_t at = begin; at < end; at += 8) {
+        uint64_t fresh, reached = reached_of_eight(&fresh, known->state + at);
+        for (; reached; reached &= reached - 1) {
+            int bit = __builtin_ctzll(reached);
+            int64_t node = at + bit / 8;
+            hop->reached[reached_at++] = (int32_t)node;
+            if (fresh >> bit & 1) {
+                known->local[node] = (int32_t)local;
+                known->nodes[local++] = (int32_t)node;
+            }
+            known->state[node] = KNOWN;
+        }
+    }
+}
+
+static rgm_status number_marked(expansion *self, int64_t total)
+{
+    rgmi_hop *hop = self->hop;
+    rgmi_known *known = &self->work->known[self->op->end];
+    int64_t blocks = (total + SCAN_BLOCK - 1) / SCAN_BLOCK, reached_count = 0, fresh_count = 0;
+    int64_t *counts;
+
+    RGM_TRY(RGM_RESERVE(self->work->blocks, self->work->block_room, 2 * blocks));
+    counts = self->work->blocks;
+#pragma omp parallel for num_threads(self->threads) schedule(static) if (self->threads > 1)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t n = 0, m = 0, end = min_i64(total, (b + 1) * SCAN_BLOCK);
+        for (int64_t at = b * SCAN_BLOCK; at < end; at += 8) {
+            uint64_t fresh, reached = reached_of_eight(&fresh, known->state + at);
+            n += __builtin_popcountll(reached);
+            m += __builtin_popcountll(fresh);
+        }
+        counts[2 * b] = n;
+        counts[2 * b + 1] = m;
+    }
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t n = counts[2 * b], m = counts[2 * b + 1];
+        counts[2 * b] = reached_count;
+        counts[2 * b + 1] = known->count + fresh_count;
+        reached_count += n;
+        fresh_count += m;
+    }
+    RGM_TRY(RGM_RESERVE(hop->reached, hop->reached_room, reached_count + 1));
+    RGM_TRY(RGM_RESERVE(known->nodes, known->node_room, known->count + fresh_count + 1));
+#pragma omp parallel for num_threads(self->threads) schedule(static) if (self->threads > 1)
+    for (int64_t b = 0; b < blocks; b++)
+        number_block(hop, known, b * SCAN_BLOCK, min_i64(total, (b + 1) * SCAN_BLOCK),
+                     counts[2 * b], counts[2 * b + 1]);
+    hop->reached_count = reached_count;
+    known->count += fresh_count;
+    return RGM_OK;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
+
+static rgm_status run_op(expansion *self)
+{
+    rgmi_workspace *work = self->work;
+    rgmi_known *known = &work->known[self->op->end];
+    int64_t total = self->sampler->node_sets[self->op->end].total, room;
+
+    RGM_TRY(lay_out(self->hop, work, self->op, self->threads));
+    room = min_i64(self->hop->offset[self->hop->count], total);
+    for (int t = 0; t < self->threads; t++)
+        RGM_TRY(rgmi_picker_reserve(&work->pickers[t], &self->op->draw));
+    if (total <= SCAN_PER_SORT * room) {
+        draw_and_mark(self);
+        return number_marked(self, total);
+    }
+    RGM_TRY(RGM_RESERVE(self->hop->reached, self->hop->reached_room, room + 1));
+    RGM_TRY(RGM_RESERVE(work->sort, work->sort_room, room + 1));
+    RGM_TRY(RGM_RESERVE(known->nodes, known->node_room, known->count + room + 1));
+    draw_and_list(self);
+    number_listed(self->hop, known);
+    return RGM_OK;
+}
+
+/* The seeds, each once, get the first local numbers. */
+static rgm_status place_seeds(rgmi_known *known, const int64_t *seeds, int64_t count)
+{
+    RGM_TRY(RGM_RESERVE(known->nodes, known->node_room, count + 1));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t node = seeds[i];
+        if (known->state[node] & KNOWN)
+            continue;
+        known->state[node] = KNOWN;
+        known->local[node] = (int32_t)known->count;
+        known->nodes[known->count++] = (int32_t)node;
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
+                               const int64_t *seeds, int64_t count, uint64_t epoch, int threads)
+{
+    uint64_t mix[4] = {sampler->seed, epoch, rgm_hash64(seeds, (size_t)count * sizeof *seeds), 0};
+    expansion self = {.work = work, .sampler = sampler, .threads = threads};
+    int64_t seed_count;
+
+    if (work->picker_count < threads) {
+        int64_t had = work->picker_count;
+        RGM_TRY(RGM_RESERVE(work->pickers, work->picker_room, threads));
+        memset(work->pickers + had, 0, (size_t)(threads - had) * sizeof *work->pickers);
+        work->picker_count = threads;
+    }
+    RGM_TRY(place_seeds(&work->known[0], seeds, count));
+    seed_count = work->known[0].count;
+    for (int64_t i = 0; i < sampler->op_count; i++) {
+        self.op = &sampler->ops[i];
+        self.hop = &work->hops[i];
+        mix[3] = (uint64_t)i;
+        self.rng = rgm_rng_stream(rgm_hash64(mix, sizeof mix), "sampler", 0);
+        RGM_TRY(merge_inputs(&work->known[self.op->start], self.hop, work, self.op, seed_count));
+        RGM_TRY(run_op(&self));
+    }
+    return RGM_OK;
+}

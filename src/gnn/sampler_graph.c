@@ -1,0 +1,154 @@
+/*
+ * From what the sampler found to a graph: edges of an edge set are those of its ops in order, ends
+ * are local numbers, features are gathered. Every index is made here from checked ones, so nothing is
+ * checked again.
+ */
+#include "sampler_internal.h"
+
+#include <string.h>
+
+/* Below this many edges one thread is quicker. */
+#define PARALLEL_EDGES 16384
+
+/* Memory that need not be zero. */
+static rgm_status plain_ints(rgm_tensor **out, int64_t count)
+{
+    int64_t *memory = rgm_malloc((size_t)count * sizeof *memory);
+    rgm_status status;
+
+    if (memory == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld numbers", (long long)count);
+    status = rgm_tensor_wrap(out, RGM_I64, 1, &count, memory, rgm_free, memory);
+    if (status != RGM_OK)
+        rgm_free(memory);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+static rgm_status set_column(rgm_graph *graph, int64_t set, int64_t feature, rgm_feature *value)
+{
+    return rgmi_column_create(&graph->sets[set].columns[feature], value);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------------- */
+
+static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
+                            const rgmi_known *known, int threads)
+{
+    rgm_feature feature = {0};
+    int64_t *numbers;
+
+    RGM_TRY(rgmi_items_create(&graph->sets[set->set].items, 1, &known->count, 1));
+    for (int64_t i = 0; i < set->feature_count; i++) {
+        if (set->features[i].schema == NULL) { /* "#id" */
+            RGM_TRY(plain_ints(&feature.values, known->count));
+            numbers = rgm_tensor_i64(feature.values);
+            for (int64_t k = 0; k < known->count; k++)
+                numbers[k] = known->nodes[k];
+        } else {
+            RGM_TRY(rgmi_gather_take(&feature, &set->features[i], known->nodes, known->count,
+                                     threads));
+        }
+        RGM_TRY(set_column(graph, set->set, i, &feature));
+    }
+    return RGM_OK;
+}
+
+/* ---- edges ----------------------------------------------------------------------------------------- */
+
+/* One hop's edges to their places: local ends, and the edge number for features. */
+static void place_edges(int64_t *near, int64_t *far, int32_t *number, const rgmi_hop *hop,
+                        const int64_t *start, const rgmi_known *from, const rgmi_known *to,
+                        int threads)
+{
+#pragma omp parallel for num_threads(threads)                                                      \
+    schedule(static) if (threads > 1 && hop->offset[hop->count] > PARALLEL_EDGES)
+    for (int64_t i = 0; i < hop->count; i++) {
+        int64_t local = from->local[hop->frontier[i]], at = start[i], begin = hop->offset[i];
+        for (int64_t k = 0; k < hop->taken[i]; k++, at++) {
+            near[at] = local;
+            far[at] = to->local[hop->other[begin + k]];
+            if (number)
+                number[at] = hop->edge[begin + k];
+        }
+    }
+}
+
+static rgm_status add_edges(rgm_graph *graph, rgmi_workspace *work, const rgm_sampler *sampler,
+                            int64_t index, int threads)
+{
+    rgm_status status = RGM_OK;
+    const rgmi_sampled_edges *set = &sampler->edge_sets[index];
+    rgm_tensor *ends[2] = {NULL, NULL};
+    rgm_feature feature;
+    int64_t total = 0;
+
+    /* Edges that fell out left holes in a hop's room, so the places are summed up anew. */
+    for (int64_t k = 0; k < sampler->op_count; k++) {
+        rgmi_hop *hop = &work->hops[k];
+        if (sampler->ops[k].edges != index)
+            continue;
+        RGM_GO(RGM_RESERVE(hop->start, hop->start_room, hop->count + 1));
+        for (int64_t i = 0; i < hop->count; i++) {
+            hop->start[i] = total;
+            total += hop->taken[i];
+        }
+    }
+    RGM_GO(plain_ints(&ends[0], total));
+    RGM_GO(plain_ints(&ends[1], total));
+    RGM_GO(RGM_RESERVE(work->items, work->item_room, total + 1));
+    for (int64_t k = 0; k < sampler->op_count; k++) {
+        const rgmi_sampled_op *op = &sampler->ops[k];
+        if (op->edges != index)
+            continue;
+        place_edges(rgm_tensor_i64(ends[op->from]), rgm_tensor_i64(ends[rgm_tag_reverse(op->from)]),
+                    set->feature_count > 0 ? work->items : NULL, &work->hops[k],
+                    work->hops[k].start, &work->known[op->start], &work->known[op->end], threads);
+    }
+    RGM_GO(rgmi_items_create(&graph->sets[set->set].items, 1, &total, 1));
+    rgmi_items_set_edges(graph->sets[set->set].items, ends[RGM_SOURCE], ends[RGM_TARGET]);
+    for (int64_t i = 0; i < set->feature_count; i++) {
+        RGM_GO(rgmi_gather_take(&feature, &set->features[i], work->items, total, threads));
+        RGM_GO(set_column(graph, set->set, i, &feature));
+    }
+done:
+    rgm_tensor_release(ends[0]);
+    rgm_tensor_release(ends[1]);
+    return status;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
+
+/* The context has one item, of which nothing changes. */
+static rgm_status add_context(rgm_graph *graph, const rgm_sampler *sampler)
+{
+    const rgm_set_schema *context = rgm_schema_set(sampler->schema, 0);
+
+    for (int64_t i = 0; i < context->feature_count; i++) {
+        rgm_feature feature;
+        rgmi_feature_retain(&feature, rgm_graph_feature(sampler->graph, RGM_CONTEXT_PIECE, NULL,
+                                                        context->features[i].name));
+        RGM_TRY(set_column(graph, 0, i, &feature));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_sampler *sampler,
+                              int threads)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph *graph = NULL;
+
+    *out = NULL;
+    RGM_GO(rgmi_graph_create(&graph, sampler->schema, 1, 1));
+    RGM_GO(add_context(graph, sampler));
+    for (int64_t i = 0; i < sampler->node_set_count; i++)
+        RGM_GO(add_nodes(graph, &sampler->node_sets[i], &work->known[i], threads));
+    for (int64_t i = 0; i < sampler->edge_set_count; i++)
+        RGM_GO(add_edges(graph, work, sampler, i, threads));
+    RGM_GO(rgmi_graph_fill(graph));
+    *out = graph;
+    graph = NULL;
+done:
+    rgm_graph_release(graph);
+    return status;
+}

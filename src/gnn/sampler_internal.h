@@ -1,0 +1,165 @@
+/*
+ * What the files of the sampler share. A call of the sampler goes through three stages: expand walks
+ * the ops and leaves, for each op, its frontier and the edges taken (sampler_expand.c, with
+ * sampler_pick.c choosing among one node's edges); assemble makes a graph of that (sampler_graph.c);
+ * and a workspace, lent by the sampler, holds what a call needs so that nothing is made twice.
+ */
+#ifndef RGM_GNN_SAMPLER_INTERNAL_H
+#define RGM_GNN_SAMPLER_INTERNAL_H
+
+#include "gnn_internal.h"
+
+/* ---- spec ---- */
+
+/** Node set where an op's frontier stands, and where its edges lead; NULL without the edge set. */
+const char *rgmi_sample_op_start(const rgm_sample_op *op, const rgm_schema *schema);
+const char *rgmi_sample_op_end(const rgm_sample_op *op, const rgm_schema *schema);
+/** Sets exist, names are unique, every op starts where its inputs end. */
+rgm_status rgmi_sampling_spec_check(const rgm_sampling_spec *spec, const rgm_schema *schema);
+
+/* ---- gather: some items of a feature, offsets made once ---- */
+
+typedef struct rgmi_gather {
+    const rgm_feature_schema *schema;
+    const rgm_feature *feature;
+    int64_t *offsets[RGM_MAX_RANK]; /* [k]: of ragged dim k, [rows + 1] */
+} rgmi_gather;
+
+rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *schema,
+                              const rgm_feature *feature);
+void rgmi_gather_clear(rgmi_gather *gather);
+/** Items `items` [count] of the feature, in that order. */
+rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const int32_t *items,
+                            int64_t count, int threads);
+
+/* ---- pick: which edges of one node ---- */
+
+/** One direction of one edge set as an op draws from it. */
+typedef struct rgmi_draw {
+    const rgm_csr *csr;
+    rgm_sample_strategy strategy;
+    int64_t sample_size; /* at most the largest degree */
+    int64_t max_degree;
+    const float *weight; /* [count] in the order of csr's entries, for WEIGHTED */
+    const int32_t *rank; /* [count] entries of each row, highest first, relative to the row: TOP_K */
+} rgmi_draw;
+
+/** Memory of one thread: what one pick needs. */
+typedef struct rgmi_picker {
+    int32_t *positions; /* [sample_size]       */
+    uint32_t *words;    /* random words        */
+    float *keys;        /* [sample_size]       */
+    uint64_t *bits;     /* one for each edge   */
+    int64_t position_room, word_room, key_room, bit_room;
+} rgmi_picker;
+
+rgm_status rgmi_picker_reserve(rgmi_picker *picker, const rgmi_draw *draw);
+void rgmi_picker_clear(rgmi_picker *picker);
+/**
+ * Choose edges of `node`: positions in its row, ascending, into picker->positions; returns how many.
+ * Only called when the row is longer than sample_size or the strategy is not uniform.
+ */
+int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node);
+/** Blocks first .. first + count - 1 of the stream, as rgm_rng_block() gives them. */
+void rgmi_random_words(uint32_t *words, const rgm_rng *rng, uint64_t first, int64_t count);
+
+/* ---- sampler and workspace ---- */
+
+/** A node set the spec reaches. */
+typedef struct rgmi_sampled_nodes {
+    int64_t total;         /* in the whole graph      */
+    int64_t set;           /* place in out's schema   */
+    rgmi_gather *features; /* [feature_count], "#id" last and not made */
+    int64_t feature_count;
+} rgmi_sampled_nodes;
+
+/** An edge set the spec follows. */
+typedef struct rgmi_sampled_edges {
+    int64_t set;
+    int64_t ends[2]; /* sampled node sets, by tag */
+    rgmi_gather *features;
+    int64_t feature_count;
+} rgmi_sampled_edges;
+
+typedef struct rgmi_sampled_op {
+    rgmi_draw draw;
+    int64_t edges, start, end; /* sampled sets           */
+    rgm_tag from;
+    int64_t *inputs;           /* ops; -1 is the seed op */
+    int64_t input_count;
+    int64_t *earlier;          /* ops before it on the same edge set */
+    int64_t earlier_count;
+    bool remembered;           /* some later op asks what this one took */
+    float *weight_memory;
+    int32_t *rank_memory;
+} rgmi_sampled_op;
+
+/** What one op found: frontier, and for each frontier node the edges taken from it. */
+typedef struct rgmi_hop {
+    int32_t *frontier;   /* [count] nodes, ascending (seeds: as given)                      */
+    int64_t *offset;     /* [count + 1] where each one's edges start                        */
+    int32_t *taken;      /* [count] how many there are, less than the room when some fell out */
+    int32_t *edge;       /* [offset[count]] edge numbers, ascending for each frontier node  */
+    int32_t *other;      /* [offset[count]] nodes at their far end                          */
+    int32_t *reached;    /* [reached_count] distinct far ends, ascending                    */
+    int64_t *start;      /* [count] where each one's edges go in the graph                  */
+    int32_t *place;      /* by local number of the frontier's set: place in frontier or -1  */
+    int64_t count, reached_count, place_count;
+    int64_t frontier_room, offset_room, taken_room, edge_room, other_room, reached_room;
+    int64_t start_room, place_room;
+} rgmi_hop;
+
+/** Nodes of one set in the subgraph being made. */
+typedef struct rgmi_known {
+    uint8_t *state; /* [total]: bit 0 has a local number, bit 1 reached by the op at work */
+    int32_t *local; /* [total]: its local number                                          */
+    int32_t *nodes; /* [count] by local number                                            */
+    int64_t count, node_room;
+} rgmi_known;
+
+typedef struct rgmi_workspace {
+    struct rgmi_workspace *next;
+    rgmi_known *known;   /* by sampled node set */
+    rgmi_hop *hops;      /* by op               */
+    rgmi_picker *pickers; /* by thread          */
+    int64_t picker_count, picker_room;
+    int64_t *blocks; /* counts of a parallel scan */
+    int64_t block_room;
+    int32_t *sort; /* second buffer of the radix sort */
+    int64_t sort_room;
+    int32_t *items; /* edge numbers of one set, for features */
+    int64_t item_room;
+} rgmi_workspace;
+
+/** Idle workspaces. */
+typedef struct rgmi_lender rgmi_lender;
+
+struct rgm_sampler {
+    rgm_graph *graph;
+    rgm_schema *schema; /* of what it makes */
+    uint64_t seed;
+    int threads;
+    int64_t node_set_count, edge_set_count, op_count;
+    rgmi_sampled_nodes *node_sets; /* the seed's first */
+    rgmi_sampled_edges *edge_sets;
+    rgmi_sampled_op *ops;
+    rgmi_lender *lender; /* of workspaces */
+};
+
+rgm_status rgmi_workspace_take(rgmi_workspace **out, const rgm_sampler *sampler);
+/** Give it back; `clean`: only nodes that have a local number have a state, as after expand. */
+void rgmi_workspace_give(const rgm_sampler *sampler, rgmi_workspace *work, bool clean);
+rgm_status rgmi_lender_create(rgmi_lender **out);
+void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler);
+
+/** Walk the ops from the seeds. Seeds are in range. */
+rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
+                               const int64_t *seeds, int64_t count, uint64_t epoch, int threads);
+/** A graph of what expand found. */
+rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_sampler *sampler,
+                              int threads);
+/** The graph with "_readout" items that stand for its seed nodes `nodes` [n]. */
+rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,
+                                rgm_tensor *nodes, const char *label);
+
+#endif
