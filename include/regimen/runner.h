@@ -126,8 +126,20 @@ typedef struct rgm_exporter {
     rgm_status (*save)(const rgm_run_result *result, const char *export_dir, void *payload);
     void *payload;
 } rgm_exporter;
-/** model.onnx with the preprocessing in it (export.h), verified against Regimen's own values. */
+/** model.onnx with the preprocessing in it (export.h): every head is an output of its name. */
 rgm_exporter rgm_onnx_exporter(void);
+
+/** What a comparison of an exported graph with the model found. */
+typedef struct rgm_export_check {
+    int64_t items; /* predictions compared */
+    double largest_difference;
+} rgm_export_check;
+/**
+ * Run an exported file with export's interpreter on up to max_batches batches of a mode's data and
+ * compare. RGM_ERR_DATA when a logit differs by more than 1e-4.
+ */
+rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
+                               const char *path, rgm_mode mode, int64_t max_batches);
 
 /** Every argument of a run. */
 typedef struct rgm_run_options {

@@ -1,0 +1,192 @@
+/*
+ * From a provider's examples to batches: batch, parse and merge, pad, feature processors. All maps keep
+ * order, so a seed fixes what is trained on.
+ */
+#include <string.h>
+
+#include "runner_internal.h"
+
+/* Examples of one batch, all serialized or all graphs, to one merged graph. */
+static rgm_status merge_examples(rgm_graph **out, const rgmi_pipeline *pipeline,
+                                 rgm_element *const *examples, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph **graphs = NULL;
+    rgm_str *bytes = NULL;
+    const char **places = NULL;
+
+    RGM_GO(RGM_NEW(graphs, count));
+    RGM_GO(RGM_NEW(bytes, count));
+    RGM_GO(RGM_NEW(places, count));
+    for (int64_t i = 0; i < count; i++) {
+        graphs[i] = rgm_element_pointer(examples[i], &rgm_graph_element);
+        bytes[i].data = rgm_element_bytes(examples[i], &bytes[i].size);
+        places[i] = rgm_element_origin(examples[i]);
+        if (graphs[i] == NULL && bytes[i].data == NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "example %lld is neither bytes nor a graph",
+                            (long long)i));
+        if ((graphs[i] == NULL) != (graphs[0] == NULL))
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "a batch mixes serialized examples and graphs"));
+    }
+    if (graphs[0] == NULL)
+        RGM_GO(rgm_graph_decode_batch(out, pipeline->schema, bytes, count, NULL, places));
+    else if (count == 1)
+        *out = rgm_graph_retain(graphs[0]);
+    else
+        RGM_GO(rgm_graph_merge(out, graphs, count));
+done:
+    rgm_free(graphs);
+    rgm_free(bytes);
+    rgm_free(places);
+    return status;
+}
+
+/* Replace *graph by its successor, which is owned. */
+static void step_to(rgm_graph **graph, rgm_graph *next)
+{
+    rgm_graph_release(*graph);
+    *graph = next;
+}
+
+rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
+                                 rgm_element *const *examples, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph *graph = NULL, *next;
+    int64_t real;
+
+    *out = NULL;
+    RGM_GO(merge_examples(&graph, pipeline, examples, count));
+    if (pipeline->padding != NULL) {
+        if (pipeline->skip_misfits && !rgm_graph_fits(graph, pipeline->padding)) {
+            status = RGM_END; /* drops the batch */
+            goto done;
+        }
+        RGM_GO(rgm_graph_pad(&next, &real, graph, pipeline->padding));
+        step_to(&graph, next);
+    }
+    for (int64_t i = 0; i < pipeline->processor_count; i++) {
+        RGM_GO(pipeline->processors[i].process(&next, graph, pipeline->processors[i].payload));
+        step_to(&graph, next);
+    }
+    *out = graph;
+    graph = NULL;
+done:
+    rgm_graph_release(graph);
+    return status;
+}
+
+static rgm_status process_batch(rgm_element **out, const rgm_element *batch,
+                                const rgm_map_call *call, void *payload)
+{
+    rgm_status status;
+    int64_t count = rgm_element_get_kind(batch) == RGM_ELEMENT_LIST ? rgm_element_count(batch) : 1;
+    rgm_element **examples;
+    rgm_graph *graph = NULL;
+
+    (void)call;
+    RGM_TRY(RGM_NEW(examples, count));
+    for (int64_t i = 0; i < count; i++)
+        examples[i] = rgm_element_get_kind(batch) == RGM_ELEMENT_LIST
+                          ? rgm_element_item(batch, i)
+                          : (rgm_element *)batch;
+    status = rgmi_pipeline_process(&graph, payload, examples, count);
+    rgm_free(examples);
+    if (status != RGM_OK)
+        return status;
+    status = rgm_element_create_pointer(out, &rgm_graph_element, graph);
+    if (status != RGM_OK)
+        rgm_graph_release(graph);
+    return status;
+}
+
+rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
+                                 const rgm_provider *provider, rgm_mode mode, int64_t batch_size,
+                                 bool drop_remainder, bool endless, int threads)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+    bool alone;
+
+    RGM_GO(rgm_provider_dataset(&data, provider, mode == RGM_TRAIN));
+    /* One graph, the same each epoch: made once, given again and again, and no threads about it. */
+    alone = rgm_dataset_count(data) == 1 && !rgmi_provider_is_batched(provider);
+    if (!rgmi_provider_is_batched(provider))
+        RGM_GO(rgm_dataset_batch(&data, batch_size, drop_remainder && mode == RGM_TRAIN));
+    RGM_GO(rgm_dataset_map(&data, process_batch, pipeline, NULL, alone ? 0 : threads));
+    if (alone)
+        RGM_GO(rgm_dataset_cache(&data));
+    if (endless)
+        RGM_GO(rgm_dataset_repeat(&data, -1));
+    if (!alone)
+        RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+/* One example of a dataset, alone in its batch, as a graph. */
+static rgm_status example_graph(rgm_element **out, const rgm_element *example,
+                                const rgm_map_call *call, void *payload)
+{
+    return process_batch(out, example, call, payload);
+}
+
+rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *provider,
+                                 const rgm_padding *padding, int64_t batch_size, uint64_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+    rgmi_pipeline plain = {.schema = pipeline->schema};
+
+    if (padding->kind == RGM_PADDING_NONE)
+        return RGM_OK;
+    if (rgmi_provider_is_batched(provider))
+        return RGM_FAIL(RGM_ERR_CONFIG, "a provider of whole mini-batches cannot be padded");
+    RGM_GO(rgm_provider_dataset(&data, provider, false));
+    RGM_GO(rgm_dataset_map(&data, example_graph, &plain, NULL, 0));
+    if (padding->kind == RGM_PADDING_TIGHT)
+        RGM_GO(rgm_tight_padding(&pipeline->padding, pipeline->schema, data, batch_size,
+                                 padding->min_nodes_per_component));
+    else
+        RGM_GO(rgm_fit_or_skip_padding(&pipeline->padding, pipeline->schema, data, batch_size,
+                                       padding->min_nodes_per_component, padding->sample_size,
+                                       padding->success_ratio, seed));
+    pipeline->skip_misfits = padding->kind == RGM_PADDING_FIT_OR_SKIP;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
+                                const rgm_provider *provider)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+    rgm_iterator *iterator = NULL;
+    rgm_element *example = NULL;
+    rgm_graph *graph = NULL;
+    rgmi_pipeline unpadded = *pipeline;
+
+    if (pipeline->processor_count == 0) {
+        *out = rgm_schema_retain(pipeline->schema);
+        return RGM_OK;
+    }
+    unpadded.padding = NULL;
+    RGM_GO(rgm_provider_dataset(&data, provider, false));
+    RGM_GO(rgm_iterator_create(&iterator, data, NULL));
+    status = rgm_iterator_next(&example, iterator);
+    if (status == RGM_END)
+        status = RGM_FAIL(RGM_ERR_DATA, "the training data are empty");
+    RGM_GO(status);
+    RGM_GO(rgmi_pipeline_process(&graph, &unpadded, &example, 1));
+    *out = rgm_schema_retain((rgm_schema *)rgm_graph_schema(graph));
+done:
+    rgm_graph_release(graph);
+    rgm_element_release(example);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(data);
+    return status;
+}

@@ -1,0 +1,209 @@
+/*
+ * Providers: counted pairs of a type's functions and a state; TFRecord files; weighted mixes. Those that
+ * hold graphs are in provider_graphs.c, mini-batches sampled in memory in provider_sampling.c.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "runner_internal.h"
+
+struct rgm_provider {
+    atomic_long references;
+    const rgm_provider_type *type;
+    void *state;
+};
+
+rgm_provider *rgm_provider_create(const rgm_provider_type *type, void *state)
+{
+    rgm_provider *provider;
+
+    if (RGM_NEW(provider, 1) != RGM_OK)
+        return NULL;
+    provider->references = 1;
+    provider->type = type;
+    provider->state = state;
+    return provider;
+}
+
+rgm_provider *rgm_provider_retain(rgm_provider *provider)
+{
+    if (provider != NULL)
+        atomic_fetch_add(&provider->references, 1);
+    return provider;
+}
+
+void rgm_provider_release(rgm_provider *provider)
+{
+    if (provider == NULL || atomic_fetch_sub(&provider->references, 1) > 1)
+        return;
+    if (provider->type->release != NULL)
+        provider->type->release(provider->state);
+    rgm_free(provider);
+}
+
+rgm_schema *rgm_provider_schema(const rgm_provider *provider)
+{
+    return provider->type->schema != NULL ? provider->type->schema(provider->state) : NULL;
+}
+
+rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider, bool training)
+{
+    return provider->type->dataset(out, provider->state, training);
+}
+
+bool rgmi_provider_is_batched(const rgm_provider *provider)
+{
+    return provider->type->batched;
+}
+
+/* ---- TFRecord files ------------------------------------------------------------------------ */
+
+typedef struct tfrecord_state {
+    rgm_tfrecord_provider_options options;
+    char *pattern;
+} tfrecord_state;
+
+static rgm_status tfrecord_dataset(rgm_dataset **out, void *state, bool training)
+{
+    const tfrecord_state *files = state;
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+    rgm_read_tfrecords_options read = RGM_READ_TFRECORDS_OPTIONS_INIT;
+
+    if (files->options.cycle_length > 0)
+        read.cycle_length = files->options.cycle_length;
+    read.tfrecord.max_bad_records = files->options.max_bad_records;
+    RGM_GO(rgm_dataset_list_files(&data, files->pattern));
+    if (training && files->options.shuffle_filenames)
+        RGM_GO(rgm_dataset_shuffle_all(&data));
+    RGM_GO(rgm_dataset_read_tfrecords(&data, &read));
+    if (training && files->options.examples_shuffle_size > 0)
+        RGM_GO(rgm_dataset_shuffle(&data, files->options.examples_shuffle_size));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+static void tfrecord_release(void *state)
+{
+    tfrecord_state *files = state;
+
+    rgm_free(files->pattern);
+    rgm_free(files);
+}
+
+static const rgm_provider_type tfrecord_type = {
+    .name = "tfrecord",
+    .dataset = tfrecord_dataset,
+    .release = tfrecord_release,
+};
+
+rgm_provider *rgm_tfrecord_provider(const rgm_tfrecord_provider_options *options)
+{
+    tfrecord_state *files;
+    rgm_provider *provider;
+
+    if (RGM_NEW(files, 1) != RGM_OK)
+        return NULL;
+    files->options = *options;
+    if (rgm_strdup(&files->pattern, options->file_pattern) != RGM_OK) {
+        rgm_free(files);
+        return NULL;
+    }
+    provider = rgm_provider_create(&tfrecord_type, files);
+    if (provider == NULL)
+        tfrecord_release(files);
+    return provider;
+}
+
+/* ---- mixes --------------------------------------------------------------------------------- */
+
+typedef struct mix_state {
+    rgm_provider **providers;
+    double *weights;
+    int64_t count;
+} mix_state;
+
+static rgm_status mix_dataset(rgm_dataset **out, void *state, bool training)
+{
+    const mix_state *mix = state;
+    rgm_status status = RGM_OK;
+    rgm_dataset **sources = NULL;
+
+    RGM_GO(RGM_NEW(sources, mix->count));
+    for (int64_t i = 0; i < mix->count; i++) {
+        RGM_GO(rgm_provider_dataset(&sources[i], mix->providers[i], training));
+        /* The epoch ends with the first (principal) source; the others go on for as long. */
+        if (i > 0)
+            RGM_GO(rgm_dataset_repeat(&sources[i], -1));
+    }
+    RGM_GO(rgm_dataset_mix(out, sources, mix->weights, mix->count, RGM_MIX_END_FIRST));
+done:
+    for (int64_t i = 0; sources != NULL && i < mix->count; i++)
+        rgm_dataset_release(sources[i]);
+    rgm_free(sources);
+    return status;
+}
+
+static rgm_schema *mix_schema(void *state)
+{
+    return rgm_provider_schema(((mix_state *)state)->providers[0]);
+}
+
+static void mix_release(void *state)
+{
+    mix_state *mix = state;
+
+    for (int64_t i = 0; mix->providers != NULL && i < mix->count; i++)
+        rgm_provider_release(mix->providers[i]);
+    rgm_free(mix->providers);
+    rgm_free(mix->weights);
+    rgm_free(mix);
+}
+
+static const rgm_provider_type mix_type = {
+    .name = "mix",
+    .dataset = mix_dataset,
+    .schema = mix_schema,
+    .release = mix_release,
+};
+
+static rgm_status mix_fill(mix_state *mix, rgm_provider *const *providers, const double *weights,
+                           int64_t count)
+{
+    RGM_TRY(RGM_NEW(mix->providers, count));
+    RGM_TRY(RGM_NEW(mix->weights, count));
+    mix->count = count;
+    for (int64_t i = 0; i < count; i++) {
+        if (providers[i] == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "provider %lld of a mix is NULL: %s", (long long)i,
+                            rgm_error_message());
+        if (rgmi_provider_is_batched(providers[i]))
+            return RGM_FAIL(RGM_ERR_ARG, "provider %lld of a mix gives whole mini-batches",
+                            (long long)i);
+        mix->providers[i] = rgm_provider_retain(providers[i]);
+        mix->weights[i] = weights != NULL ? weights[i] : 1.0;
+    }
+    return RGM_OK;
+}
+
+rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *weights,
+                               int64_t count)
+{
+    mix_state *mix;
+    rgm_provider *provider = NULL;
+
+    if (count < 1) {
+        RGM_FAIL(RGM_ERR_ARG, "a mix of no providers");
+        return NULL;
+    }
+    if (RGM_NEW(mix, 1) != RGM_OK)
+        return NULL;
+    if (mix_fill(mix, providers, weights, count) == RGM_OK)
+        provider = rgm_provider_create(&mix_type, mix);
+    if (provider == NULL)
+        mix_release(mix);
+    return provider;
+}

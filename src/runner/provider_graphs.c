@@ -1,0 +1,175 @@
+/*
+ * Providers of graphs in memory: any graphs, or one part of an imported data set. One big graph is asked
+ * about the part's nodes through "_readout"; its tensors and patterns are shared between the parts.
+ */
+#include <string.h>
+
+#include "runner_internal.h"
+
+typedef struct graphs_state {
+    rgm_dataset *data;
+    rgm_schema *schema; /* retained */
+    bool shuffle;
+} graphs_state;
+
+static rgm_status graphs_dataset(rgm_dataset **out, void *state, bool training)
+{
+    const graphs_state *graphs = state;
+    rgm_dataset *data = rgm_dataset_retain(graphs->data);
+
+    if (training && graphs->shuffle && rgm_dataset_count(data) > 1) {
+        rgm_status status = rgm_dataset_shuffle_all(&data);
+
+        if (status != RGM_OK) {
+            rgm_dataset_release(data);
+            return status;
+        }
+    }
+    *out = data;
+    return RGM_OK;
+}
+
+static rgm_schema *graphs_schema(void *state)
+{
+    return ((graphs_state *)state)->schema;
+}
+
+static void graphs_release(void *state)
+{
+    graphs_state *graphs = state;
+
+    rgm_dataset_release(graphs->data);
+    rgm_schema_release(graphs->schema);
+    rgm_free(graphs);
+}
+
+static const rgm_provider_type graphs_type = {
+    .name = "graphs",
+    .dataset = graphs_dataset,
+    .schema = graphs_schema,
+    .release = graphs_release,
+};
+
+static rgm_status elements_of(rgm_dataset **out, rgm_graph *const *graphs, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_element **elements = NULL;
+
+    RGM_GO(RGM_NEW(elements, count));
+    for (int64_t i = 0; i < count; i++) {
+        status = rgm_element_create_pointer(&elements[i], &rgm_graph_element,
+                                            rgm_graph_retain(graphs[i]));
+        if (status != RGM_OK)
+            rgm_graph_release(graphs[i]);
+        RGM_GO(status);
+    }
+    RGM_GO(rgm_dataset_from_elements(out, elements, count));
+done:
+    for (int64_t i = 0; elements != NULL && i < count; i++)
+        rgm_element_release(elements[i]);
+    rgm_free(elements);
+    return status;
+}
+
+rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool shuffle)
+{
+    graphs_state *state;
+    rgm_provider *provider = NULL;
+
+    if (count < 1) {
+        RGM_FAIL(RGM_ERR_ARG, "a provider of no graphs");
+        return NULL;
+    }
+    if (RGM_NEW(state, 1) != RGM_OK)
+        return NULL;
+    state->shuffle = shuffle;
+    state->schema = rgm_schema_retain((rgm_schema *)rgm_graph_schema(graphs[0]));
+    if (elements_of(&state->data, graphs, count) == RGM_OK)
+        provider = rgm_provider_create(&graphs_type, state);
+    if (provider == NULL)
+        graphs_release(state);
+    return provider;
+}
+
+/* ---- parts of a data set ------------------------------------------------------------------- */
+
+static rgm_status part_of(rgm_tensor **numbers, const rgm_source *source, const char *part)
+{
+    if (strcmp(part, "train") == 0)
+        *numbers = source->train;
+    else if (strcmp(part, "valid") == 0)
+        *numbers = source->valid;
+    else if (strcmp(part, "test") == 0)
+        *numbers = source->test;
+    else
+        return RGM_FAIL(RGM_ERR_ARG, "'%s' is not a part: train, valid or test", part);
+    if (*numbers == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "the data set's split has no part '%s'", part);
+    return RGM_OK;
+}
+
+static rgm_status whole_graph(rgm_provider **out, const rgm_source *source, rgm_tensor *nodes)
+{
+    rgm_graph *asked = NULL;
+    const rgm_set_schema *set =
+        rgm_schema_find(source->schema, RGM_NODE_SET, source->split_set);
+    bool labelled = set != NULL && rgm_set_feature(set, "label") != NULL;
+
+    RGM_TRY(rgm_graph_with_readout(&asked, source->graphs[0], RGM_READOUT, "seed",
+                                   source->split_set, nodes, labelled ? "label" : NULL));
+    /* The label now stands on the readout; on the nodes it would be in the model's sight. */
+    if (labelled) {
+        rgm_graph *hidden = NULL;
+        rgm_status status = rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET,
+                                                      source->split_set, "label");
+
+        rgm_graph_release(asked);
+        if (status != RGM_OK)
+            return status;
+        asked = hidden;
+    }
+    *out = rgm_graphs_provider(&asked, 1, false);
+    rgm_graph_release(asked);
+    return RGM_OK;
+}
+
+static rgm_status many_graphs(rgm_provider **out, const rgm_source *source, rgm_tensor *numbers)
+{
+    int64_t count = rgm_tensor_count(numbers);
+    rgm_graph **graphs;
+
+    RGM_TRY(RGM_NEW(graphs, count));
+    for (int64_t i = 0; i < count; i++)
+        graphs[i] = source->graphs[rgm_tensor_i64(numbers)[i]];
+    *out = rgm_graphs_provider(graphs, count, true);
+    rgm_free(graphs);
+    return RGM_OK;
+}
+
+rgm_provider *rgm_source_provider(const rgm_source *source, const char *part)
+{
+    rgm_provider *provider = NULL;
+    rgm_tensor *numbers;
+
+    if (part_of(&numbers, source, part) != RGM_OK)
+        return NULL;
+    if (source->split_set != NULL)
+        whole_graph(&provider, source, numbers);
+    else
+        many_graphs(&provider, source, numbers);
+    return provider;
+}
+
+rgm_provider *rgm_ogb_provider(const char *path, const char *split, const char *part)
+{
+    rgm_source source = {0};
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_provider *provider;
+
+    options.split = split;
+    if (rgm_import_ogb(&source, path, &options) != RGM_OK)
+        return NULL;
+    provider = rgm_source_provider(&source, part);
+    rgm_source_clear(&source);
+    return provider;
+}
