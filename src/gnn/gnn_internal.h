@@ -1,0 +1,157 @@
+/*
+ * What the files of the gnn layer share: the innards of schema and graph. A graph is a schema and, for
+ * each of its sets in the schema's order, two counted parts: the items (sizes, edges, and what is made
+ * of them once: patterns, masks) and a column for each feature. Graphs made from one another share
+ * these parts by pointer, so that a pattern stays one object for all of them.
+ */
+#ifndef RGM_GNN_INTERNAL_H
+#define RGM_GNN_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <regimen/gnn.h>
+
+/* ---- schema ---- */
+
+/** Example keys of a schema and workspaces to decode with; see example.c. */
+typedef struct rgmi_codec rgmi_codec;
+
+struct rgm_schema {
+    atomic_int_fast64_t references;
+    rgm_set_schema **sets; /* context, node sets, edge sets */
+    int64_t set_count, set_capacity;
+    char *graph_type;
+    char **root_sets;
+    int64_t root_set_count;
+    pthread_mutex_t lock; /* guards codec */
+    rgmi_codec *codec;
+};
+
+void rgmi_codec_release(rgmi_codec *codec);
+
+/** Place of a set in the schema, -1 if there is none. Context: name is not looked at. */
+int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *name);
+/** The same, or RGM_ERR_NOT_FOUND naming the nearest set. */
+rgm_status rgmi_set_require(int64_t *index, const rgm_schema *schema, rgm_piece piece,
+                            const char *name);
+int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name);
+/** RGM_ERR_NOT_FOUND naming the nearest feature. */
+rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const char *name);
+/** "context", "node set 'paper'", "edge set 'cites'"; for messages. */
+const char *rgmi_set_title(const rgm_set_schema *set, char *buffer, size_t size);
+#define RGMI_TITLE 128
+bool rgmi_feature_is_ragged(const rgm_feature_schema *feature);
+/** Appends a copy of a feature under another name. */
+rgm_status rgmi_schema_add_feature_copy(rgm_schema *schema, int64_t set, const char *name,
+                                        const rgm_feature_schema *feature);
+/** Without that feature. */
+void rgmi_schema_drop_feature(rgm_schema *schema, int64_t set, int64_t feature);
+/** The schema's word for a dtype in memory, "DT_FLOAT" for f32. */
+const char *rgmi_stored_type(rgm_dtype dtype);
+/** The dtype in memory of a schema's word; RGM_ERR_DATA. */
+rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name);
+/** Bounds of a stored integer type; false when every i64 will do. */
+bool rgmi_stored_range(int64_t *lowest, int64_t *highest, const char *stored_type);
+/**
+ * "_readout:a/seed/x" is a readout edge set of readout set "_readout:a" with key "seed": writes lengths
+ * of both parts. False for other names.
+ */
+bool rgmi_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length, const char *name);
+bool rgmi_is_readout_set(const char *name);
+/** "cites" of "_shadow/cites", or NULL. */
+const char *rgmi_shadow_of(const char *node_set);
+
+/* ---- graph ---- */
+
+/** The items of one set: how many in each component, where edges end, and what follows from that. */
+typedef struct rgmi_items {
+    atomic_int_fast64_t references;
+    int64_t components, real, total, real_total;
+    rgm_tensor *source, *target;         /* [total] i64, edge sets                  */
+    int64_t source_total, target_total;  /* nodes of the sets at both ends          */
+    pthread_mutex_t lock;                /* guards what is made at first use, below */
+    rgm_pattern *adjacency[2];           /* by receiver tag                         */
+    rgm_pattern *membership;
+    rgm_tensor *first;          /* [components] i64: each component's first item */
+    rgm_tensor *mask;           /* [total] f32                                   */
+    rgm_tensor *readout_source; /* [target_total] i64                            */
+    int64_t sizes[];            /* [components]                                  */
+} rgmi_items;
+
+/** Zero sizes; source and target (may be NULL) are retained by rgmi_items_set_edges(). */
+rgm_status rgmi_items_create(rgmi_items **out, int64_t components, const int64_t *sizes,
+                             int64_t real);
+void rgmi_items_set_edges(rgmi_items *items, rgm_tensor *source, rgm_tensor *target);
+rgmi_items *rgmi_items_retain(rgmi_items *items);
+void rgmi_items_release(rgmi_items *items);
+
+/** One feature of all items of a set. */
+typedef struct rgmi_column {
+    atomic_int_fast64_t references;
+    rgm_feature value;
+    pthread_mutex_t lock;
+    rgm_pattern *pattern; /* of a one_hot feature, at first use */
+} rgmi_column;
+
+/** Takes over the references that `value` holds, also on failure. */
+rgm_status rgmi_column_create(rgmi_column **out, rgm_feature *value);
+rgmi_column *rgmi_column_retain(rgmi_column *column);
+void rgmi_column_release(rgmi_column *column);
+
+typedef struct rgmi_set {
+    rgmi_items *items;
+    rgmi_column **columns; /* [feature_count], NULL: absent */
+} rgmi_set;
+
+struct rgm_graph {
+    atomic_int_fast64_t references;
+    rgm_schema *schema;
+    int64_t components, real;
+    int64_t set_count;
+    rgmi_set *sets;
+};
+
+/** Without items and columns; the caller fills them in before anyone else sees the graph. */
+rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real);
+/** A graph of `schema` that shares with `graph` all sets and features of the same name. */
+rgm_status rgmi_graph_derive(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph);
+/** Give every set that has none its items (empty; context: ones), then fill in totals of edge ends. */
+rgm_status rgmi_graph_fill(rgm_graph *graph);
+/** Counts, indices and features contradict each other nowhere; else RGM_ERR_DATA. Needs fill. */
+rgm_status rgmi_graph_check(const rgm_graph *graph);
+/** One set's edges or one feature alone. */
+rgm_status rgmi_graph_check_edges(const rgm_graph *graph, int64_t set);
+rgm_status rgmi_graph_check_feature(const rgm_graph *graph, int64_t set, int64_t feature);
+/** i64 [count] of zeros or a copy. */
+rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers);
+/** The set of a graph by name, with its index. */
+rgm_status rgmi_graph_set(int64_t *index, const rgm_graph *graph, rgm_piece piece,
+                          const char *name);
+/** The first item of each component [components] i64; RGM_ERR_DATA when one is empty. Borrowed. */
+rgm_status rgmi_graph_first(rgm_tensor **out, const rgm_graph *graph, int64_t set);
+/** Where readout edge set `set` points from, for each item of its readout set; 0 where no edge is. */
+rgm_status rgmi_graph_readout_source(rgm_tensor **out, const rgm_graph *graph, int64_t set);
+
+/* ---- features ---- */
+
+void rgmi_feature_retain(rgm_feature *out, const rgm_feature *feature);
+/** A feature of no items. */
+rgm_status rgmi_feature_empty(rgm_feature *out, const rgm_feature_schema *schema, int64_t items);
+/**
+ * Item dims up to the last ragged one flattened: fills shape of `values` for `rows` of them.
+ * Returns its rank.
+ */
+int rgmi_values_shape(int64_t shape[RGM_MAX_RANK], const rgm_feature_schema *schema, int64_t rows);
+/** The last ragged dim (1-based), 0 if dense. */
+int rgmi_last_ragged(const rgm_feature_schema *schema);
+/** Product of the dims behind the last ragged one, or of all. */
+int64_t rgmi_inner_count(const rgm_feature_schema *schema);
+/** Some items of a feature, in the order given. items [count]; -1 gives zeros (an empty row). */
+rgm_status rgmi_feature_take(rgm_feature *out, const rgm_feature_schema *schema,
+                             const rgm_feature *feature, const int64_t *items, int64_t count);
+/** `count` features of one schema, one after the other, then `padding` items of zeros. */
+rgm_status rgmi_feature_join(rgm_feature *out, const rgm_feature_schema *schema,
+                             const rgm_feature *const *features, int64_t count, int64_t padding);
+
+#endif

@@ -1,0 +1,446 @@
+/*
+ * The schema: which sets a graph has, how edge sets join node sets, and dtype and shape of every
+ * feature. Built by calls or read from GraphSchema text (schema_text.c), checked in schema_check.c.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gnn_internal.h"
+
+static void feature_clear(rgm_feature_schema *feature)
+{
+    rgm_free(feature->name);
+    rgm_free(feature->description);
+    rgm_free(feature->source);
+    rgm_free(feature->stored_type);
+}
+
+static void set_release(rgm_set_schema *set)
+{
+    if (set == NULL)
+        return;
+    for (int64_t i = 0; i < set->feature_count; i++)
+        feature_clear(&set->features[i]);
+    for (int64_t i = 0; i < set->context_count; i++)
+        rgm_free(set->context[i]);
+    for (int64_t i = 0; i < set->extra_count; i++) {
+        rgm_free(set->extra[i].key);
+        rgm_free(set->extra[i].value);
+    }
+    rgm_free(set->features);
+    rgm_free(set->context);
+    rgm_free(set->extra);
+    rgm_free(set->name);
+    rgm_free(set->description);
+    rgm_free(set->source);
+    rgm_free(set->target);
+    rgm_free(set->filename);
+    rgm_free(set);
+}
+
+static rgm_status set_create(rgm_set_schema **out, rgm_piece piece, const char *name)
+{
+    rgm_set_schema *set;
+
+    RGM_TRY(RGM_NEW(set, 1));
+    set->piece = piece;
+    set->cardinality = -1;
+    if (rgm_strdup(&set->name, name) < 0) {
+        rgm_free(set);
+        return RGM_ERR_NOMEM;
+    }
+    *out = set;
+    return RGM_OK;
+}
+
+/* Behind the last set of its piece. Takes the set over, also on failure. */
+static rgm_status insert(rgm_schema *schema, rgm_set_schema *set)
+{
+    rgm_status status = RGM_RESERVE(schema->sets, schema->set_capacity, schema->set_count + 1);
+    int64_t at = schema->set_count;
+
+    if (status < 0) {
+        set_release(set);
+        return status;
+    }
+    while (at > 0 && schema->sets[at - 1]->piece > set->piece)
+        at--;
+    memmove(&schema->sets[at + 1], &schema->sets[at],
+            (size_t)(schema->set_count - at) * sizeof schema->sets[0]);
+    schema->sets[at] = set;
+    schema->set_count++;
+    rgmi_codec_release(schema->codec);
+    schema->codec = NULL;
+    return RGM_OK;
+}
+
+rgm_status rgm_schema_create(rgm_schema **out)
+{
+    rgm_schema *schema;
+    rgm_set_schema *context;
+    rgm_status status;
+
+    *out = NULL;
+    RGM_TRY(RGM_NEW(schema, 1));
+    schema->references = 1;
+    pthread_mutex_init(&schema->lock, NULL);
+    status = set_create(&context, RGM_CONTEXT_PIECE, "context");
+    if (status == RGM_OK)
+        status = insert(schema, context);
+    if (status < 0) {
+        rgm_schema_release(schema);
+        return status;
+    }
+    *out = schema;
+    return RGM_OK;
+}
+
+rgm_schema *rgm_schema_retain(rgm_schema *schema)
+{
+    atomic_fetch_add_explicit(&schema->references, 1, memory_order_relaxed);
+    return schema;
+}
+
+void rgm_schema_release(rgm_schema *schema)
+{
+    if (schema == NULL ||
+        atomic_fetch_sub_explicit(&schema->references, 1, memory_order_acq_rel) != 1)
+        return;
+    rgmi_codec_release(schema->codec);
+    for (int64_t i = 0; i < schema->set_count; i++)
+        set_release(schema->sets[i]);
+    for (int64_t i = 0; i < schema->root_set_count; i++)
+        rgm_free(schema->root_sets[i]);
+    rgm_free(schema->root_sets);
+    rgm_free(schema->graph_type);
+    rgm_free(schema->sets);
+    pthread_mutex_destroy(&schema->lock);
+    rgm_free(schema);
+}
+
+/* ---- finding ---- */
+
+int64_t rgm_schema_set_count(const rgm_schema *schema)
+{
+    return schema->set_count;
+}
+
+const rgm_set_schema *rgm_schema_set(const rgm_schema *schema, int64_t i)
+{
+    return i >= 0 && i < schema->set_count ? schema->sets[i] : NULL;
+}
+
+int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *name)
+{
+    if (piece == RGM_CONTEXT_PIECE)
+        return 0;
+    if (name == NULL)
+        return -1;
+    for (int64_t i = 1; i < schema->set_count; i++)
+        if (schema->sets[i]->piece == piece && strcmp(schema->sets[i]->name, name) == 0)
+            return i;
+    return -1;
+}
+
+rgm_status rgmi_set_require(int64_t *index, const rgm_schema *schema, rgm_piece piece,
+                            const char *name)
+{
+    const char *names[64], *near, *kind = piece == RGM_NODE_SET ? "node set" : "edge set";
+    int64_t count = 0;
+
+    *index = rgmi_set_index(schema, piece, name);
+    if (*index >= 0)
+        return RGM_OK;
+    if (name == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "the name of the %s is missing", kind);
+    for (int64_t i = 1; i < schema->set_count && count < 64; i++)
+        if (schema->sets[i]->piece == piece)
+            names[count++] = schema->sets[i]->name;
+    near = rgm_nearest_name(name, names, count);
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "no %s '%s'%s%s%s", kind, name,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+const rgm_set_schema *rgm_schema_find(const rgm_schema *schema, rgm_piece piece, const char *name)
+{
+    int64_t i = rgmi_set_index(schema, piece, name);
+
+    return i < 0 ? NULL : schema->sets[i];
+}
+
+int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name)
+{
+    for (int64_t i = 0; name != NULL && i < set->feature_count; i++)
+        if (strcmp(set->features[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const char *name)
+{
+    const char *names[64], *near;
+    char title[RGMI_TITLE];
+    int64_t count = 0;
+
+    *index = rgmi_feature_index(set, name);
+    if (*index >= 0)
+        return RGM_OK;
+    rgmi_set_title(set, title, sizeof title);
+    if (name == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "%s: the name of the feature is missing", title);
+    for (; count < set->feature_count && count < 64; count++)
+        names[count] = set->features[count].name;
+    near = rgm_nearest_name(name, names, count);
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no feature '%s'%s%s%s", title, name,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+const rgm_feature_schema *rgm_set_feature(const rgm_set_schema *set, const char *name)
+{
+    int64_t i = rgmi_feature_index(set, name);
+
+    return i < 0 ? NULL : &set->features[i];
+}
+
+const char *rgmi_set_title(const rgm_set_schema *set, char *buffer, size_t size)
+{
+    if (set->piece == RGM_CONTEXT_PIECE)
+        snprintf(buffer, size, "context");
+    else
+        snprintf(buffer, size, "%s set '%s'", set->piece == RGM_NODE_SET ? "node" : "edge",
+                 set->name);
+    return buffer;
+}
+
+bool rgmi_feature_is_ragged(const rgm_feature_schema *feature)
+{
+    return rgmi_last_ragged(feature) > 0;
+}
+
+const char *rgm_schema_graph_type(const rgm_schema *schema)
+{
+    return schema->graph_type;
+}
+
+int64_t rgm_schema_root_set_count(const rgm_schema *schema)
+{
+    return schema->root_set_count;
+}
+
+const char *rgm_schema_root_set(const rgm_schema *schema, int64_t i)
+{
+    return i >= 0 && i < schema->root_set_count ? schema->root_sets[i] : NULL;
+}
+
+/* ---- adding ---- */
+
+rgm_status rgm_schema_add_node_set(rgm_schema *schema, const char *name)
+{
+    rgm_set_schema *set;
+
+    if (name == NULL || name[0] == '\0')
+        return RGM_FAIL(RGM_ERR_ARG, "a node set needs a name");
+    if (rgmi_set_index(schema, RGM_NODE_SET, name) >= 0)
+        return RGM_FAIL(RGM_ERR_ARG, "there is a node set '%s' already", name);
+    RGM_TRY(set_create(&set, RGM_NODE_SET, name));
+    return insert(schema, set);
+}
+
+rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const char *source,
+                                   const char *target)
+{
+    rgm_set_schema *set;
+
+    if (name == NULL || name[0] == '\0')
+        return RGM_FAIL(RGM_ERR_ARG, "an edge set needs a name");
+    if (rgmi_set_index(schema, RGM_EDGE_SET, name) >= 0)
+        return RGM_FAIL(RGM_ERR_ARG, "there is an edge set '%s' already", name);
+    RGM_TRY(set_create(&set, RGM_EDGE_SET, name));
+    if (rgm_strdup(&set->source, source ? source : "") < 0 ||
+        rgm_strdup(&set->target, target ? target : "") < 0) {
+        set_release(set);
+        return RGM_ERR_NOMEM;
+    }
+    return insert(schema, set);
+}
+
+static rgm_status append_feature(rgm_schema *schema, int64_t set_index,
+                                 rgm_feature_schema *feature)
+{
+    rgm_set_schema *set = schema->sets[set_index];
+    rgm_feature_schema *grown =
+        rgm_realloc(set->features, (size_t)(set->feature_count + 1) * sizeof *grown);
+
+    if (grown == NULL) {
+        feature_clear(feature);
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: feature '%s'", set->name);
+    }
+    set->features = grown;
+    set->features[set->feature_count++] = *feature;
+    rgmi_codec_release(schema->codec);
+    schema->codec = NULL;
+    return RGM_OK;
+}
+
+rgm_status rgm_schema_add_feature(rgm_schema *schema, rgm_piece piece, const char *set,
+                                  const char *feature, rgm_dtype dtype, int rank,
+                                  const int64_t *shape)
+{
+    rgm_feature_schema added = {.dtype = dtype, .rank = rank};
+    char title[RGMI_TITLE];
+    int64_t index;
+
+    RGM_TRY(rgmi_set_require(&index, schema, piece, set));
+    rgmi_set_title(schema->sets[index], title, sizeof title);
+    if (feature == NULL || feature[0] == '\0')
+        return RGM_FAIL(RGM_ERR_ARG, "%s: a feature needs a name", title);
+    if (rgmi_feature_index(schema->sets[index], feature) >= 0)
+        return RGM_FAIL(RGM_ERR_ARG, "%s: there is a feature '%s' already", title, feature);
+    if (rank < 0 || rank > RGM_MAX_RANK - 1)
+        return RGM_FAIL(RGM_ERR_ARG, "%s: feature '%s' of rank %d, at most %d are possible", title,
+                        feature, rank, RGM_MAX_RANK - 1);
+    for (int i = 0; i < rank; i++)
+        added.shape[i] = shape[i];
+    if (rgm_strdup(&added.name, feature) < 0 ||
+        rgm_strdup(&added.stored_type, rgmi_stored_type(dtype)) < 0) {
+        feature_clear(&added);
+        return RGM_ERR_NOMEM;
+    }
+    return append_feature(schema, index, &added);
+}
+
+rgm_status rgm_schema_set_one_hot(rgm_schema *schema, rgm_piece piece, const char *set,
+                                  const char *feature, int64_t vocabulary)
+{
+    rgm_feature_schema *found;
+    int64_t index, place;
+    char *source;
+
+    RGM_TRY(rgmi_set_require(&index, schema, piece, set));
+    RGM_TRY(rgmi_feature_require(&place, schema->sets[index], feature));
+    found = &schema->sets[index]->features[place];
+    if (found->dtype != RGM_I64 || found->rank != 1 || found->shape[0] != -1)
+        return RGM_FAIL(RGM_ERR_ARG, "feature '%s' is not i64 of shape [-1]", feature);
+    if (vocabulary < 1 || vocabulary > INT32_MAX)
+        return RGM_FAIL(RGM_ERR_ARG, "feature '%s': a vocabulary of %lld columns", feature,
+                        (long long)vocabulary);
+    RGM_TRY(rgm_strprintf(&source, "one_hot:%lld", (long long)vocabulary));
+    rgm_free(found->source);
+    found->source = source;
+    found->vocabulary = vocabulary;
+    return RGM_OK;
+}
+
+rgm_status rgm_schema_set_metadata(rgm_schema *schema, rgm_piece piece, const char *set,
+                                   const char *filename, int64_t cardinality)
+{
+    rgm_set_schema *found;
+    char *copy = NULL;
+    int64_t index;
+
+    RGM_TRY(rgmi_set_require(&index, schema, piece, set));
+    found = schema->sets[index];
+    if (filename != NULL)
+        RGM_TRY(rgm_strdup(&copy, filename));
+    rgm_free(found->filename);
+    found->filename = copy;
+    found->cardinality = cardinality;
+    return RGM_OK;
+}
+
+/* ---- copying ---- */
+
+static rgm_status copy_text(char **out, const char *text)
+{
+    *out = NULL;
+    return text == NULL ? RGM_OK : rgm_strdup(out, text);
+}
+
+static rgm_status copy_feature(rgm_feature_schema *out, const char *name,
+                               const rgm_feature_schema *from)
+{
+    rgm_status status = RGM_OK;
+
+    *out = *from;
+    out->name = out->description = out->source = out->stored_type = NULL;
+    RGM_GO(rgm_strdup(&out->name, name));
+    RGM_GO(copy_text(&out->description, from->description));
+    RGM_GO(copy_text(&out->source, from->source));
+    RGM_GO(copy_text(&out->stored_type, from->stored_type));
+done:
+    if (status < 0)
+        feature_clear(out);
+    return status;
+}
+
+rgm_status rgmi_schema_add_feature_copy(rgm_schema *schema, int64_t set, const char *name,
+                                        const rgm_feature_schema *feature)
+{
+    rgm_feature_schema copy;
+
+    RGM_TRY(copy_feature(&copy, name, feature));
+    return append_feature(schema, set, &copy);
+}
+
+void rgmi_schema_drop_feature(rgm_schema *schema, int64_t set, int64_t feature)
+{
+    rgm_set_schema *of = schema->sets[set];
+
+    feature_clear(&of->features[feature]);
+    memmove(&of->features[feature], &of->features[feature + 1],
+            (size_t)(of->feature_count - feature - 1) * sizeof of->features[0]);
+    of->feature_count--;
+    rgmi_codec_release(schema->codec);
+    schema->codec = NULL;
+}
+
+static rgm_status copy_set(rgm_set_schema *out, const rgm_set_schema *from)
+{
+    RGM_TRY(copy_text(&out->description, from->description));
+    RGM_TRY(copy_text(&out->source, from->source));
+    RGM_TRY(copy_text(&out->target, from->target));
+    RGM_TRY(copy_text(&out->filename, from->filename));
+    out->cardinality = from->cardinality;
+    RGM_TRY(RGM_NEW(out->features, from->feature_count));
+    for (; out->feature_count < from->feature_count; out->feature_count++) {
+        const rgm_feature_schema *feature = &from->features[out->feature_count];
+        RGM_TRY(copy_feature(&out->features[out->feature_count], feature->name, feature));
+    }
+    RGM_TRY(RGM_NEW(out->context, from->context_count));
+    for (; out->context_count < from->context_count; out->context_count++)
+        RGM_TRY(rgm_strdup(&out->context[out->context_count], from->context[out->context_count]));
+    RGM_TRY(RGM_NEW(out->extra, from->extra_count));
+    while (out->extra_count < from->extra_count) {
+        const rgm_key_value *extra = &from->extra[out->extra_count];
+        rgm_key_value *copy = &out->extra[out->extra_count++];
+        RGM_TRY(copy_text(&copy->key, extra->key));
+        RGM_TRY(copy_text(&copy->value, extra->value));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_schema_copy(rgm_schema **out, const rgm_schema *schema)
+{
+    rgm_status status = RGM_OK;
+    rgm_schema *copy = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_schema_create(&copy));
+    RGM_GO(copy_text(&copy->graph_type, schema->graph_type));
+    RGM_GO(RGM_NEW(copy->root_sets, schema->root_set_count));
+    for (; copy->root_set_count < schema->root_set_count; copy->root_set_count++)
+        RGM_GO(rgm_strdup(&copy->root_sets[copy->root_set_count],
+                          schema->root_sets[copy->root_set_count]));
+    RGM_GO(copy_set(copy->sets[0], schema->sets[0]));
+    for (int64_t i = 1; i < schema->set_count; i++) {
+        rgm_set_schema *set;
+        RGM_GO(set_create(&set, schema->sets[i]->piece, schema->sets[i]->name));
+        RGM_GO(insert(copy, set));
+        RGM_GO(copy_set(set, schema->sets[i]));
+    }
+    *out = copy;
+    copy = NULL;
+done:
+    rgm_schema_release(copy);
+    return status;
+}

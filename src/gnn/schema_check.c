@@ -1,0 +1,323 @@
+/*
+ * What makes a schema sound: TF-GNN's validate_schema and its rules for auxiliary and readout sets,
+ * and the table of element types.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gnn_internal.h"
+
+/* ---- element types ---- */
+
+typedef struct stored {
+    const char *name;
+    rgm_dtype dtype;
+    bool bounded; /* integers narrower than the memory holds */
+    int64_t lowest, highest;
+} stored;
+
+/* The first row of a dtype is the word it is written with. */
+static const stored stored_types[] = {
+    {"DT_FLOAT", RGM_F32, false, 0, 0},
+    {"DT_DOUBLE", RGM_F64, false, 0, 0},
+    {"DT_INT32", RGM_I32, true, INT32_MIN, INT32_MAX},
+    {"DT_INT64", RGM_I64, false, 0, 0},
+    {"DT_BOOL", RGM_BOOL, false, 0, 0},
+    {"DT_STRING", RGM_STRING, false, 0, 0},
+    {"DT_UINT8", RGM_I32, true, 0, UINT8_MAX},
+    {"DT_INT8", RGM_I32, true, INT8_MIN, INT8_MAX},
+    {"DT_UINT16", RGM_I32, true, 0, UINT16_MAX},
+    {"DT_INT16", RGM_I32, true, INT16_MIN, INT16_MAX},
+    {"DT_UINT32", RGM_I64, true, 0, UINT32_MAX},
+    {"DT_UINT64", RGM_I64, false, 0, 0}, /* keeps its bit pattern */
+    {"DT_HALF", RGM_F32, false, 0, 0},
+    {"DT_BFLOAT16", RGM_F32, false, 0, 0},
+};
+#define STORED_COUNT ((int64_t)(sizeof stored_types / sizeof stored_types[0]))
+
+static const stored *find_stored(const char *name)
+{
+    for (int64_t i = 0; name != NULL && i < STORED_COUNT; i++)
+        if (strcmp(stored_types[i].name, name) == 0)
+            return &stored_types[i];
+    return NULL;
+}
+
+const char *rgmi_stored_type(rgm_dtype dtype)
+{
+    for (int64_t i = 0; i < STORED_COUNT; i++)
+        if (stored_types[i].dtype == dtype)
+            return stored_types[i].name;
+    return "DT_INVALID";
+}
+
+rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name)
+{
+    const stored *type = find_stored(name);
+    const char *names[STORED_COUNT], *near;
+
+    if (type == NULL) {
+        for (int64_t i = 0; i < STORED_COUNT; i++)
+            names[i] = stored_types[i].name;
+        near = rgm_nearest_name(name, names, STORED_COUNT);
+        return RGM_FAIL(RGM_ERR_DATA, "no such dtype for a feature: %s%s%s%s", name,
+                        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    *out = type->dtype;
+    return RGM_OK;
+}
+
+bool rgmi_stored_range(int64_t *lowest, int64_t *highest, const char *stored_type)
+{
+    const stored *type = find_stored(stored_type);
+
+    if (type == NULL || !type->bounded)
+        return false;
+    *lowest = type->lowest;
+    *highest = type->highest;
+    return true;
+}
+
+/* ---- auxiliary names ---- */
+
+static bool is_word(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+const char *rgm_aux_prefix(const char *set_name, char *buffer, size_t size)
+{
+    size_t length = 1;
+
+    if (set_name == NULL || set_name[0] == '\0' || strchr("_#!%.^~", set_name[0]) == NULL)
+        return NULL;
+    while (is_word(set_name[length]))
+        length++;
+    snprintf(buffer, size, "%.*s", (int)length, set_name);
+    return buffer;
+}
+
+/* Length of "_readout" or "_readout:word" at the start of a name; 0 for others. */
+static size_t readout_length(const char *name)
+{
+    size_t length = strlen(RGM_READOUT);
+
+    if (strncmp(name, RGM_READOUT, length) != 0)
+        return 0;
+    if (name[length] == ':' && is_word(name[length + 1]))
+        for (length++; is_word(name[length]);)
+            length++;
+    return length;
+}
+
+bool rgmi_is_readout_set(const char *name)
+{
+    size_t length = readout_length(name);
+
+    return length > 0 && name[length] == '\0';
+}
+
+bool rgmi_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length, const char *name)
+{
+    size_t length = readout_length(name), key = 0;
+
+    if (length == 0 || name[length] != '/')
+        return false;
+    while (is_word(name[length + 1 + key]))
+        key++;
+    if (key == 0 || (name[length + 1 + key] != '\0' && name[length + 1 + key] != '/'))
+        return false;
+    *set_length = length;
+    *key_begin = length + 1;
+    *key_length = key;
+    return true;
+}
+
+const char *rgmi_shadow_of(const char *node_set)
+{
+    return strncmp(node_set, "_shadow/", 8) == 0 ? node_set + 8 : NULL;
+}
+
+/* ---- checks ---- */
+
+static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_schema *feature)
+{
+    char title[RGMI_TITLE];
+    const stored *type = find_stored(feature->stored_type);
+
+    rgmi_set_title(set, title, sizeof title);
+    if (feature->name[0] == '#' && strcmp(feature->name, "#id") != 0)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature name '%s' is reserved ('#id' alone is allowed)",
+                        title, feature->name);
+    if (type == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has no dtype that can be stored: %s",
+                        title, feature->name, feature->stored_type ? feature->stored_type : "none");
+    if (type->dtype != feature->dtype)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is stored as %s but %s in memory", title,
+                        feature->name, feature->stored_type, rgm_dtype_name(feature->dtype));
+    for (int i = 0; i < feature->rank; i++)
+        if (feature->shape[i] < -1)
+            return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': dim %d is %lld; -1 means ragged",
+                            title, feature->name, i, (long long)feature->shape[i]);
+    if (feature->vocabulary < 0 || feature->vocabulary > INT32_MAX ||
+        (feature->vocabulary > 0 &&
+         (feature->dtype != RGM_I64 || feature->rank != 1 || feature->shape[0] != -1)))
+        return RGM_FAIL(RGM_ERR_DATA, "%s: one_hot feature '%s' must be DT_INT64 of shape [-1] "
+                                      "with 1 to 2147483647 columns",
+                        title, feature->name);
+    if (feature->rank == 1 && feature->shape[0] == 1)
+        rgm_log_write(RGM_LOG_WARNING, "%s: feature '%s' has shape [1]; a scalar has no dims",
+                      title, feature->name);
+    return RGM_OK;
+}
+
+static rgm_status check_features(const rgm_schema *schema, const rgm_set_schema *set)
+{
+    char title[RGMI_TITLE];
+
+    rgmi_set_title(set, title, sizeof title);
+    for (int64_t i = 0; i < set->feature_count; i++) {
+        RGM_TRY(check_feature(set, &set->features[i]));
+        if (rgmi_feature_index(set, set->features[i].name) != i)
+            return RGM_FAIL(RGM_ERR_DATA, "%s: two features '%s'", title, set->features[i].name);
+    }
+    for (int64_t i = 0; i < set->context_count; i++)
+        if (rgmi_feature_index(schema->sets[0], set->context[i]) < 0)
+            return RGM_FAIL(RGM_ERR_DATA, "%s refers to context feature '%s', which is not there",
+                            title, set->context[i]);
+    return RGM_OK;
+}
+
+/* A readout edge set goes to its readout set, and no two of one key read the same node set. */
+static rgm_status check_readout_edges(const rgm_schema *schema, int64_t index)
+{
+    const rgm_set_schema *set = schema->sets[index];
+    size_t set_length, key_begin, key_length;
+
+    if (!rgmi_readout_name(&set_length, &key_begin, &key_length, set->name))
+        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': a readout edge set is named "
+                                      "\"%s[:name]/key[/suffix]\" with a key of A-Z a-z 0-9 _",
+                        set->name, RGM_READOUT);
+    if (strlen(set->target) != set_length || strncmp(set->target, set->name, set_length) != 0)
+        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' must have target '%.*s', not '%s'", set->name,
+                        (int)set_length, set->name, set->target);
+    for (int64_t i = 1; i < index; i++) {
+        const rgm_set_schema *other = schema->sets[i];
+        size_t begin = 0, length = 0, other_set = 0;
+        if (other->piece == RGM_EDGE_SET &&
+            rgmi_readout_name(&other_set, &begin, &length, other->name) &&
+            begin + length == key_begin + key_length &&
+            strncmp(other->name, set->name, begin + length) == 0 &&
+            strcmp(other->source, set->source) == 0)
+            return RGM_FAIL(RGM_ERR_DATA, "edge sets '%s' and '%s' both read node set '%s'",
+                            other->name, set->name, set->source);
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_ends(const rgm_schema *schema, const rgm_set_schema *set)
+{
+    const char *ends[2] = {set->source, set->target};
+
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] == NULL || ends[i][0] == '\0')
+            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' has no %s", set->name,
+                            i == 0 ? "source" : "target");
+        if (rgmi_set_index(schema, RGM_NODE_SET, ends[i]) < 0)
+            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s node set '%s' is not there",
+                            set->name, i == 0 ? "source" : "target", ends[i]);
+    }
+    if (rgmi_is_readout_set(set->target) && readout_length(set->name) == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' ends at readout set '%s': it must be named "
+                                      "\"%s/key\"",
+                        set->name, set->target, set->target);
+    return RGM_OK;
+}
+
+static rgm_status check_node_set(const rgm_schema *schema, const rgm_set_schema *set)
+{
+    const char *shadowed = rgmi_shadow_of(set->name);
+
+    if (readout_length(set->name) > 0 && !rgmi_is_readout_set(set->name))
+        return RGM_FAIL(RGM_ERR_DATA, "node set '%s': a readout set is named \"%s\" or "
+                                      "\"%s:name\" with a name of A-Z a-z 0-9 _",
+                        set->name, RGM_READOUT, RGM_READOUT);
+    if (shadowed == NULL)
+        return RGM_OK;
+    if (rgmi_set_index(schema, RGM_EDGE_SET, shadowed) < 0)
+        return RGM_FAIL(RGM_ERR_DATA, "node set '%s' is the shadow of edge set '%s', which is "
+                                      "not there",
+                        set->name, shadowed);
+    if (set->feature_count > 0)
+        return RGM_FAIL(RGM_ERR_DATA, "node set '%s' is a shadow and can have no feature '%s'",
+                        set->name, set->features[0].name);
+    return RGM_OK;
+}
+
+rgm_status rgm_schema_check(const rgm_schema *schema)
+{
+    for (int64_t i = 0; i < schema->set_count; i++) {
+        const rgm_set_schema *set = schema->sets[i];
+        if (set->name[0] == '\0')
+            return RGM_FAIL(RGM_ERR_DATA, "%s set without a name",
+                            set->piece == RGM_NODE_SET ? "a node" : "an edge");
+        RGM_TRY(check_features(schema, set));
+        if (set->piece == RGM_NODE_SET)
+            RGM_TRY(check_node_set(schema, set));
+        if (set->piece == RGM_EDGE_SET) {
+            RGM_TRY(check_ends(schema, set));
+            if (readout_length(set->name) > 0)
+                RGM_TRY(check_readout_edges(schema, i));
+        }
+    }
+    for (int64_t i = 0; i < schema->root_set_count; i++)
+        if (rgmi_set_index(schema, RGM_NODE_SET, schema->root_sets[i]) < 0)
+            return RGM_FAIL(RGM_ERR_DATA, "info.root_set '%s' is no node set",
+                            schema->root_sets[i]);
+    return RGM_OK;
+}
+
+static rgm_status check_has_feature(const rgm_set_schema *set, const rgm_feature_schema *required)
+{
+    char title[RGMI_TITLE];
+    const rgm_feature_schema *actual;
+    int64_t index;
+
+    rgmi_set_title(set, title, sizeof title);
+    RGM_TRY(rgmi_feature_require(&index, set, required->name));
+    actual = &set->features[index];
+    if (actual->dtype != required->dtype)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is %s, expected %s", title, required->name,
+                        rgm_dtype_name(actual->dtype), rgm_dtype_name(required->dtype));
+    if (actual->rank != required->rank)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has rank %d, expected %d", title,
+                        required->name, actual->rank, required->rank);
+    for (int i = 0; i < required->rank; i++)
+        if (actual->shape[i] != required->shape[i])
+            return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': dim %d is %lld, expected %lld", title,
+                            required->name, i, (long long)actual->shape[i],
+                            (long long)required->shape[i]);
+    if (actual->vocabulary != required->vocabulary)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has %lld one_hot columns, expected %lld",
+                        title, required->name, (long long)actual->vocabulary,
+                        (long long)required->vocabulary);
+    return RGM_OK;
+}
+
+rgm_status rgm_schema_check_has(const rgm_schema *actual, const rgm_schema *required)
+{
+    for (int64_t i = 0; i < required->set_count; i++) {
+        const rgm_set_schema *want = required->sets[i], *have;
+        int64_t index;
+        RGM_TRY(rgmi_set_require(&index, actual, want->piece, want->name));
+        have = actual->sets[index];
+        if (want->piece == RGM_EDGE_SET && (strcmp(want->source, have->source) != 0 ||
+                                            strcmp(want->target, have->target) != 0))
+            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' goes from '%s' to '%s', expected '%s' to "
+                                          "'%s'",
+                            want->name, have->source, have->target, want->source, want->target);
+        for (int64_t j = 0; j < want->feature_count; j++)
+            RGM_TRY(check_has_feature(have, &want->features[j]));
+    }
+    return RGM_OK;
+}
