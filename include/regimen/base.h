@@ -42,7 +42,10 @@ enum {
 /** "RGM_ERR_SHAPE" for -2. Never NULL. */
 const char *rgm_status_name(rgm_status status);
 
-/** Record an error for this thread and return `code`. Use RGM_FAIL. */
+/**
+ * Record an error for this thread and return `code`. Use RGM_FAIL. The message is one line: control
+ * characters (a name from a file may hold an escape sequence) are shown as \xNN.
+ */
 rgm_status rgm_error_set(rgm_status code, const char *file, int line, const char *function,
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 /** Add one frame to this thread's trace; returns `status`. Use RGM_TRY or RGM_GO. */
@@ -66,7 +69,14 @@ typedef struct rgm_error {
 void rgm_error_save(rgm_error *error, rgm_status status);
 rgm_status rgm_error_restore(const rgm_error *error);
 
+/** Record that the system refused (`error` is an errno value): "cannot <doing> '<path>': <why>". */
+rgm_status rgm_error_system(int error, const char *file, int line, const char *function,
+                            const char *doing, const char *path);
+
 #define RGM_FAIL(code, ...) rgm_error_set((code), __FILE__, __LINE__, __func__, __VA_ARGS__)
+/** After a failed system call: RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM or RGM_ERR_IO, by errno. */
+#define RGM_FAIL_SYSTEM(doing, path)                                                               \
+    rgm_error_system(errno, __FILE__, __LINE__, __func__, (doing), (path))
 
 /** Return at once on an error or signal; for functions with nothing to free. */
 #define RGM_TRY(call)                                                                              \
@@ -153,6 +163,9 @@ void rgm_text_clear(rgm_text *text);
 rgm_status rgm_text_add(rgm_text *text, const void *data, int64_t size);
 rgm_status rgm_text_printf(rgm_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/** Offset of the first byte that is not valid UTF-8, or -1. */
+int64_t rgm_utf8_check(const void *data, int64_t size);
 
 /** Of `names`, the one nearest to `name` by edit distance, or NULL when none is near. */
 const char *rgm_nearest_name(const char *name, const char *const *names, int64_t count);

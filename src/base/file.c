@@ -1,0 +1,203 @@
+/*
+ * Files as wholes: load, save so that a reader sees the old content or the new, map. Every failure
+ * names the path and the system's reason.
+ */
+#include "base_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_again(const char *path, int flags, mode_t mode)
+{
+    int fd;
+
+    do
+        fd = open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static rgm_status check_size(const char *path, int64_t size, int64_t max_size)
+{
+    if (size > max_size)
+        return RGM_FAIL(RGM_ERR_FORMAT, "'%s' has more than %lld bytes, the most that is read here",
+                        path, (long long)max_size);
+    return RGM_OK;
+}
+
+/* Read to the end; the size of a pipe or of /proc is not known before. */
+static rgm_status read_all(rgm_text *text, int fd, const char *path, int64_t max_size)
+{
+    for (;;) {
+        ssize_t n;
+        RGM_TRY(RGM_RESERVE(text->data, text->capacity, text->size + 2));
+        n = read(fd, text->data + text->size, (size_t)(text->capacity - text->size - 1));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return RGM_FAIL_SYSTEM("read", path);
+        if (n == 0)
+            break;
+        text->size += n;
+        RGM_TRY(check_size(path, text->size, max_size));
+    }
+    text->data[text->size] = 0;
+    return RGM_OK;
+}
+
+rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    struct stat info;
+    int fd = open_again(path, O_RDONLY, 0);
+
+    *data = NULL;
+    *size = 0;
+    if (fd < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("open", path));
+    if (fstat(fd, &info) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("examine", path));
+    if (S_ISREG(info.st_mode)) {
+        RGM_GO(check_size(path, info.st_size, max_size));
+        text.data = rgm_malloc((size_t)info.st_size + 2);
+        if (text.data == NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld bytes for '%s'",
+                            (long long)info.st_size, path));
+        text.capacity = info.st_size + 2;
+    }
+    RGM_GO(read_all(&text, fd, path, max_size));
+    *data = text.data;
+    *size = text.size;
+    text.data = NULL;
+done:
+    rgm_text_clear(&text);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *path)
+{
+    const char *p = data;
+
+    while (size > 0) {
+        ssize_t n = write(fd, p, (size_t)size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return RGM_FAIL_SYSTEM("write", path);
+        p += n;
+        size -= n;
+    }
+    return RGM_OK;
+}
+
+/* Write, sync and close; a file that could not be written whole is removed. A failed fsync is never
+ * tried again: the kernel may have dropped the pages and would then report success. */
+static rgm_status write_new(const char *path, const void *data, int64_t size)
+{
+    rgm_status status = RGM_OK;
+    int fd = open_again(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+
+    if (fd < 0)
+        return RGM_FAIL_SYSTEM("create", path);
+    RGM_GO(rgm_write_all(fd, data, size, path));
+    if (fsync(fd) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("sync", path));
+done:
+    if (close(fd) != 0 && status == RGM_OK)
+        status = RGM_FAIL_SYSTEM("close", path);
+    if (status != RGM_OK)
+        unlink(path);
+    return status;
+}
+
+rgm_status rgm_file_create(const char *path, const void *data, int64_t size)
+{
+    RGM_TRY(write_new(path, data, size));
+    return RGM_OK;
+}
+
+/* The folder part of a path: "." for a bare name, "/" for a file in the root. */
+static rgm_status parent_of(char **out, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL)
+        RGM_TRY(rgm_strdup(out, "."));
+    else
+        RGM_TRY(rgm_strndup(out, path, slash == path ? 1 : (size_t)(slash - path)));
+    return RGM_OK;
+}
+
+rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
+{
+    static atomic_uint serial; /* two threads may save at once */
+    rgm_status status = RGM_OK;
+    char *beside = NULL, *parent = NULL;
+    bool written = false;
+
+    RGM_GO(parent_of(&parent, path));
+    for (int attempt = 0; !written; attempt++) {
+        rgm_free(beside);
+        RGM_GO(rgm_strprintf(&beside, "%s.tmp-%ld-%u", path, (long)getpid(),
+                             atomic_fetch_add(&serial, 1)));
+        if (attempt < 100 && rgm_path_exists(beside))
+            continue; /* left by a killed process of the same number */
+        RGM_GO(write_new(beside, data, size));
+        written = true;
+    }
+    if (rename(beside, path) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("rename a new file to", path));
+    written = false;
+    RGM_GO(rgm_folder_sync(parent));
+done:
+    if (written)
+        unlink(beside);
+    rgm_free(beside);
+    rgm_free(parent);
+    return status;
+}
+
+rgm_status rgm_file_map(rgm_mapped_file *file, const char *path)
+{
+    rgm_status status = RGM_OK;
+    int fd = open_again(path, O_RDONLY, 0);
+    struct stat info;
+    void *memory;
+
+    *file = (rgm_mapped_file){0};
+    if (fd < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("open", path));
+    if (fstat(fd, &info) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("examine", path));
+    if (!S_ISREG(info.st_mode))
+        RGM_GO(RGM_FAIL(RGM_ERR_IO, "cannot map '%s': not a regular file", path));
+    if (info.st_size == 0) { /* nothing can be mapped, yet an empty file is no error */
+        file->data = (const uint8_t *)"";
+        goto done;
+    }
+    memory = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (memory == MAP_FAILED)
+        RGM_GO(RGM_FAIL_SYSTEM("map", path));
+    file->data = memory;
+    file->size = info.st_size;
+done:
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+void rgm_file_unmap(rgm_mapped_file *file)
+{
+    if (file->size > 0)
+        munmap((void *)(uintptr_t)file->data, (size_t)file->size);
+    *file = (rgm_mapped_file){0};
+}

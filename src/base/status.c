@@ -1,0 +1,163 @@
+/*
+ * Status names and the thread's error record: one message and the trace of the functions it passed
+ * through. The record has a fixed size, so an error can be told when memory is gone.
+ */
+#include "base_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local struct {
+    char message[sizeof((rgm_error *)0)->message];
+    char trace[sizeof((rgm_error *)0)->trace];
+    char text[sizeof(rgm_error)];
+} record;
+
+const char *rgm_status_name(rgm_status status)
+{
+    switch (status) {
+    case RGM_OK: return "RGM_OK";
+    case RGM_END: return "RGM_END";
+    case RGM_STOPPED: return "RGM_STOPPED";
+    case RGM_ERR_ARG: return "RGM_ERR_ARG";
+    case RGM_ERR_SHAPE: return "RGM_ERR_SHAPE";
+    case RGM_ERR_DTYPE: return "RGM_ERR_DTYPE";
+    case RGM_ERR_NOMEM: return "RGM_ERR_NOMEM";
+    case RGM_ERR_IO: return "RGM_ERR_IO";
+    case RGM_ERR_FORMAT: return "RGM_ERR_FORMAT";
+    case RGM_ERR_VERSION: return "RGM_ERR_VERSION";
+    case RGM_ERR_CONFIG: return "RGM_ERR_CONFIG";
+    case RGM_ERR_NOT_FOUND: return "RGM_ERR_NOT_FOUND";
+    case RGM_ERR_NUMERIC: return "RGM_ERR_NUMERIC";
+    case RGM_ERR_UNSUPPORTED: return "RGM_ERR_UNSUPPORTED";
+    case RGM_ERR_BUSY: return "RGM_ERR_BUSY";
+    case RGM_ERR_DATA: return "RGM_ERR_DATA";
+    default: return "unknown status";
+    }
+}
+
+/* Copy one line of text; control characters become \xNN. Cuts between whole UTF-8 characters. */
+static void copy_escaped(char *to, size_t size, const char *from)
+{
+    size_t n = 0;
+
+    for (; *from != 0; from++) {
+        unsigned char c = (unsigned char)*from;
+        if (c < 0x20 || c == 0x7f) {
+            if (n + 5 > size)
+                break;
+            n += (size_t)snprintf(to + n, 5, "\\x%02x", c);
+        } else {
+            if (n + 2 > size)
+                break;
+            to[n++] = (char)c;
+        }
+    }
+    if (*from != 0)
+        while (n > 0 && ((unsigned char)*from & 0xc0) == 0x80) {
+            from--;
+            n--;
+        }
+    to[n] = 0;
+}
+
+static void add_frame(const char *file, int line, const char *function)
+{
+    const char *base = strrchr(file, '/');
+    size_t used = strlen(record.trace), room = sizeof record.trace - used;
+    int n = snprintf(record.trace + used, room, "  at %s (%s:%d)\n", function,
+                     base != NULL ? base + 1 : file, line);
+
+    if (n < 0 || (size_t)n >= room) /* a deep trace loses its outermost frames */
+        record.trace[used] = 0;
+}
+
+rgm_status rgm_error_set(rgm_status code, const char *file, int line, const char *function,
+                         const char *format, ...)
+{
+    /* The arguments may point into the record itself, so the message is made outside of it. */
+    char message[sizeof record.message];
+    va_list args;
+
+    va_start(args, format);
+    if (rgmi_vformat(message, sizeof message, format, args) < 0)
+        message[0] = 0;
+    va_end(args);
+    copy_escaped(record.message, sizeof record.message, message);
+    record.trace[0] = 0;
+    add_frame(file, line, function);
+    return code;
+}
+
+rgm_status rgm_error_system(int error, const char *file, int line, const char *function,
+                            const char *doing, const char *path)
+{
+    char buffer[128];
+    const char *why = strerror_r(error, buffer, sizeof buffer);
+    rgm_status code = error == ENOENT   ? RGM_ERR_NOT_FOUND
+                      : error == ENOMEM ? RGM_ERR_NOMEM
+                                        : RGM_ERR_IO;
+
+    return rgm_error_set(code, file, line, function, "cannot %s '%s': %s", doing, path, why);
+}
+
+rgm_status rgm_error_trace(rgm_status status, const char *file, int line, const char *function)
+{
+    if (status < 0)
+        add_frame(file, line, function);
+    return status;
+}
+
+rgm_status rgm_error_prefix(rgm_status status, const char *format, ...)
+{
+    char text[sizeof record.message], prefix[sizeof record.message];
+    size_t n;
+    va_list args;
+
+    if (status >= 0)
+        return status;
+    va_start(args, format);
+    if (rgmi_vformat(text, sizeof text, format, args) < 0)
+        text[0] = 0;
+    va_end(args);
+    copy_escaped(prefix, sizeof prefix - 2, text);
+    n = strlen(prefix);
+    memcpy(prefix + n, ": ", 3);
+    n += 2;
+    snprintf(prefix + n, sizeof prefix - n, "%s", record.message);
+    memcpy(record.message, prefix, sizeof prefix);
+    return status;
+}
+
+const char *rgm_error_message(void)
+{
+    return record.message;
+}
+
+const char *rgm_error_text(void)
+{
+    snprintf(record.text, sizeof record.text, "%s\n%s", record.message, record.trace);
+    return record.text;
+}
+
+void rgm_error_reset(void)
+{
+    record.message[0] = record.trace[0] = 0;
+}
+
+void rgm_error_save(rgm_error *error, rgm_status status)
+{
+    error->status = status;
+    memcpy(error->message, record.message, sizeof error->message);
+    memcpy(error->trace, record.trace, sizeof error->trace);
+}
+
+rgm_status rgm_error_restore(const rgm_error *error)
+{
+    if (error->status < 0) {
+        memcpy(record.message, error->message, sizeof record.message);
+        memcpy(record.trace, error->trace, sizeof record.trace);
+    }
+    return error->status;
+}
