@@ -94,7 +94,7 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *
 typedef struct rgm_gatv2_options {
     int64_t heads, units;        /* units: channels of each head                              */
     rgm_tag receiver;            /* used where the graph is given                             */
-    bool self_loops;             /* add loops to the pattern first; not with edge states      */
+    bool self_loops;             /* each node also hears itself; edge states of loops are zeros */
     bool no_bias;
     bool share_weights;          /* queries and values by one kernel and bias                 */
     bool mean_heads;             /* average the heads: [n, units]; else [n, heads * units]    */

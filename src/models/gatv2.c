@@ -112,15 +112,8 @@ rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_link *link, const void
     if (!begin(&t, scope, link, options, &dense) ||
         rgmi_need(scope, link, link->sender, "sender") == NULL)
         return NULL;
-    if (options->self_loops) {
-        if (link->edge != NULL)
-            return rgm_cgraph_fail(
-                rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
-                "'%s': self_loops with edge states of '%s': the loops have none; "
-                "add loops to the data, or leave one of them out",
-                rgm_scope_path(scope), link->name);
+    if (options->self_loops)
         t.pattern = rgm_add_self_loops(t.pattern);
-    }
     if (options->share_weights && link->sender == link->receiver)
         t.value = t.query;
     else
@@ -129,6 +122,9 @@ rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_link *link, const void
     if (link->edge != NULL) {
         dense.no_bias = true;
         t.edge = rgm_dense_with(scope, "edge", link->edge, width, &dense);
+        if (options->self_loops) /* the loops stand after the edges and have states of zeros */
+            t.edge = rgm_concat((rgm_value *[]){t.edge, rgm_zero_rows(scope, link->pattern, width)},
+                                2, 0);
     }
     return attend(scope, &t, options);
 }
