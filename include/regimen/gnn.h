@@ -450,7 +450,7 @@ rgm_status rgm_sampler_run(const rgm_sampler *sampler, const int64_t *nodes, int
 
 /* ---- import, generation, statistics ------------------------------------------------------------ */
 
-/** A data set on disk as whole graphs: one big graph, or one per example; and its named split. */
+/** A data set as whole graphs: one big graph, or one per example; and its split. */
 typedef struct rgm_source {
     rgm_schema *schema;
     rgm_graph **graphs;
@@ -458,38 +458,119 @@ typedef struct rgm_source {
     char *split_set;         /* node set the split speaks of; NULL: graphs */
     rgm_tensor *train, *valid, *test; /* i64 numbers of nodes or graphs; NULL when absent */
 } rgm_source;
+/** Releases what it holds and makes it empty; `{0}` is a valid empty one. */
+void rgm_source_clear(rgm_source *source);
+
 typedef struct rgm_import_options {
     const char *split;      /* folder below split/; NULL: the only one, else an error listing them */
-    bool undirected;        /* add the reverse of each edge to its set (homogeneous), default for OGB
-                               homogeneous; reverse edge sets "rev_<name>" for heterogeneous            */
+    bool undirected;        /* add the reverse of each edge: to its set (homogeneous; a loop is its own
+                               reverse), or as edge sets "rev_<name>" (heterogeneous)                   */
     bool sort_edges;        /* by target, then source: memory order of the kernels (default true)        */
+    bool relabel;           /* number the distinct integer labels 0, 1, ... in ascending order           */
     double sparse_below;    /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
                                feature "words" (default 0.1)                                            */
     const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges")       */
 } rgm_import_options;
 #define RGM_IMPORT_OPTIONS_INIT {.undirected = true, .sort_edges = true, .sparse_below = 0.1}
-/** An OGB folder in raw CSV (homogeneous, graph-level or heterogeneous; label feature "label"). */
+/**
+ * An OGB data set in raw CSV, plain or gzip: PATH/raw and PATH/split. Homogeneous: edge, num-node-list,
+ * num-edge-list, and if there node-feat, edge-feat, node-label, edge-label, graph-label; one graph, or
+ * one for each row of num-node-list. Heterogeneous (num-node-dict): triplets, triplet-list or
+ * triplet-type-list, relations/<source>___<name>___<target>/edge, node-feat/<set>/node-feat,
+ * node-label/<set>/node-label; an edge set is named by its relation, by the whole triplet where a
+ * relation has several.
+ *
+ * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat" [columns]
+ * (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is not an integer).
+ *
+ * Errors: RGM_ERR_NOT_FOUND; RGM_ERR_FORMAT and RGM_ERR_DATA "FILE:line: what" with the numbers.
+ */
 rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_options *options);
-/** CSV node and edge tables named by the metadata.filename of a schema's sets (spec 7, "Unigraph"). */
+/**
+ * CSV node and edge tables named by the metadata.filename of a schema's sets, relative to the schema (a
+ * file, "name@N", or a pattern). Node tables have a column "id", edge tables "source" and "target": any
+ * text, mapped to rows; and a column for each scalar feature, or columns "feature.0", "feature.1", ...
+ * for dense ones. Sets without a filename: node sets are sized by the ids that edges name, edge sets
+ * are empty.
+ */
 rgm_status rgm_import_csv(rgm_source *out, const char *schema_path);
-void rgm_source_clear(rgm_source *source);
 
-/** A citation-like graph: planted communities, sparse word features, power-law degrees; seeded. */
+typedef struct rgm_source_save_options {
+    int64_t shards;
+    bool gzip;
+} rgm_source_save_options;
+#define RGM_SOURCE_SAVE_OPTIONS_INIT {.shards = 1}
+/**
+ * Write a new folder: schema.pbtxt, graphs-?????-of-?????.tfrecord (graph i is in shard i % shards, one
+ * tf.train.Example each) and split/default/[<set>/]{train,valid,test}.csv. The folder appears when it is
+ * complete. RGM_ERR_BUSY when it is there already.
+ */
+rgm_status rgm_source_save(const rgm_source *source, const char *folder,
+                           const rgm_source_save_options *options);
+/** Such a folder, or any with schema.pbtxt and *.tfrecord files; split NULL as in the import options. */
+rgm_status rgm_source_load(rgm_source *out, const char *folder, const char *split);
+
+/** Seeds whose subgraphs go to files of one name. */
+typedef struct rgm_sample_part {
+    const char *name;  /* "train" */
+    rgm_tensor *nodes; /* i64     */
+} rgm_sample_part;
+typedef struct rgm_sampler_save_options {
+    rgm_sampler_run_options run; /* its encode is always taken as true */
+    int64_t shards;
+    bool gzip;
+} rgm_sampler_save_options;
+#define RGM_SAMPLER_SAVE_OPTIONS_INIT {.run = RGM_SAMPLER_RUN_OPTIONS_INIT, .shards = 1}
+/**
+ * Sample the seeds of each part in parallel into a new folder: schema.pbtxt and, for each part,
+ * <name>-?????-of-?????.tfrecord with one subgraph a record. The same bytes for any number of threads.
+ * The folder appears when it is complete. RGM_ERR_BUSY when it is there already.
+ */
+rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,
+                            const char *folder, const rgm_sampler_save_options *options);
+
+/** A citation-like graph: planted communities, power-law degrees, sparse words or dense features. */
 typedef struct rgm_citation_options {
-    int64_t nodes, edges, classes, words, words_per_node;
-    double homophily;   /* share of edges inside a community        */
-    double noise;       /* share of words drawn from all classes    */
-    double exponent;    /* of the degree distribution               */
+    int64_t nodes;
+    int64_t edges;      /* pairs; each is stored both ways, sorted by target            */
+    int64_t classes;
+    int64_t words, words_per_node; /* one_hot feature "words"                         */
+    int64_t dense;      /* > 0: f32 feature "feat" of that width in place of the words    */
+    double homophily;   /* share of edges inside a community                              */
+    double noise;       /* share of words drawn from all classes; of dense features, the
+                           standard deviation of the noise around a class's centre of norm 1 */
+    double exponent;    /* of the degree distribution, > 2                                */
     int64_t train_per_class, valid, test;
     uint64_t seed;
+    const char *node_set, *edge_set; /* NULL: "nodes", "edges"                            */
 } rgm_citation_options;
+/** About Cora. */
 #define RGM_CITATION_OPTIONS_INIT                                                                  \
     {.nodes = 2708, .edges = 5278, .classes = 7, .words = 1433, .words_per_node = 18,              \
      .homophily = 0.81, .noise = 0.6, .exponent = 2.5, .train_per_class = 20, .valid = 500,        \
      .test = 1000, .seed = 1}
+/** Of the size of ogbn-arxiv. */
+#define RGM_CITATION_OPTIONS_LARGE                                                                 \
+    {.nodes = 169343, .edges = 1166243, .classes = 40, .dense = 128, .homophily = 0.65,            \
+     .noise = 0.25, .exponent = 2.3, .train_per_class = 2250, .valid = 30000, .test = 48000,       \
+     .seed = 1}
+/** Nodes have "label" i64. RGM_ERR_ARG for options that contradict each other. */
 rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options);
-/** A random graph of a schema (spec 1.9, random_graph_tensor). */
+/**
+ * A random graph of a schema: TF-GNN's random_graph_tensor() with its defaults (2 to 8 nodes a
+ * component, 1 or 2 components, edges and values as in spec 1.9). A function of (seed, index).
+ */
 rgm_status rgm_generate_graph(rgm_graph **out, rgm_schema *schema, uint64_t seed, uint64_t index);
+
+/** Counts and quantiles of sets and features over any number of graphs. */
+typedef struct rgm_stats rgm_stats;
+rgm_status rgm_stats_create(rgm_stats **out, rgm_schema *schema);
+void rgm_stats_release(rgm_stats *stats);
+rgm_status rgm_stats_add(rgm_stats *stats, const rgm_graph *graph);
+/** A table for people: items a graph, edges a node at both ends, values and row lengths of features. */
+rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats);
+/** The same as one JSON object. */
+rgm_status rgm_stats_print_json(rgm_text *out, const rgm_stats *stats);
 
 #ifdef __cplusplus
 }
