@@ -160,9 +160,9 @@ rgm_status rgm_run_predict_all(const rgm_run_result *result, rgm_mode mode, int6
         rgm_element_release(batch);
         batch = NULL;
     }
-    if (status == RGM_END)
-        status = RGM_OK;
 done:
+    if (status == RGM_END) /* of the data, or because the visitor has seen enough */
+        status = RGM_OK;
     rgm_element_release(batch);
     rgm_iterator_release(iterator);
     rgm_dataset_release(data);
