@@ -1,0 +1,355 @@
+/*
+ * Dense tensors, counted, and views that keep the tensor they look into alive. No arithmetic here.
+ */
+#include <regimen/tensor.h>
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+struct rgm_tensor {
+    atomic_int references;
+    rgm_dtype dtype;
+    int rank;
+    int64_t shape[RGM_MAX_RANK];
+    int64_t count;
+    void *data;
+    rgm_tensor *owner;              /* view: the tensor that has the data                 */
+    char *text;                     /* strings: their bytes, when they are ours           */
+    void (*release)(void *payload); /* wrapped: how to give the data back; NULL otherwise */
+    void *payload;
+    bool owns_data;
+};
+
+static const struct {
+    const char *name;
+    size_t size;
+} dtypes[RGM_DTYPE_COUNT] = {
+    [RGM_F32] = {"f32", 4}, [RGM_F64] = {"f64", 8},   [RGM_I32] = {"i32", 4},
+    [RGM_I64] = {"i64", 8}, [RGM_BOOL] = {"bool", 1}, [RGM_STRING] = {"string", sizeof(rgm_str)},
+};
+
+size_t rgm_dtype_size(rgm_dtype dtype)
+{
+    return (unsigned)dtype < RGM_DTYPE_COUNT ? dtypes[dtype].size : 0;
+}
+
+const char *rgm_dtype_name(rgm_dtype dtype)
+{
+    return (unsigned)dtype < RGM_DTYPE_COUNT ? dtypes[dtype].name : "?";
+}
+
+rgm_status rgm_dtype_find(rgm_dtype *out, const char *name)
+{
+    for (int i = 0; i < RGM_DTYPE_COUNT; i++)
+        if (strcmp(name, dtypes[i].name) == 0) {
+            *out = (rgm_dtype)i;
+            return RGM_OK;
+        }
+    return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                    "no element type '%s'; there are f32, f64, i32, i64, bool, string", name);
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static rgm_status check_shape(int64_t *count, rgm_dtype dtype, int rank, const int64_t *shape)
+{
+    int64_t n = 1, bytes;
+    bool empty = false, large = false;
+
+    if ((unsigned)dtype >= RGM_DTYPE_COUNT)
+        return RGM_FAIL(RGM_ERR_ARG, "dtype %d does not exist", (int)dtype);
+    if (rank < 0 || rank > RGM_MAX_RANK)
+        return RGM_FAIL(RGM_ERR_ARG, "rank is %d, possible are 0 to %d", rank, RGM_MAX_RANK);
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0)
+            return RGM_FAIL(RGM_ERR_ARG, "shape[%d] is %lld", i, (long long)shape[i]);
+        empty = empty || shape[i] == 0;
+        large = large || __builtin_mul_overflow(n, shape[i], &n);
+    }
+    if (empty)
+        n = 0;
+    else if (large || __builtin_mul_overflow(n, (int64_t)dtypes[dtype].size, &bytes))
+        return RGM_FAIL(RGM_ERR_NOMEM, "a tensor of rank %d with shape[0] = %lld is too large",
+                        rank, (long long)shape[0]);
+    *count = n;
+    return RGM_OK;
+}
+
+/* The struct without data. */
+static rgm_status make_header(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape)
+{
+    int64_t count;
+    rgm_tensor *t;
+
+    *out = NULL;
+    RGM_TRY(check_shape(&count, dtype, rank, shape));
+    RGM_TRY(RGM_NEW(t, 1));
+    atomic_init(&t->references, 1);
+    t->dtype = dtype;
+    t->rank = rank;
+    t->count = count;
+    if (rank > 0)
+        memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
+    *out = t;
+    return RGM_OK;
+}
+
+/* The struct with memory, zeroed unless it is about to be filled. */
+static rgm_status make_tensor(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
+                              bool zeroed)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *t = NULL;
+    size_t bytes;
+
+    *out = NULL;
+    RGM_GO(make_header(&t, dtype, rank, shape));
+    bytes = rgm_tensor_bytes(t);
+    t->owns_data = true;
+    t->data = zeroed ? rgm_calloc((int64_t)bytes, 1) : rgm_malloc(bytes);
+    if (t->data == NULL) {
+        char text[96];
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes for %s", bytes,
+                        rgm_tensor_describe(t, text, sizeof text)));
+    }
+    *out = t;
+    t = NULL;
+done:
+    rgm_tensor_release(t);
+    return status;
+}
+
+rgm_status rgm_tensor_create(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape)
+{
+    RGM_TRY(make_tensor(out, dtype, rank, shape, true));
+    return RGM_OK;
+}
+
+/* Strings: all bytes go into one block, and the elements point into it. */
+static rgm_status copy_strings(rgm_tensor *t, const rgm_str *from)
+{
+    rgm_str *to = t->data;
+    int64_t total = 0;
+    char *next;
+
+    for (int64_t i = 0; i < t->count; i++)
+        if (from[i].size < 0 || __builtin_add_overflow(total, from[i].size, &total))
+            return RGM_FAIL(RGM_ERR_ARG, "string %lld has size %lld", (long long)i,
+                            (long long)from[i].size);
+    next = t->text = rgm_malloc((size_t)total);
+    if (next == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld bytes of text", (long long)total);
+    for (int64_t i = 0; i < t->count; i++) {
+        to[i] = (rgm_str){next, from[i].size};
+        if (from[i].size > 0)
+            memcpy(next, from[i].data, (size_t)from[i].size);
+        next += from[i].size;
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
+                                  const void *data)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *t = NULL;
+
+    *out = NULL;
+    RGM_GO(make_tensor(&t, dtype, rank, shape, false));
+    if (t->count > 0 && data == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "no data for %lld elements", (long long)t->count));
+    if (dtype == RGM_STRING)
+        RGM_GO(copy_strings(t, data));
+    else if (t->count > 0)
+        memcpy(t->data, data, rgm_tensor_bytes(t));
+    *out = t;
+    t = NULL;
+done:
+    rgm_tensor_release(t);
+    return status;
+}
+
+rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor)
+{
+    RGM_TRY(rgm_tensor_create_from(out, tensor->dtype, tensor->rank, tensor->shape, tensor->data));
+    return RGM_OK;
+}
+
+rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
+                           void *data, void (*release)(void *payload), void *payload)
+{
+    RGM_TRY(make_header(out, dtype, rank, shape));
+    if (data == NULL && (*out)->count > 0) {
+        int64_t count = (*out)->count;
+        rgm_tensor_release(*out);
+        *out = NULL;
+        return RGM_FAIL(RGM_ERR_ARG, "no data for %lld elements", (long long)count);
+    }
+    (*out)->data = data;
+    (*out)->release = release;
+    (*out)->payload = payload;
+    return RGM_OK;
+}
+
+/* A view keeps the tensor that has the memory, never another view: chains do not grow. */
+static void look_into(rgm_tensor *view, rgm_tensor *tensor, size_t offset)
+{
+    view->owner = rgm_tensor_retain(tensor->owner != NULL ? tensor->owner : tensor);
+    view->data = tensor->data != NULL ? (char *)tensor->data + offset : NULL;
+}
+
+rgm_status rgm_tensor_reshape(rgm_tensor **out, rgm_tensor *tensor, int rank, const int64_t *shape)
+{
+    rgm_tensor *view;
+
+    *out = NULL;
+    RGM_TRY(make_header(&view, tensor->dtype, rank, shape));
+    if (view->count != tensor->count) {
+        char from[96], to[96];
+        rgm_tensor_describe(tensor, from, sizeof from);
+        rgm_tensor_describe(view, to, sizeof to);
+        rgm_tensor_release(view);
+        return RGM_FAIL(RGM_ERR_SHAPE, "%s has another number of elements than %s", from, to);
+    }
+    look_into(view, tensor, 0);
+    *out = view;
+    return RGM_OK;
+}
+
+rgm_status rgm_tensor_slice(rgm_tensor **out, rgm_tensor *tensor, int64_t begin, int64_t end)
+{
+    int64_t shape[RGM_MAX_RANK], row = 1;
+    rgm_tensor *view;
+    char text[96];
+
+    *out = NULL;
+    if (tensor->rank == 0 || begin < 0 || begin > end || end > tensor->shape[0])
+        return RGM_FAIL(RGM_ERR_ARG, "rows %lld to %lld of %s", (long long)begin, (long long)end,
+                        rgm_tensor_describe(tensor, text, sizeof text));
+    memcpy(shape, tensor->shape, sizeof shape);
+    shape[0] = end - begin;
+    RGM_TRY(make_header(&view, tensor->dtype, tensor->rank, shape));
+    if (tensor->count > 0)
+        row = tensor->count / tensor->shape[0];
+    look_into(view, tensor, tensor->count > 0 ? (size_t)(begin * row) * dtypes[tensor->dtype].size
+                                              : 0);
+    *out = view;
+    return RGM_OK;
+}
+
+rgm_tensor *rgm_tensor_retain(rgm_tensor *tensor)
+{
+    if (tensor != NULL)
+        atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+    return tensor;
+}
+
+void rgm_tensor_release(rgm_tensor *tensor)
+{
+    while (tensor != NULL) {
+        rgm_tensor *owner;
+        if (atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
+            return;
+        owner = tensor->owner;
+        if (tensor->release != NULL)
+            tensor->release(tensor->payload);
+        if (tensor->owns_data)
+            rgm_free(tensor->data);
+        rgm_free(tensor->text);
+        rgm_free(tensor);
+        tensor = owner;
+    }
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+rgm_dtype rgm_tensor_dtype(const rgm_tensor *tensor)
+{
+    return tensor->dtype;
+}
+
+int rgm_tensor_rank(const rgm_tensor *tensor)
+{
+    return tensor->rank;
+}
+
+const int64_t *rgm_tensor_shape(const rgm_tensor *tensor)
+{
+    return tensor->shape;
+}
+
+int64_t rgm_tensor_dim(const rgm_tensor *tensor, int axis)
+{
+    return tensor->shape[axis < 0 ? axis + tensor->rank : axis];
+}
+
+int64_t rgm_tensor_count(const rgm_tensor *tensor)
+{
+    return tensor->count;
+}
+
+size_t rgm_tensor_bytes(const rgm_tensor *tensor)
+{
+    return (size_t)tensor->count * dtypes[tensor->dtype].size;
+}
+
+void *rgm_tensor_data(const rgm_tensor *tensor)
+{
+    return tensor->data;
+}
+
+double rgm_tensor_at(const rgm_tensor *tensor, int64_t i)
+{
+    switch (tensor->dtype) {
+    case RGM_F32: return (double)((const float *)tensor->data)[i];
+    case RGM_F64: return ((const double *)tensor->data)[i];
+    case RGM_STRING: return NAN;
+    default: return (double)rgm_tensor_at_int(tensor, i);
+    }
+}
+
+int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
+{
+    switch (tensor->dtype) {
+    case RGM_F32: return (int64_t)((const float *)tensor->data)[i];
+    case RGM_F64: return (int64_t)((const double *)tensor->data)[i];
+    case RGM_I32: return ((const int32_t *)tensor->data)[i];
+    case RGM_I64: return ((const int64_t *)tensor->data)[i];
+    case RGM_BOOL: return ((const uint8_t *)tensor->data)[i];
+    default: return 0;
+    }
+}
+
+bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank || a->count != b->count)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i])
+            return false;
+    if (a->count == 0)
+        return true;
+    if (a->dtype != RGM_STRING)
+        return memcmp(a->data, b->data, rgm_tensor_bytes(a)) == 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        const rgm_str *s = &rgm_tensor_str(a)[i], *t = &rgm_tensor_str(b)[i];
+        if (s->size != t->size || (s->size > 0 && memcmp(s->data, t->data, (size_t)s->size) != 0))
+            return false;
+    }
+    return true;
+}
+
+const char *rgm_tensor_describe(const rgm_tensor *tensor, char *buffer, size_t size)
+{
+    int n = snprintf(buffer, size, "%s[", rgm_dtype_name(tensor->dtype));
+
+    for (int i = 0; i < tensor->rank; i++)
+        if (n >= 0 && (size_t)n < size)
+            n += snprintf(buffer + n, size - (size_t)n, "%s%lld", i > 0 ? "," : "",
+                          (long long)tensor->shape[i]);
+    if (n >= 0 && (size_t)n < size)
+        snprintf(buffer + n, size - (size_t)n, "]");
+    return buffer;
+}
