@@ -54,7 +54,7 @@ rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
                                          const rgm_parameters *parameters);
 rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer);
-/** Values by name, set again to replace; text and blob are copied. Numbers keep every bit, NaN too. */
+/** Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN stays NaN. */
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value);
 rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value);
 rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text);

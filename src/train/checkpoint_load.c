@@ -1,0 +1,110 @@
+/*
+ * Reading a checkpoint folder. Each file is taken into memory whole, checked against the manifest's
+ * size and hash, and only then parsed: what was verified is what is used.
+ */
+#include "train_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LARGEST_MANIFEST (INT64_C(16) << 20)
+
+static int find_set(const char *file)
+{
+    for (int s = 0; s < RGMI_SETS; s++) {
+        if (strcmp(file, rgmi_set_files[s]) == 0)
+            return s;
+    }
+    return -1;
+}
+
+/* The size is compared before anything is read, so that a manifest cannot ask for memory. */
+static rgm_status check_size(const char *path, const rgmi_file *file)
+{
+    struct stat info;
+
+    if (stat(path, &info) < 0)
+        return RGM_FAIL_SYSTEM("look at", path);
+    if (!S_ISREG(info.st_mode) || info.st_size != file->size)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s has %lld bytes, the manifest says %lld", path,
+                        (long long)info.st_size, (long long)file->size);
+    return RGM_OK;
+}
+
+static rgm_status load_file(rgm_checkpoint *checkpoint, const char *folder, const rgmi_file *file)
+{
+    int set = find_set(file->name);
+    char *path = NULL, *data = NULL;
+    int64_t size = 0;
+    uint64_t hash;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, folder, file->name));
+    RGM_GO(check_size(path, file));
+    RGM_GO(rgm_file_load(&data, &size, path, file->size));
+    hash = rgm_hash64(data, (size_t)size);
+    if (size != file->size || hash != file->hash) {
+        status = RGM_FAIL(RGM_ERR_FORMAT,
+                          "%s is damaged: its hash is %016" PRIx64 ", the manifest says %016" PRIx64,
+                          path, hash, file->hash);
+        goto done;
+    }
+    if (set >= 0) {
+        checkpoint->set_data[set] = data;
+        data = NULL;
+        RGM_GO(rgm_safetensors_open_memory(&checkpoint->set_files[set], checkpoint->set_data[set],
+                                           size, path));
+    } else {
+        char name[65] = "";
+
+        memcpy(name, file->name, strlen(file->name) - strlen(".bin"));
+        RGM_GO(rgm_checkpoint_set_blob(checkpoint, name, data, size));
+    }
+done:
+    rgm_free(path);
+    rgm_free(data);
+    return status;
+}
+
+static rgm_status load_all(rgm_checkpoint *checkpoint, const char *folder, const char *path)
+{
+    rgmi_manifest manifest = {0};
+    char *data = NULL;
+    int64_t size = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_file_load(&data, &size, path, LARGEST_MANIFEST));
+    RGM_GO(rgmi_manifest_parse(&manifest, checkpoint, data, size, path));
+    checkpoint->step = manifest.step;
+    for (int64_t i = 0; i < manifest.file_count; i++)
+        RGM_GO(load_file(checkpoint, folder, &manifest.files[i]));
+    if (checkpoint->set_files[RGMI_WEIGHTS] == NULL || checkpoint->set_files[RGMI_SLOTS] == NULL)
+        status = RGM_FAIL(RGM_ERR_FORMAT, "%s lists no %s", path,
+                          rgmi_set_files[checkpoint->set_files[RGMI_WEIGHTS] ? RGMI_SLOTS
+                                                                            : RGMI_WEIGHTS]);
+done:
+    rgmi_manifest_clear(&manifest);
+    rgm_free(data);
+    return status;
+}
+
+rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    char *manifest = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(rgm_checkpoint_create(&checkpoint, 0));
+    RGM_GO(rgm_strdup(&checkpoint->path, path));
+    RGM_GO(rgm_path_join(&manifest, path, "manifest.json"));
+    RGM_GO(load_all(checkpoint, path, manifest));
+    *out = checkpoint;
+    checkpoint = NULL;
+done:
+    rgm_checkpoint_release(checkpoint);
+    rgm_free(manifest);
+    return status;
+}

@@ -1,0 +1,287 @@
+/*
+ * manifest.json: what belongs to a checkpoint, with size and hash of every file, and the values that
+ * are no tensors. Its last line is the hash of all bytes before it, in every version of the format,
+ * so a damaged manifest is told from one of another version before anything in it is believed.
+ */
+#include "train_internal.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FORMAT_NAME "regimen-checkpoint"
+#define TAIL_SIZE   31 /* of:   "xxh3": "0123456789abcdef"\n}\n */
+
+static void print_tail(char tail[TAIL_SIZE + 1], const void *data, int64_t size)
+{
+    snprintf(tail, TAIL_SIZE + 1, "  \"xxh3\": \"%016" PRIx64 "\"\n}\n",
+             rgm_hash64(data, (size_t)size));
+}
+
+/* ---- the list of files --------------------------------------------------------------------- */
+
+void rgmi_manifest_clear(rgmi_manifest *manifest)
+{
+    for (int64_t i = 0; i < manifest->file_count; i++)
+        rgm_free(manifest->files[i].name);
+    rgm_free(manifest->files);
+    *manifest = (rgmi_manifest){0};
+}
+
+rgm_status rgmi_manifest_add_file(rgmi_manifest *manifest, const char *name, int64_t size,
+                                  uint64_t hash)
+{
+    rgmi_file *at;
+    char *copy = NULL;
+    int64_t i = 0;
+    rgm_status status = RGM_OK;
+
+    while (i < manifest->file_count && strcmp(manifest->files[i].name, name) < 0)
+        i++;
+    RGM_GO(rgm_strdup(&copy, name));
+    RGM_GO(RGM_RESERVE(manifest->files, manifest->file_capacity, manifest->file_count + 1));
+    at = &manifest->files[i];
+    memmove(at + 1, at, (size_t)(manifest->file_count - i) * sizeof *at);
+    *at = (rgmi_file){copy, size, hash};
+    manifest->file_count++;
+    copy = NULL;
+done:
+    rgm_free(copy);
+    return status;
+}
+
+/* ---- print --------------------------------------------------------------------------------- */
+
+static rgm_status print_value(rgm_text *out, const rgmi_value *value)
+{
+    switch (value->kind) {
+    case RGMI_VALUE_INT:
+        return rgm_text_printf(out, "%" PRId64, value->whole);
+    case RGMI_VALUE_NUMBER:
+        return rgmi_json_number(out, value->number);
+    case RGMI_VALUE_TEXT:
+        break;
+    }
+    return rgmi_json_text(out, value->text);
+}
+
+/* "ints": {...}: all values of one kind. */
+static rgm_status print_values(rgm_text *out, const rgm_checkpoint *checkpoint,
+                               rgmi_value_kind kind, const char *title)
+{
+    const char *between = "\n";
+
+    RGM_TRY(rgm_text_printf(out, "  \"%s\": {", title));
+    for (int64_t i = 0; i < checkpoint->value_count; i++) {
+        const rgmi_value *value = &checkpoint->values[i];
+
+        if (value->kind != kind)
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s    ", between));
+        RGM_TRY(rgmi_json_text(out, value->name));
+        RGM_TRY(rgm_text_printf(out, ": "));
+        RGM_TRY(print_value(out, value));
+        between = ",\n";
+    }
+    return rgm_text_printf(out, "%s},\n", between[0] == ',' ? "\n  " : "");
+}
+
+rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
+                               const rgm_checkpoint *checkpoint)
+{
+    char tail[TAIL_SIZE + 1];
+
+    RGM_TRY(rgm_text_printf(out,
+                            "{\n  \"format\": \"" FORMAT_NAME "\",\n  \"version\": %d,\n"
+                            "  \"step\": %" PRId64 ",\n  \"files\": {",
+                            RGM_CHECKPOINT_VERSION, manifest->step));
+    for (int64_t i = 0; i < manifest->file_count; i++) {
+        const rgmi_file *file = &manifest->files[i];
+
+        RGM_TRY(rgm_text_printf(out,
+                                "%s\n    \"%s\": {\"size\": %" PRId64 ", \"xxh3\": \"%016" PRIx64
+                                "\"}",
+                                i ? "," : "", file->name, file->size, file->hash));
+    }
+    RGM_TRY(rgm_text_printf(out, "\n  },\n"));
+    RGM_TRY(print_values(out, checkpoint, RGMI_VALUE_INT, "ints"));
+    RGM_TRY(print_values(out, checkpoint, RGMI_VALUE_NUMBER, "numbers"));
+    RGM_TRY(print_values(out, checkpoint, RGMI_VALUE_TEXT, "texts"));
+    print_tail(tail, out->data, out->size);
+    return rgm_text_add(out, tail, TAIL_SIZE);
+}
+
+/* ---- parse --------------------------------------------------------------------------------- */
+
+static rgm_status bad(const char *name, const char *what)
+{
+    return RGM_FAIL(RGM_ERR_FORMAT, "%s: %s", name, what);
+}
+
+static rgm_status check_tail(const char *data, int64_t size, const char *name)
+{
+    char tail[TAIL_SIZE + 1];
+
+    if (size < TAIL_SIZE + 2)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s has %lld bytes, too few for a manifest", name,
+                        (long long)size);
+    print_tail(tail, data, size - TAIL_SIZE);
+    if (memcmp(tail, data + size - TAIL_SIZE, TAIL_SIZE) != 0)
+        return bad(name, "the manifest's own hash does not fit: it is damaged");
+    return RGM_OK;
+}
+
+static rgm_status check_version(const json_t *root, const char *name)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    const json_t *version = json_object_get(root, "version");
+
+    if (format == NULL || strcmp(format, FORMAT_NAME) != 0)
+        return bad(name, "\"format\" is not \"" FORMAT_NAME "\"");
+    if (!json_is_integer(version))
+        return bad(name, "\"version\" is not an integer");
+    if (json_integer_value(version) != RGM_CHECKPOINT_VERSION)
+        return RGM_FAIL(RGM_ERR_VERSION,
+                        "%s: the checkpoint has format version %lld; this build (%s) reads version "
+                        "%d. Use the build that wrote it, or another run folder",
+                        name, (long long)json_integer_value(version), RGM_VERSION,
+                        RGM_CHECKPOINT_VERSION);
+    return RGM_OK;
+}
+
+/* Files a checkpoint may have: the tensor sets, and blobs by their own names. */
+static bool is_known_file(const char *file)
+{
+    size_t size = strlen(file);
+
+    for (int s = 0; s < RGMI_SETS; s++) {
+        if (strcmp(file, rgmi_set_files[s]) == 0)
+            return true;
+    }
+    return size > 4 && strcmp(file + size - 4, ".bin") == 0 && rgmi_is_plain_name(file, size - 4);
+}
+
+static rgm_status parse_files(rgmi_manifest *manifest, json_t *files, const char *name)
+{
+    const char *file;
+    json_t *entry;
+
+    if (!json_is_object(files))
+        return bad(name, "\"files\" is not an object");
+    json_object_foreach(files, file, entry)
+    {
+        const json_t *size = json_object_get(entry, "size");
+        const char *hash = json_string_value(json_object_get(entry, "xxh3"));
+        uint64_t value;
+        int end = 0;
+
+        if (!is_known_file(file))
+            return bad(name, "\"files\" names a file that no checkpoint has");
+        if (!json_is_integer(size) || json_integer_value(size) < 0)
+            return bad(name, "a file's \"size\" is not a size");
+        if (hash == NULL || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16 ||
+            sscanf(hash, "%16" SCNx64 "%n", &value, &end) != 1 || end != 16)
+            return bad(name, "a file's \"xxh3\" is not a hash");
+        RGM_TRY(rgmi_manifest_add_file(manifest, file, json_integer_value(size), value));
+    }
+    return RGM_OK;
+}
+
+static rgm_status parse_number(double *out, const json_t *value, const char *name)
+{
+    const char *text = json_string_value(value);
+
+    *out = json_is_real(value) ? json_real_value(value) : 0;
+    if (json_is_real(value))
+        return RGM_OK;
+    if (text != NULL && strcmp(text, "nan") == 0)
+        *out = NAN;
+    else if (text != NULL && strcmp(text, "inf") == 0)
+        *out = INFINITY;
+    else if (text != NULL && strcmp(text, "-inf") == 0)
+        *out = -INFINITY;
+    else
+        return bad(name, "one of \"numbers\" is not a number");
+    return RGM_OK;
+}
+
+static rgm_status parse_value(rgm_checkpoint *checkpoint, rgmi_value_kind kind, const char *key,
+                              const json_t *value, const char *name)
+{
+    double number;
+
+    switch (kind) {
+    case RGMI_VALUE_INT:
+        if (!json_is_integer(value))
+            return bad(name, "one of \"ints\" is not an integer");
+        return checkpoint ? rgm_checkpoint_set_int(checkpoint, key, json_integer_value(value))
+                          : RGM_OK;
+    case RGMI_VALUE_NUMBER:
+        RGM_TRY(parse_number(&number, value, name));
+        return checkpoint ? rgm_checkpoint_set_number(checkpoint, key, number) : RGM_OK;
+    case RGMI_VALUE_TEXT:
+        break;
+    }
+    if (!json_is_string(value))
+        return bad(name, "one of \"texts\" is not a text");
+    return checkpoint ? rgm_checkpoint_set_text(checkpoint, key, json_string_value(value)) : RGM_OK;
+}
+
+static rgm_status parse_values(rgm_checkpoint *checkpoint, json_t *root, rgmi_value_kind kind,
+                               const char *title, const char *name)
+{
+    json_t *values = json_object_get(root, title), *value;
+    const char *key;
+
+    if (!json_is_object(values))
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: \"%s\" is not an object", name, title);
+    json_object_foreach(values, key, value)
+    {
+        RGM_TRY(parse_value(checkpoint, kind, key, value, name));
+    }
+    return RGM_OK;
+}
+
+static rgm_status parse_root(rgmi_manifest *manifest, rgm_checkpoint *checkpoint, json_t *root,
+                             const char *name)
+{
+    const json_t *step = json_object_get(root, "step");
+
+    RGM_TRY(check_version(root, name));
+    if (!json_is_integer(step) || json_integer_value(step) < 0)
+        return bad(name, "\"step\" is not a step");
+    manifest->step = json_integer_value(step);
+    RGM_TRY(parse_files(manifest, json_object_get(root, "files"), name));
+    RGM_TRY(parse_values(checkpoint, root, RGMI_VALUE_INT, "ints", name));
+    RGM_TRY(parse_values(checkpoint, root, RGMI_VALUE_NUMBER, "numbers", name));
+    return parse_values(checkpoint, root, RGMI_VALUE_TEXT, "texts", name);
+}
+
+rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
+                               const void *data, int64_t size, const char *name)
+{
+    json_error_t error;
+    json_t *root;
+    rgm_status status;
+
+    RGM_TRY(check_tail(data, size, name));
+    root = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL && json_error_code(&error) == json_error_out_of_memory)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing %s", name);
+    if (root == NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", name, error.line, error.column, error.text);
+    status = parse_root(manifest, checkpoint, root, name);
+    json_decref(root);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const char *name)
+{
+    rgmi_manifest manifest = {0};
+    rgm_status status = rgmi_manifest_parse(&manifest, NULL, data, size, name);
+
+    rgmi_manifest_clear(&manifest);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}

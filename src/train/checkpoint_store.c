@@ -1,0 +1,440 @@
+/*
+ * The folder of a run's checkpoints. A checkpoint appears by one rename after everything in it was
+ * synced, so at every moment, power cuts included, each step is there whole or not at all. What an
+ * interrupted save leaves is a folder named step-N.tmp-<pid>, which readers never look at.
+ */
+#include "train_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEP_PREFIX "step-"
+#define TEMPORARY   ".tmp-"
+
+struct rgm_checkpoint_store {
+    char *folder;
+    rgm_checkpoint_store_options options;
+    int64_t *damaged; /* steps that loading has skipped: they go when a newer one is saved */
+    int64_t damaged_count, damaged_capacity;
+};
+
+static rgm_status step_path(char **out, const rgm_checkpoint_store *store, int64_t step)
+{
+    return rgm_strprintf(out, "%s/" STEP_PREFIX "%08" PRId64, store->folder, step);
+}
+
+static rgm_status temporary_path(char **out, const rgm_checkpoint_store *store, int64_t step,
+                                 const char *kind)
+{
+    return rgm_strprintf(out, "%s/" STEP_PREFIX "%08" PRId64 TEMPORARY "%s%ld", store->folder, step,
+                         kind, (long)getpid());
+}
+
+/* step-00001200 -> 1200; -1 for all other names. */
+static int64_t parse_step(const char *name)
+{
+    size_t prefix = strlen(STEP_PREFIX), digits;
+
+    if (strncmp(name, STEP_PREFIX, prefix) != 0)
+        return -1;
+    digits = strspn(name + prefix, "0123456789");
+    if (digits < 8 || digits > 18 || name[prefix + digits] != 0)
+        return -1;
+    return strtoll(name + prefix, NULL, 10);
+}
+
+/* Remove, saying so in the log when that fails: it costs space, not safety. */
+static void discard(const char *path)
+{
+    if (rgm_folder_remove(path) != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "cannot remove %s: %s", path, rgm_error_message());
+}
+
+/* ---- open ---------------------------------------------------------------------------------- */
+
+static rgm_status sweep(const rgm_checkpoint_store *store)
+{
+    char **names = NULL;
+    int64_t count = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_folder_list(&names, &count, store->folder));
+    for (int64_t i = 0; i < count; i++) {
+        char *path = NULL;
+
+        if (strncmp(names[i], STEP_PREFIX, strlen(STEP_PREFIX)) != 0 ||
+            strstr(names[i], TEMPORARY) == NULL)
+            continue;
+        RGM_GO(rgm_path_join(&path, store->folder, names[i]));
+        rgm_log_write(RGM_LOG_INFO, "removing %s, which an interrupted save has left", path);
+        discard(path);
+        rgm_free(path);
+    }
+done:
+    rgm_names_release(names, count);
+    return status;
+}
+
+rgm_status rgm_checkpoint_store_open(rgm_checkpoint_store **out, const char *folder,
+                                     const rgm_checkpoint_store_options *options)
+{
+    const rgm_checkpoint_store_options defaults = RGM_CHECKPOINT_STORE_OPTIONS_INIT;
+    rgm_checkpoint_store *store = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(store, 1));
+    store->options = options != NULL ? *options : defaults;
+    if (store->options.keep < 1) {
+        status = RGM_FAIL(RGM_ERR_ARG, "%lld checkpoints to keep; at least 1 is needed",
+                          (long long)store->options.keep);
+        goto done;
+    }
+    RGM_GO(rgm_strdup(&store->folder, folder));
+    if (store->options.read_only && !rgm_path_is_folder(folder)) {
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "no checkpoints: there is no folder %s", folder);
+        goto done;
+    }
+    if (!store->options.read_only) {
+        RGM_GO(rgm_folder_make(folder));
+        RGM_GO(sweep(store));
+    }
+    *out = store;
+    store = NULL;
+done:
+    rgm_checkpoint_store_close(store);
+    return status;
+}
+
+void rgm_checkpoint_store_close(rgm_checkpoint_store *store)
+{
+    if (store == NULL)
+        return;
+    rgm_free(store->damaged);
+    rgm_free(store->folder);
+    rgm_free(store);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_checkpoint_store *store)
+{
+    char **names = NULL;
+    int64_t found = 0;
+    rgm_status status = RGM_OK;
+
+    *steps = NULL;
+    *count = 0;
+    RGM_GO(rgm_folder_list(&names, &found, store->folder));
+    RGM_GO(RGM_NEW(*steps, found));
+    for (int64_t i = 0; i < found; i++) {
+        int64_t step = parse_step(names[i]);
+
+        if (step >= 0)
+            (*steps)[(*count)++] = step;
+    }
+    qsort(*steps, (size_t)*count, sizeof **steps, ascending);
+done:
+    rgm_names_release(names, found);
+    return status;
+}
+
+/* ---- save ---------------------------------------------------------------------------------- */
+
+/* Note size and hash of a file that was just written, from what the system has of it now. */
+static rgm_status note_file(rgmi_manifest *manifest, const char *path, const char *name)
+{
+    rgm_mapped_file file;
+    rgm_status status;
+
+    RGM_TRY(rgm_file_map(&file, path));
+    status = rgmi_manifest_add_file(manifest, name, file.size,
+                                    rgm_hash64(file.data, (size_t)file.size));
+    rgm_file_unmap(&file);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+static rgm_status write_set(rgmi_manifest *manifest, const rgm_checkpoint *checkpoint, int set,
+                            const char *folder)
+{
+    const rgm_map *map = checkpoint->sets[set];
+    int64_t count = map != NULL ? rgm_map_count(map) : 0;
+    rgm_named_tensor *tensors = NULL;
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    if (count == 0 && set == RGMI_BEST)
+        return RGM_OK;
+    RGM_GO(RGM_NEW(tensors, count));
+    for (int64_t i = 0; i < count; i++)
+        tensors[i] = (rgm_named_tensor){rgm_map_key(map, i), rgm_map_value(map, i)};
+    RGM_GO(rgm_path_join(&path, folder, rgmi_set_files[set]));
+    RGM_GO(rgm_safetensors_save(path, tensors, count, NULL, 0));
+    RGM_GO(note_file(manifest, path, rgmi_set_files[set]));
+done:
+    rgm_free(tensors);
+    rgm_free(path);
+    return status;
+}
+
+static rgm_status write_blob(rgmi_manifest *manifest, const rgmi_blob *blob, const char *folder)
+{
+    char *path = NULL, *name = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_strprintf(&name, "%s.bin", blob->name));
+    RGM_GO(rgm_path_join(&path, folder, name));
+    RGM_GO(rgm_file_create(path, blob->data, blob->size));
+    RGM_GO(rgmi_manifest_add_file(manifest, name, blob->size,
+                                  rgm_hash64(blob->data, (size_t)blob->size)));
+done:
+    rgm_free(name);
+    rgm_free(path);
+    return status;
+}
+
+/* All files, the manifest last, into a new folder, synced. */
+static rgm_status write_folder(rgm_text *text, const rgm_checkpoint *checkpoint, const char *folder)
+{
+    rgmi_manifest manifest = {.step = checkpoint->step};
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_folder_make(folder));
+    for (int s = 0; s < RGMI_SETS; s++)
+        RGM_GO(write_set(&manifest, checkpoint, s, folder));
+    for (int64_t i = 0; i < checkpoint->blob_count; i++)
+        RGM_GO(write_blob(&manifest, &checkpoint->blobs[i], folder));
+    RGM_GO(rgmi_manifest_print(text, &manifest, checkpoint));
+    RGM_GO(rgm_path_join(&path, folder, "manifest.json"));
+    RGM_GO(rgm_file_create(path, text->data, text->size));
+    RGM_GO(rgm_folder_sync(folder));
+done:
+    rgmi_manifest_clear(&manifest);
+    rgm_free(path);
+    return status;
+}
+
+/* Whether the checkpoint at `path` has exactly this manifest and is intact. */
+static bool is_same(const char *path, const rgm_text *manifest)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    char *file = NULL, *data = NULL;
+    int64_t size = 0;
+    bool same = rgm_path_join(&file, path, "manifest.json") == RGM_OK &&
+                rgm_file_load(&data, &size, file, manifest->size) == RGM_OK &&
+                size == manifest->size && memcmp(data, manifest->data, (size_t)size) == 0 &&
+                rgm_checkpoint_load(&checkpoint, path) == RGM_OK;
+
+    rgm_checkpoint_release(checkpoint);
+    rgm_free(file);
+    rgm_free(data);
+    return same;
+}
+
+/* For file systems that cannot exchange names: a moment without either, but older ones are there. */
+static rgm_status replace(const rgm_checkpoint_store *store, int64_t step, const char *temporary,
+                          const char *path)
+{
+    char *aside = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(temporary_path(&aside, store, step, "old-"));
+    if (rename(path, aside) < 0 || rename(temporary, path) < 0) {
+        status = RGM_FAIL_SYSTEM("replace", path);
+        goto done;
+    }
+    discard(aside);
+done:
+    rgm_free(aside);
+    return status;
+}
+
+/*
+ * Put `temporary` in the place of `path`. Where a checkpoint stands already, of the same step but
+ * other content or damaged, the two change names in one step, and the old one is thrown away.
+ */
+static rgm_status publish(const rgm_checkpoint_store *store, int64_t step, const char *temporary,
+                          const char *path, const rgm_text *manifest)
+{
+    if (!rgm_path_exists(path)) {
+        if (rename(temporary, path) < 0)
+            return RGM_FAIL_SYSTEM("rename to", path);
+        return RGM_OK;
+    }
+    if (is_same(path, manifest))
+        return RGM_OK;
+    rgm_error_reset();
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
+        return RGM_OK;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return RGM_FAIL_SYSTEM("exchange with the new one", path);
+    return replace(store, step, temporary, path);
+}
+
+static bool is_damaged(const rgm_checkpoint_store *store, int64_t step)
+{
+    for (int64_t i = 0; i < store->damaged_count; i++) {
+        if (store->damaged[i] == step)
+            return true;
+    }
+    return false;
+}
+
+/* Out of sight by one rename, then removed: a half-deleted one must not look like a damaged one. */
+static void delete_step(const rgm_checkpoint_store *store, int64_t step)
+{
+    char *path = NULL, *temporary = NULL;
+
+    if (step_path(&path, store, step) == RGM_OK &&
+        temporary_path(&temporary, store, step, "old-") == RGM_OK) {
+        if (rename(path, temporary) == 0)
+            discard(temporary);
+        else
+            rgm_log_write(RGM_LOG_WARNING, "cannot remove the old checkpoint %s: %s", path,
+                    strerror(errno));
+    }
+    rgm_free(path);
+    rgm_free(temporary);
+}
+
+/* Keep the newest ones up to `current`, which has just been saved. */
+static void apply_retention(rgm_checkpoint_store *store, int64_t current)
+{
+    int64_t *steps = NULL, count = 0, kept = 0;
+
+    if (rgm_checkpoint_steps(&steps, &count, store) != RGM_OK) {
+        rgm_log_write(RGM_LOG_WARNING, "cannot look for old checkpoints: %s", rgm_error_message());
+        return;
+    }
+    for (int64_t i = count - 1; i >= 0; i--) {
+        bool damaged = steps[i] != current && is_damaged(store, steps[i]);
+
+        if (damaged || (steps[i] <= current && kept >= store->options.keep))
+            delete_step(store, steps[i]);
+        else if (steps[i] <= current)
+            kept++;
+    }
+    store->damaged_count = 0;
+    rgm_free(steps);
+}
+
+rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint)
+{
+    char *temporary = NULL, *path = NULL;
+    rgm_text manifest = {0};
+    rgm_error error;
+    bool published = false;
+    rgm_status status = RGM_OK;
+
+    if (store->options.read_only)
+        return RGM_FAIL(RGM_ERR_ARG, "%s was opened for reading", store->folder);
+    RGM_GO(temporary_path(&temporary, store, checkpoint->step, ""));
+    RGM_GO(step_path(&path, store, checkpoint->step));
+    if (rgm_path_exists(temporary))
+        RGM_GO(rgm_folder_remove(temporary));
+    RGM_GO(write_folder(&manifest, checkpoint, temporary));
+    RGM_GO(publish(store, checkpoint->step, temporary, path, &manifest));
+    published = true;
+    RGM_GO(rgm_folder_sync(store->folder));
+    if (rgm_path_exists(temporary))
+        discard(temporary);
+    apply_retention(store, checkpoint->step);
+done:
+    if (status != RGM_OK && temporary != NULL && !published) {
+        rgm_error_save(&error, status);
+        if (rgm_path_exists(temporary))
+            discard(temporary);
+        status = rgm_error_restore(&error);
+    }
+    rgm_text_clear(&manifest);
+    rgm_free(temporary);
+    rgm_free(path);
+    return status;
+}
+
+/* ---- load ---------------------------------------------------------------------------------- */
+
+rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *store, int64_t step)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(step_path(&path, store, step));
+    if (!rgm_path_is_folder(path)) {
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "no checkpoint of step %lld in %s", (long long)step,
+                          store->folder);
+        goto done;
+    }
+    RGM_GO(rgm_checkpoint_load(out, path));
+    if ((*out)->step != step) {
+        status = RGM_FAIL(RGM_ERR_FORMAT, "%s holds step %lld: it was renamed", path,
+                          (long long)(*out)->step);
+        rgm_checkpoint_release(*out);
+        *out = NULL;
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
+/* Errors that say something about this one checkpoint, so that an older one may do. */
+static bool is_damage(rgm_status status)
+{
+    return status == RGM_ERR_FORMAT || status == RGM_ERR_IO || status == RGM_ERR_NOT_FOUND;
+}
+
+/* One pass over the steps there are, newest first. */
+static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *store,
+                                 const int64_t *steps, int64_t count)
+{
+    char newest[512] = "";
+
+    for (int64_t i = count - 1; i >= 0; i--) {
+        rgm_status status = rgm_checkpoint_load_step(out, store, steps[i]);
+
+        if (!is_damage(status))
+            return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+        rgm_log_write(RGM_LOG_WARNING, "skipping the checkpoint of step %lld: %s", (long long)steps[i],
+                rgm_error_message());
+        if (newest[0] == 0)
+            snprintf(newest, sizeof newest, "%s", rgm_error_message());
+        RGM_TRY(RGM_RESERVE(store->damaged, store->damaged_capacity, store->damaged_count + 1));
+        store->damaged[store->damaged_count++] = steps[i];
+    }
+    if (count == 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no checkpoint in %s", store->folder);
+    return RGM_FAIL(RGM_ERR_FORMAT,
+                    "none of %lld checkpoints in %s is intact (newest: %s). To start anew, move "
+                    "the folder away",
+                    (long long)count, store->folder, newest);
+}
+
+rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store *store)
+{
+    int64_t *steps = NULL, count = 0;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    /* A trainer may be deleting old ones while a reader looks: then the list is made again. */
+    for (int attempt = 0; attempt < 10; attempt++) {
+        store->damaged_count = 0;
+        RGM_TRY(rgm_checkpoint_steps(&steps, &count, store));
+        status = load_newest_of(out, store, steps, count);
+        rgm_free(steps);
+        if (status != RGM_ERR_FORMAT || !store->options.read_only)
+            break;
+    }
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}

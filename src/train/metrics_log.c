@@ -1,0 +1,239 @@
+/*
+ * metrics.jsonl: what a run has measured, a line an entry. Every line ends in the CRC-32C of what
+ * stands before it, so a torn or damaged line is told from a good one without guessing; the offset in
+ * a checkpoint says which lines belong to the run when it goes on.
+ */
+#include "train_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TAIL_SIZE   18 /* of: ,"crc":"01234567"} */
+#define LARGEST_LOG (INT64_C(4) << 30)
+
+struct rgm_metrics_log {
+    rgmi_append_file file;
+    rgm_text line;
+};
+
+static void print_tail(char tail[TAIL_SIZE + 1], const char *line, int64_t size)
+{
+    snprintf(tail, TAIL_SIZE + 1, ",\"crc\":\"%08" PRIx32 "\"}", rgm_crc32c(0, line, (size_t)size));
+}
+
+/* Bytes of the line at `data` with its newline; 0: torn, -1: its checksum does not fit. */
+static int64_t check_line(const char *data, int64_t size)
+{
+    const char *end = memchr(data, '\n', (size_t)size);
+    char tail[TAIL_SIZE + 1];
+    int64_t length;
+
+    if (end == NULL)
+        return 0;
+    length = end - data;
+    if (length < TAIL_SIZE)
+        return -1;
+    print_tail(tail, data, length - TAIL_SIZE);
+    return memcmp(tail, end - TAIL_SIZE, TAIL_SIZE) == 0 ? length + 1 : -1;
+}
+
+/* ---- write --------------------------------------------------------------------------------- */
+
+/* The bytes of a log that are kept: `offset`, or all intact lines for -1. */
+static rgm_status find_end(int64_t *end, const char *path, int64_t offset)
+{
+    rgm_mapped_file file = {0};
+    int64_t at = 0, line = 1, size = 0;
+
+    *end = 0;
+    if (offset > 0 || rgm_path_exists(path)) {
+        RGM_TRY(rgm_file_map(&file, path));
+        size = file.size;
+    }
+    if (offset > size) {
+        rgm_file_unmap(&file);
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s has %lld bytes, but the checkpoint was saved with %lld: lines are "
+                        "missing",
+                        path, (long long)size, (long long)offset);
+    }
+    while (at < (offset >= 0 ? offset : size)) {
+        int64_t length = check_line((const char *)file.data + at, size - at);
+
+        if (length <= 0 && offset < 0)
+            break;
+        if (length <= 0 || at + length > (offset >= 0 ? offset : size)) {
+            rgm_file_unmap(&file);
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: %s", path, (long long)line,
+                            length > 0 ? "the checkpoint's offset is inside this line"
+                                       : "the line is damaged (its checksum does not fit)");
+        }
+        at += length;
+        line++;
+    }
+    rgm_file_unmap(&file);
+    *end = at;
+    return RGM_OK;
+}
+
+rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t offset)
+{
+    rgm_metrics_log *log = NULL;
+    int64_t end = 0;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(log, 1));
+    log->file.fd = -1;
+    if (offset != 0)
+        RGM_GO(find_end(&end, path, offset));
+    RGM_GO(rgmi_append_open(&log->file, path, end, false));
+    *out = log;
+    log = NULL;
+done:
+    rgm_metrics_log_close(log);
+    return status;
+}
+
+void rgm_metrics_log_close(rgm_metrics_log *log)
+{
+    if (log == NULL)
+        return;
+    rgmi_append_close(&log->file);
+    rgm_text_clear(&log->line);
+    rgm_free(log);
+}
+
+static rgm_status print_line(rgm_text *line, const char *split, int64_t step, int64_t epoch,
+                             const rgm_named_number *numbers, int64_t count)
+{
+    char tail[TAIL_SIZE + 1];
+
+    line->size = 0;
+    RGM_TRY(rgm_text_printf(line, "{\"split\":"));
+    RGM_TRY(rgmi_json_text(line, split));
+    RGM_TRY(rgm_text_printf(line, ",\"step\":%" PRId64 ",\"epoch\":%" PRId64, step, epoch));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_TRY(rgm_text_add(line, ",", 1));
+        RGM_TRY(rgmi_json_text(line, numbers[i].name));
+        RGM_TRY(rgm_text_add(line, ":", 1));
+        RGM_TRY(rgmi_json_number(line, numbers[i].value));
+    }
+    print_tail(tail, line->data, line->size);
+    RGM_TRY(rgm_text_add(line, tail, TAIL_SIZE));
+    return rgm_text_add(line, "\n", 1);
+}
+
+rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
+                               const rgm_named_number *numbers, int64_t count)
+{
+    RGM_TRY(print_line(&log->line, split, step, epoch, numbers, count));
+    return rgmi_append_add(&log->file, log->line.data, log->line.size);
+}
+
+rgm_status rgm_metrics_log_commit(int64_t *offset, rgm_metrics_log *log)
+{
+    *offset = 0;
+    RGM_TRY(rgmi_append_sync(&log->file));
+    *offset = log->file.written;
+    return RGM_OK;
+}
+
+rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset)
+{
+    return rgmi_append_truncate(&log->file, offset);
+}
+
+/* ---- read ---------------------------------------------------------------------------------- */
+
+static double number_of(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    if (json_is_number(value))
+        return json_number_value(value);
+    if (text != NULL && strcmp(text, "inf") == 0)
+        return INFINITY;
+    if (text != NULL && strcmp(text, "-inf") == 0)
+        return -INFINITY;
+    return NAN;
+}
+
+/* The parts of one line, borrowed from its JSON. `numbers` grows and is kept between lines. */
+static rgm_status parse_entry(rgm_metrics_entry *entry, rgm_named_number **numbers,
+                              int64_t *capacity, json_t *root)
+{
+    const char *key;
+    json_t *value;
+
+    *entry = (rgm_metrics_entry){
+        .split = json_string_value(json_object_get(root, "split")),
+        .step = json_integer_value(json_object_get(root, "step")),
+        .epoch = json_integer_value(json_object_get(root, "epoch")),
+    };
+    if (entry->split == NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "a line without \"split\"");
+    json_object_foreach(root, key, value)
+    {
+        if (strcmp(key, "split") == 0 || strcmp(key, "step") == 0 || strcmp(key, "epoch") == 0 ||
+            strcmp(key, "crc") == 0)
+            continue;
+        RGM_TRY(RGM_RESERVE(*numbers, *capacity, entry->count + 1));
+        (*numbers)[entry->count++] = (rgm_named_number){key, number_of(value)};
+    }
+    entry->numbers = *numbers;
+    return RGM_OK;
+}
+
+static rgm_status visit_line(const char *line, int64_t size, rgm_named_number **numbers,
+                             int64_t *capacity, rgm_metrics_visit *visit, void *payload)
+{
+    json_error_t error;
+    json_t *root = json_loadb(line, (size_t)size, 0, &error);
+    rgm_metrics_entry entry;
+    rgm_status status;
+
+    if (root == NULL && json_error_code(&error) == json_error_out_of_memory)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing a line of metrics");
+    if (root == NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s", error.text);
+    status = parse_entry(&entry, numbers, capacity, root);
+    if (status == RGM_OK)
+        status = visit(&entry, payload);
+    json_decref(root);
+    return status;
+}
+
+rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload)
+{
+    rgm_named_number *numbers = NULL;
+    char *data = NULL;
+    int64_t size = 0, capacity = 0, line = 1;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_file_load(&data, &size, path, LARGEST_LOG));
+    for (int64_t at = 0, length; at < size && status == RGM_OK; at += length, line++) {
+        length = check_line(data + at, size - at);
+        if (length == 0)
+            break;
+        if (length < 0) {
+            status = RGM_FAIL(RGM_ERR_FORMAT,
+                              "%s:%lld: the line is damaged (its checksum does not fit)", path,
+                              (long long)line);
+            goto done;
+        }
+        status = visit_line(data + at, length, &numbers, &capacity, visit, payload);
+        if (status == RGM_ERR_FORMAT)
+            status = rgm_error_prefix(status, "%s:%lld", path, (long long)line);
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgm_free(numbers);
+    rgm_free(data);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}

@@ -1,0 +1,259 @@
+/*
+ * The run folder: made or entered, locked for one trainer, with the configuration it was begun with,
+ * the machine it runs on now and the log. The lock is the kernel's: it is gone with its process.
+ */
+#include "train_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LARGEST_CONFIG (INT64_C(4) << 20)
+
+struct rgm_run_folder {
+    char *path;
+    int lock;
+    int log;
+    bool resumed;
+};
+
+/* ---- lock ---------------------------------------------------------------------------------- */
+
+static rgm_status busy(int fd, const char *path)
+{
+    char holder[320];
+    rgm_text shown = {0};
+    ssize_t size = pread(fd, holder, sizeof holder - 1, 0);
+    rgm_status status;
+
+    holder[size > 0 ? size : 0] = 0;
+    holder[strcspn(holder, "\n")] = 0;
+    if (rgmi_visible(&shown, holder[0] ? holder : "another process") != RGM_OK)
+        rgm_text_clear(&shown);
+    status = RGM_FAIL(RGM_ERR_BUSY,
+                      "run folder %s is in use by %s; wait for it, stop it, or take another folder",
+                      path, shown.data ? shown.data : "another process");
+    rgm_text_clear(&shown);
+    return status;
+}
+
+static rgm_status take_lock(rgm_run_folder *folder)
+{
+    char *path = NULL, host[256] = "", text[320];
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, folder->path, ".lock"));
+    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (folder->lock < 0) {
+        status = RGM_FAIL_SYSTEM("open", path);
+        goto done;
+    }
+    if (flock(folder->lock, LOCK_EX | LOCK_NB) < 0) {
+        status = errno == EWOULDBLOCK ? busy(folder->lock, folder->path)
+                                      : RGM_FAIL_SYSTEM("lock", path);
+        goto done;
+    }
+    gethostname(host, sizeof host - 1);
+    snprintf(text, sizeof text, "pid %ld on host %s\n", (long)getpid(), host);
+    if (ftruncate(folder->lock, 0) < 0) {
+        status = RGM_FAIL_SYSTEM("write", path);
+        goto done;
+    }
+    RGM_GO(rgm_write_all(folder->lock, text, (int64_t)strlen(text), path));
+done:
+    rgm_free(path);
+    return status;
+}
+
+/* ---- config and environment ---------------------------------------------------------------- */
+
+/* Number of the first line that differs, and that line of either text, cut to fit. */
+static int64_t first_difference(const char *a, const char *b, char shown[2][80])
+{
+    const char *const *texts[] = {&a, &b};
+    int64_t line = 1;
+    size_t i = 0;
+
+    while (a[i] != 0 && a[i] == b[i]) {
+        if (a[i++] == '\n') {
+            line++;
+            a += i;
+            b += i;
+            i = 0;
+        }
+    }
+    for (int t = 0; t < 2; t++)
+        snprintf(shown[t], 80, "%.*s", (int)strcspn(*texts[t], "\n"), *texts[t]);
+    return line;
+}
+
+static rgm_status check_config(const char *path, const char *old, const char *new)
+{
+    char shown[2][80];
+    int64_t line = first_difference(old, new, shown);
+
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s was begun with another configuration: line %" PRId64 " was '%s' and is now "
+                    "'%s'. Take another run folder",
+                    path, line, shown[0], shown[1]);
+}
+
+static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options)
+{
+    char *path = NULL, *old = NULL, *checkpoints = NULL;
+    int64_t size = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, folder->path, "config.yaml"));
+    RGM_GO(rgm_path_join(&checkpoints, folder->path, "ckpt"));
+    folder->resumed = rgm_path_exists(path) || rgm_path_is_folder(checkpoints);
+    if (folder->resumed && options->resume == RGM_RESUME_NEVER) {
+        status = RGM_FAIL(RGM_ERR_CONFIG, "%s holds a run already; take another run folder",
+                          folder->path);
+        goto done;
+    }
+    if (options->config == NULL)
+        goto done;
+    if (rgm_path_exists(path)) {
+        RGM_GO(rgm_file_load(&old, &size, path, LARGEST_CONFIG));
+        if (strcmp(old, options->config) == 0)
+            goto done;
+        if (options->resume == RGM_RESUME_SAME)
+            RGM_GO(check_config(path, old, options->config));
+    }
+    RGM_GO(rgm_file_save(path, options->config, (int64_t)strlen(options->config)));
+done:
+    rgm_free(path);
+    rgm_free(old);
+    rgm_free(checkpoints);
+    return status;
+}
+
+static rgm_status write_environment(const rgm_run_folder *folder,
+                                    const rgm_run_folder_options *options)
+{
+    char *path = NULL, host[256] = "";
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    gethostname(host, sizeof host - 1);
+    RGM_GO(rgm_path_join(&path, folder->path, "env.json"));
+    RGM_GO(rgm_text_printf(&text, "{\n  \"version\": \"" RGM_VERSION "\",\n  \"compiler\": "));
+    RGM_GO(rgmi_json_text(&text, __VERSION__));
+    RGM_GO(rgm_text_printf(&text, ",\n  \"isa\": "));
+    RGM_GO(rgmi_json_text(&text, options->isa ? options->isa : ""));
+    RGM_GO(rgm_text_printf(&text, ",\n  \"threads\": %d,\n  \"seed\": %" PRIu64 ",\n  \"host\": ",
+                           options->threads, options->seed));
+    RGM_GO(rgmi_json_text(&text, host));
+    RGM_GO(rgm_text_printf(&text, "\n}\n"));
+    RGM_GO(rgm_file_save(path, text.data, text.size));
+done:
+    rgm_free(path);
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path)
+{
+    char *file = NULL;
+    rgm_status status = RGM_OK;
+
+    *text = NULL;
+    *size = 0;
+    RGM_GO(rgm_path_join(&file, path, "config.yaml"));
+    RGM_GO(rgm_file_load(text, size, file, LARGEST_CONFIG));
+done:
+    rgm_free(file);
+    return status;
+}
+
+/* ---- open, close, log ---------------------------------------------------------------------- */
+
+static rgm_status open_log(rgm_run_folder *folder)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, folder->path, "log.txt"));
+    folder->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (folder->log < 0)
+        status = RGM_FAIL_SYSTEM("open", path);
+done:
+    rgm_free(path);
+    return status;
+}
+
+rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
+                               const rgm_run_folder_options *options)
+{
+    const rgm_run_folder_options defaults = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *folder = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    if (options == NULL)
+        options = &defaults;
+    RGM_GO(RGM_NEW(folder, 1));
+    folder->lock = folder->log = -1;
+    RGM_GO(rgm_strdup(&folder->path, path));
+    RGM_GO(rgm_folder_make(path));
+    RGM_GO(take_lock(folder));
+    RGM_GO(write_config(folder, options));
+    RGM_GO(write_environment(folder, options));
+    RGM_GO(open_log(folder));
+    *out = folder;
+    folder = NULL;
+done:
+    rgm_run_folder_close(folder);
+    return status;
+}
+
+void rgm_run_folder_close(rgm_run_folder *folder)
+{
+    if (folder == NULL)
+        return;
+    if (folder->log >= 0)
+        close(folder->log);
+    if (folder->lock >= 0)
+        close(folder->lock);
+    rgm_free(folder->path);
+    rgm_free(folder);
+}
+
+const char *rgm_run_folder_path(const rgm_run_folder *folder)
+{
+    return folder->path;
+}
+
+bool rgm_run_folder_resumed(const rgm_run_folder *folder)
+{
+    return folder->resumed;
+}
+
+void rgm_run_folder_log(int level, const char *message, void *payload)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    const rgm_run_folder *folder = payload;
+    const char *name = level >= 0 && level < 4 ? names[level] : "info";
+    time_t now = (time_t)rgm_wall_time();
+    char stamp[32] = "";
+    rgm_text line = {0};
+    rgm_error error;
+    struct tm when;
+
+    /* Whoever logs may be on the way back with an error: that one must stay the last. */
+    rgm_error_save(&error, RGM_ERR_IO);
+    if (gmtime_r(&now, &when) != NULL)
+        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &when);
+    if (rgm_text_printf(&line, "%s %s ", stamp, name) == RGM_OK &&
+        rgmi_visible(&line, message) == RGM_OK && rgm_text_add(&line, "\n", 1) == RGM_OK)
+        (void)rgm_write_all(folder->log, line.data, line.size, "log.txt");
+    rgm_text_clear(&line);
+    if (error.message[0] != 0)
+        (void)rgm_error_restore(&error);
+}

@@ -1,0 +1,105 @@
+/*
+ * What the files of train share among themselves: text that is safe in JSON and on a terminal, files
+ * that are appended to, and the parts of a checkpoint.
+ */
+#ifndef RGM_TRAIN_INTERNAL_H
+#define RGM_TRAIN_INTERNAL_H
+
+#include <regimen/train.h>
+
+/* ---- text ---- */
+
+/** Bytes of the valid UTF-8 sequence at `text`, 0 when there is none; *code is its code point. */
+int rgmi_utf8_next(uint32_t *code, const char *text);
+/** "text" in quotes; what is not UTF-8 becomes U+FFFD. */
+rgm_status rgmi_json_text(rgm_text *out, const char *text);
+/** Shortest decimals that read back to the same double, always with '.' or 'e'; "nan", "inf" and
+ *  "-inf" in quotes, because JSON has no such numbers. */
+rgm_status rgmi_json_number(rgm_text *out, double number);
+/** Text for people: control and direction characters become visible escapes. */
+rgm_status rgmi_visible(rgm_text *out, const char *text);
+
+/* ---- a file that grows ---- */
+
+/** Appends through a buffer; after a failed sync it refuses all further use. `{.fd = -1}` is closed. */
+typedef struct rgmi_append_file {
+    char *path;
+    int fd;
+    int64_t written; /* bytes of the file that are whole */
+    rgm_text buffer;
+    double flushed;  /* when, by rgm_now()               */
+    bool broken;
+} rgmi_append_file;
+
+/** Open at `offset` bytes, cutting what is behind; exclusive: the file must not be there yet. */
+rgm_status rgmi_append_open(rgmi_append_file *file, const char *path, int64_t offset,
+                            bool exclusive);
+/** Writes what is buffered, without telling errors; see rgmi_append_flush(). */
+void rgmi_append_close(rgmi_append_file *file);
+/** Add to the buffer, which is written when it is large or a second old. */
+rgm_status rgmi_append_add(rgmi_append_file *file, const void *data, int64_t size);
+rgm_status rgmi_append_flush(rgmi_append_file *file);
+/** Flush, then sync. */
+rgm_status rgmi_append_sync(rgmi_append_file *file);
+rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset);
+
+/* ---- checkpoint ---- */
+
+typedef enum rgmi_value_kind { RGMI_VALUE_INT, RGMI_VALUE_NUMBER, RGMI_VALUE_TEXT } rgmi_value_kind;
+
+typedef struct rgmi_value {
+    char *name;
+    rgmi_value_kind kind;
+    int64_t whole;
+    double number;
+    char *text;
+} rgmi_value;
+
+typedef struct rgmi_blob {
+    char *name;
+    char *data;
+    int64_t size;
+} rgmi_blob;
+
+/** A file of a checkpoint folder as its manifest knows it. */
+typedef struct rgmi_file {
+    char *name;
+    int64_t size;
+    uint64_t hash;
+} rgmi_file;
+
+/** Which set of tensors; each is one safetensors file. */
+enum { RGMI_BEST, RGMI_SLOTS, RGMI_WEIGHTS, RGMI_SETS };
+extern const char *const rgmi_set_files[RGMI_SETS];
+
+struct rgm_checkpoint {
+    int64_t step;
+    char *path; /* of a loaded one, for messages; else NULL */
+    rgmi_value *values; /* by kind, then name */
+    int64_t value_count, value_capacity;
+    rgmi_blob *blobs; /* by name */
+    int64_t blob_count, blob_capacity;
+    rgm_map *sets[RGMI_SETS]; /* to be saved: name -> rgm_tensor *; NULL when empty */
+    char *set_data[RGMI_SETS]; /* loaded files, which set_files read from */
+    rgm_safetensors *set_files[RGMI_SETS];
+};
+
+/** What a manifest says beside the values, which go straight into a checkpoint. */
+typedef struct rgmi_manifest {
+    int64_t step;
+    rgmi_file *files; /* by name */
+    int64_t file_count, file_capacity;
+} rgmi_manifest;
+
+void rgmi_manifest_clear(rgmi_manifest *manifest);
+rgm_status rgmi_manifest_add_file(rgmi_manifest *manifest, const char *name, int64_t size,
+                                  uint64_t hash);
+rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
+                               const rgm_checkpoint *checkpoint);
+/** Checks hash, format and version, then fills manifest and the checkpoint's values (NULL: none). */
+rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
+                               const void *data, int64_t size, const char *name);
+/** Letters, digits, '_' and '-', 1 to 64 of them. */
+bool rgmi_is_plain_name(const char *name, size_t size);
+
+#endif
