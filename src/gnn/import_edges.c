@@ -1,0 +1,232 @@
+/*
+ * Edges of raw files: every end checked against its node set, reversed edges added, and all of them
+ * put in the order of (target, source), which is the order in which kernels read them. And splits:
+ * lists of numbers, each in range and in one part only.
+ */
+#include "import_internal.h"
+
+#include <string.h>
+
+void rgmi_raw_edges_clear(rgmi_raw_edges *edges)
+{
+    rgm_tensor_release(edges->source);
+    rgm_tensor_release(edges->target);
+    rgm_free(edges->rows);
+    memset(edges, 0, sizeof *edges);
+}
+
+static rgm_status check_end(const rgmi_edge_form *form, int64_t row, int64_t node, int64_t total,
+                            bool source)
+{
+    if (node >= 0 && node < total)
+        return RGM_OK;
+    return rgmi_raw_fail(RGM_ERR_DATA, form->path, row,
+                         "edge set '%s': row %lld: %s is %lld, but node set '%s' has %lld nodes",
+                         form->edge_set, (long long)row, source ? "source" : "target",
+                         (long long)node, source ? form->source_set : form->target_set,
+                         (long long)total);
+}
+
+/* A stable counting sort: order[k] = the edge that comes k-th by `key`, of those in `before`. */
+static rgm_status sort_by(int64_t *order, const int64_t *before, const int64_t *key, int64_t count,
+                          int64_t keys)
+{
+    int64_t *start;
+
+    RGM_TRY(RGM_NEW(start, keys + 1));
+    for (int64_t i = 0; i < count; i++)
+        start[key[i] + 1]++;
+    for (int64_t k = 0; k < keys; k++)
+        start[k + 1] += start[k];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t edge = before ? before[i] : i;
+        order[start[key[edge]]++] = edge;
+    }
+    rgm_free(start);
+    return RGM_OK;
+}
+
+/* Reorder all three columns by (target, source). */
+static rgm_status sort_edges(rgmi_raw_edges *edges, int64_t source_total, int64_t target_total)
+{
+    rgm_status status = RGM_OK;
+    int64_t *columns[3] = {rgm_tensor_i64(edges->source), rgm_tensor_i64(edges->target),
+                           edges->rows};
+    int64_t *by_source = NULL, *order = NULL, *moved = NULL;
+
+    RGM_GO(RGM_NEW(by_source, edges->count));
+    RGM_GO(RGM_NEW(order, edges->count));
+    RGM_GO(RGM_NEW(moved, edges->count));
+    RGM_GO(sort_by(by_source, NULL, columns[0], edges->count, source_total));
+    RGM_GO(sort_by(order, by_source, columns[1], edges->count, target_total));
+    for (int c = 0; c < 3; c++) {
+        for (int64_t i = 0; i < edges->count; i++)
+            moved[i] = columns[c][order[i]];
+        memcpy(columns[c], moved, (size_t)edges->count * sizeof *moved);
+    }
+done:
+    rgm_free(by_source);
+    rgm_free(order);
+    rgm_free(moved);
+    return status;
+}
+
+rgm_status rgmi_raw_edges_make(rgmi_raw_edges *out, const rgm_tensor *pairs, int64_t begin,
+                               int64_t end, const rgmi_edge_form *form)
+{
+    rgm_status status = RGM_OK;
+    const int64_t *pair = rgm_tensor_i64(pairs) + 2 * begin;
+    int64_t loops = 0, at = 0;
+    int64_t *source, *target;
+
+    memset(out, 0, sizeof *out);
+    for (int64_t i = 0; i < end - begin; i++) {
+        RGM_GO(check_end(form, begin + i, pair[2 * i], form->source_total, true));
+        RGM_GO(check_end(form, begin + i, pair[2 * i + 1], form->target_total, false));
+        loops += pair[2 * i] == pair[2 * i + 1];
+    }
+    out->count = form->undirected ? 2 * (end - begin) - loops : end - begin;
+    RGM_GO(rgm_tensor_create(&out->source, RGM_I64, 1, &out->count));
+    RGM_GO(rgm_tensor_create(&out->target, RGM_I64, 1, &out->count));
+    RGM_GO(RGM_NEW(out->rows, out->count));
+    source = rgm_tensor_i64(out->source);
+    target = rgm_tensor_i64(out->target);
+    for (int reversed = 0; reversed <= (form->undirected ? 1 : 0); reversed++) {
+        for (int64_t i = 0; i < end - begin; i++) {
+            int64_t a = pair[2 * i + reversed], b = pair[2 * i + 1 - reversed];
+            if (reversed && a == b) /* a loop is its own reverse */
+                continue;
+            source[at] = a;
+            target[at] = b;
+            out->rows[at++] = i;
+        }
+    }
+    if (form->sort)
+        RGM_GO(sort_edges(out, form->source_total, form->target_total));
+done:
+    if (status != RGM_OK)
+        rgmi_raw_edges_clear(out);
+    return status;
+}
+
+/* ---- splits ---------------------------------------------------------------------------------------- */
+
+/* FOLDER/split/<split>, the only one if none is asked for. *out stays NULL without a split folder. */
+static rgm_status split_folder(char **out, const char *folder, const char *split)
+{
+    rgm_status status = RGM_OK;
+    char *parent = NULL, **names = NULL;
+    int64_t count = 0, found = -1;
+    rgm_text list = {0};
+
+    *out = NULL;
+    RGM_GO(rgm_path_join(&parent, folder, "split"));
+    if (!rgm_path_is_folder(parent)) {
+        if (split)
+            RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no split '%s', nor any other", folder,
+                            split));
+        goto done;
+    }
+    RGM_GO(rgm_folder_list(&names, &count, parent));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_text_printf(&list, "%s%s", i ? ", " : "", names[i]));
+        if (split ? strcmp(names[i], split) == 0 : count == 1)
+            found = i;
+    }
+    if (found < 0 && count > 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: %s%s%s; there %s: %.400s", parent,
+                        split ? "there is no split '" : "say which split is meant", split ? split : "",
+                        split ? "'" : "", count == 1 ? "is" : "are", list.data));
+    if (found >= 0)
+        RGM_GO(rgm_path_join(out, parent, names[found]));
+done:
+    rgm_names_release(names, count);
+    rgm_text_clear(&list);
+    rgm_free(parent);
+    return status;
+}
+
+/* One part; `owner` [total] tells which part a number was in, 0 for none. */
+static rgm_status read_part(rgm_tensor **out, const char *folder, const char *const *parts, int part,
+                            uint8_t *owner, int64_t total)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+    rgm_tensor *numbers = NULL;
+    int64_t rows;
+
+    RGM_GO(rgmi_raw_find(&path, folder, parts[part]));
+    if (path == NULL)
+        goto done;
+    RGM_GO(rgmi_raw_ints(&numbers, path, 1));
+    rows = rgm_tensor_dim(numbers, 0);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t v = rgm_tensor_i64(numbers)[i];
+        if (v < 0 || v >= total)
+            RGM_GO(rgmi_raw_fail(RGM_ERR_DATA, path, i, "%lld is out of range, there are %lld",
+                                 (long long)v, (long long)total));
+        if (owner[v] != 0)
+            RGM_GO(rgmi_raw_fail(RGM_ERR_DATA, path, i, "%lld is also in %s%s", (long long)v,
+                                 parts[owner[v] - 1],
+                                 owner[v] - 1 == part ? " already" : ": it would leak"));
+        owner[v] = (uint8_t)(part + 1);
+    }
+    RGM_GO(rgm_tensor_reshape(out, numbers, 1, &rows));
+done:
+    rgm_tensor_release(numbers);
+    rgm_free(path);
+    return status;
+}
+
+/* The split's folder, and below it the one of the set if there is one. */
+static rgm_status find_split(char **out, bool *own, const char *folder, const char *split,
+                             const char *set)
+{
+    rgm_status status = RGM_OK;
+    char *chosen = NULL, *below = NULL;
+
+    *out = NULL;
+    *own = false;
+    RGM_GO(split_folder(&chosen, folder, split));
+    if (chosen && set)
+        RGM_GO(rgm_path_join(&below, chosen, set));
+    *own = below && rgm_path_is_folder(below);
+    *out = *own ? below : chosen;
+    if (*own)
+        below = NULL;
+    else
+        chosen = NULL;
+done:
+    rgm_free(below);
+    rgm_free(chosen);
+    return status;
+}
+
+rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set)
+{
+    char *chosen;
+
+    RGM_TRY(find_split(&chosen, has, folder, split, set));
+    rgm_free(chosen);
+    return RGM_OK;
+}
+
+rgm_status rgmi_read_split(rgm_source *out, const char *folder, const char *split, const char *set,
+                           int64_t total)
+{
+    static const char *const parts[] = {"train", "valid", "test"};
+    rgm_tensor **tensors[] = {&out->train, &out->valid, &out->test};
+    rgm_status status = RGM_OK;
+    char *chosen = NULL;
+    uint8_t *owner = NULL;
+    bool own;
+
+    RGM_GO(find_split(&chosen, &own, folder, split, set));
+    RGM_GO(RGM_NEW(owner, total));
+    for (int i = 0; chosen && i < 3; i++)
+        RGM_GO(read_part(tensors[i], chosen, parts, i, owner, total));
+done:
+    rgm_free(owner);
+    rgm_free(chosen);
+    return status;
+}
