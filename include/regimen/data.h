@@ -335,7 +335,10 @@ rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
 typedef struct rgm_dataset rgm_dataset;
 rgm_dataset *rgm_dataset_retain(const rgm_dataset *dataset);
 void rgm_dataset_release(rgm_dataset *dataset);
-/** How many elements an epoch has, -1 when that is only known by reading, INT64_MAX for ever. */
+/**
+ * How many elements an epoch has, -1 when that is only known by reading, INT64_MAX for ever. Maps are
+ * taken to drop none.
+ */
 int64_t rgm_dataset_count(const rgm_dataset *dataset);
 /** "list_files(train-*) | read_tfrecords(cycle 1) | shuffle(4096) | ..." */
 rgm_status rgm_dataset_print(rgm_text *out, const rgm_dataset *dataset);
@@ -450,7 +453,7 @@ typedef struct rgm_iterator_options {
     uint64_t seed;
     uint64_t epoch; /* of the first pass; an rgm_dataset_repeat() counts on from 0 below it */
     int threads;    /* workers for parallel maps; 0: none, maps run in the asking thread    */
-    rgm_thread_pool *pool; /* borrowed; used instead of own threads when given                     */
+    rgm_thread_pool *pool; /* borrowed; used instead of own threads when given              */
 } rgm_iterator_options;
 #define RGM_ITERATOR_OPTIONS_INIT {.seed = 0, .epoch = 0, .threads = 0, .pool = NULL}
 

@@ -1,0 +1,143 @@
+/*
+ * cache: keeps the elements of the first pass in memory. The store belongs to the iterator, not to the
+ * stage, so that it outlives the epochs of a repeat. It is filled by a stage of the input that runs
+ * in epoch 0, only as far as it is asked for: after a restore in the middle, the first next reads the
+ * input from its start up to there, which filling the cache needs in any case.
+ */
+#include "data_internal.h"
+
+typedef struct rgmi_cache {
+    struct rgmi_cache *next; /* of the iterator's */
+    const rgm_dataset *dataset;
+    uint64_t branch;
+    rgm_element **elements;
+    int64_t count, capacity;
+    rgm_stage *input; /* fills it; NULL before the first element and after the last */
+    bool complete;
+} rgmi_cache;
+
+typedef struct cache_state {
+    rgmi_cache *cache;
+    bool own;     /* of this stage alone: below a dataset that is made while running */
+    int64_t next;
+} cache_state;
+
+static void cache_release(rgmi_cache *cache)
+{
+    for (int64_t i = 0; i < cache->count; i++)
+        rgm_element_release(cache->elements[i]);
+    rgm_free(cache->elements);
+    rgm_stage_close(cache->input);
+    rgm_free(cache);
+}
+
+void rgmi_caches_release(rgmi_cache *caches)
+{
+    while (caches != NULL) {
+        rgmi_cache *next = caches->next;
+        cache_release(caches);
+        caches = next;
+    }
+}
+
+static rgm_status cache_open(rgm_stage *stage)
+{
+    rgm_status status = RGM_OK;
+    cache_state *s = stage->state;
+    rgmi_tree *tree = stage->tree;
+
+    s->own = stage->dynamic;
+    pthread_mutex_lock(&tree->lock);
+    for (s->cache = s->own ? NULL : tree->caches; s->cache != NULL; s->cache = s->cache->next)
+        if (s->cache->dataset == stage->dataset && s->cache->branch == stage->branch)
+            break;
+    if (s->cache == NULL) {
+        status = RGM_NEW(s->cache, 1);
+        if (status == RGM_OK) {
+            s->cache->dataset = stage->dataset;
+            s->cache->branch = stage->branch;
+        }
+        if (status == RGM_OK && !s->own) {
+            s->cache->next = tree->caches;
+            tree->caches = s->cache;
+        }
+    }
+    pthread_mutex_unlock(&tree->lock);
+    return status;
+}
+
+/** One more element from the input. RGM_END, and then the cache is complete. */
+static rgm_status add_element(rgm_stage *stage, rgmi_cache *cache)
+{
+    rgm_element *element;
+    rgm_status status;
+
+    if (cache->complete)
+        return RGM_END;
+    RGM_TRY(RGM_RESERVE(cache->elements, cache->capacity, cache->count + 1));
+    if (cache->input == NULL)
+        RGM_TRY(rgm_stage_open(&cache->input, stage, stage->dataset->inputs[0], 0, 0));
+    status = rgm_stage_next(&element, cache->input);
+    if (status == RGM_OK)
+        cache->elements[cache->count++] = element;
+    if (status == RGM_END) {
+        cache->complete = true;
+        rgm_stage_close(cache->input);
+        cache->input = NULL;
+    }
+    return status;
+}
+
+static rgm_status cache_next(rgm_element **out, rgm_stage *stage)
+{
+    cache_state *s = stage->state;
+
+    while (s->cache->count <= s->next)
+        RGM_TRY(add_element(stage, s->cache));
+    *out = rgm_element_retain(s->cache->elements[s->next++]);
+    return RGM_OK;
+}
+
+static rgm_status cache_save(rgm_text *out, const rgm_stage *stage)
+{
+    return rgm_state_put_int(out, ((const cache_state *)stage->state)->next);
+}
+
+static rgm_status cache_restore(rgm_stage *stage, rgm_state_reader *state)
+{
+    cache_state *s = stage->state;
+
+    RGM_TRY(rgm_state_get_int(&s->next, state));
+    if (s->next < 0)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of cache is %lld", (long long)s->next);
+    return RGM_OK;
+}
+
+static void cache_close(rgm_stage *stage)
+{
+    cache_state *s = stage->state;
+
+    if (s->own && s->cache != NULL)
+        cache_release(s->cache);
+}
+
+static int64_t cache_count(const rgm_dataset *dataset)
+{
+    return rgm_dataset_count(dataset->inputs[0]);
+}
+
+static const rgm_dataset_type cache_type = {
+    .name = "cache",
+    .state_size = sizeof(cache_state),
+    .open = cache_open,
+    .next = cache_next,
+    .save = cache_save,
+    .restore = cache_restore,
+    .close = cache_close,
+    .count = cache_count,
+};
+
+rgm_status rgm_dataset_cache(rgm_dataset **dataset)
+{
+    return rgmi_dataset_extend(dataset, &cache_type, NULL);
+}

@@ -1,0 +1,635 @@
+/*
+ * Recipes and the stages that run them: what is common to all ops. An op is a row of functions
+ * (rgm_dataset_type); the rows are in source.c, order.c, map.c and so on.
+ */
+#include "data_internal.h"
+
+/* ---- recipes --------------------------------------------------------------------------------- */
+
+rgm_status rgm_dataset_create(rgm_dataset **out, const rgm_dataset_type *type, const void *options,
+                              rgm_dataset *const *inputs, int64_t input_count)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *dataset = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(dataset, 1));
+    RGM_GO(RGM_NEW(dataset->inputs, input_count));
+    dataset->options = rgm_malloc(type->options_size);
+    if (dataset->options == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the options of %s", type->name));
+    if (type->options_size > 0)
+        memcpy(dataset->options, options, type->options_size);
+    atomic_init(&dataset->references, 1);
+    dataset->type = type;
+    dataset->input_count = input_count;
+    dataset->depth = 1;
+    for (int64_t i = 0; i < input_count; i++) {
+        dataset->inputs[i] = rgm_dataset_retain(inputs[i]);
+        if (inputs[i]->depth >= dataset->depth)
+            dataset->depth = inputs[i]->depth + 1;
+    }
+    *out = dataset;
+    dataset = NULL;
+done:
+    if (dataset != NULL) {
+        rgm_free(dataset->inputs);
+        rgm_free(dataset);
+    }
+    return status;
+}
+
+rgm_dataset *rgm_dataset_retain(const rgm_dataset *dataset)
+{
+    rgm_dataset *own = (rgm_dataset *)dataset;
+
+    if (own != NULL)
+        atomic_fetch_add_explicit(&own->references, 1, memory_order_relaxed);
+    return own;
+}
+
+void rgm_dataset_release(rgm_dataset *dataset)
+{
+    if (dataset == NULL ||
+        atomic_fetch_sub_explicit(&dataset->references, 1, memory_order_acq_rel) > 1)
+        return;
+    if (dataset->type->clear != NULL)
+        dataset->type->clear(dataset->options);
+    for (int64_t i = 0; i < dataset->input_count; i++)
+        rgm_dataset_release(dataset->inputs[i]);
+    rgm_free(dataset->inputs);
+    rgm_free(dataset->options);
+    rgm_free(dataset);
+}
+
+rgm_status rgmi_dataset_extend(rgm_dataset **dataset, const rgm_dataset_type *type,
+                               const void *options)
+{
+    rgm_dataset *longer;
+
+    RGM_TRY(rgm_dataset_create(&longer, type, options, dataset, 1));
+    rgm_dataset_release(*dataset);
+    *dataset = longer;
+    return RGM_OK;
+}
+
+const void *rgm_dataset_options(const rgm_dataset *dataset)
+{
+    return dataset->options;
+}
+
+rgm_dataset *rgm_dataset_input(const rgm_dataset *dataset, int64_t i)
+{
+    return i >= 0 && i < dataset->input_count ? dataset->inputs[i] : NULL;
+}
+
+int64_t rgm_dataset_count(const rgm_dataset *dataset)
+{
+    return dataset->type->count != NULL ? dataset->type->count(dataset) : -1;
+}
+
+bool rgmi_dataset_indexed(const rgm_dataset *dataset)
+{
+    int64_t count = rgm_dataset_count(dataset);
+
+    if (dataset->type->at == NULL || count < 0 || count == INT64_MAX)
+        return false;
+    for (int64_t i = 0; i < dataset->input_count; i++)
+        if (!rgmi_dataset_indexed(dataset->inputs[i]))
+            return false;
+    return true;
+}
+
+int64_t rgmi_dataset_state_bytes(const rgm_dataset *dataset)
+{
+    int64_t bytes = 16;
+
+    if (dataset->type->state_bytes != NULL)
+        bytes += dataset->type->state_bytes(dataset);
+    for (int64_t i = 0; i < dataset->input_count; i++)
+        bytes += rgmi_dataset_state_bytes(dataset->inputs[i]);
+    return bytes;
+}
+
+rgm_status rgm_dataset_print(rgm_text *out, const rgm_dataset *dataset)
+{
+    const char *between = dataset->input_count > 1 ? " + " : "";
+
+    if (dataset->input_count > 1)
+        RGM_TRY(rgm_text_add(out, "[", 1));
+    for (int64_t i = 0; i < dataset->input_count; i++) {
+        if (i > 0)
+            RGM_TRY(rgm_text_printf(out, "%s", between));
+        RGM_TRY(rgm_dataset_print(out, dataset->inputs[i]));
+    }
+    RGM_TRY(rgm_text_printf(out, "%s%s(", dataset->input_count > 1   ? "] | "
+                                          : dataset->input_count > 0 ? " | "
+                                                                     : "",
+                            dataset->type->name));
+    if (dataset->type->print != NULL)
+        RGM_TRY(dataset->type->print(out, dataset->options));
+    return rgm_text_add(out, ")", 1);
+}
+
+/* ---- stages ----------------------------------------------------------------------------------- */
+
+/** Numbers that name a stage, in this order, hashed: equal on every machine. */
+static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t numbers[3] = {a, b, c};
+    return rgm_hash64(numbers, sizeof numbers);
+}
+
+static bool is_input(const rgm_dataset *parent, const rgm_dataset *dataset)
+{
+    for (int64_t i = 0; i < parent->input_count; i++)
+        if (parent->inputs[i] == dataset)
+            return true;
+    return false;
+}
+
+/** The stage of `dataset` below `parent`, or the topmost one of `tree` when parent is NULL. */
+static rgm_status stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent,
+                               const rgm_dataset *dataset, int64_t place, uint64_t epoch)
+{
+    rgm_status status = RGM_OK;
+    rgm_stage *stage = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(stage, 1));
+    stage->state = rgm_calloc(1, dataset->type->state_size);
+    if (stage->state == NULL) {
+        rgm_free(stage);
+        stage = NULL;
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the state of %s", dataset->type->name));
+    }
+    stage->tree = tree;
+    stage->dataset = rgm_dataset_retain(dataset);
+    stage->branch = parent != NULL ? parent->branch : 0;
+    if (place != 0)
+        stage->branch = mix(stage->branch, (uint64_t)place,
+                            parent != NULL ? (uint64_t)parent->dataset->depth : 0);
+    stage->dynamic = parent != NULL && (parent->dynamic || !is_input(parent->dataset, dataset));
+    stage->epoch = epoch;
+    stage->rng = rgm_rng_stream(mix(tree->seed, epoch,
+                                    mix(stage->branch, (uint64_t)dataset->depth, 0)),
+                                dataset->type->name, 0);
+    RGM_GO(dataset->type->open(stage));
+    *out = stage;
+    stage = NULL;
+done:
+    rgm_stage_close(stage);
+    return status;
+}
+
+rgm_status rgm_stage_open(rgm_stage **out, rgm_stage *parent, const rgm_dataset *dataset,
+                          int64_t place, uint64_t epoch)
+{
+    return stage_create(out, parent->tree, parent, dataset, place, epoch);
+}
+
+void rgm_stage_close(rgm_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    if (stage->dataset->type->close != NULL)
+        stage->dataset->type->close(stage);
+    rgm_dataset_release(stage->dataset);
+    rgm_free(stage->state);
+    rgm_free(stage);
+}
+
+rgm_status rgm_stage_next(rgm_element **out, rgm_stage *stage)
+{
+    *out = NULL;
+    if (rgm_stage_stopped(stage))
+        return RGM_STOPPED;
+    return stage->dataset->type->next(out, stage);
+}
+
+rgm_status rgm_stage_at(rgm_element **out, rgm_stage *stage, int64_t i)
+{
+    *out = NULL;
+    if (stage->dataset->type->at == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s has no order of its own to pick from",
+                        stage->dataset->type->name);
+    return stage->dataset->type->at(out, stage, i);
+}
+
+rgm_status rgm_stage_save(rgm_text *out, const rgm_stage *stage)
+{
+    return stage->dataset->type->save(out, stage);
+}
+
+rgm_status rgm_stage_restore(rgm_stage *stage, rgm_state_reader *state)
+{
+    return stage->dataset->type->restore(stage, state);
+}
+
+const void *rgm_stage_options(const rgm_stage *stage)
+{
+    return stage->dataset->options;
+}
+
+void *rgm_stage_state(const rgm_stage *stage)
+{
+    return stage->state;
+}
+
+rgm_dataset *rgm_stage_dataset(const rgm_stage *stage)
+{
+    return stage->dataset;
+}
+
+uint64_t rgm_stage_epoch(const rgm_stage *stage)
+{
+    return stage->epoch;
+}
+
+rgm_rng rgm_stage_rng(const rgm_stage *stage, uint64_t step)
+{
+    rgm_rng rng = stage->rng;
+    rng.step = step;
+    return rng;
+}
+
+bool rgm_stage_stopped(const rgm_stage *stage)
+{
+    return atomic_load_explicit(&stage->tree->stop, memory_order_relaxed) ||
+           atomic_load_explicit(stage->tree->user_stop, memory_order_relaxed);
+}
+
+/* ---- saved states ------------------------------------------------------------------------------ */
+
+int rgmi_state_encode(uint8_t bytes[10], int64_t number)
+{
+    uint64_t v = ((uint64_t)number << 1) ^ (uint64_t)(number < 0 ? -1 : 0);
+    int size = 0;
+
+    for (; v >= 0x80; v >>= 7)
+        bytes[size++] = (uint8_t)(v | 0x80);
+    bytes[size++] = (uint8_t)v;
+    return size;
+}
+
+rgm_status rgm_state_put_int(rgm_text *out, int64_t number)
+{
+    uint8_t bytes[10];
+    int size = rgmi_state_encode(bytes, number);
+
+    return rgm_text_add(out, bytes, size);
+}
+
+rgm_status rgm_state_put_bytes(rgm_text *out, const void *data, int64_t size)
+{
+    RGM_TRY(rgm_state_put_int(out, size));
+    return rgm_text_add(out, data, size);
+}
+
+rgm_status rgm_state_get_int(int64_t *out, rgm_state_reader *reader)
+{
+    uint64_t v = 0;
+
+    *out = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+        uint8_t byte;
+        if (reader->at >= reader->size)
+            return RGM_FAIL(RGM_ERR_FORMAT, "the saved position is cut short at byte %lld",
+                            (long long)reader->at);
+        byte = reader->data[reader->at++];
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *out = (int64_t)(v >> 1 ^ (0 - (v & 1)));
+            return RGM_OK;
+        }
+    }
+    return RGM_FAIL(RGM_ERR_FORMAT, "the saved position has a number of more than 10 bytes");
+}
+
+rgm_status rgm_state_get_bytes(const uint8_t **data, int64_t *size, rgm_state_reader *reader)
+{
+    *data = NULL;
+    RGM_TRY(rgm_state_get_int(size, reader));
+    if (*size < 0 || *size > reader->size - reader->at)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position holds a part of %lld bytes, %lld are left",
+                        (long long)*size, (long long)(reader->size - reader->at));
+    *data = reader->data + reader->at;
+    reader->at += *size;
+    return RGM_OK;
+}
+
+/* ---- running ahead ------------------------------------------------------------------------------ */
+
+/** Taking a state costs some copying; spread out so that it is at most this for one element. */
+enum { BYTES_PER_PLACE = 256 };
+
+void rgmi_lookahead_init(rgmi_lookahead *ahead, const rgm_dataset *input)
+{
+    *ahead = (rgmi_lookahead){.every = 1 + rgmi_dataset_state_bytes(input) / BYTES_PER_PLACE};
+}
+
+void rgmi_lookahead_clear(rgmi_lookahead *ahead)
+{
+    rgm_text_clear(&ahead->snapshot);
+}
+
+void rgmi_lookahead_consume(rgmi_lookahead *ahead, rgm_text *snapshot)
+{
+    ahead->consumed++;
+    if (snapshot->data == NULL)
+        return;
+    rgm_text_clear(&ahead->snapshot);
+    ahead->snapshot = *snapshot;
+    ahead->snapshot_place = ahead->consumed;
+    *snapshot = (rgm_text){0};
+}
+
+rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead)
+{
+    RGM_TRY(rgm_state_put_int(out, ahead->consumed));
+    RGM_TRY(rgm_state_put_int(out, ahead->snapshot_place));
+    return rgm_state_put_bytes(out, ahead->snapshot.data, ahead->snapshot.size);
+}
+
+rgm_status rgmi_stage_replay(rgm_stage *input, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        rgm_element *element = NULL;
+        rgm_status status = rgm_stage_next(&element, input);
+
+        rgm_element_release(element);
+        if (status == RGM_END)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "the data have become shorter since the position was saved: "
+                            "%lld more elements were expected",
+                            (long long)(count - i));
+        if (status == RGM_STOPPED || status == RGM_ERR_NOMEM)
+            return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input, rgm_state_reader *state)
+{
+    const uint8_t *data;
+    int64_t size;
+
+    RGM_TRY(rgm_state_get_int(&ahead->consumed, state));
+    RGM_TRY(rgm_state_get_int(&ahead->snapshot_place, state));
+    RGM_TRY(rgm_state_get_bytes(&data, &size, state));
+    if (ahead->snapshot_place < 0 || ahead->snapshot_place > ahead->consumed ||
+        (ahead->snapshot_place > 0) != (size > 0))
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position contradicts itself: %lld of %lld",
+                        (long long)ahead->snapshot_place, (long long)ahead->consumed);
+    rgm_text_clear(&ahead->snapshot);
+    if (size > 0) {
+        rgm_state_reader inner = {data, size, 0};
+        RGM_TRY(rgm_text_add(&ahead->snapshot, data, size));
+        RGM_TRY(rgm_stage_restore(input, &inner));
+    }
+    return rgmi_stage_replay(input, ahead->consumed - ahead->snapshot_place);
+}
+
+/* ---- iterators ---------------------------------------------------------------------------------- */
+
+struct rgm_iterator {
+    rgm_dataset *dataset;
+    rgm_iterator_options options;
+    rgmi_tree *tree;
+    rgm_stage *top;   /* NULL until the first next  */
+    int64_t position;
+    bool ended;
+    atomic_bool stop; /* asked for by the user; the tree's own flag ends its threads */
+};
+
+static void tree_release(rgmi_tree *tree, rgm_stage *top)
+{
+    if (tree == NULL)
+        return;
+    atomic_store(&tree->stop, true);
+    rgm_stage_close(top);
+    rgmi_caches_release(tree->caches);
+    if (tree->own_pool)
+        rgm_thread_pool_release(tree->pool);
+    pthread_mutex_destroy(&tree->lock);
+    rgm_free(tree);
+}
+
+rgm_status rgmi_tree_pool(rgm_thread_pool **out, rgmi_tree *tree)
+{
+    rgm_status status = RGM_OK;
+
+    pthread_mutex_lock(&tree->lock);
+    if (tree->pool == NULL && tree->threads > 0) {
+        status = rgm_thread_pool_create(&tree->pool, tree->threads);
+        tree->own_pool = status == RGM_OK;
+    }
+    *out = tree->pool;
+    pthread_mutex_unlock(&tree->lock);
+    return status;
+}
+
+static rgm_status tree_create(rgmi_tree **out_tree, rgm_stage **out_top, const rgm_dataset *dataset,
+                              const rgm_iterator_options *options, const atomic_bool *stop)
+{
+    rgm_status status = RGM_OK;
+    rgmi_tree *tree = NULL;
+
+    *out_tree = NULL;
+    *out_top = NULL;
+    RGM_GO(RGM_NEW(tree, 1));
+    if (pthread_mutex_init(&tree->lock, NULL) != 0) {
+        rgm_free(tree);
+        tree = NULL;
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a lock"));
+    }
+    atomic_init(&tree->stop, false);
+    tree->user_stop = stop;
+    tree->seed = options->seed;
+    tree->threads = options->threads;
+    tree->pool = options->pool;
+    RGM_GO(stage_create(out_top, tree, NULL, dataset, 0, options->epoch));
+    *out_tree = tree;
+    tree = NULL;
+done:
+    tree_release(tree, NULL);
+    return status;
+}
+
+rgm_status rgm_iterator_create(rgm_iterator **out, const rgm_dataset *dataset,
+                               const rgm_iterator_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator *iterator = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(iterator, 1));
+    iterator->options = options != NULL ? *options : (rgm_iterator_options)RGM_ITERATOR_OPTIONS_INIT;
+    if (iterator->options.threads < 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "threads is %d", iterator->options.threads));
+    iterator->dataset = rgm_dataset_retain(dataset);
+    atomic_init(&iterator->stop, false);
+    *out = iterator;
+    iterator = NULL;
+done:
+    rgm_iterator_release(iterator);
+    return status;
+}
+
+void rgm_iterator_release(rgm_iterator *iterator)
+{
+    if (iterator == NULL)
+        return;
+    tree_release(iterator->tree, iterator->top);
+    rgm_dataset_release(iterator->dataset);
+    rgm_free(iterator);
+}
+
+rgm_status rgm_iterator_next(rgm_element **out, rgm_iterator *iterator)
+{
+    rgm_status status;
+
+    *out = NULL;
+    if (atomic_load(&iterator->stop))
+        return RGM_STOPPED;
+    if (iterator->ended)
+        return RGM_END;
+    if (iterator->tree == NULL)
+        RGM_TRY(tree_create(&iterator->tree, &iterator->top, iterator->dataset,
+                            &iterator->options, &iterator->stop));
+    status = rgm_stage_next(out, iterator->top);
+    if (status == RGM_END)
+        iterator->ended = true;
+    else if (status != RGM_STOPPED)
+        iterator->position++;
+    return status == RGM_OK ? RGM_OK : rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+int64_t rgm_iterator_position(const rgm_iterator *iterator)
+{
+    return iterator->position;
+}
+
+void rgm_iterator_stop(rgm_iterator *iterator)
+{
+    atomic_store(&iterator->stop, true);
+}
+
+/**
+ * A saved position: "RGMI", version, then a part that holds seed, epoch, position, phase, the printed
+ * recipe and the top stage's state, then the part's hash.
+ */
+enum { STATE_VERSION = 1, PHASE_START = 0, PHASE_RUNNING = 1, PHASE_ENDED = 2, STATE_HEAD = 8 };
+static const char state_magic[4] = {'R', 'G', 'M', 'I'};
+
+static rgm_status save_body(rgm_text *body, const rgm_iterator *iterator, const rgm_text *recipe)
+{
+    int phase = iterator->ended          ? PHASE_ENDED
+                : iterator->position == 0 ? PHASE_START
+                                          : PHASE_RUNNING;
+
+    RGM_TRY(rgm_state_put_int(body, (int64_t)iterator->options.seed));
+    RGM_TRY(rgm_state_put_int(body, (int64_t)iterator->options.epoch));
+    RGM_TRY(rgm_state_put_int(body, iterator->position));
+    RGM_TRY(rgm_state_put_int(body, phase));
+    RGM_TRY(rgm_state_put_bytes(body, recipe->data, recipe->size));
+    return phase == PHASE_RUNNING ? rgm_stage_save(body, iterator->top) : RGM_OK;
+}
+
+rgm_status rgm_iterator_save(rgm_text *out, const rgm_iterator *iterator)
+{
+    rgm_status status = RGM_OK;
+    rgm_text body = {0}, recipe = {0};
+    uint32_t version = STATE_VERSION;
+    uint64_t hash;
+    int64_t before = out->size;
+
+    RGM_GO(rgm_dataset_print(&recipe, iterator->dataset));
+    RGM_GO(save_body(&body, iterator, &recipe));
+    hash = rgm_hash64(body.data, (size_t)body.size);
+    RGM_GO(rgm_text_add(out, state_magic, sizeof state_magic));
+    RGM_GO(rgm_text_add(out, &version, sizeof version));
+    RGM_GO(rgm_text_add(out, &hash, sizeof hash));
+    RGM_GO(rgm_text_add(out, body.data, body.size));
+done:
+    if (status != RGM_OK)
+        out->size = before;
+    rgm_text_clear(&body);
+    rgm_text_clear(&recipe);
+    return status;
+}
+
+/** Check the frame; then `body` reads what save_body() wrote. */
+static rgm_status open_state(rgm_state_reader *body, const void *data, int64_t size)
+{
+    const uint8_t *bytes = data;
+    uint32_t version;
+    uint64_t hash;
+
+    if (size < STATE_HEAD + (int64_t)sizeof hash || memcmp(bytes, state_magic, 4) != 0)
+        return RGM_FAIL(RGM_ERR_FORMAT, "this is no saved position of an iterator (%lld bytes)",
+                        (long long)size);
+    memcpy(&version, bytes + 4, sizeof version);
+    memcpy(&hash, bytes + STATE_HEAD, sizeof hash);
+    if (version != STATE_VERSION)
+        return RGM_FAIL(RGM_ERR_VERSION, "the saved position has version %u, this build reads %d",
+                        version, STATE_VERSION);
+    *body = (rgm_state_reader){bytes + STATE_HEAD + sizeof hash,
+                               size - STATE_HEAD - (int64_t)sizeof hash, 0};
+    if (rgm_hash64(body->data, (size_t)body->size) != hash)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position is damaged: its hash is wrong");
+    return RGM_OK;
+}
+
+static rgm_status check_recipe(const rgm_dataset *dataset, rgm_state_reader *body)
+{
+    rgm_status status = RGM_OK;
+    rgm_text recipe = {0};
+    const uint8_t *saved;
+    int64_t size;
+
+    RGM_GO(rgm_dataset_print(&recipe, dataset));
+    RGM_GO(rgm_state_get_bytes(&saved, &size, body));
+    if (size != recipe.size || memcmp(saved, recipe.data, (size_t)size) != 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "the position was saved for the data '%.*s', these are '%s'",
+                        (int)(size < 400 ? size : 400), (const char *)saved, recipe.data));
+done:
+    rgm_text_clear(&recipe);
+    return status;
+}
+
+rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_t size)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator_options options = iterator->options;
+    rgm_state_reader body;
+    int64_t seed, epoch, position, phase;
+    rgmi_tree *tree = NULL;
+    rgm_stage *top = NULL;
+
+    RGM_GO(open_state(&body, data, size));
+    RGM_GO(rgm_state_get_int(&seed, &body));
+    RGM_GO(rgm_state_get_int(&epoch, &body));
+    RGM_GO(rgm_state_get_int(&position, &body));
+    RGM_GO(rgm_state_get_int(&phase, &body));
+    RGM_GO(check_recipe(iterator->dataset, &body));
+    options.seed = (uint64_t)seed;
+    options.epoch = (uint64_t)epoch;
+    if (phase == PHASE_RUNNING) {
+        RGM_GO(tree_create(&tree, &top, iterator->dataset, &options, &iterator->stop));
+        RGM_GO(rgm_stage_restore(top, &body));
+    }
+    if (position < 0 || phase < PHASE_START || phase > PHASE_ENDED || body.at != body.size)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "the saved position contradicts itself"));
+    tree_release(iterator->tree, iterator->top);
+    iterator->tree = tree;
+    iterator->top = top;
+    iterator->options = options;
+    iterator->position = position;
+    iterator->ended = phase == PHASE_ENDED;
+    tree = NULL;
+    top = NULL;
+done:
+    tree_release(tree, top);
+    return status;
+}

@@ -1,0 +1,286 @@
+/*
+ * What flows through a pipeline. An element is immutable once others can see it, so that threads
+ * share it by its count alone.
+ */
+#include "data_internal.h"
+
+struct rgm_element {
+    atomic_int references;
+    rgm_element_kind kind;
+    int64_t count; /* bytes, tensors or items */
+    rgmi_name *origin;           /* what it was read from                               */
+    int64_t record, offset;      /* in there; record < 0: not known                     */
+    _Atomic(char *) origin_text; /* all that as text, made when first asked for         */
+    const rgm_element_type *type;
+    void *object;
+    union {
+        uint8_t bytes[1];
+        rgm_tensor *tensors[1];
+        rgm_element *items[1];
+    };
+};
+
+static rgm_status create(rgm_element **out, rgm_element_kind kind, int64_t count, size_t size)
+{
+    rgm_element *element;
+
+    *out = NULL;
+    if (count < 0 || (size > 0 && count > (INT64_MAX - 4096) / (int64_t)size))
+        return RGM_FAIL(RGM_ERR_ARG, "an element of %lld parts", (long long)count);
+    element = rgm_malloc(sizeof *element + (size_t)count * size);
+    if (element == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for an element of %lld parts",
+                        (long long)count);
+    memset(element, 0, sizeof *element);
+    atomic_init(&element->references, 1);
+    element->kind = kind;
+    element->count = count;
+    *out = element;
+    return RGM_OK;
+}
+
+rgm_status rgm_element_create_bytes(rgm_element **out, const void *data, int64_t size)
+{
+    RGM_TRY(create(out, RGM_ELEMENT_BYTES, size, 1));
+    if (size > 0)
+        memcpy((*out)->bytes, data, (size_t)size);
+    (*out)->bytes[size] = 0;
+    return RGM_OK;
+}
+
+rgm_status rgm_element_create_tensors(rgm_element **out, rgm_tensor *const *tensors, int64_t count)
+{
+    RGM_TRY(create(out, RGM_ELEMENT_TENSORS, count, sizeof *tensors));
+    for (int64_t i = 0; i < count; i++)
+        (*out)->tensors[i] = rgm_tensor_retain(tensors[i]);
+    return RGM_OK;
+}
+
+rgm_status rgm_element_create_list(rgm_element **out, rgm_element *const *items, int64_t count)
+{
+    RGM_TRY(create(out, RGM_ELEMENT_LIST, count, sizeof *items));
+    for (int64_t i = 0; i < count; i++)
+        (*out)->items[i] = rgm_element_retain(items[i]);
+    return RGM_OK;
+}
+
+rgm_status rgm_element_create_pointer(rgm_element **out, const rgm_element_type *type, void *object)
+{
+    RGM_TRY(create(out, RGM_ELEMENT_POINTER, 0, 0));
+    (*out)->type = type;
+    (*out)->object = object;
+    return RGM_OK;
+}
+
+rgm_element *rgm_element_retain(const rgm_element *element)
+{
+    rgm_element *own = (rgm_element *)element;
+
+    if (own != NULL)
+        atomic_fetch_add_explicit(&own->references, 1, memory_order_relaxed);
+    return own;
+}
+
+void rgm_element_release(rgm_element *element)
+{
+    if (element == NULL ||
+        atomic_fetch_sub_explicit(&element->references, 1, memory_order_acq_rel) > 1)
+        return;
+    for (int64_t i = 0; element->kind == RGM_ELEMENT_TENSORS && i < element->count; i++)
+        rgm_tensor_release(element->tensors[i]);
+    for (int64_t i = 0; element->kind == RGM_ELEMENT_LIST && i < element->count; i++)
+        rgm_element_release(element->items[i]);
+    if (element->kind == RGM_ELEMENT_POINTER && element->type->release != NULL)
+        element->type->release(element->object);
+    rgmi_name_release(element->origin);
+    rgm_free(atomic_load(&element->origin_text));
+    rgm_free(element);
+}
+
+rgm_element_kind rgm_element_get_kind(const rgm_element *element)
+{
+    return element->kind;
+}
+
+const void *rgm_element_bytes(const rgm_element *element, int64_t *size)
+{
+    if (element->kind != RGM_ELEMENT_BYTES) {
+        *size = 0;
+        return NULL;
+    }
+    *size = element->count;
+    return element->bytes;
+}
+
+int64_t rgm_element_count(const rgm_element *element)
+{
+    return element->kind == RGM_ELEMENT_TENSORS || element->kind == RGM_ELEMENT_LIST
+               ? element->count
+               : 0;
+}
+
+rgm_tensor *rgm_element_tensor(const rgm_element *element, int64_t i)
+{
+    return element->kind == RGM_ELEMENT_TENSORS && i >= 0 && i < element->count
+               ? element->tensors[i]
+               : NULL;
+}
+
+rgm_element *rgm_element_item(const rgm_element *element, int64_t i)
+{
+    return element->kind == RGM_ELEMENT_LIST && i >= 0 && i < element->count ? element->items[i]
+                                                                             : NULL;
+}
+
+void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *type)
+{
+    return element->kind == RGM_ELEMENT_POINTER && element->type == type ? element->object : NULL;
+}
+
+/* ---- origins -------------------------------------------------------------------------------- */
+
+struct rgmi_name {
+    atomic_int references;
+    char text[];
+};
+
+rgm_status rgmi_name_create(rgmi_name **out, const char *text)
+{
+    size_t size = strlen(text) + 1;
+
+    *out = rgm_malloc(sizeof **out + size);
+    if (*out == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a name of %zu bytes", size);
+    atomic_init(&(*out)->references, 1);
+    memcpy((*out)->text, text, size);
+    return RGM_OK;
+}
+
+void rgmi_name_release(rgmi_name *name)
+{
+    if (name != NULL &&
+        atomic_fetch_sub_explicit(&name->references, 1, memory_order_acq_rel) == 1)
+        rgm_free(name);
+}
+
+void rgmi_element_set_origin(rgm_element *element, rgmi_name *name, int64_t record, int64_t offset)
+{
+    atomic_fetch_add_explicit(&name->references, 1, memory_order_relaxed);
+    rgmi_name_release(element->origin);
+    element->origin = name;
+    element->record = record;
+    element->offset = offset;
+}
+
+rgm_status rgm_element_set_origin(rgm_element *element, const char *origin)
+{
+    rgmi_name *name;
+
+    RGM_TRY(rgmi_name_create(&name, origin));
+    rgmi_element_set_origin(element, name, -1, 0);
+    rgmi_name_release(name);
+    return RGM_OK;
+}
+
+const char *rgm_element_origin(const rgm_element *element)
+{
+    rgm_element *own = (rgm_element *)element;
+    char *text, *made = NULL;
+
+    if (element->origin == NULL || element->record < 0)
+        return element->origin != NULL ? element->origin->text : NULL;
+    text = atomic_load(&own->origin_text);
+    if (text != NULL)
+        return text;
+    if (rgm_strprintf(&made, "%s: record %lld at byte %lld", element->origin->text,
+                      (long long)element->record, (long long)element->offset) != RGM_OK)
+        return element->origin->text;
+    if (atomic_compare_exchange_strong(&own->origin_text, &text, made))
+        return made;
+    rgm_free(made); /* another thread was faster */
+    return text;
+}
+
+rgm_status rgmi_blame(rgm_status status, const rgm_element *element)
+{
+    if (status < 0 && element != NULL && element->origin != NULL)
+        rgm_error_prefix(status, "%s", rgm_element_origin(element));
+    return status;
+}
+
+/* ---- stacking ------------------------------------------------------------------------------- */
+
+static rgm_status check_like_first(const rgm_tensor *first, const rgm_tensor *tensor, int64_t item,
+                                   int64_t number)
+{
+    char a[96], b[96];
+
+    if (rgm_tensor_dtype(first) == RGM_STRING)
+        return RGM_FAIL(RGM_ERR_DTYPE, "tensor %lld holds strings, which do not stack",
+                        (long long)number);
+    if (rgm_tensor_dtype(first) != rgm_tensor_dtype(tensor))
+        return RGM_FAIL(RGM_ERR_DTYPE, "tensor %lld of item %lld is %s, of item 0 %s",
+                        (long long)number, (long long)item,
+                        rgm_tensor_describe(tensor, a, sizeof a),
+                        rgm_tensor_describe(first, b, sizeof b));
+    if (rgm_tensor_rank(first) != rgm_tensor_rank(tensor) ||
+        (rgm_tensor_rank(first) > 0 &&
+         memcmp(rgm_tensor_shape(first), rgm_tensor_shape(tensor),
+                (size_t)rgm_tensor_rank(first) * sizeof(int64_t)) != 0))
+        return RGM_FAIL(RGM_ERR_SHAPE, "tensor %lld of item %lld is %s, of item 0 %s",
+                        (long long)number, (long long)item,
+                        rgm_tensor_describe(tensor, a, sizeof a),
+                        rgm_tensor_describe(first, b, sizeof b));
+    return RGM_OK;
+}
+
+static rgm_status stack_one(rgm_tensor **out, const rgm_element *list, int64_t number)
+{
+    const rgm_tensor *first = list->items[0]->tensors[number];
+    int64_t shape[RGM_MAX_RANK];
+    int rank = rgm_tensor_rank(first);
+    size_t size;
+
+    if (rank == RGM_MAX_RANK)
+        return RGM_FAIL(RGM_ERR_SHAPE, "tensor %lld has rank %d already", (long long)number, rank);
+    for (int64_t i = 0; i < list->count; i++)
+        RGM_TRY(check_like_first(first, list->items[i]->tensors[number], i, number));
+    shape[0] = list->count;
+    for (int axis = 0; axis < rank; axis++)
+        shape[axis + 1] = rgm_tensor_shape(first)[axis];
+    RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(first), rank + 1, shape));
+    size = rgm_tensor_bytes(first);
+    for (int64_t i = 0; size > 0 && i < list->count; i++)
+        memcpy((char *)rgm_tensor_data(*out) + (size_t)i * size,
+               rgm_tensor_data(list->items[i]->tensors[number]), size);
+    return RGM_OK;
+}
+
+rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
+                             const struct rgm_map_call *call, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor **tensors = NULL;
+    int64_t count = 0;
+
+    (void)call;
+    (void)payload;
+    *out = NULL;
+    if (list->kind != RGM_ELEMENT_LIST || list->count == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "stack takes a list of elements, as batch makes");
+    for (int64_t i = 0; i < list->count; i++)
+        if (list->items[i]->kind != RGM_ELEMENT_TENSORS ||
+            list->items[i]->count != list->items[0]->count)
+            return RGM_FAIL(RGM_ERR_DATA, "stack: item %lld is no element of %lld tensors",
+                            (long long)i, (long long)list->items[0]->count);
+    count = list->items[0]->count;
+    RGM_GO(RGM_NEW(tensors, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(stack_one(&tensors[i], list, i));
+    RGM_GO(rgm_element_create_tensors(out, tensors, count));
+done:
+    for (int64_t i = 0; tensors != NULL && i < count; i++)
+        rgm_tensor_release(tensors[i]);
+    rgm_free(tensors);
+    return status;
+}
