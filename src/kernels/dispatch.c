@@ -16,6 +16,16 @@ const rgm_kernels *rgm_kernels_named(const char *isa, rgm_dtype dtype)
     if (strcmp(isa, "reference") == 0)
         return dtype == RGM_F32 ? &rgmi_reference_f32
                                 : (dtype == RGM_F64 ? &rgmi_reference_f64 : NULL);
+    if (dtype != RGM_F32)
+        return NULL;
+#ifdef RGM_X86
+    if (strcmp(isa, "avx2") == 0 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &rgmi_avx2_f32;
+    if (strcmp(isa, "avx512") == 0 && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return &rgmi_avx512_f32;
+#endif
     return NULL;
 }
 

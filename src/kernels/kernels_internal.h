@@ -33,10 +33,6 @@ void rgmi_scratch_clear(void);
 /** Tests: let every rgmi_scratch_take() fail while `on`. */
 void rgmi_scratch_fail(bool on);
 
-/** oneDNN's product where it is the faster one; false: declined. */
-bool rgmi_onednn_matmul(const rgm_matmul_args *args);
-void rgmi_onednn_clear(void);
-
 /* Rows of one block of a sum over rows (bias gradients, layer norm's gradients): fixed. */
 #define RGMI_SUM_BLOCK 1024
 /* Elements of one block of a flat sum. */

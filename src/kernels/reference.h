@@ -28,7 +28,7 @@ static inline REAL activate(REAL x, rgm_activation activation, REAL slope)
 {
     switch (activation) {
     case RGM_ACT_RELU:
-        return x > 0 ? x : 0;
+        return x < 0 ? 0 : x; /* NaN stays NaN */
     case RGM_ACT_LEAKY_RELU:
         return x > 0 ? x : slope * x;
     case RGM_ACT_ELU:

@@ -1,0 +1,51 @@
+/*
+ * The fast rows, written once for LANES floats a vector and compiled for AVX2 and for AVX-512.
+ * Needs LANES, FAST_TABLE and FAST_ISA. See vec.h.
+ */
+#ifndef LANES
+#error "define LANES, FAST_TABLE and FAST_ISA before"
+#endif
+
+#include "kernels_internal.h"
+#include "vec_math.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "fast_gemm.h"
+#include "fast_spmm.h"
+#include "fast_rows.h"
+#include "fast_stream.h"
+#include "fast_graph.h"
+#include "fast_map.h"
+
+const rgm_kernels FAST_TABLE = {
+    .isa = FAST_ISA,
+    .dtype = RGM_F32,
+    .matmul = matmul,
+    .spmm = spmm,
+    .sddmm = sddmm,
+    .gatv2_score = gatv2_score,
+    .gatv2_grad_q = gatv2_grad_q,
+    .gatv2_grad_v = gatv2_grad_v,
+    .gatv2_grad_a = gatv2_grad_a,
+    .segment_reduce = segment_reduce,
+    .segment_reduce_grad = segment_reduce_grad,
+    .segment_softmax = segment_softmax,
+    .segment_softmax_grad = segment_softmax_grad,
+    .gather = gather,
+    .map = map,
+    .dropout = dropout,
+    .reduce = reduce,
+    .softmax = softmax,
+    .softmax_grad = softmax_grad,
+    .cross_entropy = cross_entropy,
+    .cross_entropy_grad = cross_entropy_grad,
+    .layer_norm = layer_norm,
+    .layer_norm_grad = layer_norm_grad,
+    .adam = adam,
+    .sgd = sgd,
+    .sum_of_squares = sum_of_squares,
+    .all_finite = all_finite,
+};

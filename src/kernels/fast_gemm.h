@@ -1,0 +1,513 @@
+/*
+ * Dense products. A tile of C, ROWS x (VECS * LANES), stays in registers while k runs; B is packed
+ * into panels as wide as the tile, zero-padded, so that edges cost no special code on that side; A is
+ * read in place where its rows are near each other and packed otherwise. Each element of C is one
+ * chain of fused multiply-adds over k in order, so the tiling never shows in the bits; only a long k
+ * over a small C is cut, into slices fixed by the shape, added in order.
+ */
+
+/* Rows of tiles one, two and three vectors wide: as many as the registers hold. */
+#define TILE_ROWS_1 12
+#if LANES == 16
+#define TILE_ROWS_2 14
+#define TILE_ROWS_3 8
+#else
+#define TILE_ROWS_2 6
+#define TILE_ROWS_3 4
+#endif
+#define TILE_COLUMNS (2 * LANES)
+#define STRIP_PAD 16          /* floats between packed strips, so that they differ in cache set */
+#define K_BLOCK 256           /* k of one pass: a panel of B stays in L1                      */
+#define K_WHOLE 384           /* up to here k is one pass                                     */
+#define ROW_BLOCK 120         /* rows of C of one task                                        */
+#define SLICE_K 1024          /* least k of a slice                                           */
+#define SLICES_MOST 64
+#define SLICE_TASK_ROWS 256   /* C of one task of a sliced product                            */
+#define SLICE_TASK_COLUMNS 256
+
+/* One tile: c = (first ? 0 : c) + a b, then + bias and relu when last. */
+typedef struct tile_job {
+    const float *a, *b, *bias;
+    float *c;
+    int64_t k, a_row, a_step, ldc, columns;
+    bool first, last;
+    rgm_activation activation;
+    float slope;
+} tile_job;
+
+static inline __attribute__((always_inline)) void tile_store(const int vecs, const tile_job *t,
+                                                             int row, vf *acc)
+{
+    float *c = t->c + row * t->ldc;
+
+    UNROLL
+    for (int j = 0; j < vecs; j++) {
+        int64_t left = t->columns - j * LANES;
+        bool whole = left >= LANES;
+        vf sum = acc[j];
+        if (left <= 0)
+            break;
+        if (!t->first)
+            sum = v_add(whole ? v_load(c + j * LANES) : v_load_n(c + j * LANES, left), sum);
+        if (t->last && t->bias)
+            sum = v_add(sum, whole ? v_load(t->bias + j * LANES)
+                                   : v_load_n(t->bias + j * LANES, left));
+        if (t->last && t->activation == RGM_ACT_RELU)
+            sum = v_relu(sum);
+        if (whole)
+            v_store(c + j * LANES, sum);
+        else
+            v_store_n(c + j * LANES, sum, left);
+    }
+}
+
+static inline __attribute__((always_inline)) void tile(const int rows, const int vecs,
+                                                       const tile_job *t)
+{
+    const float *a = t->a, *b = t->b;
+    const int64_t a_row = t->a_row, a_step = t->a_step;
+    vf acc[28];
+
+    UNROLL
+    for (int i = 0; i < rows * vecs; i++)
+        acc[i] = v_zero();
+    for (int64_t p = 0; p < t->k; p++, a += a_step, b += vecs * LANES) {
+        vf right[3];
+        UNROLL
+        for (int j = 0; j < vecs; j++)
+            right[j] = v_load(b + j * LANES);
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            vf left = v_set1(a[i * a_row]);
+            UNROLL
+            for (int j = 0; j < vecs; j++)
+                acc[i * vecs + j] = v_fma(left, right[j], acc[i * vecs + j]);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        tile_store(vecs, t, i, acc + i * vecs);
+}
+
+#define TILE(rows, vecs)                                                                           \
+    static void tile_##rows##_##vecs(const tile_job *t)                                            \
+    {                                                                                              \
+        tile(rows, vecs, t);                                                                       \
+    }
+TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
+TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1)
+TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
+TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
+#if LANES == 16
+TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2) TILE(13, 2) TILE(14, 2)
+TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
+#endif
+
+typedef void tile_function(const tile_job *t);
+/* [vectors - 1][rows - 1] */
+static tile_function *const tiles[3][14] = {
+    {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
+     tile_10_1, tile_11_1, tile_12_1},
+    {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2,
+#if LANES == 16
+     tile_7_2, tile_8_2, tile_9_2, tile_10_2, tile_11_2, tile_12_2, tile_13_2, tile_14_2
+#endif
+    },
+    {tile_1_3, tile_2_3, tile_3_3, tile_4_3,
+#if LANES == 16
+     tile_5_3, tile_6_3, tile_7_3, tile_8_3
+#endif
+    }};
+static const int tile_rows[3] = {TILE_ROWS_1, TILE_ROWS_2, TILE_ROWS_3};
+
+/* Panels are two vectors wide; the last one takes an odd vector as its third, so that a tile one
+ * vector wide, which loads more than it multiplies, is left to matrices that narrow. */
+static inline int64_t vectors_of(int64_t columns)
+{
+    return rgmi_blocks(columns, LANES);
+}
+
+static inline int64_t panels_of(int64_t columns)
+{
+    return rgmi_max(1, vectors_of(columns) / 2);
+}
+
+/* Columns of panel j of `panels`. */
+static inline int64_t panel_columns(int64_t columns, int64_t panels, int64_t j)
+{
+    return j + 1 < panels ? TILE_COLUMNS : columns - j * TILE_COLUMNS;
+}
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+/* dst[p][width] = op(b)[p][0..columns), zeros behind. */
+static void pack_panel(float *dst, const float *b, int64_t ldb, bool trans, int64_t k,
+                       int64_t columns)
+{
+    int64_t width = vectors_of(columns) * LANES;
+
+    if (!trans) {
+        for (int64_t p = 0; p < k; p++, dst += width, b += ldb)
+            for (int64_t j = 0; j < width; j += LANES)
+                v_store(dst + j, columns - j >= LANES ? v_load(b + j)
+                                                      : v_load_n(b + j, columns - j));
+        return;
+    }
+    for (int64_t j = 0; j < width; j++)
+        for (int64_t p = 0; p < k; p++)
+            dst[p * width + j] = j < columns ? b[j * ldb + p] : 0;
+}
+
+/*
+ * dst[strip][p][rows] = op(a)[i][p], in strips of `rows` <= LANES that begin strip_step() apart. A
+ * transposed A is read along its rows, as it lies in memory. A whole vector is stored for each p and
+ * its tail overwritten by the next p; behind the last is the pad.
+ */
+static inline int64_t strip_step(int64_t rows, int64_t k)
+{
+    return rows * k + STRIP_PAD;
+}
+
+static void pack_rows(float *dst, const float *a, int64_t lda, bool trans, int64_t m, int64_t k,
+                      int64_t rows)
+{
+    int64_t step = strip_step(rows, k);
+
+    if (trans) {
+        for (int64_t p = 0; p < k; p++, a += lda, dst += rows) {
+            float *to = dst;
+            int64_t i = 0;
+            for (; i + LANES <= m; i += rows, to += step)
+                v_store(to, v_load(a + i));
+            for (; i < m; i += rows, to += step)
+                v_store(to, v_load_n(a + i, m - i));
+        }
+        return;
+    }
+    for (int64_t i = 0; i < m; i += rows, dst += step)
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t s = 0; s < rgmi_min(rows, m - i); s++)
+                dst[p * rows + s] = a[(i + s) * lda + p];
+}
+
+/* ---- one block of C ------------------------------------------------------------------------ */
+
+/* A block of C from a block of A and panels of B, one pass over k. */
+typedef struct block_job {
+    tile_job tile;       /* a, b, c, bias at the block's origin; k, flags              */
+    int64_t rows, columns, panels;
+    int64_t panel_step;  /* elements from one panel of B to the next                   */
+    const float *packed; /* rows of A packed in strips of strip_rows, or NULL          */
+    int64_t strip_rows;
+} block_job;
+
+/* Rows of each strip so that strips of at most `most` are about even. */
+static inline int64_t even_strip(int64_t rows, int64_t most)
+{
+    return rgmi_blocks(rows, rgmi_max(1, rgmi_blocks(rows, most)));
+}
+
+/* All rows of the block against one panel. */
+static void panel_run(const block_job *o, tile_job *t)
+{
+    int64_t vectors = vectors_of(t->columns), most = tile_rows[vectors - 1];
+    int64_t strip = o->packed ? o->strip_rows : even_strip(o->rows, most);
+    float *c = t->c;
+
+    for (int64_t i = 0; i < o->rows; i += strip)
+        for (int64_t s = 0; s < strip && i + s < o->rows; s += most) {
+            int64_t rows = rgmi_min(rgmi_min(strip - s, most), o->rows - i - s);
+            t->c = c + (i + s) * t->ldc;
+            if (o->packed)
+                t->a = o->packed + i / strip * strip_step(strip, t->k) + s;
+            else
+                t->a = o->tile.a + (i + s) * t->a_row;
+            tiles[vectors - 1][rows - 1](t);
+        }
+}
+
+static void block_run(const block_job *o)
+{
+    tile_job t = o->tile;
+
+    if (o->packed) {
+        t.a_row = 1;
+        t.a_step = o->strip_rows;
+    }
+    for (int64_t j = 0; j < o->panels; j++) {
+        t.b = o->tile.b + j * o->panel_step;
+        t.bias = o->tile.bias ? o->tile.bias + j * TILE_COLUMNS : NULL;
+        t.c = o->tile.c + j * TILE_COLUMNS;
+        t.columns = panel_columns(o->columns, o->panels, j);
+        panel_run(o, &t);
+    }
+}
+
+/* Activations other than relu (which rides in the tile) over a finished block, still in cache. */
+static void block_activate(float *c, int64_t ldc, int64_t rows, int64_t columns,
+                           rgm_activation activation, float slope)
+{
+    vf s = v_set1(slope);
+
+    if (activation == RGM_ACT_NONE || activation == RGM_ACT_RELU)
+        return;
+    for (int64_t i = 0; i < rows; i++, c += ldc)
+        for (int64_t j = 0; j < columns; j += LANES)
+            v_store_n(c + j, v_activate(v_load_n(c + j, columns - j), activation, s), columns - j);
+}
+
+/* ---- products with a short k or a large C: B packed once, tasks over rows of C -------------- */
+
+typedef struct product {
+    const rgm_matmul_args *o;
+    float *packed_b; /* [batch][k blocks][panels][k of block][width] */
+    int64_t k_block, panels, row_blocks, row_block, panel_blocks, panel_block;
+    bool pack_a;
+} product;
+
+static inline float *panel_at(const product *g, int64_t batch, int64_t kb, int64_t j)
+{
+    int64_t width = vectors_of(g->o->n) * LANES, k = rgmi_min(g->k_block, g->o->k - kb);
+
+    return g->packed_b + (batch * g->o->k + kb) * width + j * TILE_COLUMNS * k;
+}
+
+static void product_pack(void *payload, int64_t begin, int64_t end)
+{
+    const product *g = payload;
+    const rgm_matmul_args *o = g->o;
+    int64_t passes = rgmi_blocks(o->k, g->k_block);
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t j = i % g->panels, kb = i / g->panels % passes * g->k_block;
+        int64_t z = i / g->panels / passes, column = j * TILE_COLUMNS;
+        const float *b = (const float *)o->b + z * o->stride_b;
+        pack_panel(panel_at(g, z, kb, j), b + (o->trans_b ? column * o->ldb + kb
+                                                          : kb * o->ldb + column),
+                   o->ldb, o->trans_b, rgmi_min(g->k_block, o->k - kb),
+                   panel_columns(o->n, g->panels, j));
+    }
+}
+
+static void product_block(const product *g, int64_t z, int64_t i, int64_t j, float *packed)
+{
+    const rgm_matmul_args *o = g->o;
+    int64_t column = j * TILE_COLUMNS, rows = rgmi_min(g->row_block, o->m - i);
+    int64_t panels = rgmi_min(g->panel_block, g->panels - j);
+    int64_t columns = j + panels < g->panels ? panels * TILE_COLUMNS : o->n - column;
+    const float *a = (const float *)o->a + z * o->stride_a + (o->trans_a ? i : i * o->lda);
+    block_job block = {.rows = rows, .columns = columns, .panels = panels};
+
+    block.strip_rows = even_strip(rows, TILE_ROWS_2);
+    block.tile.c = (float *)o->c + z * o->stride_c + i * o->ldc + column;
+    block.tile.ldc = o->ldc;
+    block.tile.bias = o->bias ? (const float *)o->bias + column : NULL;
+    block.tile.activation = o->accumulate ? RGM_ACT_NONE : o->activation;
+    block.tile.a_row = o->trans_a ? 1 : o->lda;
+    block.tile.a_step = o->trans_a ? o->lda : 1;
+    for (int64_t kb = 0; kb < o->k || kb == 0; kb += g->k_block) {
+        int64_t k = rgmi_min(g->k_block, o->k - kb);
+        block.tile.k = k;
+        block.tile.a = a + kb * block.tile.a_step;
+        block.tile.b = panel_at(g, z, kb, j);
+        block.panel_step = TILE_COLUMNS * k;
+        block.tile.first = kb == 0 && !o->accumulate;
+        block.tile.last = kb + k >= o->k;
+        if (packed) {
+            pack_rows(packed, block.tile.a, o->lda, o->trans_a, rows, k, block.strip_rows);
+            block.packed = packed;
+        }
+        block_run(&block);
+    }
+    if (!o->accumulate)
+        block_activate(block.tile.c, o->ldc, rows, columns, o->activation, (float)o->slope);
+}
+
+/* Floats for `rows` rows of A packed in strips, whatever the strip. */
+static inline int64_t packed_rows_size(int64_t rows, int64_t k)
+{
+    return (rows + TILE_ROWS_2) * k + rows * STRIP_PAD + LANES;
+}
+
+static void product_tasks(void *payload, int64_t begin, int64_t end)
+{
+    const product *g = payload;
+    float *packed = NULL;
+
+    if (g->pack_a) /* without memory A is read in place: slower, the same bits */
+        packed = rgmi_scratch_take((size_t)packed_rows_size(g->row_block, g->k_block) *
+                                   sizeof(float));
+    for (int64_t t = begin; t < end; t++) {
+        int64_t j = t % g->panel_blocks, i = t / g->panel_blocks % g->row_blocks;
+        product_block(g, t / g->panel_blocks / g->row_blocks, i * g->row_block,
+                      j * g->panel_block, packed);
+    }
+    rgmi_scratch_give(packed);
+}
+
+/* Strips of A read in place touch one line of each row at a time: fine unless many rows fall on the
+ * same cache set, or the rows are columns far apart. */
+static bool wants_packed_rows(const rgm_matmul_args *o)
+{
+    if (o->trans_a)
+        return o->lda > 64 && o->n > LANES;
+    return o->lda % 512 == 0 && o->n >= 128;
+}
+
+static bool product_run(const rgm_matmul_args *o)
+{
+    product g = {.o = o, .row_block = ROW_BLOCK};
+    double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k;
+    int64_t width = vectors_of(o->n) * LANES, passes;
+
+    g.panels = panels_of(o->n);
+    g.panel_block = g.panels;
+    g.k_block = o->k <= K_WHOLE ? rgmi_max(1, o->k) : K_BLOCK;
+    passes = rgmi_blocks(o->k, g.k_block);
+    g.packed_b = rgmi_scratch_take((size_t)(o->batch * rgmi_max(1, o->k) * width) * sizeof(float));
+    if (g.packed_b == NULL)
+        return false;
+    /* Few rows: more tasks from columns, and from shorter row blocks. */
+    if (o->m < 16 * ROW_BLOCK && o->batch < 8) {
+        g.row_block = rgmi_min(ROW_BLOCK, rgmi_blocks(o->m, 8));
+        g.row_block = rgmi_blocks(g.row_block, TILE_ROWS_1) * TILE_ROWS_1;
+        if (o->n >= 1024)
+            g.panel_block = 512 / TILE_COLUMNS;
+    }
+    g.row_blocks = rgmi_blocks(o->m, g.row_block);
+    g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
+    g.pack_a = wants_packed_rows(o);
+    rgmi_parallel(o->batch * passes * g.panels,
+                  (double)(g.k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, &g);
+    rgmi_parallel(o->batch * g.row_blocks * g.panel_blocks,
+                  flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
+    rgmi_scratch_give(g.packed_b);
+    return true;
+}
+
+/* ---- products with a long k and a small C: k cut into slices -------------------------------- */
+
+typedef struct sliced {
+    const rgm_matmul_args *o;
+    float *partial; /* [slices][m][n] */
+    int64_t slices, slice_k, row_tasks, column_tasks;
+    bool pack_a;
+    atomic_bool failed;
+} sliced;
+
+static void sliced_task(sliced *g, int64_t slice, int64_t i, int64_t j, float *panels,
+                        float *packed)
+{
+    const rgm_matmul_args *o = g->o;
+    int64_t rows = rgmi_min(SLICE_TASK_ROWS, o->m - i);
+    int64_t columns = rgmi_min(SLICE_TASK_COLUMNS, o->n - j);
+    int64_t from = slice * g->slice_k, to = rgmi_min(o->k, from + g->slice_k);
+    const float *a = o->a, *b = o->b;
+    block_job block = {.rows = rows, .columns = columns};
+
+    block.panels = panels_of(columns);
+    block.strip_rows = even_strip(rows, TILE_ROWS_2);
+    block.tile.c = g->partial + (slice * o->m + i) * o->n + j;
+    block.tile.ldc = o->n;
+    block.tile.a_row = o->trans_a ? 1 : o->lda;
+    block.tile.a_step = o->trans_a ? o->lda : 1;
+    for (int64_t kb = from; kb < to; kb += K_BLOCK) {
+        int64_t k = rgmi_min(K_BLOCK, to - kb);
+        for (int64_t p = 0; p < block.panels; p++) {
+            int64_t column = j + p * TILE_COLUMNS;
+            pack_panel(panels + p * TILE_COLUMNS * k,
+                       b + (o->trans_b ? column * o->ldb + kb : kb * o->ldb + column), o->ldb,
+                       o->trans_b, k, panel_columns(columns, block.panels, p));
+        }
+        block.tile.k = k;
+        block.tile.a = a + (o->trans_a ? kb * o->lda + i : i * o->lda + kb);
+        block.tile.b = panels;
+        block.panel_step = TILE_COLUMNS * k;
+        block.tile.first = kb == from;
+        if (packed) {
+            pack_rows(packed, block.tile.a, o->lda, o->trans_a, rows, k, block.strip_rows);
+            block.packed = packed;
+        }
+        block_run(&block);
+    }
+}
+
+static void sliced_tasks(void *payload, int64_t begin, int64_t end)
+{
+    sliced *g = payload;
+    size_t panels_size = (SLICE_TASK_COLUMNS + 2 * LANES) * K_BLOCK * sizeof(float);
+    float *panels = rgmi_scratch_take(panels_size), *packed = NULL;
+
+    if (g->pack_a)
+        packed = rgmi_scratch_take((size_t)packed_rows_size(SLICE_TASK_ROWS, K_BLOCK) *
+                                   sizeof(float));
+    if (panels == NULL)
+        atomic_store(&g->failed, true);
+    for (int64_t t = begin; t < end && panels; t++) {
+        int64_t j = t % g->column_tasks, i = t / g->column_tasks % g->row_tasks;
+        sliced_task(g, t / g->column_tasks / g->row_tasks, i * SLICE_TASK_ROWS,
+                    j * SLICE_TASK_COLUMNS, panels, packed);
+    }
+    rgmi_scratch_give(packed);
+    rgmi_scratch_give(panels);
+}
+
+static void sliced_sum(void *payload, int64_t begin, int64_t end)
+{
+    const sliced *g = payload;
+    const rgm_matmul_args *o = g->o;
+    vf slope = v_set1((float)o->slope);
+
+    for (int64_t i = begin; i < end; i++) {
+        float *c = (float *)o->c + i * o->ldc;
+        for (int64_t j = 0; j < o->n; j += LANES) {
+            int64_t left = o->n - j;
+            vf sum = o->accumulate ? v_load_n(c + j, left) : v_zero();
+            for (int64_t s = 0; s < g->slices; s++)
+                sum = v_add(sum, v_load_n(g->partial + (s * o->m + i) * o->n + j, left));
+            if (o->bias)
+                sum = v_add(sum, v_load_n((const float *)o->bias + j, left));
+            if (!o->accumulate)
+                sum = v_activate(sum, o->activation, slope);
+            v_store_n(c + j, sum, left);
+        }
+    }
+}
+
+/* A long sum into a C small enough that a copy for each slice is cheap beside the product. */
+static bool is_sliced(const rgm_matmul_args *o)
+{
+    return o->batch == 1 && o->k >= 2 * SLICE_K && o->k >= 4 * o->m && o->k >= 4 * o->n;
+}
+
+static bool sliced_run(const rgm_matmul_args *o)
+{
+    sliced g = {.o = o};
+    double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k;
+
+    g.slices = rgmi_min(SLICES_MOST, o->k / SLICE_K);
+    g.slice_k = rgmi_blocks(rgmi_blocks(o->k, g.slices), K_BLOCK) * K_BLOCK;
+    g.slices = rgmi_blocks(o->k, g.slice_k);
+    g.row_tasks = rgmi_blocks(o->m, SLICE_TASK_ROWS);
+    g.column_tasks = rgmi_blocks(o->n, SLICE_TASK_COLUMNS);
+    g.pack_a = wants_packed_rows(o);
+    g.partial = rgmi_scratch_take((size_t)(g.slices * o->m * o->n) * sizeof(float));
+    if (g.partial == NULL)
+        return false;
+    rgmi_parallel(g.slices * g.row_tasks * g.column_tasks,
+                  flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks,
+                  &g);
+    if (!atomic_load(&g.failed))
+        rgmi_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);
+    rgmi_scratch_give(g.partial);
+    return !atomic_load(&g.failed);
+}
+
+static void matmul(const rgm_matmul_args *args)
+{
+    if (args->m == 0 || args->n == 0 || args->batch == 0)
+        return;
+    if (is_sliced(args) ? sliced_run(args) : product_run(args))
+        return;
+    rgmi_reference_f32.matmul(args);
+}

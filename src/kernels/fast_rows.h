@@ -1,0 +1,262 @@
+/* Row-wise kernels over dense arrays: softmax, cross entropy, layer norm. */
+
+static inline int64_t label_at(const void *label, rgm_dtype dtype, int64_t i)
+{
+    return dtype == RGM_I32 ? ((const int32_t *)label)[i] : ((const int64_t *)label)[i];
+}
+
+static inline float log_scalar(float x)
+{
+    float y[LANES];
+
+    v_store(y, v_log(v_set1(x)));
+    return y[0];
+}
+
+#define LOWEST (-3.402823466e+38f)
+
+/* The largest of a row, kept finite so that a row of -inf alone gives zeros and not NaN. */
+static inline float row_most(const float *x, int64_t n)
+{
+    vf most = v_set1(LOWEST);
+
+    for (int64_t c = 0; c < n; c += LANES)
+        most = v_max(v_load_or(x + c, n - c, v_set1(LOWEST)), most);
+    return v_most(most);
+}
+
+/* y = exp(x - most); returns the sum. y may be NULL. */
+static inline float row_exp(float *y, const float *x, float most, int64_t n)
+{
+    vf sum = v_zero(), shift = v_set1(most);
+
+    for (int64_t c = 0; c < n; c += LANES) {
+        vf e = v_exp(v_sub(v_load_or(x + c, n - c, v_set1(-__builtin_inff())), shift));
+        if (y)
+            v_store_n(y + c, e, n - c);
+        sum = v_add(sum, e);
+    }
+    return v_sum(sum);
+}
+
+static void softmax_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_softmax_args *o = payload;
+    int64_t n = o->channels;
+
+    for (int64_t r = begin; r < end; r++) {
+        const float *x = (const float *)o->x + r * n;
+        float *y = (float *)o->y + r * n, most = row_most(x, n);
+        float sum = row_exp(o->log ? NULL : y, x, most, n);
+        if (o->log) {
+            vf shift = v_set1(sum == 0 ? 0 : log_scalar(sum));
+            for (int64_t c = 0; c < n; c += LANES)
+                v_store_n(y + c, v_sub(v_sub(v_load_n(x + c, n - c), v_set1(most)), shift), n - c);
+        } else {
+            vf factor = v_set1(sum == 0 ? 0 : 1 / sum);
+            for (int64_t c = 0; c < n; c += LANES)
+                v_store_n(y + c, v_mul(v_load_n(y + c, n - c), factor), n - c);
+        }
+    }
+}
+
+static void softmax(const rgm_softmax_args *args)
+{
+    rgmi_parallel(args->rows, 15 + 2 * (double)args->channels, softmax_rows, (void *)args);
+}
+
+static void softmax_grad_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_softmax_args *o = payload;
+    int64_t n = o->channels;
+
+    for (int64_t r = begin; r < end; r++) {
+        const float *y = (const float *)o->y_forward + r * n, *dy = (const float *)o->dy + r * n;
+        float *dx = (float *)o->y + r * n;
+        vf sum = v_zero();
+        for (int64_t c = 0; c < n; c += LANES) {
+            vf d = v_load_n(dy + c, n - c);
+            sum = o->log ? v_add(sum, d) : v_fma(v_load_n(y + c, n - c), d, sum);
+        }
+        sum = v_set1(v_sum(sum));
+        for (int64_t c = 0; c < n; c += LANES) {
+            vf d = v_load_n(dy + c, n - c), value = v_load_n(y + c, n - c);
+            v_store_n(dx + c, o->log ? v_fnma(v_exp(value), sum, d) : v_mul(value, v_sub(d, sum)),
+                      n - c);
+        }
+    }
+}
+
+static void softmax_grad(const rgm_softmax_args *args)
+{
+    rgmi_parallel(args->rows, 10 + (double)args->channels, softmax_grad_rows, (void *)args);
+}
+
+static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_cross_entropy_args *o = payload;
+
+    for (int64_t r = begin; r < end; r++) {
+        const float *x = (const float *)o->x + r * o->channels;
+        float most = row_most(x, o->channels), sum = row_exp(NULL, x, most, o->channels);
+        ((float *)o->y)[r] = log_scalar(sum) + (most - x[label_at(o->label, o->label_dtype, r)]);
+    }
+}
+
+static void cross_entropy(const rgm_cross_entropy_args *args)
+{
+    rgmi_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_rows, (void *)args);
+}
+
+static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_cross_entropy_args *o = payload;
+    int64_t n = o->channels;
+
+    for (int64_t r = begin; r < end; r++) {
+        const float *x = (const float *)o->x + r * n;
+        float *dx = (float *)o->y + r * n, dloss = ((const float *)o->dloss)[r];
+        int64_t label = label_at(o->label, o->label_dtype, r);
+        float most, sum;
+        if (dloss == 0) { /* masked out: most rows of a semi-supervised step */
+            memset(dx, 0, (size_t)n * sizeof(float));
+            continue;
+        }
+        most = row_most(x, n);
+        sum = row_exp(dx, x, most, n);
+        for (int64_t c = 0; c < n; c += LANES)
+            v_store_n(dx + c, v_mul(v_load_n(dx + c, n - c), v_set1(1 / sum)), n - c);
+        dx[label] -= 1;
+        for (int64_t c = 0; c < n; c += LANES)
+            v_store_n(dx + c, v_mul(v_load_n(dx + c, n - c), v_set1(dloss)), n - c);
+    }
+}
+
+static void cross_entropy_grad(const rgm_cross_entropy_args *args)
+{
+    rgmi_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_grad_rows,
+                  (void *)args);
+}
+
+/* ---- layer norm ---------------------------------------------------------------------------- */
+
+static inline vf norm_load(const rgm_layer_norm_args *o, int64_t r, int64_t c)
+{
+    int64_t at = r * o->channels + c, left = o->channels - c;
+    vf x = v_load_n((const float *)o->x + at, left);
+
+    return o->residual ? v_add(x, v_load_n((const float *)o->residual + at, left)) : x;
+}
+
+/* Two passes, so that a large mean does not eat the variance. */
+static inline void norm_moments(float *mean, float *factor, const rgm_layer_norm_args *o,
+                                int64_t r)
+{
+    vf sum = v_zero(), squares = v_zero();
+    float n = (float)o->channels;
+
+    for (int64_t c = 0; c < o->channels; c += LANES)
+        sum = v_add(sum, norm_load(o, r, c));
+    *mean = v_sum(sum) / n;
+    for (int64_t c = 0; c < o->channels; c += LANES) {
+        vf d = v_sub(norm_load(o, r, c), v_set1(*mean));
+        d = v_select(v_first(o->channels - c), d, v_zero());
+        squares = v_fma(d, d, squares);
+    }
+    *factor = 1 / sqrtf(v_sum(squares) / n + (float)o->epsilon);
+}
+
+static void layer_norm_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_layer_norm_args *o = payload;
+    const float *gamma = o->gamma, *beta = o->beta;
+
+    for (int64_t r = begin; r < end; r++) {
+        float mean, factor;
+        norm_moments(&mean, &factor, o, r);
+        for (int64_t c = 0; c < o->channels; c += LANES) {
+            int64_t left = o->channels - c;
+            vf y = v_mul(v_sub(norm_load(o, r, c), v_set1(mean)), v_set1(factor));
+            if (gamma)
+                y = v_mul(y, v_load_n(gamma + c, left));
+            if (beta)
+                y = v_add(y, v_load_n(beta + c, left));
+            v_store_n((float *)o->y + r * o->channels + c, y, left);
+        }
+    }
+}
+
+static void layer_norm(const rgm_layer_norm_args *args)
+{
+    rgmi_parallel(args->rows, 15 + (double)args->channels, layer_norm_rows, (void *)args);
+}
+
+typedef struct norm_job {
+    const rgm_layer_norm_args *o;
+    float *partial; /* [blocks][2][channels]: dgamma, dbeta of a block of rows */
+} norm_job;
+
+static void norm_grad_row(const norm_job *g, int64_t r, float *dgamma, float *dbeta)
+{
+    const rgm_layer_norm_args *o = g->o;
+    const float *gamma = o->gamma, *dy = (const float *)o->dy + r * o->channels;
+    float *dx = (float *)o->y + r * o->channels, mean, factor;
+    vf sum = v_zero(), dot = v_zero();
+    float n = (float)o->channels;
+
+    norm_moments(&mean, &factor, o, r);
+    for (int64_t c = 0; c < o->channels; c += LANES) {
+        int64_t left = o->channels - c;
+        vf z = v_mul(v_sub(norm_load(o, r, c), v_set1(mean)), v_set1(factor));
+        vf d = v_load_n(dy + c, left), scaled = gamma ? v_mul(d, v_load_n(gamma + c, left)) : d;
+        sum = v_add(sum, scaled);
+        dot = v_fma(scaled, z, dot);
+        v_store_n(dgamma + c, v_fma(d, z, v_load_n(dgamma + c, left)), left);
+        v_store_n(dbeta + c, v_add(v_load_n(dbeta + c, left), d), left);
+    }
+    sum = v_set1(v_sum(sum) / n);
+    dot = v_set1(v_sum(dot) / n);
+    for (int64_t c = 0; c < o->channels && o->y; c += LANES) {
+        int64_t left = o->channels - c;
+        vf z = v_mul(v_sub(norm_load(o, r, c), v_set1(mean)), v_set1(factor));
+        vf d = v_load_n(dy + c, left);
+        d = gamma ? v_mul(d, v_load_n(gamma + c, left)) : d;
+        v_store_n(dx + c, v_mul(v_set1(factor), v_fnma(z, dot, v_sub(d, sum))), left);
+    }
+}
+
+static void norm_grad_blocks(void *payload, int64_t begin, int64_t end)
+{
+    const norm_job *g = payload;
+    int64_t channels = g->o->channels;
+
+    for (int64_t b = begin; b < end; b++) {
+        float *dgamma = g->partial + b * 2 * channels;
+        memset(dgamma, 0, (size_t)(2 * channels) * sizeof(float));
+        for (int64_t r = b * RGMI_SUM_BLOCK; r < rgmi_min(g->o->rows, (b + 1) * RGMI_SUM_BLOCK);
+             r++)
+            norm_grad_row(g, r, dgamma, dgamma + channels);
+    }
+}
+
+static void layer_norm_grad(const rgm_layer_norm_args *args)
+{
+    norm_job g = {.o = args};
+    int64_t channels = args->channels, blocks = rgmi_blocks(args->rows, RGMI_SUM_BLOCK);
+    float *out[2] = {args->dgamma, args->dbeta};
+
+    g.partial = rgmi_scratch_take((size_t)(blocks * 2 * channels) * sizeof(float));
+    if (g.partial == NULL) {
+        rgmi_reference_f32.layer_norm_grad(args);
+        return;
+    }
+    rgmi_parallel(blocks, RGMI_SUM_BLOCK * (20 + 2 * (double)channels), norm_grad_blocks, &g);
+    for (int k = 0; k < 2; k++)
+        for (int64_t c = 0; c < channels && out[k]; c++) {
+            float sum = 0;
+            for (int64_t b = 0; b < blocks; b++)
+                sum += g.partial[(b * 2 + k) * channels + c];
+            out[k][c] = sum;
+        }
+    rgmi_scratch_give(g.partial);
+}

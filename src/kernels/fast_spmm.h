@@ -1,0 +1,237 @@
+/*
+ * Sparse times dense, pulled over CSR: y[r] = scale * sum of weight * x[column]. What bounds it is
+ * fetching rows of x from memory, so: up to eight vectors of channels stay in registers while a
+ * row's entries go by, rows to come are prefetched across the ends of rows, and large results are
+ * written past the cache. Each element of y is summed in entry order, long rows in parts of LONG_ROW.
+ */
+
+#define AHEAD 8                 /* entries from the prefetch to its use                          */
+#define LONG_ROW 1024           /* entries summed before they go to the second accumulator       */
+#define CACHED_BYTES (256 << 10) /* x up to here is in L2 anyway: prefetching would only cost     */
+#define STREAM_BYTES (24 << 20) /* a result above this will not be read from cache               */
+#define GROUP 8                 /* vectors of channels in registers                              */
+
+/* What multiplies a row of x: nothing, one number, or one number a head. */
+enum { PLAIN, SCALED, HEADED };
+
+static inline void prefetch_row(const float *row, int64_t channels)
+{
+    for (int64_t c = 0; c < channels; c += 16)
+        _mm_prefetch((const char *)(row + c), _MM_HINT_T0);
+}
+
+typedef struct spmm_job {
+    const rgm_spmm_args *o;
+    bool stream, far;
+    int kind;
+    bool whole_heads;  /* each vector of channels lies in one head */
+    int64_t depth;     /* channels of a head                       */
+} spmm_job;
+
+/* The group of channels under work: from `channel` on, `last` lanes in the last vector. */
+typedef struct spmm_group {
+    int64_t channel, last;
+    int32_t head[GROUP];          /* of each vector, when heads are whole */
+    int32_t lane_head[GROUP * 16]; /* of each lane otherwise               */
+} spmm_group;
+
+static inline __attribute__((always_inline)) vf
+part_load(const int vectors, int k, const float *p, const spmm_group *group)
+{
+    return vectors < GROUP && k == vectors - 1 ? v_load_n(p + k * LANES, group->last)
+                                               : v_load(p + k * LANES);
+}
+
+static inline __attribute__((always_inline)) void
+part_store(const int vectors, int k, float *p, const spmm_group *group, vf x)
+{
+    if (vectors < GROUP && k == vectors - 1)
+        v_store_n(p + k * LANES, x, group->last);
+    else
+        v_store(p + k * LANES, x);
+}
+
+/* sum[] += the entries [begin, end). */
+static inline __attribute__((always_inline)) void
+spmm_entries(const int vectors, const int kind, vf *sum, const spmm_job *g,
+             const spmm_group *group, int64_t begin, int64_t end)
+{
+    const rgm_spmm_args *o = g->o;
+    const int32_t *column = o->csr->column;
+    const float *x = (const float *)o->x + group->channel;
+    const float *weight = o->weight, *column_scale = o->column_scale;
+    const int64_t last = o->csr->count - 1;
+
+    for (int64_t p = begin; p < end; p++) {
+        const float *row = x + column[p] * o->channels;
+        float scale = kind != PLAIN && column_scale ? column_scale[column[p]] : 1;
+        const float *w = kind != PLAIN && weight ? weight + rgmi_entry(o->csr, p) * o->heads : NULL;
+        if (g->far) {
+            const float *next = x + column[p + AHEAD < last ? p + AHEAD : last] * o->channels;
+            UNROLL
+            for (int k = 0; k < (vectors * LANES + 15) / 16; k++)
+                _mm_prefetch((const char *)(next + 16 * k), _MM_HINT_T0);
+        }
+        if (kind == SCALED && w)
+            scale *= w[group->head[0]];
+        UNROLL
+        for (int k = 0; k < vectors; k++) {
+            vf value = part_load(vectors, k, row, group), factor = v_set1(scale);
+            if (kind == HEADED)
+                factor = v_mul(factor, g->whole_heads
+                                           ? v_set1(w[group->head[k]])
+                                           : v_gather(w, v_int_load(group->lane_head + k * LANES)));
+            sum[k] = kind == PLAIN ? v_add(sum[k], value) : v_fma(factor, value, sum[k]);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_group *group, int64_t r)
+{
+    const rgm_spmm_args *o = g->o;
+    float *y = (float *)o->y + r * o->channels + group->channel;
+    const float *own = (const float *)o->x + r * o->channels + group->channel;
+    const float *bias = o->bias;
+    float scale = o->self_loop && o->column_scale ? ((const float *)o->column_scale)[r] : 1;
+
+    UNROLL
+    for (int k = 0; k < vectors; k++) {
+        vf value = sum[k];
+        if (o->self_loop)
+            value = v_fma(v_set1(scale), part_load(vectors, k, own, group), value);
+        if (o->row_scale)
+            value = v_mul(v_set1(((const float *)o->row_scale)[r]), value);
+        if (bias)
+            value = v_add(value, part_load(vectors, k, bias + group->channel, group));
+        if (o->accumulate)
+            value = v_add(part_load(vectors, k, y, group), value);
+        else if (o->activation == RGM_ACT_RELU)
+            value = v_relu(value);
+        sum[k] = value;
+    }
+    if (!o->accumulate && o->activation > RGM_ACT_RELU)
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_activate(sum[k], o->activation, v_set1((float)o->slope));
+    UNROLL
+    for (int k = 0; k < vectors; k++)
+        if (g->stream)
+            v_stream(y + k * LANES, sum[k]);
+        else
+            part_store(vectors, k, y, group, sum[k]);
+}
+
+static inline __attribute__((always_inline)) void
+spmm_row(const int vectors, const int kind, const spmm_job *g, const spmm_group *group, int64_t r)
+{
+    const rgm_csr *csr = g->o->csr;
+    int64_t begin = csr->row_start[r], end = csr->row_start[r + 1];
+    vf sum[GROUP], part[GROUP];
+
+    UNROLL
+    for (int k = 0; k < vectors; k++)
+        sum[k] = v_zero();
+    spmm_entries(vectors, kind, sum, g, group, begin, rgmi_min(end, begin + LONG_ROW));
+    for (int64_t from = begin + LONG_ROW; from < end; from += LONG_ROW) {
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            part[k] = v_zero();
+        spmm_entries(vectors, kind, part, g, group, from, rgmi_min(end, from + LONG_ROW));
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_add(sum[k], part[k]);
+    }
+    spmm_finish(vectors, sum, g, group, r);
+}
+
+typedef void spmm_function(const spmm_job *g, const spmm_group *groups, int64_t r);
+#define SPMM(vectors)                                                                              \
+    static void spmm_plain_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)        \
+    {                                                                                              \
+        spmm_row(vectors, PLAIN, g, group, r);                                                     \
+    }                                                                                              \
+    static void spmm_scaled_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)       \
+    {                                                                                              \
+        spmm_row(vectors, SCALED, g, group, r);                                                    \
+    }                                                                                              \
+    static void spmm_headed_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)       \
+    {                                                                                              \
+        spmm_row(vectors, HEADED, g, group, r);                                                    \
+    }
+SPMM(1) SPMM(2) SPMM(3) SPMM(4) SPMM(5) SPMM(6) SPMM(7) SPMM(8)
+
+/* [kind][vectors - 1] */
+static spmm_function *const spmm_functions[3][GROUP] = {
+    {spmm_plain_1, spmm_plain_2, spmm_plain_3, spmm_plain_4, spmm_plain_5, spmm_plain_6,
+     spmm_plain_7, spmm_plain_8},
+    {spmm_scaled_1, spmm_scaled_2, spmm_scaled_3, spmm_scaled_4, spmm_scaled_5, spmm_scaled_6,
+     spmm_scaled_7, spmm_scaled_8},
+    {spmm_headed_1, spmm_headed_2, spmm_headed_3, spmm_headed_4, spmm_headed_5, spmm_headed_6,
+     spmm_headed_7, spmm_headed_8}};
+
+/* Channels [c, ...) as a group; returns its vectors. A full group has no partial vector. */
+static int64_t group_init(spmm_group *group, const spmm_job *g, int64_t c)
+{
+    int64_t left = g->o->channels - c, vectors = rgmi_blocks(left, LANES);
+
+    if (left < GROUP * LANES && vectors == GROUP)
+        vectors = GROUP - 1; /* a partial eighth vector goes with the next group */
+    vectors = rgmi_min(vectors, GROUP);
+    group->channel = c;
+    group->last = rgmi_min(LANES, left - (vectors - 1) * LANES);
+    if (g->kind != PLAIN)
+        for (int64_t k = 0; k < vectors * LANES; k++) {
+            int64_t head = rgmi_min(c + k, g->o->channels - 1) / g->depth;
+            group->lane_head[k] = (int32_t)head;
+            if (k % LANES == 0)
+                group->head[k / LANES] = (int32_t)head;
+        }
+    return vectors;
+}
+
+#define GROUPS 32 /* of one sweep over the rows: 8 * LANES channels each */
+
+static void spmm_blocks(void *payload, int64_t begin, int64_t end)
+{
+    const spmm_job *g = payload;
+    const rgm_csr *csr = g->o->csr;
+    int64_t from = rgmi_row_block_begin(csr, begin), to = rgmi_row_block_begin(csr, end);
+    spmm_group groups[GROUPS];
+
+    if (end == rgmi_row_blocks(csr))
+        to = csr->rows;
+    for (int64_t c = 0; c < g->o->channels;) {
+        spmm_function *run[GROUPS];
+        int count = 0;
+        for (; count < GROUPS && c < g->o->channels; count++) {
+            int64_t vectors = group_init(&groups[count], g, c);
+            run[count] = spmm_functions[g->kind][vectors - 1];
+            c += vectors * LANES;
+        }
+        for (int64_t r = from; r < to; r++)
+            for (int i = 0; i < count; i++)
+                run[i](g, &groups[i], r);
+    }
+    if (g->stream)
+        _mm_sfence();
+}
+
+static void spmm(const rgm_spmm_args *args)
+{
+    spmm_job g = {.o = args};
+    const rgm_csr *csr = args->csr;
+    int64_t bytes = 4 * args->channels;
+
+    if (args->channels == 0)
+        return;
+    g.depth = args->channels / args->heads;
+    g.kind = args->weight && args->heads > 1 ? HEADED
+                                             : (args->weight || args->column_scale ? SCALED : PLAIN);
+    g.whole_heads = g.depth % LANES == 0;
+    g.far = csr->columns * bytes > CACHED_BYTES;
+    g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
+               (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate;
+    rgmi_parallel(rgmi_row_blocks(csr),
+                  RGMI_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
+                  &g);
+}

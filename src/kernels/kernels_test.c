@@ -1,0 +1,382 @@
+/*
+ * Every kernel row against the double reference over the table of cases, the same bits from any
+ * number of threads, and what the table of cases cannot say: accuracy in ulp, random words, traps.
+ */
+#include "kernels_cases.h"
+
+#include <float.h>
+
+#ifdef RGM_X86
+extern const rgm_kernels rgmi_emulated_f32;
+#endif
+
+#define CASES (int64_t)(sizeof kernel_cases / sizeof *kernel_cases)
+
+/* The rows that can run here, the plain reference first. */
+static int rows_here(const rgm_kernels *rows[4])
+{
+    int count = 0;
+
+    rows[count++] = rgm_kernels_named("reference", RGM_F32);
+#ifdef RGM_X86
+    if (rgm_kernels_named("avx2", RGM_F32)) {
+        rows[count++] = rgm_kernels_named("avx2", RGM_F32);
+        rows[count++] = &rgmi_emulated_f32;
+    }
+    if (rgm_kernels_named("avx512", RGM_F32))
+        rows[count++] = rgm_kernels_named("avx512", RGM_F32);
+#endif
+    return count;
+}
+
+static void run_case(run *t, const kernel_case *c, const rgm_kernels *kernels, int variant)
+{
+    memset(t, 0, sizeof *t);
+    t->kernels = kernels;
+    t->variant = variant;
+    t->state = (uint64_t)variant * 77773 + 12345;
+    for (int i = 0; i < 5; i++)
+        draw(t);
+    c->call(t);
+    for (int i = 0; i < t->outs; i++) {
+        const unsigned char *before = (unsigned char *)t->out[i] - GUARD * element(t);
+        const unsigned char *behind = (unsigned char *)t->out[i] +
+                                      (size_t)t->out_count[i] * element(t);
+        for (size_t k = 0; k < GUARD * element(t); k++)
+            if (before[k] != 0x5a || behind[k] != 0x5a)
+                fail_msg("%s (%s) variant %d wrote outside its output %d", c->name, kernels->isa,
+                         variant, i);
+    }
+}
+
+static void run_clear(run *t)
+{
+    for (int i = 0; i < t->memories; i++)
+        rgm_free(t->memory[i]);
+    t->memories = 0;
+}
+
+static void compare(const run *got, const run *want, const kernel_case *c)
+{
+    CHECK_INT(want->outs, got->outs);
+    for (int k = 0; k < want->outs; k++) {
+        double error = 0, size = 0;
+        CHECK_INT(want->out_count[k], got->out_count[k]);
+        for (int64_t i = 0; i < want->out_count[k]; i++) {
+            double w = get(want, want->out[k], i), g = get(got, got->out[k], i);
+            if (w == g || fabs(w) >= FLT_MAX) {
+                if (fabs(w) >= FLT_MAX && !(fabs(g) >= FLT_MAX && w * g > 0))
+                    fail_msg("%s (%s) variant %d [%lld]: %g, expected %g", c->name,
+                             got->kernels->isa, got->variant, (long long)i, g, w);
+                continue;
+            }
+            if (!isfinite(g))
+                fail_msg("%s (%s) variant %d output %d [%lld]: %g, expected %g", c->name,
+                         got->kernels->isa, got->variant, k, (long long)i, g, w);
+            error += (g - w) * (g - w);
+        }
+        for (int64_t i = 0; i < want->out_count[k]; i++) {
+            double w = get(want, want->out[k], i);
+            size += fabs(w) < FLT_MAX ? w * w : 0;
+        }
+        if (error > c->bound * size)
+            fail_msg("%s (%s) variant %d output %d: NMSE %.2g, bound %.2g", c->name,
+                     got->kernels->isa, got->variant, k, error / size, c->bound);
+    }
+}
+
+static void compare_rows(bool scarce)
+{
+    const rgm_kernels *rows[4], *f64 = rgm_kernels_for(RGM_F64);
+    int count = rows_here(rows);
+    run want, got;
+
+    for (int64_t c = 0; c < CASES; c++)
+        for (int v = 0; v < kernel_cases[c].variants; v++) {
+            if (scarce && v % 4 != 1)
+                continue;
+            run_case(&want, &kernel_cases[c], f64, v);
+            for (int r = 0; r < count; r++) {
+                rgmi_scratch_fail(scarce);
+                run_case(&got, &kernel_cases[c], rows[r], v);
+                rgmi_scratch_fail(false);
+                compare(&got, &want, &kernel_cases[c]);
+                run_clear(&got);
+            }
+            run_clear(&want);
+        }
+}
+
+static void every_row_agrees_with_the_double_reference(void **state)
+{
+    (void)state;
+    compare_rows(false);
+}
+
+static void every_row_agrees_without_scratch_memory(void **state)
+{
+    (void)state;
+    compare_rows(true);
+}
+
+static void every_row_gives_the_same_bits_on_any_number_of_threads(void **state)
+{
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+    run one, many;
+
+    (void)state;
+    for (int64_t c = 0; c < CASES; c++)
+        for (int v = 0; v < kernel_cases[c].variants; v++)
+            for (int r = 0; r < count; r++) {
+                rgm_threads_set(1);
+                run_case(&one, &kernel_cases[c], rows[r], v);
+                rgm_threads_set(2 + v % 3);
+                run_case(&many, &kernel_cases[c], rows[r], v);
+                for (int k = 0; k < one.outs; k++)
+                    if (memcmp(one.out[k], many.out[k], (size_t)one.out_count[k] * 4) != 0)
+                        fail_msg("%s (%s) variant %d: %d threads change the bits",
+                                 kernel_cases[c].name, rows[r]->isa, v, 2 + v % 3);
+                run_clear(&one);
+                run_clear(&many);
+            }
+    rgm_threads_set(2);
+}
+
+static void every_kernel_of_the_table_has_a_case_and_is_set(void **state)
+{
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+    size_t first = offsetof(rgm_kernels, matmul);
+
+    (void)state;
+    CHECK_INT((sizeof(rgm_kernels) - first) / sizeof(void (*)(void)), CASES);
+    for (size_t at = first; at < sizeof(rgm_kernels); at += sizeof(void (*)(void))) {
+        int cases = 0;
+        for (int64_t c = 0; c < CASES; c++)
+            cases += kernel_cases[c].entry == at;
+        CHECK_INT(1, cases);
+        for (int r = 0; r < count; r++) {
+            void (*entry)(void);
+            memcpy(&entry, (const char *)rows[r] + at, sizeof entry);
+            CHECK(entry != NULL);
+        }
+    }
+}
+
+/* ---- accuracy of the functions --------------------------------------------------------------- */
+
+static double exact(rgm_map_code code, double x)
+{
+    switch (code) {
+    case RGM_MAP_EXP:
+        return exp(x);
+    case RGM_MAP_LOG:
+        return log(x);
+    case RGM_MAP_TANH:
+        return tanh(x);
+    case RGM_MAP_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case RGM_MAP_ELU:
+        return x > 0 ? x : expm1(x);
+    case RGM_MAP_SOFTPLUS:
+        return fmax(x, 0) + log1p(exp(-fabs(x)));
+    default: /* gelu, where it does not cancel */
+        return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+    }
+}
+
+static double ulps(float got, double want)
+{
+    int exponent;
+
+    if (isnan(want) || isinf((float)want))
+        return isnan(want) ? !isnan(got) : got != (float)want;
+    frexp(want, &exponent);
+    return fabs(got - want) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+static void functions_are_accurate_to_a_few_ulp(void **state)
+{
+    static const struct {
+        rgm_map_code code;
+        float low, high;
+        double bound;
+    } ranges[] = {
+        {RGM_MAP_EXP, -110, 95, 2},       {RGM_MAP_EXP, -1, 1, 1.5},
+        {RGM_MAP_LOG, 0, 100, 2},         {RGM_MAP_LOG, 0, 1e-37f, 2},
+        {RGM_MAP_LOG, 0, 3e38f, 2},       {RGM_MAP_LOG, 0.5, 2, 2},
+        {RGM_MAP_TANH, -12, 12, 3},       {RGM_MAP_TANH, -1e-3f, 1e-3f, 2},
+        {RGM_MAP_SIGMOID, -80, 80, 3},    {RGM_MAP_ELU, -20, 1, 3},
+        {RGM_MAP_ELU, -1e-3f, 0, 2},      {RGM_MAP_SOFTPLUS, -80, 80, 3},
+        {RGM_MAP_GELU, -0.5, 10, 4},
+    };
+    enum { N = 40000 };
+    static float x[N], y[N];
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+        for (int r = 1; r < count; r++) {
+            rgm_map_args o = {.y = y, .rank = 1, .shape = {N}, .inputs = 1, .steps = 1,
+                              .input = {x}, .stride = {{1}},
+                              .step = {{.code = ranges[k].code}}};
+            for (int i = 0; i < N; i++)
+                x[i] = ranges[k].low + (ranges[k].high - ranges[k].low) * (float)i / (N - 1);
+            rows[r]->map(&o);
+            for (int i = 0; i < N; i++)
+                if (!(ulps(y[i], exact(ranges[k].code, x[i])) <= ranges[k].bound))
+                    fail_msg("code %d (%s): f(%.9g) = %.9g, expected %.9g: %.2f ulp",
+                             ranges[k].code, rows[r]->isa, (double)x[i], (double)y[i],
+                             exact(ranges[k].code, x[i]), ulps(y[i], exact(ranges[k].code, x[i])));
+        }
+}
+
+static void functions_keep_infinities_and_nan(void **state)
+{
+    static const struct {
+        rgm_map_code code;
+        float x, y;
+    } points[] = {
+        {RGM_MAP_EXP, INFINITY, INFINITY}, {RGM_MAP_EXP, -INFINITY, 0}, {RGM_MAP_EXP, NAN, NAN},
+        {RGM_MAP_EXP, 88.8f, INFINITY},    {RGM_MAP_EXP, 0, 1},         {RGM_MAP_LOG, 0, -INFINITY},
+        {RGM_MAP_LOG, -1, NAN},            {RGM_MAP_LOG, INFINITY, INFINITY},
+        {RGM_MAP_LOG, NAN, NAN},           {RGM_MAP_LOG, 1, 0},         {RGM_MAP_TANH, NAN, NAN},
+        {RGM_MAP_TANH, INFINITY, 1},       {RGM_MAP_TANH, -INFINITY, -1},
+        {RGM_MAP_SIGMOID, -INFINITY, 0},   {RGM_MAP_SIGMOID, INFINITY, 1},
+        {RGM_MAP_SIGMOID, NAN, NAN},       {RGM_MAP_RELU, NAN, NAN},    {RGM_MAP_RELU, -INFINITY, 0},
+        {RGM_MAP_GELU, NAN, NAN},          {RGM_MAP_GELU, 1e4f, 1e4f},  {RGM_MAP_ELU, -INFINITY, -1},
+        {RGM_MAP_SOFTPLUS, 1e4f, 1e4f},    {RGM_MAP_SOFTPLUS, -1e4f, 0},
+    };
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (size_t k = 0; k < sizeof points / sizeof *points; k++)
+        for (int r = 0; r < count; r++) {
+            float x = points[k].x, y = -7;
+            rgm_map_args o = {.y = &y, .inputs = 1, .steps = 1, .input = {&x},
+                              .step = {{.code = points[k].code}}};
+            rows[r]->map(&o);
+            if (isnan(points[k].y) ? !isnan(y) : y != points[k].y)
+                fail_msg("code %d (%s): f(%g) = %g, expected %g", points[k].code, rows[r]->isa,
+                         (double)x, (double)y, (double)points[k].y);
+        }
+}
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static void dropout_keeps_by_the_words_of_the_stream(void **state)
+{
+    enum { N = 3000 };
+    static float x[N], y[N];
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+    rgm_dropout_args o = {.y = y, .x = x, .count = N, .group = 1, .rate = 0.3};
+    uint32_t least = (uint32_t)lround(0.3 * 65536);
+
+    (void)state;
+    o.rng = rgm_rng_stream(7, "conv1", (uint64_t)1 << 40 | 3);
+    for (int i = 0; i < N; i++)
+        x[i] = 1;
+    for (int r = 0; r < count; r++) {
+        rows[r]->dropout(&o);
+        for (int64_t i = 0; i < N; i++) {
+            uint32_t words[4];
+            rgm_rng_block(&o.rng, (uint64_t)(i / 8), words);
+            CHECK_CLOSE(y[i], (words[i % 8 / 2] >> (i % 2 * 16) & 0xffff) >= least ? 1 / 0.7 : 0,
+                        1e-6, 0);
+        }
+    }
+}
+
+static void a_row_of_masked_logits_gives_zeros(void **state)
+{
+    float x[9], y[9];
+    int64_t start[] = {0, 9};
+    int32_t column[9] = {0};
+    rgm_csr csr = {1, 1, 9, start, column, NULL};
+    rgm_softmax_args dense = {.y = y, .x = x, .rows = 1, .channels = 9};
+    rgm_segment_softmax_args segment = {.y = y, .x = x, .csr = &csr, .channels = 1};
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (int i = 0; i < 9; i++)
+        x[i] = -INFINITY;
+    for (int r = 0; r < count; r++)
+        for (int k = 0; k < 2; k++) {
+            memset(y, 0xff, sizeof y);
+            if (k)
+                rows[r]->softmax(&dense);
+            else
+                rows[r]->segment_softmax(&segment);
+            for (int i = 0; i < 9; i++)
+                CHECK(y[i] == 0);
+        }
+}
+
+static void empty_segments_give_what_their_reduction_says(void **state)
+{
+    static const float want[] = {0, 0, -FLT_MAX, FLT_MAX, 0, 0, 1};
+    int64_t start[] = {0, 0};
+    rgm_csr csr = {1, 1, 0, start, NULL, NULL};
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (int r = 0; r < count; r++)
+        for (int k = 0; k < 7; k++) {
+            float y[3] = {9, 9, 9};
+            rgm_segment_args o = {.y = y, .csr = &csr, .channels = 3,
+                                  .reduction = (rgm_reduction)k};
+            rgm_reduce_args dense = {.y = y, .outer = 1, .inner = 3, .reduction = (rgm_reduction)k};
+            rows[r]->segment_reduce(&o);
+            for (int c = 0; c < 3; c++)
+                CHECK(y[c] == want[k]);
+            y[0] = y[1] = y[2] = 9;
+            rows[r]->reduce(&dense);
+            for (int c = 0; c < 3; c++)
+                CHECK(y[c] == want[k]);
+        }
+}
+
+static void tables_are_found_by_name_and_dtype(void **state)
+{
+    (void)state;
+    CHECK_TEXT("reference", rgm_kernels_for(RGM_F64)->isa);
+    CHECK_INT(RGM_F64, rgm_kernels_for(RGM_F64)->dtype);
+    CHECK_INT(RGM_F32, rgm_kernels_for(RGM_F32)->dtype);
+    CHECK(rgm_kernels_for(RGM_I32) == NULL);
+    CHECK(rgm_kernels_named("avx1024", RGM_F32) == NULL);
+    CHECK(rgm_kernels_named("avx2", RGM_F64) == NULL);
+}
+
+static void clearing_the_cache_between_calls_changes_nothing(void **state)
+{
+    run one, two;
+
+    (void)state;
+    for (int v = 0; v < 8; v++) {
+        run_case(&one, &kernel_cases[0], rgm_kernels_for(RGM_F32), v);
+        rgm_kernels_clear_cache();
+        run_case(&two, &kernel_cases[0], rgm_kernels_for(RGM_F32), v);
+        CHECK(memcmp(one.out[0], two.out[0], (size_t)one.out_count[0] * 4) == 0);
+        run_clear(&one);
+        run_clear(&two);
+    }
+    rgm_kernels_clear_cache();
+}
+
+TESTS(cmocka_unit_test(every_kernel_of_the_table_has_a_case_and_is_set),
+      cmocka_unit_test(functions_are_accurate_to_a_few_ulp),
+      cmocka_unit_test(functions_keep_infinities_and_nan),
+      cmocka_unit_test(dropout_keeps_by_the_words_of_the_stream),
+      cmocka_unit_test(a_row_of_masked_logits_gives_zeros),
+      cmocka_unit_test(empty_segments_give_what_their_reduction_says),
+      cmocka_unit_test(tables_are_found_by_name_and_dtype),
+      cmocka_unit_test(every_row_agrees_with_the_double_reference),
+      cmocka_unit_test(every_row_agrees_without_scratch_memory),
+      cmocka_unit_test(every_row_gives_the_same_bits_on_any_number_of_threads),
+      cmocka_unit_test(clearing_the_cache_between_calls_changes_nothing))
