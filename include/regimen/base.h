@@ -73,9 +73,14 @@ rgm_status rgm_error_restore(const rgm_error *error);
 rgm_status rgm_error_system(int error, const char *file, int line, const char *function,
                             const char *doing, const char *path);
 
-/** The value is `code` itself, so that the compiler sees that a failed call returned an error. */
+/** Record an error; its value is `code` itself, so that the compiler sees that it is not RGM_OK. */
 #define RGM_FAIL(code, ...)                                                                        \
-    (rgm_error_set((code), __FILE__, __LINE__, __func__, __VA_ARGS__), (code))
+    rgm_second_(rgm_error_set((code), __FILE__, __LINE__, __func__, __VA_ARGS__), (code))
+static inline rgm_status rgm_second_(rgm_status first, rgm_status second)
+{
+    (void)first;
+    return second;
+}
 /** After a failed system call: RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM or RGM_ERR_IO, by errno. */
 #define RGM_FAIL_SYSTEM(doing, path)                                                               \
     rgm_error_system(errno, __FILE__, __LINE__, __func__, (doing), (path))
