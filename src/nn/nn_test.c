@@ -121,8 +121,9 @@ static const double x23[6] = {1, -2, 3, 0.5, 0, -1};
 static const int64_t sparse_row[5] = {0, 0, 2, 2, 2}, sparse_column[5] = {1, 3, 0, 1, 2};
 static const double sparse_dense[12] = {0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0};
 
-static void dense_is_x_w_plus_b_and_names_its_parameters(void)
+static void dense_is_x_w_plus_b_and_names_its_parameters(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *x = dense_input(&n, "x", 2, 3, x23);
@@ -150,8 +151,9 @@ static void dense_is_x_w_plus_b_and_names_its_parameters(void)
     net_close(&n);
 }
 
-static void parameters_start_by_glorot_with_zero_bias(void)
+static void parameters_start_by_glorot_with_zero_bias(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_dense(n.scope, "a", dense_input(&n, "x", 2, 3, x23), 21);
@@ -166,8 +168,9 @@ static void parameters_start_by_glorot_with_zero_bias(void)
     net_close(&n);
 }
 
-static void dense_of_higher_rank_works_on_the_last_axis(void)
+static void dense_of_higher_rank_works_on_the_last_axis(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *x = dense_input(&n, "x", 2, 6, (double[]){1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1});
@@ -183,8 +186,9 @@ static void dense_of_higher_rank_works_on_the_last_axis(void)
     net_close(&n);
 }
 
-static void sparse_rows_give_what_the_same_dense_rows_give(void)
+static void sparse_rows_give_what_the_same_dense_rows_give(void **state)
 {
+    (void)state;
     net n;
     double expected[12];
     net_open(&n);
@@ -212,8 +216,9 @@ static void sparse_rows_give_what_the_same_dense_rows_give(void)
     net_close(&n);
 }
 
-static void concat_dense_is_the_dense_of_the_concat(void)
+static void concat_dense_is_the_dense_of_the_concat(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *p = sparse_input(&n, "p", 3, 4, 5, sparse_row, sparse_column);
@@ -231,8 +236,9 @@ static void concat_dense_is_the_dense_of_the_concat(void)
     net_close(&n);
 }
 
-static void dense_of_nothing_is_the_bias(void)
+static void dense_of_nothing_is_the_bias(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *none = rgm_slice(dense_input(&n, "x", 3, 2, x23), 1, 0, 0);
@@ -245,8 +251,9 @@ static void dense_of_nothing_is_the_bias(void)
     net_close(&n);
 }
 
-static void normalized_rows_sum_to_one_and_zero_rows_stay(void)
+static void normalized_rows_sum_to_one_and_zero_rows_stay(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *x = dense_input(&n, "x", 3, 2, (double[]){1, 3, 0, 0, -2, 2});
@@ -263,8 +270,9 @@ static void normalized_rows_sum_to_one_and_zero_rows_stay(void)
     net_close(&n);
 }
 
-static void dropout_of_sparse_rows_drops_stored_numbers(void)
+static void dropout_of_sparse_rows_drops_stored_numbers(void **state)
 {
+    (void)state;
     net n;
     int64_t row[4000], column[4000];
     for (int i = 0; i < 4000; i++)
@@ -294,8 +302,9 @@ static void dropout_of_sparse_rows_drops_stored_numbers(void)
     net_close(&n);
 }
 
-static void item_dropout_drops_whole_rows_dense_and_sparse_alike(void)
+static void item_dropout_drops_whole_rows_dense_and_sparse_alike(void **state)
 {
+    (void)state;
     net n;
     int64_t row[200], column[200];
     double ones[300];
@@ -325,8 +334,9 @@ static void item_dropout_drops_whole_rows_dense_and_sparse_alike(void)
     net_close(&n);
 }
 
-static void layer_norm_has_keras_epsilon(void)
+static void layer_norm_has_keras_epsilon(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *y = rgm_layer_norm(n.scope, "norm", dense_input(&n, "x", 1, 2, (double[]){1, 3}));
@@ -339,8 +349,9 @@ static void layer_norm_has_keras_epsilon(void)
     net_close(&n);
 }
 
-static void embedding_picks_rows(void)
+static void embedding_picks_rows(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *ids =
@@ -358,8 +369,9 @@ static void embedding_picks_rows(void)
     net_close(&n);
 }
 
-static void l2_is_counted_once_for_a_shared_parameter(void)
+static void l2_is_counted_once_for_a_shared_parameter(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_dense_options options = RGM_DENSE_OPTIONS_INIT;
@@ -380,8 +392,9 @@ static void l2_is_counted_once_for_a_shared_parameter(void)
     net_close(&n);
 }
 
-static void scopes_have_paths_and_are_found_again(void)
+static void scopes_have_paths_and_are_found_again(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_scope *a = rgm_scope_enter(n.scope, "a"), *b = rgm_scope_enter(a, "b");
@@ -394,8 +407,9 @@ static void scopes_have_paths_and_are_found_again(void)
     net_close(&n);
 }
 
-static void mistakes_name_the_layer(void)
+static void mistakes_name_the_layer(void **state)
 {
+    (void)state;
     net n;
     net_open(&n);
     rgm_value *x = dense_input(&n, "x", 2, 3, x23);
@@ -420,8 +434,9 @@ static void mistakes_name_the_layer(void)
     net_close(&n);
 }
 
-static void sparse_rows_in_a_strangers_hands_fail_by_name(void)
+static void sparse_rows_in_a_strangers_hands_fail_by_name(void **state)
 {
+    (void)state;
     net n;
     rgm_executor *executor = NULL;
     rgm_tensor *fetched;
@@ -444,8 +459,9 @@ static void sparse_rows_in_a_strangers_hands_fail_by_name(void)
 }
 
 /* Everything at once: loss of all layers by all parameters, along 100 random directions. */
-static void gradients_agree_with_central_differences(void)
+static void gradients_agree_with_central_differences(void **state)
 {
+    (void)state;
     net n;
     rgm_value *wrt[32], *fetches[33];
     rgm_executor *executor = NULL;
@@ -536,8 +552,9 @@ done:
     return status;
 }
 
-static void building_survives_every_failing_allocation(void)
+static void building_survives_every_failing_allocation(void **state)
 {
+    (void)state;
     CHECK_EVERY_OOM(build_everything(), (void)0);
 }
 
