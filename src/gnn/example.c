@@ -206,11 +206,13 @@ static rgm_status feature_is_there(bool *there, const decoding *d, int64_t set, 
     for (int64_t e = 0; e < d->count; e++) {
         const rgm_example_field *field = found(d, e, slots->values);
         bool has = field != NULL && field->kind != RGM_FEATURE_NONE;
+        if (d->work->totals[e * d->codec->set_count + set] == 0)
+            continue;
         for (int k = 1; k <= schema->rank && !has; k++)
             has = schema->shape[k - 1] < 0 && found(d, e, slots->lengths[k]) != NULL;
         if (has)
             with = e;
-        else if (d->work->totals[e * d->codec->set_count + set] > 0)
+        else
             without = e;
     }
     *there = with >= 0 || without < 0;

@@ -73,9 +73,9 @@ typedef struct rgmi_items {
     pthread_mutex_t lock;                /* guards what is made at first use, below */
     rgm_pattern *adjacency[2];           /* by receiver tag                         */
     rgm_pattern *membership;
-    rgm_tensor *first;          /* [components] i64: each component's first item */
-    rgm_tensor *mask;           /* [total] f32                                   */
-    rgm_tensor *readout_source; /* [target_total] i64                            */
+    rgm_pattern *first;   /* [components, total]: each component's first item           */
+    rgm_pattern *readout; /* [target_total, source_total]: where each readout item reads */
+    rgm_tensor *mask;     /* [total] f32                                                */
     int64_t sizes[];            /* [components]                                  */
 } rgmi_items;
 
@@ -128,10 +128,32 @@ rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers);
 /** The set of a graph by name, with its index. */
 rgm_status rgmi_graph_set(int64_t *index, const rgm_graph *graph, rgm_piece piece,
                           const char *name);
-/** The first item of each component [components] i64; RGM_ERR_DATA when one is empty. Borrowed. */
-rgm_status rgmi_graph_first(rgm_tensor **out, const rgm_graph *graph, int64_t set);
-/** Where readout edge set `set` points from, for each item of its readout set; 0 where no edge is. */
-rgm_status rgmi_graph_readout_source(rgm_tensor **out, const rgm_graph *graph, int64_t set);
+/**
+ * A pattern with one entry a row: of each component, its first item (RGM_ERR_DATA when a real one has
+ * none); and of each item of a readout set, the item that readout edge set `set` says to read. Rows of
+ * padding that have none point at item 0. Made once, borrowed.
+ */
+rgm_status rgmi_graph_first(rgm_pattern **out, const rgm_graph *graph, int64_t set);
+rgm_status rgmi_graph_readout(rgm_pattern **out, const rgm_graph *graph, int64_t set);
+
+/* ---- readout ---- */
+
+/** The next edge set of that readout set and key (NULL: any key) from set `from` on; -1: none. */
+int64_t rgmi_readout_next(const rgm_schema *schema, int64_t from, const char *readout_set,
+                          const char *key);
+/** The first one, or RGM_ERR_NOT_FOUND saying whether there is any readout. */
+rgm_status rgmi_readout_require(int64_t *first, const rgm_schema *schema, const char *readout_set,
+                                const char *key);
+
+/* ---- padding ---- */
+
+struct rgm_size_constraints {
+    rgm_schema *schema;
+    int64_t *total;   /* [sets]; context: components. -1: not set */
+    int64_t *minimum; /* [sets]: nodes in each padded component   */
+};
+/** Raise totals so that a graph that just fits can be padded to them. */
+void rgmi_constraints_make_room(rgm_size_constraints *constraints);
 
 /* ---- features ---- */
 

@@ -63,9 +63,9 @@ void rgmi_items_release(rgmi_items *items)
     rgm_pattern_release(items->adjacency[0]);
     rgm_pattern_release(items->adjacency[1]);
     rgm_pattern_release(items->membership);
-    rgm_tensor_release(items->first);
+    rgm_pattern_release(items->first);
+    rgm_pattern_release(items->readout);
     rgm_tensor_release(items->mask);
-    rgm_tensor_release(items->readout_source);
     pthread_mutex_destroy(&items->lock);
     rgm_free(items);
 }
@@ -433,44 +433,77 @@ rgm_status rgm_graph_real_mask(rgm_tensor **mask, const rgm_graph *graph, rgm_pi
     return status;
 }
 
-rgm_status rgmi_graph_first(rgm_tensor **out, const rgm_graph *graph, int64_t set)
+/* One entry a row: row i has column[i]. */
+static rgm_status make_picks(rgm_pattern **out, int64_t rows, int64_t columns,
+                             const int64_t *column)
+{
+    rgm_status status;
+    int64_t *row;
+
+    RGM_TRY(RGM_NEW(row, rows));
+    for (int64_t i = 0; i < rows; i++)
+        row[i] = i;
+    status = rgm_pattern_create(out, rows, columns, rows, row, column);
+    rgm_free(row);
+    return status;
+}
+
+static rgm_status make_first(rgm_pattern **out, const rgmi_items *items)
+{
+    rgm_status status;
+    int64_t begin = 0, *column;
+
+    RGM_TRY(RGM_NEW(column, items->components));
+    for (int64_t c = 0; c < items->components; c++) {
+        column[c] = items->sizes[c] > 0 ? begin : 0;
+        begin += items->sizes[c];
+    }
+    status = make_picks(out, items->components, items->total, column);
+    rgm_free(column);
+    return status;
+}
+
+rgm_status rgmi_graph_first(rgm_pattern **out, const rgm_graph *graph, int64_t set)
 {
     rgmi_items *items = graph->sets[set].items;
     rgm_status status = RGM_OK;
-    int64_t begin = 0;
 
     *out = NULL;
-    for (int64_t c = 0; c < items->components; c++)
+    for (int64_t c = 0; c < items->real; c++)
         if (items->sizes[c] == 0)
             return RGM_FAIL(RGM_ERR_DATA, "node set '%s': component %lld has no nodes, so no first "
                                           "one",
                             graph->schema->sets[set]->name, (long long)c);
     pthread_mutex_lock(&items->lock);
-    if (items->first == NULL) {
-        status = rgmi_ints(&items->first, items->components, NULL);
-        for (int64_t c = 0; status == RGM_OK && c < items->components; c++) {
-            rgm_tensor_i64(items->first)[c] = begin;
-            begin += items->sizes[c];
-        }
-    }
+    if (items->first == NULL)
+        status = make_first(&items->first, items);
     *out = items->first;
     pthread_mutex_unlock(&items->lock);
     return status;
 }
 
-rgm_status rgmi_graph_readout_source(rgm_tensor **out, const rgm_graph *graph, int64_t set)
+static rgm_status make_readout(rgm_pattern **out, const rgmi_items *items)
+{
+    rgm_status status;
+    int64_t *column;
+
+    RGM_TRY(RGM_NEW(column, items->target_total));
+    for (int64_t e = 0; e < items->total; e++)
+        column[rgm_tensor_i64(items->target)[e]] = rgm_tensor_i64(items->source)[e];
+    status = make_picks(out, items->target_total, items->source_total, column);
+    rgm_free(column);
+    return status;
+}
+
+rgm_status rgmi_graph_readout(rgm_pattern **out, const rgm_graph *graph, int64_t set)
 {
     rgmi_items *items = graph->sets[set].items;
     rgm_status status = RGM_OK;
 
     pthread_mutex_lock(&items->lock);
-    if (items->readout_source == NULL) {
-        status = rgmi_ints(&items->readout_source, items->target_total, NULL);
-        for (int64_t e = 0; status == RGM_OK && e < items->total; e++)
-            rgm_tensor_i64(items->readout_source)[rgm_tensor_i64(items->target)[e]] =
-                rgm_tensor_i64(items->source)[e];
-    }
-    *out = items->readout_source;
+    if (items->readout == NULL)
+        status = make_readout(&items->readout, items);
+    *out = items->readout;
     pthread_mutex_unlock(&items->lock);
     return status;
 }

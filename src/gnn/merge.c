@@ -57,6 +57,8 @@ static rgm_status merge_feature(rgm_graph *merged, rgm_graph *const *graphs, int
 
     for (int64_t g = 0; g < count; g++) {
         const rgmi_column *column = graphs[g]->sets[set].columns[index];
+        if (graphs[g]->sets[set].items->total == 0)
+            continue;
         if (column != NULL) {
             parts[part_count++] = &column->value;
             with = g;
@@ -64,8 +66,8 @@ static rgm_status merge_feature(rgm_graph *merged, rgm_graph *const *graphs, int
             without = g;
         }
     }
-    if (part_count == 0)
-        return RGM_OK;
+    if (with < 0)
+        return RGM_OK; /* absent; rgmi_graph_fill() makes it empty where there are no items */
     if (without >= 0)
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is absent from graph %lld but not from "
                                       "graph %lld",

@@ -1,0 +1,437 @@
+/*
+ * The graph of values that a model is written against: its features, patterns and sizes become inputs of
+ * the compute graph when first asked for, and rgm_graph_feeds() says what to feed them from a concrete
+ * graph. with_* adds a link to a chain; looking a feature up walks from the newest link to the root.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph_value_internal.h"
+
+rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph_value *root = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_schema_check(schema));
+    RGM_GO(RGM_NEW(root, 1));
+    root->root = root;
+    root->cgraph = cgraph;
+    root->schema = rgm_schema_retain(schema);
+    RGM_GO(rgm_arena_create(&root->arena));
+    RGM_GO(RGM_NEW(root->transposed, schema->set_count));
+    *out = root;
+    root = NULL;
+done:
+    rgm_graph_value_release(root);
+    return status;
+}
+
+void rgm_graph_value_release(rgm_graph_value *graph)
+{
+    rgm_graph_value *root;
+
+    if (graph == NULL)
+        return;
+    root = graph->root;
+    rgm_schema_release(root->schema);
+    rgm_arena_release(root->arena);
+    rgm_free(root->inputs);
+    rgm_free(root->transposed);
+    rgm_free(root);
+}
+
+rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph)
+{
+    return graph == NULL ? NULL : graph->root->cgraph;
+}
+
+const rgm_schema *rgm_graph_value_schema(const rgm_graph_value *graph)
+{
+    return graph == NULL ? NULL : graph->root->schema;
+}
+
+rgm_value *rgmi_value_error(const rgm_graph_value *graph, rgm_status status)
+{
+    char message[512];
+
+    snprintf(message, sizeof message, "%s", rgm_error_message());
+    return rgm_cgraph_fail(graph->root->cgraph, status, "%s", message);
+}
+
+bool rgmi_value_set(int64_t *index, const rgm_graph_value *graph, rgm_piece piece, const char *set)
+{
+    rgm_status status;
+
+    if (graph == NULL)
+        return false;
+    status = rgmi_set_require(index, graph->root->schema, piece, set);
+    if (status < 0)
+        rgmi_value_error(graph, status);
+    return status == RGM_OK;
+}
+
+/* ---- sizes and inputs ---- */
+
+/* A shadow node set has one node for each edge of its edge set. */
+static const rgm_set_schema *sized_by(const rgm_schema *schema, const rgm_set_schema *set)
+{
+    const char *of = set->piece == RGM_NODE_SET ? rgmi_shadow_of(set->name) : NULL;
+
+    return of == NULL ? set : rgm_schema_find(schema, RGM_EDGE_SET, of);
+}
+
+static rgm_dim size_of(const rgm_graph_value *graph, int64_t index)
+{
+    const rgm_schema *schema = graph->root->schema;
+    const rgm_set_schema *set = sized_by(schema, schema->sets[index]);
+    rgm_text name = {0};
+    rgm_status status = RGM_OK;
+    rgm_dim dim = 0;
+
+    if (set->piece == RGM_CONTEXT_PIECE)
+        return rgm_cgraph_symbol(graph->root->cgraph, "components");
+    status = rgm_text_printf(&name, "%s/%s", set->piece == RGM_NODE_SET ? "nodes" : "edges",
+                             set->name);
+    if (status == RGM_OK)
+        dim = rgm_cgraph_symbol(graph->root->cgraph, name.data);
+    else
+        rgmi_value_error(graph, status);
+    rgm_text_clear(&name);
+    return dim;
+}
+
+rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *set)
+{
+    int64_t index;
+
+    return rgmi_value_set(&index, graph, piece, set) ? size_of(graph, index) : 0;
+}
+
+static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_input_kind kind,
+                             int64_t feature)
+{
+    static const char *const marks[] = {[INPUT_MEMBERSHIP] = "#component", [INPUT_FIRST] = "#first",
+                                        [INPUT_READOUT] = "#readout", [INPUT_REAL] = "#real"};
+    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE
+                           ? set->features[feature].name
+                           : kind == INPUT_ADJACENCY ? NULL : marks[kind];
+
+    if (set->piece == RGM_CONTEXT_PIECE)
+        return rgm_text_printf(out, "context/%s", name);
+    return rgm_text_printf(out, "%s/%s%s%s", set->piece == RGM_NODE_SET ? "nodes" : "edges",
+                           set->name, name == NULL ? "" : ".", name == NULL ? "" : name);
+}
+
+static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgmi_input_kind kind,
+                             int64_t set, int64_t feature)
+{
+    const rgm_schema *schema = graph->root->schema;
+    const rgm_set_schema *s = schema->sets[set];
+    const rgm_feature_schema *f = feature < 0 ? NULL : &s->features[feature];
+    rgm_cgraph *cgraph = graph->root->cgraph;
+    rgm_dim size = size_of(graph, set), ends[2] = {0, 0}, shape[RGM_MAX_RANK], components;
+
+    components = rgm_cgraph_symbol(cgraph, "components");
+    if (s->piece == RGM_EDGE_SET) {
+        ends[0] = size_of(graph, rgmi_set_index(schema, RGM_NODE_SET, s->source));
+        ends[1] = size_of(graph, rgmi_set_index(schema, RGM_NODE_SET, s->target));
+    }
+    switch (kind) {
+    case INPUT_FEATURE:
+        shape[0] = size;
+        for (int i = 0; i < f->rank; i++)
+            shape[i + 1] = f->shape[i];
+        return rgm_input(cgraph, name, f->dtype, f->rank + 1, shape);
+    case INPUT_SPARSE:
+        return rgm_input_pattern(cgraph, name, size, f->vocabulary, rgm_cgraph_symbol(cgraph, name));
+    case INPUT_ADJACENCY: return rgm_input_pattern(cgraph, name, ends[1], ends[0], size);
+    case INPUT_MEMBERSHIP: return rgm_input_pattern(cgraph, name, components, size, size);
+    case INPUT_FIRST: return rgm_input_pattern(cgraph, name, components, size, components);
+    case INPUT_READOUT: return rgm_input_pattern(cgraph, name, ends[1], ends[0], ends[1]);
+    case INPUT_REAL: return rgm_input(cgraph, name, RGM_F32, 1, &size);
+    }
+    return NULL;
+}
+
+rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+                            int64_t feature)
+{
+    rgm_graph_value *root = graph->root;
+    rgm_status status = RGM_OK;
+    rgm_text name = {0};
+    rgm_value *value = NULL;
+
+    for (int64_t i = 0; i < root->input_count; i++) {
+        const rgmi_input *input = &root->inputs[i];
+        if (input->kind == kind && input->set == set && input->feature == feature)
+            return input->value;
+    }
+    RGM_GO(input_name(&name, root->schema->sets[set], kind, feature));
+    RGM_GO(RGM_RESERVE(root->inputs, root->input_capacity, root->input_count + 1));
+    value = make_input(graph, name.data, kind, set, feature);
+    if (value != NULL)
+        root->inputs[root->input_count++] = (rgmi_input){kind, set, feature, value};
+done:
+    if (status < 0)
+        rgmi_value_error(graph, status);
+    rgm_text_clear(&name);
+    return value;
+}
+
+/* ---- features ---- */
+
+/* Found in a change: *value (NULL when taken away) and true. */
+static bool find_change(rgm_value **value, const rgm_graph_value *graph, int64_t set,
+                        const char *feature)
+{
+    char prefix[64];
+
+    *value = NULL;
+    for (; graph->parent != NULL; graph = graph->parent) {
+        if (graph->change == CHANGE_NO_AUX &&
+            rgm_aux_prefix(graph->root->schema->sets[set]->name, prefix, sizeof prefix) != NULL)
+            return true;
+        if (graph->change == CHANGE_FEATURE && graph->set == set &&
+            strcmp(graph->feature, feature) == 0) {
+            *value = graph->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rgm_has_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                     const char *feature)
+{
+    rgm_value *value;
+    int64_t index;
+
+    if (graph == NULL || feature == NULL)
+        return false;
+    index = rgmi_set_index(graph->root->schema, piece, set);
+    if (index < 0)
+        return false;
+    if (find_change(&value, graph, index, feature))
+        return value != NULL;
+    return rgmi_feature_index(graph->root->schema->sets[index], feature) >= 0;
+}
+
+/* The feature's place in the schema, unless it was taken away; else a failure. */
+static bool in_schema(int64_t *index, const rgm_graph_value *graph, int64_t set,
+                      const char *feature, bool taken_away)
+{
+    const rgm_set_schema *s = graph->root->schema->sets[set];
+    char title[RGMI_TITLE];
+    rgm_status status;
+
+    rgmi_set_title(s, title, sizeof title);
+    if (taken_away) {
+        rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_NOT_FOUND,
+                        "%s: feature '%s' was taken away from the graph", title, feature);
+        return false;
+    }
+    status = rgmi_feature_require(index, s, feature);
+    if (status < 0)
+        rgmi_value_error(graph, status);
+    return status == RGM_OK;
+}
+
+rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature)
+{
+    const rgm_feature_schema *f;
+    char title[RGMI_TITLE];
+    rgm_value *value;
+    int64_t index;
+    bool changed = feature != NULL && find_change(&value, graph, set, feature);
+
+    if (changed && value != NULL)
+        return value;
+    if (!in_schema(&index, graph, set, feature, changed))
+        return NULL;
+    f = &graph->root->schema->sets[set]->features[index];
+    rgmi_set_title(graph->root->schema->sets[set], title, sizeof title);
+    if (f->vocabulary > 0)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "%s: feature '%s' is one_hot; ask for it as a sparse feature", title,
+                               feature);
+    if (rgmi_last_ragged(f) > 0)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "%s: feature '%s' is ragged; models take dense features and one_hot "
+                               "ones (source: \"one_hot:<columns>\")",
+                               title, feature);
+    return rgmi_value_input(graph, INPUT_FEATURE, set, index);
+}
+
+rgm_value *rgm_node_feature(const rgm_graph_value *graph, const char *node_set, const char *feature)
+{
+    int64_t set;
+
+    return rgmi_value_set(&set, graph, RGM_NODE_SET, node_set)
+               ? rgmi_value_feature(graph, set, feature)
+               : NULL;
+}
+
+rgm_value *rgm_edge_feature(const rgm_graph_value *graph, const char *edge_set, const char *feature)
+{
+    int64_t set;
+
+    return rgmi_value_set(&set, graph, RGM_EDGE_SET, edge_set)
+               ? rgmi_value_feature(graph, set, feature)
+               : NULL;
+}
+
+rgm_value *rgm_context_feature(const rgm_graph_value *graph, const char *feature)
+{
+    return graph == NULL ? NULL : rgmi_value_feature(graph, 0, feature);
+}
+
+rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *node_set,
+                                   const char *feature)
+{
+    int64_t set, index;
+    rgm_value *value;
+    bool changed;
+
+    if (!rgmi_value_set(&set, graph, RGM_NODE_SET, node_set))
+        return NULL;
+    changed = feature != NULL && find_change(&value, graph, set, feature);
+    if (changed && value != NULL && rgm_value_is_pattern(value))
+        return value;
+    if (!in_schema(&index, graph, set, feature, changed && value == NULL))
+        return NULL;
+    if (changed || graph->root->schema->sets[set]->features[index].vocabulary == 0)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "node set '%s': feature '%s' is not one_hot", node_set, feature);
+    return rgmi_value_input(graph, INPUT_SPARSE, set, index);
+}
+
+/* ---- patterns and masks ---- */
+
+rgm_value *rgm_adjacency(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver)
+{
+    rgm_value *pattern, **transposed;
+    int64_t set;
+
+    if (!rgmi_value_set(&set, graph, RGM_EDGE_SET, edge_set))
+        return NULL;
+    if (receiver != RGM_SOURCE && receiver != RGM_TARGET)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG,
+                               "edge set '%s': the receiver of an adjacency is source or target",
+                               edge_set);
+    pattern = rgmi_value_input(graph, INPUT_ADJACENCY, set, -1);
+    if (receiver == RGM_TARGET || pattern == NULL)
+        return pattern;
+    transposed = &graph->root->transposed[set]; /* one value, so that ops on it can fuse */
+    if (*transposed == NULL)
+        *transposed = rgm_transpose_pattern(pattern);
+    return *transposed;
+}
+
+rgm_value *rgm_membership(const rgm_graph_value *graph, rgm_piece piece, const char *set)
+{
+    int64_t index;
+
+    return rgmi_value_set(&index, graph, piece, set)
+               ? rgmi_value_input(graph, INPUT_MEMBERSHIP, index, -1)
+               : NULL;
+}
+
+rgm_value *rgm_real_mask(const rgm_graph_value *graph, rgm_piece piece, const char *set)
+{
+    int64_t index;
+
+    return rgmi_value_set(&index, graph, piece, set)
+               ? rgmi_value_input(graph, INPUT_REAL, index, -1)
+               : NULL;
+}
+
+rgm_value *rgm_node_degree(const rgm_graph_value *graph, const char *edge_set, rgm_tag end,
+                           rgm_dtype dtype)
+{
+    rgm_value *pattern = rgm_adjacency(graph, edge_set, end);
+
+    return pattern == NULL ? NULL : rgm_degree(pattern, dtype);
+}
+
+/* ---- changes ---- */
+
+static rgm_graph_value *link_change(const rgm_graph_value *graph, rgmi_change change)
+{
+    rgm_graph_value *made = rgm_arena_alloc(graph->root->arena, sizeof *made);
+
+    if (made == NULL) {
+        rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_NOMEM, "out of memory: a graph value");
+        return NULL;
+    }
+    made->root = graph->root;
+    made->parent = graph;
+    made->change = change;
+    return made;
+}
+
+static rgm_graph_value *change_feature(const rgm_graph_value *graph, int64_t set,
+                                       const char *feature, rgm_value *value)
+{
+    rgm_graph_value *made = link_change(graph, CHANGE_FEATURE);
+
+    if (made == NULL)
+        return NULL;
+    made->set = set;
+    made->value = value;
+    made->feature = rgm_arena_strdup(graph->root->arena, feature);
+    if (made->feature == NULL) {
+        rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_NOMEM, "out of memory: a graph value");
+        return NULL;
+    }
+    return made;
+}
+
+rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                  const char *feature, rgm_value *value)
+{
+    char title[RGMI_TITLE], got[128];
+    int64_t index;
+
+    if (value == NULL || !rgmi_value_set(&index, graph, piece, set))
+        return NULL;
+    rgmi_set_title(graph->root->schema->sets[index], title, sizeof title);
+    if (feature == NULL || feature[0] == '\0') {
+        rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG, "%s: a feature needs a name", title);
+        return NULL;
+    }
+    if (rgm_value_rank(value) < 1 || rgm_value_shape(value)[0] != size_of(graph, index)) {
+        rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_SHAPE,
+                        "%s: feature '%s' needs one row an item, but is %s", title, feature,
+                        rgm_value_describe(value, got, sizeof got));
+        return NULL;
+    }
+    return change_feature(graph, index, feature, value);
+}
+
+rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece,
+                                     const char *set, const char *feature)
+{
+    int64_t index;
+
+    if (!rgmi_value_set(&index, graph, piece, set))
+        return NULL;
+    if (feature == NULL || !rgm_has_feature(graph, piece, set, feature)) {
+        in_schema(&index, graph, index, feature, feature != NULL);
+        return NULL;
+    }
+    return change_feature(graph, index, feature, NULL);
+}
+
+rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_set,
+                                rgm_value *state)
+{
+    return rgm_with_feature(graph, RGM_NODE_SET, node_set, RGM_HIDDEN_STATE, state);
+}
+
+rgm_graph_value *rgm_without_aux_features(const rgm_graph_value *graph)
+{
+    return graph == NULL ? NULL : link_change(graph, CHANGE_NO_AUX);
+}

@@ -1,0 +1,55 @@
+/*
+ * The graph inside the compute graph: a chain of changes that ends at a root, which makes inputs when
+ * they are first asked for.
+ */
+#ifndef RGM_GNN_GRAPH_VALUE_INTERNAL_H
+#define RGM_GNN_GRAPH_VALUE_INTERNAL_H
+
+#include "gnn_internal.h"
+
+/** What an input of the compute graph is fed with. */
+typedef enum rgmi_input_kind {
+    INPUT_FEATURE,    /* "nodes/paper.year": the values                                   */
+    INPUT_SPARSE,     /* "nodes/paper.words": a one_hot feature as a pattern              */
+    INPUT_ADJACENCY,  /* "edges/cites": pattern [target nodes, source nodes]              */
+    INPUT_MEMBERSHIP, /* "nodes/paper.#component": pattern [components, items]            */
+    INPUT_FIRST,      /* "nodes/paper.#first": pattern, one entry a component             */
+    INPUT_READOUT,    /* "edges/_readout/seed.#readout": pattern, one entry a readout     */
+    INPUT_REAL        /* "nodes/paper.#real": f32 mask                                    */
+} rgmi_input_kind;
+
+typedef struct rgmi_input {
+    rgmi_input_kind kind;
+    int64_t set, feature; /* of the root's schema */
+    rgm_value *value;
+} rgmi_input;
+
+typedef enum rgmi_change { CHANGE_NONE, CHANGE_FEATURE, CHANGE_NO_AUX } rgmi_change;
+
+struct rgm_graph_value {
+    rgm_graph_value *root;
+    const rgm_graph_value *parent; /* NULL: the root */
+    rgmi_change change;
+    int64_t set;     /* CHANGE_FEATURE */
+    char *feature;
+    rgm_value *value; /* NULL: taken away */
+    /* The root only: */
+    rgm_cgraph *cgraph;
+    rgm_schema *schema;
+    rgm_arena *arena;
+    rgmi_input *inputs;
+    int64_t input_count, input_capacity;
+    rgm_value **transposed; /* [sets]: adjacency with receiver source, at first use */
+};
+
+/** The thread's error becomes the compute graph's; NULL. */
+rgm_value *rgmi_value_error(const rgm_graph_value *graph, rgm_status status);
+/** The set's place in the root's schema; a failure of the compute graph and false if there is none. */
+bool rgmi_value_set(int64_t *index, const rgm_graph_value *graph, rgm_piece piece, const char *set);
+/** The feature as the graph has it now. */
+rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature);
+/** The input of that kind, made at first use. */
+rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+                            int64_t feature);
+
+#endif
