@@ -177,6 +177,8 @@ typedef struct rgm_run_options {
     int threads;                   /* 0: as many as the machine has         */
     const char *config;            /* text for the run folder; may be NULL  */
     rgm_trainer_hooks hooks;
+    /** Called with hooks.payload when all is built (and restored), before the first step; may be NULL. */
+    rgm_status (*begin)(const rgm_run_result *run, void *payload);
     bool no_training;              /* build and restore only: evaluate, predict, export */
 } rgm_run_options;
 #define RGM_RUN_OPTIONS_INIT rgm_run_options_default()

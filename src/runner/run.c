@@ -235,6 +235,8 @@ rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options)
         RGM_GO(rgm_gnn_task_check(&run->tasks[k], run->processed_schema));
     RGM_GO(open_padding(run, options));
     RGM_GO(open_trainer(run, options));
+    if (options->begin != NULL)
+        RGM_GO(options->begin(run, options->hooks.payload));
     RGM_GO(train_and_export(run, options));
 done:
     if (status == RGM_OK || status == RGM_STOPPED)

@@ -1,0 +1,125 @@
+/* Long options by table, with the nearest name for an unknown one, and --help from the same table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static void print_help(const usage *how)
+{
+    printf("usage: regimen %s\n\n%s\n", how->line, how->text);
+    if (how->arguments[0].name != NULL)
+        printf("\noptions:\n");
+    for (const argument *a = how->arguments; a->name != NULL; a++) {
+        char left[64];
+
+        snprintf(left, sizeof left, "--%s%s%s", a->name, a->meta != NULL ? " " : "",
+                 a->meta != NULL ? a->meta : "");
+        printf("  %-26s %s\n", left, a->help);
+    }
+}
+
+static const argument *find(const usage *how, const char *name, size_t size)
+{
+    for (const argument *a = how->arguments; a->name != NULL; a++)
+        if (strlen(a->name) == size && memcmp(a->name, name, size) == 0)
+            return a;
+    return NULL;
+}
+
+static int unknown(const usage *how, const char *option)
+{
+    const char *names[64], *near;
+    int64_t count = 0;
+
+    for (const argument *a = how->arguments; a->name != NULL && count < 64; a++)
+        names[count++] = a->name;
+    near = rgm_nearest_name(option + 2, names, count);
+    if (near != NULL)
+        return usage_error("unknown option '%s'; did you mean '--%s'?", option, near);
+    return usage_error("unknown option '%s'; see regimen %.*s --help", option,
+                       (int)strcspn(how->line, " "), how->line);
+}
+
+static int store(const argument *a, const char *text)
+{
+    char *end = NULL;
+
+    switch (a->kind) {
+    case ARG_TEXT:
+        *(const char **)a->value = text;
+        return EXIT_DONE;
+    case ARG_INT:
+        *(int64_t *)a->value = strtoll(text, &end, 10);
+        break;
+    case ARG_FLOAT:
+        *(double *)a->value = strtod(text, &end);
+        break;
+    default: {
+        text_list *list = a->value;
+
+        if (list->count == (int64_t)(sizeof list->items / sizeof *list->items))
+            return usage_error("--%s was given more than %lld times", a->name,
+                               (long long)list->count);
+        list->items[list->count++] = text;
+        return EXIT_DONE;
+    }
+    }
+    if (end == text || *end != '\0')
+        return usage_error("--%s: '%s' is not a number", a->name, text);
+    return EXIT_DONE;
+}
+
+/* One option at argv[*i]; moves *i over its value. */
+static int read_option(const usage *how, int argc, char **argv, int *i)
+{
+    const char *option = argv[*i], *equals = strchr(option, '=');
+    size_t size = equals != NULL ? (size_t)(equals - option) : strlen(option);
+    const argument *a = find(how, option + 2, size - 2);
+
+    if (a == NULL)
+        return unknown(how, option);
+    if (a->kind == ARG_FLAG) {
+        if (equals != NULL)
+            return usage_error("--%s takes no value", a->name);
+        *(bool *)a->value = true;
+        return EXIT_DONE;
+    }
+    if (equals != NULL)
+        return store(a, equals + 1);
+    if (*i + 1 >= argc)
+        return usage_error("--%s needs a value: %s", a->name, a->meta);
+    return store(a, argv[++*i]);
+}
+
+int arguments_read(text_list *rest, const usage *how, int argc, char **argv)
+{
+    bool only_rest = false;
+
+    rest->count = 0;
+    for (int i = 1; i < argc; i++) {
+        if (!only_rest && strcmp(argv[i], "--") == 0) {
+            only_rest = true;
+        } else if (!only_rest && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+            print_help(how);
+            return -1;
+        } else if (!only_rest && (strcmp(argv[i], "-v") == 0 || strcmp(argv[i], "-q") == 0)) {
+            verbosity = argv[i][1] == 'v' ? 1 : -1;
+        } else if (!only_rest && strncmp(argv[i], "--", 2) == 0) {
+            int code = read_option(how, argc, argv, &i);
+
+            if (code != EXIT_DONE)
+                return code;
+        } else if (!only_rest && argv[i][0] == '-' && argv[i][1] != '\0') {
+            return usage_error("unknown option '%s'", argv[i]);
+        } else if (rest->count < how->most) {
+            rest->items[rest->count++] = argv[i];
+        } else {
+            return usage_error("'%s' is one argument too many; usage: regimen %s", argv[i],
+                               how->line);
+        }
+    }
+    if (rest->count < how->least)
+        return usage_error("usage: regimen %s", how->line);
+    return EXIT_DONE;
+}

@@ -1,0 +1,89 @@
+/* What the verbs share: arguments by table, messages, exit codes, a run as the command sees it. */
+#ifndef RGM_CLI_H
+#define RGM_CLI_H
+
+#include <jansson.h>
+#include <regimen/experiment.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
+
+/* ---- arguments.c --------------------------------------------------------------------------- */
+
+typedef enum argument_kind { ARG_FLAG, ARG_TEXT, ARG_INT, ARG_FLOAT, ARG_LIST } argument_kind;
+
+/** A long option "--name"; value is bool *, const char **, int64_t *, double * or text_list *. */
+typedef struct argument {
+    const char *name;
+    argument_kind kind;
+    void *value;
+    const char *meta; /* "DIR"; NULL for flags */
+    const char *help;
+} argument;
+
+typedef struct text_list {
+    const char *items[256];
+    int64_t count;
+} text_list;
+
+/** A verb's usage: one line, one paragraph, its options (ended by {0}). */
+typedef struct usage {
+    const char *line; /* "run FILE.yaml [options]" */
+    const char *text;
+    const argument *arguments;
+    int64_t least, most; /* positional arguments */
+} usage;
+
+/**
+ * Read argv[1..] into the table's values and `rest`. EXIT_DONE; -1 when --help was printed; EXIT_USAGE
+ * after a message.
+ */
+int arguments_read(text_list *rest, const usage *how, int argc, char **argv);
+
+/* ---- console.c ----------------------------------------------------------------------------- */
+
+/** The library's last error on stderr; its exit code. */
+int report(rgm_status status);
+/** A usage error on stderr; EXIT_USAGE. */
+int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** A line "label    text" on stderr. */
+void say(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** 12345678 as "12,345,678" in a ring of static buffers. */
+const char *grouped(int64_t number);
+const char *bytes_text(int64_t bytes);
+/** Print to stdout; EXIT_FAILED with a message when stdout is gone. */
+int print_text(const char *text);
+int print_json(json_t *json); /* takes the reference */
+void console_open(void);
+bool console_is_stopped(void *payload);
+rgm_progress *console_progress(bool in_epochs);
+extern int verbosity; /* -1 quiet, 0, 1 verbose */
+
+/* ---- session.c: a trained run opened to look at -------------------------------------------- */
+
+typedef struct session {
+    rgm_experiment *experiment;
+    rgm_run_options options;
+    rgm_run_result *run;
+} session;
+/** Open a run folder without training; last: the newest weights instead of the best. */
+rgm_status session_open(session *s, const char *run_dir, const text_list *sets, bool last);
+void session_close(session *s);
+json_t *metrics_json(const rgm_metric_values *values);
+rgm_status mode_by_name(rgm_mode *mode, const char *name);
+
+/* ---- verbs --------------------------------------------------------------------------------- */
+
+int verb_run(int argc, char **argv);
+int verb_eval(int argc, char **argv);
+int verb_predict(int argc, char **argv);
+int verb_export(int argc, char **argv);
+int verb_config(int argc, char **argv);
+int verb_data(int argc, char **argv);
+int data_import(int argc, char **argv);
+int data_inspect(int argc, char **argv);
+int data_validate(int argc, char **argv);
+int data_stats(int argc, char **argv);
+int data_sample(int argc, char **argv);
+int data_generate(int argc, char **argv);
+
+#endif

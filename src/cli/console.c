@@ -1,0 +1,146 @@
+/*
+ * The command's side of the terminal: results on stdout, everything else on stderr; signals become a
+ * flag that the trainer asks for between steps, and a second one ends the process at once.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+int verbosity;
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+    stopped = 1;
+    signal(number, SIG_DFL);
+}
+
+void console_open(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+bool console_is_stopped(void *payload)
+{
+    (void)payload;
+    return stopped != 0;
+}
+
+static void to_stderr(const char *text, int64_t size, void *payload)
+{
+    (void)payload;
+    while (size > 0) {
+        ssize_t written = write(STDERR_FILENO, text, (size_t)size);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return;
+        text += written;
+        size -= written;
+    }
+}
+
+rgm_progress *console_progress(bool in_epochs)
+{
+    rgm_progress_options options = rgm_progress_options_for(STDERR_FILENO);
+    rgm_progress *progress = NULL;
+
+    if (verbosity < 0)
+        return NULL;
+    options.write = to_stderr;
+    options.unit = in_epochs ? "epoch" : "step";
+    if (rgm_progress_create(&progress, &options) != RGM_OK)
+        return NULL;
+    return progress;
+}
+
+int report(rgm_status status)
+{
+    fprintf(stderr, "regimen: %s\n", verbosity > 0 ? rgm_error_text() : rgm_error_message());
+    return status == RGM_ERR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int usage_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fputs("regimen: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+void say(const char *label, const char *format, ...)
+{
+    va_list args;
+
+    if (verbosity < 0)
+        return;
+    va_start(args, format);
+    fprintf(stderr, "%-8s ", label);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+const char *grouped(int64_t number)
+{
+    static char ring[8][32];
+    static int next;
+    char digits[32], *out = ring[next++ % 8];
+    int size = snprintf(digits, sizeof digits, "%lld", (long long)number), at = 0;
+
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0 && digits[i - 1] != '-')
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+const char *bytes_text(int64_t bytes)
+{
+    static char text[32];
+
+    if (bytes >= 10LL << 30)
+        snprintf(text, sizeof text, "%.1f GB", (double)bytes / (1 << 30));
+    else
+        snprintf(text, sizeof text, "%.0f MB", (double)bytes / (1 << 20) + 0.5);
+    return text;
+}
+
+int print_text(const char *text)
+{
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "regimen: stdout: %s\n", strerror(errno));
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+int print_json(json_t *json)
+{
+    int code = EXIT_FAILED;
+
+    if (json != NULL && json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0)
+        code = print_text("\n");
+    else
+        fprintf(stderr, "regimen: the result could not be written to stdout\n");
+    json_decref(json);
+    return code;
+}

@@ -1,0 +1,70 @@
+/* regimen data import: raw CSV of others to our folders. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static int64_t part_size(const rgm_tensor *part)
+{
+    return part != NULL ? rgm_tensor_count(part) : 0;
+}
+
+static rgm_status save(const rgm_source *source, const char *to, int64_t shards, bool gzip)
+{
+    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+
+    options.shards = shards;
+    options.gzip = gzip;
+    RGM_TRY(rgm_source_save(source, to, &options));
+    say("data", "%s graphs in %s; split %s / %s / %s of %s", grouped(source->graph_count), to,
+        grouped(part_size(source->train)), grouped(part_size(source->valid)),
+        grouped(part_size(source->test)), source->split_set != NULL ? source->split_set : "graphs");
+    return RGM_OK;
+}
+
+int data_import(int argc, char **argv)
+{
+    const char *to = NULL, *split = NULL, *node_set = NULL, *edge_set = NULL;
+    bool directed = false, gzip = false;
+    int64_t shards = 1;
+    text_list rest;
+    const argument arguments[] = {
+        {"to", ARG_TEXT, &to, "DIR", "new folder (required)"},
+        {"split", ARG_TEXT, &split, "NAME", "ogb: folder below split/; default: the only one"},
+        {"node-set", ARG_TEXT, &node_set, "NAME", "ogb: name of a homogeneous graph's nodes"},
+        {"edge-set", ARG_TEXT, &edge_set, "NAME", "ogb: name of its edges"},
+        {"directed", ARG_FLAG, &directed, NULL, "ogb: do not add the reverse of each edge"},
+        {"shards", ARG_INT, &shards, "N", "TFRecord files, default 1"},
+        {"gzip", ARG_FLAG, &gzip, NULL, "compress them"},
+        {0}};
+    const usage how = {
+        "data import ogb PATH --to DIR [options] | data import csv SCHEMA.pbtxt --to DIR",
+        "ogb: a folder of raw CSV in OGB's layout (homogeneous, graph-level, heterogeneous).\n"
+        "csv: node and edge tables that metadata.filename of the schema's sets names.\n"
+        "DIR gets schema.pbtxt, TFRecords of tf.train.Example, and the split.",
+        arguments, 2, 2};
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_source source = {0};
+    rgm_status status;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    if (to == NULL)
+        return usage_error("--to is missing: the new folder");
+    options.split = split;
+    options.node_set = node_set;
+    options.edge_set = edge_set;
+    options.undirected = !directed;
+    if (strcmp(rest.items[0], "ogb") == 0)
+        status = rgm_import_ogb(&source, rest.items[1], &options);
+    else if (strcmp(rest.items[0], "csv") == 0)
+        status = rgm_import_csv(&source, rest.items[1]);
+    else
+        return usage_error("import '%s': it is ogb or csv", rest.items[0]);
+    if (status == RGM_OK)
+        status = save(&source, to, shards, gzip);
+    code = status == RGM_OK ? EXIT_DONE : report(status);
+    rgm_source_clear(&source);
+    return code;
+}

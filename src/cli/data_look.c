@@ -1,0 +1,218 @@
+/* regimen data inspect, validate, stats: records read one by one, each decoded and looked at. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* What is done with each graph; RGM_END ends the reading. */
+typedef rgm_status look(void *payload, rgm_graph *graph, int64_t number);
+
+/* PATH is a folder with schema.pbtxt and *.tfrecord, or files beside a schema given by --schema. */
+static rgm_status open_schema(rgm_schema **out, const char *path, const char *schema)
+{
+    char *beside = NULL;
+    const char *slash = strrchr(path, '/');
+    rgm_status status;
+
+    if (schema != NULL)
+        return rgm_schema_load(out, schema);
+    if (rgm_path_is_folder(path))
+        RGM_TRY(rgm_path_join(&beside, path, "schema.pbtxt"));
+    else
+        RGM_TRY(rgm_strprintf(&beside, "%.*sschema.pbtxt",
+                              slash != NULL ? (int)(slash - path + 1) : 0, path));
+    status = rgm_schema_load(out, beside);
+    rgm_free(beside);
+    return status;
+}
+
+static rgm_status open_records(rgm_iterator **out, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+    char *pattern = NULL;
+
+    if (rgm_path_is_folder(path))
+        RGM_GO(rgm_strprintf(&pattern, "%s/*.tfrecord", path));
+    RGM_GO(rgm_dataset_list_files(&data, pattern != NULL ? pattern : path));
+    RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
+    RGM_GO(rgm_iterator_create(out, data, NULL));
+done:
+    rgm_dataset_release(data);
+    rgm_free(pattern);
+    return status;
+}
+
+static rgm_status look_at_records(const char *path, rgm_schema *schema, look *visit, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator *records = NULL;
+    rgm_element *record = NULL;
+    rgm_graph *graph = NULL;
+
+    RGM_GO(open_records(&records, path));
+    for (int64_t i = 0;; i++) {
+        int64_t size;
+        const void *data;
+
+        RGM_GO(rgm_iterator_next(&record, records));
+        data = rgm_element_bytes(record, &size);
+        RGM_GO(rgm_graph_decode(&graph, schema, data, size, NULL, rgm_element_origin(record)));
+        RGM_GO(visit(payload, graph, i));
+        rgm_graph_release(graph);
+        rgm_element_release(record);
+        graph = NULL;
+        record = NULL;
+    }
+done:
+    rgm_graph_release(graph);
+    rgm_element_release(record);
+    rgm_iterator_release(records);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+/* ---- inspect ------------------------------------------------------------------------------- */
+
+typedef struct inspection {
+    int64_t first, count, items;
+} inspection;
+
+static rgm_status inspect(void *payload, rgm_graph *graph, int64_t number)
+{
+    const inspection *what = payload;
+    rgm_text text = {0};
+    rgm_status status;
+
+    if (number < what->first)
+        return RGM_OK;
+    if (number >= what->first + what->count)
+        return RGM_END;
+    status = rgm_graph_print(&text, graph, what->items);
+    if (status == RGM_OK) {
+        printf("# record %lld\n", (long long)number);
+        if (print_text(text.data) != EXIT_DONE)
+            status = RGM_END;
+    }
+    rgm_text_clear(&text);
+    return status;
+}
+
+int data_inspect(int argc, char **argv)
+{
+    const char *schema_path = NULL;
+    inspection what = {.first = 0, .count = 1, .items = 8};
+    text_list rest;
+    const argument arguments[] = {
+        {"schema", ARG_TEXT, &schema_path, "FILE", "schema.pbtxt; default: the one beside the records"},
+        {"skip", ARG_INT, &what.first, "N", "records passed over"},
+        {"count", ARG_INT, &what.count, "N", "records printed, default 1"},
+        {"items", ARG_INT, &what.items, "N", "items of each set, default 8"},
+        {0}};
+    const usage how = {"data inspect DIR|FILES [--schema FILE] [--skip N] [--count N] [--items N]",
+                       "Print graphs of a data folder or TFRecord files.", arguments, 1, 1};
+    rgm_schema *schema = NULL;
+    rgm_status status;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    status = open_schema(&schema, rest.items[0], schema_path);
+    if (status == RGM_OK)
+        status = look_at_records(rest.items[0], schema, inspect, &what);
+    code = status == RGM_OK ? EXIT_DONE : report(status);
+    rgm_schema_release(schema);
+    return code;
+}
+
+/* ---- validate ------------------------------------------------------------------------------ */
+
+static rgm_status validate(void *payload, rgm_graph *graph, int64_t number)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    char prefix[64];
+
+    (*(int64_t *)payload)++;
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_NODE_SET &&
+            rgm_aux_prefix(set->name, prefix, sizeof prefix) != NULL &&
+            strcmp(prefix, RGM_READOUT) == 0) {
+            rgm_status status = rgm_graph_check_readout(graph, set->name);
+
+            if (status != RGM_OK)
+                return rgm_error_prefix(status, "record %lld", (long long)number);
+        }
+    }
+    return RGM_OK;
+}
+
+int data_validate(int argc, char **argv)
+{
+    const char *schema_path = NULL;
+    text_list rest;
+    int64_t records = 0;
+    const argument arguments[] = {
+        {"schema", ARG_TEXT, &schema_path, "FILE", "schema.pbtxt; default: the one beside the records"},
+        {0}};
+    const usage how = {"data validate DIR|FILES [--schema FILE]",
+                       "Check the schema, every record's checksum and encoding, every edge's ends, and\n"
+                       "the readout's structure. The first mistake is told with its place.",
+                       arguments, 1, 1};
+    rgm_schema *schema = NULL;
+    rgm_status status;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    status = open_schema(&schema, rest.items[0], schema_path);
+    if (status == RGM_OK)
+        status = look_at_records(rest.items[0], schema, validate, &records);
+    if (status == RGM_OK)
+        printf("%s records, no mistakes\n", grouped(records));
+    code = status == RGM_OK ? print_text("") : report(status);
+    rgm_schema_release(schema);
+    return code;
+}
+
+/* ---- stats --------------------------------------------------------------------------------- */
+
+static rgm_status count_graph(void *payload, rgm_graph *graph, int64_t number)
+{
+    (void)number;
+    return rgm_stats_add(payload, graph);
+}
+
+int data_stats(int argc, char **argv)
+{
+    const char *schema_path = NULL;
+    bool json = false;
+    text_list rest;
+    const argument arguments[] = {
+        {"schema", ARG_TEXT, &schema_path, "FILE", "schema.pbtxt; default: the one beside the records"},
+        {"json", ARG_FLAG, &json, NULL, "as one JSON object"},
+        {0}};
+    const usage how = {"data stats DIR|FILES [--schema FILE] [--json]",
+                       "Counts and quantiles of every set and feature over all records.", arguments, 1,
+                       1};
+    rgm_schema *schema = NULL;
+    rgm_stats *stats = NULL;
+    rgm_text text = {0};
+    rgm_status status;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    status = open_schema(&schema, rest.items[0], schema_path);
+    if (status == RGM_OK)
+        status = rgm_stats_create(&stats, schema);
+    if (status == RGM_OK)
+        status = look_at_records(rest.items[0], schema, count_graph, stats);
+    if (status == RGM_OK)
+        status = json ? rgm_stats_print_json(&text, stats) : rgm_stats_print(&text, stats);
+    code = status == RGM_OK ? print_text(text.data) : report(status);
+    rgm_text_clear(&text);
+    rgm_stats_release(stats);
+    rgm_schema_release(schema);
+    return code;
+}

@@ -1,0 +1,242 @@
+/* regimen data sample, generate: new data folders from old ones, or from nothing but a seed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- sample -------------------------------------------------------------------------------- */
+
+/* "cites:10,<writes:5" to edge sets and sizes; `text` is cut up. */
+static rgm_status parse_hops(const char **edge_sets, int64_t *sizes, int64_t *count, char *text)
+{
+    *count = 0;
+    for (char *hop = text; hop != NULL && *hop != '\0';) {
+        char *comma = strchr(hop, ','), *colon, *end;
+
+        if (comma != NULL)
+            *comma = '\0';
+        colon = strrchr(hop, ':');
+        if (colon == NULL || *count == 32)
+            return RGM_FAIL(RGM_ERR_CONFIG, "--hops: '%s' is not edge_set:size", hop);
+        sizes[*count] = strtoll(colon + 1, &end, 10);
+        if (end == colon + 1 || *end != '\0' || sizes[*count] < 1)
+            return RGM_FAIL(RGM_ERR_CONFIG, "--hops: '%s' is not a size", colon + 1);
+        *colon = '\0';
+        edge_sets[(*count)++] = hop;
+        hop = comma != NULL ? comma + 1 : NULL;
+    }
+    return RGM_OK;
+}
+
+static rgm_status make_spec(rgm_sampling_spec **spec, const rgm_source *source,
+                            const char *spec_path, const char *hops, rgm_sample_strategy strategy)
+{
+    rgm_status status = RGM_OK;
+    const char *edge_sets[32];
+    int64_t sizes[32], count;
+    char *text = NULL;
+
+    if (spec_path != NULL)
+        return rgm_sampling_spec_load(spec, spec_path, source->schema);
+    if (source->split_set == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the data have no split of nodes to seed from; give --spec");
+    RGM_GO(rgm_strdup(&text, hops));
+    RGM_GO(parse_hops(edge_sets, sizes, &count, text));
+    RGM_GO(rgm_sampling_spec_create(spec, source->schema, source->split_set, edge_sets, sizes, count,
+                                    strategy));
+done:
+    rgm_free(text);
+    return status;
+}
+
+/* Every node of the seed set as one part named "all". */
+static rgm_status all_nodes(rgm_tensor **out, const rgm_source *source, const char *set)
+{
+    int64_t count = rgm_graph_total(source->graphs[0], RGM_NODE_SET, set);
+
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i64(*out)[i] = i;
+    return RGM_OK;
+}
+
+typedef struct sample_arguments {
+    const char *to, *spec, *hops, *strategy, *label, *seeds;
+    int64_t seed, threads, shards;
+    bool gzip;
+} sample_arguments;
+
+static rgm_status strategy_of(rgm_sample_strategy *strategy, const char *name)
+{
+    static const char *const names[] = {"top_k", "uniform", "weighted"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *strategy = (rgm_sample_strategy)i;
+            return RGM_OK;
+        }
+    return RGM_FAIL(RGM_ERR_CONFIG, "--strategy '%s' is none of uniform, weighted, top_k", name);
+}
+
+static rgm_status sample_source(const rgm_source *source, const sample_arguments *a)
+{
+    rgm_status status = RGM_OK;
+    rgm_sampling_spec *spec = NULL;
+    rgm_sampler *sampler = NULL;
+    rgm_tensor *all = NULL;
+    rgm_sample_strategy strategy;
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_sample_part parts[3];
+    rgm_tensor *split[3] = {source->train, source->valid, source->test};
+    int64_t count = 0, seeds = 0;
+    double started = rgm_now(), seconds;
+
+    if (source->graph_count != 1)
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "sampling takes one whole graph, the data have %lld",
+                        (long long)source->graph_count));
+    RGM_GO(strategy_of(&strategy, a->strategy));
+    RGM_GO(make_spec(&spec, source, a->spec, a->hops, strategy));
+    RGM_GO(rgm_sampler_create(&sampler, source->graphs[0], spec, (uint64_t)a->seed));
+    if (strcmp(a->seeds, "split") == 0) {
+        for (int i = 0; i < 3; i++)
+            if (split[i] != NULL)
+                parts[count++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), split[i]};
+    } else {
+        RGM_GO(all_nodes(&all, source, spec->seed_node_set));
+        parts[count++] = (rgm_sample_part){"all", all};
+    }
+    for (int64_t i = 0; i < count; i++)
+        seeds += rgm_tensor_count(parts[i].nodes);
+    options.run.label = a->label;
+    options.run.threads = (int)a->threads;
+    options.shards = a->shards;
+    options.gzip = a->gzip;
+    RGM_GO(rgm_sampler_save(sampler, parts, count, a->to, &options));
+    seconds = rgm_now() - started;
+    say("data", "%s subgraphs in %s, %s seeds/s", grouped(seeds), a->to,
+        grouped((int64_t)((double)seeds / (seconds > 0 ? seconds : 1))));
+done:
+    rgm_tensor_release(all);
+    rgm_sampler_release(sampler);
+    rgm_sampling_spec_release(spec);
+    return status;
+}
+
+int data_sample(int argc, char **argv)
+{
+    sample_arguments a = {.strategy = "uniform", .seeds = "split", .seed = 1, .shards = 1};
+    text_list rest;
+    const argument arguments[] = {
+        {"to", ARG_TEXT, &a.to, "DIR", "new folder (required)"},
+        {"spec", ARG_TEXT, &a.spec, "FILE", "sampling spec in proto text, or"},
+        {"hops", ARG_TEXT, &a.hops, "LIST", "e.g. cites:10,cites:5 from the split's node set"},
+        {"strategy", ARG_TEXT, &a.strategy, "NAME", "of --hops: uniform (default), weighted, top_k"},
+        {"seeds", ARG_TEXT, &a.seeds, "WHICH", "split (default): its parts; all: every node"},
+        {"label", ARG_TEXT, &a.label, "NAME", "feature of the seed moved to _readout"},
+        {"seed", ARG_INT, &a.seed, "N", "of the draws, default 1"},
+        {"threads", ARG_INT, &a.threads, "N", "default: all; changes no byte"},
+        {"shards", ARG_INT, &a.shards, "N", "files of each part, default 1"},
+        {"gzip", ARG_FLAG, &a.gzip, NULL, "compress them"},
+        {0}};
+    const usage how = {"data sample DIR --to DIR (--spec FILE | --hops LIST) [options]",
+                       "Sample the subgraph around each seed node of a whole graph: one Example each,\n"
+                       "the seed first, with _readout. Without replacement; the same bytes for any\n"
+                       "number of threads.",
+                       arguments, 1, 1};
+    rgm_source source = {0};
+    rgm_status status;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    if (a.to == NULL || (a.spec == NULL) == (a.hops == NULL))
+        return usage_error("--to and exactly one of --spec and --hops are needed");
+    if (strcmp(a.seeds, "split") != 0 && strcmp(a.seeds, "all") != 0)
+        return usage_error("--seeds is split or all");
+    status = rgm_source_load(&source, rest.items[0], NULL);
+    if (status == RGM_OK)
+        status = sample_source(&source, &a);
+    code = status == RGM_OK ? EXIT_DONE : report(status);
+    rgm_source_clear(&source);
+    return code;
+}
+
+/* ---- generate ------------------------------------------------------------------------------ */
+
+static rgm_status random_graphs(const char *schema_path, const char *to, int64_t count,
+                                uint64_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgm_source source = {0};
+    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+
+    RGM_GO(rgm_schema_load(&source.schema, schema_path));
+    RGM_GO(RGM_NEW(source.graphs, count));
+    for (; source.graph_count < count; source.graph_count++)
+        RGM_GO(rgm_generate_graph(&source.graphs[source.graph_count], source.schema, seed,
+                                  (uint64_t)source.graph_count));
+    RGM_GO(rgm_source_save(&source, to, &options));
+done:
+    rgm_source_clear(&source);
+    return status;
+}
+
+static rgm_status citation_graph(const rgm_citation_options *citation, const char *to)
+{
+    rgm_source source = {0};
+    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_status status = rgm_generate_citation(&source, citation);
+
+    if (status == RGM_OK)
+        status = rgm_source_save(&source, to, &options);
+    rgm_source_clear(&source);
+    return status;
+}
+
+int data_generate(int argc, char **argv)
+{
+    rgm_citation_options c = RGM_CITATION_OPTIONS_INIT;
+    const char *to = NULL, *schema = NULL;
+    int64_t count = 1, seed = 1;
+    text_list rest;
+    const argument arguments[] = {
+        {"to", ARG_TEXT, &to, "DIR", "new folder (required)"},
+        {"seed", ARG_INT, &seed, "N", "default 1"},
+        {"nodes", ARG_INT, &c.nodes, "N", "citation: papers, default 2708"},
+        {"edges", ARG_INT, &c.edges, "N", "citation: citations, stored both ways"},
+        {"classes", ARG_INT, &c.classes, "N", "citation: planted communities"},
+        {"words", ARG_INT, &c.words, "N", "citation: vocabulary"},
+        {"words-per-node", ARG_INT, &c.words_per_node, "N", "citation: mean words of a paper"},
+        {"dense", ARG_INT, &c.dense, "N", "citation: dense features of that width, no words"},
+        {"homophily", ARG_FLOAT, &c.homophily, "X", "citation: share of edges inside a community"},
+        {"noise", ARG_FLOAT, &c.noise, "X", "citation: share of words that say nothing"},
+        {"train-per-class", ARG_INT, &c.train_per_class, "N", "citation: training labels"},
+        {"valid", ARG_INT, &c.valid, "N", "citation: validation nodes"},
+        {"test", ARG_INT, &c.test, "N", "citation: test nodes"},
+        {"schema", ARG_TEXT, &schema, "FILE", "random: schema.pbtxt"},
+        {"count", ARG_INT, &count, "N", "random: graphs, default 1"},
+        {0}};
+    const usage how = {"data generate citation|random --to DIR [options]",
+                       "citation: planted communities, sparse word features, power-law degrees.\n"
+                       "random: graphs of a schema with random sizes and values.",
+                       arguments, 1, 1};
+    rgm_status status;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    if (to == NULL || seed < 0 || count < 1)
+        return usage_error("--to is needed; --seed at least 0, --count at least 1");
+    c.seed = (uint64_t)seed;
+    if (strcmp(rest.items[0], "citation") == 0)
+        status = citation_graph(&c, to);
+    else if (strcmp(rest.items[0], "random") == 0 && schema != NULL)
+        status = random_graphs(schema, to, count, (uint64_t)seed);
+    else
+        return usage_error("generate citation, or random with --schema");
+    if (status != RGM_OK)
+        return report(status);
+    say("data", "%s", to);
+    return EXIT_DONE;
+}

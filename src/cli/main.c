@@ -1,0 +1,65 @@
+/* regimen: git-style verbs. A verb parses, calls the library and prints; nothing else is here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} verb;
+
+static const verb verbs[] = {
+    {"run", verb_run, "train, validate, test and export what an experiment file says"},
+    {"eval", verb_eval, "metrics of a run folder's weights"},
+    {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
+    {"export", verb_export, "write a run folder's model for other programs (ONNX)"},
+    {"config", verb_config, "an experiment file merged and checked, or the keys there are"},
+    {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
+};
+#define VERBS (int)(sizeof verbs / sizeof *verbs)
+
+static int help(void)
+{
+    printf("regimen: train graph networks from data to export\n\n"
+           "usage: regimen VERB [arguments] [-v | -q]\n\n");
+    for (int i = 0; i < VERBS; i++)
+        printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
+    printf("\nregimen VERB --help says more. Exit status: 0 done, 1 failed, 2 usage or experiment\n"
+           "file, 75 stopped early with its state saved (the same command continues).\n");
+    return EXIT_DONE;
+}
+
+static int version(void)
+{
+    printf("regimen %s (%s, kernels: %s)\n", RGM_VERSION,
+#ifdef __clang__
+           "clang " __clang_version__,
+#else
+           "gcc " __VERSION__,
+#endif
+           rgm_kernels_for(RGM_F32)->isa);
+    return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *names[VERBS], *near;
+
+    console_open();
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0)
+        return argc < 2 ? (help(), EXIT_USAGE) : help();
+    if (strcmp(argv[1], "--version") == 0)
+        return version();
+    for (int i = 0; i < VERBS; i++) {
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc - 1, argv + 1);
+        names[i] = verbs[i].name;
+    }
+    near = rgm_nearest_name(argv[1], names, VERBS);
+    if (near != NULL)
+        return usage_error("no verb '%s'; did you mean '%s'?", argv[1], near);
+    return usage_error("no verb '%s'; see regimen --help", argv[1]);
+}
