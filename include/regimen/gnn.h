@@ -552,7 +552,7 @@ typedef struct rgm_citation_options {
 /** Of the size of ogbn-arxiv. */
 #define RGM_CITATION_OPTIONS_LARGE                                                                 \
     {.nodes = 169343, .edges = 1166243, .classes = 40, .dense = 128, .homophily = 0.65,            \
-     .noise = 0.25, .exponent = 2.3, .train_per_class = 2250, .valid = 30000, .test = 48000,       \
+     .noise = 0.25, .exponent = 2.3, .train_per_class = 1000, .valid = 30000, .test = 48000,       \
      .seed = 1}
 /** Nodes have "label" i64. RGM_ERR_ARG for options that contradict each other. */
 rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options);

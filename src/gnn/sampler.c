@@ -68,7 +68,7 @@ void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler)
     rgm_free(lender);
 }
 
-rgm_status rgmi_workspace_take(rgmi_workspace **out, const rgm_sampler *sampler)
+rgm_status rgmi_sampler_borrow(rgmi_workspace **out, const rgm_sampler *sampler)
 {
     rgm_status status = RGM_OK;
     rgmi_workspace *work;
@@ -95,7 +95,7 @@ done:
     return status;
 }
 
-void rgmi_workspace_give(const rgm_sampler *sampler, rgmi_workspace *work, bool clean)
+void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bool clean)
 {
     for (int64_t i = 0; i < sampler->node_set_count; i++) {
         rgmi_known *known = &work->known[i];
@@ -487,7 +487,7 @@ static rgm_status sample(rgm_graph **out, const rgm_sampler *sampler, const int6
 
     *out = NULL;
     RGM_GO(check_nodes(sampler, nodes, count));
-    RGM_GO(rgmi_workspace_take(&work, sampler));
+    RGM_GO(rgmi_sampler_borrow(&work, sampler));
     RGM_GO(rgmi_sampler_expand(work, sampler, nodes, count, epoch, threads));
     clean = true;
     RGM_GO(rgmi_sampler_graph(out, work, sampler, threads));
@@ -495,7 +495,7 @@ static rgm_status sample(rgm_graph **out, const rgm_sampler *sampler, const int6
         readout[i] = work->known[0].local[nodes[i]];
 done:
     if (work)
-        rgmi_workspace_give(sampler, work, clean);
+        rgmi_sampler_give_back(sampler, work, clean);
     return status;
 }
 

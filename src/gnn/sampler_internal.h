@@ -146,9 +146,9 @@ struct rgm_sampler {
     rgmi_lender *lender; /* of workspaces */
 };
 
-rgm_status rgmi_workspace_take(rgmi_workspace **out, const rgm_sampler *sampler);
+rgm_status rgmi_sampler_borrow(rgmi_workspace **out, const rgm_sampler *sampler);
 /** Give it back; `clean`: only nodes that have a local number have a state, as after expand. */
-void rgmi_workspace_give(const rgm_sampler *sampler, rgmi_workspace *work, bool clean);
+void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bool clean);
 rgm_status rgmi_lender_create(rgmi_lender **out);
 void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler);
 
