@@ -45,6 +45,17 @@ static void scales(rgm_spmm_options *spmm, rgm_value *pattern, const rgm_gcn_opt
     }
 }
 
+/* Weighted edges and loops of weight 1: the pattern grows by the loops, the weights by ones. */
+static void weighted_loops(rgm_scope *scope, rgm_value **pattern, rgm_spmm_options *spmm)
+{
+    rgm_dim rows = rgm_value_shape(*pattern)[0];
+    rgm_value *ones = rgm_reshape(rgm_shift(rgm_zero_rows(scope, *pattern, 1), 1), 1, &rows);
+
+    spmm->weight = rgm_concat((rgm_value *[]){spmm->weight, ones}, 2, 0);
+    spmm->self_loop = false;
+    *pattern = rgm_add_self_loops(*pattern);
+}
+
 rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
 {
     const rgm_gcn_options *options = payload != NULL ? payload : &gcn_defaults;
@@ -64,6 +75,8 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *
                                "'%s': edge weights of '%s' are one number for each edge",
                                rgm_scope_path(scope), link->name);
     scales(&spmm, p, options, rgm_scope_dtype(scope));
+    if (spmm.weight != NULL && options->self_loops)
+        weighted_loops(scope, &p, &spmm);
     if (rgmi_sum_first(h, units))
         y = rgm_dense_with(scope, NULL, rgm_spmm(p, h, &spmm), units, &dense);
     else
