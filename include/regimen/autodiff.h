@@ -202,6 +202,12 @@ rgm_dim rgm_value_dim(const rgm_value *value, int axis); /* negative from the en
 bool rgm_value_is_pattern(const rgm_value *value);
 /** Name of an input or parameter; NULL otherwise until rgm_value_set_name(). */
 const char *rgm_value_name(const rgm_value *value);
+bool rgm_value_is_input(const rgm_value *value);
+bool rgm_value_is_parameter(const rgm_value *value);
+/** A constant's tensor, borrowed; NULL for all else. */
+rgm_tensor *rgm_value_constant(const rgm_value *value);
+/** The scope in which it was built; NULL: none. */
+const char *rgm_value_scope(const rgm_value *value);
 void rgm_value_set_name(rgm_value *value, const char *name);
 /** "f32[nodes/paper,16]"; returns buffer. */
 const char *rgm_value_describe(const rgm_value *value, char *buffer, size_t size);
@@ -237,7 +243,11 @@ typedef struct rgm_op_run {
     uint64_t seed, step;        /* random streams */
     bool training;
     void *scratch;              /* as many bytes as .scratch said */
+    const int64_t *symbols;     /* sizes bound to the graph's symbols: see rgm_op_run_dim() */
 } rgm_op_run;
+
+/** The size of a dim (an attribute, say) in this run. */
+int64_t rgm_op_run_dim(const rgm_op_run *run, rgm_dim dim);
 
 /** What an op's infer function fills in, from the inputs' dtypes and shapes. */
 typedef struct rgm_op_shape {
@@ -264,8 +274,12 @@ typedef struct rgm_op_type {
     /** Scratch bytes for one run with these shapes; NULL: none. */
     size_t (*scratch)(const rgm_view *in, int inputs, const rgm_view *out,
                       const rgm_attributes *attributes);
-    bool in_place;    /* out may share memory with in[0] */
-    bool random;      /* draws from seed and step        */
+    bool in_place;    /* out may share memory with in[0] (in[1] too if element-wise)           */
+    bool random;      /* draws from seed and step                                              */
+    bool elementwise; /* element i of out depends on element i of the broadcast inputs alone:
+                         attribute integer[0] is the rgm_map_code, number[0] its constant      */
+    /** Whether y is a view of its input's memory: forward then sets out->data (or pattern) alone. */
+    bool (*is_view)(const rgm_value *y);
 } rgm_op_type;
 
 /** A new op value; text and tensor of attributes are copied / retained. NULL inputs pass through. */
@@ -317,6 +331,8 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
 /** Bytes of the arena at its largest, and of values kept between runs (constants hoisted out). */
 int64_t rgm_executor_arena_bytes(const rgm_executor *executor);
 int64_t rgm_executor_hoisted_bytes(const rgm_executor *executor);
+/** Ops that one run takes after the passes, views not counted. */
+int64_t rgm_executor_op_count(const rgm_executor *executor);
 /** Each planned op: name, inputs, shape, offset; with times in ms once profiling was on. */
 rgm_status rgm_executor_print(rgm_text *out, const rgm_executor *executor);
 void rgm_executor_profile(rgm_executor *executor, bool on);

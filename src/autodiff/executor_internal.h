@@ -1,0 +1,104 @@
+/*
+ * The executor's own structures: the compiled program (a private graph in topological order, a slot a
+ * value), and a plan, which is everything that depends on the sizes of one run.
+ */
+#ifndef REGIMEN_AUTODIFF_EXECUTOR_INTERNAL_H
+#define REGIMEN_AUTODIFF_EXECUTOR_INTERNAL_H
+
+#include "autodiff_internal.h"
+
+enum { RGMI_PLANS = 32 };
+
+/* Where a slot's data lives in a plan. */
+typedef enum rgmi_where {
+    RGMI_NOWHERE, /* patterns, views: set as the run goes           */
+    RGMI_LEAF,    /* fed, parameter or constant                     */
+    RGMI_ARENA,
+    RGMI_KEPT     /* computed once for as long as the feeds stay    */
+} rgmi_where;
+
+typedef struct rgmi_place {
+    rgmi_where where;
+    bool prologue, kept, main;
+    size_t bytes, offset;
+    size_t scratch, scratch_offset;
+    int64_t root;        /* slot whose memory this is (views, results in place)              */
+    int64_t begin, end;  /* of the memory, in positions; for roots                           */
+} rgmi_place;
+
+typedef struct rgmi_plan {
+    int64_t *symbols; /* bound sizes                                                         */
+    rgm_view *views;  /* by slot                                                             */
+    rgmi_place *place;
+    int64_t *steps;   /* slots: first `prologue` of them depend on feeds alone               */
+    int64_t prologue, step_count;
+    size_t arena_bytes;
+    int64_t kept_bytes;
+    uint64_t generation; /* of the memory that the views point into                          */
+    rgm_tensor **fetched;
+    uint64_t used;
+} rgmi_plan;
+
+/* A value kept from run to run. */
+typedef struct rgmi_kept {
+    void *data;
+    size_t capacity;
+    rgm_pattern *pattern;
+    bool valid;
+} rgmi_kept;
+
+typedef struct rgmi_fed {
+    rgm_tensor *tensor; /* retained */
+    rgm_pattern *pattern;
+} rgmi_fed;
+
+struct rgm_executor {
+    rgm_executor_options options;
+    const rgm_cgraph *source;
+    rgm_cgraph *program;
+    rgm_value **order; /* by slot, inputs first */
+    int64_t count;
+    int64_t *sequence; /* slots in the order in which they best run; made with the first plan */
+    rgm_value **fetch;
+    int64_t fetch_count;
+    rgm_value **inputs;
+    int64_t input_count;
+    int64_t *input_of;  /* by number of the source's input: place in `inputs`, or -1 */
+    int64_t source_inputs;
+    rgmi_fed *fed, *now; /* by place in inputs: of the last run; of this one          */
+    bool *changed;
+    uint64_t *depends;  /* [count][words]: the inputs that a slot depends on          */
+    int64_t words;
+    rgmi_kept *kept;    /* by slot */
+    bool *due;          /* by slot: prologue step to run                              */
+    const rgm_kernels **kernels; /* by slot */
+    rgm_view *in;
+    int64_t *binding;
+    rgmi_plan *plans[RGMI_PLANS];
+    int64_t plan_count;
+    rgmi_plan *current;
+    uint64_t clock, generation;
+    char *arena;
+    size_t arena_bytes, arena_peak;
+    bool profile;
+    double *seconds; /* by slot */
+    int64_t *runs;
+};
+
+/** Copy what the fetches need into executor->program. */
+rgm_status rgmi_program_create(rgm_executor *executor, rgm_value *const *fetches, int64_t count);
+/** Recompute executor->order (inputs before users, else as written), uses and fed_only. */
+rgm_status rgmi_program_order(rgm_executor *executor);
+/** All passes. */
+rgm_status rgmi_program_optimize(rgm_executor *executor);
+rgm_status rgmi_plan_create(rgmi_plan **out, rgm_executor *executor, const int64_t *symbols);
+void rgmi_plan_release(rgmi_plan *plan, const rgm_executor *executor);
+/** Offsets for the places that are roots in the arena; the arena's size. */
+rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor);
+/** executor->sequence. */
+rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan);
+/** RGM_ERR_NUMERIC unless all elements are finite; what: "output of ...". */
+rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
+                             const rgm_value *value);
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * Dropout and casts. A dropout is a function of (seed, stream, step, element): its gradient is the
+ * same op on dy, which draws the same mask again, so no mask is ever stored. Attributes: number[0] =
+ * rate, text = stream.
+ */
+#include "autodiff_internal.h"
+#include <stdio.h>
+
+static rgm_status dropout_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                const rgm_attributes *attributes)
+{
+    double rate = attributes->number[0];
+
+    (void)inputs;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    if (!(rate >= 0 && rate < 1))
+        return RGM_FAIL(RGM_ERR_ARG, "rate is %g, must be in [0, 1)", rate);
+    return rgmi_same_shape(out, in[0]);
+}
+
+static rgm_status draw(rgm_op_run *run, int64_t group)
+{
+    int64_t count = rgmi_view_count(run->out);
+    const rgm_attributes *a = run->attributes;
+    rgm_dropout_args args = {.y = run->out->data, .x = run->in[0].data, .count = count,
+                             .group = group, .rate = a->number[0]};
+
+    if (count == 0)
+        return RGM_OK;
+    if (!run->training || a->number[0] == 0) {
+        if (args.y != args.x)
+            memcpy(args.y, args.x, (size_t)count * rgm_dtype_size(run->out->dtype));
+        return RGM_OK;
+    }
+    args.rng = rgm_rng_stream(run->seed, a->text, run->step);
+    run->kernels->dropout(&args);
+    return RGM_OK;
+}
+
+static rgm_status dropout_forward(rgm_op_run *run)
+{
+    return draw(run, 1);
+}
+
+static rgm_status item_dropout_forward(rgm_op_run *run)
+{
+    return draw(run, run->out->rank > 0 ? rgmi_view_tail(run->out, 1) : 1);
+}
+
+static rgm_status dropout_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    (void)wanted;
+    dx[0] = rgmi_op1(y->type, dy, &y->attributes);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_dropout_op = {
+    .name = "dropout",
+    .arity = 1,
+    .infer = dropout_infer,
+    .forward = dropout_forward,
+    .backward = dropout_backward,
+    .in_place = true,
+    .random = true,
+};
+
+const rgm_op_type rgmi_item_dropout_op = {
+    .name = "item_dropout",
+    .arity = 1,
+    .infer = dropout_infer,
+    .forward = item_dropout_forward,
+    .backward = dropout_backward,
+    .in_place = true,
+    .random = true,
+};
+
+static rgm_value *dropout_build(const rgm_op_type *type, rgm_value *x, double rate,
+                                const char *stream)
+{
+    rgm_attributes attributes = {.number[0] = rate, .text = stream};
+    char name[256];
+
+    if (x == NULL || rate == 0)
+        return x;
+    if (stream == NULL) {
+        snprintf(name, sizeof name, "%s/dropout_%lld", x->graph->scope ? x->graph->scope : "",
+                 (long long)x->graph->count);
+        attributes.text = name;
+    }
+    return rgmi_op1(type, x, &attributes);
+}
+
+rgm_value *rgm_dropout_op(rgm_value *x, double rate, const char *stream)
+{
+    return dropout_build(&rgmi_dropout_op, x, rate, stream);
+}
+
+rgm_value *rgm_item_dropout_op(rgm_value *x, double rate, const char *stream)
+{
+    return dropout_build(&rgmi_item_dropout_op, x, rate, stream);
+}
+
+/* ---- cast: dtype in integer[0] ---- */
+
+static rgm_status cast_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                             const rgm_attributes *attributes)
+{
+    (void)inputs;
+    if (in[0]->s.is_pattern || attributes->integer[0] < 0 || attributes->integer[0] >= RGM_STRING)
+        return RGM_FAIL(RGM_ERR_DTYPE, "only between f32, f64, i32, i64 and bool");
+    *out = in[0]->s;
+    out->dtype = (rgm_dtype)attributes->integer[0];
+    return RGM_OK;
+}
+
+/* A float out of an integer's range takes the nearest end; NaN is 0. C leaves both undefined. */
+static int64_t to_integer(double x, double low, double high)
+{
+    if (x != x)
+        return 0;
+    if (x <= low)
+        return low < -1e18 ? INT64_MIN : (int64_t)low;
+    if (x >= high)
+        return high > 1e18 ? INT64_MAX : (int64_t)high;
+    return (int64_t)x;
+}
+
+#define CAST_LOOP(to, from, value)                                                                 \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        from x = ((const from *)in->data)[i];                                                      \
+        ((to *)out->data)[i] = (to)(value);                                                        \
+    }                                                                                              \
+    break
+#define CAST_FROM_FLOAT(from)                                                                      \
+    switch (out->dtype) {                                                                          \
+    case RGM_F32: CAST_LOOP(float, from, x);                                                       \
+    case RGM_F64: CAST_LOOP(double, from, x);                                                      \
+    case RGM_I32: CAST_LOOP(int32_t, from, to_integer((double)x, INT32_MIN, INT32_MAX));           \
+    case RGM_I64: CAST_LOOP(int64_t, from, to_integer((double)x, -0x1p63, 0x1p63));                \
+    default: CAST_LOOP(uint8_t, from, x != 0);                                                     \
+    }                                                                                              \
+    break
+#define CAST_FROM_INTEGER(from)                                                                    \
+    switch (out->dtype) {                                                                          \
+    case RGM_F32: CAST_LOOP(float, from, x);                                                       \
+    case RGM_F64: CAST_LOOP(double, from, x);                                                      \
+    case RGM_I32: CAST_LOOP(int32_t, from, x);                                                     \
+    case RGM_I64: CAST_LOOP(int64_t, from, x);                                                     \
+    default: CAST_LOOP(uint8_t, from, x != 0);                                                     \
+    }                                                                                              \
+    break
+
+static rgm_status cast_forward(rgm_op_run *run)
+{
+    const rgm_view *in = &run->in[0], *out = run->out;
+    int64_t count = rgmi_view_count(out);
+
+    switch (in->dtype) {
+    case RGM_F32: CAST_FROM_FLOAT(float);
+    case RGM_F64: CAST_FROM_FLOAT(double);
+    case RGM_I32: CAST_FROM_INTEGER(int32_t);
+    case RGM_I64: CAST_FROM_INTEGER(int64_t);
+    default: CAST_FROM_INTEGER(uint8_t);
+    }
+    return RGM_OK;
+}
+
+static rgm_status cast_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    (void)wanted;
+    if (rgmi_is_float(y->in[0]->s.dtype) && rgmi_is_float(y->s.dtype))
+        dx[0] = rgm_cast(dy, y->in[0]->s.dtype);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_cast_op = {
+    .name = "cast",
+    .arity = 1,
+    .infer = cast_infer,
+    .forward = cast_forward,
+    .backward = cast_backward,
+};
+
+rgm_value *rgm_cast(rgm_value *x, rgm_dtype dtype)
+{
+    rgm_attributes attributes = {.integer[0] = dtype};
+
+    if (x != NULL && !x->s.is_pattern && x->s.dtype == dtype)
+        return x;
+    return rgmi_op1(&rgmi_cast_op, x, &attributes);
+}

@@ -1,0 +1,187 @@
+/*
+ * Matrix products. `matmul` takes an optional bias and activation, which the executor's passes fold
+ * in; `matmul_add` adds to a value of the result's shape, in its memory where that is free.
+ * Attributes: integer[0], [1] = transposed a, b; [2] = activation; number[0] = its slope.
+ */
+#include "autodiff_internal.h"
+
+static rgm_status product_infer(rgm_op_shape *out, rgm_value *a, rgm_value *b,
+                                const rgm_attributes *attributes)
+{
+    char at[RGMI_TEXT], bt[RGMI_TEXT];
+    int rank = a->s.rank;
+
+    RGM_TRY(rgmi_need_float(a, "a"));
+    RGM_TRY(rgmi_need_float(b, "b"));
+    if (a->s.dtype != b->s.dtype)
+        return RGM_FAIL(RGM_ERR_DTYPE, "dtypes differ: %s and %s", rgm_dtype_name(a->s.dtype),
+                        rgm_dtype_name(b->s.dtype));
+    bool fits = rank >= 2 && b->s.rank == rank;
+    for (int i = 0; fits && i < rank - 2; i++)
+        fits = a->s.shape[i] == b->s.shape[i];
+    if (!fits)
+        return RGM_FAIL(RGM_ERR_SHAPE, "needs equal ranks >= 2 and equal batch sizes: %s x %s",
+                        rgmi_shape_text(at, sizeof at, a), rgmi_shape_text(bt, sizeof bt, b));
+    int ta = attributes->integer[0] != 0, tb = attributes->integer[1] != 0;
+    rgm_dim ka = a->s.shape[rank - (ta ? 2 : 1)], kb = b->s.shape[rank - (tb ? 1 : 2)];
+    if (ka != kb)
+        return RGM_FAIL(RGM_ERR_SHAPE, "inner sizes differ: %s%s x %s%s",
+                        rgmi_shape_text(at, sizeof at, a), ta ? "^T" : "",
+                        rgmi_shape_text(bt, sizeof bt, b), tb ? "^T" : "");
+    *out = a->s;
+    out->shape[rank - 2] = a->s.shape[rank - (ta ? 1 : 2)];
+    out->shape[rank - 1] = b->s.shape[rank - (tb ? 2 : 1)];
+    return RGM_OK;
+}
+
+static rgm_status matmul_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                               const rgm_attributes *attributes)
+{
+    if (inputs != 2 && inputs != 3)
+        return RGM_FAIL(RGM_ERR_ARG, "takes a, b and perhaps a bias, got %d inputs", inputs);
+    RGM_TRY(product_infer(out, in[0], in[1], attributes));
+    if (inputs == 3 && (in[2]->s.rank != 1 || in[2]->s.shape[0] != out->shape[out->rank - 1]))
+        return RGM_FAIL(RGM_ERR_SHAPE, "bias does not fit the columns");
+    return RGM_OK;
+}
+
+static void product_args(rgm_matmul_args *args, const rgm_op_run *run, const rgm_view *a,
+                         const rgm_view *b)
+{
+    const rgm_attributes *attributes = run->attributes;
+    const rgm_view *c = run->out;
+    int rank = c->rank;
+
+    args->c = c->data;
+    args->a = a->data;
+    args->b = b->data;
+    args->m = c->shape[rank - 2];
+    args->n = c->shape[rank - 1];
+    args->trans_a = attributes->integer[0] != 0;
+    args->trans_b = attributes->integer[1] != 0;
+    args->k = a->shape[rank - (args->trans_a ? 2 : 1)];
+    args->lda = a->shape[rank - 1];
+    args->ldb = b->shape[rank - 1];
+    args->ldc = args->n;
+    args->batch = 1;
+    for (int i = 0; i < rank - 2; i++)
+        args->batch *= c->shape[i];
+    args->stride_a = args->m * args->k;
+    args->stride_b = args->k * args->n;
+    args->stride_c = args->m * args->n;
+    args->activation = (rgm_activation)attributes->integer[2];
+    args->slope = attributes->number[0];
+}
+
+static rgm_status matmul_forward(rgm_op_run *run)
+{
+    rgm_matmul_args args = {.c = NULL};
+
+    product_args(&args, run, &run->in[0], &run->in[1]);
+    args.bias = run->inputs == 3 ? run->in[2].data : NULL;
+    if (args.batch > 0 && args.m > 0 && args.n > 0)
+        run->kernels->matmul(&args);
+    return RGM_OK;
+}
+
+/* y = op(a) op(b): da and db, each a product again. */
+static rgm_status matmul_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    rgmi_matmul m;
+
+    rgmi_matmul_parts(&m, y);
+    if (wanted[0])
+        dx[0] = m.trans_a ? rgm_matmul_t(m.b, dy, m.trans_b, true)
+                          : rgm_matmul_t(dy, m.b, false, !m.trans_b);
+    if (wanted[1])
+        dx[1] = m.trans_b ? rgm_matmul_t(dy, m.a, true, m.trans_a)
+                          : rgm_matmul_t(m.a, dy, !m.trans_a, false);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_matmul_op = {
+    .name = "matmul",
+    .arity = -1,
+    .infer = matmul_infer,
+    .forward = matmul_forward,
+    .backward = matmul_backward,
+};
+
+rgm_value *rgm_matmul_t(rgm_value *a, rgm_value *b, bool trans_a, bool trans_b)
+{
+    rgm_attributes attributes = {.integer = {trans_a, trans_b}};
+
+    return rgmi_op2(&rgmi_matmul_op, a, b, &attributes);
+}
+
+rgm_value *rgm_matmul(rgm_value *a, rgm_value *b)
+{
+    return rgm_matmul_t(a, b, false, false);
+}
+
+/* ---- base + op(a) op(b): inputs base, a, b ---- */
+
+static rgm_status matmul_add_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                   const rgm_attributes *attributes)
+{
+    rgm_value y = {.graph = in[0]->graph};
+
+    (void)inputs;
+    RGM_TRY(product_infer(out, in[1], in[2], attributes));
+    y.s = *out;
+    if (!rgmi_shapes_equal(&y, in[0]) || in[0]->s.dtype != out->dtype)
+        return RGM_FAIL(RGM_ERR_SHAPE, "what is added to has another shape");
+    return RGM_OK;
+}
+
+static rgm_status matmul_add_forward(rgm_op_run *run)
+{
+    rgm_matmul_args args = {.accumulate = true};
+    size_t bytes = (size_t)rgmi_view_count(run->out) * rgm_dtype_size(run->out->dtype);
+
+    if (bytes == 0)
+        return RGM_OK;
+    if (run->out->data != run->in[0].data)
+        memcpy(run->out->data, run->in[0].data, bytes);
+    product_args(&args, run, &run->in[1], &run->in[2]);
+    args.activation = RGM_ACT_NONE;
+    if (args.k > 0)
+        run->kernels->matmul(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_matmul_add_op = {
+    .name = "matmul_add",
+    .arity = 3,
+    .infer = matmul_add_infer,
+    .forward = matmul_add_forward,
+    .no_gradient = "made by the executor, after gradients",
+    .in_place = true,
+};
+
+void rgmi_matmul_parts(rgmi_matmul *parts, const rgm_value *value)
+{
+    int at = value->type == &rgmi_matmul_add_op ? 1 : 0;
+
+    *parts = (rgmi_matmul){
+        .a = value->in[at],
+        .b = value->in[at + 1],
+        .bias = at == 0 && value->inputs == 3 ? value->in[2] : NULL,
+        .trans_a = value->attributes.integer[0] != 0,
+        .trans_b = value->attributes.integer[1] != 0,
+        .activation = (rgm_activation)value->attributes.integer[2],
+        .slope = value->attributes.number[0],
+    };
+}
+
+rgm_value *rgmi_matmul_build(const rgmi_matmul *parts, rgm_value *base)
+{
+    rgm_attributes attributes = {.integer = {parts->trans_a, parts->trans_b, parts->activation},
+                                 .number[0] = parts->slope};
+
+    if (base != NULL)
+        return rgmi_op3(&rgmi_matmul_add_op, base, parts->a, parts->b, &attributes);
+    if (parts->bias != NULL)
+        return rgmi_op3(&rgmi_matmul_op, parts->a, parts->b, parts->bias, &attributes);
+    return rgmi_op2(&rgmi_matmul_op, parts->a, parts->b, &attributes);
+}

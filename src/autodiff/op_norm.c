@@ -1,0 +1,239 @@
+/*
+ * Layer norm (with a residual when the executor's passes fold one in) and Euclidean normalisation.
+ * The kernel gives three gradients at once, so `layer_norm_grad` is one flat value
+ * [dgamma | dbeta | dx], each part padded to 16 elements, of which the three are views.
+ */
+#include "autodiff_internal.h"
+#include <math.h>
+
+#define SECOND "a gradient itself; second derivatives of it are not provided"
+enum { PAD = 16 };
+
+static int64_t padded(int64_t channels)
+{
+    return (channels + PAD - 1) / PAD * PAD;
+}
+
+static rgm_status norm_check(rgm_value *x, rgm_value *gamma)
+{
+    char a[RGMI_TEXT], b[RGMI_TEXT];
+
+    RGM_TRY(rgmi_need_float(x, "input"));
+    RGM_TRY(rgmi_need_float(gamma, "gamma and beta"));
+    RGM_TRY(rgmi_need_rank(x, "input", 1));
+    if (gamma->s.rank != 1 || gamma->s.shape[0] != rgm_value_dim(x, -1) ||
+        gamma->s.dtype != x->s.dtype || gamma->s.shape[0] < 0)
+        return RGM_FAIL(RGM_ERR_SHAPE, "input %s needs gamma and beta of its last axis, static: %s",
+                        rgm_value_describe(x, a, sizeof a),
+                        rgm_value_describe(gamma, b, sizeof b));
+    return RGM_OK;
+}
+
+/* inputs: x, gamma, beta and perhaps a residual; number[0] = epsilon */
+static rgm_status layer_norm_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                   const rgm_attributes *attributes)
+{
+    (void)attributes;
+    if (inputs != 3 && inputs != 4)
+        return RGM_FAIL(RGM_ERR_ARG, "takes x, gamma, beta and perhaps a residual");
+    RGM_TRY(norm_check(in[0], in[1]));
+    RGM_TRY(norm_check(in[0], in[2]));
+    if (inputs == 4 && !rgmi_shapes_equal(in[0], in[3]))
+        return RGM_FAIL(RGM_ERR_SHAPE, "the residual has another shape");
+    return rgmi_same_shape(out, in[0]);
+}
+
+static rgm_status layer_norm_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    rgm_layer_norm_args args = {.y = run->out->data, .x = x->data, .gamma = run->in[1].data,
+                                .beta = run->in[2].data,
+                                .residual = run->inputs == 4 ? run->in[3].data : NULL,
+                                .channels = x->shape[x->rank - 1],
+                                .epsilon = run->attributes->number[0]};
+
+    args.rows = args.channels > 0 ? rgmi_view_count(x) / args.channels : 0;
+    if (args.rows > 0)
+        run->kernels->layer_norm(&args);
+    return RGM_OK;
+}
+
+static rgm_status layer_norm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
+                                      const bool *wanted)
+{
+    rgm_value *x = y->in[0];
+    int64_t channels = rgm_value_dim(x, -1);
+    rgm_dim total = rgmi_shape_product(y->graph, x->s.shape, x->s.rank);
+    rgm_value *all = rgmi_op3(&rgmi_layer_norm_grad_op, x, y->in[1], dy, &y->attributes);
+
+    if (wanted[0])
+        dx[0] = rgm_reshape(rgmi_slice_dim(all, 0, 2 * padded(channels), total), x->s.rank,
+                            x->s.shape);
+    if (wanted[1])
+        dx[1] = rgmi_slice_dim(all, 0, 0, channels);
+    if (wanted[2])
+        dx[2] = rgmi_slice_dim(all, 0, padded(channels), channels);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_layer_norm_op = {
+    .name = "layer_norm",
+    .arity = -1,
+    .infer = layer_norm_infer,
+    .forward = layer_norm_forward,
+    .backward = layer_norm_backward,
+};
+
+rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, double epsilon)
+{
+    rgm_attributes attributes = {.number[0] = epsilon};
+
+    return rgmi_op3(&rgmi_layer_norm_op, x, gamma, beta, &attributes);
+}
+
+/* inputs: x, gamma, dy and perhaps a residual */
+static rgm_status layer_norm_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                        const rgm_attributes *attributes)
+{
+    rgm_cgraph *graph = in[0]->graph;
+
+    (void)attributes;
+    if (inputs != 3 && inputs != 4)
+        return RGM_FAIL(RGM_ERR_ARG, "takes x, gamma, dy and perhaps a residual");
+    RGM_TRY(norm_check(in[0], in[1]));
+    out->dtype = in[0]->s.dtype;
+    out->rank = 1;
+    out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[0]->s.shape, in[0]->s.rank),
+                                 2 * padded(rgm_value_dim(in[0], -1)));
+    return RGM_OK;
+}
+
+static rgm_status layer_norm_grad_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    size_t size = rgm_dtype_size(x->dtype);
+    char *out = run->out->data;
+    rgm_layer_norm_args args = {.x = x->data, .gamma = run->in[1].data, .dy = run->in[2].data,
+                                .residual = run->inputs == 4 ? run->in[3].data : NULL,
+                                .channels = x->shape[x->rank - 1],
+                                .epsilon = run->attributes->number[0]};
+    size_t part = (size_t)padded(args.channels) * size;
+
+    memset(out, 0, 2 * part);
+    args.dgamma = out;
+    args.dbeta = out + part;
+    args.y = out + 2 * part;
+    args.rows = args.channels > 0 ? rgmi_view_count(x) / args.channels : 0;
+    if (args.rows > 0)
+        run->kernels->layer_norm_grad(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_layer_norm_grad_op = {
+    .name = "layer_norm_grad",
+    .arity = -1,
+    .infer = layer_norm_grad_infer,
+    .forward = layer_norm_grad_forward,
+    .no_gradient = SECOND,
+};
+
+/* ---- rows divided by their length ---- */
+
+static rgm_status l2_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                           const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
+    return rgmi_same_shape(out, in[0]);
+}
+
+/* Sums run over eight lanes, so that the compiler may use vectors without changing their order. */
+#define L2(real, suffix, root)                                                                     \
+    static real dot_##suffix(const real *a, const real *b, int64_t n)                              \
+    {                                                                                              \
+        real lane[8] = {0};                                                                        \
+        int64_t i = 0;                                                                             \
+        for (; i + 8 <= n; i += 8)                                                                 \
+            for (int k = 0; k < 8; k++)                                                            \
+                lane[k] += a[i + k] * b[i + k];                                                    \
+        for (; i < n; i++)                                                                         \
+            lane[i & 7] += a[i] * b[i];                                                            \
+        return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +                                       \
+               ((lane[1] + lane[5]) + (lane[3] + lane[7]));                                        \
+    }                                                                                              \
+    static void l2_##suffix(real *y, const real *x, int64_t rows, int64_t n)                       \
+    {                                                                                              \
+        _Pragma("omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (          \
+            int64_t r = 0; r < rows; r++)                                                          \
+        {                                                                                          \
+            real squares = dot_##suffix(x + r * n, x + r * n, n);                                  \
+            real inverse = squares > 0 ? 1 / root(squares) : 0;                                    \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[r * n + i] = x[r * n + i] * inverse;                                             \
+        }                                                                                          \
+    }                                                                                              \
+    static void l2_grad_##suffix(real *dx, const real *x, const real *y, const real *dy,           \
+                                 int64_t rows, int64_t n)                                          \
+    {                                                                                              \
+        _Pragma("omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (          \
+            int64_t r = 0; r < rows; r++)                                                          \
+        {                                                                                          \
+            real squares = dot_##suffix(x + r * n, x + r * n, n);                                  \
+            real inverse = squares > 0 ? 1 / root(squares) : 0;                                    \
+            real along = dot_##suffix(y + r * n, dy + r * n, n);                                   \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                dx[r * n + i] = (dy[r * n + i] - along * y[r * n + i]) * inverse;                  \
+        }                                                                                          \
+    }
+L2(float, f32, sqrtf)
+L2(double, f64, sqrt)
+
+static rgm_status l2_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    int64_t n = x->shape[x->rank - 1], rows = n > 0 ? rgmi_view_count(x) / n : 0;
+
+    if (x->dtype == RGM_F64)
+        l2_f64(run->out->data, x->data, rows, n);
+    else
+        l2_f32(run->out->data, x->data, rows, n);
+    return RGM_OK;
+}
+
+static rgm_status l2_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    (void)wanted;
+    dx[0] = rgmi_op3(&rgmi_l2_normalize_grad_op, y->in[0], y, dy, NULL);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_l2_normalize_op = {
+    .name = "l2_normalize",
+    .arity = 1,
+    .infer = l2_infer,
+    .forward = l2_forward,
+    .backward = l2_backward,
+};
+
+rgm_value *rgm_l2_normalize(rgm_value *x) { return rgmi_op1(&rgmi_l2_normalize_op, x, NULL); }
+
+static rgm_status l2_grad_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    int64_t n = x->shape[x->rank - 1], rows = n > 0 ? rgmi_view_count(x) / n : 0;
+
+    if (x->dtype == RGM_F64)
+        l2_grad_f64(run->out->data, x->data, run->in[1].data, run->in[2].data, rows, n);
+    else
+        l2_grad_f32(run->out->data, x->data, run->in[1].data, run->in[2].data, rows, n);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_l2_normalize_grad_op = {
+    .name = "l2_normalize_grad",
+    .arity = 3,
+    .infer = l2_infer,
+    .forward = l2_grad_forward,
+    .no_gradient = SECOND,
+};

@@ -1,0 +1,244 @@
+/*
+ * Reductions over one axis, argmax, and the sum that undoes a broadcast.
+ */
+#include "autodiff_internal.h"
+
+/* axis in integer[0], reduction in integer[1] */
+static rgm_status reduce_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                               const rgm_attributes *attributes)
+{
+    int axis = (int)attributes->integer[0];
+    char text[RGMI_TEXT];
+
+    (void)inputs;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    if (axis < 0 || axis >= in[0]->s.rank)
+        return RGM_FAIL(RGM_ERR_ARG, "axis %d of %s", axis,
+                        rgm_value_describe(in[0], text, sizeof text));
+    out->dtype = in[0]->s.dtype;
+    out->rank = in[0]->s.rank - 1;
+    for (int i = 0; i < out->rank; i++)
+        out->shape[i] = in[0]->s.shape[i < axis ? i : i + 1];
+    return RGM_OK;
+}
+
+static void axis_split(int64_t *outer, int64_t *size, int64_t *inner, const rgm_view *x, int axis)
+{
+    *outer = 1;
+    for (int i = 0; i < axis; i++)
+        *outer *= x->shape[i];
+    *size = x->shape[axis];
+    *inner = rgmi_view_tail(x, axis + 1);
+}
+
+static rgm_status reduce_forward(rgm_op_run *run)
+{
+    rgm_reduce_args args = {.y = run->out->data, .x = run->in[0].data,
+                            .reduction = (rgm_reduction)run->attributes->integer[1]};
+
+    axis_split(&args.outer, &args.axis, &args.inner, &run->in[0], (int)run->attributes->integer[0]);
+    if (args.outer > 0 && args.inner > 0)
+        run->kernels->reduce(&args);
+    return RGM_OK;
+}
+
+/* v [.. without axis ..] back in the shape of x. */
+static rgm_value *spread(rgm_value *v, rgm_value *x, int axis)
+{
+    return rgmi_broadcast_to(rgmi_expand(v, axis), x->s.rank, x->s.shape);
+}
+
+static rgm_status reduce_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    rgm_value *x = y->in[0], *tie;
+    int axis = (int)y->attributes.integer[0];
+    rgm_reduction reduction = (rgm_reduction)y->attributes.integer[1];
+
+    (void)wanted;
+    switch (reduction) {
+    case RGM_SUM:
+        dx[0] = spread(dy, x, axis);
+        break;
+    case RGM_MEAN:
+        dx[0] = spread(rgm_mul(dy, rgmi_inverse_dim(y->graph, x->s.dtype, x->s.shape[axis])), x,
+                       axis);
+        break;
+    case RGM_PROD:
+        dx[0] = rgmi_op3(&rgmi_reduce_prod_grad_op, x, y, dy, &y->attributes);
+        break;
+    default: /* max and min: ties share evenly */
+        tie = rgm_equal(x, rgmi_expand(y, axis));
+        dx[0] = rgm_mul(tie, rgmi_expand(rgm_div(dy, rgm_reduce(tie, axis, RGM_SUM)), axis));
+    }
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_reduce_op = {
+    .name = "reduce",
+    .arity = 1,
+    .infer = reduce_infer,
+    .forward = reduce_forward,
+    .backward = reduce_backward,
+};
+
+rgm_value *rgm_reduce(rgm_value *x, int axis, rgm_reduction reduction)
+{
+    if (x == NULL)
+        return NULL;
+    rgm_attributes attributes = {.integer = {axis < 0 ? axis + x->s.rank : axis, reduction}};
+    return rgmi_op1(&rgmi_reduce_op, x, &attributes);
+}
+
+static rgm_value *flat(rgm_value *x)
+{
+    rgm_dim infer;
+
+    if (x == NULL || x->s.is_pattern || x->s.rank == 1)
+        return x;
+    infer = rgmi_shape_product(x->graph, x->s.shape, x->s.rank);
+    return rgm_reshape(x, 1, &infer);
+}
+
+rgm_value *rgm_sum(rgm_value *x) { return rgm_reduce(flat(x), 0, RGM_SUM); }
+rgm_value *rgm_mean(rgm_value *x) { return rgm_reduce(flat(x), 0, RGM_MEAN); }
+
+/* dy [.., like's axes, perhaps larger] summed until it has like's shape; runs of summed axes that
+ * are neighbours go as one. */
+rgm_value *rgmi_sum_to(rgm_value *dy, rgm_value *like)
+{
+    if (dy == NULL || like == NULL)
+        return NULL;
+    int front = dy->s.rank - like->s.rank, axis = dy->s.rank - 1;
+    rgm_value *y = dy;
+
+    while (axis >= 0) {
+        bool summed = axis < front || (like->s.shape[axis - front] == 1 && dy->s.shape[axis] != 1);
+        int low = axis;
+        if (!summed) {
+            axis--;
+            continue;
+        }
+        while (low > 0 && (low - 1 < front ||
+                           (like->s.shape[low - 1 - front] == 1 && dy->s.shape[low - 1] != 1)))
+            low--;
+        rgm_dim shape[3] = {rgmi_shape_product(dy->graph, dy->s.shape, low),
+                            rgmi_shape_product(dy->graph, dy->s.shape + low, axis - low + 1), 1};
+        for (int i = axis + 1; i < dy->s.rank; i++)
+            shape[2] = rgmi_dim_product(dy->graph, shape[2],
+                                        i >= front && like->s.shape[i - front] == 1
+                                            ? 1
+                                            : dy->s.shape[i]);
+        y = rgm_reduce(rgm_reshape(y, 3, shape), 1, RGM_SUM);
+        axis = low - 1;
+    }
+    return y == dy && front == 0 ? y : rgm_reshape(y, like->s.rank, like->s.shape);
+}
+
+/* ---- gradient of a product: dx_i = dy * product of the others, right with zeros too ---- */
+
+static rgm_status prod_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                  const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    return rgmi_same_shape(out, in[0]);
+}
+
+#define PROD_GRAD(name, real)                                                                      \
+    static void name(real *dx, const real *x, const real *dy, int64_t outer, int64_t size,         \
+                     int64_t inner)                                                                \
+    {                                                                                              \
+        for (int64_t o = 0; o < outer; o++)                                                        \
+            for (int64_t c = 0; c < inner; c++) {                                                  \
+                const real *from = x + o * size * inner + c;                                       \
+                real *to = dx + o * size * inner + c;                                              \
+                real before = dy[o * inner + c], after = 1;                                        \
+                for (int64_t i = 0; i < size; i++) {                                               \
+                    to[i * inner] = before;                                                        \
+                    before *= from[i * inner];                                                     \
+                }                                                                                  \
+                for (int64_t i = size - 1; i >= 0; i--) {                                          \
+                    to[i * inner] *= after;                                                        \
+                    after *= from[i * inner];                                                      \
+                }                                                                                  \
+            }                                                                                      \
+    }
+PROD_GRAD(prod_grad_f32, float)
+PROD_GRAD(prod_grad_f64, double)
+
+static rgm_status prod_grad_forward(rgm_op_run *run)
+{
+    int64_t outer, size, inner;
+
+    axis_split(&outer, &size, &inner, &run->in[0], (int)run->attributes->integer[0]);
+    if (run->out->dtype == RGM_F64)
+        prod_grad_f64(run->out->data, run->in[0].data, run->in[2].data, outer, size, inner);
+    else
+        prod_grad_f32(run->out->data, run->in[0].data, run->in[2].data, outer, size, inner);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_reduce_prod_grad_op = {
+    .name = "reduce_prod_grad",
+    .arity = 3,
+    .infer = prod_grad_infer,
+    .forward = prod_grad_forward,
+    .no_gradient = "a gradient itself; second derivatives of it are not provided",
+};
+
+/* ---- argmax over the last axis ---- */
+
+static rgm_status argmax_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                               const rgm_attributes *attributes)
+{
+    char text[RGMI_TEXT];
+
+    (void)inputs, (void)attributes;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
+    *out = in[0]->s;
+    out->dtype = RGM_I64;
+    out->rank--;
+    out->shape[out->rank] = 0;
+    if (in[0]->s.shape[out->rank] == 0)
+        return RGM_FAIL(RGM_ERR_SHAPE, "no largest of none: %s",
+                        rgm_value_describe(in[0], text, sizeof text));
+    return RGM_OK;
+}
+
+#define ARGMAX(name, real)                                                                         \
+    static void name(int64_t *y, const real *x, int64_t rows, int64_t channels)                    \
+    {                                                                                              \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            int64_t best = 0;                                                                      \
+            for (int64_t c = 1; c < channels; c++)                                                 \
+                if (x[r * channels + c] > x[r * channels + best])                                  \
+                    best = c;                                                                      \
+            y[r] = best;                                                                           \
+        }                                                                                          \
+    }
+ARGMAX(argmax_f32, float)
+ARGMAX(argmax_f64, double)
+
+static rgm_status argmax_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    int64_t channels = x->shape[x->rank - 1], rows = rgmi_view_count(run->out);
+
+    if (channels == 0)
+        return rows == 0 ? RGM_OK : RGM_FAIL(RGM_ERR_SHAPE, "argmax over an axis of size 0");
+    if (x->dtype == RGM_F64)
+        argmax_f64(run->out->data, x->data, rows, channels);
+    else
+        argmax_f32(run->out->data, x->data, rows, channels);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_argmax_op = {
+    .name = "argmax",
+    .arity = 1,
+    .infer = argmax_infer,
+    .forward = argmax_forward,
+    .no_gradient = "gives an integer",
+};
+
+rgm_value *rgm_argmax(rgm_value *x) { return rgmi_op1(&rgmi_argmax_op, x, NULL); }

@@ -1,0 +1,241 @@
+/*
+ * Softmax over the last axis, its logarithm, and softmax cross-entropy. `masked_softmax` is what the
+ * executor's passes make of softmax(scale * x + mask).
+ */
+#include "autodiff_internal.h"
+
+#define SECOND "a gradient itself; second derivatives of it are not provided"
+
+static rgm_status rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                             const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
+    return rgmi_same_shape(out, in[0]);
+}
+
+static void rows_of(int64_t *rows, int64_t *channels, const rgm_view *x)
+{
+    *channels = x->shape[x->rank - 1];
+    *rows = *channels > 0 ? rgmi_view_count(x) / *channels : 0;
+}
+
+static rgm_status softmax_run(rgm_op_run *run, const void *x, bool log)
+{
+    rgm_softmax_args args = {.y = run->out->data, .x = x, .log = log};
+
+    rows_of(&args.rows, &args.channels, run->out);
+    if (args.rows > 0)
+        run->kernels->softmax(&args);
+    return RGM_OK;
+}
+
+static rgm_status softmax_forward(rgm_op_run *run)
+{
+    return softmax_run(run, run->in[0].data, false);
+}
+
+static rgm_status log_softmax_forward(rgm_op_run *run)
+{
+    return softmax_run(run, run->in[0].data, true);
+}
+
+static rgm_status grad_forward(rgm_op_run *run, bool log)
+{
+    rgm_softmax_args args = {.y = run->out->data, .y_forward = run->in[0].data,
+                             .dy = run->in[1].data, .log = log};
+
+    rows_of(&args.rows, &args.channels, run->out);
+    if (args.rows > 0)
+        run->kernels->softmax_grad(&args);
+    return RGM_OK;
+}
+
+static rgm_status softmax_grad_forward(rgm_op_run *run) { return grad_forward(run, false); }
+static rgm_status log_softmax_grad_forward(rgm_op_run *run) { return grad_forward(run, true); }
+
+static rgm_status softmax_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    (void)wanted;
+    dx[0] = rgmi_op2(&rgmi_softmax_grad_op, y, dy, NULL);
+    return RGM_OK;
+}
+
+static rgm_status log_softmax_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
+                                       const bool *wanted)
+{
+    (void)wanted;
+    dx[0] = rgmi_op2(&rgmi_log_softmax_grad_op, y, dy, NULL);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_softmax_op = {
+    .name = "softmax",
+    .arity = 1,
+    .infer = rows_infer,
+    .forward = softmax_forward,
+    .backward = softmax_backward,
+};
+
+const rgm_op_type rgmi_softmax_grad_op = {
+    .name = "softmax_grad",
+    .arity = 2,
+    .infer = rows_infer,
+    .forward = softmax_grad_forward,
+    .no_gradient = SECOND,
+};
+
+const rgm_op_type rgmi_log_softmax_op = {
+    .name = "log_softmax",
+    .arity = 1,
+    .infer = rows_infer,
+    .forward = log_softmax_forward,
+    .backward = log_softmax_backward,
+};
+
+const rgm_op_type rgmi_log_softmax_grad_op = {
+    .name = "log_softmax_grad",
+    .arity = 2,
+    .infer = rows_infer,
+    .forward = log_softmax_grad_forward,
+    .no_gradient = SECOND,
+};
+
+rgm_value *rgm_softmax(rgm_value *x) { return rgmi_op1(&rgmi_softmax_op, x, NULL); }
+rgm_value *rgm_log_softmax(rgm_value *x) { return rgmi_op1(&rgmi_log_softmax_op, x, NULL); }
+
+/* ---- softmax(number[0] * x + mask): inputs x and perhaps a mask that broadcasts to it; the kernel
+ * then works in y's memory ---- */
+
+static rgm_status masked_softmax_forward(rgm_op_run *run)
+{
+    rgmi_program program = {.inputs = run->inputs};
+    double scale = run->attributes->number[0];
+    int8_t at = 0;
+
+    if (scale != 1) {
+        program.step[program.steps++] = (rgm_map_step){.code = RGM_MAP_SCALE, .constant = scale};
+        at = (int8_t)run->inputs;
+    }
+    if (run->inputs == 2)
+        program.step[program.steps++] = (rgm_map_step){.code = RGM_MAP_ADD, .a = at, .b = 1};
+    if (program.steps == 0)
+        return softmax_forward(run);
+    rgmi_map_run(run->kernels, run->out, run->in, &program);
+    return softmax_run(run, run->out->data, false);
+}
+
+const rgm_op_type rgmi_masked_softmax_op = {
+    .name = "masked_softmax",
+    .arity = -1,
+    .infer = rows_infer,
+    .forward = masked_softmax_forward,
+    .no_gradient = "made by the executor, after gradients",
+    .in_place = true,
+};
+
+/* ---- softmax cross-entropy ---- */
+
+static rgm_status logits_check(rgm_value *const *in)
+{
+    char a[RGMI_TEXT], b[RGMI_TEXT];
+
+    RGM_TRY(rgmi_need_float(in[0], "logits"));
+    if (in[0]->s.rank != 2 || in[1]->s.is_pattern || in[1]->s.rank != 1 ||
+        in[1]->s.shape[0] != in[0]->s.shape[0])
+        return RGM_FAIL(RGM_ERR_SHAPE, "needs logits [rows,classes] and labels [rows], got %s and %s",
+                        rgm_value_describe(in[0], a, sizeof a),
+                        rgm_value_describe(in[1], b, sizeof b));
+    if (!rgmi_is_index(in[1]->s.dtype))
+        return RGM_FAIL(RGM_ERR_DTYPE, "labels must be i32 or i64, are %s",
+                        rgm_dtype_name(in[1]->s.dtype));
+    return RGM_OK;
+}
+
+static rgm_status cross_entropy_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                      const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(logits_check(in));
+    out->dtype = in[0]->s.dtype;
+    out->rank = 1;
+    out->shape[0] = in[0]->s.shape[0];
+    return RGM_OK;
+}
+
+static rgm_status labels_check(const rgm_view *label, int64_t classes)
+{
+    for (int64_t i = 0; i < label->shape[0]; i++) {
+        int64_t k = label->dtype == RGM_I64 ? ((const int64_t *)label->data)[i]
+                                            : ((const int32_t *)label->data)[i];
+        if (k < 0 || k >= classes)
+            return RGM_FAIL(RGM_ERR_DATA, "label[%lld] is %lld, classes are 0..%lld", (long long)i,
+                            (long long)k, (long long)classes - 1);
+    }
+    return RGM_OK;
+}
+
+static rgm_status cross_entropy_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0], *label = &run->in[1];
+    rgm_cross_entropy_args args = {.y = run->out->data, .x = x->data, .label = label->data,
+                                   .label_dtype = label->dtype, .rows = x->shape[0],
+                                   .channels = x->shape[1]};
+
+    RGM_TRY(labels_check(label, args.channels));
+    if (args.rows > 0)
+        run->kernels->cross_entropy(&args);
+    return RGM_OK;
+}
+
+static rgm_status cross_entropy_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
+                                         const bool *wanted)
+{
+    if (wanted[0])
+        dx[0] = rgmi_op3(&rgmi_cross_entropy_grad_op, y->in[0], y->in[1], dy, NULL);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_cross_entropy_op = {
+    .name = "softmax_cross_entropy",
+    .arity = 2,
+    .infer = cross_entropy_infer,
+    .forward = cross_entropy_forward,
+    .backward = cross_entropy_backward,
+};
+
+rgm_value *rgm_softmax_cross_entropy(rgm_value *logits, rgm_value *labels)
+{
+    return rgmi_op2(&rgmi_cross_entropy_op, logits, labels, NULL);
+}
+
+static rgm_status cross_entropy_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                           const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(logits_check(in));
+    return rgmi_same_shape(out, in[0]);
+}
+
+/* Checks the labels again: a run that fetches only gradients has not computed the loss. */
+static rgm_status cross_entropy_grad_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0], *label = &run->in[1];
+    rgm_cross_entropy_args args = {.y = run->out->data, .x = x->data, .dloss = run->in[2].data,
+                                   .label = label->data, .label_dtype = label->dtype,
+                                   .rows = x->shape[0], .channels = x->shape[1]};
+
+    RGM_TRY(labels_check(label, args.channels));
+    if (args.rows > 0)
+        run->kernels->cross_entropy_grad(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_cross_entropy_grad_op = {
+    .name = "softmax_cross_entropy_grad",
+    .arity = 3,
+    .infer = cross_entropy_grad_infer,
+    .forward = cross_entropy_grad_forward,
+    .no_gradient = SECOND,
+};

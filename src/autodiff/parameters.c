@@ -1,0 +1,128 @@
+/*
+ * Values of a graph's parameters. Each draws from a stream named after it: adding a parameter changes
+ * no other, and shapes that grow keep nothing by accident of order.
+ */
+#include "autodiff_internal.h"
+#include <math.h>
+
+struct rgm_parameters {
+    rgm_map *by_name;
+    rgm_tensor **tensors;
+    char **names;
+    int64_t count;
+    uint64_t version;
+};
+
+/* fan_in and fan_out are the last two dims; a vector has one for both. */
+static void fans(double *fan_in, double *fan_out, const rgm_tensor *tensor)
+{
+    int rank = rgm_tensor_rank(tensor);
+
+    *fan_out = rank > 0 ? (double)rgm_tensor_dim(tensor, -1) : 1;
+    *fan_in = rank > 1 ? (double)rgm_tensor_dim(tensor, -2) : *fan_out;
+}
+
+static double draw(const rgm_rng *rng, int64_t i, rgm_init_kind kind, double scale)
+{
+    uint64_t at = (uint64_t)i;
+
+    switch (kind) {
+    case RGM_INIT_ZEROS: return 0;
+    case RGM_INIT_ONES: return 1;
+    case RGM_INIT_GLOROT_UNIFORM:
+    case RGM_INIT_UNIFORM: return scale * (2 * rgm_rng_f64(rng, at) - 1);
+    case RGM_INIT_GLOROT_NORMAL:
+    case RGM_INIT_HE_NORMAL:
+    case RGM_INIT_NORMAL: return scale * rgm_rng_normal(rng, at);
+    }
+    return 0;
+}
+
+static void initialize(rgm_tensor *tensor, const char *name, rgm_init init, uint64_t seed)
+{
+    rgm_rng rng = rgm_rng_stream(seed, name, 0);
+    double fan_in, fan_out, scale = init.scale;
+    int64_t count = rgm_tensor_count(tensor);
+
+    fans(&fan_in, &fan_out, tensor);
+    if (init.kind == RGM_INIT_GLOROT_UNIFORM)
+        scale = sqrt(6 / fmax(fan_in + fan_out, 1));
+    else if (init.kind == RGM_INIT_GLOROT_NORMAL)
+        scale = sqrt(2 / fmax(fan_in + fan_out, 1));
+    else if (init.kind == RGM_INIT_HE_NORMAL)
+        scale = sqrt(2 / fmax(fan_in, 1));
+    for (int64_t i = 0; i < count; i++) {
+        double x = draw(&rng, i, init.kind, scale);
+        if (rgm_tensor_dtype(tensor) == RGM_F64)
+            rgm_tensor_f64(tensor)[i] = x;
+        else
+            rgm_tensor_f32(tensor)[i] = (float)x;
+    }
+}
+
+rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgm_parameters *p = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(p, 1));
+    RGM_GO(rgm_map_create(&p->by_name));
+    RGM_GO(RGM_NEW(p->tensors, graph->parameter_count));
+    RGM_GO(RGM_NEW(p->names, graph->parameter_count));
+    for (int64_t i = 0; i < graph->parameter_count; i++) {
+        const rgm_value *v = graph->parameters[i];
+        p->count = i + 1;
+        RGM_GO(rgm_strdup(&p->names[i], v->name));
+        RGM_GO(rgm_tensor_create(&p->tensors[i], v->s.dtype, v->s.rank, v->s.shape));
+        RGM_GO(rgm_map_set(p->by_name, v->name, p->tensors[i]));
+        initialize(p->tensors[i], v->name, v->init, seed);
+    }
+    *out = p;
+    p = NULL;
+done:
+    rgm_parameters_release(p);
+    return status;
+}
+
+void rgm_parameters_release(rgm_parameters *parameters)
+{
+    if (parameters == NULL)
+        return;
+    for (int64_t i = 0; i < parameters->count; i++) {
+        rgm_tensor_release(parameters->tensors[i]);
+        rgm_free(parameters->names[i]);
+    }
+    rgm_free(parameters->tensors);
+    rgm_free(parameters->names);
+    rgm_map_release(parameters->by_name);
+    rgm_free(parameters);
+}
+
+int64_t rgm_parameters_count(const rgm_parameters *parameters) { return parameters->count; }
+
+const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i)
+{
+    return parameters->names[i];
+}
+
+rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i)
+{
+    return parameters->tensors[i];
+}
+
+rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name)
+{
+    return rgm_map_get(parameters->by_name, name);
+}
+
+int64_t rgm_parameters_total(const rgm_parameters *parameters)
+{
+    int64_t total = 0;
+
+    for (int64_t i = 0; i < parameters->count; i++)
+        total += rgm_tensor_count(parameters->tensors[i]);
+    return total;
+}
+
+void rgm_parameters_touch(rgm_parameters *parameters) { parameters->version++; }

@@ -1,0 +1,240 @@
+/*
+ * Offsets in the arena, best fit: the largest piece of memory first, each into the tightest gap
+ * between those that live at the same time. And the sequence of ops: as written, or greedily the op
+ * that leaves the least memory in use, whichever has the lower peak.
+ */
+#include "executor_internal.h"
+#include <stdlib.h>
+
+enum { ALIGN = 64 };
+
+typedef struct item {
+    size_t size, offset;
+    int64_t begin, end, slot;
+    bool scratch;
+} item;
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+static int64_t items_collect(item *items, const rgmi_plan *plan, const rgm_executor *executor)
+{
+    int64_t count = 0;
+
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgmi_place *p = &plan->place[s];
+        if (p->where == RGMI_ARENA && p->root == s && p->begin >= 0)
+            items[count++] = (item){.size = aligned(p->bytes > 0 ? p->bytes : 1),
+                                    .begin = p->begin, .end = p->end, .slot = s};
+    }
+    for (int64_t i = 0; i < plan->step_count; i++) {
+        const rgmi_place *p = &plan->place[plan->steps[i]];
+        if (p->scratch > 0)
+            items[count++] = (item){.size = aligned(p->scratch), .begin = i, .end = i,
+                                    .slot = plan->steps[i], .scratch = true};
+    }
+    return count;
+}
+
+/* `placed` is sorted by offset. */
+static size_t gap_find(const item *it, item *const *placed, int64_t count)
+{
+    size_t cursor = 0, best = 0, tightest = SIZE_MAX;
+
+    for (int64_t i = 0; i < count; i++) {
+        const item *p = placed[i];
+        if (p->end < it->begin || it->end < p->begin)
+            continue;
+        if (p->offset >= cursor + it->size && p->offset - cursor < tightest) {
+            tightest = p->offset - cursor;
+            best = cursor;
+        }
+        if (p->offset + p->size > cursor)
+            cursor = p->offset + p->size;
+    }
+    return tightest == SIZE_MAX ? cursor : best;
+}
+
+static void place_insert(item **placed, int64_t count, item *it)
+{
+    int64_t i = count;
+
+    for (; i > 0 && placed[i - 1]->offset > it->offset; i--)
+        placed[i] = placed[i - 1];
+    placed[i] = it;
+}
+
+rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor)
+{
+    rgm_status status = RGM_OK;
+    item *items = NULL, **placed = NULL;
+    int64_t count;
+
+    plan->arena_bytes = ALIGN;
+    RGM_GO(RGM_NEW(items, executor->count + plan->step_count));
+    RGM_GO(RGM_NEW(placed, executor->count + plan->step_count));
+    count = items_collect(items, plan, executor);
+    if (count > 0)
+        qsort(items, (size_t)count, sizeof *items, by_size);
+    for (int64_t i = 0; i < count; i++) {
+        item *it = &items[i];
+        it->offset = executor->options.eager ? plan->arena_bytes - ALIGN : gap_find(it, placed, i);
+        place_insert(placed, i, it);
+        if (it->offset + it->size > plan->arena_bytes)
+            plan->arena_bytes = it->offset + it->size;
+        if (it->scratch)
+            plan->place[it->slot].scratch_offset = it->offset;
+        else
+            plan->place[it->slot].offset = it->offset;
+    }
+    for (int64_t s = 0; s < executor->count; s++) /* results in place: their root's offset */
+        if (plan->place[s].where == RGMI_ARENA)
+            plan->place[s].offset = plan->place[plan->place[s].root].offset;
+done:
+    rgm_free(items);
+    rgm_free(placed);
+    return status;
+}
+
+/* ---- sequence ---- */
+
+typedef struct memory {
+    int64_t *left; /* by root slot: reads still to come                            */
+    int64_t *root; /* by slot                                                      */
+    int64_t *waits; /* by slot: inputs not computed yet                            */
+    size_t used, peak;
+} memory;
+
+static bool in_arena(const rgmi_plan *plan, const rgm_executor *executor, int64_t s)
+{
+    return executor->order[s]->type != NULL && !plan->place[s].kept &&
+           !executor->order[s]->s.is_pattern;
+}
+
+static void memory_reset(memory *m, const rgm_executor *executor)
+{
+    m->used = m->peak = 0;
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgm_value *v = executor->order[s];
+        bool view = v->type != NULL && v->type->is_view != NULL && v->type->is_view(v);
+        m->left[s] = 0;
+        m->waits[s] = v->inputs;
+        m->root[s] = view ? m->root[v->in[0]->slot] : s;
+    }
+    for (int64_t s = 0; s < executor->count; s++)
+        for (int k = 0; k < executor->order[s]->inputs; k++)
+            m->left[m->root[executor->order[s]->in[k]->slot]]++;
+    for (int64_t i = 0; i < executor->fetch_count; i++)
+        m->left[m->root[executor->fetch[i]->slot]]++;
+}
+
+/* Bytes that running s now would free. */
+static size_t freed(const memory *m, const rgm_executor *executor, const rgmi_plan *plan, int64_t s)
+{
+    const rgm_value *v = executor->order[s];
+    size_t bytes = 0;
+
+    for (int k = 0; k < v->inputs; k++) {
+        int64_t root = m->root[v->in[k]->slot], reads = 0;
+        bool first = true;
+        for (int j = 0; j < v->inputs; j++) {
+            bool same = m->root[v->in[j]->slot] == root;
+            reads += same;
+            first = first && !(same && j < k);
+        }
+        if (first && m->left[root] == reads && m->root[s] != root && in_arena(plan, executor, root))
+            bytes += plan->place[root].bytes;
+    }
+    return bytes;
+}
+
+static size_t taken(const memory *m, const rgm_executor *executor, const rgmi_plan *plan, int64_t s)
+{
+    return m->root[s] == s && in_arena(plan, executor, s) ? plan->place[s].bytes : 0;
+}
+
+static void memory_run(memory *m, const rgm_executor *executor, const rgmi_plan *plan, int64_t s)
+{
+    const rgm_value *v = executor->order[s];
+    size_t give = freed(m, executor, plan, s);
+
+    m->used += taken(m, executor, plan, s);
+    if (m->used > m->peak)
+        m->peak = m->used;
+    m->used -= give;
+    for (int k = 0; k < v->inputs; k++)
+        m->left[m->root[v->in[k]->slot]]--;
+}
+
+/* Greedy list: of the ops that could run, the one after which least memory is in use. */
+static void greedy(int64_t *sequence, memory *m, const rgm_executor *executor,
+                   const rgmi_plan *plan, int64_t *ready)
+{
+    int64_t ready_count = 0, done = 0;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        if (m->waits[s] == 0)
+            ready[ready_count++] = s;
+    while (ready_count > 0) {
+        int64_t best = 0;
+        double lowest = 0;
+        for (int64_t i = 0; i < ready_count; i++) {
+            int64_t s = ready[i];
+            double growth = (double)taken(m, executor, plan, s) -
+                            (double)freed(m, executor, plan, s);
+            if (i == 0 || growth < lowest || (growth == lowest && s < ready[best])) {
+                best = i;
+                lowest = growth;
+            }
+        }
+        int64_t s = ready[best];
+        ready[best] = ready[--ready_count];
+        memory_run(m, executor, plan, s);
+        sequence[done++] = s;
+        for (int64_t u = s + 1; u < executor->count; u++)
+            for (int k = 0; k < executor->order[u]->inputs; k++)
+                if (executor->order[u]->in[k]->slot == s && --m->waits[u] == 0)
+                    ready[ready_count++] = u;
+    }
+}
+
+rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan)
+{
+    rgm_status status = RGM_OK;
+    int64_t n = executor->count, *sequence = NULL, *numbers = NULL;
+    memory m;
+
+    RGM_GO(RGM_NEW(sequence, n));
+    RGM_GO(RGM_NEW(numbers, 4 * n));
+    m = (memory){.left = numbers, .root = numbers + n, .waits = numbers + 2 * n};
+    memory_reset(&m, executor);
+    for (int64_t s = 0; s < n; s++)
+        memory_run(&m, executor, plan, s);
+    size_t written = m.peak;
+    if (!executor->options.eager && !executor->options.no_fusion) {
+        memory_reset(&m, executor);
+        greedy(sequence, &m, executor, plan, numbers + 3 * n);
+    }
+    if (m.peak >= written)
+        for (int64_t s = 0; s < n; s++)
+            sequence[s] = s;
+    executor->sequence = sequence;
+    sequence = NULL;
+done:
+    rgm_free(sequence);
+    rgm_free(numbers);
+    return status;
+}
