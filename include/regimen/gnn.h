@@ -544,15 +544,15 @@ typedef struct rgm_citation_options {
     uint64_t seed;
     const char *node_set, *edge_set; /* NULL: "nodes", "edges"                            */
 } rgm_citation_options;
-/** About Cora. */
+/** About Cora: a two-layer GCN gets about 0.8 on the test part, one without edges 0.58. */
 #define RGM_CITATION_OPTIONS_INIT                                                                  \
     {.nodes = 2708, .edges = 5278, .classes = 7, .words = 1433, .words_per_node = 18,              \
-     .homophily = 0.81, .noise = 0.6, .exponent = 2.5, .train_per_class = 20, .valid = 500,        \
+     .homophily = 0.7, .noise = 0.73, .exponent = 2.5, .train_per_class = 20, .valid = 500,        \
      .test = 1000, .seed = 1}
 /** Of the size of ogbn-arxiv. */
 #define RGM_CITATION_OPTIONS_LARGE                                                                 \
     {.nodes = 169343, .edges = 1166243, .classes = 40, .dense = 128, .homophily = 0.65,            \
-     .noise = 0.25, .exponent = 2.3, .train_per_class = 1000, .valid = 30000, .test = 48000,       \
+     .noise = 0.45, .exponent = 2.3, .train_per_class = 1000, .valid = 30000, .test = 48000,       \
      .seed = 1}
 /** Nodes have "label" i64. RGM_ERR_ARG for options that contradict each other. */
 rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options);
