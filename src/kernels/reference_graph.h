@@ -11,21 +11,22 @@ static void spmm_rows(void *payload, int64_t begin, int64_t end)
     for (int64_t r = begin; r < end; r++)
         for (int64_t c = 0; c < o->channels; c++) {
             REAL *y = (REAL *)o->y + r * o->channels + c;
-            REAL sum = 0;
+            double sum = 0;
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
                 int64_t column = csr->column[p];
                 REAL factor = column_scale ? column_scale[column] : 1;
                 if (weight)
                     factor *= weight[rgmi_entry(csr, p) * o->heads + c / depth];
-                sum += factor * x[column * o->channels + c];
+                sum += (double)factor * x[column * o->channels + c];
             }
             if (o->self_loop)
-                sum += (column_scale ? column_scale[r] : 1) * x[r * o->channels + c];
+                sum += (column_scale ? column_scale[r] : 1) * (double)x[r * o->channels + c];
             if (row_scale)
                 sum *= row_scale[r];
             if (bias)
                 sum += bias[c];
-            *y = o->accumulate ? *y + sum : activate(sum, o->activation, (REAL)o->slope);
+            *y = o->accumulate ? (REAL)(*y + sum)
+                               : activate((REAL)sum, o->activation, (REAL)o->slope);
         }
 }
 
@@ -49,10 +50,10 @@ static void sddmm_rows(void *payload, int64_t begin, int64_t end)
             for (int64_t h = 0; h < o->heads; h++) {
                 const REAL *a = (const REAL *)o->a + r * width + h * o->depth;
                 const REAL *b = (const REAL *)o->b + csr->column[p] * width + h * o->depth;
-                REAL sum = 0;
+                double sum = 0;
                 for (int64_t d = 0; d < o->depth; d++)
-                    sum += a[d] * b[d];
-                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = sum;
+                    sum += (double)a[d] * b[d];
+                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = (REAL)sum;
             }
 }
 
@@ -87,12 +88,12 @@ static void gatv2_score_rows(void *payload, int64_t begin, int64_t end)
                 const REAL *q = (const REAL *)o->q + r * width + h * o->depth;
                 const REAL *v = (const REAL *)o->v + csr->column[p] * width + h * o->depth;
                 const REAL *a = (const REAL *)o->a + h * o->depth;
-                REAL sum = 0;
+                double sum = 0;
                 for (int64_t d = 0; d < o->depth; d++) {
                     REAL z = q[d] + v[d];
-                    sum += a[d] * (z > 0 ? z : slope * z);
+                    sum += (double)a[d] * (z > 0 ? z : slope * z);
                 }
-                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = sum;
+                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = (REAL)sum;
             }
 }
 
@@ -112,13 +113,14 @@ static void gatv2_side_rows(const rgm_gatv2_args *o, const REAL *own, const REAL
 
     for (int64_t r = begin; r < end; r++)
         for (int64_t c = 0; c < width; c++) {
-            REAL a = ((const REAL *)o->a)[c], sum = 0;
+            REAL a = ((const REAL *)o->a)[c];
+            double sum = 0;
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
                 REAL z = own[r * width + c] + other[csr->column[p] * width + c];
                 REAL d = dy[rgmi_entry(csr, p) * o->heads + c / o->depth];
-                sum += d * (z > 0 ? a : slope * a);
+                sum += (double)d * (z > 0 ? a : slope * a);
             }
-            ((REAL *)o->y)[r * width + c] = sum;
+            ((REAL *)o->y)[r * width + c] = (REAL)sum;
         }
 }
 
@@ -230,15 +232,23 @@ static void segment_reduce(const rgm_segment_args *args)
                   (void *)args);
 }
 
-/* Product of a row's entries but one; only asked for where y / x would not do. */
-static REAL product_without(const rgm_segment_args *o, int64_t r, int64_t c, int64_t without)
+/* Product of a row's other entries for each of them: by division, and around zeros without. */
+static void product_grad(const rgm_segment_args *o, int64_t r, int64_t c, REAL d)
 {
+    int64_t begin = o->csr->row_start[r], end = o->csr->row_start[r + 1], zeros = 0;
     double product = 1;
 
-    for (int64_t p = o->csr->row_start[r]; p < o->csr->row_start[r + 1]; p++)
-        if (p != without)
-            product *= ((const REAL *)o->x)[rgmi_entry(o->csr, p) * o->channels + c];
-    return (REAL)product;
+    for (int64_t p = begin; p < end; p++) {
+        REAL x = ((const REAL *)o->x)[rgmi_entry(o->csr, p) * o->channels + c];
+        zeros += x == 0;
+        product *= x == 0 ? 1 : x;
+    }
+    for (int64_t p = begin; p < end; p++) {
+        int64_t i = rgmi_entry(o->csr, p) * o->channels + c;
+        REAL x = ((const REAL *)o->x)[i];
+        double others = zeros == 0 ? product / x : (zeros == 1 && x == 0 ? product : 0);
+        ((REAL *)o->y)[i] = (REAL)(d * others);
+    }
 }
 
 static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
@@ -253,6 +263,10 @@ static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
             int64_t from = csr->row_start[r], to = csr->row_start[r + 1], ties = 0;
             REAL d = dy[r * o->channels + c];
             bool sums = o->reduction == RGM_SUM || o->reduction == RGM_MEAN;
+            if (o->reduction == RGM_PROD) {
+                product_grad(o, r, c, d);
+                continue;
+            }
             for (int64_t p = from; !sums && p < to; p++)
                 ties += x[rgmi_entry(csr, p) * o->channels + c] == y[r * o->channels + c];
             for (int64_t p = from; p < to; p++) {
@@ -261,8 +275,6 @@ static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
                     dx[i] = d;
                 else if (o->reduction == RGM_MEAN)
                     dx[i] = d / (REAL)(to - from);
-                else if (o->reduction == RGM_PROD)
-                    dx[i] = d * product_without(o, r, c, p);
                 else
                     dx[i] = x[i] == y[r * o->channels + c] ? d / (REAL)ties : 0;
             }
