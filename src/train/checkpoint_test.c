@@ -1,0 +1,573 @@
+/*
+ * Checkpoints: what is saved comes back, bytes are a function of the content, every flipped bit is
+ * found, damaged ones are passed over, retention keeps what it must.
+ */
+#include "check.h"
+
+#include <regimen/train.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train_internal.h"
+
+/* ---- helpers ---- */
+
+static rgm_tensor *filled(int64_t count, double first)
+{
+    rgm_tensor *tensor = NULL;
+
+    CHECK_OK(rgm_tensor_create(&tensor, RGM_F32, 1, &count));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_f32(tensor)[i] = (float)(first + (double)i * 0.25);
+    return tensor;
+}
+
+/* A small checkpoint with everything in it; `order` changes only the order of setting. */
+static rgm_status make(rgm_checkpoint **out, int64_t step, bool order)
+{
+    rgm_tensor *w = filled(3, (double)step), *m = filled(3, 1), *b = filled(3, 2);
+    rgm_checkpoint *c = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(rgm_checkpoint_create(&c, step));
+    RGM_GO(rgm_checkpoint_add_weight(c, order ? "w/b" : "w/a", order ? b : w));
+    RGM_GO(rgm_checkpoint_add_weight(c, order ? "w/a" : "w/b", order ? w : b));
+    RGM_GO(rgm_checkpoint_add_slot(c, "adam/m/w/a", m));
+    RGM_GO(rgm_checkpoint_add_best(c, "w/a", b));
+    RGM_GO(rgm_checkpoint_set_int(c, order ? "epoch" : "metrics_offset", order ? 3 : 77));
+    RGM_GO(rgm_checkpoint_set_int(c, order ? "metrics_offset" : "epoch", order ? 77 : 3));
+    RGM_GO(rgm_checkpoint_set_number(c, "best_value", 0.1));
+    RGM_GO(rgm_checkpoint_set_text(c, "metric", "valid \"accuracy\"\n"));
+    RGM_GO(rgm_checkpoint_set_blob(c, order ? "sums" : "data", order ? "" : "position", order ? 0 : 8));
+    RGM_GO(rgm_checkpoint_set_blob(c, order ? "data" : "sums", order ? "position" : "", order ? 8 : 0));
+    *out = c;
+    c = NULL;
+done:
+    rgm_checkpoint_release(c);
+    rgm_tensor_release(w);
+    rgm_tensor_release(m);
+    rgm_tensor_release(b);
+    return status;
+}
+
+static void save(rgm_checkpoint_store *store, int64_t step)
+{
+    rgm_checkpoint *c = NULL;
+
+    CHECK_OK(make(&c, step, false));
+    CHECK_OK(rgm_checkpoint_save(store, c));
+    rgm_checkpoint_release(c);
+}
+
+static rgm_checkpoint_store *open_store(const char *folder, int64_t keep)
+{
+    rgm_checkpoint_store_options options = {.keep = keep};
+    rgm_checkpoint_store *store = NULL;
+
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
+    return store;
+}
+
+static const char *file_in(const char *folder, int64_t step, const char *name)
+{
+    static char path[512];
+
+    snprintf(path, sizeof path, "%s/step-%08lld/%s", folder, (long long)step, name);
+    return path;
+}
+
+static void check_steps(const rgm_checkpoint_store *store, const char *expected)
+{
+    int64_t *steps = NULL, count = 0;
+    rgm_text text = {0};
+
+    CHECK_OK(rgm_checkpoint_steps(&steps, &count, store));
+    CHECK_OK(rgm_text_add(&text, "", 0));
+    for (int64_t i = 0; i < count; i++)
+        CHECK_OK(rgm_text_printf(&text, "%s%lld", i ? " " : "", (long long)steps[i]));
+    CHECK_TEXT(expected, text.data);
+    rgm_text_clear(&text);
+    rgm_free(steps);
+}
+
+static void flip(const char *path, int64_t byte, int bit)
+{
+    FILE *file = fopen(path, "r+b");
+    int c;
+
+    CHECK(file != NULL);
+    fseek(file, (long)byte, SEEK_SET);
+    c = fgetc(file);
+    fseek(file, (long)byte, SEEK_SET);
+    fputc(c ^ (1 << bit), file);
+    fclose(file);
+}
+
+static int64_t file_size(const char *path)
+{
+    struct stat info;
+
+    CHECK_INT(0, stat(path, &info));
+    return info.st_size;
+}
+
+/* ---- tests ---- */
+
+static void what_is_saved_comes_back(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+    rgm_tensor *t = NULL;
+    const void *data;
+    const char *text;
+    int64_t number, size;
+    double value;
+
+    (void)state;
+    save(store, 1200);
+    CHECK(rgm_path_exists(file_in(folder, 1200, "manifest.json")));
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(1200, rgm_checkpoint_step(c));
+    CHECK_OK(rgm_checkpoint_int(&number, c, "metrics_offset"));
+    CHECK_INT(77, number);
+    CHECK_OK(rgm_checkpoint_number(&value, c, "best_value"));
+    CHECK(value == 0.1);
+    CHECK_OK(rgm_checkpoint_text(&text, c, "metric"));
+    CHECK_TEXT("valid \"accuracy\"\n", text);
+    CHECK_OK(rgm_checkpoint_blob(&data, &size, c, "data"));
+    CHECK(size == 8 && memcmp(data, "position", 8) == 0);
+    CHECK_OK(rgm_checkpoint_blob(&data, &size, c, "sums"));
+    CHECK_INT(0, size);
+    CHECK_OK(rgm_safetensors_get(&t, rgm_checkpoint_weights(c), "w/a"));
+    CHECK(rgm_tensor_f32(t)[1] == 1200.25f);
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_safetensors_get(&t, rgm_checkpoint_slots(c), "adam/m/w/a"));
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_safetensors_get(&t, rgm_checkpoint_best_weights(c), "w/a"));
+    rgm_tensor_release(t);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_int(&number, c, "nothing"));
+    CHECK_MESSAGE("step 1200 has no integer 'nothing'");
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_int(&number, c, "metric"));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_blob(&data, &size, c, "nothing"));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void numbers_keep_their_bits(void **state)
+{
+    static const double numbers[] = {0.1, -0.0, 1e-320, 1.7976931348623157e308, 1.0 / 3, 5,
+                                     123456789012345678.0, INFINITY, -INFINITY};
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 1);
+    rgm_checkpoint *c = NULL;
+    char name[16];
+    double value;
+
+    (void)state;
+    CHECK_OK(rgm_checkpoint_create(&c, 0));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(name, sizeof name, "n%zu", i);
+        CHECK_OK(rgm_checkpoint_set_number(c, name, 7));
+        CHECK_OK(rgm_checkpoint_set_number(c, name, numbers[i]));
+    }
+    CHECK_OK(rgm_checkpoint_set_number(c, "nan", NAN));
+    CHECK_OK(rgm_checkpoint_set_int(c, "lowest", INT64_MIN));
+    CHECK_OK(rgm_checkpoint_save(store, c));
+    rgm_checkpoint_release(c);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(name, sizeof name, "n%zu", i);
+        CHECK_OK(rgm_checkpoint_number(&value, c, name));
+        CHECK(memcmp(&value, &numbers[i], sizeof value) == 0);
+    }
+    CHECK_OK(rgm_checkpoint_number(&value, c, "nan"));
+    CHECK(isnan(value));
+    int64_t lowest;
+    CHECK_OK(rgm_checkpoint_int(&lowest, c, "lowest"));
+    CHECK(lowest == INT64_MIN);
+    CHECK(rgm_checkpoint_best_weights(c) == NULL);
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void the_bytes_depend_on_the_content_alone(void **state)
+{
+    static const char *const files[] = {"manifest.json", "weights.safetensors", "slots.safetensors",
+                                        "best.safetensors", "data.bin", "sums.bin"};
+    char one[128], two[128];
+    rgm_checkpoint_store *a, *b;
+    rgm_checkpoint *c = NULL;
+
+    (void)state;
+    snprintf(one, sizeof one, "%s", check_folder());
+    snprintf(two, sizeof two, "%s", check_folder());
+    a = open_store(one, 1);
+    b = open_store(two, 1);
+    save(a, 5);
+    CHECK_OK(make(&c, 5, true));
+    CHECK_OK(rgm_checkpoint_save(b, c));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *x = NULL, *y = NULL;
+        int64_t x_size, y_size;
+
+        CHECK_OK(rgm_file_load(&x, &x_size, file_in(one, 5, files[i]), 1 << 20));
+        CHECK_OK(rgm_file_load(&y, &y_size, file_in(two, 5, files[i]), 1 << 20));
+        CHECK_INT(x_size, y_size);
+        CHECK(memcmp(x, y, (size_t)x_size) == 0);
+        rgm_free(x);
+        rgm_free(y);
+    }
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(a);
+    rgm_checkpoint_store_close(b);
+    CHECK_OK(rgm_folder_remove(one));
+    CHECK_OK(rgm_folder_remove(two));
+}
+
+static void every_flipped_bit_is_detected(void **state)
+{
+    static const char *const files[] = {"manifest.json", "weights.safetensors", "slots.safetensors",
+                                        "best.safetensors", "data.bin"};
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    char at[256], path[512];
+    int64_t flips = 0;
+
+    (void)state;
+    save(store, 7);
+    snprintf(at, sizeof at, "%s/step-00000007", folder);
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        snprintf(path, sizeof path, "%s/%s", at, files[f]);
+        for (int64_t i = 0, size = file_size(path); i < size; i++) {
+            for (int bit = 0; bit < 8; bit++, flips++) {
+                rgm_checkpoint *c = NULL;
+
+                flip(path, i, bit);
+                CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load(&c, at));
+                CHECK(c == NULL);
+                flip(path, i, bit);
+            }
+        }
+    }
+    CHECK(flips > 5000);
+    rgm_checkpoint *c = NULL;
+    CHECK_OK(rgm_checkpoint_load(&c, at));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* The last warning logged. */
+static char last_warning[1024];
+static void keep_warning(int level, const char *message, void *payload)
+{
+    (void)payload;
+    if (level == RGM_LOG_WARNING)
+        snprintf(last_warning, sizeof last_warning, "%s", message);
+}
+
+static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_load_newest(&c, store));
+    save(store, 1);
+    save(store, 2);
+    save(store, 3);
+    flip(file_in(folder, 3, "weights.safetensors"), 100, 0);
+    CHECK_INT(0, remove(file_in(folder, 2, "data.bin")));
+    last_warning[0] = 0;
+    rgm_log_set_sink(keep_warning, NULL);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    rgm_log_set_sink(NULL, NULL);
+    CHECK_INT(1, rgm_checkpoint_step(c));
+    CHECK(strstr(last_warning, "skipping the checkpoint of step 2") != NULL);
+    rgm_checkpoint_release(c);
+    /* The next good one takes the damaged ones' place; they do not count for retention. */
+    save(store, 4);
+    check_steps(store, "1 4");
+    flip(file_in(folder, 1, "manifest.json"), 20, 0);
+    flip(file_in(folder, 4, "manifest.json"), 20, 0);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
+    CHECK_MESSAGE("none of 2 checkpoints");
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_damaged_step_is_replaced_when_it_is_reached_again(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+
+    (void)state;
+    save(store, 1);
+    save(store, 2);
+    flip(file_in(folder, 2, "slots.safetensors"), 60, 3);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(1, rgm_checkpoint_step(c));
+    rgm_checkpoint_release(c);
+    save(store, 2);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(2, rgm_checkpoint_step(c));
+    rgm_checkpoint_release(c);
+    /* Other content for the same step replaces it; the same content leaves it alone. */
+    CHECK_OK(make(&c, 2, false));
+    CHECK_OK(rgm_checkpoint_set_int(c, "finished", 1));
+    CHECK_OK(rgm_checkpoint_save(store, c));
+    CHECK_OK(rgm_checkpoint_save(store, c));
+    rgm_checkpoint_release(c);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    int64_t finished;
+    CHECK_OK(rgm_checkpoint_int(&finished, c, "finished"));
+    rgm_checkpoint_release(c);
+    check_steps(store, "1 2");
+    char **names = NULL;
+    int64_t count;
+    CHECK_OK(rgm_folder_list(&names, &count, folder));
+    CHECK_INT(2, count);
+    rgm_names_release(names, count);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void retention_keeps_the_newest(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 2);
+
+    (void)state;
+    for (int64_t step = 100; step <= 500; step += 100)
+        save(store, step);
+    check_steps(store, "400 500");
+    rgm_checkpoint_store_close(store);
+    store = open_store(folder, 1);
+    save(store, 100000000); /* nine digits */
+    check_steps(store, "100000000");
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void what_an_interrupted_save_left_is_swept(void **state)
+{
+    const char *folder = check_folder();
+    char path[256], inside[300];
+    rgm_checkpoint_store_options reading = {.keep = 1, .read_only = true};
+    rgm_checkpoint_store *store = NULL;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/step-00000009.tmp-123", folder);
+    snprintf(inside, sizeof inside, "%s/weights.safetensors", path);
+    CHECK_OK(rgm_folder_make(path));
+    CHECK_OK(rgm_file_create(inside, "half", 4));
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &reading));
+    check_steps(store, "");
+    CHECK(rgm_path_exists(inside)); /* a reader must not sweep: a trainer may be writing it */
+    rgm_checkpoint *c = NULL;
+    CHECK_OK(make(&c, 1, false));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_save(store, c));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    store = open_store(folder, 1);
+    CHECK(!rgm_path_exists(path));
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_store_open(&store, folder, &reading));
+}
+
+/* Rewrite the manifest's version, with a hash that fits again. */
+static void set_version(const char *path, int version)
+{
+    char *data = NULL, *at;
+    int64_t size;
+    rgm_text text = {0};
+
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    at = strstr(data, "\"version\": 1");
+    CHECK(at != NULL);
+    at[11] = (char)('0' + version);
+    *strstr(data, "  \"xxh3\": \"") = 0; /* files' hashes are inside braces, with one space */
+    CHECK_OK(rgm_text_printf(&text, "%s", data));
+    CHECK_OK(rgm_text_printf(&text, "  \"xxh3\": \"%016llx\"\n}\n",
+                             (unsigned long long)rgm_hash64(text.data, (size_t)text.size)));
+    CHECK_OK(rgm_file_save(path, text.data, text.size));
+    rgm_text_clear(&text);
+    rgm_free(data);
+}
+
+static void an_unknown_version_is_refused_naming_both(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+
+    (void)state;
+    save(store, 1);
+    save(store, 2);
+    set_version(file_in(folder, 2, "manifest.json"), 7);
+    CHECK_STATUS(RGM_ERR_VERSION, rgm_checkpoint_load_newest(&c, store));
+    CHECK_MESSAGE("format version 7");
+    CHECK_MESSAGE("reads version 1");
+    set_version(file_in(folder, 1, "manifest.json"), 1);
+    CHECK_OK(rgm_checkpoint_load_step(&c, store, 1));
+    rgm_checkpoint_release(c);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_load_step(&c, store, 3));
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_renamed_checkpoint_is_not_taken_for_another_step(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+    char from[256], to[256];
+
+    (void)state;
+    save(store, 1);
+    save(store, 2);
+    snprintf(from, sizeof from, "%s/step-00000002", folder);
+    snprintf(to, sizeof to, "%s/step-00000003", folder);
+    CHECK_INT(0, rename(from, to));
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(1, rgm_checkpoint_step(c));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void wrong_names_are_refused(void **state)
+{
+    rgm_checkpoint *c = NULL;
+    rgm_tensor *t = filled(1, 0);
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_create(&c, -1));
+    CHECK_OK(rgm_checkpoint_create(&c, 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_set_blob(c, "../a", "x", 1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_set_blob(c, "", "x", 1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_set_text(c, "a", "\xff"));
+    CHECK_OK(rgm_checkpoint_add_weight(c, "w", t));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_add_weight(c, "w", t));
+    CHECK_OK(rgm_checkpoint_add_slot(c, "w", t));
+    rgm_checkpoint_release(c);
+    rgm_tensor_release(t);
+}
+
+static void crafted_manifests_are_refused(void **state)
+{
+    static const char *const bodies[] = {
+        "",
+        "{",
+        "{}",
+        "{\"format\": \"regimen-checkpoint\"}",
+        "{\"format\": \"x\", \"version\": 1}",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": -1,",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1,",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"../x\": {}},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"a.bin\": {}},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"a.bin\": "
+        "{\"size\": 1, \"xxh3\": \"0x00000000000000\"}},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, \"ints\": "
+        "{\"a\": 1.5}, \"numbers\": {}, \"texts\": {},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, \"ints\": "
+        "{}, \"numbers\": {\"a\": \"x\"}, \"texts\": {},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, \"ints\": "
+        "{}, \"numbers\": {}, \"texts\": {\"a\": 1},",
+    };
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_manifest_check("{}", 2, "m"));
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        text.size = 0;
+        CHECK_OK(rgm_text_printf(&text, "%s", bodies[i]));
+        CHECK_OK(rgm_text_printf(&text, "  \"xxh3\": \"%016llx\"\n}\n",
+                                 (unsigned long long)rgm_hash64(text.data, (size_t)text.size)));
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_manifest_check(text.data, text.size, "m"));
+    }
+    rgm_text_clear(&text);
+}
+
+static void weights_go_back_into_parameters_or_nowhere(void **state)
+{
+    const rgm_init ones = {RGM_INIT_ONES, 0};
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    int64_t three = 3, four = 4;
+    rgm_cgraph *graph = NULL, *other = NULL;
+    rgm_parameters *p = NULL, *q = NULL;
+    rgm_checkpoint *c = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_cgraph_create(&graph));
+    rgm_parameter(graph, "w/a", RGM_F32, 1, &three, ones);
+    rgm_parameter(graph, "w/b", RGM_F32, 1, &three, ones);
+    CHECK_OK(rgm_parameters_create(&p, graph, 1));
+    save(store, 8);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_OK(rgm_checkpoint_restore_parameters(c, p));
+    CHECK(rgm_tensor_f32(rgm_parameters_find(p, "w/a"))[2] == 8.5f);
+    CHECK_OK(rgm_cgraph_create(&other));
+    rgm_parameter(other, "w/a", RGM_F32, 1, &three, ones);
+    CHECK_OK(rgm_parameters_create(&q, other, 1));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_checkpoint_restore_parameters(c, q));
+    CHECK_MESSAGE("'w/b'");
+    CHECK(rgm_tensor_f32(rgm_parameters_find(q, "w/a"))[2] == 1);
+    rgm_parameters_release(q);
+    rgm_parameter(other, "w/b", RGM_F32, 1, &four, ones);
+    CHECK_OK(rgm_parameters_create(&q, other, 1));
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_checkpoint_restore_parameters(c, q));
+    CHECK_MESSAGE("'w/b' is f32[3] in the checkpoint, f32[4] in the model");
+    CHECK(rgm_tensor_f32(rgm_parameters_find(q, "w/a"))[2] == 1);
+    rgm_checkpoint_release(c);
+    rgm_parameters_release(p);
+    rgm_parameters_release(q);
+    rgm_cgraph_release(graph);
+    rgm_cgraph_release(other);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void saving_and_loading_survive_every_failing_allocation(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = NULL;
+    rgm_checkpoint *c = NULL, *loaded = NULL;
+    char at[256];
+
+    (void)state;
+    snprintf(at, sizeof at, "%s/step-00000006", folder);
+    CHECK_EVERY_OOM(rgm_checkpoint_store_open(&store, folder, NULL),
+                    rgm_checkpoint_store_close(store));
+    store = open_store(folder, 1);
+    CHECK_OK(make(&c, 6, false));
+    CHECK_EVERY_OOM(rgm_checkpoint_save(store, c), (void)0);
+    CHECK_EVERY_OOM(rgm_checkpoint_load(&loaded, at), rgm_checkpoint_release(loaded));
+    CHECK_OK(rgm_checkpoint_load_newest(&loaded, store));
+    rgm_checkpoint_release(loaded);
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_their_bits),
+      cmocka_unit_test(the_bytes_depend_on_the_content_alone),
+      cmocka_unit_test(every_flipped_bit_is_detected),
+      cmocka_unit_test(a_damaged_checkpoint_is_skipped_with_a_warning),
+      cmocka_unit_test(a_damaged_step_is_replaced_when_it_is_reached_again),
+      cmocka_unit_test(retention_keeps_the_newest),
+      cmocka_unit_test(what_an_interrupted_save_left_is_swept),
+      cmocka_unit_test(an_unknown_version_is_refused_naming_both),
+      cmocka_unit_test(a_renamed_checkpoint_is_not_taken_for_another_step),
+      cmocka_unit_test(wrong_names_are_refused), cmocka_unit_test(crafted_manifests_are_refused),
+      cmocka_unit_test(weights_go_back_into_parameters_or_nowhere),
+      cmocka_unit_test(saving_and_loading_survive_every_failing_allocation))

@@ -1,0 +1,217 @@
+/*
+ * metrics.jsonl: lines come back, lost work is cut off, damage is found and placed.
+ */
+#include "check.h"
+
+#include <regimen/train.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *path_in(const char *folder)
+{
+    static char path[256];
+
+    snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+    return path;
+}
+
+static void add(rgm_metrics_log *log, int64_t step, double accuracy)
+{
+    const rgm_named_number numbers[] = {{"loss", 1.0 / (double)(step + 1)}, {"accuracy", accuracy}};
+
+    CHECK_OK(rgm_metrics_log_add(log, "valid", step, step / 10, numbers, 2));
+}
+
+/* Entries as "step:accuracy ". */
+static rgm_status list_one(const rgm_metrics_entry *entry, void *payload)
+{
+    CHECK_TEXT("valid", entry->split);
+    CHECK_INT(2, entry->count);
+    CHECK_TEXT("loss", entry->numbers[0].name);
+    CHECK(entry->numbers[0].value == 1.0 / (double)(entry->step + 1));
+    CHECK_INT(entry->step / 10, entry->epoch);
+    return rgm_text_printf(payload, "%lld:%g ", (long long)entry->step, entry->numbers[1].value);
+}
+
+static void check_entries(const char *path, const char *expected)
+{
+    rgm_text text = {0};
+
+    CHECK_OK(rgm_text_add(&text, "", 0));
+    CHECK_OK(rgm_metrics_log_read(path, list_one, &text));
+    CHECK_TEXT(expected, text.data);
+    rgm_text_clear(&text);
+}
+
+static void a_line_looks_like_the_documentation(void **state)
+{
+    const rgm_named_number number = {"accuracy", 0.79};
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    char *data = NULL;
+    int64_t size;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    CHECK_OK(rgm_metrics_log_add(log, "valid", 100, 1, &number, 1));
+    rgm_metrics_log_close(log);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1000));
+    const char *start = "{\"split\":\"valid\",\"step\":100,\"epoch\":1,\"accuracy\":0.79";
+    char expected[128];
+    snprintf(expected, sizeof expected, "%s,\"crc\":\"%08x\"}\n", start,
+             (unsigned)rgm_crc32c(0, start, strlen(start)));
+    CHECK_TEXT(expected, data);
+    rgm_free(data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void lost_work_is_cut_off_on_resume(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    int64_t offset, later;
+    struct stat info;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    add(log, 10, 0.5);
+    add(log, 20, 0.6);
+    CHECK_OK(rgm_metrics_log_commit(&offset, log));
+    add(log, 30, NAN);
+    CHECK_OK(rgm_metrics_log_commit(&later, log));
+    CHECK(later > offset);
+    rgm_metrics_log_close(log);
+    CHECK_OK(rgm_metrics_log_open(&log, path, offset));
+    add(log, 30, 0.7);
+    CHECK_OK(rgm_metrics_log_truncate(log, offset));
+    add(log, 30, INFINITY);
+    rgm_metrics_log_close(log);
+    check_entries(path, "10:0.5 20:0.6 30:inf ");
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    rgm_metrics_log_close(log);
+    CHECK_INT(0, stat(path, &info));
+    CHECK_INT(0, info.st_size);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_open(&log, path, offset));
+    CHECK_MESSAGE("lines are missing");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_torn_last_line_is_passed_over(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    int64_t end;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, -1));
+    add(log, 10, 0.5);
+    add(log, 20, 0.6);
+    CHECK_OK(rgm_metrics_log_commit(&end, log));
+    rgm_metrics_log_close(log);
+    for (int64_t size = end - 1; size > end / 2; size--) {
+        CHECK_INT(0, truncate(path, size));
+        check_entries(path, "10:0.5 ");
+    }
+    CHECK_OK(rgm_metrics_log_open(&log, path, -1));
+    add(log, 20, 0.25);
+    rgm_metrics_log_close(log);
+    check_entries(path, "10:0.5 20:0.25 ");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_damaged_line_is_named(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    int64_t first, end;
+    rgm_text text = {0};
+    FILE *file;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    add(log, 10, 0.5);
+    CHECK_OK(rgm_metrics_log_commit(&first, log));
+    add(log, 20, 0.6);
+    add(log, 30, 0.7);
+    CHECK_OK(rgm_metrics_log_commit(&end, log));
+    rgm_metrics_log_close(log);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_open(&log, path, first - 1));
+    CHECK_MESSAGE("inside this line");
+    file = fopen(path, "r+b");
+    CHECK(file != NULL);
+    fseek(file, (long)first + 30, SEEK_SET);
+    fputc('#', file);
+    fclose(file);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_read(path, list_one, &text));
+    CHECK_MESSAGE("metrics.jsonl:2: the line is damaged");
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_open(&log, path, end));
+    CHECK_MESSAGE("metrics.jsonl:2: the line is damaged");
+    CHECK_OK(rgm_metrics_log_open(&log, path, first));
+    rgm_metrics_log_close(log);
+    rgm_text_clear(&text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static rgm_status stop_at_once(const rgm_metrics_entry *entry, void *payload)
+{
+    (void)entry;
+    ++*(int *)payload;
+    return RGM_END;
+}
+
+static void a_visitor_can_stop(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    int calls = 0;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    for (int64_t step = 0; step < 5000; step++) /* more than one buffer */
+        add(log, step, 0.5);
+    rgm_metrics_log_close(log);
+    CHECK_OK(rgm_metrics_log_read(path, stop_at_once, &calls));
+    CHECK_INT(1, calls);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_metrics_log_read("/nowhere/metrics", stop_at_once, &calls));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static rgm_status log_one(const char *path)
+{
+    const rgm_named_number number = {"accuracy", 0.79};
+    rgm_metrics_log *log = NULL;
+    int64_t offset;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_metrics_log_open(&log, path, -1));
+    RGM_GO(rgm_metrics_log_add(log, "valid", 1, 1, &number, 1));
+    RGM_GO(rgm_metrics_log_commit(&offset, log));
+done:
+    rgm_metrics_log_close(log);
+    return status;
+}
+
+static rgm_status count_one(const rgm_metrics_entry *entry, void *payload)
+{
+    CHECK_INT(1, entry->count);
+    ++*(int *)payload;
+    return RGM_OK;
+}
+
+static void logging_survives_every_failing_allocation(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    int calls = 0;
+
+    (void)state;
+    CHECK_EVERY_OOM(log_one(path), (void)0);
+    CHECK_EVERY_OOM(rgm_metrics_log_read(path, count_one, &calls), (void)0);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(a_line_looks_like_the_documentation),
+      cmocka_unit_test(lost_work_is_cut_off_on_resume),
+      cmocka_unit_test(a_torn_last_line_is_passed_over), cmocka_unit_test(a_damaged_line_is_named),
+      cmocka_unit_test(a_visitor_can_stop),
+      cmocka_unit_test(logging_survives_every_failing_allocation))

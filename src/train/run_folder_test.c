@@ -1,0 +1,222 @@
+/*
+ * The run folder: what is in it, who may enter, and what a second start may change.
+ */
+#include "check.h"
+
+#include <regimen/train.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "train_internal.h"
+
+static char *load(const char *folder, const char *name)
+{
+    char path[512], *data = NULL;
+    int64_t size;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    return data;
+}
+
+static void a_new_folder_gets_its_files(void **state)
+{
+    const char *folder = check_folder();
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *run = NULL;
+    char path[256], *text = NULL;
+    int64_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/runs/one", folder);
+    options.config = "task: {type: x}\n";
+    options.seed = UINT64_MAX;
+    options.threads = 2;
+    options.isa = "avx2";
+    CHECK_OK(rgm_run_folder_open(&run, path, &options));
+    CHECK(!rgm_run_folder_resumed(run));
+    CHECK_TEXT(path, rgm_run_folder_path(run));
+    rgm_run_folder_log(RGM_LOG_WARNING, "a\nb\033[31m", run);
+    rgm_run_folder_log(RGM_LOG_INFO, "c", run);
+    CHECK_OK(rgm_run_folder_config(&text, &size, path));
+    CHECK_TEXT("task: {type: x}\n", text);
+    rgm_free(text);
+    text = load(path, "env.json");
+    CHECK(strstr(text, "\"threads\": 2") && strstr(text, "\"isa\": \"avx2\"") &&
+          strstr(text, "\"seed\": 18446744073709551615") && strstr(text, "\"host\": \""));
+    rgm_free(text);
+    text = load(path, "log.txt");
+    CHECK(strstr(text, "Z warning a\\x0ab\\x1b[31m\n") != NULL);
+    CHECK(strstr(text, "Z info c\n") != NULL);
+    rgm_free(text);
+    rgm_run_folder_close(run);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void the_second_trainer_is_told_who_the_first_is(void **state)
+{
+    const char *folder = check_folder();
+    rgm_run_folder *first = NULL, *second = NULL;
+    char holder[64], host[256] = "";
+
+    (void)state;
+    CHECK_OK(rgm_run_folder_open(&first, folder, NULL));
+    /* The lock is by open file, so the same process stands for another one. */
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_open(&second, folder, NULL));
+    CHECK(second == NULL);
+    snprintf(holder, sizeof holder, "in use by pid %ld on host ", (long)getpid());
+    CHECK_MESSAGE(holder);
+    gethostname(host, sizeof host - 1);
+    CHECK_MESSAGE(host);
+    rgm_run_folder_close(first);
+    CHECK_OK(rgm_run_folder_open(&second, folder, NULL));
+    rgm_run_folder_close(second);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void of_many_that_start_at_once_one_proceeds(void **state)
+{
+    enum { PROCESSES = 20 };
+    const char *folder = check_folder();
+    pid_t children[PROCESSES];
+    int won = 0, busy = 0, go[2], done[2];
+    char byte;
+
+    (void)state;
+    CHECK_INT(0, pipe(go));
+    CHECK_INT(0, pipe(done));
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) {
+            rgm_run_folder *run = NULL;
+            rgm_status status;
+
+            close(go[1]);
+            close(done[0]);
+            if (read(go[0], &byte, 1) != 0) /* all begin when the parent closes its end */
+                _exit(9);
+            status = rgm_run_folder_open(&run, folder, NULL);
+            if (write(done[1], "x", 1) != 1)
+                _exit(9);
+            if (status == RGM_OK)
+                pause(); /* hold the lock until killed */
+            _exit(status == RGM_ERR_BUSY ? 3 : 9);
+        }
+    }
+    close(go[0]);
+    close(go[1]);
+    close(done[1]);
+    for (int i = 0; i < PROCESSES; i++)
+        CHECK_INT(1, read(done[0], &byte, 1));
+    for (int i = 0; i < PROCESSES; i++) {
+        int result;
+
+        if (waitpid(children[i], &result, WNOHANG) == 0) {
+            usleep(20000); /* it has said so, but may not have ended yet */
+            if (waitpid(children[i], &result, WNOHANG) == 0) {
+                won++;
+                kill(children[i], SIGKILL);
+                waitpid(children[i], &result, 0);
+                continue;
+            }
+        }
+        CHECK(WIFEXITED(result));
+        CHECK_INT(3, WEXITSTATUS(result));
+        busy++;
+    }
+    close(done[0]);
+    CHECK_INT(1, won);
+    CHECK_INT(PROCESSES - 1, busy);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_changed_configuration_is_refused_with_its_line(void **state)
+{
+    const char *folder = check_folder();
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *run = NULL;
+    char *text = NULL;
+    int64_t size;
+
+    (void)state;
+    options.config = "a: 1\nb: 2\n";
+    CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+    rgm_run_folder_close(run);
+    CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+    CHECK(rgm_run_folder_resumed(run));
+    rgm_run_folder_close(run);
+    options.config = "a: 1\nb: 3\n";
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
+    CHECK_MESSAGE("line 2 was 'b: 2' and is now 'b: 3'");
+    options.config = "a: 1\n";
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
+    CHECK_MESSAGE("line 2 was 'b: 2' and is now ''");
+    options.resume = RGM_RESUME_NEVER;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
+    CHECK_MESSAGE("holds a run already");
+    CHECK_OK(rgm_run_folder_config(&text, &size, folder));
+    CHECK_TEXT("a: 1\nb: 2\n", text);
+    rgm_free(text);
+    options.resume = RGM_RESUME_ANY;
+    CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+    rgm_run_folder_close(run);
+    CHECK_OK(rgm_run_folder_config(&text, &size, folder));
+    CHECK_TEXT("a: 1\n", text);
+    rgm_free(text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_lock_that_is_a_link_is_not_followed(void **state)
+{
+    const char *folder = check_folder();
+    rgm_run_folder *run = NULL;
+    char path[256], target[256];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/.lock", folder);
+    snprintf(target, sizeof target, "%s/precious", folder);
+    CHECK_OK(rgm_file_create(target, "gold", 4));
+    CHECK_INT(0, symlink(target, path));
+    CHECK_STATUS(RGM_ERR_IO, rgm_run_folder_open(&run, folder, NULL));
+    char *text = load(folder, "precious");
+    CHECK_TEXT("gold", text);
+    rgm_free(text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void opening_survives_every_failing_allocation(void **state)
+{
+    const char *folder = check_folder();
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *run = NULL;
+
+    (void)state;
+    options.config = "a: 1\n";
+    CHECK_EVERY_OOM(rgm_run_folder_open(&run, folder, &options), rgm_run_folder_close(run));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void text_for_people_shows_what_it_hides(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgmi_visible(&text, "a\tb\xff\xe2\x80\xae" "c\xc2\x9b\xc3\xa9"));
+    CHECK_TEXT("a\\x09b\\xff\\u202ec\\u009b\xc3\xa9", text.data);
+    text.size = 0;
+    CHECK_OK(rgmi_json_text(&text, "q\"\\\n\xff\xc3\xa9\xed\xa0\x80"));
+    CHECK_TEXT("\"q\\\"\\\\\\u000a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
+               text.data);
+    rgm_text_clear(&text);
+}
+
+TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
+      cmocka_unit_test(the_second_trainer_is_told_who_the_first_is),
+      cmocka_unit_test(of_many_that_start_at_once_one_proceeds),
+      cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
+      cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
+      cmocka_unit_test(opening_survives_every_failing_allocation),
+      cmocka_unit_test(text_for_people_shows_what_it_hides))
