@@ -143,7 +143,8 @@ rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece
                                      const char *feature, const rgm_feature *value);
 /**
  * Check everything (sizes, counts, every index of every edge set: set, row, value, limit; negative and
- * cross-component edges too) and make the graph. Sets not given are empty. RGM_ERR_DATA.
+ * cross-component edges too) and make the graph. Sets not given are empty; sizes of an edge set may be
+ * left out in a graph of one component. Afterwards the builder can only be released. RGM_ERR_DATA.
  */
 rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder);
 

@@ -27,7 +27,7 @@ static const rgm_example_field *found(const decoding *d, int64_t example, int64_
 static rgm_status in_example(const decoding *d, int64_t example, rgm_status status)
 {
     if (status < 0 && status != RGM_ERR_NOMEM && d->places != NULL && d->places[example] != NULL)
-        rgm_error_prefix(status, "%s: ", d->places[example]);
+        rgm_error_prefix(status, "%s", d->places[example]);
     return status;
 }
 

@@ -324,7 +324,7 @@ rgm_status rgm_graph_adjacency(rgm_pattern **pattern, const rgm_graph *graph, co
                                     rgm_tensor_i64(target ? items->target : items->source),
                                     rgm_tensor_i64(target ? items->source : items->target));
         if (status < 0)
-            rgm_error_prefix(status, "edge set '%s': ", edge_set);
+            rgm_error_prefix(status, "edge set '%s'", edge_set);
     }
     *pattern = items->adjacency[receiver];
     pthread_mutex_unlock(&items->lock);
@@ -405,7 +405,7 @@ rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_p
     if (column->pattern == NULL) {
         status = make_sparse(&column->pattern, &column->value, schema->vocabulary);
         if (status < 0)
-            rgm_error_prefix(status, "%s: feature '%s': ", title, feature);
+            rgm_error_prefix(status, "%s: feature '%s'", title, feature);
     }
     *pattern = column->pattern;
     pthread_mutex_unlock(&column->lock);

@@ -181,7 +181,8 @@ rgm_status rgm_graph_check_complete(const rgm_graph *graph)
 /* ---- the builder ---- */
 
 struct rgm_graph_builder {
-    rgm_graph *graph;
+    rgm_graph *graph;       /* NULL once finished */
+    int64_t set_count;
     rgm_tensor *(*ends)[2]; /* [set_count]; edges may come before their sizes */
 };
 
@@ -197,6 +198,7 @@ rgm_status rgm_graph_builder_create(rgm_graph_builder **out, rgm_schema *schema,
     RGM_GO(RGM_NEW(builder, 1));
     RGM_GO(rgmi_graph_create(&builder->graph, schema, components, components));
     RGM_GO(RGM_NEW(builder->ends, schema->set_count));
+    builder->set_count = schema->set_count;
     *out = builder;
     builder = NULL;
 done:
@@ -208,7 +210,7 @@ void rgm_graph_builder_release(rgm_graph_builder *builder)
 {
     if (builder == NULL)
         return;
-    for (int64_t i = 0; builder->ends != NULL && i < builder->graph->set_count; i++) {
+    for (int64_t i = 0; builder->ends != NULL && i < builder->set_count; i++) {
         rgm_tensor_release(builder->ends[i][0]);
         rgm_tensor_release(builder->ends[i][1]);
     }
@@ -220,7 +222,7 @@ void rgm_graph_builder_release(rgm_graph_builder *builder)
 static rgm_status is_open(const rgm_graph_builder *builder)
 {
     return builder->graph == NULL
-               ? RGM_FAIL(RGM_ERR_ARG, "the builder has given its graph away already")
+               ? RGM_FAIL(RGM_ERR_ARG, "the builder is finished and can only be released")
                : RGM_OK;
 }
 
@@ -287,36 +289,36 @@ rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece
     return RGM_OK;
 }
 
+static rgm_status take_edges(rgm_graph *graph, rgm_tensor *ends[2], int64_t set)
+{
+    rgmi_items **items = &graph->sets[set].items;
+    int64_t count = rgm_tensor_count(ends[0]);
+
+    if (*items == NULL && graph->components == 1)
+        RGM_TRY(rgmi_items_create(items, 1, &count, 1));
+    if (*items == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' has %" PRId64 " edges but no sizes",
+                        graph->schema->sets[set]->name, count);
+    rgmi_items_set_edges(*items, ends[0], ends[1]);
+    return RGM_OK;
+}
+
 rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder)
 {
     rgm_graph *graph = builder->graph;
+    rgm_status status = RGM_OK;
 
     *out = NULL;
     RGM_TRY(is_open(builder));
-    for (int64_t i = 0; i < graph->set_count; i++) {
-        rgmi_set *set = &graph->sets[i];
-        int64_t count;
-        if (builder->ends[i][0] == NULL)
-            continue;
-        count = rgm_tensor_count(builder->ends[i][0]);
-        if (set->items == NULL && graph->components == 1)
-            RGM_TRY(rgmi_items_create(&set->items, 1, &count, 1));
-        if (set->items == NULL)
-            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' has %lld edges but no sizes",
-                            graph->schema->sets[i]->name, (long long)count);
-        rgm_tensor_release(set->items->source);
-        rgm_tensor_release(set->items->target);
-        rgmi_items_set_edges(set->items, builder->ends[i][0], builder->ends[i][1]);
-    }
-    RGM_TRY(rgmi_graph_fill(graph));
-    RGM_TRY(rgmi_graph_check(graph));
-    *out = graph;
-    for (int64_t i = 0; i < graph->set_count; i++) {
-        rgm_tensor_release(builder->ends[i][0]);
-        rgm_tensor_release(builder->ends[i][1]);
-    }
-    rgm_free(builder->ends);
-    builder->ends = NULL;
     builder->graph = NULL;
-    return RGM_OK;
+    for (int64_t i = 0; i < graph->set_count; i++)
+        if (builder->ends[i][0] != NULL)
+            RGM_GO(take_edges(graph, builder->ends[i], i));
+    RGM_GO(rgmi_graph_fill(graph));
+    RGM_GO(rgmi_graph_check(graph));
+    *out = graph;
+    graph = NULL;
+done:
+    rgm_graph_release(graph);
+    return status;
 }

@@ -100,7 +100,7 @@ static rgm_status check_same_schema(rgm_graph *const *graphs, int64_t count)
                     status = RGM_FAIL(RGM_ERR_DATA, "set '%s': features in another order", a->name);
         }
         if (status < 0)
-            return rgm_error_prefix(status, "graphs 0 and %lld cannot merge: ", (long long)g);
+            return rgm_error_prefix(status, "graphs 0 and %lld cannot merge", (long long)g);
     }
     return RGM_OK;
 }

@@ -270,7 +270,7 @@ rgm_status rgm_schema_parse(rgm_schema **out, const char *text, int64_t size, co
     RGM_GO(read_schema(schema, doc));
     status = rgm_schema_check(schema);
     if (status < 0) {
-        rgm_error_prefix(status, "%s: ", name);
+        rgm_error_prefix(status, "%s", name);
         goto done;
     }
     *out = schema;

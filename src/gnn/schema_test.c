@@ -1,0 +1,272 @@
+#include "test_shop.h"
+
+static rgm_status parse(rgm_schema **out, const char *text)
+{
+    return rgm_schema_parse(out, text, (int64_t)strlen(text), "s.pbtxt");
+}
+
+static void check_refused(rgm_status status, const char *text, const char *message)
+{
+    rgm_schema *schema;
+
+    CHECK_STATUS(status, parse(&schema, text));
+    CHECK(schema == NULL);
+    CHECK_MESSAGE(message);
+}
+
+static void appendix_a_parses(void **state)
+{
+    rgm_schema *schema = parse_schema(shop_text);
+    const rgm_set_schema *set;
+
+    (void)state;
+    CHECK_INT(4, rgm_schema_set_count(schema));
+    CHECK_INT(RGM_CONTEXT_PIECE, rgm_schema_set(schema, 0)->piece);
+    CHECK_TEXT("user", rgm_schema_set(schema, 1)->name);
+    set = rgm_schema_find(schema, RGM_EDGE_SET, "buys");
+    CHECK_TEXT("user", set->source);
+    CHECK_TEXT("item", set->target);
+    set = rgm_schema_find(schema, RGM_NODE_SET, "user");
+    CHECK_INT(RGM_STRING, rgm_set_feature(set, "tags")->dtype);
+    CHECK_INT(1, rgm_set_feature(set, "tags")->rank);
+    CHECK_INT(-1, rgm_set_feature(set, "tags")->shape[0]);
+    CHECK_INT(0, rgm_set_feature(set, "age")->rank);
+    CHECK(rgm_set_feature(set, "vec") == NULL);
+    CHECK(rgm_schema_find(schema, RGM_NODE_SET, "buys") == NULL);
+    rgm_schema_release(schema);
+}
+
+static const char full_text[] =
+    "context { features { key: \"y\" value { dtype: DT_UINT8 } } metadata { filename: \"c.csv\" } }\n"
+    "node_sets { key: \"paper\" value { description: \"what is cited\"\n"
+    "  features { key: \"words\" value { dtype: DT_INT64 shape { dim { size: -1 } }\n"
+    "             source: \"one_hot:1433\" description: \"of the abstract\" } }\n"
+    "  features { key: \"#id\" value { dtype: DT_STRING } }\n"
+    "  context: \"y\" metadata { filename: \"paper.csv\" cardinality: 2708\n"
+    "                         extra { key: \"k\" value: \"v\" } } } }\n"
+    "edge_sets { key: \"cites\" value { source: \"paper\" target: \"paper\"\n"
+    "  metadata { extra { key: \"edge_type\" value: \"reversed\" } } } }\n"
+    "info { graph_type: FULL root_set: \"paper\" }\n";
+
+static void what_is_read_is_written_again(void **state)
+{
+    rgm_schema *schema = parse_schema(full_text), *again, *copy;
+    rgm_text first = {0}, second = {0}, third = {0};
+    const rgm_set_schema *set;
+
+    (void)state;
+    CHECK_OK(rgm_schema_print(&first, schema));
+    again = parse_schema(first.data);
+    CHECK_OK(rgm_schema_copy(&copy, schema));
+    CHECK_OK(rgm_schema_print(&second, again));
+    CHECK_OK(rgm_schema_print(&third, copy));
+    CHECK_TEXT(first.data, second.data);
+    CHECK_TEXT(first.data, third.data);
+    set = rgm_schema_find(again, RGM_NODE_SET, "paper");
+    CHECK_INT(1433, rgm_set_feature(set, "words")->vocabulary);
+    CHECK_TEXT("of the abstract", rgm_set_feature(set, "words")->description);
+    CHECK_TEXT("paper.csv", set->filename);
+    CHECK_INT(2708, set->cardinality);
+    CHECK_TEXT("y", set->context[0]);
+    CHECK_TEXT("v", set->extra[0].value);
+    CHECK_TEXT("DT_UINT8", rgm_set_feature(rgm_schema_set(again, 0), "y")->stored_type);
+    CHECK_INT(RGM_I32, rgm_set_feature(rgm_schema_set(again, 0), "y")->dtype);
+    CHECK_TEXT("reversed", rgm_schema_find(again, RGM_EDGE_SET, "cites")->extra[0].value);
+    CHECK_TEXT("FULL", rgm_schema_graph_type(again));
+    CHECK_TEXT("paper", rgm_schema_root_set(again, 0));
+    rgm_text_clear(&first);
+    rgm_text_clear(&second);
+    rgm_text_clear(&third);
+    rgm_schema_release(schema);
+    rgm_schema_release(again);
+    rgm_schema_release(copy);
+}
+
+static void a_schema_made_by_calls_is_the_one_parsed(void **state)
+{
+    rgm_schema *made, *parsed = parse_schema(shop_text);
+    rgm_text a = {0}, b = {0};
+
+    (void)state;
+    CHECK_OK(rgm_schema_create(&made));
+    CHECK_OK(rgm_schema_add_edge_set(made, "buys", "user", "item")); /* before its node sets */
+    CHECK_OK(rgm_schema_add_node_set(made, "user"));
+    CHECK_OK(rgm_schema_add_node_set(made, "item"));
+    CHECK_OK(rgm_schema_add_feature(made, RGM_CONTEXT_PIECE, NULL, "label", RGM_I64, 0, NULL));
+    CHECK_OK(rgm_schema_add_feature(made, RGM_NODE_SET, "user", "age", RGM_F32, 0, NULL));
+    CHECK_OK(rgm_schema_add_feature(made, RGM_NODE_SET, "user", "tags", RGM_STRING, 1,
+                                    (int64_t[]){-1}));
+    CHECK_OK(rgm_schema_add_feature(made, RGM_NODE_SET, "item", "vec", RGM_F32, 1, (int64_t[]){4}));
+    CHECK_OK(rgm_schema_check(made));
+    CHECK_OK(rgm_schema_print(&a, made));
+    CHECK_OK(rgm_schema_print(&b, parsed));
+    CHECK_TEXT(b.data, a.data);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_schema_add_node_set(made, "user"));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND,
+                 rgm_schema_add_feature(made, RGM_NODE_SET, "usr", "x", RGM_F32, 0, NULL));
+    CHECK_MESSAGE("no node set 'usr'; did you mean 'user'?");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_schema_set_one_hot(made, RGM_NODE_SET, "user", "age", 5));
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    rgm_schema_release(made);
+    rgm_schema_release(parsed);
+}
+
+static void mistakes_in_the_text_have_a_place(void **state)
+{
+    (void)state;
+    check_refused(RGM_ERR_FORMAT, "node_sets {\n  key: \"a\" value { featurs { } } }", "s.pbtxt:2:");
+    CHECK_MESSAGE("featurs");
+    check_refused(RGM_ERR_FORMAT,
+                  "node_sets { key: \"a\" value {\n features { key: \"x\" value {\n"
+                  "dtype: DT_FLOTA } } } }",
+                  "s.pbtxt:3:1: no such dtype for a feature: DT_FLOTA; did you mean DT_FLOAT?");
+    check_refused(RGM_ERR_FORMAT, "node_sets { key: \"a\" }\nnode_sets { key: \"a\" }",
+                  "s.pbtxt:2:1: there is a node set 'a' already");
+    check_refused(RGM_ERR_FORMAT,
+                  "context { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { size: -2 "
+                  "} } } } }",
+                  "a dim is -2");
+    check_refused(RGM_ERR_FORMAT,
+                  "context { features { key: \"x\" value { dtype: DT_FLOAT shape { "
+                  "unknown_rank: true } } } }",
+                  "the rank of a feature must be known");
+    check_refused(RGM_ERR_FORMAT,
+                  "context { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { name: "
+                  "\"n\" } } } } }",
+                  "dims cannot have names");
+    check_refused(RGM_ERR_FORMAT,
+                  "context { features { key: \"x\" value { dtype: DT_INT64 shape { dim { size: -1 } "
+                  "} source: \"one_hot:0\" } } }",
+                  "one_hot");
+}
+
+static void a_schema_that_contradicts_itself_is_refused(void **state)
+{
+    (void)state;
+    check_refused(RGM_ERR_DATA, "edge_sets { key: \"e\" value { source: \"a\" target: \"a\" } }",
+                  "s.pbtxt: edge set 'e': source node set 'a' is not there");
+    check_refused(RGM_ERR_DATA,
+                  "node_sets { key: \"a\" } edge_sets { key: \"e\" value { source: \"a\" } }",
+                  "edge set 'e' has no target");
+    check_refused(RGM_ERR_DATA,
+                  "node_sets { key: \"a\" value { features { key: \"#size\" value { dtype: DT_INT64 "
+                  "} } } }",
+                  "reserved");
+    check_refused(RGM_ERR_DATA, "node_sets { key: \"a\" value { context: \"c\" } }",
+                  "context feature 'c', which is not there");
+    check_refused(RGM_ERR_DATA, "info { root_set: \"p\" }", "'p' is no node set");
+    check_refused(RGM_ERR_DATA,
+                  "context { features { key: \"w\" value { dtype: DT_FLOAT shape { dim { size: -1 } "
+                  "} source: \"one_hot:3\" } } }",
+                  "must be DT_INT64");
+}
+
+#define PAPER "node_sets { key: \"paper\" } node_sets { key: \"author\" } "
+#define EDGES(name, source, target)                                                                \
+    "edge_sets { key: \"" name "\" value { source: \"" source "\" target: \"" target "\" } } "
+
+static void readout_sets_must_be_in_order(void **state)
+{
+    rgm_schema *schema;
+
+    (void)state;
+    schema = parse_schema(PAPER "node_sets { key: \"_readout\" } node_sets { key: \"_readout:b\" }"
+                          EDGES("_readout/seed/1", "paper", "_readout")
+                          EDGES("_readout/seed/2", "author", "_readout")
+                          EDGES("_readout:b/x", "author", "_readout:b"));
+    rgm_schema_release(schema);
+    schema = parse_schema(PAPER "node_sets { key: \"_readout\" } node_sets { key: \"_shadow/e\" }"
+                          EDGES("e", "paper", "author") EDGES("_readout/k", "_shadow/e", "_readout"));
+    rgm_schema_release(schema);
+    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
+                  EDGES("_readout/s", "paper", "author"), "must have target '_readout'");
+    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
+                  EDGES("_readout/s!", "paper", "_readout"), "is named");
+    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
+                  EDGES("reads", "paper", "_readout"), "ends at readout set '_readout'");
+    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
+                  EDGES("_readout/k/1", "paper", "_readout") EDGES("_readout/k/2", "paper", "_readout"),
+                  "both read node set 'paper'");
+    check_refused(RGM_ERR_DATA, "node_sets { key: \"_readout-x\" }", "a readout set is named");
+    check_refused(RGM_ERR_DATA, "node_sets { key: \"_shadow/e\" }", "shadow of edge set 'e'");
+}
+
+static void auxiliary_names_have_their_prefix(void **state)
+{
+    char buffer[64];
+
+    (void)state;
+    CHECK_TEXT("_readout", rgm_aux_prefix("_readout", buffer, sizeof buffer));
+    CHECK_TEXT("_readout", rgm_aux_prefix("_readout:train", buffer, sizeof buffer));
+    CHECK_TEXT("_shadow", rgm_aux_prefix("_shadow/cites", buffer, sizeof buffer));
+    CHECK_TEXT("~x9", rgm_aux_prefix("~x9-y", buffer, sizeof buffer));
+    CHECK_TEXT("_rea", rgm_aux_prefix("_readout", buffer, 5));
+    CHECK(rgm_aux_prefix("paper_readout", buffer, sizeof buffer) == NULL);
+    CHECK(rgm_aux_prefix("", buffer, sizeof buffer) == NULL);
+}
+
+static void one_schema_has_what_another_requires(void **state)
+{
+    rgm_schema *all = parse_schema(shop_text), *some, *other;
+
+    (void)state;
+    some = parse_schema("node_sets { key: \"user\" value { features { key: \"age\" value { dtype: "
+                        "DT_FLOAT } } } }");
+    other = parse_schema("node_sets { key: \"user\" value { features { key: \"age\" value { dtype: "
+                         "DT_INT64 } } } }");
+    CHECK_OK(rgm_schema_check_has(all, some));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_schema_check_has(some, all));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_schema_check_has(other, some));
+    CHECK_MESSAGE("feature 'age' is i64, expected f32");
+    rgm_schema_release(all);
+    rgm_schema_release(some);
+    rgm_schema_release(other);
+}
+
+static void a_file_round_trip_keeps_the_schema(void **state)
+{
+    const char *folder = check_folder();
+    rgm_schema *schema = parse_schema(full_text), *loaded;
+    rgm_text a = {0}, b = {0};
+    char *path;
+
+    (void)state;
+    CHECK_OK(rgm_path_join(&path, folder, "schema.pbtxt"));
+    CHECK_OK(rgm_schema_save(schema, path));
+    CHECK_OK(rgm_schema_load(&loaded, path));
+    CHECK_OK(rgm_schema_print(&a, schema));
+    CHECK_OK(rgm_schema_print(&b, loaded));
+    CHECK_TEXT(a.data, b.data);
+    rgm_schema_release(loaded);
+    CHECK_OK(rgm_file_save(path, "node_sets { kye: 1 }", 20));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_schema_load(&loaded, path));
+    CHECK_MESSAGE(path);
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    rgm_schema_release(schema);
+    rgm_free(path);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void parsing_and_copying_survive_every_failing_allocation(void **state)
+{
+    rgm_schema *schema = parse_schema(full_text), *out;
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_EVERY_OOM(parse(&out, full_text), rgm_schema_release(out));
+    CHECK_EVERY_OOM(rgm_schema_copy(&out, schema), rgm_schema_release(out));
+    rgm_schema_release(schema);
+    rgm_text_clear(&text);
+}
+
+TESTS(cmocka_unit_test(appendix_a_parses), cmocka_unit_test(what_is_read_is_written_again),
+      cmocka_unit_test(a_schema_made_by_calls_is_the_one_parsed),
+      cmocka_unit_test(mistakes_in_the_text_have_a_place),
+      cmocka_unit_test(a_schema_that_contradicts_itself_is_refused),
+      cmocka_unit_test(readout_sets_must_be_in_order),
+      cmocka_unit_test(auxiliary_names_have_their_prefix),
+      cmocka_unit_test(one_schema_has_what_another_requires),
+      cmocka_unit_test(a_file_round_trip_keeps_the_schema),
+      cmocka_unit_test(parsing_and_copying_survive_every_failing_allocation))
