@@ -56,7 +56,7 @@ void *rgm_arena_alloc(rgm_arena *arena, size_t size)
 
     if (size > PTRDIFF_MAX - 4096)
         return NULL;
-    size = (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    size = size > 0 ? (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN : ARENA_ALIGN;
     if (size > arena->left) {
         size_t block_size = arena->next_size - sizeof(block);
         if (size > block_size / 4) { /* its own block; the one being filled stays in use */

@@ -37,7 +37,22 @@ const char *rgm_status_name(rgm_status status)
     }
 }
 
-/* Copy one line of text; control characters become \xNN. Cuts between whole UTF-8 characters. */
+/* A text that had to be cut may end in half a UTF-8 character: drop that. */
+static void drop_half_character(char *text)
+{
+    size_t n = strlen(text), lead = n;
+    unsigned char c;
+
+    while (lead > 0 && n - lead < 3 && ((unsigned char)text[lead - 1] & 0xc0) == 0x80)
+        lead--;
+    if (lead == 0)
+        return;
+    c = (unsigned char)text[lead - 1];
+    if (n - lead + 1 < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : c >= 0xc0 ? 2u : 1u))
+        text[lead - 1] = 0;
+}
+
+/* Copy one line of text; control characters become \xNN. */
 static void copy_escaped(char *to, size_t size, const char *from)
 {
     size_t n = 0;
@@ -54,12 +69,8 @@ static void copy_escaped(char *to, size_t size, const char *from)
             to[n++] = (char)c;
         }
     }
-    if (*from != 0)
-        while (n > 0 && ((unsigned char)*from & 0xc0) == 0x80) {
-            from--;
-            n--;
-        }
     to[n] = 0;
+    drop_half_character(to);
 }
 
 static void add_frame(const char *file, int line, const char *function)
@@ -126,6 +137,7 @@ rgm_status rgm_error_prefix(rgm_status status, const char *format, ...)
     memcpy(prefix + n, ": ", 3);
     n += 2;
     snprintf(prefix + n, sizeof prefix - n, "%s", record.message);
+    drop_half_character(prefix);
     memcpy(record.message, prefix, sizeof prefix);
     return status;
 }

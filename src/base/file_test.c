@@ -1,0 +1,268 @@
+/*
+ * Files and folders: what is saved is there whole or not at all, errors name the path, links are
+ * never followed by a removal.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path_buffer[8][512];
+
+/* folder/name; good for the next seven calls. */
+static const char *in(const char *name)
+{
+    static int next;
+    char *path = path_buffer[next++ % 8];
+
+    snprintf(path, sizeof path_buffer[0], "%s/%s", folder, name);
+    return path;
+}
+
+static int make_place(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_folder());
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    (void)state;
+    return rgm_folder_remove(folder) == RGM_OK ? 0 : -1;
+}
+
+static void expect_content(const char *path, const char *content)
+{
+    char *data = NULL;
+    int64_t size;
+
+    CHECK_OK(rgm_file_load(&data, &size, path, 1000000));
+    CHECK_INT(strlen(content), size);
+    CHECK_TEXT(content, data);
+    rgm_free(data);
+}
+
+static void expect_names(const char *path, const char *joined)
+{
+    char **names = NULL, all[512] = "";
+    int64_t count;
+
+    CHECK_OK(rgm_folder_list(&names, &count, path));
+    for (int64_t i = 0; i < count; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s ", names[i]);
+    CHECK_TEXT(joined, all);
+    rgm_names_release(names, count);
+}
+
+static void a_saved_file_replaces_the_old_one_and_leaves_nothing_else(void **state)
+{
+    (void)state;
+    CHECK_OK(rgm_file_save(in("a"), "one", 3));
+    expect_content(in("a"), "one");
+    CHECK_OK(rgm_file_save(in("a"), "second", 6));
+    expect_content(in("a"), "second");
+    CHECK_OK(rgm_file_save(in("empty"), NULL, 0));
+    expect_content(in("empty"), "");
+    expect_names(folder, "a empty ");
+}
+
+static void a_save_that_fails_changes_nothing(void **state)
+{
+    char *data = rgm_calloc(100000, 1);
+
+    (void)state;
+    CHECK_OK(rgm_file_save(in("kept"), "old", 3));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_file_save(in("no/such/a"), "x", 1));
+    CHECK_MESSAGE("no/such/a");
+    CHECK_MESSAGE("No such file or directory");
+    CHECK_OK(rgm_folder_make(in("folder")));
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_save(in("folder"), "x", 1)); /* rename onto a folder */
+    rgm_memory_fail_at(0, true);
+    CHECK_STATUS(RGM_ERR_NOMEM, rgm_file_save(in("kept"), "new", 3));
+    rgm_memory_fail_at(-1, false);
+    expect_content(in("kept"), "old");
+    expect_names(folder, "folder kept ");
+    CHECK_EVERY_OOM(rgm_file_save(in("kept"), "new", 3), (void)0);
+    rgm_free(data);
+}
+
+static void a_full_disk_is_told_with_its_path(void **state)
+{
+    int fd = open("/dev/full", O_WRONLY);
+
+    (void)state;
+    if (fd < 0)
+        SKIP("no /dev/full here");
+    CHECK_STATUS(RGM_ERR_IO, rgm_write_all(fd, "abc", 3, "metrics.jsonl"));
+    close(fd);
+    CHECK_TEXT("cannot write 'metrics.jsonl': No space left on device", rgm_error_message());
+}
+
+static void a_created_file_must_be_new(void **state)
+{
+    (void)state;
+    CHECK_OK(rgm_file_create(in("new"), "abc", 3));
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_create(in("new"), "xyz", 3));
+    CHECK_MESSAGE("File exists");
+    expect_content(in("new"), "abc");
+    CHECK_INT(0, symlink("new", in("link")));
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_create(in("link"), "xyz", 3));
+    expect_content(in("new"), "abc");
+}
+
+static void loading_has_a_limit_and_names_what_is_missing(void **state)
+{
+    char *data = NULL;
+    int64_t size;
+
+    (void)state;
+    CHECK_OK(rgm_file_save(in("ten"), "0123456789", 10));
+    CHECK_OK(rgm_file_load(&data, &size, in("ten"), 10));
+    rgm_free(data);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_file_load(&data, &size, in("ten"), 9));
+    CHECK_MESSAGE("more than 9 bytes");
+    CHECK(data == NULL);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_file_load(&data, &size, in("none"), 9));
+    CHECK_MESSAGE("none");
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_load(&data, &size, folder, 1 << 20));
+    CHECK_MESSAGE("Is a directory");
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_file_load(&data, &size, "/dev/zero", 100000));
+    CHECK_OK(rgm_file_load(&data, &size, "/proc/self/statm", 1000));
+    CHECK(size > 0 && data[size] == 0);
+    rgm_free(data);
+    CHECK_EVERY_OOM(rgm_file_load(&data, &size, in("ten"), 10), rgm_free(data));
+}
+
+static void a_mapped_file_shows_its_bytes(void **state)
+{
+    rgm_mapped_file file;
+
+    (void)state;
+    CHECK_OK(rgm_file_save(in("m"), "0123456789", 10));
+    CHECK_OK(rgm_file_map(&file, in("m")));
+    CHECK_INT(10, file.size);
+    CHECK(memcmp(file.data, "0123456789", 10) == 0);
+    rgm_file_unmap(&file);
+    rgm_file_unmap(&file); /* twice is harmless */
+    CHECK_OK(rgm_file_save(in("m"), "", 0));
+    CHECK_OK(rgm_file_map(&file, in("m")));
+    CHECK(file.size == 0 && file.data != NULL);
+    rgm_file_unmap(&file);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_file_map(&file, in("none")));
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_map(&file, folder));
+}
+
+static void folders_are_made_with_their_parents(void **state)
+{
+    (void)state;
+    CHECK_OK(rgm_folder_make(in("a/b//c/")));
+    CHECK(rgm_path_is_folder(in("a/b/c")));
+    CHECK_OK(rgm_folder_make(in("a/b/c")));
+    CHECK_OK(rgm_folder_make("/"));
+    CHECK_OK(rgm_file_save(in("a/file"), "", 0));
+    CHECK_STATUS(RGM_ERR_IO, rgm_folder_make(in("a/file/d")));
+    CHECK_MESSAGE("a/file");
+    CHECK(rgm_path_exists(in("a/file")) && !rgm_path_is_folder(in("a/file")));
+    CHECK_OK(rgm_folder_sync(in("a")));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_folder_sync(in("none")));
+}
+
+static void names_are_listed_in_byte_order(void **state)
+{
+    char **names = NULL;
+    int64_t count;
+
+    (void)state;
+    CHECK_OK(rgm_folder_make(in("list/B")));
+    CHECK_OK(rgm_file_save(in("list/a"), "", 0));
+    CHECK_OK(rgm_file_save(in("list/.hidden"), "", 0));
+    CHECK_OK(rgm_file_save(in("list/part-00010"), "", 0));
+    CHECK_OK(rgm_file_save(in("list/part-00002"), "", 0));
+    expect_names(in("list"), ".hidden B a part-00002 part-00010 ");
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_folder_list(&names, &count, in("none")));
+    CHECK_EVERY_OOM(rgm_folder_list(&names, &count, in("list")), rgm_names_release(names, count));
+    rgm_names_release(NULL, 0);
+}
+
+static void a_pattern_finds_files_in_byte_order(void **state)
+{
+    char **names = NULL;
+    int64_t count;
+
+    (void)state;
+    CHECK_OK(rgm_file_save(in("x-2.tfr"), "", 0));
+    CHECK_OK(rgm_file_save(in("x-1.tfr"), "", 0));
+    CHECK_OK(rgm_file_save(in("y[1].tfr"), "", 0));
+    CHECK_OK(rgm_glob(&names, &count, in("x-?.tfr")));
+    CHECK_INT(2, count);
+    CHECK_TEXT(in("x-1.tfr"), names[0]);
+    CHECK_TEXT(in("x-2.tfr"), names[1]);
+    rgm_names_release(names, count);
+    CHECK_OK(rgm_glob(&names, &count, in("y[1].tfr"))); /* the file of that very name */
+    CHECK_INT(1, count);
+    rgm_names_release(names, count);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_glob(&names, &count, in("z*")));
+    CHECK_MESSAGE("/z*'");
+    CHECK(names == NULL);
+    CHECK_EVERY_OOM(rgm_glob(&names, &count, in("*.tfr")), rgm_names_release(names, count));
+}
+
+static void removal_takes_all_and_follows_no_link(void **state)
+{
+    char deep[512];
+
+    (void)state;
+    CHECK_OK(rgm_folder_make(in("outside")));
+    CHECK_OK(rgm_file_save(in("outside/precious"), "gold", 4));
+    CHECK_OK(rgm_folder_make(in("run/a/b")));
+    CHECK_OK(rgm_file_save(in("run/a/b/f"), "", 0));
+    CHECK_INT(0, symlink("../outside", in("run/link")));
+    CHECK_INT(0, symlink("../../outside/precious", in("run/a/link")));
+    CHECK_INT(0, symlink("nowhere", in("run/a/b/dangling")));
+    CHECK_OK(rgm_file_save(in("run/.removed-1-0"), "", 0));
+    snprintf(deep, sizeof deep, "%s", in("run"));
+    for (int i = 0; i < 150; i++) /* deeper than there are descriptors for in a small limit */
+        strncat(deep, "/d", sizeof deep - strlen(deep) - 1);
+    CHECK_OK(rgm_folder_make(deep));
+    CHECK_OK(rgm_folder_remove(in("run")));
+    CHECK(!rgm_path_exists(in("run")));
+    expect_content(in("outside/precious"), "gold");
+
+    CHECK_INT(0, symlink("outside", in("alias"))); /* the name itself is a link */
+    CHECK_OK(rgm_folder_remove(in("alias")));
+    expect_names(folder, "outside ");
+    expect_content(in("outside/precious"), "gold");
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_folder_remove(in("none")));
+    CHECK_MESSAGE("none");
+}
+
+static void paths_join_with_one_slash(void **state)
+{
+    static const char *const cases[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "b"}};
+    char *path = NULL;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(rgm_path_join(&path, cases[i][0], cases[i][1]));
+        CHECK_TEXT(cases[i][2], path);
+        rgm_free(path);
+    }
+}
+
+#define PLACED(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
+
+TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
+      PLACED(a_save_that_fails_changes_nothing),
+      PLACED(a_full_disk_is_told_with_its_path),
+      PLACED(a_created_file_must_be_new),
+      PLACED(loading_has_a_limit_and_names_what_is_missing),
+      PLACED(a_mapped_file_shows_its_bytes),
+      PLACED(folders_are_made_with_their_parents),
+      PLACED(names_are_listed_in_byte_order),
+      PLACED(a_pattern_finds_files_in_byte_order),
+      PLACED(removal_takes_all_and_follows_no_link),
+      PLACED(paths_join_with_one_slash))

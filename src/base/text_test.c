@@ -1,0 +1,220 @@
+/*
+ * Text, UTF-8, nearest names, the map, the log sink and the clocks.
+ */
+#include "check.h"
+
+static void copies_of_text_are_terminated(void **state)
+{
+    char *text = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_strndup(&text, "abcdef", 3));
+    CHECK_TEXT("abc", text);
+    rgm_free(text);
+    CHECK_OK(rgm_strdup(&text, ""));
+    CHECK_TEXT("", text);
+    rgm_free(text);
+    CHECK_OK(rgm_strprintf(&text, "%s-%d", "step", 10));
+    CHECK_TEXT("step-10", text);
+    rgm_free(text);
+    CHECK_EVERY_OOM(rgm_strdup(&text, "abc"), rgm_free(text));
+    CHECK_EVERY_OOM(rgm_strprintf(&text, "%0500d", 1), rgm_free(text));
+    rgm_memory_fail_at(0, false);
+    CHECK_STATUS(RGM_ERR_NOMEM, rgm_strprintf(&text, "%d", 1));
+    rgm_memory_fail_at(-1, false);
+    CHECK(text == NULL);
+}
+
+static rgm_status build_text(rgm_text *text)
+{
+    rgm_status status = RGM_OK;
+
+    for (int i = 0; i < 200; i++)
+        RGM_GO(rgm_text_printf(text, "%d,", i));
+    return status;
+done:
+    rgm_text_clear(text);
+    return status;
+}
+
+static void a_text_grows_and_is_always_terminated(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgm_text_add(&text, NULL, 0));
+    CHECK_TEXT("", text.data);
+    CHECK_OK(rgm_text_add(&text, "a\0b", 3));
+    CHECK_INT(3, text.size);
+    CHECK_INT(0, text.data[3]);
+    CHECK_OK(rgm_text_printf(&text, "%s", "xyz"));
+    CHECK_TEXT("bxyz", text.data + 2);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_text_add(&text, "", -1));
+    CHECK_STATUS(RGM_ERR_NOMEM, rgm_text_add(&text, "", INT64_MAX));
+    CHECK_INT(6, text.size);
+    rgm_text_clear(&text);
+    CHECK(text.data == NULL && text.size == 0);
+    CHECK_EVERY_OOM(build_text(&text), rgm_text_clear(&text));
+}
+
+static void utf8_is_checked_to_the_letter_of_the_rfc(void **state)
+{
+    static const struct {
+        const char *bytes;
+        int64_t bad;
+    } cases[] = {
+        {"plain", -1},        {"\xc3\xa9", -1},         {"\xe2\x82\xac", -1},
+        {"\xf0\x9f\x98\x80", -1}, {"\xf4\x8f\xbf\xbf", -1}, {"\xed\x9f\xbf", -1},
+        {"a\xff", 1},         {"a\x80", 1},             {"\xc0\x80", 0},      /* overlong NUL */
+        {"\xc1\xbf", 0},      {"\xe0\x9f\xbf", 0},      {"\xf0\x8f\xbf\xbf", 0},
+        {"\xed\xa0\x80", 0},  {"\xf4\x90\x80\x80", 0},  {"\xf5\x80\x80\x80", 0},
+        {"ab\xe2\x82", 2},    {"ab\xe2\x82(", 2},       {"\xc3", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_INT(cases[i].bad,
+                  rgm_utf8_check(cases[i].bytes, (int64_t)strlen(cases[i].bytes)));
+    CHECK_INT(-1, rgm_utf8_check("a\0b", 3));
+    CHECK_INT(-1, rgm_utf8_check(NULL, 0));
+}
+
+static void the_nearest_name_is_what_was_meant(void **state)
+{
+    static const char *const names[] = {"trainer.epochs", "trainer.steps", "learning_rate",
+                                        "batch_size",     "seed",          "lr"};
+    static const struct {
+        const char *typed, *meant;
+    } cases[] = {
+        {"trian.epochs", "trainer.epochs"}, {"trainer.epoch", "trainer.epochs"},
+        {"learningrate", "learning_rate"},  {"learning_raet", "learning_rate"},
+        {"Batch_Size", "batch_size"},       {"sede", "seed"},
+        {"sed", "seed"},                    {"l", "lr"},
+        {"seed", "seed"},                   {"optimizer", NULL},
+        {"xy", NULL},                       {"", NULL},
+        {"zzzzzzzzzzzzzzzzzzzzzzzzzzz", NULL},
+    };
+    char longer[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = rgm_nearest_name(cases[i].typed, names, 6);
+        if (cases[i].meant == NULL)
+            CHECK(found == NULL);
+        else
+            CHECK_TEXT(cases[i].meant, found);
+    }
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    CHECK(rgm_nearest_name(longer, names, 6) == NULL);
+    CHECK(rgm_nearest_name("seed", names, 0) == NULL);
+}
+
+static rgm_status build_map(rgm_map **out)
+{
+    rgm_status status = RGM_OK;
+    char key[32];
+    static int values[1000];
+
+    RGM_GO(rgm_map_create(out));
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "key %d", i * 7919 % 1000);
+        RGM_GO(rgm_map_set(*out, key, &values[i]));
+        if (rgm_map_get(*out, key) != &values[i])
+            return RGM_FAIL(RGM_ERR_DATA, "lost '%s'", key);
+    }
+    return status;
+done:
+    rgm_map_release(*out);
+    *out = NULL;
+    return status;
+}
+
+static void a_map_finds_by_key_and_keeps_the_order(void **state)
+{
+    rgm_map *map = NULL;
+    char key[32];
+    int one, two;
+
+    (void)state;
+    CHECK_OK(build_map(&map));
+    CHECK_INT(1000, rgm_map_count(map));
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "key %d", i * 7919 % 1000);
+        CHECK_TEXT(key, rgm_map_key(map, i));
+        CHECK(rgm_map_get(map, key) == rgm_map_value(map, i));
+    }
+    CHECK(!rgm_map_has(map, "key 1000") && rgm_map_get(map, "") == NULL);
+    CHECK_OK(rgm_map_set(map, "key 0", &one)); /* replaces in place */
+    CHECK_INT(1000, rgm_map_count(map));
+    CHECK(rgm_map_value(map, 0) == &one);
+    CHECK_OK(rgm_map_set(map, "", NULL));
+    CHECK(rgm_map_has(map, "") && rgm_map_get(map, "") == NULL);
+    CHECK_OK(rgm_map_set(map, "", &two));
+    CHECK(rgm_map_get(map, "") == &two);
+    rgm_map_release(map);
+    rgm_map_release(NULL);
+    CHECK_EVERY_OOM(build_map(&map), rgm_map_release(map));
+}
+
+static void an_empty_map_answers(void **state)
+{
+    rgm_map *map = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_map_create(&map));
+    CHECK(!rgm_map_has(map, "a") && rgm_map_get(map, "a") == NULL);
+    CHECK_INT(0, rgm_map_count(map));
+    rgm_map_release(map);
+}
+
+static char logged[4096];
+static int logged_level;
+static void keep_message(int level, const char *message, void *payload)
+{
+    logged_level = level;
+    snprintf(logged, sizeof logged, "%s%s", (const char *)payload, message);
+    rgm_log_write(RGM_LOG_ERROR, "a sink that logs is not heard, and does not hang");
+}
+
+static void the_log_goes_to_the_sink_or_nowhere(void **state)
+{
+    static char payload[] = "> ";
+
+    (void)state;
+    rgm_log_write(RGM_LOG_INFO, "dropped");
+    rgm_log_set_sink(keep_message, payload);
+    rgm_log_write(RGM_LOG_WARNING, "step %d", 5);
+    CHECK_TEXT("> step 5", logged);
+    CHECK_INT(RGM_LOG_WARNING, logged_level);
+    rgm_log_set_sink(NULL, NULL);
+    rgm_log_write(RGM_LOG_INFO, "dropped");
+    CHECK_TEXT("> step 5", logged);
+}
+
+static void clocks_go_forward(void **state)
+{
+    double a = rgm_now(), b = rgm_now();
+
+    (void)state;
+    CHECK(b >= a);
+    CHECK(rgm_wall_time() > 1.6e9);
+}
+
+static void hashes_are_xxh3(void **state)
+{
+    (void)state;
+    /* The empty input's value, from the xxHash specification's reference. */
+    CHECK(rgm_hash64("", 0) == 0x2d06800538d394c2ull);
+    CHECK(rgm_hash64("a", 1) != rgm_hash64("b", 1));
+}
+
+TESTS(cmocka_unit_test(copies_of_text_are_terminated),
+      cmocka_unit_test(a_text_grows_and_is_always_terminated),
+      cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
+      cmocka_unit_test(the_nearest_name_is_what_was_meant),
+      cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
+      cmocka_unit_test(an_empty_map_answers),
+      cmocka_unit_test(the_log_goes_to_the_sink_or_nowhere),
+      cmocka_unit_test(clocks_go_forward),
+      cmocka_unit_test(hashes_are_xxh3))
