@@ -124,7 +124,7 @@ static rgm_status skip_value(cursor *c, int wire)
     }
 }
 
-/** `depth` is how many messages are open around the field; protobuf allows 100 in all. */
+/** `depth` is how many messages lie between the field and the Example; protobuf allows 100 levels. */
 static rgm_status skip_field(cursor *c, uint32_t field, int wire, int depth)
 {
     uint32_t open[MAX_DEPTH];
@@ -134,12 +134,12 @@ static rgm_status skip_field(cursor *c, uint32_t field, int wire, int depth)
         return skip_value(c, wire);
     open[groups++] = field;
     while (groups > 0) {
-        if (depth + groups > MAX_DEPTH)
-            return wire_fail(c, c->at, "more than 100 levels");
         if (c->at == c->end)
             return wire_fail(c, c->at, "a group has no end");
         RGM_TRY(read_tag(&field, &wire, c));
-        if (wire == GROUP && groups < MAX_DEPTH)
+        if (wire == GROUP && depth + groups == MAX_DEPTH)
+            return wire_fail(c, c->at, "more than 100 levels");
+        if (wire == GROUP)
             open[groups++] = field;
         else if (wire == GROUP_END && open[groups - 1] == field)
             groups--;
@@ -193,7 +193,7 @@ static rgm_status read_bytes_list(rgm_example *ex, cursor *c)
             RGM_TRY(read_part(&value, c));
             RGM_TRY(add_bytes(ex, &value));
         } else {
-            RGM_TRY(skip_field(c, field, wire, 5));
+            RGM_TRY(skip_field(c, field, wire, 4));
         }
     }
     return RGM_OK;
@@ -229,7 +229,7 @@ static rgm_status read_float_list(rgm_example *ex, cursor *c)
             RGM_TRY(skip_bytes(c, 4));
             RGM_TRY(add_floats(ex, c, &part));
         } else {
-            RGM_TRY(skip_field(c, field, wire, 5));
+            RGM_TRY(skip_field(c, field, wire, 4));
         }
     }
     return RGM_OK;
@@ -277,7 +277,7 @@ static rgm_status read_int_list(rgm_example *ex, cursor *c)
             RGM_TRY(RGM_RESERVE(ex->ints, ex->int_capacity, ex->int_count + 1));
             ex->ints[ex->int_count++] = (int64_t)v;
         } else {
-            RGM_TRY(skip_field(c, field, wire, 5));
+            RGM_TRY(skip_field(c, field, wire, 4));
         }
     }
     return RGM_OK;
@@ -303,7 +303,7 @@ static rgm_status read_feature(building *b, rgm_example *ex, cursor *c)
 
         RGM_TRY(read_tag(&field, &wire, c));
         if (field > 3 || wire != BYTES) {
-            RGM_TRY(skip_field(c, field, wire, 4));
+            RGM_TRY(skip_field(c, field, wire, 3));
             continue;
         }
         if (b->kind != (rgm_feature_kind)field) {
@@ -381,7 +381,7 @@ static rgm_status read_entry(rgm_example *ex, cursor *c)
 
         RGM_TRY(read_tag(&field, &wire, c));
         if (field > 2 || wire != BYTES) {
-            RGM_TRY(skip_field(c, field, wire, 3));
+            RGM_TRY(skip_field(c, field, wire, 2));
             continue;
         }
         RGM_TRY(read_part(&part, c));
@@ -408,7 +408,7 @@ static rgm_status read_features(rgm_example *ex, cursor *c)
             RGM_TRY(read_part(&entry, c));
             RGM_TRY(read_entry(ex, &entry));
         } else {
-            RGM_TRY(skip_field(c, field, wire, 2));
+            RGM_TRY(skip_field(c, field, wire, 1));
         }
     }
     return RGM_OK;
@@ -426,7 +426,7 @@ static rgm_status read_example(rgm_example *ex, cursor *c)
             RGM_TRY(read_part(&features, c));
             RGM_TRY(read_features(ex, &features));
         } else {
-            RGM_TRY(skip_field(c, field, wire, 1));
+            RGM_TRY(skip_field(c, field, wire, 0));
         }
     }
     return RGM_OK;

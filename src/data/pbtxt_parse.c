@@ -1,7 +1,7 @@
 /*
  * The protobuf text format, read without a schema into a tree of fields that know their place:
  *   field   = name ":" value | name [":"] message        ("," or ";" may follow)
- *   name    = identifier | "[" extension or type URL "]"
+ *   name    = identifier | number (how printers show unknown fields) | "[" extension or URL "]"
  *   value   = string+ | number | identifier | message | "[" value, ... "]"
  *   message = "{" field* "}" | "<" field* ">"
  */
@@ -129,7 +129,7 @@ static rgm_status parse_name(const char **out, parser *p)
             return parse_fail(p, "an extension without a name");
         return copy_text(out, p, p->scratch.data, p->scratch.size);
     }
-    if (p->at == p->end || !is_letter(*p->at))
+    if (p->at == p->end || !(is_letter(*p->at) || is_digit(*p->at)))
         return expected(p, "a field's name");
     while (p->at < p->end && (is_letter(*p->at) || is_digit(*p->at)))
         p->at++;

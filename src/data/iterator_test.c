@@ -1,0 +1,543 @@
+/*
+ * Saving and restoring: for a table of recipes and for some hundred random ones, at every position, the
+ * restored iterator gives the rest of the sequence and saves the same bytes, on any number of threads.
+ * And: releasing with full queues ends, damaged states are refused, a restore is a seek.
+ */
+#include "dataset_check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { MOST = 400 };
+
+static const char *folder;
+
+static void remove_folder(void)
+{
+    rgm_folder_remove(folder);
+}
+
+/** Three files of 5, 0 and 9 records, or two if `count` says so. */
+static const char *record_files(void)
+{
+    static char pattern[128];
+
+    if (folder != NULL)
+        return pattern;
+    folder = check_folder();
+    atexit(remove_folder);
+    for (int f = 0; f < 3; f++) {
+        rgm_tfrecord_writer *writer;
+        char path[128];
+        snprintf(path, sizeof path, "%s/part-%d", folder, f);
+        CHECK_OK(rgm_tfrecord_writer_open(&writer, path, &(rgm_tfrecord_writer_options){f == 2}));
+        for (int i = 0; i < (f == 0 ? 5 : f == 1 ? 0 : 9); i++) {
+            char text[16];
+            snprintf(text, sizeof text, "%c%d", 'A' + f, i);
+            CHECK_OK(rgm_tfrecord_writer_add(writer, text, (int64_t)strlen(text)));
+        }
+        CHECK_OK(rgm_tfrecord_writer_finish(writer));
+        rgm_tfrecord_writer_close(writer);
+    }
+    snprintf(pattern, sizeof pattern, "%s/part-*", folder);
+    return pattern;
+}
+
+/* ---- random recipes --------------------------------------------------------------------------- */
+
+static int64_t below(const rgm_rng *rng, uint64_t *draw, uint64_t n)
+{
+    return (int64_t)rgm_rng_below(rng, (*draw)++, n);
+}
+
+static rgm_status letter(rgm_element **out, int64_t i, void *payload)
+{
+    char c = (char)('a' + i);
+
+    (void)payload;
+    if (i == 20)
+        return RGM_END;
+    return i == 5 ? RGM_FAIL(RGM_ERR_DATA, "no f") : rgm_element_create_bytes(out, &c, 1);
+}
+
+static rgm_dataset *random_source(const rgm_rng *rng, uint64_t *draw, int depth)
+{
+    rgm_dataset *ds = NULL, *other;
+    rgm_read_tfrecords_options options = RGM_READ_TFRECORDS_OPTIONS_INIT;
+
+    switch (below(rng, draw, depth > 0 ? 3 : 5)) {
+    case 0:
+        CHECK_OK(rgm_dataset_range(&ds, 0, 5 + below(rng, draw, 30)));
+        break;
+    case 1:
+        CHECK_OK(rgm_dataset_from_function(&ds, -1, letter, NULL, NULL));
+        break;
+    case 2:
+        CHECK_OK(rgm_dataset_list_files(&ds, record_files()));
+        if (below(rng, draw, 2) == 0)
+            CHECK_OK(rgm_dataset_shuffle_all(&ds));
+        options.cycle_length = 1 + below(rng, draw, 3);
+        options.block_length = 1 + below(rng, draw, 2);
+        CHECK_OK(rgm_dataset_read_tfrecords(&ds, &options));
+        break;
+    default:
+        ds = random_source(rng, draw, depth + 1);
+        other = random_source(rng, draw, depth + 1);
+        CHECK_OK(rgm_dataset_shuffle(&other, 4));
+        {
+            rgm_dataset *both[2] = {ds, other};
+            CHECK_OK(rgm_dataset_mix(&ds, both, NULL, 2, (rgm_mix_end)below(rng, draw, 2)));
+            rgm_dataset_release(both[0]);
+            rgm_dataset_release(both[1]);
+        }
+    }
+    return ds;
+}
+
+static rgm_status pair_of(rgm_dataset **out, const rgm_element *element, void *payload)
+{
+    (void)payload;
+    return rgm_dataset_from_elements(
+        out, (rgm_element *[]){(rgm_element *)element, (rgm_element *)element}, 2);
+}
+
+static void extend_at_random(rgm_dataset **ds, const rgm_rng *rng, uint64_t *draw)
+{
+    switch (below(rng, draw, 13)) {
+    case 0:
+        CHECK_OK(rgm_dataset_map(ds, stamp, NULL, NULL, 0));
+        break;
+    case 1:
+        CHECK_OK(rgm_dataset_map(ds, stamp, NULL, NULL, 3));
+        break;
+    case 2:
+        CHECK_OK(rgm_dataset_map(ds, trouble, NULL, NULL, (int)below(rng, draw, 2) * 4));
+        break;
+    case 3:
+        CHECK_OK(rgm_dataset_filter(ds, two_of_three, NULL, NULL));
+        break;
+    case 4:
+    case 5:
+        CHECK_OK(rgm_dataset_shuffle(ds, 1 + below(rng, draw, 200)));
+        break;
+    case 6:
+        CHECK_OK(rgm_dataset_batch(ds, 1 + below(rng, draw, 4), below(rng, draw, 2) == 0));
+        break;
+    case 7:
+        CHECK_OK(rgm_dataset_repeat(ds, 1 + below(rng, draw, 3)));
+        break;
+    case 8:
+        CHECK_OK(rgm_dataset_skip(ds, below(rng, draw, 4)));
+        break;
+    case 9:
+        CHECK_OK(rgm_dataset_shard(ds, 2, below(rng, draw, 2)));
+        break;
+    case 10:
+        CHECK_OK(rgm_dataset_cache(ds));
+        break;
+    case 11:
+        CHECK_OK(rgm_dataset_interleave(ds, pair_of, NULL, NULL, 1 + below(rng, draw, 3), 1));
+        break;
+    default:
+        CHECK_OK(rgm_dataset_prefetch(ds, 1 + below(rng, draw, 5)));
+    }
+}
+
+static rgm_dataset *random_recipe(uint64_t number)
+{
+    rgm_rng rng = rgm_rng_stream(number, "recipe", 0);
+    uint64_t draw = 0;
+    rgm_dataset *ds = random_source(&rng, &draw, 0);
+    int64_t ops = 1 + below(&rng, &draw, 6);
+
+    for (int64_t i = 0; i < ops; i++)
+        extend_at_random(&ds, &rng, &draw);
+    CHECK_OK(rgm_dataset_take(&ds, 60));
+    return ds;
+}
+
+/* ---- the property ------------------------------------------------------------------------------- */
+
+typedef struct run {
+    char *texts[MOST];
+    rgm_text states[MOST + 1]; /* before element i; the last one after the end was seen */
+    int count;
+} run;
+
+static rgm_iterator *iterate(const rgm_dataset *ds, int threads)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+    rgm_iterator *iterator;
+
+    options.seed = 11;
+    options.threads = threads;
+    CHECK_OK(rgm_iterator_create(&iterator, ds, &options));
+    return iterator;
+}
+
+static void record(run *r, const rgm_dataset *ds, int threads)
+{
+    rgm_iterator *iterator = iterate(ds, threads);
+
+    memset(r, 0, sizeof *r);
+    for (;;) {
+        CHECK_OK(rgm_iterator_save(&r->states[r->count], iterator));
+        r->texts[r->count] = next_text(iterator);
+        if (r->texts[r->count] == NULL)
+            break;
+        CHECK_INT(++r->count, rgm_iterator_position(iterator));
+        CHECK(r->count < MOST - 1);
+    }
+    CHECK_OK(rgm_iterator_save(&r->states[r->count + 1], iterator));
+    rgm_iterator_release(iterator);
+}
+
+static void forget(run *r)
+{
+    for (int i = 0; i <= r->count + 1; i++) {
+        if (i < r->count)
+            rgm_free(r->texts[i]);
+        rgm_text_clear(&r->states[i]);
+    }
+}
+
+static void check_state(const run *r, int position, const rgm_iterator *iterator)
+{
+    rgm_text state = {0};
+
+    CHECK_OK(rgm_iterator_save(&state, iterator));
+    CHECK_INT(r->states[position].size, state.size);
+    CHECK(memcmp(r->states[position].data, state.data, (size_t)state.size) == 0);
+    rgm_text_clear(&state);
+}
+
+/** From position `from` on, `iterator` gives and saves what the run did. */
+static void check_rest(const run *r, int from, rgm_iterator *iterator)
+{
+    for (int i = from; i <= r->count; i++) {
+        char *text;
+        check_state(r, i, iterator);
+        text = next_text(iterator);
+        if (i == r->count)
+            CHECK(text == NULL);
+        else
+            CHECK_TEXT(r->texts[i], text);
+        rgm_free(text);
+    }
+    check_state(r, r->count + 1, iterator);
+}
+
+static void check_every_position(const rgm_dataset *ds)
+{
+    run r;
+    rgm_iterator *reused = iterate(ds, 2), *iterator;
+
+    record(&r, ds, 0);
+    for (int threads = 1; threads <= 4; threads += 3) {
+        iterator = iterate(ds, threads);
+        check_rest(&r, 0, iterator);
+        rgm_iterator_release(iterator);
+    }
+    for (int i = 0; i <= r.count + 1; i++) {
+        iterator = iterate(ds, i % 4);
+        CHECK_OK(rgm_iterator_restore(iterator, r.states[i].data, r.states[i].size));
+        CHECK_INT(i < r.count ? i : r.count, rgm_iterator_position(iterator));
+        if (i <= r.count)
+            check_rest(&r, i, iterator);
+        else
+            CHECK(next_text(iterator) == NULL);
+        rgm_iterator_release(iterator);
+        /* Also into an iterator that is busy elsewhere. */
+        CHECK_OK(rgm_iterator_restore(reused, r.states[i].data, r.states[i].size));
+        if (i < r.count) {
+            char *text = next_text(reused);
+            CHECK_TEXT(r.texts[i], text);
+            rgm_free(text);
+        }
+    }
+    rgm_iterator_release(reused);
+    forget(&r);
+}
+
+static void every_random_recipe_restores_at_every_position(void **state)
+{
+    (void)state;
+    for (uint64_t number = 0; number < 150; number++) {
+        rgm_dataset *ds = random_recipe(number);
+        rgm_text text = {0};
+        CHECK_OK(rgm_dataset_print(&text, ds));
+        if (getenv("RGM_TEST_VERBOSE") != NULL)
+            print_message("%d: %s\n", (int)number, text.data);
+        check_every_position(ds);
+        rgm_text_clear(&text);
+        rgm_dataset_release(ds);
+    }
+}
+
+static void a_training_pipeline_restores_at_every_position(void **state)
+{
+    (void)state;
+    rgm_dataset *ds;
+    rgm_read_tfrecords_options options = RGM_READ_TFRECORDS_OPTIONS_INIT;
+
+    options.cycle_length = 2;
+    CHECK_OK(rgm_dataset_list_files(&ds, record_files()));
+    CHECK_OK(rgm_dataset_shuffle_all(&ds));
+    CHECK_OK(rgm_dataset_read_tfrecords(&ds, &options));
+    CHECK_OK(rgm_dataset_shuffle(&ds, 300));
+    CHECK_OK(rgm_dataset_map(&ds, stamp, NULL, NULL, 4));
+    CHECK_OK(rgm_dataset_repeat(&ds, -1));
+    CHECK_OK(rgm_dataset_batch(&ds, 3, true));
+    CHECK_OK(rgm_dataset_map(&ds, stamp, NULL, NULL, 2));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 2));
+    CHECK_OK(rgm_dataset_take(&ds, 40));
+    check_every_position(ds);
+    rgm_dataset_release(ds);
+}
+
+/* ---- a seek, not a replay ------------------------------------------------------------------------- */
+
+static atomic_int_least64_t calls;
+
+static rgm_status counted(rgm_element **out, int64_t i, void *payload)
+{
+    (void)payload;
+    calls++;
+    return rgm_element_create_bytes(out, &i, sizeof i);
+}
+
+static rgm_status pass(rgm_element **out, const rgm_element *element, const rgm_map_call *call,
+                       void *payload)
+{
+    (void)call;
+    (void)payload;
+    *out = rgm_element_retain(element);
+    return RGM_OK;
+}
+
+/** How many elements are read again to restore after `position` elements. */
+static int64_t restore_cost(rgm_dataset *ds, int64_t position)
+{
+    rgm_iterator *iterator = iterate(ds, 2);
+    rgm_text state = {0};
+    int64_t cost;
+
+    for (int64_t i = 0; i < position; i++) {
+        rgm_element *e;
+        CHECK_OK(rgm_iterator_next(&e, iterator));
+        rgm_element_release(e);
+    }
+    CHECK_OK(rgm_iterator_save(&state, iterator));
+    rgm_iterator_release(iterator);
+    iterator = iterate(ds, 2);
+    calls = 0;
+    CHECK_OK(rgm_iterator_restore(iterator, state.data, state.size));
+    cost = calls;
+    CHECK(state.size < 2048 + 4 * 256);
+    rgm_iterator_release(iterator);
+    rgm_text_clear(&state);
+    rgm_dataset_release(ds);
+    return cost;
+}
+
+static void restoring_far_into_the_data_is_a_seek(void **state)
+{
+    (void)state;
+    rgm_dataset *ds;
+
+    CHECK_OK(rgm_dataset_from_function(&ds, 1 << 20, counted, NULL, NULL));
+    CHECK_OK(rgm_dataset_map(&ds, pass, NULL, NULL, 4));
+    CHECK_OK(rgm_dataset_batch(&ds, 4, true));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 3));
+    CHECK_INT(0, restore_cost(ds, 5000));
+    CHECK_OK(rgm_dataset_from_function(&ds, 1 << 20, counted, NULL, NULL));
+    CHECK_OK(rgm_dataset_shuffle(&ds, 256));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 3));
+    CHECK(restore_cost(ds, 20000) < 256 * 10);
+    CHECK_OK(rgm_dataset_from_function(&ds, 1 << 20, counted, NULL, NULL));
+    CHECK_OK(rgm_dataset_shuffle_all(&ds));
+    CHECK_INT(0, restore_cost(ds, 1000));
+}
+
+/* ---- endings ---------------------------------------------------------------------------------------- */
+
+static void releasing_with_full_queues_and_busy_maps_ends(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        rgm_dataset *ds;
+        rgm_iterator *iterator;
+        rgm_element *e;
+        CHECK_OK(rgm_dataset_range(&ds, 0, 1000));
+        CHECK_OK(rgm_dataset_repeat(&ds, -1));
+        CHECK_OK(rgm_dataset_prefetch(&ds, 4));
+        CHECK_OK(rgm_dataset_map(&ds, trouble, NULL, NULL, 4));
+        CHECK_OK(rgm_dataset_prefetch(&ds, 2));
+        iterator = iterate(ds, 3);
+        for (int k = 0; k < i % 5; k++) {
+            (void)rgm_iterator_next(&e, iterator);
+            rgm_element_release(e);
+        }
+        if (i % 3 == 0)
+            rgm_iterator_stop(iterator);
+        rgm_iterator_release(iterator);
+        rgm_dataset_release(ds);
+    }
+}
+
+static rgm_status nothing(bool *keep, const rgm_element *element, void *payload)
+{
+    (void)element;
+    (void)payload;
+    *keep = false;
+    return RGM_OK;
+}
+
+static void *stop_soon(void *payload)
+{
+    usleep(20000);
+    rgm_iterator_stop(payload);
+    return NULL;
+}
+
+static void stop_ends_a_search_that_finds_nothing(void **state)
+{
+    (void)state;
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
+        rgm_dataset *ds;
+        rgm_iterator *iterator;
+        rgm_element *e;
+        pthread_t thread;
+        CHECK_OK(rgm_dataset_range(&ds, 0, 1000));
+        CHECK_OK(rgm_dataset_repeat(&ds, -1));
+        CHECK_OK(rgm_dataset_filter(&ds, nothing, NULL, NULL));
+        if (prefetch)
+            CHECK_OK(rgm_dataset_prefetch(&ds, 1));
+        iterator = iterate(ds, 0);
+        CHECK(pthread_create(&thread, NULL, stop_soon, iterator) == 0);
+        CHECK_STATUS(RGM_STOPPED, rgm_iterator_next(&e, iterator));
+        pthread_join(thread, NULL);
+        rgm_iterator_release(iterator);
+        rgm_dataset_release(ds);
+    }
+}
+
+static void allocations_that_fail_in_threads_are_errors_and_leak_nothing(void **state)
+{
+    (void)state;
+    for (int64_t at = 0; at < 120; at++) {
+        int64_t before = rgm_memory_used();
+        rgm_dataset *ds;
+        rgm_iterator *iterator;
+        rgm_element *e;
+        rgm_status status = RGM_OK;
+        int given = 0;
+
+        CHECK_OK(rgm_dataset_range(&ds, 0, 12));
+        CHECK_OK(rgm_dataset_map(&ds, pass, NULL, NULL, 2));
+        CHECK_OK(rgm_dataset_batch(&ds, 2, false));
+        CHECK_OK(rgm_dataset_prefetch(&ds, 2));
+        iterator = iterate(ds, 2);
+        rgm_memory_fail_at(at, at % 2 == 1);
+        while (status != RGM_END && given < 40) {
+            status = rgm_iterator_next(&e, iterator);
+            CHECK(status == RGM_OK || status == RGM_END || status == RGM_ERR_NOMEM);
+            rgm_element_release(e);
+            given++;
+        }
+        rgm_memory_fail_at(-1, false);
+        rgm_iterator_release(iterator);
+        rgm_dataset_release(ds);
+        CHECK_INT(before, rgm_memory_used());
+    }
+}
+
+static void damaged_and_foreign_states_are_refused(void **state)
+{
+    (void)state;
+    rgm_dataset *ds, *other;
+    rgm_iterator *iterator;
+    rgm_text saved = {0};
+    char *text;
+
+    CHECK_OK(rgm_dataset_range(&ds, 0, 50));
+    CHECK_OK(rgm_dataset_shuffle(&ds, 8));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 2));
+    iterator = iterate(ds, 0);
+    for (int i = 0; i < 9; i++)
+        rgm_free(next_text(iterator));
+    CHECK_OK(rgm_iterator_save(&saved, iterator));
+    for (int64_t i = 0; i < saved.size; i++) {
+        saved.data[i] ^= 0x10;
+        CHECK(rgm_iterator_restore(iterator, saved.data, saved.size) ==
+              (i >= 4 && i < 8 ? RGM_ERR_VERSION : RGM_ERR_FORMAT));
+        saved.data[i] ^= 0x10;
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_iterator_restore(iterator, saved.data, i));
+    }
+    CHECK_INT(9, rgm_iterator_position(iterator)); /* it is as it was */
+    text = next_text(iterator);
+    rgm_iterator_release(iterator);
+
+    CHECK_OK(rgm_dataset_range(&other, 0, 51));
+    CHECK_OK(rgm_dataset_shuffle(&other, 8));
+    CHECK_OK(rgm_dataset_prefetch(&other, 2));
+    iterator = iterate(other, 0);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_iterator_restore(iterator, saved.data, saved.size));
+    CHECK_MESSAGE("saved for the data 'range(0, 50) | shuffle(8) | prefetch()', these are 'range(0, 51)");
+    rgm_iterator_release(iterator);
+
+    iterator = iterate(ds, 0);
+    CHECK_OK(rgm_iterator_restore(iterator, saved.data, saved.size));
+    {
+        char *again = next_text(iterator);
+        CHECK_TEXT(text, again);
+        rgm_free(again);
+    }
+    rgm_free(text);
+    rgm_iterator_release(iterator);
+    rgm_text_clear(&saved);
+    rgm_dataset_release(ds);
+    rgm_dataset_release(other);
+}
+
+static void a_file_that_changed_since_is_named(void **state)
+{
+    (void)state;
+    rgm_dataset *ds;
+    rgm_iterator *iterator;
+    rgm_tfrecord_writer *writer;
+    rgm_text saved = {0};
+    char path[200];
+
+    record_files();
+    snprintf(path, sizeof path, "%s/changing", folder);
+    for (int round = 0; round < 2; round++) {
+        CHECK_OK(rgm_tfrecord_writer_open(&writer, path, NULL));
+        for (int i = 0; i < 4 + round; i++)
+            CHECK_OK(rgm_tfrecord_writer_add(writer, "abc", 3));
+        CHECK_OK(rgm_tfrecord_writer_finish(writer));
+        rgm_tfrecord_writer_close(writer);
+        CHECK_OK(rgm_dataset_tfrecord(&ds, path, NULL));
+        iterator = iterate(ds, 0);
+        if (round == 0) {
+            rgm_free(next_text(iterator));
+            CHECK_OK(rgm_iterator_save(&saved, iterator));
+        } else {
+            CHECK_STATUS(RGM_ERR_DATA, rgm_iterator_restore(iterator, saved.data, saved.size));
+            CHECK_MESSAGE("had 76 bytes when the position was saved, now it has 95");
+        }
+        rgm_iterator_release(iterator);
+        rgm_dataset_release(ds);
+    }
+    rgm_text_clear(&saved);
+}
+
+TESTS(cmocka_unit_test(every_random_recipe_restores_at_every_position),
+      cmocka_unit_test(a_training_pipeline_restores_at_every_position),
+      cmocka_unit_test(restoring_far_into_the_data_is_a_seek),
+      cmocka_unit_test(releasing_with_full_queues_and_busy_maps_ends),
+      cmocka_unit_test(stop_ends_a_search_that_finds_nothing),
+      cmocka_unit_test(allocations_that_fail_in_threads_are_errors_and_leak_nothing),
+      cmocka_unit_test(damaged_and_foreign_states_are_refused),
+      cmocka_unit_test(a_file_that_changed_since_is_named))
