@@ -1,0 +1,248 @@
+/*
+ * Tensors and views: shapes, ownership, strings, and what is refused.
+ */
+#include "check.h"
+
+#include <regimen/tensor.h>
+
+static void element_types_have_sizes_and_names(void **state)
+{
+    static const size_t sizes[] = {4, 8, 4, 8, 1, sizeof(rgm_str)};
+    rgm_dtype dtype;
+
+    (void)state;
+    for (int i = 0; i < RGM_DTYPE_COUNT; i++) {
+        CHECK_INT(sizes[i], rgm_dtype_size((rgm_dtype)i));
+        CHECK_OK(rgm_dtype_find(&dtype, rgm_dtype_name((rgm_dtype)i)));
+        CHECK_INT(i, dtype);
+    }
+    CHECK_TEXT("f32", rgm_dtype_name(RGM_F32));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_dtype_find(&dtype, "f16"));
+    CHECK_MESSAGE("f16");
+    CHECK_TEXT("?", rgm_dtype_name((rgm_dtype)99));
+}
+
+static void a_new_tensor_is_zero_and_knows_its_shape(void **state)
+{
+    rgm_tensor *t = NULL;
+    char text[64], small[6];
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create(&t, RGM_F32, 2, (int64_t[]){3, 4}));
+    CHECK_INT(2, rgm_tensor_rank(t));
+    CHECK_INT(12, rgm_tensor_count(t));
+    CHECK_INT(48, rgm_tensor_bytes(t));
+    CHECK_INT(3, rgm_tensor_dim(t, 0));
+    CHECK_INT(4, rgm_tensor_dim(t, -1));
+    CHECK_INT(4, rgm_tensor_shape(t)[1]);
+    CHECK_INT(RGM_F32, rgm_tensor_dtype(t));
+    CHECK_INT(0, (uintptr_t)rgm_tensor_data(t) % 64);
+    for (int i = 0; i < 12; i++)
+        CHECK(rgm_tensor_f32(t)[i] == 0);
+    CHECK_TEXT("f32[3,4]", rgm_tensor_describe(t, text, sizeof text));
+    CHECK_TEXT("f32[3", rgm_tensor_describe(t, small, sizeof small));
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_tensor_create(&t, RGM_I64, 0, NULL));
+    CHECK_INT(1, rgm_tensor_count(t));
+    CHECK_TEXT("i64[]", rgm_tensor_describe(t, text, sizeof text));
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_tensor_create(&t, RGM_F64, 3, (int64_t[]){0, INT64_MAX, INT64_MAX}));
+    CHECK_INT(0, rgm_tensor_count(t));
+    CHECK(rgm_tensor_data(t) != NULL);
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_tensor_create(&t, RGM_STRING, 1, (int64_t[]){2}));
+    CHECK_INT(0, rgm_tensor_str(t)[1].size);
+    rgm_tensor_release(t);
+    rgm_tensor_release(NULL);
+    CHECK(rgm_tensor_retain(NULL) == NULL);
+}
+
+static void impossible_shapes_are_refused(void **state)
+{
+    rgm_tensor *t = NULL;
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, RGM_F32, 1, (int64_t[]){-1}));
+    CHECK_MESSAGE("shape[0] is -1");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, RGM_F32, -1, NULL));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_tensor_create(&t, RGM_F32, 7, (int64_t[]){1, 1, 1, 1, 1, 1, 1}));
+    CHECK_MESSAGE("rank is 7");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, (rgm_dtype)17, 0, NULL));
+    CHECK_STATUS(RGM_ERR_NOMEM, rgm_tensor_create(&t, RGM_F32, 2, (int64_t[]){INT64_MAX, 3}));
+    CHECK_STATUS(RGM_ERR_NOMEM, rgm_tensor_create(&t, RGM_F32, 1, (int64_t[]){INT64_MAX / 2}));
+    CHECK_STATUS(RGM_ERR_NOMEM, rgm_tensor_create(&t, RGM_BOOL, 1, (int64_t[]){INT64_MAX / 2}));
+    CHECK_MESSAGE("bool[4611686018427387903]");
+    CHECK(t == NULL);
+}
+
+static void a_copy_is_separate_from_its_source(void **state)
+{
+    float data[] = {1, 2, 3, 4};
+    rgm_tensor *t = NULL, *copy = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&t, RGM_F32, 2, (int64_t[]){2, 2}, data));
+    data[0] = 9;
+    CHECK(rgm_tensor_f32(t)[0] == 1);
+    CHECK_OK(rgm_tensor_copy(&copy, t));
+    CHECK(rgm_tensor_equal(t, copy));
+    rgm_tensor_f32(copy)[3] = 5;
+    CHECK(!rgm_tensor_equal(t, copy) && rgm_tensor_f32(t)[3] == 4);
+    rgm_tensor_release(copy);
+    rgm_tensor_release(t);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create_from(&t, RGM_F32, 1, (int64_t[]){2}, NULL));
+    CHECK_OK(rgm_tensor_create_from(&t, RGM_F32, 1, (int64_t[]){0}, NULL));
+    rgm_tensor_release(t);
+}
+
+static void strings_are_copied_with_their_bytes(void **state)
+{
+    char word[] = "Cora";
+    rgm_str data[] = {{word, 4}, {NULL, 0}, {"a\0b", 3}};
+    rgm_tensor *t = NULL, *copy = NULL, *row = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&t, RGM_STRING, 1, (int64_t[]){3}, data));
+    word[0] = 'X';
+    CHECK(memcmp(rgm_tensor_str(t)[0].data, "Cora", 4) == 0);
+    CHECK_OK(rgm_tensor_copy(&copy, t));
+    CHECK_OK(rgm_tensor_slice(&row, t, 2, 3));
+    rgm_tensor_release(t);
+    CHECK_INT(3, rgm_tensor_str(row)[0].size);
+    CHECK(memcmp(rgm_tensor_str(row)[0].data, "a\0b", 3) == 0);
+    CHECK_OK(rgm_tensor_create_from(&t, RGM_STRING, 1, (int64_t[]){3}, data));
+    CHECK(!rgm_tensor_equal(t, copy)); /* Xora */
+    rgm_tensor_release(t);
+    rgm_tensor_release(copy);
+    rgm_tensor_release(row);
+    data[1].size = -1;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create_from(&t, RGM_STRING, 1, (int64_t[]){3}, data));
+    CHECK_MESSAGE("string 1 has size -1");
+}
+
+static int released;
+static void count_release(void *payload)
+{
+    released += *(int *)payload;
+}
+
+static void wrapped_memory_goes_back_when_the_last_view_goes(void **state)
+{
+    float data[6] = {0, 1, 2, 3, 4, 5};
+    int one = 1;
+    rgm_tensor *t = NULL, *view = NULL, *rows = NULL, *empty = NULL;
+
+    (void)state;
+    released = 0;
+    CHECK_OK(rgm_tensor_wrap(&t, RGM_F32, 1, (int64_t[]){6}, data, count_release, &one));
+    CHECK(rgm_tensor_data(t) == data);
+    CHECK_OK(rgm_tensor_reshape(&view, t, 2, (int64_t[]){3, 2}));
+    CHECK_OK(rgm_tensor_slice(&rows, view, 1, 3));
+    CHECK_OK(rgm_tensor_slice(&empty, view, 3, 3));
+    rgm_tensor_release(t);
+    rgm_tensor_release(view);
+    CHECK_INT(0, released);
+    CHECK(rgm_tensor_f32(rows) == data + 2);
+    CHECK_INT(2, rgm_tensor_dim(rows, 0));
+    CHECK_INT(0, rgm_tensor_count(empty));
+    CHECK(rgm_tensor_retain(rows) == rows);
+    rgm_tensor_release(rows);
+    rgm_tensor_release(rows);
+    CHECK_INT(0, released);
+    rgm_tensor_release(empty);
+    CHECK_INT(1, released);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_wrap(&t, RGM_F32, 1, (int64_t[]){6}, NULL, count_release,
+                                              &one));
+    CHECK(t == NULL && released == 1); /* refused memory stays with the caller */
+}
+
+static void views_that_do_not_fit_are_refused(void **state)
+{
+    rgm_tensor *t = NULL, *view = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create(&t, RGM_F32, 2, (int64_t[]){3, 4}));
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_tensor_reshape(&view, t, 1, (int64_t[]){11}));
+    CHECK_MESSAGE("f32[3,4] has another number of elements than f32[11]");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_slice(&view, t, 2, 1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_slice(&view, t, -1, 1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_slice(&view, t, 0, 4));
+    CHECK_MESSAGE("rows 0 to 4 of f32[3,4]");
+    CHECK(view == NULL);
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_tensor_create(&t, RGM_F32, 0, NULL));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_slice(&view, t, 0, 0));
+    rgm_tensor_release(t);
+}
+
+static void elements_read_as_numbers_of_any_type(void **state)
+{
+    float f[] = {-1.75f};
+    double d[] = {2.5};
+    int32_t i[] = {-7};
+    int64_t l[] = {INT64_MAX};
+    uint8_t b[] = {1};
+    void *data[] = {f, d, i, l, b};
+    double doubles[] = {-1.75, 2.5, -7, 9223372036854775807.0, 1};
+    int64_t ints[] = {-1, 2, -7, INT64_MAX, 1};
+    rgm_tensor *t = NULL;
+
+    (void)state;
+    for (int k = 0; k < 5; k++) {
+        CHECK_OK(rgm_tensor_create_from(&t, (rgm_dtype)k, 1, (int64_t[]){1}, data[k]));
+        CHECK(rgm_tensor_at(t, 0) == doubles[k]);
+        CHECK_INT(ints[k], rgm_tensor_at_int(t, 0));
+        rgm_tensor_release(t);
+    }
+}
+
+static void equality_looks_at_type_shape_and_bytes(void **state)
+{
+    rgm_tensor *a = NULL, *b = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create(&a, RGM_F32, 2, (int64_t[]){2, 3}));
+    CHECK_OK(rgm_tensor_create(&b, RGM_F32, 2, (int64_t[]){3, 2}));
+    CHECK(rgm_tensor_equal(a, a) && !rgm_tensor_equal(a, b));
+    rgm_tensor_release(b);
+    CHECK_OK(rgm_tensor_create(&b, RGM_I32, 2, (int64_t[]){2, 3}));
+    CHECK(!rgm_tensor_equal(a, b));
+    rgm_tensor_release(a);
+    rgm_tensor_release(b);
+    CHECK_OK(rgm_tensor_create(&a, RGM_F32, 2, (int64_t[]){0, 3}));
+    CHECK_OK(rgm_tensor_create(&b, RGM_F32, 2, (int64_t[]){0, 3}));
+    CHECK(rgm_tensor_equal(a, b));
+    rgm_tensor_release(a);
+    rgm_tensor_release(b);
+}
+
+static void every_constructor_survives_missing_memory(void **state)
+{
+    rgm_str words[] = {{"a", 1}, {"bc", 2}};
+    float data[4] = {0};
+    rgm_tensor *t = NULL, *source = NULL;
+
+    (void)state;
+    CHECK_EVERY_OOM(rgm_tensor_create(&t, RGM_F32, 1, (int64_t[]){4}), rgm_tensor_release(t));
+    CHECK_EVERY_OOM(rgm_tensor_create_from(&t, RGM_STRING, 1, (int64_t[]){2}, words),
+                    rgm_tensor_release(t));
+    CHECK_EVERY_OOM(rgm_tensor_wrap(&t, RGM_F32, 1, (int64_t[]){4}, data, NULL, NULL),
+                    rgm_tensor_release(t));
+    CHECK_OK(rgm_tensor_create_from(&source, RGM_STRING, 1, (int64_t[]){2}, words));
+    CHECK_EVERY_OOM(rgm_tensor_copy(&t, source), rgm_tensor_release(t));
+    CHECK_EVERY_OOM(rgm_tensor_reshape(&t, source, 2, (int64_t[]){1, 2}), rgm_tensor_release(t));
+    CHECK_EVERY_OOM(rgm_tensor_slice(&t, source, 0, 1), rgm_tensor_release(t));
+    rgm_tensor_release(source);
+}
+
+TESTS(cmocka_unit_test(element_types_have_sizes_and_names),
+      cmocka_unit_test(a_new_tensor_is_zero_and_knows_its_shape),
+      cmocka_unit_test(impossible_shapes_are_refused),
+      cmocka_unit_test(a_copy_is_separate_from_its_source),
+      cmocka_unit_test(strings_are_copied_with_their_bytes),
+      cmocka_unit_test(wrapped_memory_goes_back_when_the_last_view_goes),
+      cmocka_unit_test(views_that_do_not_fit_are_refused),
+      cmocka_unit_test(elements_read_as_numbers_of_any_type),
+      cmocka_unit_test(equality_looks_at_type_shape_and_bytes),
+      cmocka_unit_test(every_constructor_survives_missing_memory))
