@@ -392,6 +392,16 @@ static rgm_status make_op(rgm_sampler *sampler, const rgm_sampling_spec *spec, i
     return link_inputs(op, spec, index);
 }
 
+/* Edges of a set that ops follow from both ends need names that both know: their numbers. */
+static void choose_names(rgm_sampler *sampler)
+{
+    for (int64_t i = 0; i < sampler->op_count; i++)
+        for (int64_t k = 0; k < sampler->op_count; k++)
+            if (sampler->ops[k].edges == sampler->ops[i].edges &&
+                sampler->ops[k].from != sampler->ops[i].from)
+                sampler->ops[i].entry = sampler->ops[i].draw.csr->entry;
+}
+
 /* ---- create and release ---------------------------------------------------------------------------- */
 
 rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
@@ -416,6 +426,7 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
     sampler->op_count = spec->op_count;
     for (int64_t i = 0; i < spec->op_count; i++)
         RGM_GO(make_op(sampler, spec, i));
+    choose_names(sampler);
     *out = sampler;
     sampler = NULL;
 done:

@@ -130,19 +130,20 @@ static rgm_status lay_out(rgmi_hop *hop, const rgmi_workspace *work, const rgmi_
 
 /* ---- draws ----------------------------------------------------------------------------------------- */
 
-/* Whether an earlier hop took `edge` from `node`, where it stood in the frontier. */
-static bool took(const rgmi_hop *hop, const rgmi_known *known, int32_t node, int32_t edge)
+/* Where a node stood in an earlier hop's frontier, or -1. */
+static inline int32_t place_in(const rgmi_hop *hop, const rgmi_known *known, int32_t node)
 {
-    int32_t local, place;
-    int64_t low, high;
+    if (!(__atomic_load_n(&known->state[node], __ATOMIC_RELAXED) & KNOWN) ||
+        known->local[node] >= hop->place_count)
+        return -1;
+    return hop->place[known->local[node]];
+}
 
-    if (!(__atomic_load_n(&known->state[node], __ATOMIC_RELAXED) & KNOWN))
-        return false;
-    local = known->local[node];
-    if (local >= hop->place_count || (place = hop->place[local]) < 0)
-        return false;
-    low = hop->offset[place];
-    high = low + hop->taken[place];
+/* Whether the earlier hop took the edge from the frontier node at `place`. */
+static bool took(const rgmi_hop *hop, int32_t place, int32_t edge)
+{
+    int64_t low = hop->offset[place], end = low + hop->taken[place], high = end;
+
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (hop->edge[middle] < edge)
@@ -150,28 +151,36 @@ static bool took(const rgmi_hop *hop, const rgmi_known *known, int32_t node, int
         else
             high = middle;
     }
-    return low < hop->offset[place] + hop->taken[place] && hop->edge[low] == edge;
+    return low < end && hop->edge[low] == edge;
 }
 
-/* Drop from frontier node i's edges those that earlier ops on the same edge set took. */
+/* Drop from frontier node i's edges those that one earlier op on the same edge set took. */
+static void drop_taken(rgmi_hop *hop, int64_t i, const rgmi_hop *before, const rgmi_known *known,
+                       bool same_end)
+{
+    int64_t begin = hop->offset[i], kept = begin;
+    int32_t place = same_end ? place_in(before, known, hop->frontier[i]) : -1;
+
+    if (same_end && place < 0)
+        return;
+    for (int64_t p = begin; p < begin + hop->taken[i]; p++) {
+        if (!same_end)
+            place = place_in(before, known, hop->other[p]);
+        hop->edge[kept] = hop->edge[p];
+        hop->other[kept] = hop->other[p];
+        kept += place < 0 || !took(before, place, hop->edge[p]);
+    }
+    hop->taken[i] = (int32_t)(kept - begin);
+}
+
 static void drop_known_edges(rgmi_hop *hop, int64_t i, const rgmi_workspace *work,
                              const rgm_sampler *sampler, const rgmi_sampled_op *op)
 {
-    int64_t begin = hop->offset[i], kept = begin;
-
-    for (int64_t p = begin; p < begin + hop->taken[i]; p++) {
-        bool dropped = false;
-        for (int64_t k = 0; k < op->earlier_count && !dropped; k++) {
-            const rgmi_sampled_op *before = &sampler->ops[op->earlier[k]];
-            int32_t node = before->from == op->from ? hop->frontier[i] : hop->other[p];
-            dropped = took(&work->hops[op->earlier[k]], &work->known[before->start], node,
-                           hop->edge[p]);
-        }
-        hop->edge[kept] = hop->edge[p];
-        hop->other[kept] = hop->other[p];
-        kept += !dropped;
+    for (int64_t k = 0; k < op->earlier_count; k++) {
+        const rgmi_sampled_op *before = &sampler->ops[op->earlier[k]];
+        drop_taken(hop, i, &work->hops[op->earlier[k]], &work->known[before->start],
+                   before->from == op->from);
     }
-    hop->taken[i] = (int32_t)(kept - begin);
 }
 
 /* Choose frontier node i's edges; returns how many. */
@@ -186,30 +195,32 @@ static inline int64_t draw_node(rgmi_hop *hop, rgmi_picker *picker, const rgmi_s
     if (count == degree && op->draw.strategy != RGM_SAMPLE_WEIGHTED) {
         for (int64_t k = 0; k < count; k++) {
             other[k] = csr->column[first + k];
-            edge[k] = csr->entry ? csr->entry[first + k] : (int32_t)(first + k);
+            edge[k] = (int32_t)(first + k);
         }
-        return count;
+    } else {
+        count = rgmi_pick(picker, &op->draw, rng, node);
+        for (int64_t k = 0; k < count; k++) {
+            edge[k] = (int32_t)first + picker->positions[k];
+            other[k] = csr->column[edge[k]];
+        }
+        hop->taken[i] = (int32_t)count;
     }
-    count = rgmi_pick(picker, &op->draw, rng, node);
-    for (int64_t k = 0; k < count; k++) {
-        int64_t p = first + picker->positions[k];
-        other[k] = csr->column[p];
-        edge[k] = csr->entry ? csr->entry[p] : (int32_t)p;
-    }
-    hop->taken[i] = (int32_t)count;
+    if (op->entry)
+        for (int64_t k = 0; k < count; k++)
+            edge[k] = op->entry[edge[k]];
     return count;
 }
 
-static inline void ask_ahead(const rgmi_hop *hop, const rgm_csr *csr, int64_t i, int64_t end)
+static inline void ask_ahead(const rgmi_hop *hop, const rgmi_sampled_op *op, int64_t i, int64_t end)
 {
     int64_t first;
 
     if (i + AHEAD >= end)
         return;
-    first = csr->row_start[hop->frontier[i + AHEAD]];
-    __builtin_prefetch(csr->column + first);
-    if (csr->entry)
-        __builtin_prefetch(csr->entry + first);
+    first = op->draw.csr->row_start[hop->frontier[i + AHEAD]];
+    __builtin_prefetch(op->draw.csr->column + first);
+    if (op->entry)
+        __builtin_prefetch(op->entry + first);
 }
 
 typedef struct expansion {
@@ -236,7 +247,7 @@ static void draw_and_mark(expansion *self)
             int64_t end = min_i64(hop->count, (chunk + 1) * CHUNK);
             for (int64_t i = chunk * CHUNK; i < end; i++) {
                 int64_t count;
-                ask_ahead(hop, op->draw.csr, i, end);
+                ask_ahead(hop, op, i, end);
                 count = draw_node(hop, picker, op, &self->rng, i);
                 /* Several threads may store the same value here; none stores another. */
                 for (int64_t k = 0; k < count; k++) {
@@ -262,7 +273,7 @@ static void draw_and_list(expansion *self)
     hop->reached_count = 0;
     for (int64_t i = 0; i < hop->count; i++) {
         int64_t count;
-        ask_ahead(hop, op->draw.csr, i, hop->count);
+        ask_ahead(hop, op, i, hop->count);
         count = draw_node(hop, &self->work->pickers[0], op, &self->rng, i);
         for (int64_t k = 0; k < count; k++) {
             int32_t far = hop->other[hop->offset[i] + k];
@@ -304,6 +315,12 @@ static inline uint64_t reached_of_eight(uint64_t *fresh, const uint8_t *state)
     return reached;
 }
 
+/* How many of the eight bytes are marked; quicker than counting bits without an instruction for it. */
+static inline int64_t marks_in(uint64_t marks)
+{
+    return (int64_t)((marks >> 1) * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Write a block's reached nodes and new nodes where the counts before it say; clear the marks. */
 static void number_block(rgmi_hop *hop, rgmi_known *known, int64_t begin, int64_t end,
                          int64_t reached_at, int64_t local)
@@ -337,8 +354,8 @@ static rgm_status number_marked(expansion *self, int64_t total)
         int64_t n = 0, m = 0, end = min_i64(total, (b + 1) * SCAN_BLOCK);
         for (int64_t at = b * SCAN_BLOCK; at < end; at += 8) {
             uint64_t fresh, reached = reached_of_eight(&fresh, known->state + at);
-            n += __builtin_popcountll(reached);
-            m += __builtin_popcountll(fresh);
+            n += marks_in(reached);
+            m += marks_in(fresh);
         }
         counts[2 * b] = n;
         counts[2 * b + 1] = m;

@@ -57,18 +57,20 @@ static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
 
 /* One hop's edges to their places: local ends, and the edge number for features. */
 static void place_edges(int64_t *near, int64_t *far, int32_t *number, const rgmi_hop *hop,
-                        const int64_t *start, const rgmi_known *from, const rgmi_known *to,
-                        int threads)
+                        const rgmi_sampled_op *op, const rgmi_workspace *work, int threads)
 {
+    const rgmi_known *from = &work->known[op->start], *to = &work->known[op->end];
+    const int32_t *entry = op->entry ? NULL : op->draw.csr->entry;
+
 #pragma omp parallel for num_threads(threads)                                                      \
     schedule(static) if (threads > 1 && hop->offset[hop->count] > PARALLEL_EDGES)
     for (int64_t i = 0; i < hop->count; i++) {
-        int64_t local = from->local[hop->frontier[i]], at = start[i], begin = hop->offset[i];
+        int64_t local = from->local[hop->frontier[i]], at = hop->start[i], begin = hop->offset[i];
         for (int64_t k = 0; k < hop->taken[i]; k++, at++) {
             near[at] = local;
             far[at] = to->local[hop->other[begin + k]];
             if (number)
-                number[at] = hop->edge[begin + k];
+                number[at] = entry ? entry[hop->edge[begin + k]] : hop->edge[begin + k];
         }
     }
 }
@@ -101,8 +103,7 @@ static rgm_status add_edges(rgm_graph *graph, rgmi_workspace *work, const rgm_sa
         if (op->edges != index)
             continue;
         place_edges(rgm_tensor_i64(ends[op->from]), rgm_tensor_i64(ends[rgm_tag_reverse(op->from)]),
-                    set->feature_count > 0 ? work->items : NULL, &work->hops[k],
-                    work->hops[k].start, &work->known[op->start], &work->known[op->end], threads);
+                    set->feature_count > 0 ? work->items : NULL, &work->hops[k], op, work, threads);
     }
     RGM_GO(rgmi_items_create(&graph->sets[set->set].items, 1, &total, 1));
     rgmi_items_set_edges(graph->sets[set->set].items, ends[RGM_SOURCE], ends[RGM_TARGET]);

@@ -90,6 +90,9 @@ typedef struct rgmi_sampled_op {
     int64_t *earlier;          /* ops before it on the same edge set */
     int64_t earlier_count;
     bool remembered;           /* some later op asks what this one took */
+    /* Numbers of csr's entries, where edges of this set are known by them; NULL: by their place in csr,
+     * which is quicker but means nothing to an op from the other end. */
+    const int32_t *entry;
     float *weight_memory;
     int32_t *rank_memory;
 } rgmi_sampled_op;
@@ -99,7 +102,8 @@ typedef struct rgmi_hop {
     int32_t *frontier;   /* [count] nodes, ascending (seeds: as given)                      */
     int64_t *offset;     /* [count + 1] where each one's edges start                        */
     int32_t *taken;      /* [count] how many there are, less than the room when some fell out */
-    int32_t *edge;       /* [offset[count]] edge numbers, ascending for each frontier node  */
+    int32_t *edge;       /* [offset[count]] places in csr, or edge numbers (see op.entry),  */
+                         /* ascending for each frontier node                                */
     int32_t *other;      /* [offset[count]] nodes at their far end                          */
     int32_t *reached;    /* [reached_count] distinct far ends, ascending                    */
     int64_t *start;      /* [count] where each one's edges go in the graph                  */
