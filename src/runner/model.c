@@ -49,7 +49,7 @@ static rgm_status add_head(rgm_head *head, rgm_run_result *run, int64_t k, share
                            rgm_scope *scope)
 {
     const rgm_gnn_task *task = &run->tasks[k];
-    const rgm_graph_value *in, *behind;
+    const rgm_graph_value *in, *behind = NULL;
 
     RGM_TRY(rgm_gnn_task_preprocess(&in, &head->labels, task, run->root));
     if (run->task_count > 1 && in != run->root)
