@@ -6,11 +6,17 @@
  */
 #include "data_internal.h"
 
+/** An element, or the error that took its place. */
+typedef struct place {
+    rgm_element *element;
+    rgm_error *error;
+} place;
+
 typedef struct rgmi_cache {
     struct rgmi_cache *next; /* of the iterator's */
     const rgm_dataset *dataset;
     uint64_t branch;
-    rgm_element **elements;
+    place *places;
     int64_t count, capacity;
     rgm_stage *input; /* fills it; NULL before the first element and after the last */
     bool complete;
@@ -24,9 +30,11 @@ typedef struct cache_state {
 
 static void cache_release(rgmi_cache *cache)
 {
-    for (int64_t i = 0; i < cache->count; i++)
-        rgm_element_release(cache->elements[i]);
-    rgm_free(cache->elements);
+    for (int64_t i = 0; i < cache->count; i++) {
+        rgm_element_release(cache->places[i].element);
+        rgm_free(cache->places[i].error);
+    }
+    rgm_free(cache->places);
     rgm_stage_close(cache->input);
     rgm_free(cache);
 }
@@ -66,35 +74,47 @@ static rgm_status cache_open(rgm_stage *stage)
     return status;
 }
 
-/** One more element from the input. RGM_END, and then the cache is complete. */
-static rgm_status add_element(rgm_stage *stage, rgmi_cache *cache)
+/** One more place of the input. RGM_END, and then the cache is complete. */
+static rgm_status add_place(rgm_stage *stage, rgmi_cache *cache)
 {
-    rgm_element *element;
+    place p = {NULL, NULL};
     rgm_status status;
 
     if (cache->complete)
         return RGM_END;
-    RGM_TRY(RGM_RESERVE(cache->elements, cache->capacity, cache->count + 1));
+    RGM_TRY(RGM_RESERVE(cache->places, cache->capacity, cache->count + 1));
     if (cache->input == NULL)
         RGM_TRY(rgm_stage_open(&cache->input, stage, stage->dataset->inputs[0], 0, 0));
-    status = rgm_stage_next(&element, cache->input);
-    if (status == RGM_OK)
-        cache->elements[cache->count++] = element;
+    status = rgm_stage_next(&p.element, cache->input);
     if (status == RGM_END) {
         cache->complete = true;
         rgm_stage_close(cache->input);
         cache->input = NULL;
     }
-    return status;
+    if (status > 0 || status == RGM_ERR_NOMEM)
+        return status; /* memory may be there again in the next epoch */
+    if (status < 0) {
+        p.error = rgm_malloc(sizeof *p.error);
+        if (p.error == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for keeping an error");
+        rgm_error_save(p.error, status);
+    }
+    cache->places[cache->count++] = p;
+    return RGM_OK;
 }
 
 static rgm_status cache_next(rgm_element **out, rgm_stage *stage)
 {
     cache_state *s = stage->state;
 
+    const place *p;
+
     while (s->cache->count <= s->next)
-        RGM_TRY(add_element(stage, s->cache));
-    *out = rgm_element_retain(s->cache->elements[s->next++]);
+        RGM_TRY(add_place(stage, s->cache));
+    p = &s->cache->places[s->next++];
+    if (p->error != NULL)
+        return rgm_error_restore(p->error);
+    *out = rgm_element_retain(p->element);
     return RGM_OK;
 }
 

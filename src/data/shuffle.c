@@ -243,6 +243,8 @@ static rgm_status shuffle_restore(rgm_stage *stage, rgm_state_reader *state)
     qsort(waiting, (size_t)s->count, sizeof *waiting, by_place);
     RGM_GO(read_again(s, waiting, read));
     s->ended = ended != 0;
+    if (s->ended)
+        RGM_GO(take_mark(s)); /* as fill() did before it met the end */
 done:
     rgm_free(waiting);
     return status;
