@@ -98,111 +98,187 @@ static void gatv2_score(const rgm_gatv2_args *args)
 
 /* ---- GAT v2: gradients --------------------------------------------------------------------- */
 
+/* Channels in groups of up to eight vectors, all of whole heads or, where a head is no whole number
+ * of vectors, one vector inside a head. */
 typedef struct side_job {
     const rgm_gatv2_args *o;
     const float *own, *other;
     float *partial; /* gradient of a: [row blocks][width] */
+    bool whole;     /* depth is a multiple of LANES        */
 } side_job;
 
-/* One vector of channels of row r, all in head h: y = sum over entries of dy * a * leaky'(z). */
-static inline __attribute__((always_inline)) vf side_vector(const side_job *g, int64_t r,
-                                                            int64_t h, int64_t c, int64_t left)
+/* z > 0 ? z : slope z, for any slope by the sign of slope - 1. */
+static inline vf leaky_by(vf z, vf slope, bool steep)
+{
+    return steep ? v_min(v_mul(slope, z), z) : v_max(v_mul(slope, z), z);
+}
+
+/* y = a * sum over entries of dy * leaky'(z), row r, `vectors` from channel c. */
+static inline __attribute__((always_inline)) void
+side_group(const int vectors, const side_job *g, int64_t r, int64_t c, int64_t left)
 {
     const rgm_gatv2_args *o = g->o;
     const rgm_csr *csr = o->csr;
-    int64_t width = o->heads * o->depth;
-    bool whole = left >= LANES;
-    vf own = v_load_n(g->own + r * width + c, left), a = v_load_n((const float *)o->a + c, left);
-    vf low = v_mul(v_set1((float)o->slope), a), sum = v_zero();
+    const int64_t width = o->heads * o->depth, head = c / o->depth;
+    const int64_t heads_of = vectors > 1 ? o->depth / LANES : 1;
+    const float *own = g->own + r * width + c, *a = (const float *)o->a + c;
+    const vf one = v_set1(1), slope = v_set1((float)o->slope), zero = v_zero();
+    vf sum[8];
 
+    UNROLL
+    for (int k = 0; k < vectors; k++)
+        sum[k] = zero;
     for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
         const float *other = g->other + csr->column[p] * width + c;
-        vf z = v_add(own, whole ? v_load(other) : v_load_n(other, left));
-        vf d = v_set1(((const float *)o->dy)[rgmi_entry(csr, p) * o->heads + h]);
-        sum = v_fma(d, v_select(v_gt(z, v_zero()), a, low), sum);
+        const float *dy = (const float *)o->dy + rgmi_entry(csr, p) * o->heads + head;
+        UNROLL
+        for (int k = 0; k < vectors; k++) {
+            int64_t n = vectors > 1 ? LANES : left;
+            vf z = v_add(v_load_n(own + k * LANES, n), v_load_n(other + k * LANES, n));
+            sum[k] = v_fma(v_set1(dy[heads_of == 1 ? k : k / heads_of]),
+                           v_select(v_gt(z, zero), one, slope), sum[k]);
+        }
     }
-    return sum;
+    UNROLL
+    for (int k = 0; k < vectors; k++) {
+        int64_t n = vectors > 1 ? LANES : left;
+        v_store_n((float *)o->y + r * width + c + k * LANES,
+                  v_mul(v_load_n(a + k * LANES, n), sum[k]), n);
+    }
+}
+
+/* The next group at channel c: its vectors, and the lanes of the last. */
+static inline int group_at(const side_job *g, int64_t c, int64_t *left)
+{
+    int64_t width = g->o->heads * g->o->depth, rest = (width - c) / LANES;
+
+    *left = rgmi_min(LANES, g->o->depth - c % g->o->depth);
+    if (!g->whole || rest < 2)
+        return 1;
+    return rest >= 8 ? 8 : (rest >= 4 ? 4 : 2);
+}
+
+static void side_row(const side_job *g, int64_t r)
+{
+    int64_t width = g->o->heads * g->o->depth, left;
+
+    for (int64_t c = 0; c < width;) {
+        switch (group_at(g, c, &left)) {
+        case 8:
+            side_group(8, g, r, c, LANES);
+            c += 8 * LANES;
+            break;
+        case 4:
+            side_group(4, g, r, c, LANES);
+            c += 4 * LANES;
+            break;
+        case 2:
+            side_group(2, g, r, c, LANES);
+            c += 2 * LANES;
+            break;
+        default:
+            side_group(1, g, r, c, left);
+            c += left;
+        }
+    }
 }
 
 static void side_blocks(void *payload, int64_t begin, int64_t end)
 {
     const side_job *g = payload;
-    const rgm_gatv2_args *o = g->o;
     int64_t from, to;
 
-    csr_range(o->csr, begin, end, &from, &to);
+    csr_range(g->o->csr, begin, end, &from, &to);
     for (int64_t r = from; r < to; r++)
-        for (int64_t h = 0; h < o->heads; h++)
-            for (int64_t d = 0; d < o->depth; d += LANES) {
-                int64_t c = h * o->depth + d, left = o->depth - d;
-                float *y = (float *)o->y + r * o->heads * o->depth + c;
-                if (left >= LANES)
-                    v_store(y, side_vector(g, r, h, c, LANES));
-                else
-                    v_store_n(y, side_vector(g, r, h, c, left), left);
-            }
+        side_row(g, r);
 }
 
 static double side_block_ns(const rgm_gatv2_args *o)
 {
-    return RGMI_ROW_BLOCK * (4 + 0.4 * (double)(o->heads * o->depth));
+    return RGMI_ROW_BLOCK * (4 + 0.3 * (double)(o->heads * o->depth));
 }
 
 static void gatv2_grad_q(const rgm_gatv2_args *args)
 {
-    side_job g = {args, args->q, args->v, NULL};
+    side_job g = {args, args->q, args->v, NULL, args->depth % LANES == 0};
 
     rgmi_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
 static void gatv2_grad_v(const rgm_gatv2_args *args)
 {
-    side_job g = {args, args->v, args->q, NULL};
+    side_job g = {args, args->v, args->q, NULL, args->depth % LANES == 0};
 
     rgmi_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
-/* sum += dy * leaky(q + v), one entry. */
-static void grad_a_entry(const rgm_gatv2_args *o, float *sum, const float *q, const float *v,
-                         const float *dy)
+/* to = sum of dy * leaky(q + v) over the entries of rows [from, end), `vectors` from channel c. */
+static inline __attribute__((always_inline)) void
+grad_a_group(const int vectors, const side_job *g, float *to, int64_t from, int64_t end, int64_t c,
+             int64_t left)
 {
-    vf slope = v_set1((float)o->slope);
+    const rgm_gatv2_args *o = g->o;
+    const rgm_csr *csr = o->csr;
+    const int64_t width = o->heads * o->depth, head = c / o->depth;
+    const int64_t heads_of = vectors > 1 ? o->depth / LANES : 1, n = vectors > 1 ? LANES : left;
+    const vf slope = v_set1((float)o->slope);
+    const bool steep = o->slope > 1;
+    vf sum[8];
 
-    for (int64_t h = 0; h < o->heads; h++)
-        for (int64_t d = 0; d < o->depth; d += LANES) {
-            int64_t c = h * o->depth + d, left = o->depth - d;
-            if (left >= LANES) {
-                vf z = v_leaky(v_add(v_load(q + c), v_load(v + c)), slope);
-                v_store(sum + c, v_fma(v_set1(dy[h]), z, v_load(sum + c)));
-            } else {
-                vf z = v_leaky(v_add(v_load_n(q + c, left), v_load_n(v + c, left)), slope);
-                v_store_n(sum + c, v_fma(v_set1(dy[h]), z, v_load_n(sum + c, left)), left);
+    UNROLL
+    for (int k = 0; k < vectors; k++)
+        sum[k] = v_zero();
+    for (int64_t r = from; r < end; r++) {
+        const float *q = (const float *)o->q + r * width + c;
+        for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
+            const float *v = (const float *)o->v + csr->column[p] * width + c;
+            const float *dy = (const float *)o->dy + rgmi_entry(csr, p) * o->heads + head;
+            UNROLL
+            for (int k = 0; k < vectors; k++) {
+                vf z = v_add(v_load_n(q + k * LANES, n), v_load_n(v + k * LANES, n));
+                sum[k] = v_fma(v_set1(dy[heads_of == 1 ? k : k / heads_of]),
+                               leaky_by(z, slope, steep), sum[k]);
             }
         }
+    }
+    UNROLL
+    for (int k = 0; k < vectors; k++)
+        v_store_n(to + c + k * LANES, sum[k], n);
 }
 
 static void grad_a_blocks(void *payload, int64_t begin, int64_t end)
 {
     const side_job *g = payload;
-    const rgm_gatv2_args *o = g->o;
-    const rgm_csr *csr = o->csr;
-    int64_t width = o->heads * o->depth, from, to;
+    int64_t width = g->o->heads * g->o->depth, from, to, left;
 
     for (int64_t b = begin; b < end; b++) {
         float *sum = g->partial + b * width;
-        memset(sum, 0, (size_t)width * sizeof(float));
-        csr_range(csr, b, b + 1, &from, &to);
-        for (int64_t r = from; r < to; r++)
-            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++)
-                grad_a_entry(o, sum, (const float *)o->q + r * width,
-                             (const float *)o->v + csr->column[p] * width,
-                             (const float *)o->dy + rgmi_entry(csr, p) * o->heads);
+        csr_range(g->o->csr, b, b + 1, &from, &to);
+        for (int64_t c = 0; c < width;) {
+            switch (group_at(g, c, &left)) {
+            case 8:
+                grad_a_group(8, g, sum, from, to, c, LANES);
+                c += 8 * LANES;
+                break;
+            case 4:
+                grad_a_group(4, g, sum, from, to, c, LANES);
+                c += 4 * LANES;
+                break;
+            case 2:
+                grad_a_group(2, g, sum, from, to, c, LANES);
+                c += 2 * LANES;
+                break;
+            default:
+                grad_a_group(1, g, sum, from, to, c, left);
+                c += left;
+            }
+        }
     }
 }
 
 static void gatv2_grad_a(const rgm_gatv2_args *args)
 {
-    side_job g = {args, NULL, NULL, NULL};
+    side_job g = {args, NULL, NULL, NULL, args->depth % LANES == 0};
     int64_t width = args->heads * args->depth, blocks = rgmi_row_blocks(args->csr);
 
     g.partial = rgmi_scratch_take((size_t)(blocks * width) * sizeof(float));

@@ -20,6 +20,7 @@ typedef struct map_job {
     int64_t row_blocks; /* blocks of a row, otherwise */
     int8_t slot[RGM_MAP_STEPS]; /* buffer of each instruction's result */
     int slots;
+    bool stream;        /* the result goes past the cache */
 } map_job;
 
 /* ---- the instructions ---------------------------------------------------------------------- */
@@ -233,7 +234,7 @@ static void map_block(const map_job *g, map_state *state, int64_t row, int64_t r
     for (int s = 0; s < o->steps; s++) {
         const rgm_map_step *step = &o->step[s];
         to = state->buffer[o->inputs + g->slot[s]];
-        if (s == o->steps - 1 && whole == count)
+        if (s == o->steps - 1 && whole == count && !g->stream)
             to = y;
         if (step->code < RGM_MAP_ADD)
             map_unary(to, value[(int)step->a], whole, step->code, (float)step->constant);
@@ -242,7 +243,10 @@ static void map_block(const map_job *g, map_state *state, int64_t row, int64_t r
                        (float)step->constant);
         value[o->inputs + s] = to;
     }
-    if (to != y)
+    if (g->stream && whole == count && (uintptr_t)y % (4 * LANES) == 0)
+        for (int64_t i = 0; i < count; i += LANES)
+            v_stream(y + i, v_load(to + i));
+    else if (to != y)
         memcpy(y, to, (size_t)count * sizeof(float));
 }
 
@@ -264,6 +268,7 @@ static void map_blocks(void *payload, int64_t begin, int64_t end)
                       rgmi_min(MAP_BLOCK, g->length - column));
         }
     }
+    _mm_sfence();
 }
 
 static double map_step_ns(rgm_map_code code)
@@ -290,6 +295,7 @@ static void map(const rgm_map_args *args)
     for (int s = 0; s < args->steps; s++)
         ns += map_step_ns(args->step[s].code);
     g.row_blocks = rgmi_blocks(g.length, MAP_BLOCK);
+    g.stream = streams(args->y, g.rows * g.length);
     g.block_rows = 1;
     if (g.length <= MAP_SHORT && g.rows > 1)
         g.block_rows = MAP_BLOCK / g.length / 16 * 16;

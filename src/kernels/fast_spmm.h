@@ -77,10 +77,11 @@ spmm_entries(const int vectors, const int kind, vf *sum, const spmm_job *g,
         UNROLL
         for (int k = 0; k < vectors; k++) {
             vf value = part_load(vectors, k, row, group), factor = v_set1(scale);
-            if (kind == HEADED)
-                factor = v_mul(factor, g->whole_heads
-                                           ? v_set1(w[group->head[k]])
-                                           : v_gather(w, v_int_load(group->lane_head + k * LANES)));
+            if (kind == HEADED) {
+                vf own = g->whole_heads ? v_set1(w[group->head[k]])
+                                        : v_gather(w, v_int_load(group->lane_head + k * LANES));
+                factor = column_scale ? v_mul(factor, own) : own;
+            }
             sum[k] = kind == PLAIN ? v_add(sum[k], value) : v_fma(factor, value, sum[k]);
         }
     }

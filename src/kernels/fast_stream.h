@@ -34,16 +34,28 @@ static void philox_blocks(uint32_t words[DRAW_BLOCKS][4], const rgm_rng *rng, ui
     }
 }
 
+/* Results too large for the cache go past it. */
+static inline bool streams(const void *y, int64_t count)
+{
+    return 4 * count > STREAM_BYTES && (uintptr_t)y % (4 * LANES) == 0;
+}
+
 static void dropout_each(const rgm_dropout_args *o, const uint16_t *draw, uint32_t least,
                          int64_t begin, int64_t end)
 {
     const float *x = o->x;
     float *y = o->y;
     vf scale = v_set1((float)(1 / (1 - o->rate)));
+    bool stream = streams(y, o->count);
     int64_t i = begin;
 
-    for (; i + LANES <= end; i += LANES, draw += LANES)
-        v_store(y + i, v_select(v_draws_from(draw, least), v_mul(v_load(x + i), scale), v_zero()));
+    for (; i + LANES <= end; i += LANES, draw += LANES) {
+        vf value = v_select(v_draws_from(draw, least), v_mul(v_load(x + i), scale), v_zero());
+        if (stream)
+            v_stream(y + i, value);
+        else
+            v_store(y + i, value);
+    }
     if (i < end)
         v_store_n(y + i,
                   v_select(v_draws_from(draw, least), v_mul(v_load_n(x + i, end - i), scale),
@@ -80,6 +92,7 @@ static void dropout_chunks(void *payload, int64_t begin, int64_t end)
         else
             dropout_groups(o, (const uint16_t *)words, least, first, last - first);
     }
+    _mm_sfence();
 }
 
 static void dropout(const rgm_dropout_args *args)

@@ -26,7 +26,7 @@ static inline __m256i V(lanes)(int64_t n)
 /* The first n lanes, zeros behind; n <= 0 none, n >= 8 all. Nothing outside is touched. */
 static inline VF V(load_n)(const float *p, int64_t n)
 {
-    return _mm256_maskload_ps(p, V(lanes)(n));
+    return n >= 8 ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, V(lanes)(n));
 }
 static inline VM V(first)(int64_t n)
 {

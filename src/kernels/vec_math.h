@@ -38,18 +38,25 @@ static inline vf power_of_two(vi n)
     return v_from_bits(v_shift_left_23(v_int_add(n, v_int_set1(127))));
 }
 
-/* Down to the smallest denormal and up to infinity; NaN stays. The clamp's operand order keeps NaN. */
+/*
+ * Up to infinity; what would be below the smallest normal number is 0, since making denormals costs
+ * a hundred cycles on many CPUs and softmax would make them by the row. NaN stays: so says the order
+ * of operands of the clamps.
+ */
 static inline vf v_exp(vf x)
 {
+    const vf lowest = v_set1(-87.3365f);
+    vm vanishes = v_gt(lowest, x);
     vf r, y;
     vi n, half;
 
-    x = v_max(v_set1(-104.f), x);
+    x = v_max(lowest, x);
     x = v_min(v_set1(89.f), x);
     n = exp_split(&r, x);
-    half = v_half(n); /* 2^n alone would overflow at both ends */
+    half = v_half(n); /* 2^n alone would overflow at the upper end */
     y = v_add(v_set1(1.f), expm1_poly(r));
-    return v_mul(v_mul(y, power_of_two(half)), power_of_two(v_int_sub(n, half)));
+    y = v_mul(v_mul(y, power_of_two(half)), power_of_two(v_int_sub(n, half)));
+    return v_select(vanishes, v_zero(), y);
 }
 
 /* exp(x) - 1 without cancellation, for x <= 0 (what elu needs). */
