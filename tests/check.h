@@ -17,6 +17,18 @@
 #include <cmocka.h>
 #include <regimen/base.h>
 
+/* Sanitizers end the program when malloc() would return NULL; here that is what is tested. */
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition))                                                                          \

@@ -319,6 +319,10 @@ static bool same(const rgm_yaml_node *a, const rgm_yaml_node *b)
     return true;
 }
 
+#define LONG_KEY                                                                                   \
+    "? a very long key, a very long key, a very long key, a very long key, a very long key, a "    \
+    "very long key, a very long key, a very long key\n: [1]\n"
+
 static void what_is_printed_reads_back_the_same(void **state)
 {
     static const char *const texts[] = {
@@ -326,8 +330,7 @@ static void what_is_printed_reads_back_the_same(void **state)
         "a: \"\\\"\\\\\\n\\t\\x01\\u0085\\u2028\\u2029\\ufeff\\U0001F600 é\"\n", "a: |\n  x\n  y\n",
         "a: one\n  two\n\n  three\n", "a: [-, '-', \"- \", -a, ?x, ':x']\n", "a: 'x: y #z'\n",
         "- a: 1\n  b:\n  - 2\n  - [3, 4]\n- {}\n- []\n-\n", "\"a b\": 1\n'': 2\n\"x\\ny\": 3\n",
-        "? a very long key, a very long key, a very long key, a very long key, a very long key, a "
-        "very long key, a very long key, a very long key\n: [1]\n",
+        LONG_KEY,
         "a: ---\n", "--- '---'\n", "a: 'true'\nb: true\nc: ~\nd: '~'\n", "- \"\"\n-\n- ''\n",
         "a: \"  lead and trail  \"\n", "a: '#x'\nb: a#b\n", "a: x:y\nb: 'x:'\n", "[a, [b, {c: d}]]",
         "- ? a\n  : b\n", "a: 100000000000000000000000000\n", "a: \"\xf0\x9f\x98\x80\"\n",
