@@ -424,8 +424,8 @@ rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64
 /**
  * One graph of one component for a whole mini-batch, nodes shared between seeds appearing once: seeds
  * first (without repeats), then as above with all seeds as the first frontier; readout set "_readout"
- * with one item for each of nodes [count], read through "_readout/seed" (label feature as in
- * rgm_graph_with_readout()). A function of (sampler seed, epoch, nodes).
+ * with one item for each of nodes [count], read through "_readout/seed". The feature `label` (NULL: none)
+ * of the seed's node set moves there, so that it cannot leak. A function of (sampler seed, epoch, nodes).
  */
 rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
                              int64_t count, uint64_t epoch, const char *label);
@@ -434,7 +434,7 @@ typedef struct rgm_sampler_run_options {
     uint64_t epoch;
     int threads;   /* 0: as many as the machine has                                             */
     bool encode;   /* also serialize each subgraph, in the threads                              */
-    bool readout;  /* add "_readout" through "_readout/seed", with its feature `label` if given */
+    bool readout;  /* add "_readout" through "_readout/seed" and move feature `label`, if given, there */
     const char *label;
 } rgm_sampler_run_options;
 #define RGM_SAMPLER_RUN_OPTIONS_INIT {.epoch = 0, .threads = 0, .readout = true}

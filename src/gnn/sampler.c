@@ -521,8 +521,20 @@ rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, con
                                 rgm_tensor *nodes, const char *label)
 {
     const char *node_set = rgm_schema_set(sampler->schema, sampler->node_sets[0].set)->name;
+    rgm_status status = RGM_OK;
+    rgm_graph *asked = NULL;
 
-    return rgm_graph_with_readout(out, graph, "_readout", "seed", node_set, nodes, label);
+    RGM_GO(rgm_graph_with_readout(&asked, graph, RGM_READOUT, "seed", node_set, nodes, label));
+    if (label) {
+        /* Left on the nodes it would leak into the model. */
+        RGM_GO(rgm_graph_without_feature(out, asked, RGM_NODE_SET, node_set, label));
+    } else {
+        *out = asked;
+        asked = NULL;
+    }
+done:
+    rgm_graph_release(asked);
+    return status;
 }
 
 rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
