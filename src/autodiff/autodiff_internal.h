@@ -44,6 +44,7 @@ struct rgm_value {
     const char *name, *scope;
     rgm_tensor *constant;
     rgm_init init;
+    rgm_value *transposed;    /* patterns: the transpose, once there is one                */
     int64_t index;            /* parameters and inputs: number among their kind            */
     /* private graphs only */
     rgm_value *original;      /* the value of the user's graph that it stands for, or NULL */

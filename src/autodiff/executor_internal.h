@@ -101,4 +101,35 @@ rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan);
 rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
                              const rgm_value *value);
 
+/* ---- passes: a rule gives what may stand in v's place, or NULL ---- */
+
+typedef rgm_value *rgmi_rule(rgm_executor *executor, rgm_value *v);
+/** Each rule at each value, inputs first, again until nothing changes. */
+rgm_status rgmi_rules_apply(rgm_executor *executor, rgmi_rule *const *rules, int count);
+/** The value of that op with those inputs and attributes, when the program has one. */
+rgm_value *rgmi_program_find(const rgm_executor *executor, const rgm_op_type *type,
+                             rgm_value *const *in, int inputs, const rgm_attributes *attributes);
+bool rgmi_attributes_equal(const rgm_attributes *a, const rgm_attributes *b);
+/** Scalar constant of x (through broadcasts)? */
+bool rgmi_is_number(double *number, const rgm_value *x);
+static inline bool rgmi_is(const rgm_value *v, const rgm_op_type *type)
+{
+    return v != NULL && v->type == type;
+}
+/** Used once, by whoever asks, and not fetched: it falls away when its user no longer needs it. */
+static inline bool rgmi_single(const rgm_value *v)
+{
+    return v->uses == 1 && !v->fetched;
+}
+bool rgmi_has_shape(const rgm_value *v, const rgm_value *like);
+
+rgmi_rule rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_arithmetic, rgmi_rule_broadcast,
+    rgmi_rule_slices, rgmi_rule_dropped_relu;
+rgmi_rule rgmi_rule_entries, rgmi_rule_pool, rgmi_rule_sddmm, rgmi_rule_scales;
+rgmi_rule rgmi_rule_narrow, rgmi_rule_narrow_grad, rgmi_rule_entry_product;
+rgmi_rule rgmi_rule_transposed, rgmi_rule_bias, rgmi_rule_activation, rgmi_rule_accumulate,
+    rgmi_rule_masked_softmax, rgmi_rule_residual;
+rgmi_rule rgmi_rule_map;
+rgm_status rgmi_pass_common(rgm_executor *executor);
+
 #endif

@@ -46,9 +46,11 @@ const rgm_op_type rgmi_transpose_pattern_op = {
 
 rgm_value *rgm_transpose_pattern(rgm_value *p)
 {
-    if (p != NULL && p->type == &rgmi_transpose_pattern_op)
-        return p->in[0];
-    return rgmi_op1(&rgmi_transpose_pattern_op, p, NULL);
+    if (p == NULL || p->type == &rgmi_transpose_pattern_op)
+        return p == NULL ? NULL : p->in[0];
+    if (p->transposed == NULL || p->transposed->replacement != NULL)
+        p->transposed = rgmi_op1(&rgmi_transpose_pattern_op, p, NULL);
+    return p->transposed;
 }
 
 /* ---- self loops ---- */

@@ -121,6 +121,10 @@ rgm_value *rgmi_sum_to(rgm_value *dy, rgm_value *like)
         while (low > 0 && (low - 1 < front ||
                            (like->s.shape[low - 1 - front] == 1 && dy->s.shape[low - 1] != 1)))
             low--;
+        if (y == dy && low == axis) { /* the usual case, in a form that passes know */
+            y = rgm_reduce(dy, axis--, RGM_SUM);
+            continue;
+        }
         rgm_dim shape[3] = {rgmi_shape_product(dy->graph, dy->s.shape, low),
                             rgmi_shape_product(dy->graph, dy->s.shape + low, axis - low + 1), 1};
         for (int i = axis + 1; i < dy->s.rank; i++)

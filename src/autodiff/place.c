@@ -82,6 +82,7 @@ rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor)
     rgm_status status = RGM_OK;
     item *items = NULL, **placed = NULL;
     int64_t count;
+    size_t all = 0;
 
     plan->arena_bytes = ALIGN;
     RGM_GO(RGM_NEW(items, executor->count + plan->step_count));
@@ -91,7 +92,8 @@ rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor)
         qsort(items, (size_t)count, sizeof *items, by_size);
     for (int64_t i = 0; i < count; i++) {
         item *it = &items[i];
-        it->offset = executor->options.eager ? plan->arena_bytes - ALIGN : gap_find(it, placed, i);
+        it->offset = executor->options.eager ? all : gap_find(it, placed, i);
+        all += it->size;
         place_insert(placed, i, it);
         if (it->offset + it->size > plan->arena_bytes)
             plan->arena_bytes = it->offset + it->size;

@@ -45,6 +45,8 @@ static rgm_status value_copy(rgm_value **copies, rgm_value **in, rgm_cgraph *pro
         copy = rgm_op(program, v->type, in, v->inputs, &v->attributes);
         RGM_TRY(rgm_cgraph_status(program));
     }
+    if (copy->type == &rgmi_transpose_pattern_op)
+        copy->in[0]->transposed = copy;
     copy->name = v->name;
     copy->original = v;
     copies[v->id] = copy;

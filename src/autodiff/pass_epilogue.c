@@ -1,0 +1,249 @@
+/*
+ * Rules that give a product what follows it: transposes as flags, bias and activation, the other
+ * term of a sum as what is accumulated to; scale and mask to softmax, the residual to layer norm.
+ */
+#include "executor_internal.h"
+
+/* x when v is x with its last two axes swapped. */
+static rgm_value *swapped(const rgm_value *v)
+{
+    int rank = v->s.rank;
+
+    if (!rgmi_is(v, &rgmi_permute_op) || rank < 2)
+        return NULL;
+    for (int i = 0; i < rank - 2; i++)
+        if (v->attributes.integer[i] != i)
+            return NULL;
+    return v->attributes.integer[rank - 2] == rank - 1 ? v->in[0] : NULL;
+}
+
+rgm_value *rgmi_rule_transposed(rgm_executor *executor, rgm_value *v)
+{
+    rgmi_matmul m;
+    rgm_value *a, *b;
+
+    (void)executor;
+    if (rgmi_is(v, &rgmi_permute_op) && swapped(v) != NULL && v->s.rank == 2 &&
+        rgmi_is(v->in[0], &rgmi_matmul_op) && v->in[0]->inputs == 2 && rgmi_single(v->in[0]) &&
+        v->in[0]->attributes.integer[2] == RGM_ACT_NONE) { /* (a b)^T = b^T a^T */
+        rgmi_matmul_parts(&m, v->in[0]);
+        return rgm_matmul_t(m.b, m.a, !m.trans_b, !m.trans_a);
+    }
+    if (!rgmi_is(v, &rgmi_matmul_op))
+        return NULL;
+    rgmi_matmul_parts(&m, v);
+    a = swapped(m.a);
+    b = swapped(m.b);
+    if (a == NULL && b == NULL)
+        return NULL;
+    if (a != NULL) {
+        m.a = a;
+        m.trans_a = !m.trans_a;
+    }
+    if (b != NULL) {
+        m.b = b;
+        m.trans_b = !m.trans_b;
+    }
+    return rgmi_matmul_build(&m, NULL);
+}
+
+/* The product with the bias added, when it is one that can still take a bias; through a reshape that
+ * keeps the last axis too. NULL otherwise. */
+static rgm_value *take_bias(rgm_value *y, rgm_value *bias)
+{
+    rgmi_matmul m;
+    rgmi_spmm s;
+
+    if (!rgmi_single(y))
+        return NULL;
+    if (rgmi_is(y, &rgmi_reshape_op) && y->s.rank > 1 && y->in[0]->s.rank > 1 &&
+        rgm_value_dim(y, -1) == rgm_value_dim(y->in[0], -1)) {
+        rgm_value *inner = take_bias(y->in[0], bias);
+        return inner == NULL ? NULL : rgm_reshape(inner, y->s.rank, y->s.shape);
+    }
+    if (rgmi_is(y, &rgmi_matmul_op) && y->inputs == 2 &&
+        y->attributes.integer[2] == RGM_ACT_NONE) {
+        rgmi_matmul_parts(&m, y);
+        m.bias = bias;
+        return rgmi_matmul_build(&m, NULL);
+    }
+    if (rgmi_is(y, &rgmi_spmm_op) && y->s.rank == 2) {
+        rgmi_spmm_parts(&s, y);
+        if (s.bias != NULL || s.activation != RGM_ACT_NONE)
+            return NULL;
+        s.bias = bias;
+        return rgmi_spmm_build(&s, NULL);
+    }
+    return NULL;
+}
+
+/* y + bias; and (y + other) + bias = (y + bias) + other, where the sum will be accumulated. */
+rgm_value *rgmi_rule_bias(rgm_executor *executor, rgm_value *v)
+{
+    (void)executor;
+    for (int k = 0; rgmi_is(v, &rgmi_add_op) && k < 2; k++) {
+        rgm_value *y = v->in[k], *bias = v->in[1 - k], *taken;
+        if (bias->s.rank != 1 || !rgmi_shapes_equal(y, v) || y->s.rank < 2 ||
+            bias->s.shape[0] != rgm_value_dim(y, -1))
+            continue;
+        taken = take_bias(y, bias);
+        if (taken != NULL)
+            return taken;
+        for (int j = 0; rgmi_is(y, &rgmi_add_op) && rgmi_single(y) && j < 2; j++) {
+            if (!rgmi_shapes_equal(y->in[j], v) || !rgmi_shapes_equal(y->in[1 - j], v))
+                continue;
+            taken = take_bias(y->in[j], bias);
+            if (taken != NULL)
+                return rgm_add(taken, y->in[1 - j]);
+        }
+    }
+    return NULL;
+}
+
+static rgm_activation activation_of(const rgm_value *v)
+{
+    static const struct {
+        const rgm_op_type *type;
+        rgm_activation activation;
+    } table[] = {{&rgmi_relu_op, RGM_ACT_RELU},   {&rgmi_leaky_relu_op, RGM_ACT_LEAKY_RELU},
+                 {&rgmi_elu_op, RGM_ACT_ELU},     {&rgmi_sigmoid_op, RGM_ACT_SIGMOID},
+                 {&rgmi_tanh_op, RGM_ACT_TANH},   {&rgmi_gelu_op, RGM_ACT_GELU}};
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (v->type == table[i].type)
+            return table[i].activation;
+    return RGM_ACT_NONE;
+}
+
+static rgm_value *take_activation(rgm_value *y, rgm_activation activation, double slope)
+{
+    rgmi_matmul m;
+    rgmi_spmm s;
+
+    if (!rgmi_single(y))
+        return NULL;
+    if (rgmi_is(y, &rgmi_reshape_op)) {
+        rgm_value *inner = take_activation(y->in[0], activation, slope);
+        return inner == NULL ? NULL : rgm_reshape(inner, y->s.rank, y->s.shape);
+    }
+    if (rgmi_is(y, &rgmi_matmul_op) && y->attributes.integer[2] == RGM_ACT_NONE) {
+        rgmi_matmul_parts(&m, y);
+        m.activation = activation;
+        m.slope = slope;
+        return rgmi_matmul_build(&m, NULL);
+    }
+    if (rgmi_is(y, &rgmi_spmm_op) && y->attributes.integer[2] == RGM_ACT_NONE) {
+        rgmi_spmm_parts(&s, y);
+        s.activation = activation;
+        s.slope = slope;
+        return rgmi_spmm_build(&s, NULL);
+    }
+    return NULL;
+}
+
+rgm_value *rgmi_rule_activation(rgm_executor *executor, rgm_value *v)
+{
+    rgm_activation activation = activation_of(v);
+
+    (void)executor;
+    return activation == RGM_ACT_NONE
+               ? NULL
+               : take_activation(v->in[0], activation, v->attributes.number[0]);
+}
+
+static bool plain_inputs(const rgm_value *y, rgmi_matmul *m)
+{
+    if (!rgmi_is(y, &rgmi_matmul_op) || y->inputs != 2 ||
+        y->attributes.integer[2] != RGM_ACT_NONE)
+        return false;
+    rgmi_matmul_parts(m, y);
+    return true;
+}
+
+/* base + product: the product is added in base's memory. */
+rgm_value *rgmi_rule_accumulate(rgm_executor *executor, rgm_value *v)
+{
+    rgmi_matmul m;
+    rgmi_spmm s;
+
+    (void)executor;
+    for (int k = 1; rgmi_is(v, &rgmi_add_op) && k >= 0; k--) {
+        rgm_value *y = v->in[k], *base = v->in[1 - k];
+        if (!rgmi_has_shape(base, v) || !rgmi_has_shape(y, v) || !rgmi_single(y) || y == base ||
+            base->fed_only || y->fed_only || base->type == NULL || !rgmi_single(base))
+            continue;
+        if (plain_inputs(y, &m))
+            return rgmi_matmul_build(&m, base);
+        if (rgmi_is(y, &rgmi_spmm_op)) {
+            rgmi_spmm_parts(&s, y);
+            if (s.bias == NULL && s.activation == RGM_ACT_NONE)
+                return rgmi_spmm_build(&s, base);
+        }
+    }
+    return NULL;
+}
+
+/* ---- softmax(scale * x + mask) ---- */
+
+static rgm_value *scaled(double *factor, rgm_value *x)
+{
+    if (!rgmi_is(x, &rgmi_scale_op) || !rgmi_single(x))
+        return x;
+    *factor = x->attributes.number[0];
+    return x->in[0];
+}
+
+rgm_value *rgmi_rule_masked_softmax(rgm_executor *executor, rgm_value *v)
+{
+    rgm_attributes attributes = {.number[0] = 1};
+    rgm_value *x, *mask = NULL;
+
+    (void)executor;
+    if (!rgmi_is(v, &rgmi_softmax_op))
+        return NULL;
+    x = v->in[0];
+    if (rgmi_is(x, &rgmi_add_op) && rgmi_single(x)) {
+        int k = rgmi_shapes_equal(x->in[0], x) && (rgmi_is(x->in[0], &rgmi_scale_op) ||
+                                                   !rgmi_is(x->in[1], &rgmi_scale_op))
+                    ? 0
+                    : 1;
+        if (!rgmi_shapes_equal(x->in[k], x))
+            return NULL;
+        mask = x->in[1 - k];
+        x = x->in[k];
+    }
+    x = scaled(&attributes.number[0], x);
+    if (x == v->in[0])
+        return NULL;
+    return mask != NULL ? rgmi_op2(&rgmi_masked_softmax_op, x, mask, &attributes)
+                        : rgmi_op1(&rgmi_masked_softmax_op, x, &attributes);
+}
+
+/* ---- layer_norm(x + residual) and its gradient, when they alone need the sum ---- */
+
+static bool norms_alone(const rgm_executor *executor, const rgm_value *sum)
+{
+    int64_t reads = 0;
+
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgm_value *v = executor->order[s];
+        if ((rgmi_is(v, &rgmi_layer_norm_op) || rgmi_is(v, &rgmi_layer_norm_grad_op)) &&
+            v->inputs == 3 && v->in[0] == sum && v->in[2] != sum)
+            reads++;
+    }
+    return !sum->fetched && reads == sum->uses;
+}
+
+rgm_value *rgmi_rule_residual(rgm_executor *executor, rgm_value *v)
+{
+    rgm_value *sum;
+
+    if ((!rgmi_is(v, &rgmi_layer_norm_op) && !rgmi_is(v, &rgmi_layer_norm_grad_op)) ||
+        v->inputs != 3 || !rgmi_is(v->in[0], &rgmi_add_op))
+        return NULL;
+    sum = v->in[0];
+    if (!rgmi_has_shape(sum->in[0], sum) || !rgmi_has_shape(sum->in[1], sum) ||
+        !norms_alone(executor, sum))
+        return NULL;
+    return rgmi_op4(v->type, sum->in[0], v->in[1], v->in[2], sum->in[1], &v->attributes);
+}

@@ -1,0 +1,468 @@
+/*
+ * Each pass on the smallest program that shows it: fewer ops, the ops expected, and the same values
+ * and gradients as without passes. Then random programs, fused, unfused and eager.
+ */
+#include "executor_internal.h"
+#include "lab.h"
+
+static const rgm_executor_options fused = {.training = true};
+static const rgm_executor_options plain = {.training = true, .no_fusion = true};
+static const rgm_executor_options eager = {.training = true, .eager = true};
+
+static int64_t ops_of(const rgm_executor *executor, const char *name)
+{
+    int64_t count = 0;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        count += executor->order[s]->type != NULL &&
+                 strcmp(executor->order[s]->type->name, name) == 0;
+    return count;
+}
+
+static void results_agree(lab *l, rgm_value *const *fetches, int64_t count,
+                          const rgm_executor_options *a, const rgm_executor_options *b,
+                          double tolerance)
+{
+    rgm_tensor *x[LAB_MAX], *y[LAB_MAX];
+
+    lab_run(l, x, fetches, count, a, NULL);
+    lab_run(l, y, fetches, count, b, NULL);
+    for (int64_t i = 0; i < count; i++) {
+        double largest = 1;
+        CHECK_INT(rgm_tensor_count(x[i]), rgm_tensor_count(y[i]));
+        for (int64_t k = 0; k < rgm_tensor_count(x[i]); k++)
+            largest = fmax(largest, fabs(rgm_tensor_at(y[i], k)));
+        for (int64_t k = 0; k < rgm_tensor_count(x[i]); k++)
+            CHECK_CLOSE(rgm_tensor_at(x[i], k), rgm_tensor_at(y[i], k), 0, tolerance * largest);
+        rgm_tensor_release(x[i]);
+        rgm_tensor_release(y[i]);
+    }
+}
+
+/* Loss of y and its gradients by all inputs, [0] the loss. */
+static int64_t loss_and_gradients(lab *l, rgm_value **fetches, rgm_value *y)
+{
+    rgm_value *wrt[LAB_MAX];
+    int64_t n = 0;
+
+    fetches[0] = lab_loss(l, y);
+    for (int64_t i = 0; i < l->count; i++)
+        if (l->differentiable[i])
+            wrt[n++] = l->feeds[i].input;
+    CHECK_OK(rgm_cgraph_gradients(fetches + 1, fetches[0], wrt, n));
+    return n + 1;
+}
+
+/* The same values with fewer ops; `executor` is the fused one. */
+static rgm_executor *fewer_ops(lab *l, rgm_value *const *fetches, int64_t count)
+{
+    rgm_executor *with, *without;
+
+    results_agree(l, fetches, count, &fused, &plain, 1e-12);
+    CHECK_OK(rgm_executor_create(&with, l->graph, fetches, count, &fused));
+    CHECK_OK(rgm_executor_create(&without, l->graph, fetches, count, &plain));
+    if (rgm_executor_op_count(with) >= rgm_executor_op_count(without))
+        fail_msg("%d ops with passes, %d without", (int)rgm_executor_op_count(with),
+                 (int)rgm_executor_op_count(without));
+    rgm_executor_release(without);
+    return with;
+}
+
+static void has_ops(const rgm_executor *executor, const char *name, int64_t count)
+{
+    rgm_text text = {0};
+
+    if (ops_of(executor, name) == count)
+        return;
+    CHECK_OK(rgm_executor_print(&text, executor));
+    fail_msg("%d ops '%s', expected %d:\n%s", (int)ops_of(executor, name), name, (int)count,
+             text.data);
+}
+
+static void common_subexpressions_are_computed_once(void **state)
+{
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){3, 4}), *w = lab_input(&l, 2, (int64_t[]){4, 4});
+    rgm_value *a = rgm_matmul(x, w), *b = rgm_matmul(x, w);
+    rgm_value *unused = rgm_exp(x);
+    rgm_value *y = rgm_mul(rgm_softmax(a), rgm_softmax(b));
+    CHECK(unused != NULL);
+    rgm_executor *executor = fewer_ops(&l, &y, 1);
+    has_ops(executor, "matmul", 1);
+    has_ops(executor, "softmax", 1);
+    has_ops(executor, "exp", 0);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void dropout_vanishes_outside_training(void **state)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_executor_options evaluate = {.training = false};
+    rgm_executor_options evaluate_plain = {.training = false, .no_fusion = true};
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){3, 4});
+    rgm_value *y = rgm_softmax(rgm_item_dropout_op(rgm_dropout_op(x, 0.5, "a"), 0.5, "b"));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &evaluate));
+    has_ops(executor, "dropout", 0);
+    has_ops(executor, "item_dropout", 0);
+    CHECK_INT(1, rgm_executor_op_count(executor));
+    results_agree(&l, &y, 1, &evaluate, &evaluate_plain, 0);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void bias_and_activation_ride_on_the_product(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        lab_open(&l, RGM_F64);
+        rgm_value *x = lab_input(&l, 2, (int64_t[]){5, 4}), *y;
+        rgm_value *w = lab_input(&l, 2, (int64_t[]){4, 3}), *bias = lab_input(&l, 1, (int64_t[]){3});
+        rgm_value *p = lab_pattern(&l, 5, 4, 9);
+        if (which == 0)
+            y = rgm_relu(rgm_add(rgm_matmul(x, w), bias));
+        else if (which == 1)
+            y = rgm_elu(rgm_add(bias, rgm_spmm(p, w, NULL)));
+        else /* a third axis in between */
+            y = rgm_tanh(rgm_add(
+                rgm_reshape(rgm_matmul(x, w), 3, (rgm_dim[]){1, 5, 3}), bias));
+        rgm_executor *executor = fewer_ops(&l, &y, 1);
+        CHECK_INT(1, rgm_executor_op_count(executor));
+        rgm_executor_release(executor);
+        int64_t n = loss_and_gradients(&l, fetches, y);
+        rgm_executor_release(fewer_ops(&l, fetches, n));
+        lab_close(&l);
+    }
+}
+
+static void scale_and_mask_go_into_softmax(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        lab_open(&l, RGM_F64);
+        rgm_value *x = lab_input(&l, 3, (int64_t[]){2, 3, 4});
+        rgm_value *mask = lab_input(&l, 2, (int64_t[]){1, 4}), *y = x;
+        if (which != 1)
+            y = rgm_scale(y, 0.3);
+        if (which == 3)
+            y = rgm_add(mask, y);
+        else if (which != 0)
+            y = rgm_add(y, mask);
+        y = rgm_softmax(y);
+        rgm_executor *executor = fewer_ops(&l, &y, 1);
+        has_ops(executor, "masked_softmax", 1);
+        CHECK_INT(1, rgm_executor_op_count(executor));
+        rgm_executor_release(executor);
+        rgm_executor_release(fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y)));
+        lab_close(&l);
+    }
+}
+
+static void a_residual_goes_into_layer_norm(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){3, 5}), *r = lab_input(&l, 2, (int64_t[]){3, 5});
+    rgm_value *gamma = lab_input(&l, 1, (int64_t[]){5}), *beta = lab_input(&l, 1, (int64_t[]){5});
+    rgm_value *y = rgm_layer_norm_op(rgm_add(rgm_exp(x), r), gamma, beta, 1e-3);
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    has_ops(executor, "add", 0);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void chains_of_elementwise_ops_become_one(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){6, 5}), *b = lab_input(&l, 1, (int64_t[]){5});
+    rgm_value *c = lab_input(&l, 2, (int64_t[]){6, 1});
+    rgm_value *y = rgm_mul(rgm_sigmoid(rgm_add(x, b)), rgm_tanh(rgm_sub(x, c)));
+    y = rgm_sub(rgm_square(y), rgm_scale(y, 0.5)); /* y is used twice: it ends a chain */
+    rgm_executor *executor = fewer_ops(&l, &y, 1);
+    CHECK_INT(2, rgm_executor_op_count(executor));
+    has_ops(executor, "map", 2);
+    rgm_executor_release(executor);
+    rgm_executor_release(fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y)));
+    lab_close(&l);
+}
+
+static void a_chain_longer_than_a_program_is_split(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX], *y, *x[8];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    y = lab_input(&l, 2, (int64_t[]){3, 4});
+    for (int i = 0; i < 8; i++)
+        x[i] = lab_input(&l, 2, (int64_t[]){3, 4});
+    for (int i = 0; i < 24; i++)
+        y = i % 3 == 0 ? rgm_add(y, x[i / 3]) : i % 3 == 1 ? rgm_tanh(y) : rgm_scale(y, 1.1);
+    rgm_executor *executor = fewer_ops(&l, &y, 1);
+    CHECK(rgm_executor_op_count(executor) <= 3);
+    rgm_executor_release(executor);
+    rgm_executor_release(fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y)));
+    lab_close(&l);
+}
+
+/* A graph with symbols for its sizes: nodes 7, edges 15. */
+static rgm_value *edges(lab *l)
+{
+    rgm_dim nodes = rgm_cgraph_symbol(l->graph, "nodes");
+
+    return lab_pattern_of(l, nodes, nodes, rgm_cgraph_symbol(l->graph, "edges"), 7, 7, 15);
+}
+
+static rgm_value *states(lab *l, int64_t width)
+{
+    return lab_input_of(l, 2, (rgm_dim[]){rgm_cgraph_symbol(l->graph, "nodes"), width},
+                        (int64_t[]){7, width}, false);
+}
+
+static void pooled_broadcasts_become_sparse_products(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    for (int which = 0; which < 6; which++) {
+        lab_open(&l, RGM_F64);
+        rgm_value *p = edges(&l), *x = states(&l, 6), *y, *w;
+        rgm_dim count = rgm_cgraph_symbol(l.graph, "edges");
+        rgm_value *e = rgm_broadcast_columns(p, x);
+        if (which == 1) {
+            w = lab_input_of(&l, 2, (rgm_dim[]){count, 1}, (int64_t[]){15, 1}, false);
+            e = rgm_mul(e, w);
+        } else if (which == 2) { /* heads */
+            w = lab_input_of(&l, 3, (rgm_dim[]){count, 3, 1}, (int64_t[]){15, 3, 1}, false);
+            e = rgm_mul(w, rgm_broadcast_columns(
+                               p, rgm_reshape(x, 3, (rgm_dim[]){rgm_value_dim(x, 0), 3, 2})));
+            e = rgm_reshape(e, 2, (rgm_dim[]){count, 6});
+        } else if (which == 3) {
+            p = rgm_transpose_pattern(p);
+            e = rgm_broadcast_columns(p, x);
+        } else if (which == 5) {
+            e = rgm_broadcast_rows(rgm_transpose_pattern(p), x);
+        }
+        y = rgm_pool_rows(p, e, which == 4 ? RGM_MEAN : RGM_SUM);
+        rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+        has_ops(executor, "pool_rows", 0);
+        has_ops(executor, "broadcast_columns", 0);
+        has_ops(executor, "broadcast_rows", 0);
+        has_ops(executor, "spmm", 2);
+        has_ops(executor, "sddmm", which == 1 || which == 2);
+        rgm_executor_release(executor);
+        lab_close(&l);
+    }
+}
+
+/* The rows that a sparse product of the program moves, as a sum over products. */
+static int64_t sparse_width(const rgm_executor *executor)
+{
+    int64_t width = 0;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        if (rgmi_is(executor->order[s], &rgmi_spmm_op) ||
+            rgmi_is(executor->order[s], &rgmi_spmm_add_op))
+            width += rgm_value_dim(executor->order[s], 1);
+    return width;
+}
+
+static void the_sparse_product_stands_on_the_narrower_side(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX], *wrt[3];
+
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        rgm_executor *executor;
+        bool sum_first = which & 1, widens = which & 2;
+        int64_t in = widens ? 3 : 8, out = widens ? 8 : 3;
+        lab_open(&l, RGM_F64);
+        rgm_value *p = edges(&l), *x = rgm_exp(states(&l, in)), *y;
+        rgm_value *w = rgm_tanh(lab_input(&l, 2, (int64_t[]){in, out}));
+        x = rgm_dropout_op(x, 0.3, "d"); /* else it depends on fed values alone */
+        rgm_spmm_options options = {.mean = true};
+        y = sum_first ? rgm_matmul(rgm_spmm(p, x, &options), w)
+                      : rgm_spmm(p, rgm_matmul(x, w), &options);
+        y = rgm_tanh(y);
+        fetches[0] = lab_loss(&l, y);
+        wrt[0] = x, wrt[1] = w;
+        CHECK_OK(rgm_cgraph_gradients(fetches + 1, fetches[0], wrt, 2));
+        results_agree(&l, fetches, 3, &fused, &plain, 1e-12);
+        CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 3, &fused));
+        CHECK_INT(6, sparse_width(executor)); /* 3 forward, 3 backward */
+        rgm_executor_release(executor);
+        lab_close(&l);
+    }
+}
+
+static void products_with_edge_values_move_to_the_nodes(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *p = edges(&l), *x = states(&l, 4);
+    rgm_value *u = lab_input(&l, 2, (int64_t[]){4, 3}), *v = lab_input(&l, 2, (int64_t[]){4, 3});
+    rgm_value *m = rgm_relu(rgm_add(rgm_matmul(rgm_broadcast_columns(p, x), u),
+                                    rgm_matmul(rgm_broadcast_rows(p, x), v)));
+    rgm_value *y = rgm_pool_rows(p, m, RGM_SUM);
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    for (int64_t s = 0; s < executor->count; s++) /* none is [edges, ..] */
+        if (rgmi_is(executor->order[s], &rgmi_matmul_op) ||
+            rgmi_is(executor->order[s], &rgmi_matmul_add_op))
+            CHECK(rgm_value_dim(executor->order[s], 0) != rgm_cgraph_symbol(l.graph, "edges"));
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void transposes_become_flags_and_sums_accumulate(void **state)
+{
+    static const int swap[] = {1, 0};
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *a = lab_input(&l, 2, (int64_t[]){4, 3}), *b = lab_input(&l, 2, (int64_t[]){5, 4});
+    rgm_value *c = lab_input(&l, 2, (int64_t[]){3, 2}), *d = lab_input(&l, 2, (int64_t[]){2, 5});
+    rgm_value *bias = lab_input(&l, 1, (int64_t[]){5});
+    rgm_value *y = rgm_add(
+        rgm_add(rgm_matmul(rgm_permute(rgm_dropout_op(a, 0.1, "a"), swap), rgm_permute(b, swap)),
+                rgm_matmul(rgm_dropout_op(c, 0.1, "c"), d)),
+        bias);
+    y = rgm_permute(rgm_relu(y), swap);
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    has_ops(executor, "add", 0);
+    has_ops(executor, "matmul_add", 1);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void parts_of_a_shared_kernel_are_put_together(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){4, 3}), *k = lab_input(&l, 2, (int64_t[]){9, 2});
+    rgm_value *y = rgm_matmul(x, rgm_slice(k, 0, 0, 3));
+    y = rgm_add(y, rgm_matmul(rgm_exp(x), rgm_slice(k, 0, 3, 6)));
+    y = rgm_add(y, rgm_matmul(rgm_square(x), rgm_slice(k, 0, 6, 9)));
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    has_ops(executor, "slice_grad", 0);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void a_dropped_relu_needs_only_the_dropped_value(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){8, 4}), *w = lab_input(&l, 2, (int64_t[]){4, 4});
+    rgm_value *y = rgm_relu(rgm_matmul(x, w));
+    y = rgm_matmul(rgm_dropout_op(y, 0.5, "d"), w);
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    for (int64_t s = 0; s < executor->count; s++) /* the matmul with relu feeds the dropout alone */
+        if (rgmi_is(executor->order[s], &rgmi_matmul_op) &&
+            executor->order[s]->attributes.integer[2] == RGM_ACT_RELU)
+            CHECK_INT(1, executor->order[s]->uses);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+/* ---- random programs ---- */
+
+static rgm_value *random_step(lab *l, rgm_value *p, rgm_value *const *pool, int count)
+{
+    rgm_value *a = pool[(int)(lab_uniform(l) * count)], *b = pool[(int)(lab_uniform(l) * count)];
+
+    switch ((int)(lab_uniform(l) * 18)) {
+    case 0: return rgm_add(a, b);
+    case 1: return rgm_mul(rgm_tanh(a), b);
+    case 2: return rgm_relu(a);
+    case 3: return rgm_sub(a, rgm_mean(b));
+    case 4: return rgm_spmm(p, a, NULL);
+    case 5: return rgm_pool_rows(p, rgm_broadcast_columns(p, a), RGM_MEAN);
+    case 6: return rgm_pool_rows(p, rgm_relu(rgm_add(rgm_broadcast_columns(p, a),
+                                                     rgm_broadcast_rows(p, b))), RGM_SUM);
+    case 7: return rgm_matmul(a, pool[-1]);
+    case 8: return rgm_tanh(rgm_add(rgm_matmul(a, pool[-1]), pool[-2]));
+    case 9: return rgm_add(rgm_matmul(a, pool[-1]), rgm_spmm(p, rgm_matmul(b, pool[-1]), NULL));
+    case 10: return rgm_dropout_op(rgm_relu(a), 0.5, NULL);
+    case 11: return rgm_softmax(rgm_add(rgm_scale(a, 0.7), b));
+    case 12: return rgm_l2_normalize(a);
+    case 13: return rgm_layer_norm_op(rgm_add(a, b), pool[-2], pool[-2], 1e-3);
+    case 14: return rgm_maximum(a, rgm_neg(b));
+    case 15: return rgm_concat((rgm_value *[]){rgm_slice(a, 1, 2, 4), rgm_slice(b, 1, 0, 2)}, 2, 1);
+    case 16: return rgm_pool_rows(rgm_transpose_pattern(p), rgm_broadcast_rows(p, a), RGM_MAX_NO_INF);
+    default: return rgm_sigmoid(rgm_scale(rgm_add(a, b), 0.5));
+    }
+}
+
+static void random_programs_agree_in_every_mode(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 150; trial++) {
+        lab l;
+        rgm_value *values[2 + 16], **pool = values + 2, *fetches[LAB_MAX];
+        int count = 2;
+        lab_open(&l, RGM_F64);
+        l.draws = (uint64_t)trial * 100000;
+        rgm_value *p = edges(&l);
+        values[0] = lab_input(&l, 1, (int64_t[]){4});
+        values[1] = rgm_scale(lab_input(&l, 2, (int64_t[]){4, 4}), 0.5);
+        pool[0] = states(&l, 4);
+        pool[1] = states(&l, 4);
+        while (count < 3 + trial % 13) {
+            pool[count] = random_step(&l, p, pool, count);
+            CHECK_OK(rgm_cgraph_status(l.graph));
+            count++;
+        }
+        int64_t n = loss_and_gradients(&l, fetches, rgm_add(pool[count - 1], pool[count / 2]));
+        results_agree(&l, fetches, n, &fused, &plain, 1e-10);
+        results_agree(&l, fetches, n, &eager, &plain, 0);
+        lab_close(&l);
+    }
+}
+
+TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
+      cmocka_unit_test(dropout_vanishes_outside_training),
+      cmocka_unit_test(bias_and_activation_ride_on_the_product),
+      cmocka_unit_test(scale_and_mask_go_into_softmax),
+      cmocka_unit_test(a_residual_goes_into_layer_norm),
+      cmocka_unit_test(chains_of_elementwise_ops_become_one),
+      cmocka_unit_test(a_chain_longer_than_a_program_is_split),
+      cmocka_unit_test(pooled_broadcasts_become_sparse_products),
+      cmocka_unit_test(the_sparse_product_stands_on_the_narrower_side),
+      cmocka_unit_test(products_with_edge_values_move_to_the_nodes),
+      cmocka_unit_test(transposes_become_flags_and_sums_accumulate),
+      cmocka_unit_test(parts_of_a_shared_kernel_are_put_together),
+      cmocka_unit_test(a_dropped_relu_needs_only_the_dropped_value),
+      cmocka_unit_test(random_programs_agree_in_every_mode))
