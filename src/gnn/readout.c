@@ -102,6 +102,8 @@ static rgm_status check_key(const rgm_graph *graph, int64_t first, const char *r
         return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': its key is too long", name);
     memcpy(key, name + begin, length);
     key[length] = '\0';
+    if (rgmi_readout_next(graph->schema, 1, readout_set, key) < first)
+        return RGM_OK; /* checked with the first edge set of its key */
     RGM_GO(RGM_NEW(seen, readout->total));
     for (int64_t i = first; i >= 0; i = rgmi_readout_next(graph->schema, i + 1, readout_set, key))
         RGM_GO(check_targets(graph, i, seen));
