@@ -335,6 +335,7 @@ typedef struct rgm_mpnn_options {
     double l2;                    /* on kernels and biases */
     double dropout;               /* of messages and states */
     bool layer_norm;
+    bool no_receiver_state;       /* messages without h_r */
 } rgm_mpnn_options;
 #define RGM_MPNN_OPTIONS_INIT {.receivers = RGM_AT_TARGET}
 /** m = drop(relu(W [edge || h_s || h_r] + b)); h' = norm(drop(relu(W [h || reduce m ...] + b))). */
@@ -473,6 +474,8 @@ typedef struct rgm_mpnn_model_options {
     double input_dropout, dropout;
     double l2;
     bool layer_norm;
+    bool encode;               /* input encoders; else the features are the first states         */
+    bool receiver_state;       /* messages see the receiver's state, not only the sender's       */
     int receiver;              /* rgm_receivers */
     const char *edge_feature;  /* dense edge feature in the messages; NULL: none */
     rgm_input_options input;

@@ -49,6 +49,7 @@ rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
     message.units = options->message_dim;
     message.reduce_type = options->reduce_type;
     message.dropout = options->dropout;
+    message.no_receiver = options->no_receiver_state;
     message.l2 = message.l2_bias = options->l2;
     state.units = options->units;
     state.dropout = options->dropout;

@@ -12,6 +12,8 @@ static void mpnn_defaults(void *payload)
                                                                   .layers = 2,
                                                                   .reduce_type = "sum",
                                                                   .input_activation = RGM_ACT_RELU,
+                                                                  .encode = true,
+                                                                  .receiver_state = true,
                                                                   .receiver = RGM_AT_TARGET};
 }
 
@@ -72,6 +74,14 @@ static const rgm_field mpnn_fields[] = {
      .kind = RGM_FIELD_BOOL,
      .offset = AT(layer_norm),
      .help = "normalise each new state"},
+    {.name = "encode",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(encode),
+     .help = "a dense layer on each node set's features; false: the features are the first states"},
+    {.name = "receiver_state",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(receiver_state),
+     .help = "messages see the receiver's state, not only the sender's"},
     {.name = "receiver",
      .kind = RGM_FIELD_CHOICE,
      .offset = AT(receiver),
@@ -89,7 +99,7 @@ static const rgm_field mpnn_fields[] = {
     {0},
 };
 
-/* act(W drop(features) + b) of each node set, as its state. */
+/* act(W drop(features) + b) of each node set, as its state; or the features themselves. */
 static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
                                const rgm_mpnn_model_options *o)
 {
@@ -114,8 +124,10 @@ static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
         if (x == NULL)
             x = rgm_make_empty_feature(own, graph, RGM_NODE_SET, set->name);
         else
-            x = rgm_dense_with(own, NULL, rgm_dropout(own, x, o->input_dropout),
-                               o->input_units > 0 ? o->input_units : o->units, &dense);
+            x = rgm_dropout(own, x, o->input_dropout);
+        if (o->encode && rgm_width(x) > 0)
+            x = rgm_dense_with(own, NULL, x, o->input_units > 0 ? o->input_units : o->units,
+                               &dense);
         next = rgm_with_state(next, set->name, x);
     }
     return next;
@@ -138,6 +150,7 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
     round.l2 = o->l2;
     round.dropout = o->dropout;
     round.layer_norm = o->layer_norm;
+    round.no_receiver_state = !o->receiver_state;
     for (int64_t i = 0; i < o->layers && next != NULL; i++) {
         char name[32];
 
