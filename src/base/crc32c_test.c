@@ -45,8 +45,8 @@ static void both_paths_agree_at_all_lengths_and_alignments(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (uint8_t)rgm_rng_u32(&rng, i);
-    for (size_t align = 0; align < 16; align++)
-        for (size_t size = 0; size < 130; size++) {
+    for (size_t align = 0; align < 9; align++)
+        for (size_t size = 0; size < 500; size++) {
             uint32_t want = slow_crc(7, data + align, size);
             CHECK_INT(want, rgm_crc32c(7, data + align, size));
             CHECK_INT(want, rgmi_crc32c_table(7, data + align, size));
