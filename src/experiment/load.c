@@ -71,14 +71,20 @@ static rgm_status apply_set(rgm_experiment *e, const char *set)
 {
     const char *equals = strchr(set, '=');
     rgm_status status = RGM_OK;
-    char *key = NULL;
+    char *key = NULL, *source = NULL;
+    char *kept;
 
     if (equals == NULL || equals == set)
         return RGM_FAIL(RGM_ERR_CONFIG, "%s: --set: '%s' is not key=value, e.g. trainer.epochs=3",
                         e->path, set);
     RGM_GO(rgm_strndup(&key, set, (size_t)(equals - set)));
-    RGM_GO(rgm_yaml_set(e->yaml, key, equals + 1, "--set"));
+    RGM_GO(rgm_strprintf(&source, "--set %s", key));
+    kept = rgm_arena_strdup(e->arena, source); /* nodes point to it */
+    if (kept == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for --set"));
+    RGM_GO(rgm_yaml_set(e->yaml, key, equals + 1, kept));
 done:
+    rgm_free(source);
     rgm_free(key);
     return status;
 }

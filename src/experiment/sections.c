@@ -217,25 +217,52 @@ static rgm_status read_exports(rgm_experiment *e, const rgm_yaml_node *root)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
+static const char *const sections[] = {"data",    "task",    "tasks",  "model",      "optimizer",
+                                       "trainer", "runtime", "export", "description"};
+#define SECTIONS (int64_t)(sizeof sections / sizeof *sections)
+
+/* The section that was meant: by its own name, or by "section.key", which says more. */
+static const char *nearest_section(const rgm_yaml_node *section)
+{
+    const char *near = rgm_nearest_name(section->key, sections, SECTIONS);
+    char wrong[128], right[SECTIONS][128];
+    const char *names[SECTIONS];
+
+    if (near != NULL || section->kind != RGM_YAML_MAP || section->count == 0)
+        return near;
+    snprintf(wrong, sizeof wrong, "%s.%s", section->key, section->items[0]->key);
+    for (int64_t i = 0; i < SECTIONS; i++) {
+        snprintf(right[i], sizeof right[i], "%s.%s", sections[i], section->items[0]->key);
+        names[i] = right[i];
+    }
+    near = rgm_nearest_name(wrong, names, SECTIONS);
+    for (int64_t i = 0; i < SECTIONS; i++)
+        if (near == names[i])
+            return sections[i];
+    return NULL;
+}
+
 static rgm_status check_sections(const rgm_yaml_node *root)
 {
-    static const char *const known[] = {"data",    "task",    "tasks",  "model",      "optimizer",
-                                        "trainer", "runtime", "export", "description"};
-    int64_t count = sizeof known / sizeof *known;
-
     if (root->kind != RGM_YAML_MAP)
         return rgm_yaml_fail(root, "an experiment file is a map of sections");
     for (int64_t i = 0; i < root->count; i++) {
         const rgm_yaml_node *section = root->items[i];
-        const char *near = rgm_nearest_name(section->key, known, count);
         bool found = false;
+        const char *near;
 
-        for (int64_t k = 0; k < count; k++)
-            found |= strcmp(section->key, known[k]) == 0;
-        if (!found)
-            return rgm_yaml_fail(section, "unknown section '%s'%s%s%s", section->key,
-                                 near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                                 near != NULL ? "'?" : "");
+        for (int64_t k = 0; k < SECTIONS; k++)
+            found |= strcmp(section->key, sections[k]) == 0;
+        if (found)
+            continue;
+        near = nearest_section(section);
+        if (near != NULL)
+            return rgm_yaml_fail(section, "unknown section '%s'; did you mean '%s'?", section->key,
+                                 near);
+        return rgm_yaml_fail(section,
+                             "unknown section '%s'; there are data, task, tasks, model, optimizer, "
+                             "trainer, runtime, export, description",
+                             section->key);
     }
     return RGM_OK;
 }

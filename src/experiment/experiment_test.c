@@ -1,0 +1,192 @@
+/* Experiment files: what is read, what is refused and with which words, layers and --set. */
+#include "check.h"
+
+#include <regimen/experiment.h>
+
+static char folder[128];
+
+static const char *write_file(const char *name, const char *text)
+{
+    static char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_file_save(path, text, (int64_t)strlen(text)));
+    return path;
+}
+
+#define MINIMAL                                                                                    \
+    "data: {type: citation, citation: {nodes: 60, edges: 120, classes: 3, words: 30,\n"           \
+    "       words_per_node: 4, train_per_class: 4, valid: 20, test: 20}}\n"                       \
+    "task: {type: node_classification, node_set: nodes, num_classes: 3}\n"                         \
+    "model: {type: gcn, hidden: [4]}\n"                                                            \
+    "optimizer: {type: adam, learning_rate: 1e-2}\n"                                               \
+    "trainer: {epochs: 3}\n"
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_folder());
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return rgm_folder_remove(folder) == RGM_OK ? 0 : -1;
+}
+
+static void refuse(const char *text, const char *const *sets, int64_t count, const char *part)
+{
+    rgm_experiment *experiment = NULL;
+
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 rgm_experiment_load(&experiment, write_file("x.yaml", text), sets, count));
+    CHECK(experiment == NULL);
+    CHECK_MESSAGE(part);
+}
+
+static void an_experiment_runs_as_its_file_says(void **state)
+{
+    rgm_experiment *experiment = NULL;
+    rgm_run_options options;
+    rgm_run_result *result = NULL;
+    const char *sets[] = {"trainer.epochs=5", "runtime.seed=9"};
+
+    (void)state;
+    CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 2));
+    CHECK_TEXT("a", rgm_experiment_name(experiment));
+    CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
+    CHECK_INT(9, options.seed);
+    CHECK_OK(rgm_run(&result, &options));
+    CHECK_INT(5, rgm_run_epochs(result));
+    CHECK_INT(5, rgm_run_steps(result));
+    CHECK(rgm_run_metric(result, "valid", "accuracy") > 0);
+    rgm_run_result_release(result);
+    rgm_experiment_release(experiment);
+}
+
+static void the_merged_text_reads_back_to_itself(void **state)
+{
+    rgm_experiment *first = NULL, *second = NULL;
+    const char *sets[] = {"optimizer.learning_rate=3e-3"};
+
+    (void)state;
+    CHECK_OK(rgm_experiment_load(&first, write_file("a.yaml", MINIMAL), sets, 1));
+    CHECK(strstr(rgm_experiment_text(first), "3e-3") != NULL);
+    CHECK_OK(rgm_experiment_load(&second, write_file("b.yaml", rgm_experiment_text(first)), NULL, 0));
+    CHECK_TEXT(rgm_experiment_text(first), rgm_experiment_text(second));
+    rgm_experiment_release(first);
+    rgm_experiment_release(second);
+}
+
+static void a_file_lies_over_the_one_it_extends(void **state)
+{
+    rgm_experiment *experiment = NULL;
+    rgm_run_options options;
+
+    (void)state;
+    write_file("base.yaml", MINIMAL);
+    CHECK_OK(rgm_experiment_load(
+        &experiment, write_file("over.yaml", "extends: base.yaml\ntrainer: {epochs: 7}\n"), NULL, 0));
+    CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
+    CHECK_INT(7, options.trainer.epochs);
+    rgm_experiment_release(experiment);
+}
+
+static void files_that_extend_each_other_are_refused(void **state)
+{
+    (void)state;
+    refuse("extends: x.yaml\n", NULL, 0, "extend each other");
+}
+
+static void an_unknown_key_is_told_with_place_and_nearest_name(void **state)
+{
+    (void)state;
+    refuse(MINIMAL "runtime: {sed: 1}\n", NULL, 0, "x.yaml:7:");
+    CHECK_MESSAGE("runtime.seed");
+    refuse(MINIMAL "trian: {epochs: 1}\n", NULL, 0, "did you mean 'trainer'");
+    refuse(MINIMAL "nothing: {alike: 1}\n", NULL, 0, "there are data, task");
+    refuse(MINIMAL, (const char *[]){"trian.epochs=3"}, 1, "trainer");
+    CHECK_MESSAGE("--set");
+    refuse(MINIMAL, (const char *[]){"trainer.epohcs=3"}, 1, "trainer.epochs");
+    refuse(MINIMAL, (const char *[]){"trainer.epochs"}, 1, "is not key=value");
+}
+
+static void wrong_types_and_values_are_refused(void **state)
+{
+    (void)state;
+    refuse(MINIMAL, (const char *[]){"trainer.epochs=many"}, 1, "--set trainer.epochs: ");
+    refuse(MINIMAL, (const char *[]){"trainer.epochs=0"}, 1, "--set trainer.epochs: ");
+    refuse(MINIMAL, (const char *[]){"model.type=gnc"}, 1, "gcn");
+    refuse(MINIMAL, (const char *[]){"data.type=csv"}, 1, "data.type");
+    refuse("model: {type: gcn}\n", NULL, 0, "'data' is missing");
+    refuse("- 1\n", NULL, 0, "map of sections");
+}
+
+static void a_missing_data_folder_says_what_to_do(void **state)
+{
+    rgm_experiment *experiment = NULL;
+    rgm_run_options options;
+    const char *sets[] = {"data={type: ogb, path: /nowhere/cora}"};
+
+    (void)state;
+    CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 1));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_experiment_prepare(&options, experiment, NULL));
+    CHECK_MESSAGE("/nowhere/cora");
+    CHECK_MESSAGE("--set data.path=DIR");
+    rgm_experiment_release(experiment);
+}
+
+static void subgraphs_are_sampled_into_records_or_memory(void **state)
+{
+    const char *stores[] = {"records", "memory"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rgm_experiment *experiment = NULL;
+        rgm_run_options options;
+        rgm_run_result *result = NULL;
+        char sampling[128], run_dir[160];
+        const char *sets[] = {sampling, "data.batch_size=4"};
+
+        snprintf(sampling, sizeof sampling, "data.sampling={sizes: [3, 3], store: %s}", stores[i]);
+        snprintf(run_dir, sizeof run_dir, "%s/%s", folder, stores[i]);
+        CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 2));
+        CHECK_OK(rgm_experiment_prepare(&options, experiment, run_dir));
+        CHECK_OK(rgm_run(&result, &options));
+        CHECK_INT(9, rgm_run_steps(result)); /* 12 seeds in batches of 4, 3 epochs */
+        CHECK(isfinite(rgm_run_metric(result, "test", "loss")));
+        rgm_run_result_release(result);
+        rgm_experiment_release(experiment);
+    }
+}
+
+static void every_section_lists_its_keys(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgm_experiment_keys(&text, NULL));
+    CHECK(strstr(text.data, "trainer.epochs") != NULL);
+    CHECK(strstr(text.data, "data.sampling.sizes") != NULL);
+    CHECK(strstr(text.data, "model.type: gat_v2") != NULL);
+    rgm_text_clear(&text);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_experiment_keys(&text, "modle"));
+    rgm_text_clear(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_experiment_runs_as_its_file_says),
+        cmocka_unit_test(the_merged_text_reads_back_to_itself),
+        cmocka_unit_test(a_file_lies_over_the_one_it_extends),
+        cmocka_unit_test(files_that_extend_each_other_are_refused),
+        cmocka_unit_test(an_unknown_key_is_told_with_place_and_nearest_name),
+        cmocka_unit_test(wrong_types_and_values_are_refused),
+        cmocka_unit_test(a_missing_data_folder_says_what_to_do),
+        cmocka_unit_test(subgraphs_are_sampled_into_records_or_memory),
+        cmocka_unit_test(every_section_lists_its_keys)};
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

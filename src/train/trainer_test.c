@@ -1,0 +1,451 @@
+/*
+ * The trainer with a small task of its own: when it validates, saves and stops, what a continued run
+ * leaves behind, and what is refused.
+ */
+#include "check.h"
+
+#include <regimen/train.h>
+
+#define ITEMS 12
+#define WIDTH 3
+
+/* Two classes that a plane divides; batches of 4, so 3 steps an epoch. */
+typedef struct plane {
+    rgm_tensor *x, *label;
+    rgm_value *x_value, *label_value;
+    bool poisoned; /* one input is infinite */
+    bool blind;    /* no validation data    */
+    int validations;
+} plane;
+
+static rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    plane *p = state;
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    rgm_dim n = rgm_cgraph_symbol(graph, "batch");
+    rgm_head *head = &out->heads[0];
+
+    *out = (rgm_task_model){.head_count = 1};
+    p->x_value = rgm_input(graph, "x", RGM_F32, 2, (rgm_dim[]){n, WIDTH});
+    p->label_value = rgm_input(graph, "label", RGM_I64, 1, &n);
+    head->predictions = rgm_dense(scope, "logits", rgm_dropout(scope, p->x_value, 0.25), 2);
+    head->labels = p->label_value;
+    head->loss = rgm_mean(rgm_softmax_cross_entropy(head->predictions, head->labels));
+    head->loss_weight = 1;
+    head->metrics[0] = (rgm_metric){.type = &rgm_metric_accuracy, .name = "accuracy"};
+    head->metric_count = 1;
+    out->loss = head->loss;
+    return RGM_OK;
+}
+
+static rgm_status stack(rgm_element **out, const rgm_element *list, const rgm_map_call *call,
+                        void *payload)
+{
+    return rgm_element_stack(out, list, call, payload);
+}
+
+static rgm_status plane_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    plane *p = state;
+    rgm_tensor *tensors[] = {p->x, p->label};
+
+    *out = NULL;
+    if (mode == RGM_TEST || (mode == RGM_VALID && p->blind))
+        return RGM_OK;
+    RGM_TRY(rgm_dataset_from_tensors(out, tensors, 2));
+    if (mode == RGM_TRAIN)
+        RGM_TRY(rgm_dataset_shuffle(out, 8));
+    RGM_TRY(rgm_dataset_batch(out, 4, false));
+    RGM_TRY(rgm_dataset_map(out, stack, NULL, NULL, 2));
+    if (endless)
+        RGM_TRY(rgm_dataset_repeat(out, -1));
+    return rgm_dataset_prefetch(out, 2);
+}
+
+static rgm_status plane_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
+                              rgm_element *batch)
+{
+    plane *p = state;
+
+    CHECK(capacity >= 2);
+    feeds[0] = (rgm_feed){.input = p->x_value, .tensor = rgm_element_tensor(batch, 0)};
+    feeds[1] = (rgm_feed){.input = p->label_value, .tensor = rgm_element_tensor(batch, 1)};
+    *count = 2;
+    return RGM_OK;
+}
+
+static plane make_plane(bool poisoned)
+{
+    plane p = {.poisoned = poisoned};
+
+    CHECK_OK(rgm_tensor_create(&p.x, RGM_F32, 2, (int64_t[]){ITEMS, WIDTH}));
+    CHECK_OK(rgm_tensor_create(&p.label, RGM_I64, 1, (int64_t[]){ITEMS}));
+    for (int i = 0; i < ITEMS; i++) {
+        for (int k = 0; k < WIDTH; k++)
+            rgm_tensor_f32(p.x)[i * WIDTH + k] = (float)((i * 7 + k * 5) % 11) / 5 - 1;
+        rgm_tensor_i64(p.label)[i] = rgm_tensor_f32(p.x)[i * WIDTH] > 0;
+    }
+    if (poisoned)
+        rgm_tensor_f32(p.x)[5 * WIDTH] = INFINITY;
+    return p;
+}
+
+static void clear_plane(plane *p)
+{
+    rgm_tensor_release(p->x);
+    rgm_tensor_release(p->label);
+}
+
+/* Stops before step `at` of this process; counts what it is asked and told. */
+typedef struct counter {
+    int64_t asked, stop_at, epochs, validated;
+} counter;
+
+static bool stop_at(void *payload)
+{
+    counter *c = payload;
+
+    return c->stop_at >= 0 && c->asked++ == c->stop_at;
+}
+
+static rgm_status epoch_end(const rgm_epoch_record *record, void *payload)
+{
+    counter *c = payload;
+
+    c->epochs++;
+    c->validated += record->validated;
+    return RGM_OK;
+}
+
+static rgm_status start(rgm_trainer **out, plane *p, counter *c, const rgm_trainer_options *options,
+                        const char *run_dir)
+{
+    rgm_task task = {.name = "plane",
+                     .state = p,
+                     .build_model = plane_model,
+                     .build_inputs = plane_inputs,
+                     .feeds = plane_feeds};
+    rgm_optimizer_options adam = rgm_adam(0.05);
+    rgm_trainer_setup setup = {.task = &task,
+                               .options = options,
+                               .optimizer = &adam,
+                               .run_dir = run_dir,
+                               .config = "test: 1\n",
+                               .seed = 5,
+                               .threads = 2};
+
+    setup.hooks.payload = c;
+    setup.hooks.should_stop = stop_at;
+    setup.hooks.epoch_end = epoch_end;
+    return rgm_trainer_create(out, &setup);
+}
+
+static rgm_trainer_options four_epochs(void)
+{
+    rgm_trainer_options options;
+
+    rgm_trainer_defaults(&options);
+    options.epochs = 4;
+    options.checkpoint.every_seconds = 0;
+    return options;
+}
+
+/* One process' life: RGM_OK when it came to the end, RGM_STOPPED when it was told to stop. */
+static rgm_status live(plane *p, const rgm_trainer_options *options, const char *run_dir,
+                       int64_t stop, counter *c)
+{
+    rgm_trainer *trainer;
+    rgm_status status;
+
+    *c = (counter){.stop_at = stop};
+    CHECK_OK(start(&trainer, p, c, options, run_dir));
+    status = rgm_trainer_fit(trainer);
+    rgm_trainer_release(trainer);
+    return status;
+}
+
+static void check_same_file(const char *a, const char *b, const char *name)
+{
+    char path[2][300];
+    char *data[2];
+    int64_t size[2];
+
+    snprintf(path[0], sizeof path[0], "%s/%s", a, name);
+    snprintf(path[1], sizeof path[1], "%s/%s", b, name);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(rgm_file_load(&data[i], &size[i], path[i], 1 << 24));
+    CHECK_INT(size[0], size[1]);
+    if (memcmp(data[0], data[1], (size_t)size[0]) != 0)
+        fail_msg("%s differs between %s and %s", name, a, b);
+    rgm_free(data[0]);
+    rgm_free(data[1]);
+}
+
+static void check_same_run(const char *a, const char *b, int step)
+{
+    static const char *const files[] = {"weights.safetensors", "slots.safetensors",
+                                        "best.safetensors",    "data.bin",
+                                        "sums.bin",            "manifest.json"};
+    char name[128];
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(name, sizeof name, "ckpt/step-%08d/%s", step, files[i]);
+        check_same_file(a, b, name);
+    }
+    check_same_file(a, b, "metrics.jsonl");
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static void a_run_stopped_anywhere_and_continued_ends_with_the_same_bytes(void **state)
+{
+    char root[128], whole[160], parts[160];
+    int64_t steps_per_epoch[] = {0, 5};
+    plane p = make_plane(false);
+    counter c;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    for (int form = 0; form < 2; form++) {
+        rgm_trainer_options options = four_epochs();
+        int last = form == 0 ? 12 : 20;
+
+        options.steps_per_epoch = steps_per_epoch[form];
+        snprintf(whole, sizeof whole, "%s/whole%d", root, form);
+        CHECK_OK(live(&p, &options, whole, -1, &c));
+        CHECK_INT(4, c.epochs);
+        for (int64_t stop = 1; stop < last + 4; stop += 2) {
+            int lives = 0;
+
+            snprintf(parts, sizeof parts, "%s/parts%d-%d", root, form, (int)stop);
+            while (live(&p, &options, parts, stop, &c) == RGM_STOPPED)
+                CHECK(++lives < 40);
+            check_same_run(whole, parts, last);
+        }
+    }
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void saving_often_changes_nothing_of_the_result(void **state)
+{
+    char root[128], rarely[160], often[160];
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    counter c;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(rarely, sizeof rarely, "%s/rarely", root);
+    snprintf(often, sizeof often, "%s/often", root);
+    CHECK_OK(live(&p, &options, rarely, -1, &c));
+    options.checkpoint.every_steps = 1;
+    options.checkpoint.every_epochs = 1;
+    CHECK_OK(live(&p, &options, often, -1, &c));
+    check_same_run(rarely, often, 12);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void validation_comes_when_it_was_asked_for(void **state)
+{
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    rgm_trainer *trainer;
+    counter c = {.stop_at = -1};
+    const rgm_epoch_record *records;
+
+    (void)state;
+    options.validation_freq = 3;
+    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
+    CHECK_OK(rgm_trainer_fit(trainer));
+    CHECK_INT(4, c.epochs);
+    CHECK_INT(1, c.validated);
+    CHECK_INT(4, rgm_trainer_history(&records, trainer));
+    CHECK(!records[1].validated && records[2].validated);
+    CHECK_INT(9, records[2].step);
+    CHECK(rgm_metric_values_get(&records[2].valid, "accuracy") > 0);
+    CHECK(isnan(rgm_metric_values_get(&records[2].valid, "no such")));
+    CHECK_INT(9, rgm_trainer_best_step(trainer));
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
+static void steps_can_be_asked_for_one_by_one(void **state)
+{
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    rgm_trainer *trainer;
+    counter c = {.stop_at = -1};
+    rgm_metric_values values;
+    int64_t done;
+
+    (void)state;
+    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
+    CHECK_OK(rgm_trainer_train(trainer, 2, &done));
+    CHECK_INT(2, done);
+    CHECK_INT(0, rgm_trainer_epoch(trainer));
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, &values));
+    CHECK_INT(2, values.count);
+    CHECK_TEXT("loss", values.names[0]);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_trainer_evaluate(trainer, RGM_TEST, &values));
+    CHECK_OK(rgm_trainer_train(trainer, 100, &done));
+    CHECK_INT(10, done);
+    CHECK_INT(4, rgm_trainer_epoch(trainer));
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
+static void training_learns(void **state)
+{
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    rgm_trainer *trainer;
+    counter c = {.stop_at = -1};
+    const rgm_epoch_record *records;
+    int64_t count;
+
+    (void)state;
+    options.epochs = 60;
+    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
+    CHECK_OK(rgm_trainer_fit(trainer));
+    count = rgm_trainer_history(&records, trainer);
+    CHECK(rgm_metric_values_get(&records[count - 1].valid, "loss") <
+          0.6 * rgm_metric_values_get(&records[0].valid, "loss"));
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
+static void patience_ends_a_run_early(void **state)
+{
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    rgm_trainer *trainer;
+    counter c = {.stop_at = -1};
+
+    (void)state;
+    options.epochs = 1000;
+    options.early_stopping.patience = 5;
+    options.checkpoint.best.metric = "valid.accuracy";
+    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
+    CHECK_OK(rgm_trainer_fit(trainer));
+    CHECK(rgm_trainer_epoch(trainer) < 1000);
+    CHECK_INT(rgm_trainer_epoch(trainer) * 3 - 15, rgm_trainer_best_step(trainer));
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
+static void a_loss_that_is_no_number_stops_before_anything_is_spoilt(void **state)
+{
+    char root[128], run[160], last[200];
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(true);
+    counter c;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(run, sizeof run, "%s/run", root);
+    options.checkpoint.every_steps = 1;
+    CHECK_STATUS(RGM_ERR_NUMERIC, live(&p, &options, run, -1, &c));
+    CHECK_MESSAGE("step ");
+    /* Every checkpoint there is has finite weights. */
+    for (int step = 1; step <= 12; step++) {
+        rgm_checkpoint *checkpoint;
+
+        snprintf(last, sizeof last, "%s/ckpt/step-%08d", run, step);
+        if (!rgm_path_exists(last))
+            continue;
+        CHECK_OK(rgm_checkpoint_load(&checkpoint, last));
+        for (int64_t i = 0; i < rgm_safetensors_count(rgm_checkpoint_weights(checkpoint)); i++) {
+            const rgm_safetensors *file = rgm_checkpoint_weights(checkpoint);
+            rgm_tensor *w;
+
+            CHECK_OK(rgm_safetensors_get(&w, file, rgm_safetensors_name(file, i)));
+            for (int64_t k = 0; k < rgm_tensor_count(w); k++)
+                CHECK(isfinite(rgm_tensor_at(w, k)));
+            rgm_tensor_release(w);
+        }
+        rgm_checkpoint_release(checkpoint);
+    }
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void options_that_exclude_each_other_are_refused(void **state)
+{
+    plane p = make_plane(false);
+    counter c = {.stop_at = -1};
+    rgm_trainer *trainer;
+    rgm_trainer_options options = four_epochs();
+
+    (void)state;
+    options.validation_per_epoch = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_MESSAGE("trainer.steps_per_epoch");
+    options.steps_per_epoch = 4;
+    options.validation_freq = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_MESSAGE("exclude each other");
+    options = four_epochs();
+    options.checkpoint.best.metric = "test.accuracy";
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_MESSAGE("valid.accuracy");
+    p.blind = true;
+    options = four_epochs();
+    options.restore_best_weights = 1;
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_MESSAGE("no validation data");
+    clear_plane(&p);
+}
+
+static void a_run_folder_has_one_trainer_at_a_time(void **state)
+{
+    char root[128], run[160];
+    plane p = make_plane(false), q = make_plane(false);
+    counter c = {.stop_at = -1};
+    rgm_trainer *first, *second;
+    rgm_trainer_options options = four_epochs();
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(run, sizeof run, "%s/run", root);
+    CHECK_OK(start(&first, &p, &c, &options, run));
+    CHECK_STATUS(RGM_ERR_BUSY, start(&second, &q, &c, &options, run));
+    rgm_trainer_release(first);
+    CHECK_OK(start(&first, &p, &c, &options, run));
+    rgm_trainer_release(first);
+    clear_plane(&p);
+    clear_plane(&q);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static rgm_status create_trainer(plane *p, counter *c, const rgm_trainer_options *options,
+                                 rgm_trainer **trainer)
+{
+    *trainer = NULL;
+    return start(trainer, p, c, options, NULL);
+}
+
+static void creation_survives_every_failing_allocation(void **state)
+{
+    plane p = make_plane(false);
+    counter c = {.stop_at = -1};
+    rgm_trainer *trainer = NULL;
+    rgm_trainer_options options = four_epochs();
+
+    (void)state;
+    CHECK_OK(create_trainer(&p, &c, &options, &trainer)); /* one-time tables are made here */
+    rgm_trainer_release(trainer);
+    CHECK_EVERY_OOM(create_trainer(&p, &c, &options, &trainer), rgm_trainer_release(trainer));
+    clear_plane(&p);
+}
+
+TESTS(cmocka_unit_test(a_run_stopped_anywhere_and_continued_ends_with_the_same_bytes),
+      cmocka_unit_test(saving_often_changes_nothing_of_the_result),
+      cmocka_unit_test(validation_comes_when_it_was_asked_for),
+      cmocka_unit_test(steps_can_be_asked_for_one_by_one), cmocka_unit_test(training_learns),
+      cmocka_unit_test(patience_ends_a_run_early),
+      cmocka_unit_test(a_loss_that_is_no_number_stops_before_anything_is_spoilt),
+      cmocka_unit_test(options_that_exclude_each_other_are_refused),
+      cmocka_unit_test(a_run_folder_has_one_trainer_at_a_time),
+      cmocka_unit_test(creation_survives_every_failing_allocation))
