@@ -1,0 +1,144 @@
+#!/bin/sh
+# The command as a new user runs it: the whole way once, then everything that can be typed wrong.
+. "$(dirname "$0")/lib.sh"
+small_experiment "$work/small.yaml"
+cd "$work" || exit 1
+
+# The whole way.
+expect 0 "$regimen" run small.yaml --run-dir run --json
+python3 - out <<'PY' || fail "the result is not the JSON object that was promised"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert sorted(r) == ["best_step", "epochs", "exports", "metrics", "run_dir", "seconds", "steps"], sorted(r)
+assert r["run_dir"] == "run" and r["steps"] == 40 and r["epochs"] == 40
+assert r["exports"] == ["run/export"], r["exports"]
+for part in "train", "valid", "test":
+    assert 0 <= r["metrics"][part]["accuracy"] <= 1 and r["metrics"][part]["loss"] > 0
+assert r["metrics"]["valid"]["accuracy"] > 0.4, r["metrics"]["valid"]
+assert 1 <= r["best_step"] <= 40
+PY
+for file in config.yaml metrics.jsonl env.json log.txt export/model.onnx train validation ckpt; do
+    [ -e "run/$file" ] || fail "run/$file is missing"
+done
+[ "$(ls runs 2>/dev/null)" = "" ] || fail "--run-dir was given, runs/ was made"
+
+# The same command on the same folder has nothing left to do and says the same.
+cp out first.json
+expect 0 "$regimen" run small.yaml --run-dir run --json
+python3 - first.json out <<'PY' || fail "a finished run told again differs"
+import json, sys
+a, b = (json.load(open(p)) for p in sys.argv[1:])
+del a["seconds"], b["seconds"]
+assert a == b, (a, b)
+PY
+# Another experiment does not go on in it.
+expect 2 "$regimen" run small.yaml --run-dir run --set runtime.seed=4
+says "seed" err
+
+# eval, predict, export say what run said.
+expect 0 "$regimen" eval run --json
+python3 - first.json out <<'PY' || fail "eval and run disagree on the test metrics"
+import json, sys
+a, b = (json.load(open(p)) for p in sys.argv[1:])
+assert a["metrics"]["test"] == b["metrics"], (a["metrics"]["test"], b["metrics"])
+PY
+expect 0 "$regimen" eval run --part valid --last
+says "^valid loss" out
+expect 0 "$regimen" predict run
+[ "$(wc -l <out)" = 201 ] || fail "predict printed $(wc -l <out) lines, expected 201"
+says "^item,node,prediction,logit_0,logit_1,logit_2,logit_3$" out
+expect 0 "$regimen" export run --to onnx --verify
+says "verified on 200 items" out
+
+# A folder of its own where none is named.
+expect 0 "$regimen" run small.yaml --set trainer.epochs=1
+[ -d runs/small-1 ] || fail "runs/small-1 was not made"
+expect 0 "$regimen" run small.yaml --set trainer.epochs=1
+[ -d runs/small-2 ] || fail "runs/small-2 was not made"
+
+# Data verbs, from nothing to a trained model.
+expect 0 "$regimen" data generate citation --to graph --nodes 300 --edges 700 --words 100 \
+    --words-per-node 6 --classes 4 --train-per-class 10 --valid 60 --test 60
+expect 0 "$regimen" data validate graph
+says "1 records, no mistakes" out
+expect 0 "$regimen" data stats graph --json
+python3 -m json.tool <out >/dev/null || fail "stats --json is not JSON"
+expect 0 "$regimen" data inspect graph --items 2
+says "nodes" out
+expect 0 "$regimen" data sample graph --to one --hops edges:4,edges:4 --label label --threads 1
+expect 0 "$regimen" data sample graph --to two --hops edges:4,edges:4 --label label --threads 2
+diff -r one two >/dev/null || fail "sampling with 1 and 2 threads differs"
+expect 1 "$regimen" data sample graph --to one --hops edges:4
+says "one" err
+expect 0 "$regimen" data validate one
+cat >records.yaml <<'YAML'
+data: {type: records, schema: one/schema.pbtxt, train: "one/train-*.tfrecord", valid: "one/valid-*.tfrecord",
+       batch_size: 8, shuffle_size: 40}
+task: {type: node_classification, node_set: nodes, num_classes: 4}
+model: {type: vanilla_mpnn, units: 8, message_dim: 8}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 2}
+YAML
+expect 0 "$regimen" run records.yaml --run-dir records
+expect 0 "$regimen" predict records --input "one/test-*.tfrecord"
+[ "$(wc -l <out)" = 61 ] || fail "predict --input printed $(wc -l <out) lines, expected 61"
+
+# A flipped byte in a record: file, record and offset.
+cp -r one broken
+python3 - <<'PY'
+import glob
+path = sorted(glob.glob("broken/train-*.tfrecord"))[0]
+data = bytearray(open(path, "rb").read())
+data[len(data) // 2] ^= 1
+open(path, "wb").write(data)
+PY
+expect 1 "$regimen" data validate broken
+says "broken/train-.*record [0-9]+ at byte [0-9]+" err
+
+# What can be typed wrong.
+expect 2 "$regimen"
+expect 0 "$regimen" --help
+expect 0 "$regimen" --version
+says "^regimen [0-9]" out
+expect 2 "$regimen" rum small.yaml
+says "did you mean 'run'" err
+expect 2 "$regimen" run
+says "usage: regimen run" err
+expect 2 "$regimen" run small.yaml --run-dri x
+says "did you mean '--run-dir'" err
+expect 2 "$regimen" run nowhere.yaml
+says "nowhere.yaml" err
+expect 2 "$regimen" run small.yaml --set trian.epochs=3
+says "small.yaml: --set trian.epochs: .*did you mean 'trainer'" err
+expect 2 "$regimen" run small.yaml --set trainer.epohcs=3
+says "did you mean 'trainer.epochs'" err
+expect 2 "$regimen" run small.yaml --set model.hidden=wide
+expect 1 "$regimen" run small.yaml --run-dir /proc/regimen
+says "/proc/regimen" err
+expect 1 "$regimen" eval nowhere
+says "not a run folder" err
+expect 2 "$regimen" eval run --part tset
+expect 1 "$regimen" data validate nowhere
+says "nowhere" err
+expect 0 "$regimen" config keys trainer
+says "^trainer.epochs " out
+expect 0 "$regimen" config show small.yaml --set trainer.epochs=9
+says "epochs: 9" out
+
+# No terminal: plain lines, no carriage returns; no disk: said, and nothing half-written.
+"$regimen" run small.yaml --run-dir plain >/dev/null 2>plain.err
+grep -q "$(printf '\r')" plain.err && fail "a carriage return where there is no terminal"
+"$regimen" eval run >/dev/full 2>err && fail "a full stdout went unnoticed"
+if (ulimit -f 8; "$regimen" run small.yaml --run-dir limited >/dev/null 2>err); then
+    fail "a run beyond the file size limit succeeded"
+fi
+
+# SIGTERM saves and exits with 75; the same command goes on to the same end.
+"$regimen" run small.yaml --run-dir stopped --set trainer.epochs=30000 >/dev/null 2>err &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+[ $? = 75 ] || fail "SIGTERM ended with another status than 75"
+ls stopped/ckpt | grep -q '^step-' || fail "SIGTERM saved nothing"
+finish

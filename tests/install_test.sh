@@ -1,0 +1,31 @@
+#!/bin/sh
+# Install into a folder of its own, then compile a ten-line program with pkg-config alone and run it.
+. "$(dirname "$0")/lib.sh"
+DESTDIR= cmake --install "$RGM_BUILD" --prefix "$work/usr" >"$work/log" 2>&1 || fail "install: $(tail -3 "$work/log")"
+cat >"$work/ten.c" <<'C'
+#include <regimen/regimen.h>
+#include <stdio.h>
+
+int main(void)
+{
+    rgm_tensor *t = NULL;
+    if (rgm_tensor_create(&t, RGM_F32, 1, (int64_t[]){3}) != RGM_OK)
+        return 1;
+    printf("%lld elements\n", (long long)rgm_tensor_count(t));
+    rgm_tensor_release(t);
+}
+C
+PKG_CONFIG_PATH="$work/usr/lib/pkgconfig:$work/usr/lib/x86_64-linux-gnu/pkgconfig"
+export PKG_CONFIG_PATH
+flags=$(pkg-config --cflags --libs regimen) || fail "pkg-config does not know regimen"
+case ",$(sed -n 's/^RGM_SANITIZE:STRING=//p' "$RGM_BUILD/CMakeCache.txt")," in
+    *address*) flags="$flags -fsanitize=address,undefined" ;;
+    *thread*) flags="$flags -fsanitize=thread" ;;
+esac
+# shellcheck disable=SC2086
+cc -o "$work/ten" "$work/ten.c" $flags || fail "the program does not compile"
+lib=$(pkg-config --variable=libdir regimen)
+expect 0 env LD_LIBRARY_PATH="$lib" "$work/ten"
+says "^3 elements$" "$work/out"
+expect 0 "$work/usr/bin/regimen" --version
+finish
