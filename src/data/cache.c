@@ -39,8 +39,16 @@ static void cache_release(rgmi_cache *cache)
     rgm_free(cache);
 }
 
+/**
+ * The list is oldest first, and a cache is older than those that its own input uses, perhaps in a
+ * thread: so the inputs are closed in this order, and only then memory is freed.
+ */
 void rgmi_caches_release(rgmi_cache *caches)
 {
+    for (rgmi_cache *cache = caches; cache != NULL; cache = cache->next) {
+        rgm_stage_close(cache->input);
+        cache->input = NULL;
+    }
     while (caches != NULL) {
         rgmi_cache *next = caches->next;
         cache_release(caches);
@@ -48,29 +56,32 @@ void rgmi_caches_release(rgmi_cache *caches)
     }
 }
 
+/** The cache of the stage's op in this iterator, made at the end of the list if need be. */
+static rgm_status find_cache(rgmi_cache **out, rgm_stage *stage, rgmi_cache **list)
+{
+    while (*list != NULL &&
+           ((*list)->dataset != stage->dataset || (*list)->branch != stage->branch))
+        list = &(*list)->next;
+    if (*list == NULL) {
+        RGM_TRY(RGM_NEW(*list, 1));
+        (*list)->dataset = stage->dataset;
+        (*list)->branch = stage->branch;
+    }
+    *out = *list;
+    return RGM_OK;
+}
+
 static rgm_status cache_open(rgm_stage *stage)
 {
-    rgm_status status = RGM_OK;
     cache_state *s = stage->state;
-    rgmi_tree *tree = stage->tree;
+    rgm_status status;
 
     s->own = stage->dynamic;
-    pthread_mutex_lock(&tree->lock);
-    for (s->cache = s->own ? NULL : tree->caches; s->cache != NULL; s->cache = s->cache->next)
-        if (s->cache->dataset == stage->dataset && s->cache->branch == stage->branch)
-            break;
-    if (s->cache == NULL) {
-        status = RGM_NEW(s->cache, 1);
-        if (status == RGM_OK) {
-            s->cache->dataset = stage->dataset;
-            s->cache->branch = stage->branch;
-        }
-        if (status == RGM_OK && !s->own) {
-            s->cache->next = tree->caches;
-            tree->caches = s->cache;
-        }
-    }
-    pthread_mutex_unlock(&tree->lock);
+    if (s->own)
+        return RGM_NEW(s->cache, 1);
+    pthread_mutex_lock(&stage->tree->lock);
+    status = find_cache(&s->cache, stage, &stage->tree->caches);
+    pthread_mutex_unlock(&stage->tree->lock);
     return status;
 }
 
