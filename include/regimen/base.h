@@ -276,6 +276,9 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
 rgm_status rgm_file_create(const char *path, const void *data, int64_t size);
 /** All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message. */
 rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *path);
+/** fsync through EINTR. After a failure the file must not be synced again: the kernel may have
+ *  dropped the pages, and would report success. */
+rgm_status rgm_sync(int fd, const char *path);
 
 /** A file mapped for reading. A file truncated while mapped raises SIGBUS: see rgm_file_load(). */
 typedef struct rgm_mapped_file {
@@ -297,7 +300,7 @@ typedef struct rgm_yaml_node {
     rgm_yaml_kind kind;
     const char *key;            /* in a map: this entry's key, else NULL */
     const char *text;           /* scalar: its text                      */
-    bool quoted;                /* scalar: was in quotes                 */
+    bool quoted;                /* scalar: in quotes or of several lines */
     int line, column;           /* 1-based                               */
     const char *source;         /* file name, or "--set"                 */
     struct rgm_yaml_node **items;
@@ -306,8 +309,9 @@ typedef struct rgm_yaml_node {
 
 typedef struct rgm_yaml rgm_yaml;
 /**
- * Parse one document. At most 1 MiB and 64 levels; anchors, aliases, tags and duplicate keys are
- * refused. Errors are RGM_ERR_CONFIG with "name:line:column: ...".
+ * Parse one document; an empty one is an empty map. At most 1 MiB, 64 levels and 100,000 values;
+ * anchors, aliases, tags and duplicate keys are refused. Errors are RGM_ERR_CONFIG with
+ * "name:line:column: ...".
  */
 rgm_status rgm_yaml_parse(rgm_yaml **out, const char *text, int64_t size, const char *name);
 rgm_status rgm_yaml_load(rgm_yaml **out, const char *path);
@@ -320,7 +324,10 @@ rgm_yaml_node *rgm_yaml_find(const rgm_yaml_node *node, const char *key);
  * nodes' source is `source`. For --set and for overlays.
  */
 rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, const char *source);
-/** Lay `over` upon `yaml`: maps merge, all else is replaced. `over` must outlive nothing: copied. */
+/**
+ * Lay `over` upon `yaml`: maps merge, all else is replaced. `over` must outlive nothing: copied. After
+ * RGM_ERR_NOMEM `yaml` is a document still, with part of `over` in it.
+ */
 rgm_status rgm_yaml_merge(rgm_yaml *yaml, const rgm_yaml *over);
 /** The document as YAML text that parses to the same document. */
 rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);

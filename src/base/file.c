@@ -99,8 +99,19 @@ rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *pat
     return RGM_OK;
 }
 
-/* Write, sync and close; a file that could not be written whole is removed. A failed fsync is never
- * tried again: the kernel may have dropped the pages and would then report success. */
+rgm_status rgm_sync(int fd, const char *path)
+{
+    int result;
+
+    do
+        result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    if (result != 0)
+        return RGM_FAIL_SYSTEM("sync", path);
+    return RGM_OK;
+}
+
+/* Write, sync and close; a file that could not be written whole is removed. */
 static rgm_status write_new(const char *path, const void *data, int64_t size)
 {
     rgm_status status = RGM_OK;
@@ -109,8 +120,7 @@ static rgm_status write_new(const char *path, const void *data, int64_t size)
     if (fd < 0)
         return RGM_FAIL_SYSTEM("create", path);
     RGM_GO(rgm_write_all(fd, data, size, path));
-    if (fsync(fd) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("sync", path));
+    RGM_GO(rgm_sync(fd, path));
 done:
     if (close(fd) != 0 && status == RGM_OK)
         status = RGM_FAIL_SYSTEM("close", path);

@@ -232,8 +232,7 @@ rgm_status rgm_folder_sync(const char *path)
 
     if (fd < 0)
         return RGM_FAIL_SYSTEM("open the folder", path);
-    if (fsync(fd) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("sync the folder", path));
+    RGM_GO(rgm_sync(fd, path));
 done:
     close(fd);
     return status;

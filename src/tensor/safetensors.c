@@ -165,8 +165,11 @@ static rgm_status write_file(const char *path, const rgm_text *header, place *co
                              int64_t count)
 {
     rgm_status status = RGM_OK;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd;
 
+    do
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return RGM_FAIL_SYSTEM("create", path);
     RGM_GO(rgm_write_all(fd, header->data, header->size, path));
@@ -174,8 +177,7 @@ static rgm_status write_file(const char *path, const rgm_text *header, place *co
         const rgm_tensor *t = layout[i]->named->tensor;
         RGM_GO(rgm_write_all(fd, rgm_tensor_data(t), (int64_t)rgm_tensor_bytes(t), path));
     }
-    if (fsync(fd) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("sync", path));
+    RGM_GO(rgm_sync(fd, path));
 done:
     if (close(fd) != 0 && status == RGM_OK)
         status = RGM_FAIL_SYSTEM("close", path);

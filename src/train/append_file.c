@@ -19,7 +19,17 @@ static rgm_status check_usable(const rgmi_append_file *file)
     return RGM_OK;
 }
 
-static int cut(int fd, int64_t offset)
+int rgmi_open(const char *path, int flags)
+{
+    int fd;
+
+    do
+        fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0644);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int rgmi_cut(int fd, int64_t offset)
 {
     int result;
 
@@ -32,17 +42,16 @@ static int cut(int fd, int64_t offset)
 rgm_status rgmi_append_open(rgmi_append_file *file, const char *path, int64_t offset,
                             bool exclusive)
 {
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (exclusive ? O_EXCL : 0);
     rgm_status status = RGM_OK;
 
     *file = (rgmi_append_file){.fd = -1, .written = offset, .flushed = rgm_now()};
     RGM_GO(rgm_strdup(&file->path, path));
-    file->fd = open(path, flags, 0644);
+    file->fd = rgmi_open(path, O_WRONLY | O_CREAT | (exclusive ? O_EXCL : 0));
     if (file->fd < 0) {
         status = RGM_FAIL_SYSTEM("open", path);
         goto done;
     }
-    if (cut(file->fd, offset) < 0 || lseek(file->fd, (off_t)offset, SEEK_SET) < 0)
+    if (rgmi_cut(file->fd, offset) < 0 || lseek(file->fd, (off_t)offset, SEEK_SET) < 0)
         status = RGM_FAIL_SYSTEM("cut", path);
 done:
     if (status != RGM_OK)
@@ -83,7 +92,7 @@ rgm_status rgmi_append_flush(rgmi_append_file *file)
     if (status != RGM_OK) {
         /* A full disk may have taken half of it: cut that off, so that a later try begins well. */
         rgm_error_save(&error, status);
-        if (cut(file->fd, file->written) < 0 ||
+        if (rgmi_cut(file->fd, file->written) < 0 ||
             lseek(file->fd, (off_t)file->written, SEEK_SET) < 0)
             file->broken = true;
         return rgm_error_restore(&error);
@@ -96,17 +105,12 @@ rgm_status rgmi_append_flush(rgmi_append_file *file)
 
 rgm_status rgmi_append_sync(rgmi_append_file *file)
 {
-    int result;
+    rgm_status status;
 
     RGM_TRY(rgmi_append_flush(file));
-    do
-        result = fsync(file->fd);
-    while (result < 0 && errno == EINTR);
-    if (result < 0) {
-        file->broken = true;
-        return RGM_FAIL_SYSTEM("sync", file->path);
-    }
-    return RGM_OK;
+    status = rgm_sync(file->fd, file->path);
+    file->broken = status != RGM_OK;
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
 rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset)
@@ -115,7 +119,7 @@ rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset)
     if (offset < 0 || offset > file->written)
         return RGM_FAIL(RGM_ERR_ARG, "%s: offset %lld is not in 0 .. %lld", file->path,
                         (long long)offset, (long long)file->written);
-    if (cut(file->fd, offset) < 0 || lseek(file->fd, (off_t)offset, SEEK_SET) < 0)
+    if (rgmi_cut(file->fd, offset) < 0 || lseek(file->fd, (off_t)offset, SEEK_SET) < 0)
         return RGM_FAIL_SYSTEM("cut", file->path);
     file->written = offset;
     return RGM_OK;

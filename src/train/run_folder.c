@@ -48,7 +48,7 @@ static rgm_status take_lock(rgm_run_folder *folder)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, ".lock"));
-    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    folder->lock = rgmi_open(path, O_RDWR | O_CREAT);
     if (folder->lock < 0) {
         status = RGM_FAIL_SYSTEM("open", path);
         goto done;
@@ -60,7 +60,7 @@ static rgm_status take_lock(rgm_run_folder *folder)
     }
     gethostname(host, sizeof host - 1);
     snprintf(text, sizeof text, "pid %ld on host %s\n", (long)getpid(), host);
-    if (ftruncate(folder->lock, 0) < 0) {
+    if (rgmi_cut(folder->lock, 0) < 0) {
         status = RGM_FAIL_SYSTEM("write", path);
         goto done;
     }
@@ -180,7 +180,7 @@ static rgm_status open_log(rgm_run_folder *folder)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, "log.txt"));
-    folder->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+    folder->log = rgmi_open(path, O_WRONLY | O_CREAT | O_APPEND);
     if (folder->log < 0)
         status = RGM_FAIL_SYSTEM("open", path);
 done:

@@ -19,6 +19,10 @@ rgm_status rgmi_json_number(rgm_text *out, double number);
 /** Text for people: control and direction characters become visible escapes. */
 rgm_status rgmi_visible(rgm_text *out, const char *text);
 
+/** open() and ftruncate() through EINTR; open does not follow a last link and closes on exec. */
+int rgmi_open(const char *path, int flags);
+int rgmi_cut(int fd, int64_t offset);
+
 /* ---- a file that grows ---- */
 
 /** Appends through a buffer; after a failed sync it refuses all further use. `{.fd = -1}` is closed. */
