@@ -52,7 +52,10 @@ rgm_status rgm_tensor_create(rgm_tensor **out, rgm_dtype dtype, int rank, const 
 /** The same from a copy of `data`; for RGM_STRING the bytes are copied too. */
 rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                                   const void *data);
-/** Memory of somebody else: `release(payload)` is called when the last reference goes (may be NULL). */
+/**
+ * Memory of somebody else: `release(payload)` is called when the last reference goes (may be NULL).
+ * After an error it is not called: the memory is the caller's still.
+ */
 rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                            void *data, void (*release)(void *payload), void *payload);
 /** A view of the same elements in another shape. RGM_ERR_SHAPE when the counts differ. */
@@ -139,8 +142,11 @@ typedef struct rgm_named_tensor {
 
 /**
  * Write a safetensors file: header of JSON sorted by name and padded to 8 bytes, then the data
- * without holes. `metadata` (pairs key, value; may be NULL) goes to __metadata__. Plain new file,
- * synced (rgm_file_create): checkpoints rename the folder around it.
+ * without holes. `metadata` (pairs key, value; may be NULL) goes to __metadata__, sorted by key.
+ * Plain new file, synced (rgm_file_create): checkpoints rename the folder around it.
+ *
+ * Errors: RGM_ERR_ARG (a name twice or not UTF-8), RGM_ERR_DTYPE (strings), RGM_ERR_IO,
+ * RGM_ERR_NOMEM; no file is left then.
  */
 rgm_status rgm_safetensors_save(const char *path, const rgm_named_tensor *tensors, int64_t count,
                                 const char *const *metadata, int64_t metadata_count);
