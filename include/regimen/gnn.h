@@ -508,7 +508,10 @@ typedef struct rgm_source_save_options {
  */
 rgm_status rgm_source_save(const rgm_source *source, const char *folder,
                            const rgm_source_save_options *options);
-/** Such a folder, or any with schema.pbtxt and *.tfrecord files; split NULL as in the import options. */
+/**
+ * Such a folder; or one of rgm_sampler_save(), whose files train-*, valid-* and test-* are then the
+ * split; or any with schema.pbtxt and *.tfrecord files. split NULL as in the import options.
+ */
 rgm_status rgm_source_load(rgm_source *out, const char *folder, const char *split);
 
 /** Seeds whose subgraphs go to files of one name. */

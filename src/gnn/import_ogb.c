@@ -7,19 +7,6 @@
 
 #include <string.h>
 
-void rgm_source_clear(rgm_source *source)
-{
-    for (int64_t i = 0; source->graphs && i < source->graph_count; i++)
-        rgm_graph_release(source->graphs[i]);
-    rgm_free(source->graphs);
-    rgm_schema_release(source->schema);
-    rgm_free(source->split_set);
-    rgm_tensor_release(source->train);
-    rgm_tensor_release(source->valid);
-    rgm_tensor_release(source->test);
-    memset(source, 0, sizeof *source);
-}
-
 /* All files of a homogeneous data set. */
 typedef struct homogeneous {
     const char *node_set, *edge_set;

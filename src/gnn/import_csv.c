@@ -1,0 +1,419 @@
+/*
+ * CSV tables named by a schema: one for each set, ids of any text. Rows are read one by one; node ids
+ * are numbered in the order of their table, or, where a node set has no table, in the order in which
+ * edges name them.
+ */
+#include "import_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One feature, growing row by row. */
+typedef struct column {
+    const rgm_feature_schema *schema;
+    int64_t width;  /* elements an item has */
+    int64_t *cells; /* [width] which column of the file at hand holds each element */
+    char *data;     /* elements; strings as offsets and sizes into text */
+    int64_t count, room;
+    rgm_text text;
+} column;
+
+typedef struct table {
+    const rgm_set_schema *set;
+    column *columns;
+    rgm_map *ids; /* node sets: id to row + 1 */
+    int64_t *ends[2];
+    int64_t end_rooms[2], rows;
+} table;
+
+typedef struct csv_import {
+    rgm_schema *schema;
+    char *folder;
+    table *tables; /* by set of the schema */
+    int64_t table_count;
+    rgm_text key; /* a terminated copy of the id at hand */
+} csv_import;
+
+static void clear(csv_import *self)
+{
+    for (int64_t i = 0; self->tables && i < self->table_count; i++) {
+        table *t = &self->tables[i];
+        for (int64_t k = 0; t->columns && k < t->set->feature_count; k++) {
+            rgm_free(t->columns[k].cells);
+            rgm_free(t->columns[k].data);
+            rgm_text_clear(&t->columns[k].text);
+        }
+        rgm_free(t->columns);
+        rgm_map_release(t->ids);
+        rgm_free(t->ends[0]);
+        rgm_free(t->ends[1]);
+    }
+    rgm_free(self->tables);
+    rgm_free(self->folder);
+    rgm_text_clear(&self->key);
+    rgm_schema_release(self->schema);
+}
+
+static size_t element_size(const column *c)
+{
+    return c->schema->dtype == RGM_STRING ? 2 * sizeof(int64_t) : rgm_dtype_size(c->schema->dtype);
+}
+
+static rgm_status open_table(table *t, const rgm_set_schema *set)
+{
+    t->set = set;
+    RGM_TRY(RGM_NEW(t->columns, set->feature_count));
+    if (set->piece == RGM_NODE_SET)
+        RGM_TRY(rgm_map_create(&t->ids));
+    for (int64_t i = 0; i < set->feature_count; i++) {
+        column *c = &t->columns[i];
+        c->schema = &set->features[i];
+        c->width = 1;
+        if (set->filename && rgmi_feature_is_ragged(c->schema))
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                            "set '%s': feature '%s' has a ragged shape, which CSV tables cannot hold",
+                            set->name, c->schema->name);
+        for (int k = 0; k < c->schema->rank; k++)
+            c->width *= c->schema->shape[k] < 0 ? 0 : c->schema->shape[k];
+        RGM_TRY(RGM_NEW(c->cells, c->width));
+    }
+    return RGM_OK;
+}
+
+/* ---- columns of a file --------------------------------------------------------------------------- */
+
+static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader, const char *path,
+                              const char *name)
+{
+    const char *names[256], *near;
+    int64_t count = rgm_csv_reader_column_count(reader);
+
+    for (int64_t i = 0; i < count; i++) {
+        if (strcmp(rgm_csv_reader_column(reader, i), name) == 0) {
+            *out = i;
+            return RGM_OK;
+        }
+        if (i < 256)
+            names[i] = rgm_csv_reader_column(reader, i);
+    }
+    near = rgm_nearest_name(name, names, count < 256 ? count : 256);
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s%s", path, name,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static rgm_status find_cells(column *c, const rgm_csv_reader *reader, const char *path)
+{
+    for (int64_t i = 0; i < c->width; i++) {
+        char *name = NULL;
+        rgm_status status;
+        if (c->schema->rank == 0) {
+            RGM_TRY(find_column(&c->cells[0], reader, path, c->schema->name));
+            continue;
+        }
+        RGM_TRY(rgm_strprintf(&name, "%s.%lld", c->schema->name, (long long)i));
+        status = find_column(&c->cells[i], reader, path, name);
+        rgm_free(name);
+        RGM_TRY(status);
+    }
+    return RGM_OK;
+}
+
+static bool is_word(rgm_str text, const char *word)
+{
+    return text.size == (int64_t)strlen(word) && memcmp(text.data, word, (size_t)text.size) == 0;
+}
+
+/* One cell as an element of the column's dtype. */
+static rgm_status read_cell(column *c, const rgm_csv_reader *reader, const char *path,
+                            const rgm_str *fields, int64_t cell)
+{
+    char *to = c->data + (size_t)c->count * element_size(c);
+    int64_t integer = 0;
+    double number = 0;
+
+    switch (c->schema->dtype) {
+    case RGM_STRING:
+        ((int64_t *)(void *)to)[0] = c->text.size;
+        ((int64_t *)(void *)to)[1] = fields[cell].size;
+        RGM_TRY(rgm_text_add(&c->text, fields[cell].data, fields[cell].size));
+        break;
+    case RGM_BOOL:
+        if (is_word(fields[cell], "true") || is_word(fields[cell], "false"))
+            integer = is_word(fields[cell], "true");
+        else
+            RGM_TRY(rgm_csv_reader_i64(&integer, reader, cell));
+        if (integer != 0 && integer != 1)
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: '%s' is %lld, a bool is 0, 1, true or false",
+                            path, (long long)rgm_csv_reader_line(reader), c->schema->name,
+                            (long long)integer);
+        *(uint8_t *)to = (uint8_t)integer;
+        break;
+    case RGM_I32:
+    case RGM_I64:
+        RGM_TRY(rgm_csv_reader_i64(&integer, reader, cell));
+        if (c->schema->dtype == RGM_I64)
+            *(int64_t *)(void *)to = integer;
+        else if (integer == (int32_t)integer)
+            *(int32_t *)(void *)to = (int32_t)integer;
+        else
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: '%s' is %lld, which is no 32-bit integer", path,
+                            (long long)rgm_csv_reader_line(reader), c->schema->name,
+                            (long long)integer);
+        break;
+    default:
+        RGM_TRY(rgm_csv_reader_f64(&number, reader, cell));
+        if (c->schema->dtype == RGM_F64)
+            *(double *)(void *)to = number;
+        else
+            *(float *)(void *)to = (float)number;
+        break;
+    }
+    c->count++;
+    return RGM_OK;
+}
+
+static rgm_status read_features(table *t, const rgm_csv_reader *reader, const char *path,
+                                const rgm_str *fields)
+{
+    for (int64_t i = 0; i < t->set->feature_count; i++) {
+        column *c = &t->columns[i];
+        if (c->count + c->width > c->room)
+            RGM_TRY(rgm_array_grow(&c->data, &c->room, c->count + c->width, element_size(c)));
+        for (int64_t k = 0; k < c->width; k++)
+            RGM_TRY(read_cell(c, reader, path, fields, c->cells[k]));
+    }
+    return RGM_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+/* The row of an id, from 0; -1 if there is none. */
+static rgm_status look_up(int64_t *row, csv_import *self, const table *nodes, rgm_str id)
+{
+    *row = -1;
+    self->key.size = 0;
+    RGM_TRY(rgm_text_add(&self->key, id.data, id.size));
+    *row = (int64_t)(intptr_t)rgm_map_get(nodes->ids, self->key.data) - 1;
+    return RGM_OK;
+}
+
+static rgm_status add_id(table *nodes, const char *id, int64_t row)
+{
+    return rgm_map_set(nodes->ids, id, (void *)(intptr_t)(row + 1));
+}
+
+static rgm_status read_id(csv_import *self, table *t, const rgm_csv_reader *reader,
+                          const char *path, rgm_str id)
+{
+    int64_t row;
+
+    if (id.size == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: the id is empty", path,
+                        (long long)rgm_csv_reader_line(reader));
+    RGM_TRY(look_up(&row, self, t, id));
+    if (row >= 0)
+        return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: id '%.*s' is also row %lld of node set '%s'", path,
+                        (long long)rgm_csv_reader_line(reader), (int)(id.size < 64 ? id.size : 64),
+                        id.data, (long long)row, t->set->name);
+    return add_id(t, self->key.data, t->rows);
+}
+
+/* The end of an edge; an id that a node set without a table does not know yet is a new node. */
+static rgm_status read_end(csv_import *self, table *t, int end, const rgm_csv_reader *reader,
+                           const char *path, rgm_str id)
+{
+    const char *name = end == RGM_SOURCE ? t->set->source : t->set->target;
+    table *nodes = &self->tables[rgmi_set_index(self->schema, RGM_NODE_SET, name)];
+    int64_t row;
+
+    RGM_TRY(look_up(&row, self, nodes, id));
+    if (row < 0 && nodes->set->filename == NULL && id.size > 0) {
+        row = nodes->rows++;
+        RGM_TRY(add_id(nodes, self->key.data, row));
+    }
+    if (row < 0)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s:%lld: edge set '%s': row %lld: %s '%.*s' is no id of node set '%s'", path,
+                        (long long)rgm_csv_reader_line(reader), t->set->name, (long long)t->rows,
+                        end == RGM_SOURCE ? "source" : "target",
+                        (int)(id.size < 64 ? id.size : 64), id.data, name);
+    RGM_TRY(RGM_RESERVE(t->ends[end], t->end_rooms[end], t->rows + 1));
+    t->ends[end][t->rows] = row;
+    return RGM_OK;
+}
+
+static bool is_reversed(const rgm_set_schema *set)
+{
+    for (int64_t i = 0; i < set->extra_count; i++)
+        if (strcmp(set->extra[i].key, "edge_type") == 0 &&
+            strcmp(set->extra[i].value, "reversed") == 0)
+            return true;
+    return false;
+}
+
+static rgm_status read_file(csv_import *self, table *t, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_csv_reader *reader = NULL;
+    const rgm_str *fields;
+    int64_t count, id = -1, ends[2] = {-1, -1};
+
+    options.header = true;
+    RGM_GO(rgm_csv_reader_open(&reader, path, &options));
+    if (t->set->piece == RGM_NODE_SET)
+        RGM_GO(find_column(&id, reader, path, "id"));
+    if (t->set->piece == RGM_EDGE_SET) {
+        bool reversed = is_reversed(t->set);
+        RGM_GO(find_column(&ends[RGM_SOURCE], reader, path, reversed ? "target" : "source"));
+        RGM_GO(find_column(&ends[RGM_TARGET], reader, path, reversed ? "source" : "target"));
+    }
+    for (int64_t i = 0; i < t->set->feature_count; i++)
+        RGM_GO(find_cells(&t->columns[i], reader, path));
+    while ((status = rgm_csv_reader_next(&fields, &count, reader)) == RGM_OK) {
+        if (id >= 0)
+            RGM_GO(read_id(self, t, reader, path, fields[id]));
+        for (int end = 0; end < 2 && ends[end] >= 0; end++)
+            RGM_GO(read_end(self, t, end, reader, path, fields[ends[end]]));
+        RGM_GO(read_features(t, reader, path, fields));
+        t->rows++;
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgm_csv_reader_close(reader);
+    return status;
+}
+
+static rgm_status read_table(csv_import *self, table *t)
+{
+    rgm_status status = RGM_OK;
+    char *pattern = NULL, **paths = NULL;
+    int64_t count = 0;
+
+    if (t->set->filename == NULL)
+        return RGM_OK;
+    if (t->set->filename[0] == '/')
+        RGM_GO(rgm_strdup(&pattern, t->set->filename));
+    else
+        RGM_GO(rgm_path_join(&pattern, self->folder, t->set->filename));
+    RGM_GO(rgm_tfrecord_paths(&paths, &count, pattern)); /* NAME@N and patterns, of any kind of file */
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(read_file(self, t, paths[i]));
+    if (t->set->piece == RGM_CONTEXT_PIECE && t->rows != 1)
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: the context has one row, this has %lld", pattern,
+                        (long long)t->rows));
+done:
+    rgm_names_release(paths, count);
+    rgm_free(pattern);
+    return status;
+}
+
+/* ---- the graph ----------------------------------------------------------------------------------- */
+
+static rgm_status column_tensor(rgm_tensor **out, const column *c, int64_t rows)
+{
+    rgm_status status = RGM_OK;
+    int64_t shape[RGM_MAX_RANK] = {rows};
+    const int64_t *place = (const int64_t *)(const void *)c->data;
+    rgm_str *strings = NULL;
+
+    for (int k = 0; k < c->schema->rank; k++)
+        shape[k + 1] = c->schema->shape[k];
+    if (c->schema->dtype != RGM_STRING) {
+        if (c->count == 0)
+            return rgm_tensor_create(out, c->schema->dtype, c->schema->rank + 1, shape);
+        return rgm_tensor_create_from(out, c->schema->dtype, c->schema->rank + 1, shape, c->data);
+    }
+    RGM_GO(RGM_NEW(strings, c->count));
+    for (int64_t i = 0; i < c->count; i++)
+        strings[i] = (rgm_str){c->text.data ? c->text.data + place[2 * i] : "", place[2 * i + 1]};
+    RGM_GO(rgm_tensor_create_from(out, RGM_STRING, c->schema->rank + 1, shape, strings));
+done:
+    rgm_free(strings);
+    return status;
+}
+
+static rgm_status give_edges(rgm_graph_builder *builder, const table *t)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *ends[2] = {NULL, NULL};
+
+    for (int end = 0; end < 2; end++) {
+        RGM_GO(rgm_tensor_create(&ends[end], RGM_I64, 1, &t->rows));
+        if (t->rows > 0)
+            memcpy(rgm_tensor_data(ends[end]), t->ends[end], (size_t)t->rows * sizeof(int64_t));
+    }
+    RGM_GO(rgm_graph_builder_edges(builder, t->set->name, ends[0], ends[1]));
+done:
+    rgm_tensor_release(ends[0]);
+    rgm_tensor_release(ends[1]);
+    return status;
+}
+
+static rgm_status give_table(rgm_graph_builder *builder, const table *t)
+{
+    if (t->set->piece != RGM_CONTEXT_PIECE)
+        RGM_TRY(rgm_graph_builder_sizes(builder, t->set->piece, t->set->name, &t->rows));
+    if (t->set->piece == RGM_EDGE_SET)
+        RGM_TRY(give_edges(builder, t));
+    for (int64_t i = 0; t->set->filename && i < t->set->feature_count; i++) {
+        rgm_feature value = {0};
+        RGM_TRY(column_tensor(&value.values, &t->columns[i], t->rows));
+        RGM_TRY(rgmi_builder_take(builder, t->set->piece, t->set->name, t->columns[i].schema->name,
+                                  &value));
+    }
+    return RGM_OK;
+}
+
+static rgm_status make_graph(rgm_source *out, const csv_import *self)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph_builder *builder = NULL;
+
+    RGM_GO(rgm_graph_builder_create(&builder, self->schema, 1));
+    for (int64_t i = 0; i < self->table_count; i++)
+        RGM_GO(give_table(builder, &self->tables[i]));
+    RGM_GO(RGM_NEW(out->graphs, 1));
+    out->graph_count = 1;
+    RGM_GO(rgm_graph_builder_finish(&out->graphs[0], builder));
+    out->schema = rgm_schema_retain(self->schema);
+done:
+    rgm_graph_builder_release(builder);
+    return status;
+}
+
+static rgm_status import(rgm_source *out, csv_import *self, const char *schema_path)
+{
+    char *slash;
+
+    RGM_TRY(rgm_schema_load(&self->schema, schema_path));
+    RGM_TRY(rgm_strdup(&self->folder, schema_path));
+    slash = strrchr(self->folder, '/');
+    if (slash)
+        slash[slash == self->folder] = 0;
+    else
+        memcpy(self->folder, ".", strlen(self->folder) > 0 ? 2 : 1);
+    RGM_TRY(RGM_NEW(self->tables, rgm_schema_set_count(self->schema)));
+    for (int64_t i = 0; i < rgm_schema_set_count(self->schema); i++) {
+        self->tables[i].set = rgm_schema_set(self->schema, i);
+        self->table_count = i + 1;
+        RGM_TRY(open_table(&self->tables[i], self->tables[i].set));
+    }
+    for (int64_t i = 0; i < self->table_count; i++) /* edges come last and find their nodes */
+        RGM_TRY(read_table(self, &self->tables[i]));
+    return make_graph(out, self);
+}
+
+rgm_status rgm_import_csv(rgm_source *out, const char *schema_path)
+{
+    csv_import self = {0};
+    rgm_status status;
+
+    memset(out, 0, sizeof *out);
+    status = import(out, &self, schema_path);
+    clear(&self);
+    if (status != RGM_OK)
+        rgm_source_clear(out);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}

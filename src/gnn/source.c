@@ -1,0 +1,276 @@
+/*
+ * Data sets on disk: a folder with schema.pbtxt, TFRecord files of tf.train.Examples and split lists,
+ * written beside its final name and renamed when it is complete; and reading such folders, or any with
+ * a schema and records.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampler_internal.h"
+#include "import_internal.h"
+
+void rgm_source_clear(rgm_source *source)
+{
+    for (int64_t i = 0; source->graphs && i < source->graph_count; i++)
+        rgm_graph_release(source->graphs[i]);
+    rgm_free(source->graphs);
+    rgm_schema_release(source->schema);
+    rgm_free(source->split_set);
+    rgm_tensor_release(source->train);
+    rgm_tensor_release(source->valid);
+    rgm_tensor_release(source->test);
+    memset(source, 0, sizeof *source);
+}
+
+/* ---- a folder that appears when it is complete --------------------------------------------------- */
+
+/* A new folder beside `folder`, which must not be there. */
+static rgm_status begin_folder(char **beside, const char *folder)
+{
+    size_t size = strlen(folder);
+
+    *beside = NULL;
+    while (size > 1 && folder[size - 1] == '/')
+        size--;
+    if (rgm_path_exists(folder))
+        return RGM_FAIL(RGM_ERR_BUSY, "%s is there already; nothing is overwritten", folder);
+    RGM_TRY(rgm_strprintf(beside, "%.*s.partial-%ld", (int)size, folder, (long)getpid()));
+    return rgm_folder_make(*beside);
+}
+
+/* Rename it; what the folder holds and the name itself are on disk afterwards. */
+static rgm_status rename_folder(const char *beside, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *parent = NULL, *slash;
+
+    RGM_GO(rgm_folder_sync(beside));
+    if (rename(beside, folder) != 0) {
+        status = RGM_FAIL(RGM_ERR_IO, "%s: cannot be renamed from %s: %s", folder, beside,
+                          strerror(errno));
+        goto done;
+    }
+    RGM_GO(rgm_strdup(&parent, beside));
+    slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = 0;
+    RGM_GO(rgm_folder_sync(slash ? parent : "."));
+done:
+    rgm_free(parent);
+    return status;
+}
+
+/* On success rename it; on failure remove it. Releases beside. */
+static rgm_status end_folder(char *beside, const char *folder, rgm_status status)
+{
+    rgm_error error;
+
+    if (beside == NULL)
+        return status;
+    if (status == RGM_OK)
+        status = rename_folder(beside, folder);
+    if (status != RGM_OK) {
+        rgm_error_save(&error, status);
+        rgm_folder_remove(beside);
+        rgm_error_restore(&error);
+    }
+    rgm_free(beside);
+    return status;
+}
+
+/* ---- sharded records ----------------------------------------------------------------------------- */
+
+typedef struct shards {
+    rgm_tfrecord_writer **writers;
+    int64_t count, next;
+} shards;
+
+static void close_shards(shards *self)
+{
+    for (int64_t i = 0; self->writers && i < self->count; i++)
+        rgm_tfrecord_writer_close(self->writers[i]);
+    rgm_free(self->writers);
+    self->writers = NULL;
+}
+
+/* FOLDER/NAME-00000-of-0000N.tfrecord and so on. */
+static rgm_status open_shards(shards *self, const char *folder, const char *name, int64_t count,
+                              bool gzip)
+{
+    rgm_status status = RGM_OK;
+    rgm_tfrecord_writer_options options = {.gzip = gzip};
+
+    memset(self, 0, sizeof *self);
+    if (count < 1 || count > 99999)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld shards; 1 to 99999 are possible", (long long)count);
+    RGM_GO(RGM_NEW(self->writers, count));
+    self->count = count;
+    for (int64_t i = 0; i < count; i++) {
+        char *path = NULL;
+        status = rgm_strprintf(&path, "%s/%s-%05lld-of-%05lld.tfrecord", folder, name, (long long)i,
+                               (long long)count);
+        if (status == RGM_OK)
+            status = rgm_tfrecord_writer_open(&self->writers[i], path, &options);
+        rgm_free(path);
+        RGM_GO(status);
+    }
+done:
+    if (status != RGM_OK)
+        close_shards(self);
+    return status;
+}
+
+static rgm_status add_record(shards *self, const rgm_text *record)
+{
+    return rgm_tfrecord_writer_add(self->writers[self->next++ % self->count], record->data,
+                                   record->size);
+}
+
+static rgm_status finish_shards(shards *self)
+{
+    for (int64_t i = 0; i < self->count; i++)
+        RGM_TRY(rgm_tfrecord_writer_finish(self->writers[i]));
+    return RGM_OK;
+}
+
+/* ---- saving a source ----------------------------------------------------------------------------- */
+
+static rgm_status save_numbers(const char *folder, const char *name, const rgm_tensor *numbers)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    char *path = NULL;
+
+    if (numbers == NULL)
+        return RGM_OK;
+    for (int64_t i = 0; i < rgm_tensor_count(numbers); i++)
+        RGM_GO(rgm_text_printf(&text, "%lld\n", (long long)rgm_tensor_i64(numbers)[i]));
+    RGM_GO(rgm_strprintf(&path, "%s/%s.csv", folder, name));
+    RGM_GO(rgm_file_create(path, text.data ? text.data : "", text.size));
+done:
+    rgm_free(path);
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status save_split(const rgm_source *source, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *below = NULL;
+
+    if (!source->train && !source->valid && !source->test)
+        return RGM_OK;
+    RGM_GO(rgm_strprintf(&below, "%s/split/default%s%s", folder, source->split_set ? "/" : "",
+                         source->split_set ? source->split_set : ""));
+    RGM_GO(rgm_folder_make(below));
+    RGM_GO(save_numbers(below, "train", source->train));
+    RGM_GO(save_numbers(below, "valid", source->valid));
+    RGM_GO(save_numbers(below, "test", source->test));
+done:
+    rgm_free(below);
+    return status;
+}
+
+static rgm_status save_schema(const rgm_schema *schema, const char *folder)
+{
+    char *path = NULL;
+    rgm_status status;
+
+    RGM_TRY(rgm_path_join(&path, folder, "schema.pbtxt"));
+    status = rgm_schema_save(schema, path);
+    rgm_free(path);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgm_source_save(const rgm_source *source, const char *folder,
+                           const rgm_source_save_options *options)
+{
+    rgm_source_save_options defaults = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_status status = RGM_OK;
+    char *beside = NULL;
+    shards files = {0};
+    rgm_text record = {0};
+
+    if (options == NULL)
+        options = &defaults;
+    RGM_GO(begin_folder(&beside, folder));
+    RGM_GO(save_schema(source->schema, beside));
+    RGM_GO(open_shards(&files, beside, "graphs", options->shards, options->gzip));
+    for (int64_t i = 0; i < source->graph_count; i++) {
+        record.size = 0;
+        RGM_GO(rgm_graph_encode(&record, source->graphs[i], ""));
+        RGM_GO(add_record(&files, &record));
+    }
+    RGM_GO(finish_shards(&files));
+    RGM_GO(save_split(source, beside));
+done:
+    close_shards(&files);
+    rgm_text_clear(&record);
+    return end_folder(beside, folder, status);
+}
+
+/* ---- saving samples ------------------------------------------------------------------------------ */
+
+static rgm_status add_sample(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
+{
+    (void)i;
+    (void)graph;
+    return add_record(payload, record);
+}
+
+/* The schema of what a run makes: that of its first subgraph. */
+static rgm_status keep_schema(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
+{
+    (void)i;
+    (void)record;
+    return save_schema(rgm_graph_schema(graph), payload);
+}
+
+static rgm_status save_sample_schema(const rgm_sampler *sampler, const rgm_sample_part *parts,
+                                     int64_t count, const char *folder,
+                                     rgm_sampler_run_options run)
+{
+    run.encode = false;
+    run.threads = 1;
+    for (int64_t i = 0; i < count; i++)
+        if (rgm_tensor_count(parts[i].nodes) > 0)
+            return rgm_sampler_run(sampler, rgm_tensor_i64(parts[i].nodes), 1, &run, keep_schema,
+                                   (void *)folder);
+    return save_schema(rgm_sampler_schema(sampler), folder);
+}
+
+static rgm_status save_part(const rgm_sampler *sampler, const rgm_sample_part *part,
+                            const char *folder, const rgm_sampler_save_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_sampler_run_options run = options->run;
+    shards files = {0};
+
+    run.encode = true;
+    RGM_GO(open_shards(&files, folder, part->name, options->shards, options->gzip));
+    RGM_GO(rgm_sampler_run(sampler, rgm_tensor_i64(part->nodes), rgm_tensor_count(part->nodes), &run,
+                           add_sample, &files));
+    RGM_GO(finish_shards(&files));
+done:
+    close_shards(&files);
+    return status;
+}
+
+rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,
+                            const char *folder, const rgm_sampler_save_options *options)
+{
+    rgm_sampler_save_options defaults = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_status status = RGM_OK;
+    char *beside = NULL;
+
+    if (options == NULL)
+        options = &defaults;
+    RGM_GO(begin_folder(&beside, folder));
+    RGM_GO(save_sample_schema(sampler, parts, count, beside, options->run));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(save_part(sampler, &parts[i], beside, options));
+done:
+    return end_folder(beside, folder, status);
+}

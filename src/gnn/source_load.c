@@ -1,0 +1,179 @@
+/*
+ * Reading a folder of schema.pbtxt and TFRecord files. Files "graphs-*" are the shards of one list;
+ * "train-*", "valid-*" and "test-*", as the sampler writes them, are three lists and a split of them.
+ */
+#include "import_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct loading {
+    rgm_source *out;
+    int64_t room;
+} loading;
+
+static rgm_status add_graph(loading *self, const uint8_t *data, int64_t size, const char *place)
+{
+    rgm_source *out = self->out;
+
+    RGM_TRY(RGM_RESERVE(out->graphs, self->room, out->graph_count + 1));
+    RGM_TRY(rgm_graph_decode(&out->graphs[out->graph_count], out->schema, data, size, "", place));
+    out->graph_count++;
+    return RGM_OK;
+}
+
+/* One record of every shard in turn, which is the order in which they were written. */
+static rgm_status read_shards(loading *self, char *const *paths, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_tfrecord_reader **readers = NULL;
+    int64_t open = count;
+    rgm_text place = {0};
+
+    RGM_GO(RGM_NEW(readers, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(rgm_tfrecord_reader_open(&readers[i], paths[i], NULL));
+    while (open > 0) {
+        for (int64_t i = 0; i < count; i++) {
+            const uint8_t *data;
+            int64_t size, record;
+            if (readers[i] == NULL)
+                continue;
+            record = rgm_tfrecord_reader_record(readers[i]);
+            status = rgm_tfrecord_reader_next(&data, &size, readers[i]);
+            if (status == RGM_END) {
+                status = RGM_OK;
+                rgm_tfrecord_reader_close(readers[i]);
+                readers[i] = NULL;
+                open--;
+                continue;
+            }
+            RGM_GO(status);
+            place.size = 0;
+            RGM_GO(rgm_text_printf(&place, "%s: record %lld", paths[i], (long long)record));
+            RGM_GO(add_graph(self, data, size, place.data));
+        }
+    }
+done:
+    for (int64_t i = 0; readers && i < count; i++)
+        rgm_tfrecord_reader_close(readers[i]);
+    rgm_free(readers);
+    rgm_text_clear(&place);
+    return status;
+}
+
+/* Files FOLDER/<prefix>*.tfrecord; none is no error. *added is how many graphs they held. */
+static rgm_status read_files(loading *self, int64_t *added, const char *folder, const char *prefix)
+{
+    rgm_status status = RGM_OK;
+    char *pattern = NULL, **paths = NULL;
+    int64_t count = 0, before = self->out->graph_count;
+
+    RGM_GO(rgm_strprintf(&pattern, "%s/%s*.tfrecord", folder, prefix));
+    status = rgm_glob(&paths, &count, pattern);
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        status = RGM_OK;
+        goto done;
+    }
+    RGM_GO(status);
+    RGM_GO(read_shards(self, paths, count));
+done:
+    *added = status == RGM_OK ? self->out->graph_count - before : 0;
+    rgm_names_release(paths, count);
+    rgm_free(pattern);
+    return status;
+}
+
+/* Numbers begin .. begin + count - 1. */
+static rgm_status number_range(rgm_tensor **out, int64_t begin, int64_t count)
+{
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i64(*out)[i] = begin + i;
+    return RGM_OK;
+}
+
+static rgm_status read_parts(loading *self, const char *folder)
+{
+    static const char *const prefixes[] = {"train-", "valid-", "test-"};
+    rgm_source *out = self->out;
+    rgm_tensor **parts[] = {&out->train, &out->valid, &out->test};
+    int64_t begin, added;
+
+    for (int i = 0; i < 3; i++) {
+        begin = out->graph_count;
+        RGM_TRY(read_files(self, &added, folder, prefixes[i]));
+        if (added > 0)
+            RGM_TRY(number_range(parts[i], begin, added));
+    }
+    return RGM_OK;
+}
+
+/* The node set that a folder split/<split>/ speaks of, or NULL: it speaks of graphs. */
+static rgm_status find_split_set(const char **set, const rgm_source *source, const char *folder,
+                                 const char *split)
+{
+    *set = NULL;
+    for (int64_t i = 0; i < rgm_schema_set_count(source->schema); i++) {
+        const rgm_set_schema *schema = rgm_schema_set(source->schema, i);
+        bool has = false;
+        if (schema->piece == RGM_NODE_SET)
+            RGM_TRY(rgmi_split_speaks_of(&has, folder, split, schema->name));
+        if (has) {
+            *set = schema->name;
+            return RGM_OK;
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status read_split_lists(rgm_source *out, const char *folder, const char *split)
+{
+    const char *set;
+
+    RGM_TRY(find_split_set(&set, out, folder, split));
+    if (set == NULL)
+        return rgmi_read_split(out, folder, split, NULL, out->graph_count);
+    if (out->graph_count != 1)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: the split is of nodes of '%s', but there are %lld graphs",
+                        folder, set, (long long)out->graph_count);
+    RGM_TRY(rgm_strdup(&out->split_set, set));
+    return rgmi_read_split(out, folder, split, set,
+                           rgm_graph_total(out->graphs[0], RGM_NODE_SET, set));
+}
+
+static rgm_status load(rgm_source *out, const char *folder, const char *split)
+{
+    rgm_status status = RGM_OK;
+    loading self = {.out = out};
+    char *schema = NULL;
+    int64_t added;
+
+    RGM_GO(rgm_path_join(&schema, folder, "schema.pbtxt"));
+    RGM_GO(rgm_schema_load(&out->schema, schema));
+    RGM_GO(read_files(&self, &added, folder, "graphs-"));
+    if (added > 0) {
+        RGM_GO(read_split_lists(out, folder, split));
+        goto done;
+    }
+    RGM_GO(read_parts(&self, folder));
+    if (out->graph_count == 0)
+        RGM_GO(read_files(&self, &added, folder, ""));
+    if (out->graph_count == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there are no records in *.tfrecord", folder));
+done:
+    rgm_free(schema);
+    return status;
+}
+
+rgm_status rgm_source_load(rgm_source *out, const char *folder, const char *split)
+{
+    rgm_status status;
+
+    memset(out, 0, sizeof *out);
+    status = load(out, folder, split);
+    if (status != RGM_OK)
+        rgm_source_clear(out);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
