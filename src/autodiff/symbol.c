@@ -197,3 +197,8 @@ void rgmi_dim_text(char *text, size_t size, const rgm_cgraph *graph, rgm_dim dim
         snprintf(text + used, size - used, ")");
     }
 }
+
+const char *rgm_cgraph_symbol_name(const rgm_cgraph *graph, rgm_dim dim)
+{
+    return dim < 0 && -dim - 1 < graph->symbol_count ? graph->symbols[-dim - 1].name : NULL;
+}
