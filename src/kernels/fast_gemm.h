@@ -256,6 +256,24 @@ static void block_activate(float *c, int64_t ldc, int64_t rows, int64_t columns,
             v_store_n(c + j, v_activate(v_load_n(c + j, columns - j), activation, s), columns - j);
 }
 
+/* Bias and activation over a block that oneDNN made. */
+static void block_finish(float *c, int64_t ldc, int64_t rows, int64_t columns, const float *bias,
+                         rgm_activation activation, float slope)
+{
+    vf s = v_set1(slope);
+
+    if (bias == NULL && activation == RGM_ACT_NONE)
+        return;
+    for (int64_t i = 0; i < rows; i++, c += ldc)
+        for (int64_t j = 0; j < columns; j += LANES) {
+            int64_t left = columns - j;
+            vf x = v_load_n(c + j, left);
+            if (bias)
+                x = v_add(x, v_load_n(bias + j, left));
+            v_store_n(c + j, v_activate(x, activation, s), left);
+        }
+}
+
 /* ---- products with a short k or a large C: B packed once, tasks over rows of C -------------- */
 
 typedef struct product {
@@ -507,7 +525,8 @@ static void matmul(const rgm_matmul_args *args)
 {
     if (args->m == 0 || args->n == 0 || args->batch == 0)
         return;
-    if (is_sliced(args) ? sliced_run(args) : product_run(args))
+    if (is_sliced(args) ? sliced_run(args)
+                        : rgmi_onednn_matmul(args, block_finish) || product_run(args))
         return;
     rgmi_reference_f32.matmul(args);
 }

@@ -33,6 +33,12 @@ void rgmi_scratch_clear(void);
 /** Tests: let every rgmi_scratch_take() fail while `on`. */
 void rgmi_scratch_fail(bool on);
 
+/** c [rows, columns] = act(c + bias); bias may be NULL. */
+typedef void rgmi_finish(float *c, int64_t ldc, int64_t rows, int64_t columns, const float *bias,
+                         rgm_activation activation, float slope);
+/** The product through oneDNN where that is the faster way; false: declined, nothing was done. */
+bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_finish *finish);
+
 /* Rows of one block of a sum over rows (bias gradients, layer norm's gradients): fixed. */
 #define RGMI_SUM_BLOCK 1024
 /* Elements of one block of a flat sum. */
