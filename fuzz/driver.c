@@ -1,14 +1,14 @@
 /*
  * Runs a fuzz target over the files and folders named on the command line, without a fuzzer: so the
- * corpus is a test in every build. Beside each file as it is, it tries the file's beginnings and the
- * file with a byte changed, which finds most missing bounds checks at no cost.
+ * corpus is a test in every build. Beside each file as it is, it tries the file's beginnings and
+ * the file with a byte changed, which finds most missing bounds checks at no cost.
  */
 #include <regimen/base.h>
 
 #include <stdio.h>
 #include <string.h>
 
-#define LARGEST_FILE (4 << 20)
+#define LARGEST_FILE  (4 << 20)
 #define MOST_VARIANTS 400
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -81,8 +81,8 @@ int main(int argc, char **argv)
     rgm_status status = RGM_OK;
 
     for (int i = 1; i < argc && status == RGM_OK; i++)
-        status = rgm_path_is_folder(argv[i]) ? run_folder(argv[i], &files)
-                                             : run_file(argv[i], &files);
+        status =
+            rgm_path_is_folder(argv[i]) ? run_folder(argv[i], &files) : run_file(argv[i], &files);
     if (status != RGM_OK)
         fprintf(stderr, "%s", rgm_error_text());
     else if (files == 0)

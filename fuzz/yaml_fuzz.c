@@ -1,6 +1,6 @@
 /*
- * YAML from anywhere: parse, print, parse again; the print must read back as the same text. The first
- * line also serves as a --set path.
+ * YAML from anywhere: parse, print, parse again; the print must read back as the same text. The
+ * first line also serves as a --set path.
  */
 #include <regimen/base.h>
 

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define FIRST_BLOCK ((size_t)4096)
+#define FIRST_BLOCK   ((size_t)4096)
 #define LARGEST_BLOCK ((size_t)1 << 20)
-#define ARENA_ALIGN ((size_t)16)
+#define ARENA_ALIGN   ((size_t)16)
 
 typedef struct block {
     _Alignas(16) struct block *next; /* what follows the header begins aligned */

@@ -9,7 +9,7 @@
 #include <locale.h>
 
 #define RGMI_YAML_MAX_DEPTH 64
-#define RGMI_YAML_MAX_SIZE (1 << 20)
+#define RGMI_YAML_MAX_SIZE  (1 << 20)
 #define RGMI_YAML_MAX_NODES 100000
 
 /** vsnprintf() with a decimal point whatever the program's locale is. */

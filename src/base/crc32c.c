@@ -16,9 +16,9 @@
 #define HAVE_FAST_PATH 1
 #endif
 
-#define POLYNOMIAL 0x82f63b78u
+#define POLYNOMIAL  0x82f63b78u
 #define BLOCK_WORDS 1024 /* 8-byte words that one of three streams takes in a turn, at most */
-#define SMALL 96         /* bytes below which joining costs more than it saves */
+#define SMALL       96   /* bytes below which joining costs more than it saves */
 
 static uint32_t byte_table[8][256];
 static uint32_t move_table[2 * BLOCK_WORDS + 1]; /* [n]: constant that moves past n words */

@@ -256,13 +256,8 @@ static void paths_join_with_one_slash(void **state)
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 
 TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
-      PLACED(a_save_that_fails_changes_nothing),
-      PLACED(a_full_disk_is_told_with_its_path),
-      PLACED(a_created_file_must_be_new),
-      PLACED(loading_has_a_limit_and_names_what_is_missing),
-      PLACED(a_mapped_file_shows_its_bytes),
-      PLACED(folders_are_made_with_their_parents),
-      PLACED(names_are_listed_in_byte_order),
-      PLACED(a_pattern_finds_files_in_byte_order),
-      PLACED(removal_takes_all_and_follows_no_link),
-      PLACED(paths_join_with_one_slash))
+      PLACED(a_save_that_fails_changes_nothing), PLACED(a_full_disk_is_told_with_its_path),
+      PLACED(a_created_file_must_be_new), PLACED(loading_has_a_limit_and_names_what_is_missing),
+      PLACED(a_mapped_file_shows_its_bytes), PLACED(folders_are_made_with_their_parents),
+      PLACED(names_are_listed_in_byte_order), PLACED(a_pattern_finds_files_in_byte_order),
+      PLACED(removal_takes_all_and_follows_no_link), PLACED(paths_join_with_one_slash))

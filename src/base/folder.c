@@ -1,5 +1,6 @@
 /*
- * Paths and folders: make, list, sync, remove, match. Sorting is by bytes, the same in every locale.
+ * Paths and folders: make, list, sync, remove, match. Sorting is by bytes, the same in every
+ * locale.
  */
 #include "base_internal.h"
 
@@ -163,8 +164,7 @@ static int empty_inside(int root, const char *name)
             break;
         if (is_dots(item->d_name) || unlinkat(dirfd(folder), item->d_name, 0) == 0)
             continue;
-        if ((errno != EISDIR && errno != EPERM) ||
-            move_up(dirfd(folder), item->d_name, root) != 0)
+        if ((errno != EISDIR && errno != EPERM) || move_up(dirfd(folder), item->d_name, root) != 0)
             break;
     }
     error = errno;
@@ -254,8 +254,8 @@ rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern)
     else if (result == GLOB_NOMATCH)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "no file matches '%s'", pattern));
     else if (result != 0)
-        RGM_GO(RGM_FAIL(result == GLOB_NOSPACE ? RGM_ERR_NOMEM : RGM_ERR_IO,
-                        "cannot look for '%s'", pattern));
+        RGM_GO(RGM_FAIL(result == GLOB_NOSPACE ? RGM_ERR_NOMEM : RGM_ERR_IO, "cannot look for '%s'",
+                        pattern));
     for (size_t i = 0; i < found.gl_pathc; i++)
         RGM_GO(add_name(&list, &n, &capacity, found.gl_pathv[i]));
     qsort(list, (size_t)n, sizeof *list, compare_names);

@@ -1,7 +1,8 @@
 /*
- * Counted memory with a fault hook. Every block is aligned to 64 bytes (a cache line, and the widest
- * vector); blocks of 4 MiB and more are aligned to 2 MiB and may use huge pages, which halves the
- * time of gathers over a large table. Sizes are what the allocator gave, not what was asked for.
+ * Counted memory with a fault hook. Every block is aligned to 64 bytes (a cache line, and the
+ * widest vector); blocks of 4 MiB and more are aligned to 2 MiB and may use huge pages, which
+ * spares gathers over a large table most of their TLB misses. Sizes are what the allocator gave,
+ * not what was asked for.
  */
 #include "base_internal.h"
 
@@ -39,8 +40,7 @@ static bool fault_hits(void)
 
 static void count_bytes(long long bytes)
 {
-    long long now =
-        atomic_fetch_add_explicit(&bytes_used, bytes, memory_order_relaxed) + bytes;
+    long long now = atomic_fetch_add_explicit(&bytes_used, bytes, memory_order_relaxed) + bytes;
     long long peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
 
     while (now > peak && !atomic_compare_exchange_weak_explicit(

@@ -1,7 +1,7 @@
 /*
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC'11).
- * The counter is {block, step}, both 64 bits, low word first; the key is a hash of the stream's name
- * and seed. Element i of a kind of draw depends on nothing else.
+ * The counter is {block, step}, both 64 bits, low word first; the key is a hash of the stream's
+ * name and seed. Element i of a kind of draw depends on nothing else.
  */
 #include "base_internal.h"
 

@@ -14,27 +14,22 @@ static _Thread_local struct {
     char text[sizeof(rgm_error)];
 } record;
 
+static const char *const error_names[] = {
+    "RGM_OK",         "RGM_ERR_ARG",       "RGM_ERR_SHAPE",   "RGM_ERR_DTYPE",
+    "RGM_ERR_NOMEM",  "RGM_ERR_IO",        "RGM_ERR_FORMAT",  "RGM_ERR_VERSION",
+    "RGM_ERR_CONFIG", "RGM_ERR_NOT_FOUND", "RGM_ERR_NUMERIC", "RGM_ERR_UNSUPPORTED",
+    "RGM_ERR_BUSY",   "RGM_ERR_DATA",
+};
+
 const char *rgm_status_name(rgm_status status)
 {
-    switch (status) {
-    case RGM_OK: return "RGM_OK";
-    case RGM_END: return "RGM_END";
-    case RGM_STOPPED: return "RGM_STOPPED";
-    case RGM_ERR_ARG: return "RGM_ERR_ARG";
-    case RGM_ERR_SHAPE: return "RGM_ERR_SHAPE";
-    case RGM_ERR_DTYPE: return "RGM_ERR_DTYPE";
-    case RGM_ERR_NOMEM: return "RGM_ERR_NOMEM";
-    case RGM_ERR_IO: return "RGM_ERR_IO";
-    case RGM_ERR_FORMAT: return "RGM_ERR_FORMAT";
-    case RGM_ERR_VERSION: return "RGM_ERR_VERSION";
-    case RGM_ERR_CONFIG: return "RGM_ERR_CONFIG";
-    case RGM_ERR_NOT_FOUND: return "RGM_ERR_NOT_FOUND";
-    case RGM_ERR_NUMERIC: return "RGM_ERR_NUMERIC";
-    case RGM_ERR_UNSUPPORTED: return "RGM_ERR_UNSUPPORTED";
-    case RGM_ERR_BUSY: return "RGM_ERR_BUSY";
-    case RGM_ERR_DATA: return "RGM_ERR_DATA";
-    default: return "unknown status";
-    }
+    if (status == RGM_END)
+        return "RGM_END";
+    if (status == RGM_STOPPED)
+        return "RGM_STOPPED";
+    if (status > 0 || status < RGM_ERR_DATA)
+        return "unknown status";
+    return error_names[-status];
 }
 
 /* A text that had to be cut may end in half a UTF-8 character: drop that. */

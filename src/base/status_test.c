@@ -105,8 +105,7 @@ static void long_messages_are_cut_between_characters(void **state)
         CHECK_STATUS(RGM_ERR_DATA, RGM_FAIL(RGM_ERR_DATA, "%s", name));
         CHECK_STATUS(RGM_ERR_DATA, rgm_error_prefix(RGM_ERR_DATA, "%s", name));
         CHECK(strlen(rgm_error_message()) < 1024);
-        CHECK_INT(-1, rgm_utf8_check(rgm_error_message(),
-                                     (int64_t)strlen(rgm_error_message())));
+        CHECK_INT(-1, rgm_utf8_check(rgm_error_message(), (int64_t)strlen(rgm_error_message())));
     }
 }
 
@@ -173,7 +172,10 @@ static void every_status_has_its_name(void **state)
     CHECK_TEXT("RGM_ERR_SHAPE", rgm_status_name(-2));
     for (int code = RGM_ERR_DATA; code <= RGM_STOPPED; code++)
         CHECK(strncmp(rgm_status_name(code), "RGM_", 4) == 0);
+    CHECK_TEXT("RGM_ERR_DATA", rgm_status_name(RGM_ERR_DATA));
+    CHECK_TEXT("RGM_ERR_NOT_FOUND", rgm_status_name(RGM_ERR_NOT_FOUND));
     CHECK_TEXT("unknown status", rgm_status_name(12345));
+    CHECK_TEXT("unknown status", rgm_status_name(-12345));
 }
 
 static void numbers_do_not_depend_on_the_locale(void **state)

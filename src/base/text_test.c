@@ -63,18 +63,29 @@ static void utf8_is_checked_to_the_letter_of_the_rfc(void **state)
         const char *bytes;
         int64_t bad;
     } cases[] = {
-        {"plain", -1},        {"\xc3\xa9", -1},         {"\xe2\x82\xac", -1},
-        {"\xf0\x9f\x98\x80", -1}, {"\xf4\x8f\xbf\xbf", -1}, {"\xed\x9f\xbf", -1},
-        {"a\xff", 1},         {"a\x80", 1},             {"\xc0\x80", 0},      /* overlong NUL */
-        {"\xc1\xbf", 0},      {"\xe0\x9f\xbf", 0},      {"\xf0\x8f\xbf\xbf", 0},
-        {"\xed\xa0\x80", 0},  {"\xf4\x90\x80\x80", 0},  {"\xf5\x80\x80\x80", 0},
-        {"ab\xe2\x82", 2},    {"ab\xe2\x82(", 2},       {"\xc3", 0},
+        {"plain", -1},
+        {"\xc3\xa9", -1},
+        {"\xe2\x82\xac", -1},
+        {"\xf0\x9f\x98\x80", -1},
+        {"\xf4\x8f\xbf\xbf", -1},
+        {"\xed\x9f\xbf", -1},
+        {"a\xff", 1},
+        {"a\x80", 1},
+        {"\xc0\x80", 0}, /* overlong NUL */
+        {"\xc1\xbf", 0},
+        {"\xe0\x9f\xbf", 0},
+        {"\xf0\x8f\xbf\xbf", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xf5\x80\x80\x80", 0},
+        {"ab\xe2\x82", 2},
+        {"ab\xe2\x82(", 2},
+        {"\xc3", 0},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_INT(cases[i].bad,
-                  rgm_utf8_check(cases[i].bytes, (int64_t)strlen(cases[i].bytes)));
+        CHECK_INT(cases[i].bad, rgm_utf8_check(cases[i].bytes, (int64_t)strlen(cases[i].bytes)));
     CHECK_INT(-1, rgm_utf8_check("a\0b", 3));
     CHECK_INT(-1, rgm_utf8_check(NULL, 0));
 }
@@ -86,12 +97,18 @@ static void the_nearest_name_is_what_was_meant(void **state)
     static const struct {
         const char *typed, *meant;
     } cases[] = {
-        {"trian.epochs", "trainer.epochs"}, {"trainer.epoch", "trainer.epochs"},
-        {"learningrate", "learning_rate"},  {"learning_raet", "learning_rate"},
-        {"Batch_Size", "batch_size"},       {"sede", "seed"},
-        {"sed", "seed"},                    {"l", "lr"},
-        {"seed", "seed"},                   {"optimizer", NULL},
-        {"xy", NULL},                       {"", NULL},
+        {"trian.epochs", "trainer.epochs"},
+        {"trainer.epoch", "trainer.epochs"},
+        {"learningrate", "learning_rate"},
+        {"learning_raet", "learning_rate"},
+        {"Batch_Size", "batch_size"},
+        {"sede", "seed"},
+        {"sed", "seed"},
+        {"l", "lr"},
+        {"seed", "seed"},
+        {"optimizer", NULL},
+        {"xy", NULL},
+        {"", NULL},
         {"zzzzzzzzzzzzzzzzzzzzzzzzzzz", NULL},
     };
     char longer[300];
@@ -214,7 +231,5 @@ TESTS(cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
       cmocka_unit_test(the_nearest_name_is_what_was_meant),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
-      cmocka_unit_test(an_empty_map_answers),
-      cmocka_unit_test(the_log_goes_to_the_sink_or_nowhere),
-      cmocka_unit_test(clocks_go_forward),
-      cmocka_unit_test(hashes_are_xxh3))
+      cmocka_unit_test(an_empty_map_answers), cmocka_unit_test(the_log_goes_to_the_sink_or_nowhere),
+      cmocka_unit_test(clocks_go_forward), cmocka_unit_test(hashes_are_xxh3))

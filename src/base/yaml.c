@@ -28,7 +28,8 @@ typedef struct builder {
     int documents;
 } builder;
 
-#define FAIL_AT(b, mark, ...) fail_at((b)->name, (int)(mark).line + 1, (int)(mark).column + 1, __VA_ARGS__)
+#define FAIL_AT(b, mark, ...)                                                                      \
+    fail_at((b)->name, (int)(mark).line + 1, (int)(mark).column + 1, __VA_ARGS__)
 
 __attribute__((format(printf, 4, 5))) static rgm_status fail_at(const char *name, int line,
                                                                 int column, const char *format, ...)
@@ -218,8 +219,8 @@ static rgm_status add_value(builder *b, const yaml_event_t *event)
     RGM_TRY(rgmi_yaml_node(&node, b->yaml, kind, b->name, line, column));
     if (kind == RGM_YAML_SCALAR) {
         RGM_TRY(copy_text(&node->text, b, event));
-        node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE ||
-                       !rgmi_yaml_is_plain(node->text);
+        node->quoted =
+            event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || !rgmi_yaml_is_plain(node->text);
     }
     if (kind != RGM_YAML_SCALAR && b->depth == RGMI_YAML_MAX_DEPTH)
         return FAIL_AT(b, event->start_mark, "more than %d levels", RGMI_YAML_MAX_DEPTH);
@@ -312,8 +313,8 @@ rgm_status rgmi_yaml_parse(rgm_yaml **out, const char *text, int64_t size, const
     if (b->name == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory while reading %s", name));
     RGM_GO(read_events(b));
-    if (yaml->root == NULL || (yaml->root->kind == RGM_YAML_SCALAR && !yaml->root->quoted &&
-                               yaml->root->text[0] == 0)) {
+    if (yaml->root == NULL ||
+        (yaml->root->kind == RGM_YAML_SCALAR && !yaml->root->quoted && yaml->root->text[0] == 0)) {
         RGM_GO(rgmi_yaml_node(&yaml->root, yaml, empty, b->name, 1, 1));
         if (empty == RGM_YAML_SCALAR)
             yaml->root->text = "";

@@ -96,8 +96,8 @@ static rgm_status put_child(rgm_yaml *yaml, rgm_yaml_node *map, const char *name
     return RGM_OK;
 }
 
-/* Walk down `path` as far as there are maps, then hang the value with the maps that are missing. All
- * new nodes are made before the document is touched. */
+/* Walk down `path` as far as there are maps, then hang the value with the maps that are missing.
+ * All new nodes are made before the document is touched. */
 static rgm_status set_value(rgm_yaml *yaml, const char *path, rgm_yaml_node *value,
                             const char *source)
 {

@@ -1,13 +1,13 @@
 /*
  * A YAML document as text that parses to the same document: block style, short lists of numbers and
- * names on one line. A text is written plain only if it was plain and reads back so; everything else
- * goes in double quotes with escapes.
+ * names on one line. A text is written plain only if it was plain and reads back so; everything
+ * else goes in double quotes with escapes.
  */
 #include "base_internal.h"
 
 #include <string.h>
 
-#define LONGEST_FLOW_LIST 80
+#define LONGEST_FLOW_LIST  80
 #define LONGEST_SIMPLE_KEY 120
 
 /* Length of the UTF-8 character at s and its code. The text is valid: it came from the parser. */
@@ -27,8 +27,8 @@ static int decode(uint32_t *code, const char *text)
         *code = (uint32_t)(s[0] & 15) << 12 | (uint32_t)(s[1] & 63) << 6 | (s[2] & 63);
         return 3;
     }
-    *code = (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 |
-            (uint32_t)(s[2] & 63) << 6 | (s[3] & 63);
+    *code = (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 63) << 12 | (uint32_t)(s[2] & 63) << 6 |
+            (s[3] & 63);
     return 4;
 }
 
@@ -105,7 +105,8 @@ static bool is_word(const char *text)
     if (*text == '-' && text[1] != 0)
         text++;
     return *text != 0 && strchr(letters, *text) != NULL &&
-           text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/")] == 0;
+           text[strspn(text,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/")] == 0;
 }
 
 static bool fits_on_a_line(const rgm_yaml_node *list)

@@ -1,6 +1,6 @@
 /*
- * YAML: places, what is refused and why, that hostile input costs linear time, and that set, merge and
- * print give documents that read back the same.
+ * YAML: places, what is refused and why, that hostile input costs linear time, and that set, merge
+ * and print give documents that read back the same.
  */
 #include "base_internal.h"
 #include "check.h"
@@ -79,8 +79,8 @@ static void scalars_are_text_with_their_places(void **state)
 
 static void an_empty_document_is_an_empty_map(void **state)
 {
-    static const char *const texts[] = {"", "\n\n", "# nothing\n", "---\n", "--- # x\n...\n",
-                                        "\xef\xbb\xbf"};
+    static const char *const texts[] = {"",      "\n\n",           "# nothing\n",
+                                        "---\n", "--- # x\n...\n", "\xef\xbb\xbf"};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -124,7 +124,9 @@ static void refusals_say_what_and_where(void **state)
         {"a: \"\\0\"\n", "f.yaml:1:4: text with a NUL"},
         {"a: 1\nb: \x01\n", "f.yaml:2:4: control character 0x01"},
         {"a: 1\nbé: \xff\n", "f.yaml:2:5: byte 0xff is not valid UTF-8"},
-        {"\xff\xfe" "a: 1", "f.yaml:1:1: byte 0xff is not valid UTF-8"},
+        {"\xff\xfe"
+         "a: 1",
+         "f.yaml:1:1: byte 0xff is not valid UTF-8"},
         {"a: \xed\xa0\x80\n", "f.yaml:1:4: byte 0xed is not valid UTF-8"},
         {"a: @x\n", "f.yaml:1:4: found character that cannot start any token"},
     };
@@ -172,15 +174,50 @@ static void nesting_ends_at_64_levels(void **state)
         }
 }
 
-/* libyaml alone takes minutes for the first of these. Nothing is timed here: a quadratic reader would
- * run into the test's time limit, which is the gate's. */
+/* libyaml alone takes minutes for the first of these. Nothing is timed here: a quadratic reader
+ * would run into the test's time limit, which is the gate's. */
 static void a_mebibyte_of_anything_is_answered(void **state)
 {
     static const char *const units[] = {
-        "[",   "{",     "- ",     "-\n",  "? ",    "a: ",     "[a,",   "{a: ",  "[\n",    "\"",
-        "'a' ", "a: b\n", "- a\n", "!a ",  "&a ",   "*a ",     "|\n",   ">\n a\n", "#\n",  "%a\n",
-        "---\n", "...\n", "\\",    "é",    "a\n",   "- - ",    "[]",    "{}",    "a,",     "x:\n ",
-        "- [[[[[[[]]]]]]]\n", "? a\n", ":\n", "`",  "\t",  "\n\n", "a ", "'",   "- {a: b}\n",
+        "[",
+        "{",
+        "- ",
+        "-\n",
+        "? ",
+        "a: ",
+        "[a,",
+        "{a: ",
+        "[\n",
+        "\"",
+        "'a' ",
+        "a: b\n",
+        "- a\n",
+        "!a ",
+        "&a ",
+        "*a ",
+        "|\n",
+        ">\n a\n",
+        "#\n",
+        "%a\n",
+        "---\n",
+        "...\n",
+        "\\",
+        "é",
+        "a\n",
+        "- - ",
+        "[]",
+        "{}",
+        "a,",
+        "x:\n ",
+        "- [[[[[[[]]]]]]]\n",
+        "? a\n",
+        ":\n",
+        "`",
+        "\t",
+        "\n\n",
+        "a ",
+        "'",
+        "- {a: b}\n",
     };
 
     (void)state;
@@ -245,8 +282,9 @@ static void set_replaces_adds_and_makes_maps(void **state)
     CHECK_TEXT("f.yaml", at("trainer")->source);
     CHECK_TEXT("8", at("model.hidden.1")->text);
     CHECK_TEXT("", at("name")->text);
-    expect_print(parsed, "trainer:\n  epochs: 20\nempty:\n  a:\n    x: 1\nmodel:\n  hidden: [16, 8]\n"
-                         "name:\n");
+    expect_print(parsed,
+                 "trainer:\n  epochs: 20\nempty:\n  a:\n    x: 1\nmodel:\n  hidden: [16, 8]\n"
+                 "name:\n");
 }
 
 static void a_set_that_fails_says_why_and_changes_nothing(void **state)
@@ -326,15 +364,36 @@ static bool same(const rgm_yaml_node *a, const rgm_yaml_node *b)
 static void what_is_printed_reads_back_the_same(void **state)
 {
     static const char *const texts[] = {
-        "", "x", "'x'", "[]", "{}", "\"\"", "- ", "- - - 1\n    - 2\n", "a: {b: {c: []}}\n",
-        "a: \"\\\"\\\\\\n\\t\\x01\\u0085\\u2028\\u2029\\ufeff\\U0001F600 é\"\n", "a: |\n  x\n  y\n",
-        "a: one\n  two\n\n  three\n", "a: [-, '-', \"- \", -a, ?x, ':x']\n", "a: 'x: y #z'\n",
-        "- a: 1\n  b:\n  - 2\n  - [3, 4]\n- {}\n- []\n-\n", "\"a b\": 1\n'': 2\n\"x\\ny\": 3\n",
+        "",
+        "x",
+        "'x'",
+        "[]",
+        "{}",
+        "\"\"",
+        "- ",
+        "- - - 1\n    - 2\n",
+        "a: {b: {c: []}}\n",
+        "a: \"\\\"\\\\\\n\\t\\x01\\u0085\\u2028\\u2029\\ufeff\\U0001F600 é\"\n",
+        "a: |\n  x\n  y\n",
+        "a: one\n  two\n\n  three\n",
+        "a: [-, '-', \"- \", -a, ?x, ':x']\n",
+        "a: 'x: y #z'\n",
+        "- a: 1\n  b:\n  - 2\n  - [3, 4]\n- {}\n- []\n-\n",
+        "\"a b\": 1\n'': 2\n\"x\\ny\": 3\n",
         LONG_KEY,
-        "a: ---\n", "--- '---'\n", "a: 'true'\nb: true\nc: ~\nd: '~'\n", "- \"\"\n-\n- ''\n",
-        "a: \"  lead and trail  \"\n", "a: '#x'\nb: a#b\n", "a: x:y\nb: 'x:'\n", "[a, [b, {c: d}]]",
-        "- ? a\n  : b\n", "a: 100000000000000000000000000\n", "a: \"\xf0\x9f\x98\x80\"\n",
-        "long: [aaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbb, cccccccccccccccccccccccc, d]",
+        "a: ---\n",
+        "--- '---'\n",
+        "a: 'true'\nb: true\nc: ~\nd: '~'\n",
+        "- \"\"\n-\n- ''\n",
+        "a: \"  lead and trail  \"\n",
+        "a: '#x'\nb: a#b\n",
+        "a: x:y\nb: 'x:'\n",
+        "[a, [b, {c: d}]]",
+        "- ? a\n  : b\n",
+        "a: 100000000000000000000000000\n",
+        "a: \"\xf0\x9f\x98\x80\"\n",
+        "long: [aaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbb, cccccccccccccccccccccccc, "
+        "d]",
     };
 
     (void)state;

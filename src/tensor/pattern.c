@@ -1,6 +1,7 @@
 /*
- * The pattern of a sparse matrix by rows and by columns, both made once with a stable counting sort.
- * Where the entries come sorted already, the sorted arrays are the given ones and `entry` is NULL.
+ * The pattern of a sparse matrix by rows and by columns, both made once with a stable counting
+ * sort. Where the entries come sorted already, the sorted arrays are the given ones and `entry` is
+ * NULL.
  */
 #include <regimen/tensor.h>
 
@@ -10,16 +11,16 @@
 struct rgm_pattern {
     atomic_int references;
     rgm_csr by_row, by_column;
-    int32_t *row_of, *column_of; /* [count], as given                             */
-    int64_t *start[2];           /* what by_row and by_column point to            */
-    int32_t *other[2], *entry[2];/* NULL where the given order is the sorted one  */
+    int32_t *row_of, *column_of;  /* [count], as given                             */
+    int64_t *start[2];            /* what by_row and by_column point to            */
+    int32_t *other[2], *entry[2]; /* NULL where the given order is the sorted one  */
 };
 
 static rgm_status check_size(int64_t rows, int64_t columns, int64_t count)
 {
     if (rows < 0 || columns < 0 || count < 0)
-        return RGM_FAIL(RGM_ERR_ARG, "a pattern of %lld x %lld with %lld entries",
-                        (long long)rows, (long long)columns, (long long)count);
+        return RGM_FAIL(RGM_ERR_ARG, "a pattern of %lld x %lld with %lld entries", (long long)rows,
+                        (long long)columns, (long long)count);
     if (rows > INT32_MAX || columns > INT32_MAX || count > INT32_MAX)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "a pattern of %lld x %lld with %lld entries: each must be below 2^31",

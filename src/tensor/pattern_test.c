@@ -102,18 +102,19 @@ static void wrong_indices_are_named(void **state)
     rgm_pattern *p = NULL;
 
     (void)state;
-    CHECK_STATUS(RGM_ERR_DATA, rgm_pattern_create(&p, 3, 3, 2, (int64_t[]){0, 3}, (int64_t[]){0, 0}));
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_pattern_create(&p, 3, 3, 2, (int64_t[]){0, 3}, (int64_t[]){0, 0}));
     CHECK_MESSAGE("entry 1: row is 3, there are 3");
     CHECK_STATUS(RGM_ERR_DATA,
                  rgm_pattern_create(&p, 3, 3, 2, (int64_t[]){0, 0}, (int64_t[]){-1, 0}));
     CHECK_MESSAGE("entry 0: column is -1, there are 3");
-    CHECK_STATUS(RGM_ERR_DATA, rgm_pattern_create(&p, 3, 3, 1, (int64_t[]){(int64_t)1 << 32},
-                                                  (int64_t[]){0}));
-    CHECK_STATUS(RGM_ERR_DATA, rgm_pattern_from_rows(&p, 2, 3, (int64_t[]){0, 2, 1},
-                                                     (int64_t[]){0, 0}));
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_pattern_create(&p, 3, 3, 1, (int64_t[]){(int64_t)1 << 32}, (int64_t[]){0}));
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_pattern_from_rows(&p, 2, 3, (int64_t[]){0, 2, 1}, (int64_t[]){0, 0}));
     CHECK_MESSAGE("row 1 ends at 1, before its start 2");
-    CHECK_STATUS(RGM_ERR_DATA, rgm_pattern_from_rows(&p, 1, 3, (int64_t[]){1, 2},
-                                                     (int64_t[]){0, 0}));
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_pattern_from_rows(&p, 1, 3, (int64_t[]){1, 2}, (int64_t[]){0, 0}));
     CHECK_STATUS(RGM_ERR_DATA, rgm_pattern_from_rows(&p, 1, 3, (int64_t[]){0, 1}, (int64_t[]){3}));
     CHECK_STATUS(RGM_ERR_ARG, rgm_pattern_create(&p, -1, 3, 0, NULL, NULL));
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_pattern_create(&p, 3, (int64_t)1 << 31, 0, NULL, NULL));
@@ -175,7 +176,6 @@ static void missing_memory_is_survived(void **state)
 TESTS(cmocka_unit_test(both_directions_of_a_small_matrix_are_as_drawn),
       cmocka_unit_test(sorted_entries_need_no_order),
       cmocka_unit_test(ragged_rows_give_the_same_pattern),
-      cmocka_unit_test(empty_patterns_are_patterns),
-      cmocka_unit_test(wrong_indices_are_named),
+      cmocka_unit_test(empty_patterns_are_patterns), cmocka_unit_test(wrong_indices_are_named),
       cmocka_unit_test(random_patterns_match_the_definition),
       cmocka_unit_test(missing_memory_is_survived))

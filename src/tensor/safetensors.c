@@ -1,7 +1,7 @@
 /*
- * Named tensors in one safetensors file: 8 bytes of header length (little-endian), a header of JSON,
- * then the data. Data are read on demand with pread(), not mapped: a file that is truncated meanwhile
- * gives an error and no SIGBUS.
+ * Named tensors in one safetensors file: 8 bytes of header length (little-endian), a header of
+ * JSON, then the data. Data are read on demand with pread(), not mapped: a file that is truncated
+ * meanwhile gives an error and no SIGBUS.
  */
 #include "safetensors_internal.h"
 

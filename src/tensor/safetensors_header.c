@@ -1,8 +1,8 @@
 /*
- * Reader of a safetensors header. The JSON has one fixed form (a map of maps with three known keys),
- * so it is read straight into the table of tensors: no tree is built, nothing recurses, and the
- * memory is a small multiple of the header whatever a hostile file holds. The rules are the reference
- * library's: every byte of the data belongs to exactly one tensor.
+ * Reader of a safetensors header. The JSON has one fixed form (a map of maps with three known
+ * keys), so it is read straight into the table of tensors: no tree is built, nothing recurses, and
+ * the memory is a small multiple of the header whatever a hostile file holds. The rules are the
+ * reference library's: every byte of the data belongs to exactly one tensor.
  */
 #include "safetensors_internal.h"
 
@@ -137,8 +137,8 @@ static rgm_status read_escape(reader *r)
             return bad_json(r, "half a surrogate pair");
         r->at += 2;
         low = read_hex4(r);
-        code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
-                                             : -1;
+        code =
+            low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : -1;
     } else if (code >= 0xdc00 && code < 0xe000) {
         code = -1;
     }
@@ -237,11 +237,12 @@ static rgm_status check_extent(const rgmi_st_tensor *t, const char *file, int64_
                         "%s: tensor '%s': bytes %lld to %lld of data that have %lld bytes", file,
                         t->name, (long long)t->begin, (long long)t->end, (long long)data_size);
     if ((large && !empty) || bytes != t->end - t->begin)
-        return RGM_FAIL(RGM_ERR_FORMAT,
-                        "%s: tensor '%s': shape and dtype need %s%lld bytes, data_offsets have %lld",
-                        file, t->name, large && !empty ? "more than " : "",
-                        large && !empty ? (long long)INT64_MAX : (long long)bytes,
-                        (long long)(t->end - t->begin));
+        return RGM_FAIL(
+            RGM_ERR_FORMAT,
+            "%s: tensor '%s': shape and dtype need %s%lld bytes, data_offsets have %lld", file,
+            t->name, large && !empty ? "more than " : "",
+            large && !empty ? (long long)INT64_MAX : (long long)bytes,
+            (long long)(t->end - t->begin));
     return RGM_OK;
 }
 

@@ -20,8 +20,8 @@ typedef struct rgmi_st_header {
     rgm_arena *arena;
     rgmi_st_tensor *tensors; /* in the order of the file's header */
     int64_t count, capacity;
-    rgm_map *by_name;        /* name -> index + 1 */
-    rgm_map *metadata;       /* key -> text in the arena */
+    rgm_map *by_name;  /* name -> index + 1 */
+    rgm_map *metadata; /* key -> text in the arena */
 } rgmi_st_header;
 
 /**

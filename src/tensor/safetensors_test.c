@@ -148,12 +148,12 @@ static void what_cannot_be_saved_is_refused_and_leaves_no_file(void **state)
     CHECK_STATUS(RGM_ERR_ARG, rgm_safetensors_save(
                                   in("t"), (rgm_named_tensor[]){{"a", f}, {"a", f}}, 2, NULL, 0));
     CHECK_MESSAGE("two tensors are called 'a'");
-    CHECK_STATUS(RGM_ERR_ARG, rgm_safetensors_save(
-                                  in("t"), &(rgm_named_tensor){"__metadata__", f}, 1, NULL, 0));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_safetensors_save(in("t"), &(rgm_named_tensor){"__metadata__", f}, 1, NULL, 0));
     CHECK_STATUS(RGM_ERR_ARG,
                  rgm_safetensors_save(in("t"), &(rgm_named_tensor){"\xff", f}, 1, NULL, 0));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_safetensors_save(in("t"), NULL, 0,
-                                                   (const char *[]){"a", "1", "a", "2"}, 2));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_safetensors_save(in("t"), NULL, 0, (const char *[]){"a", "1", "a", "2"}, 2));
     CHECK_STATUS(RGM_ERR_ARG,
                  rgm_safetensors_save(in("t"), NULL, 0, (const char *[]){"a", "\xff"}, 1));
     CHECK(!rgm_path_exists(in("t")));
@@ -179,7 +179,7 @@ static rgm_status open_header(rgm_safetensors **file, const char *header, int64_
     return rgm_safetensors_open_memory(file, bytes, 8 + n + data_size, "f.st");
 }
 
-#define F32(begin, end, shape) \
+#define F32(begin, end, shape)                                                                     \
     "{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
 static void hostile_headers_are_refused_by_name(void **state)

@@ -233,8 +233,8 @@ rgm_status rgm_tensor_slice(rgm_tensor **out, rgm_tensor *tensor, int64_t begin,
     RGM_TRY(make_header(&view, tensor->dtype, tensor->rank, shape));
     if (tensor->count > 0)
         row = tensor->count / tensor->shape[0];
-    look_into(view, tensor, tensor->count > 0 ? (size_t)(begin * row) * dtypes[tensor->dtype].size
-                                              : 0);
+    look_into(view, tensor,
+              tensor->count > 0 ? (size_t)(begin * row) * dtypes[tensor->dtype].size : 0);
     *out = view;
     return RGM_OK;
 }
@@ -303,22 +303,32 @@ void *rgm_tensor_data(const rgm_tensor *tensor)
 double rgm_tensor_at(const rgm_tensor *tensor, int64_t i)
 {
     switch (tensor->dtype) {
-    case RGM_F32: return (double)((const float *)tensor->data)[i];
-    case RGM_F64: return ((const double *)tensor->data)[i];
-    case RGM_STRING: return NAN;
-    default: return (double)rgm_tensor_at_int(tensor, i);
+    case RGM_F32:
+        return (double)((const float *)tensor->data)[i];
+    case RGM_F64:
+        return ((const double *)tensor->data)[i];
+    case RGM_STRING:
+        return NAN;
+    default:
+        return (double)rgm_tensor_at_int(tensor, i);
     }
 }
 
 int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
 {
     switch (tensor->dtype) {
-    case RGM_F32: return (int64_t)((const float *)tensor->data)[i];
-    case RGM_F64: return (int64_t)((const double *)tensor->data)[i];
-    case RGM_I32: return ((const int32_t *)tensor->data)[i];
-    case RGM_I64: return ((const int64_t *)tensor->data)[i];
-    case RGM_BOOL: return ((const uint8_t *)tensor->data)[i];
-    default: return 0;
+    case RGM_F32:
+        return (int64_t)((const float *)tensor->data)[i];
+    case RGM_F64:
+        return (int64_t)((const double *)tensor->data)[i];
+    case RGM_I32:
+        return ((const int32_t *)tensor->data)[i];
+    case RGM_I64:
+        return ((const int64_t *)tensor->data)[i];
+    case RGM_BOOL:
+        return ((const uint8_t *)tensor->data)[i];
+    default:
+        return 0;
     }
 }
 

@@ -65,8 +65,7 @@ static void impossible_shapes_are_refused(void **state)
     CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, RGM_F32, 1, (int64_t[]){-1}));
     CHECK_MESSAGE("shape[0] is -1");
     CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, RGM_F32, -1, NULL));
-    CHECK_STATUS(RGM_ERR_ARG,
-                 rgm_tensor_create(&t, RGM_F32, 7, (int64_t[]){1, 1, 1, 1, 1, 1, 1}));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, RGM_F32, 7, (int64_t[]){1, 1, 1, 1, 1, 1, 1}));
     CHECK_MESSAGE("rank is 7");
     CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_create(&t, (rgm_dtype)17, 0, NULL));
     CHECK_STATUS(RGM_ERR_NOMEM, rgm_tensor_create(&t, RGM_F32, 2, (int64_t[]){INT64_MAX, 3}));
@@ -152,8 +151,8 @@ static void wrapped_memory_goes_back_when_the_last_view_goes(void **state)
     CHECK_INT(0, released);
     rgm_tensor_release(empty);
     CHECK_INT(1, released);
-    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_wrap(&t, RGM_F32, 1, (int64_t[]){6}, NULL, count_release,
-                                              &one));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_tensor_wrap(&t, RGM_F32, 1, (int64_t[]){6}, NULL, count_release, &one));
     CHECK(t == NULL && released == 1); /* refused memory stays with the caller */
 }
 
