@@ -112,8 +112,11 @@ static void classify(rgmi_plan *plan, const rgm_executor *executor)
         const rgm_value *v = executor->order[s];
         if (plan->place[s].prologue)
             for (int k = 0; k < v->inputs; k++)
-                if (v->in[k]->type != NULL)
-                    plan->place[v->in[k]->slot].prologue = true;
+                if (v->in[k]->type != NULL) {
+                    rgmi_place *from = &plan->place[v->in[k]->slot];
+                    from->prologue = true;
+                    from->kept |= v->in[k]->s.is_pattern && !is_view(v->in[k]) && !from->main;
+                }
     }
     for (int64_t s = 0; s < executor->count; s++)
         if (plan->place[s].kept) {

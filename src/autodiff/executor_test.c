@@ -1,0 +1,520 @@
+/*
+ * The executor: memory plans in which nothing overlaps, what is kept between runs, feeds that do not
+ * fit, eager mode, plans cached by sizes without allocation, threads, failing allocations.
+ */
+#include "executor_internal.h"
+#include "lab.h"
+#include <regimen/kernels.h>
+
+/* A two-layer network on a graph of symbols' sizes, every kind of memory in it. */
+typedef struct net {
+    rgm_cgraph *graph;
+    rgm_value *x, *p, *labels, *fetches[8];
+    int64_t fetch_count;
+} net;
+
+static rgm_value *parameter(rgm_cgraph *graph, const char *name, int64_t rows, int64_t columns)
+{
+    return rgm_parameter(graph, name, RGM_F32, columns > 0 ? 2 : 1, (int64_t[]){rows, columns},
+                         (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0});
+}
+
+static rgm_status net_create(net *n)
+{
+    rgm_status status = RGM_OK;
+    rgm_value *wrt[5];
+
+    memset(n, 0, sizeof *n);
+    RGM_GO(rgm_cgraph_create(&n->graph));
+    rgm_dim nodes = rgm_cgraph_symbol(n->graph, "nodes");
+    n->x = rgm_input(n->graph, "x", RGM_F32, 2, (rgm_dim[]){nodes, 6});
+    n->p = rgm_input_pattern(n->graph, "p", nodes, nodes, rgm_cgraph_symbol(n->graph, "edges"));
+    n->labels = rgm_input(n->graph, "labels", RGM_I64, 1, (rgm_dim[]){nodes});
+    wrt[0] = parameter(n->graph, "w0", 6, 16);
+    wrt[1] = parameter(n->graph, "b0", 16, 0);
+    wrt[2] = parameter(n->graph, "w1", 16, 3);
+    wrt[3] = parameter(n->graph, "s1", 16, 3);
+    wrt[4] = parameter(n->graph, "b1", 3, 0);
+    rgm_spmm_options mean = {.mean = true};
+    rgm_value *h = rgm_spmm(rgm_add_self_loops(n->p), n->x, &mean);
+    h = rgm_dropout_op(rgm_relu(rgm_add(rgm_matmul(h, wrt[0]), wrt[1])), 0.5, "h");
+    rgm_value *y = rgm_add(rgm_matmul(rgm_spmm(n->p, h, &mean), wrt[2]), rgm_matmul(h, wrt[3]));
+    y = rgm_l2_normalize(rgm_add(y, wrt[4]));
+    n->fetches[0] = rgm_mean(rgm_softmax_cross_entropy(y, n->labels));
+    RGM_GO(rgm_cgraph_status(n->graph));
+    RGM_GO(rgm_cgraph_gradients(n->fetches + 1, n->fetches[0], wrt, 5));
+    n->fetch_count = 6;
+done:
+    if (status != RGM_OK) {
+        rgm_cgraph_release(n->graph);
+        n->graph = NULL;
+    }
+    return status;
+}
+
+typedef struct batch {
+    rgm_feed feeds[3];
+} batch;
+
+static void batch_create(batch *b, const net *n, int64_t nodes, int64_t edges, uint64_t seed)
+{
+    rgm_rng rng = rgm_rng_stream(seed, "batch", 0);
+    rgm_tensor *x, *labels;
+    rgm_pattern *p;
+    int64_t *row = malloc(sizeof(int64_t) * (size_t)(2 * edges + 1));
+
+    CHECK_OK(rgm_tensor_create(&x, RGM_F32, 2, (int64_t[]){nodes, 6}));
+    CHECK_OK(rgm_tensor_create(&labels, RGM_I64, 1, &nodes));
+    for (int64_t i = 0; i < nodes * 6; i++)
+        rgm_tensor_f32(x)[i] = 2 * rgm_rng_f32(&rng, (uint64_t)i) - 1;
+    for (int64_t i = 0; i < nodes; i++)
+        rgm_tensor_i64(labels)[i] = i % 3;
+    for (int64_t i = 0; i < 2 * edges; i++)
+        row[i] = (int64_t)rgm_rng_below(&rng, (uint64_t)(10000 + i), (uint64_t)nodes);
+    CHECK_OK(rgm_pattern_create(&p, nodes, nodes, edges, row, row + edges));
+    free(row);
+    b->feeds[0] = (rgm_feed){.input = n->x, .tensor = x};
+    b->feeds[1] = (rgm_feed){.input = n->p, .pattern = p};
+    b->feeds[2] = (rgm_feed){.input = n->labels, .tensor = labels};
+}
+
+static void batch_release(batch *b)
+{
+    for (int i = 0; i < 3; i++) {
+        rgm_tensor_release(b->feeds[i].tensor);
+        rgm_pattern_release(b->feeds[i].pattern);
+    }
+}
+
+/* ---- memory ---- */
+
+
+/* Live values never share bytes: recomputed here from the steps alone, by following who reads what. */
+static void plan_check(const rgm_executor *executor)
+{
+    const rgmi_plan *plan = executor->current;
+    int64_t *writer = calloc((size_t)executor->count, sizeof *writer), live = 0;
+    int64_t *last = calloc((size_t)executor->count, sizeof *last);
+
+    for (int64_t i = 0; i < plan->step_count; i++) {
+        const rgm_value *v = executor->order[plan->steps[i]];
+        writer[v->slot] = i;
+        last[v->slot] = i;
+    }
+    for (int64_t i = plan->step_count - 1; i >= 0; i--) { /* a view keeps what it shows */
+        const rgm_value *v = executor->order[plan->steps[i]];
+        bool view = v->type->is_view != NULL && v->type->is_view(v);
+        for (int k = 0; k < v->inputs; k++) {
+            int64_t s = v->in[k]->slot, until = view ? last[v->slot] : i;
+            last[s] = until > last[s] ? until : last[s];
+        }
+    }
+    for (int64_t i = 0; i < executor->fetch_count; i++)
+        for (const rgm_value *v = executor->fetch[i]; v != NULL;
+             v = v->type != NULL && v->type->is_view != NULL && v->type->is_view(v) ? v->in[0]
+                                                                                   : NULL)
+            last[v->slot] = plan->step_count;
+    for (int64_t a = 0; a < executor->count; a++) {
+        const rgmi_place *p = &plan->place[a];
+        if (p->where != RGMI_ARENA || p->bytes == 0)
+            continue;
+        CHECK(p->offset % 64 == 0 && p->offset + p->bytes <= plan->arena_bytes);
+        live++;
+        for (int64_t b = 0; b < a; b++) {
+            const rgmi_place *q = &plan->place[b];
+            if (q->where != RGMI_ARENA || q->bytes == 0)
+                continue;
+            bool bytes = p->offset < q->offset + q->bytes && q->offset < p->offset + p->bytes;
+            /* in place: one is written by the step that reads the other last */
+            bool times = writer[a] < last[b] && writer[b] < last[a];
+            bool apart = writer[a] == last[b] || writer[b] == last[a];
+            if (bytes && times)
+                fail_msg("slots %d and %d overlap", (int)a, (int)b);
+            if (bytes && apart) {
+                const rgm_value *late = executor->order[writer[a] == last[b] ? a : b];
+                CHECK(late->type->in_place && p->offset == q->offset && p->bytes == q->bytes);
+            }
+        }
+    }
+    CHECK(live > 0);
+    free(writer);
+    free(last);
+}
+
+static void live_values_never_share_memory(void **state)
+{
+    net n;
+    rgm_parameters *parameters;
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    for (int mode = 0; mode < 3; mode++) {
+        rgm_executor_options options = {.training = true, .no_fusion = mode == 1, .eager = mode == 2};
+        rgm_executor *executor;
+        rgm_tensor *fetched[8];
+        CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
+        for (int64_t size = 0; size < 40; size += 13) {
+            batch b;
+            batch_create(&b, &n, size + 1, 3 * size, 5);
+            CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+            plan_check(executor);
+            batch_release(&b);
+        }
+        rgm_executor_release(executor);
+    }
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
+static void repeated_sizes_allocate_nothing(void **state)
+{
+    net n;
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+    rgm_executor_options options = {.training = true};
+    rgm_tensor *fetched[8];
+    batch b[3];
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
+    for (int i = 0; i < 3; i++)
+        batch_create(&b[i], &n, 20 - 5 * i, 50 - 10 * i, (uint64_t)i);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(rgm_executor_run(executor, fetched, parameters, b[i].feeds, 3, 1, 1));
+            CHECK_OK(rgm_executor_run(executor, fetched, parameters, b[i].feeds, 3, 1, 2));
+            if (round > 1) { /* the pattern with loops is made anew for other feeds */
+                rgm_memory_fail_at(0, true);
+                CHECK_OK(rgm_executor_run(executor, fetched, parameters, b[i].feeds, 3, 1, 3));
+                rgm_memory_fail_at(-1, false);
+                CHECK_INT(0, rgm_memory_failures());
+            }
+        }
+    for (int64_t i = 0; i < 2 * RGMI_PLANS; i++) { /* more sizes than plans are kept */
+        batch c;
+        batch_create(&c, &n, 3 + i, 7, 3);
+        CHECK_OK(rgm_executor_run(executor, fetched, parameters, c.feeds, 3, 1, 1));
+        CHECK(executor->plan_count <= RGMI_PLANS);
+        batch_release(&c);
+    }
+    for (int i = 0; i < 3; i++)
+        batch_release(&b[i]);
+    rgm_executor_release(executor);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
+/* ---- what is kept ---- */
+
+static int64_t runs_of(const rgm_executor *executor, const char *name)
+{
+    int64_t runs = 0;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        if (executor->order[s]->type != NULL && strcmp(executor->order[s]->type->name, name) == 0)
+            runs += executor->runs[s];
+    return runs;
+}
+
+static void what_depends_on_unchanged_feeds_is_computed_once(void **state)
+{
+    net n;
+    rgm_parameters *parameters;
+    rgm_executor *executor, *fresh;
+    rgm_executor_options options = {.training = true};
+    rgm_tensor *fetched[8], *other[8], *copy;
+    batch b, c;
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
+    CHECK_OK(rgm_executor_create(&fresh, n.graph, n.fetches, n.fetch_count, &options));
+    rgm_executor_profile(executor, true);
+    batch_create(&b, &n, 20, 50, 1);
+    batch_create(&c, &n, 20, 50, 2);
+    for (int i = 0; i < 5; i++)
+        CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, (uint64_t)i));
+    CHECK_INT(1, runs_of(executor, "add_self_loops"));
+    CHECK(rgm_executor_hoisted_bytes(executor) > 0);
+    int64_t sparse = runs_of(executor, "spmm") + runs_of(executor, "spmm_add");
+    CHECK_INT(1 + 2 * 5, sparse); /* mean(x) once; mean(h) and its gradient in each run */
+    rgm_tensor *kept = b.feeds[0].tensor;
+    b.feeds[0].tensor = c.feeds[0].tensor; /* other features: the pattern stays as it is */
+    CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 9));
+    CHECK_INT(1, runs_of(executor, "add_self_loops"));
+    CHECK_OK(rgm_executor_run(fresh, other, parameters, b.feeds, 3, 1, 9));
+    for (int i = 0; i < 6; i++)
+        CHECK(rgm_tensor_equal(fetched[i], other[i]));
+    CHECK_OK(rgm_tensor_copy(&copy, fetched[2]));
+    b.feeds[0].tensor = kept;
+    CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 9));
+    CHECK(!rgm_tensor_equal(fetched[2], copy));
+    rgm_tensor_release(copy);
+    batch_release(&b);
+    batch_release(&c);
+    rgm_executor_release(executor);
+    rgm_executor_release(fresh);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
+static void large_values_are_not_kept(void **state)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_tensor *fetched;
+
+    (void)state;
+    lab_open(&l, RGM_F32); /* [n,1] + [1,n] is far larger than what it is made of */
+    rgm_value *a = lab_input(&l, 2, (int64_t[]){500, 1}), *b = lab_input(&l, 2, (int64_t[]){1, 500});
+    rgm_value *w = rgm_dropout_op(a, 0.5, "w");
+    rgm_value *y = rgm_sum(rgm_matmul(rgm_add(a, b), w));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, NULL));
+    CHECK_OK(rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+    CHECK(rgm_executor_hoisted_bytes(executor) < 100000);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+/* ---- feeds ---- */
+
+static void feeds_that_do_not_fit_are_refused(void **state)
+{
+    net n;
+    rgm_parameters *parameters, *none;
+    rgm_executor *executor;
+    rgm_cgraph *empty;
+    rgm_tensor *fetched[8];
+    batch b, c;
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_cgraph_create(&empty));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    CHECK_OK(rgm_parameters_create(&none, empty, 1));
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, NULL));
+    batch_create(&b, &n, 20, 50, 1);
+    batch_create(&c, &n, 21, 50, 2);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_run(executor, fetched, parameters, b.feeds, 2, 1, 1));
+    CHECK_MESSAGE("input 'labels' i64[nodes] was not fed");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_run(executor, fetched, none, b.feeds, 3, 1, 1));
+    CHECK_MESSAGE("parameter 'w0' has no value");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_run(executor, fetched, NULL, b.feeds, 3, 1, 1));
+    rgm_tensor *labels = b.feeds[2].tensor, *x = b.feeds[0].tensor;
+    b.feeds[2].tensor = c.feeds[2].tensor;
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+    CHECK_MESSAGE("sizes of 'nodes' differ: 20 from input 'x', 21 from input 'labels'");
+    b.feeds[2].tensor = x;
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+    CHECK_MESSAGE("input 'labels' is i64[nodes], fed f32[20,6]");
+    b.feeds[2].tensor = labels;
+    rgm_tensor_i64(labels)[7] = 3; /* classes are 0..2 */
+    CHECK_STATUS(RGM_ERR_DATA, rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+    CHECK_MESSAGE("softmax_cross_entropy: label[7] is 3, classes are 0..2");
+    rgm_tensor_i64(labels)[7] = 1;
+    CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+    rgm_executor_release(executor);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_create(&executor, empty, n.fetches, 1, NULL));
+    CHECK_MESSAGE("fetch 0 is not a value of this graph");
+    batch_release(&b);
+    batch_release(&c);
+    rgm_parameters_release(parameters);
+    rgm_parameters_release(none);
+    rgm_cgraph_release(empty);
+    rgm_cgraph_release(n.graph);
+}
+
+static void gather_checks_its_index(void **state)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_tensor *fetched;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){4, 2}), *index = lab_index(&l, RGM_I32, 3, 4);
+    rgm_value *y = rgm_gather(x, index);
+    rgm_tensor_i32(l.feeds[1].tensor)[2] = 4;
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, NULL));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_executor_run(executor, &fetched, NULL, l.feeds, 2, 1, 1));
+    CHECK_MESSAGE("gather: index[2] is 4, there are 4 rows");
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+/* ---- eager ---- */
+
+static void eager_mode_stops_at_the_first_bad_number(void **state)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_executor_options eager = {.eager = true};
+    rgm_tensor *fetched;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_positive(&l, 1, (int64_t[]){6});
+    rgm_cgraph_set_scope(l.graph, "head");
+    rgm_value *y = rgm_log(x);
+    rgm_value_set_name(y, "score");
+    y = rgm_relu(rgm_scale(y, 2));
+    rgm_tensor_f32(l.feeds[0].tensor)[4] = -1;
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &eager));
+    CHECK_STATUS(RGM_ERR_NUMERIC, rgm_executor_run(executor, &fetched, NULL, l.feeds, 1, 1, 1));
+    CHECK_MESSAGE("log (in scope 'head'): op log gave score f32[6] has NaN at element 4");
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+/* ---- threads and allocation ---- */
+
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+    net n;
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+    rgm_executor_options options = {.training = true};
+    rgm_tensor *fetched[8], *first[8] = {NULL};
+    batch b;
+    int before = rgm_threads();
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
+    batch_create(&b, &n, 9000, 40000, 1);
+    for (int threads = 1; threads <= 4; threads++) {
+        rgm_threads_set(threads);
+        CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+        for (int i = 0; i < 6; i++)
+            if (threads == 1)
+                CHECK_OK(rgm_tensor_copy(&first[i], fetched[i]));
+            else
+                CHECK(rgm_tensor_equal(first[i], fetched[i]));
+    }
+    rgm_threads_set(before);
+    for (int i = 0; i < 6; i++)
+        rgm_tensor_release(first[i]);
+    batch_release(&b);
+    rgm_executor_release(executor);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
+static rgm_status create_and_run(const net *n, const rgm_parameters *parameters, const batch *b,
+                                 const rgm_executor_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_executor *executor = NULL;
+    rgm_tensor *fetched[8];
+
+    RGM_GO(rgm_executor_create(&executor, n->graph, n->fetches, n->fetch_count, options));
+    RGM_GO(rgm_executor_run(executor, fetched, parameters, b->feeds, 3, 1, 1));
+done:
+    rgm_executor_release(executor);
+    return status;
+}
+
+static void no_failing_allocation_is_overlooked(void **state)
+{
+    net n;
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+    rgm_executor_options options = {.training = true};
+    rgm_tensor *fetched[8];
+    batch b;
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    batch_create(&b, &n, 20, 50, 1);
+    CHECK_EVERY_OOM(create_and_run(&n, parameters, &b, &options), (void)0);
+    options.eager = true;
+    CHECK_EVERY_OOM(create_and_run(&n, parameters, &b, &options), (void)0);
+    options.eager = false;
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
+    for (int64_t i = 0;; i++) { /* after a failure the same executor can run */
+        rgm_memory_fail_at(i, false);
+        rgm_status status = rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1);
+        bool failed = rgm_memory_failures() > 0;
+        rgm_memory_fail_at(-1, false);
+        if (!failed)
+            break;
+        CHECK_INT(RGM_ERR_NOMEM, status);
+        CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+        rgm_executor_release(executor);
+        CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
+    }
+    rgm_executor_release(executor);
+    batch_release(&b);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
+static void leaves_and_views_can_be_fetched(void **state)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_tensor *fetched[4];
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){4, 3}), *fetches[4];
+    fetches[0] = x;
+    fetches[1] = rgm_reshape(x, 1, (rgm_dim[]){12});
+    fetches[2] = rgm_slice(rgm_exp(x), 0, 1, 3);
+    fetches[3] = rgm_scalar(l.graph, RGM_F32, 2.5);
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 4, NULL));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rgm_executor_run(executor, fetched, NULL, l.feeds, 1, 1, 1));
+        CHECK(fetched[0] == l.feeds[0].tensor);
+        CHECK_INT(12, rgm_tensor_count(fetched[1]));
+        CHECK_CLOSE(rgm_tensor_f32(fetched[1])[5], rgm_tensor_f32(fetched[0])[5], 0, 0);
+        CHECK_CLOSE(rgm_tensor_f32(fetched[2])[0], expf(rgm_tensor_f32(fetched[0])[3]), 1e-6, 0);
+        CHECK_CLOSE(rgm_tensor_f32(fetched[3])[0], 2.5, 0, 0);
+    }
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void the_plan_prints_with_times(void **state)
+{
+    net n;
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+    rgm_tensor *fetched[8];
+    rgm_text text = {0};
+    batch b;
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, NULL));
+    rgm_executor_profile(executor, true);
+    batch_create(&b, &n, 20, 50, 1);
+    CHECK_OK(rgm_executor_run(executor, fetched, parameters, b.feeds, 3, 1, 1));
+    CHECK_OK(rgm_executor_print(&text, executor));
+    CHECK(strstr(text.data, "once for unchanged feeds:") && strstr(text.data, "each run:"));
+    CHECK(strstr(text.data, " ms x 1") && strstr(text.data, "matmul") && strstr(text.data, "'w0'"));
+    rgm_text_clear(&text);
+    batch_release(&b);
+    rgm_executor_release(executor);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
+TESTS(cmocka_unit_test(live_values_never_share_memory),
+      cmocka_unit_test(repeated_sizes_allocate_nothing),
+      cmocka_unit_test(what_depends_on_unchanged_feeds_is_computed_once),
+      cmocka_unit_test(large_values_are_not_kept),
+      cmocka_unit_test(feeds_that_do_not_fit_are_refused),
+      cmocka_unit_test(gather_checks_its_index),
+      cmocka_unit_test(eager_mode_stops_at_the_first_bad_number),
+      cmocka_unit_test(the_number_of_threads_changes_no_bit),
+      cmocka_unit_test(no_failing_allocation_is_overlooked),
+      cmocka_unit_test(leaves_and_views_can_be_fetched),
+      cmocka_unit_test(the_plan_prints_with_times))
