@@ -277,6 +277,33 @@ static int64_t entries(const char *folder)
     return count;
 }
 
+/* Entries whose name has `part`. */
+static int64_t entries_with(const char *folder, const char *part)
+{
+    char **names = NULL;
+    int64_t count, found = 0;
+
+    CHECK_OK(rgm_folder_list(&names, &count, folder));
+    for (int64_t i = 0; i < count; i++)
+        found += strstr(names[i], part) != NULL;
+    rgm_names_release(names, count);
+    return found;
+}
+
+static void check_every_step_is_intact(rgm_checkpoint_store *store)
+{
+    int64_t *steps = NULL, count;
+
+    CHECK_OK(rgm_checkpoint_steps(&steps, &count, store));
+    for (int64_t i = 0; i < count; i++) {
+        rgm_checkpoint *c = NULL;
+
+        CHECK_OK(rgm_checkpoint_load_step(&c, store, steps[i]));
+        rgm_checkpoint_release(c);
+    }
+    rgm_free(steps);
+}
+
 static void a_call_that_fails_leaves_an_intact_checkpoint(void **state)
 {
     static const int errors[] = {ENOSPC, EIO, EROFS, EDQUOT};
@@ -299,6 +326,7 @@ static void a_call_that_fails_leaves_an_intact_checkpoint(void **state)
                 CHECK(failed);
                 CHECK_STATUS(RGM_ERR_IO, status);
                 CHECK_MESSAGE(folder); /* the path is named */
+                CHECK_INT(0, entries_with(folder, ".tmp-"));
             } else {
                 CHECK_INT(2, newest(store));
             }
@@ -353,6 +381,8 @@ static void check_deaths(fault_mode mode, int64_t step)
         store = open_store(folder);
         CHECK(newest(store) >= 1);
         CHECK(died || newest(store) == step);
+        if (mode == FAULT_KILL)
+            check_every_step_is_intact(store);
         CHECK_OK(save_step(store, step));
         CHECK_INT(step, newest(store));
         CHECK_OK(save_step(store, step + 1));
