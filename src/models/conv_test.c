@@ -493,23 +493,32 @@ static void messages_leave_absent_states_out(void **state)
 {
     (void)state;
     double x[15], sent[CITE_COUNT * 3], message[CITE_COUNT * 2], y[10];
-    world w;
-    rgm_simple_conv_options options = RGM_SIMPLE_CONV_OPTIONS_INIT;
 
     paper_x(x);
-    world_open(&w, PAPERS);
-    options.units = 2;
-    options.no_edge = options.no_receiver = true;
-    options.activation = RGM_ACT_NONE;
-    rgm_link link = citations(&w);
-    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
-    set_parameters(&w);
-    senders(sent, x, 3);
-    plain_dense(message, sent, CITE_COUNT, 3, parameter(&w, "conv/kernel"),
-                parameter(&w, "conv/bias"), 2);
-    reduce(y, message, 2, 's');
-    check_values(&w, out, y, 10);
-    world_close(&w);
+    for (int variant = 0; variant < 4; variant++) {
+        world w;
+        bool sender = variant & 1, dropped = variant & 2;
+        rgm_simple_conv_options options = RGM_SIMPLE_CONV_OPTIONS_INIT;
+
+        world_open(&w, PAPERS);
+        options.units = 2;
+        options.no_edge = true;
+        options.no_sender = !sender;
+        options.no_receiver = sender;
+        options.dropout = dropped ? 0.5 : 0; /* off outside training, but another path */
+        rgm_link link = citations(&w);
+        rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+        set_parameters(&w);
+        for (int e = 0; e < CITE_COUNT; e++)
+            memcpy(sent + 3 * e, x + 3 * (sender ? cite_source[e] : cite_target[e]), 3 * sizeof *x);
+        plain_dense(message, sent, CITE_COUNT, 3, parameter(&w, "conv/kernel"),
+                    parameter(&w, "conv/bias"), 2);
+        for (int i = 0; i < CITE_COUNT * 2; i++)
+            message[i] = fmax(message[i], 0);
+        reduce(y, message, 2, 's');
+        check_values(&w, out, y, 10);
+        world_close(&w);
+    }
 }
 
 static void messages_from_states_of_width_zero_are_the_bias(void **state)

@@ -178,6 +178,9 @@ rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t uni
         sender = rgm_add(sender, bias);
     else if (bias != NULL)
         edge = rgm_add(edge, bias);
+    if (edge == NULL && receiver == NULL) /* one activation for each sender, not for each edge */
+        return rgm_broadcast_columns(link->pattern,
+                                     rgm_activate(sender, options->activation, options->slope));
     message = edge;
     if (sender != NULL)
         message = plus(message, rgm_broadcast_columns(link->pattern, sender));

@@ -37,6 +37,7 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const voi
                                .l2 = options->l2,
                                .l2_bias = options->l2_bias,
                                .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    const char *reduce = options->reduce_type != NULL ? options->reduce_type : "sum";
     rgm_link used = *link;
     rgm_value *message;
 
@@ -48,6 +49,10 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const voi
         used.receiver = NULL;
     if (options->no_edge)
         used.edge = NULL;
+    if (options->message == NULL && options->dropout == 0 && used.sender != NULL &&
+        used.edge == NULL && used.receiver == NULL) /* nothing is made for each edge */
+        return rgmi_pool_senders(
+            &used, rgm_dense_with(scope, NULL, used.sender, options->units, &dense), reduce);
     if (options->message != NULL)
         message =
             options->message(scope, together(scope, &used, options->add_states), options->payload);
@@ -56,8 +61,7 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const voi
     else
         message = rgm_link_messages(scope, &used, options->units, &dense);
     message = rgm_dropout(scope, message, options->dropout);
-    return rgm_link_pool(&used, message,
-                         options->reduce_type != NULL ? options->reduce_type : "sum");
+    return rgm_link_pool(&used, message, reduce);
 }
 
 rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
