@@ -1,0 +1,285 @@
+/*
+ * Dense ops to ONNX nodes. An op that is missing here and in onnx_sparse.c cannot be exported, and the
+ * writer says its name.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "onnx_internal.h"
+
+static const char *input(rgmi_writer *w, const rgm_value *y, int i)
+{
+    return rgmi_name_of(w, rgm_value_input(y, i));
+}
+
+/* ---- element-wise -------------------------------------------------------------------------- */
+
+/* Codes that are one ONNX node of the same meaning. */
+static const char *const one_node[RGM_MAP_CODE_COUNT] = {
+    [RGM_MAP_NEG] = "Neg",         [RGM_MAP_ABS] = "Abs",         [RGM_MAP_SQRT] = "Sqrt",
+    [RGM_MAP_RECIPROCAL] = "Reciprocal", [RGM_MAP_EXP] = "Exp",   [RGM_MAP_LOG] = "Log",
+    [RGM_MAP_RELU] = "Relu",       [RGM_MAP_SIGMOID] = "Sigmoid", [RGM_MAP_TANH] = "Tanh",
+    [RGM_MAP_SIGN] = "Sign",       [RGM_MAP_SOFTPLUS] = "Softplus", [RGM_MAP_ADD] = "Add",
+    [RGM_MAP_SUB] = "Sub",         [RGM_MAP_MUL] = "Mul",         [RGM_MAP_DIV] = "Div",
+    [RGM_MAP_MAX] = "Max",         [RGM_MAP_MIN] = "Min",
+};
+
+static const char *element_wise(rgmi_writer *w, rgm_map_code code, double constant, const char *a,
+                                const char *b, rgm_dtype dtype)
+{
+    if (one_node[code] != NULL)
+        return rgmi_node(w, one_node[code], a, b, NULL);
+    switch (code) {
+    case RGM_MAP_SQUARE:
+        return rgmi_node(w, "Mul", a, a, NULL);
+    case RGM_MAP_RSQRT:
+        return rgmi_node(w, "Reciprocal", rgmi_node(w, "Sqrt", a, NULL, NULL), NULL, NULL);
+    case RGM_MAP_LEAKY_RELU:
+        return rgmi_activate(w, a, RGM_ACT_LEAKY_RELU, constant, dtype);
+    case RGM_MAP_ELU:
+        return rgmi_activate(w, a, RGM_ACT_ELU, 0, dtype);
+    case RGM_MAP_GELU:
+        return rgmi_activate(w, a, RGM_ACT_GELU, 0, dtype);
+    case RGM_MAP_SCALE:
+        return rgmi_node(w, "Mul", a, rgmi_scalar(w, dtype, constant), NULL);
+    case RGM_MAP_SHIFT:
+        return rgmi_node(w, "Add", a, rgmi_scalar(w, dtype, constant), NULL);
+    case RGM_MAP_FLOOR:
+        return rgmi_node(w, "Max", a, rgmi_scalar(w, dtype, constant), NULL);
+    case RGM_MAP_IS_POSITIVE:
+        return rgmi_cast(w, rgmi_node(w, "Greater", a, rgmi_scalar(w, dtype, 0), NULL), dtype);
+    case RGM_MAP_GREATER:
+        return rgmi_cast(w, rgmi_node(w, "Greater", a, b, NULL), dtype);
+    case RGM_MAP_EQUAL:
+        return rgmi_cast(w, rgmi_node(w, "Equal", a, b, NULL), dtype);
+    default:
+        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op '%s' is a gradient and has no ONNX form",
+                         w->hint);
+    }
+}
+
+static void translate_map(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const rgm_attributes *a = rgm_value_attributes(y);
+
+    name->name = element_wise(w, (rgm_map_code)a->integer[0], a->number[0], input(w, y, 0),
+                              rgm_value_input_count(y) > 1 ? input(w, y, 1) : NULL,
+                              rgm_value_dtype(y));
+}
+
+static void translate_equal(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_cast(w, rgmi_node(w, "Equal", input(w, y, 0), input(w, y, 1), NULL),
+                           rgm_value_dtype(y));
+}
+
+static void translate_cast(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_cast(w, input(w, y, 0), rgm_value_dtype(y));
+}
+
+/* Dropout in evaluation, stop_gradient, copies. */
+static void translate_identity(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = input(w, y, 0);
+}
+
+/* ---- shape --------------------------------------------------------------------------------- */
+
+static void translate_reshape(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const rgm_dim *to = rgm_value_shape(y), *from = rgm_value_shape(rgm_value_input(y, 0));
+    int from_rank = rgm_value_rank(rgm_value_input(y, 0)), rank = rgm_value_rank(y);
+    rgm_dim shape[RGM_MAX_RANK];
+    int64_t plain[RGM_MAX_RANK];
+    int unknown = 0;
+
+    /* A leading size that stays is 0 in ONNX's words, and one other unknown is -1. */
+    for (int i = 0; i < rank; i++) {
+        shape[i] = to[i];
+        plain[i] = to[i] >= 0 ? to[i] : i < from_rank && from[i] == to[i] ? 0 : -1;
+        unknown += plain[i] == -1;
+        if (to[i] == 0)
+            unknown = 2;
+    }
+    name->name = rgmi_node(w, "Reshape", input(w, y, 0),
+                           unknown <= 1 ? rgmi_vector(w, plain, rank) : rgmi_shape(w, shape, rank),
+                           NULL);
+    if (unknown > 1)
+        rgmi_int(w, "allowzero", 1);
+}
+
+static void translate_permute(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_node(w, "Transpose", input(w, y, 0), NULL, NULL);
+    rgmi_ints(w, "perm", rgm_value_attributes(y)->integer, rgm_value_rank(y));
+}
+
+static void translate_concat(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const char *joined = input(w, y, 0);
+
+    for (int i = 1; i < rgm_value_input_count(y); i++) {
+        joined = rgmi_node(w, "Concat", joined, input(w, y, i), NULL);
+        rgmi_int(w, "axis", rgm_value_attributes(y)->integer[0]);
+    }
+    name->name = joined;
+}
+
+static void translate_slice(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const int64_t *a = rgm_value_attributes(y)->integer;
+    const char *begin = rgmi_size(w, a[1]), *size = rgmi_size(w, a[2]);
+    const char *end = rgmi_node(w, "Add", begin, size, NULL);
+    const char *index, *range;
+
+    /* As a gather: Slice would take a fourth input, the axes. */
+    range = rgmi_node(w, "Range", rgmi_node(w, "Squeeze", begin, NULL, NULL),
+                      rgmi_node(w, "Squeeze", end, NULL, NULL), rgmi_scalar(w, RGM_I64, 1));
+    index = range;
+    name->name = rgmi_node(w, "Gather", input(w, y, 0), index, NULL);
+    rgmi_int(w, "axis", a[0]);
+}
+
+static void translate_broadcast_to(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_node(w, "Expand", input(w, y, 0),
+                           rgmi_shape(w, rgm_value_shape(y), rgm_value_rank(y)), NULL);
+}
+
+static void translate_inverse_dim(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    rgm_dtype dtype = rgm_value_dtype(y);
+    const char *size = rgmi_node(w, "Squeeze",
+                                 rgmi_size(w, rgm_value_attributes(y)->integer[0]), NULL, NULL);
+
+    name->name = rgmi_node(
+        w, "Reciprocal",
+        rgmi_node(w, "Max", rgmi_cast(w, size, dtype), rgmi_scalar(w, dtype, 1), NULL), NULL, NULL);
+}
+
+/* ---- products and reductions --------------------------------------------------------------- */
+
+static const char *transposed(rgmi_writer *w, const rgm_value *x, const char *name, bool swap)
+{
+    int64_t axes[RGM_MAX_RANK];
+    int rank = rgm_value_rank(x);
+    const char *y;
+
+    if (!swap)
+        return name;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    axes[rank - 1] = rank - 2;
+    axes[rank - 2] = rank - 1;
+    y = rgmi_node(w, "Transpose", name, NULL, NULL);
+    rgmi_ints(w, "perm", axes, rank);
+    return y;
+}
+
+static void translate_matmul(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const rgm_attributes *a = rgm_value_attributes(y);
+    const char *product = rgmi_node(
+        w, "MatMul", transposed(w, rgm_value_input(y, 0), input(w, y, 0), a->integer[0] != 0),
+        transposed(w, rgm_value_input(y, 1), input(w, y, 1), a->integer[1] != 0), NULL);
+
+    if (rgm_value_input_count(y) > 2)
+        product = rgmi_node(w, "Add", product, input(w, y, 2), NULL);
+    name->name = rgmi_activate(w, product, (rgm_activation)a->integer[2], a->number[0],
+                               rgm_value_dtype(y));
+}
+
+static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    static const char *const nodes[] = {[RGM_SUM] = "ReduceSum", [RGM_MEAN] = "ReduceMean",
+                                        [RGM_MAX] = "ReduceMax", [RGM_MIN] = "ReduceMin",
+                                        [RGM_PROD] = "ReduceProd"};
+    const rgm_attributes *a = rgm_value_attributes(y);
+
+    if (nodes[a->integer[1]] == NULL) {
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "reduction %lld over an axis has no ONNX form",
+                  (long long)a->integer[1]);
+        return;
+    }
+    name->name = rgmi_node(w, nodes[a->integer[1]], input(w, y, 0),
+                           rgmi_vector(w, &a->integer[0], 1), NULL);
+    rgmi_int(w, "keepdims", 0);
+}
+
+static void translate_argmax(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_node(w, "ArgMax", input(w, y, 0), NULL, NULL);
+    rgmi_int(w, "axis", -1);
+    rgmi_int(w, "keepdims", 0);
+}
+
+static void translate_softmax(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_node(w, "Softmax", input(w, y, 0), NULL, NULL);
+    rgmi_int(w, "axis", -1);
+}
+
+static void translate_log_softmax(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_node(w, "LogSoftmax", input(w, y, 0), NULL, NULL);
+    rgmi_int(w, "axis", -1);
+}
+
+static void translate_layer_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const char *x = input(w, y, 0);
+
+    if (rgm_value_input_count(y) > 3)
+        x = rgmi_node(w, "Add", x, input(w, y, 3), NULL);
+    name->name = rgmi_node(w, "LayerNormalization", x, input(w, y, 1), input(w, y, 2));
+    rgmi_int(w, "axis", -1);
+    rgmi_float(w, "epsilon", rgm_value_attributes(y)->number[0]);
+}
+
+/* x / |x|, and 0 where |x| is 0: the norm there is replaced by 1. */
+static void translate_l2_normalize(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const int64_t last = -1;
+    rgm_dtype dtype = rgm_value_dtype(y);
+    const char *x = input(w, y, 0), *norm, *zero;
+
+    norm = rgmi_node(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL), rgmi_vector(w, &last, 1),
+                     NULL);
+    rgmi_int(w, "keepdims", 1);
+    norm = rgmi_node(w, "Sqrt", norm, NULL, NULL);
+    zero = rgmi_node(w, "Equal", norm, rgmi_scalar(w, dtype, 0), NULL);
+    norm = rgmi_node(w, "Where", zero, rgmi_scalar(w, dtype, 1), norm);
+    name->name = rgmi_node(w, "Div", x, norm, NULL);
+}
+
+static void translate_gather(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = rgmi_node(w, "Gather", input(w, y, 0), input(w, y, 1), NULL);
+    rgmi_int(w, "axis", 0);
+}
+
+const rgmi_translation rgmi_dense_translations[] = {
+    {"map", translate_map},
+    {"equal", translate_equal},
+    {"cast", translate_cast},
+    {"dropout", translate_identity},
+    {"item_dropout", translate_identity},
+    {"stop_gradient", translate_identity},
+    {"copy", translate_identity},
+    {"reshape", translate_reshape},
+    {"permute", translate_permute},
+    {"concat", translate_concat},
+    {"slice", translate_slice},
+    {"broadcast_to", translate_broadcast_to},
+    {"inverse_dim", translate_inverse_dim},
+    {"matmul", translate_matmul},
+    {"reduce", translate_reduce},
+    {"argmax", translate_argmax},
+    {"softmax", translate_softmax},
+    {"log_softmax", translate_log_softmax},
+    {"layer_norm", translate_layer_norm},
+    {"l2_normalize", translate_l2_normalize},
+    {"gather", translate_gather},
+    {NULL, NULL},
+};

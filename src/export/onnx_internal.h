@@ -1,0 +1,100 @@
+/* The writer's state, and how op translators add nodes to it. Everything lives in one arena. */
+#ifndef RGM_ONNX_INTERNAL_H
+#define RGM_ONNX_INTERNAL_H
+
+#include <regimen/export.h>
+
+#include "onnx.pb-c.h"
+
+/* ONNX's numbers for element types. */
+enum { ONNX_FLOAT = 1, ONNX_INT32 = 6, ONNX_INT64 = 7, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
+#define RGMI_ONNX_OPSET 18
+#define RGMI_ONNX_IR    8
+
+/** Lists of pointers as protobuf-c wants them. */
+typedef struct rgmi_list {
+    void **items;
+    size_t count, capacity;
+} rgmi_list;
+
+/** A value as it stands in the file: one name, or for a pattern rows and columns. */
+typedef struct rgmi_name {
+    const rgm_value *value;
+    const char *name;          /* dense */
+    const char *rows, *columns;/* patterns: int64 [count] */
+} rgmi_name;
+
+typedef struct rgmi_writer {
+    rgm_cgraph *graph;
+    const rgm_parameters *parameters;
+    rgm_arena *arena;
+    rgm_status status; /* the first failure; translators then do nothing */
+    rgmi_list nodes, inputs, outputs, initializers;
+    rgm_map *named;      /* "value pointer" -> rgmi_name *        */
+    rgm_map *constants;  /* text of a constant -> its name         */
+    rgm_map *sizes;      /* name of a size input                   */
+    int64_t next;
+    const char *hint;    /* op being translated: new names begin so */
+} rgmi_writer;
+
+int rgmi_onnx_type(rgm_dtype dtype);
+rgm_status rgmi_onnx_dtype(rgm_dtype *out, int type);
+
+/* ---- onnx_graph.c ---- */
+
+/** Remember a failure; NULL. */
+const char *rgmi_fail(rgmi_writer *w, rgm_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void *rgmi_memory(rgmi_writer *w, size_t size);
+const char *rgmi_text(rgmi_writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rgmi_add(rgmi_writer *w, rgmi_list *list, void *item);
+
+/** A node with up to 6 inputs (NULL ends them); gives its output's name. */
+const char *rgmi_node(rgmi_writer *w, const char *type, const char *a, const char *b,
+                      const char *c);
+/** An attribute of the node added last. */
+void rgmi_int(rgmi_writer *w, const char *name, int64_t value);
+void rgmi_float(rgmi_writer *w, const char *name, double value);
+void rgmi_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count);
+void rgmi_string(rgmi_writer *w, const char *name, const char *value);
+void rgmi_tensor_attribute(rgmi_writer *w, const char *name, rgm_dtype dtype, double value);
+
+/** Constants, shared when equal. */
+const char *rgmi_scalar(rgmi_writer *w, rgm_dtype dtype, double value);
+const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count);
+void rgmi_initializer(rgmi_writer *w, const char *name, const rgm_tensor *tensor);
+void rgmi_input(rgmi_writer *w, const char *name, rgm_dtype dtype, int rank, const rgm_dim *shape);
+/** [1] int64 with a dim's size: constant, or the input "<symbol>.#size". NULL on failure. */
+const char *rgmi_size(rgmi_writer *w, rgm_dim dim);
+
+/* Common nodes. */
+const char *rgmi_cast(rgmi_writer *w, const char *x, rgm_dtype dtype);
+const char *rgmi_unsqueeze(rgmi_writer *w, const char *x, int64_t axis);
+/** Shape vector of dims; one underivable symbol may become -1. */
+const char *rgmi_shape(rgmi_writer *w, const rgm_dim *shape, int rank);
+/** dtype zeros (or `value`) of a shape vector. */
+const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, double value);
+/** data with updates [count, ...] put at rows `index` [count] by reduction "add", "max", "min", "mul". */
+const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, const char *updates,
+                         const char *reduction);
+const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activation, double slope,
+                          rgm_dtype dtype);
+
+/* ---- onnx_save.c ---- */
+
+/** The name of a value that is translated already. */
+const char *rgmi_name_of(rgmi_writer *w, const rgm_value *value);
+const rgmi_name *rgmi_pattern_of(rgmi_writer *w, const rgm_value *value);
+
+/* ---- translators: onnx_dense.c, onnx_sparse.c ---- */
+
+/** Fills in the name(s) of y, all of whose inputs have theirs. */
+typedef void rgmi_translator(rgmi_writer *w, const rgm_value *y, rgmi_name *name);
+typedef struct rgmi_translation {
+    const char *op;
+    rgmi_translator *translate;
+} rgmi_translation;
+extern const rgmi_translation rgmi_dense_translations[], rgmi_sparse_translations[];
+
+#endif
