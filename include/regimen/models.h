@@ -1,9 +1,9 @@
 /*
- * models: convolutions and whole graph networks. A convolution is a function from what meets at the
- * receivers (a pattern, states of senders, receivers and edges) to one vector for each receiver. A
- * graph update runs convolutions and next-state functions over the sets of a graph. A model is a
- * function from a graph value to a graph value whose node sets carry new states; a named model is one
- * row with an options table, so that an experiment file can build it.
+ * models: convolutions and whole graph networks. A convolution is a function from what meets at
+ * the receivers (a pattern, states of senders, receivers and edges) to one vector for each
+ * receiver. A graph update runs convolutions and next-state functions over the sets of a graph. A
+ * model is a function from a graph value to a graph value whose node sets carry new states; a
+ * named model is one row with an options table, so that an experiment file can build it.
  *
  * Everything follows the builders' rule: NULL passes through, the compute graph keeps the first
  * failure. States may be sparse rows wherever x is "dense or sparse" (see nn.h).
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* ---- convolutions ------------------------------------------------------------------------------ */
+/* ---- convolutions --------------------------------------------------------------------------- */
 
 /**
  * What a convolution sees. Any of the three states may be NULL. The same code serves edges to node
@@ -34,7 +34,9 @@ typedef struct rgm_link {
 
 /** One vector for each receiver, [receivers, units]. Parameters stand in `scope` itself. */
 typedef rgm_value *rgm_conv_fn(rgm_scope *scope, const rgm_link *link, const void *options);
-/** A convolution with its options (NULL: the function's defaults); the options outlive the build. */
+/**
+ * A convolution with its options (NULL: the function's defaults); the options outlive the build.
+ */
 typedef struct rgm_conv {
     rgm_conv_fn *fn;
     const void *options;
@@ -46,12 +48,14 @@ rgm_link rgm_edge_link(const rgm_graph_value *graph, const char *edge_set, rgm_t
 /** Link of a node or edge set (its items send `state`) to the context. */
 rgm_link rgm_context_link(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                           rgm_value *context_state, rgm_value *state);
-/** x [count, width] at the link's entries reduced at the receivers: "sum", "mean|max_no_inf", ... */
+/**
+ * x [count, width] at the link's entries reduced at the receivers: "sum", "mean|max_no_inf", ...
+ */
 rgm_value *rgm_link_pool(const rgm_link *link, rgm_value *x, const char *reduce_type);
 /**
- * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]: products are made for each node and
- * then gathered, never for each edge. States that are NULL are left out. Parameters "kernel" (rows in
- * the order edge, sender, receiver) and "bias" in `scope`.
+ * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]: products are made for each node
+ * and then gathered, never for each edge. States that are NULL are left out. Parameters "kernel"
+ * (rows in the order edge, sender, receiver) and "bias" in `scope`.
  */
 rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t units,
                              const rgm_dense_options *options);
@@ -80,8 +84,8 @@ typedef struct rgm_gcn_options {
     {.receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT, .self_loops = true,                 \
      .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
 /**
- * Kipf & Welling 2017: act(scale_r sum_e w_e scale_s h_s W + b) along an edge set that starts and ends
- * in one node set; h [nodes, in], dense or sparse -> [nodes, units]. Self-loops on, symmetric
+ * Kipf & Welling 2017: act(scale_r sum_e w_e scale_s h_s W + b) along an edge set that starts and
+ * ends in one node set; h [nodes, in], dense or sparse -> [nodes, units]. Self-loops on, symmetric
  * normalisation, no activation. Parameters "<name>/kernel", "<name>/bias".
  */
 rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
@@ -109,9 +113,10 @@ typedef struct rgm_gatv2_options {
     {.heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                                             \
      .attention_activation = RGM_ACT_LEAKY_RELU, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
 /**
- * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the receiver's
- * edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's own state only
- * steers the attention. Parameters query/, value/ (kernel, bias), edge/kernel, attention.
+ * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the
+ * receiver's edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's
+ * own state only steers the attention. Parameters query/, value/ (kernel, bias), edge/kernel,
+ * attention.
  */
 rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                           const char *edge_set, rgm_value *h, const rgm_gatv2_options *options);
@@ -157,7 +162,7 @@ typedef struct rgm_pool_options {
 /** Pools stored states, no parameters: link.edge if given, else link.sender. */
 rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
-/* ---- next states ------------------------------------------------------------------------------- */
+/* ---- next states ---------------------------------------------------------------------------- */
 
 typedef struct rgm_state_inputs {
     const char *set;         /* whose state it is; for messages                     */
@@ -211,11 +216,13 @@ typedef struct rgm_sage_state_options {
 /** act(combine(W drop(state), inputs) + b), then x / |x|. Parameters self/kernel, bias. */
 rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 
-/* ---- graph updates ----------------------------------------------------------------------------- */
+/* ---- graph updates -------------------------------------------------------------------------- */
 
 /* A feature name that is NULL below means RGM_HIDDEN_STATE, and a set without it gives no state. */
 
-/** New edge states from the old one, the states at both ends ("source", "target") and the context. */
+/**
+ * New edge states from the old one, the states at both ends ("source", "target") and the context.
+ */
 typedef struct rgm_edge_set_update {
     const char *edge_set;
     rgm_next_state next_state;
@@ -267,10 +274,10 @@ typedef struct rgm_graph_update_options {
     const rgm_context_update *context; /* NULL: none */
 } rgm_graph_update_options;
 /**
- * One round: edge sets first, then all node sets from the same old states, then the context. Sets not
- * named stay as they are. Unknown sets are a failure that names the nearest. Parameters stand under
- * "<name>/edges/<set>/", "<name>/nodes/<set>/<edge set>/", "<name>/context/<set>/"; of an edge set
- * read towards its source as "<edge set>@source".
+ * One round: edge sets first, then all node sets from the same old states, then the context. Sets
+ * not named stay as they are. Unknown sets are a failure that names the nearest. Parameters stand
+ * under "<name>/edges/<set>/", "<name>/nodes/<set>/<edge set>/", "<name>/context/<set>/"; of an
+ * edge set read towards its source as "<edge set>@source".
  */
 rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                                   const rgm_graph_update_options *update);
@@ -291,9 +298,9 @@ typedef struct rgm_conv_gnn_options {
 } rgm_conv_gnn_options;
 #define RGM_CONV_GNN_OPTIONS_INIT {.receivers = RGM_AT_TARGET}
 /**
- * TF-GNN's ConvGNNBuilder: one graph update over all node sets that receive edges, or the named ones
- * (a named set that receives none gets its next state without edge inputs). Auxiliary sets are passed
- * over.
+ * TF-GNN's ConvGNNBuilder: one graph update over all node sets that receive edges, or the named
+ * ones (a named set that receives none gets its next state without edge inputs). Auxiliary sets
+ * are passed over.
  */
 rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                               const rgm_conv_gnn_options *options);
@@ -309,14 +316,16 @@ typedef struct rgm_map_features_options {
     void *payload;
     bool aux; /* auxiliary sets too */
 } rgm_map_features_options;
-/** Run a callback for each set; the value becomes its hidden_state. Scopes "<name>/<piece>/<set>". */
+/**
+ * Run a callback for each set; the value becomes its hidden_state. Scopes "<name>/<piece>/<set>".
+ */
 rgm_graph_value *rgm_map_features(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                                   const rgm_map_features_options *options);
 /** [items, 0]: the state of a latent set. */
 rgm_value *rgm_make_empty_feature(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
                                   const char *set);
 
-/* ---- families: one round of message passing each ------------------------------------------------- */
+/* ---- families: one round of message passing each -------------------------------------------- */
 
 /** The unique node set's state becomes the convolution of it along the unique edge set. */
 rgm_graph_value *rgm_gcn_hom_update(rgm_scope *scope, const char *name,
@@ -397,13 +406,14 @@ typedef struct rgm_sage_gcn_options {
 rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,
                                     const char *node_set, const void *options);
 
-/* ---- whole models ---------------------------------------------------------------------------------- */
+/* ---- whole models --------------------------------------------------------------------------- */
 
 /**
  * The base GNN: a graph with features in, a graph with hidden_state out (no task head). NULL passes
  * through. All trainable transforms of inputs belong here.
  */
-typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *graph, void *payload);
+typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *graph,
+                                      void *payload);
 
 /** How features become the rows that a model starts from; part of every model's options. */
 typedef struct rgm_input_options {
@@ -421,7 +431,7 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
 /** "gcn": Kipf & Welling. Parameters conv_<i>/kernel, conv_<i>/bias. */
 typedef struct rgm_gcn_model_options {
     rgm_ints hidden;           /* channels of the hidden convolutions                            */
-    int64_t output;            /* > 0: one more convolution, without activation (task head "none") */
+    int64_t output;            /* > 0: one more, without activation (task head "none")         */
     double dropout;            /* of every convolution's input                                   */
     int activation;            /* rgm_activation of the hidden ones                              */
     int normalization;         /* rgm_degree_norm                                                */
@@ -465,7 +475,10 @@ typedef struct rgm_sage_model_options {
     rgm_input_options input;
 } rgm_sage_model_options;
 
-/** "vanilla_mpnn", heterogeneous. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge set>/,next_state/}. */
+/**
+ * "vanilla_mpnn", heterogeneous. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge
+ * set>/,next_state/}.
+ */
 typedef struct rgm_mpnn_model_options {
     int64_t units, message_dim, layers;
     const char *reduce_type;

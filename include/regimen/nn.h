@@ -3,8 +3,8 @@
  * scope it is called in: rgm_dense(scope, "hidden", x, 16) makes "hidden/kernel" and "hidden/bias".
  *
  * Rows to transform, x, are dense [.., width] or sparse [rows, width]: a pattern (ones), or what
- * rgm_sparse_rows() makes of a pattern and a number for each entry, or several of those side by side
- * (rgm_beside). Layers that say so take all of them; sparse rows are never made dense.
+ * rgm_sparse_rows() makes of a pattern and a number for each entry, or several of those side by
+ * side (rgm_beside). Layers that say so take all of them; sparse rows are never made dense.
  */
 #ifndef REGIMEN_NN_H
 #define REGIMEN_NN_H
@@ -22,7 +22,10 @@ extern "C" {
 typedef struct rgm_scope rgm_scope;
 rgm_status rgm_scope_create(rgm_scope **out, rgm_cgraph *graph, rgm_dtype dtype);
 void rgm_scope_release(rgm_scope *root);
-/** The child scope of that name; the same for the same name. NULL scope or no memory: NULL, and layers pass it on. */
+/**
+ * The child scope of that name; the same for the same name. NULL scope or no memory: NULL, and
+ * layers pass it on.
+ */
 rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name);
 rgm_cgraph *rgm_scope_graph(const rgm_scope *scope);
 const char *rgm_scope_path(const rgm_scope *scope); /* "" for the root */
@@ -38,7 +41,10 @@ rgm_value *rgm_scope_loss(const rgm_scope *scope);
 
 /** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
 rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight);
-/** True for sparse rows: then *pattern, and *weight or NULL; else (dense, side by side) both are NULL. */
+/**
+ * True for sparse rows: then *pattern, and *weight or NULL; else (dense, side by side) both are
+ * NULL.
+ */
 bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x);
 /** Rows [n, width_i] side by side, [n, sum of widths]; sparse unless all are dense. count >= 1. */
 rgm_value *rgm_beside(rgm_value *const *x, int64_t count);
@@ -62,23 +68,23 @@ typedef struct rgm_dense_options {
 #define RGM_DENSE_OPTIONS_INIT {.kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
 
 /**
- * x [..., in], dense or sparse -> [..., units]: act(x W + b), parameters "<name>/kernel" [in, units]
- * and "<name>/bias" [units]. name NULL: they stand in the scope itself. NULL options: the defaults
- * above (bias, linear).
+ * x [..., in], dense or sparse -> [..., units]: act(x W + b), parameters "<name>/kernel" [in,
+ * units] and "<name>/bias" [units]. name NULL: they stand in the scope itself. NULL options: the
+ * defaults above (bias, linear).
  */
 rgm_value *rgm_dense(rgm_scope *scope, const char *name, rgm_value *x, int64_t units);
 rgm_value *rgm_dense_with(rgm_scope *scope, const char *name, rgm_value *x, int64_t units,
                           const rgm_dense_options *options);
 /**
- * Dense layer of sparse rows: pattern [rows, vocabulary], weight [count] (NULL: ones) -> [rows, units].
- * The rows are never made dense. (An embedding sum.)
+ * Dense layer of sparse rows: pattern [rows, vocabulary], weight [count] (NULL: ones) -> [rows,
+ * units]. The rows are never made dense. (An embedding sum.)
  */
 rgm_value *rgm_dense_sparse(rgm_scope *scope, const char *name, rgm_value *pattern,
                             rgm_value *weight, int64_t units, const rgm_dense_options *options);
 /**
  * Dense layer of inputs [n, width_i] side by side, which are never put side by side: one kernel
- * [sum of widths, units], cut by rows, and x_0 W_0 + x_1 W_1 + ... + b. Inputs dense or sparse; those
- * of width 0 add nothing; NULL ones are a failure that happened before.
+ * [sum of widths, units], cut by rows, and x_0 W_0 + x_1 W_1 + ... + b. Inputs dense or sparse;
+ * those of width 0 add nothing; NULL ones are a failure that happened before.
  */
 rgm_value *rgm_dense_concat(rgm_scope *scope, const char *name, rgm_value *const *x, int64_t count,
                             int64_t units, const rgm_dense_options *options);
