@@ -73,15 +73,57 @@ static void product_args(rgm_matmul_args *args, const rgm_op_run *run, const rgm
     args->slope = attributes->number[0];
 }
 
+/* Rows of a, a block at a time into scratch and from there over a itself. */
+static void product_in_place(rgm_op_run *run, rgm_matmul_args *args)
+{
+    int64_t rows = args->m, step = rgmi_matmul_block(rows);
+    size_t row = (size_t)args->n * rgm_dtype_size(run->out->dtype);
+
+    args->c = run->scratch;
+    for (int64_t begin = 0; begin < rows; begin += step) {
+        char *at = (char *)run->out->data + (size_t)begin * row;
+        args->m = rows - begin < step ? rows - begin : step;
+        args->a = at;
+        run->kernels->matmul(args);
+        memcpy(at, run->scratch, (size_t)args->m * row);
+    }
+}
+
 static rgm_status matmul_forward(rgm_op_run *run)
 {
     rgm_matmul_args args = {.c = NULL};
 
     product_args(&args, run, &run->in[0], &run->in[1]);
     args.bias = run->inputs == 3 ? run->in[2].data : NULL;
-    if (args.batch > 0 && args.m > 0 && args.n > 0)
+    if (args.batch == 0 || args.m == 0 || args.n == 0)
+        return RGM_OK;
+    if (args.c == args.a)
+        product_in_place(run, &args);
+    else
         run->kernels->matmul(&args);
     return RGM_OK;
+}
+
+/* A product may take a's place when rows stay as long as they were and a is so large that its memory
+ * matters more than one more copy. */
+bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y)
+{
+    return y->rank == 2 && attributes->integer[0] == 0 && a->shape[1] == y->shape[1] &&
+           a->shape[0] * a->shape[1] >= RGMI_IN_PLACE;
+}
+
+int64_t rgmi_matmul_block(int64_t rows)
+{
+    return rows < 4096 ? rows : 4096;
+}
+
+static size_t matmul_scratch(const rgm_view *in, int inputs, const rgm_view *out,
+                             const rgm_attributes *attributes)
+{
+    (void)inputs;
+    if (!rgmi_matmul_in_place(attributes, &in[0], out))
+        return 0;
+    return (size_t)(rgmi_matmul_block(out->shape[0]) * out->shape[1]) * rgm_dtype_size(out->dtype);
 }
 
 /* y = op(a) op(b): da and db, each a product again. */
@@ -105,6 +147,7 @@ const rgm_op_type rgmi_matmul_op = {
     .infer = matmul_infer,
     .forward = matmul_forward,
     .backward = matmul_backward,
+    .scratch = matmul_scratch,
 };
 
 rgm_value *rgm_matmul_t(rgm_value *a, rgm_value *b, bool trans_a, bool trans_b)

@@ -117,10 +117,13 @@ static rgm_value *with_inputs(rgm_value *v, rgm_value *const *in)
     return rgm_op(v->graph, v->type, in, v->inputs, &v->attributes);
 }
 
-/* f(broadcast(a), b) is f(a, b) where b has the full shape; f(broadcast(a)) is broadcast(f(a)). */
+/* A number broadcast has no shape of its own; f(broadcast(a), b) is f(a, b) where b has the full shape; f(broadcast(a)) is broadcast(f(a)). */
 rgm_value *rgmi_rule_broadcast(rgm_executor *executor, rgm_value *v)
 {
     (void)executor;
+    if (rgmi_is(v, &rgmi_reshape_op) && rgmi_is(v->in[0], &rgmi_broadcast_to_op) &&
+        rgmi_shape_product(v->graph, v->in[0]->in[0]->s.shape, v->in[0]->in[0]->s.rank) == 1)
+        return rgmi_broadcast_to(rgm_reshape(v->in[0]->in[0], 0, NULL), v->s.rank, v->s.shape);
     if (rgmi_is(v, &rgmi_broadcast_to_op) && rgmi_is(v->in[0], &rgmi_broadcast_to_op))
         return rgmi_broadcast_to(v->in[0]->in[0], v->s.rank, v->s.shape);
     if (v->type == NULL || !v->type->elementwise || !rgmi_is_float(v->in[0]->s.dtype))

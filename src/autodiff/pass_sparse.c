@@ -184,7 +184,8 @@ static bool plain_product(const rgm_value *v)
 
 /*
  * spmm(P, x) W = spmm(P, x W): the sparse product on the narrower side, since it moves bytes in
- * proportion to its width. A product of fed values alone stays: it is computed once.
+ * proportion to its width; first, when both are as wide. A product of fed values alone stays: it is
+ * computed once.
  */
 rgm_value *rgmi_rule_narrow(rgm_executor *executor, rgm_value *v)
 {
@@ -207,7 +208,7 @@ rgm_value *rgmi_rule_narrow(rgm_executor *executor, rgm_value *v)
         rgmi_spmm_parts(&s, v);
         rgmi_matmul_parts(&m, s.x);
         rgm_dim before = m.a->s.shape[1], after = v->s.shape[1];
-        if (!linear_rows(&s) || before < 0 || after < 0 || before >= after)
+        if (!linear_rows(&s) || before < 0 || after < 0 || before > after)
             return NULL;
         s.x = m.a;
         m.a = rgmi_spmm_build(&s, NULL);
@@ -225,6 +226,12 @@ static void flip(rgmi_spmm *s)
     s->column_scale = scale;
 }
 
+/* Does the program compute the same already? */
+static bool is_there(const rgm_executor *executor, const rgm_value *v)
+{
+    return v != NULL && rgmi_program_find(executor, v->type, v->in, v->inputs, &v->attributes);
+}
+
 /*
  * The weight's gradient, spmm(P, x)^T dy = x^T spmm(P^T, dy): with the sparse product on dy when that
  * is narrower (the gradient by x needs it too), or on x when the forward pass has it already.
@@ -239,11 +246,13 @@ rgm_value *rgmi_rule_narrow_grad(rgm_executor *executor, rgm_value *v)
     if (rgmi_is(v->in[0], &rgmi_spmm_op)) {
         rgmi_spmm_parts(&s, v->in[0]);
         rgm_dim x = s.x->s.shape[s.x->s.rank - 1], dy = v->in[1]->s.shape[1];
-        if (linear_rows(&s) && x >= 0 && dy >= 0 && dy < x && !v->in[0]->fed_only) {
+        if (linear_rows(&s) && x >= 0 && dy >= 0 && dy <= x && !v->in[0]->fed_only) {
             other = s.x;
             flip(&s);
             s.x = v->in[1];
-            return rgm_matmul_t(other, rgmi_spmm_build(&s, NULL), true, false);
+            rgm_value *t = rgmi_spmm_build(&s, NULL);
+            if (dy < x || is_there(executor, t)) /* as wide: only if nothing is added by it */
+                return rgm_matmul_t(other, t, true, false);
         }
     }
     if (rgmi_is(v->in[1], &rgmi_spmm_op)) {
@@ -254,11 +263,8 @@ rgm_value *rgmi_rule_narrow_grad(rgm_executor *executor, rgm_value *v)
         other = s.x;
         flip(&s);
         s.x = v->in[0];
-        rgm_value *again = rgmi_spmm_build(&s, NULL), *there;
-        there = again == NULL ? NULL
-                              : rgmi_program_find(executor, again->type, again->in, again->inputs,
-                                                  &again->attributes);
-        return there != NULL ? rgm_matmul_t(there, other, true, false) : NULL;
+        rgm_value *again = rgmi_spmm_build(&s, NULL);
+        return is_there(executor, again) ? rgm_matmul_t(again, other, true, false) : NULL;
     }
     return NULL;
 }

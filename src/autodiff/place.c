@@ -168,14 +168,31 @@ static size_t taken(const memory *m, const rgm_executor *executor, const rgmi_pl
     return m->root[s] == s && in_arena(plan, executor, s) ? plan->place[s].bytes : 0;
 }
 
+/* Whether s can be written over an input that it is the last to read. */
+static bool takes_over(const memory *m, const rgm_executor *executor, const rgmi_plan *plan,
+                       int64_t s)
+{
+    const rgm_value *v = executor->order[s];
+    int last = v->type != NULL ? rgmi_plan_in_place(plan, v) : 0;
+
+    for (int k = 0; k < last; k++) {
+        int64_t root = m->root[v->in[k]->slot];
+        if (m->left[root] == 1 && in_arena(plan, executor, root) &&
+            plan->place[root].bytes == plan->place[s].bytes)
+            return true;
+    }
+    return false;
+}
+
 static void memory_run(memory *m, const rgm_executor *executor, const rgmi_plan *plan, int64_t s)
 {
     const rgm_value *v = executor->order[s];
-    size_t give = freed(m, executor, plan, s);
+    size_t give = freed(m, executor, plan, s), take = taken(m, executor, plan, s);
+    size_t over = take > 0 && takes_over(m, executor, plan, s) ? take : 0;
 
-    m->used += taken(m, executor, plan, s);
-    if (m->used > m->peak)
-        m->peak = m->used;
+    m->used += take;
+    if (m->used - over > m->peak)
+        m->peak = m->used - over;
     m->used -= give;
     for (int k = 0; k < v->inputs; k++)
         m->left[m->root[v->in[k]->slot]]--;

@@ -207,13 +207,23 @@ static bool any_input(const rgm_op_type *type)
     return type->elementwise || type == &rgmi_map_op_type;
 }
 
+/* How many of y's first inputs it may be written over. */
+int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y)
+{
+    if (y->type->in_place)
+        return any_input(y->type) ? y->inputs : 1;
+    return y->type == &rgmi_matmul_op &&
+           rgmi_matmul_in_place(&y->attributes, &plan->views[y->in[0]->slot],
+                                &plan->views[y->slot]);
+}
+
 /* Only values of the main part: those of the prologue may be run without their inputs. */
 static void share_in_place(rgmi_plan *plan, const rgm_executor *executor)
 {
     for (int64_t i = plan->prologue; i < plan->step_count; i++) {
         const rgm_value *y = executor->order[plan->steps[i]];
         rgmi_place *place = &plan->place[y->slot];
-        int last = y->type->in_place ? (any_input(y->type) ? y->inputs : 1) : 0;
+        int last = rgmi_plan_in_place(plan, y);
         if (place->where != RGMI_ARENA || place->root != y->slot || place->begin != i)
             continue;
         for (int k = 0; k < last; k++) {
