@@ -1,6 +1,6 @@
 /*
- * CSV bytes from anywhere: rows, whole matrices and columns. A matrix that loads must have as many rows
- * as the reader counts.
+ * CSV bytes from anywhere: rows, whole matrices and columns. A matrix that loads must have as many
+ * rows as the reader counts.
  */
 #include <regimen/data.h>
 
@@ -49,8 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         __builtin_trap();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     rows = count_rows(path, NULL);
-    if (rgm_csv_load(&matrix, path, RGM_F64, NULL) == RGM_OK &&
-        rgm_tensor_dim(matrix, 0) != rows)
+    if (rgm_csv_load(&matrix, path, RGM_F64, NULL) == RGM_OK && rgm_tensor_dim(matrix, 0) != rows)
         __builtin_trap();
     rgm_tensor_release(matrix);
     options.header = true;

@@ -1,6 +1,6 @@
 /*
- * tf.train.Example bytes from anywhere: what decodes must encode, decode to the same again, and then
- * encode to the same bytes.
+ * tf.train.Example bytes from anywhere: what decodes must encode, decode to the same again, and
+ * then encode to the same bytes.
  */
 #include <regimen/data.h>
 

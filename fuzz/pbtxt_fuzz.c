@@ -1,6 +1,6 @@
 /*
- * Protobuf text from anywhere: what parses must print, and the print parse and print to the same text.
- * Values are also read as every kind.
+ * Protobuf text from anywhere: what parses must print, and the print parse and print to the same
+ * text. Values are also read as every kind.
  */
 #include <regimen/data.h>
 

@@ -30,8 +30,8 @@ extern "C" {
 typedef struct rgm_tfrecord_options {
     /**
      * How many bad records a reader may pass over: 0 makes the first one an error. Each skipped one
-     * is logged with file, record and offset. After a bad length the reader looks for the next sound
-     * header, so what lies between counts as one bad record.
+     * is logged with file, record and offset. After a bad length the reader looks for the next
+     * sound header, so what lies between counts as one bad record.
      */
     int64_t max_bad_records;
     int64_t max_record_bytes; /* a longer record is an error, never skipped */
@@ -48,18 +48,19 @@ void rgm_tfrecord_reader_close(rgm_tfrecord_reader *reader);
  * The next record's bytes, borrowed until the next call.
  *
  * Errors: RGM_END after the last record; RGM_ERR_FORMAT "FILE: record N at byte O: what" (N counts
- * from 0, O is the record's first byte in the uncompressed file); RGM_ERR_IO; RGM_ERR_NOMEM. After a
- * bad record (but not a bad length or a cut file) the next call goes on behind it.
+ * from 0, O is the record's first byte in the uncompressed file); RGM_ERR_IO; RGM_ERR_NOMEM. After
+ * a bad record (but not a bad length or a cut file) the next call goes on behind it.
  */
-rgm_status rgm_tfrecord_reader_next(const uint8_t **data, int64_t *size, rgm_tfrecord_reader *reader);
+rgm_status rgm_tfrecord_reader_next(const uint8_t **data, int64_t *size,
+                                    rgm_tfrecord_reader *reader);
 /** Where the next record starts: byte offset in the uncompressed file, and its number. */
 int64_t rgm_tfrecord_reader_offset(const rgm_tfrecord_reader *reader);
 int64_t rgm_tfrecord_reader_record(const rgm_tfrecord_reader *reader);
 /** Bad records passed over so far. */
 int64_t rgm_tfrecord_reader_bad_records(const rgm_tfrecord_reader *reader);
 /**
- * Go to a place told by _offset() and _record(). Plain files: O(1). Gzip: inflates up to there, from
- * the start if it lies behind (some 300 MB/s).
+ * Go to a place told by _offset() and _record(). Plain files: O(1). Gzip: inflates up to there,
+ * from the start if it lies behind (some 300 MB/s).
  */
 rgm_status rgm_tfrecord_reader_seek(rgm_tfrecord_reader *reader, int64_t offset, int64_t record);
 
@@ -112,12 +113,13 @@ rgm_status rgm_example_create(rgm_example **out);
 void rgm_example_release(rgm_example *example);
 /**
  * Decode a serialized tf.train.Example. Byte values and keys point into `data`, which must outlive
- * their use; floats and ints are decoded into the example's own memory. As protobuf does: packed and
- * unpacked values, the last of equal keys wins, parts of one message merge, unknown fields and
+ * their use; floats and ints are decoded into the example's own memory. As protobuf does: packed
+ * and unpacked values, the last of equal keys wins, parts of one message merge, unknown fields and
  * fields of a wrong wire type are passed over.
  *
- * Errors: RGM_ERR_FORMAT "tf.train.Example: byte O: what"; RGM_ERR_NOMEM. The example is then empty.
- * Cost: O(size); memory at most 16 bytes for each input byte.
+ * Errors: RGM_ERR_FORMAT "tf.train.Example: byte O: what"; RGM_ERR_NOMEM. The example is then
+ * empty.
+ * Cost: O(size); memory at most about 32 bytes for each input byte.
  */
 rgm_status rgm_example_decode(rgm_example *example, const void *data, int64_t size);
 int64_t rgm_example_count(const rgm_example *example);
@@ -125,10 +127,11 @@ int64_t rgm_example_count(const rgm_example *example);
 const rgm_example_field *rgm_example_feature(const rgm_example *example, int64_t i);
 /** By key, or NULL. O(1). */
 const rgm_example_field *rgm_example_find(const rgm_example *example, const char *key);
-const rgm_example_field *rgm_example_find_n(const rgm_example *example, const char *key, int64_t size);
+const rgm_example_field *rgm_example_find_n(const rgm_example *example, const char *key,
+                                            int64_t size);
 /**
- * Append the serialized Example of these features to `out`, keys sorted by bytes and lists packed, so
- * that equal features give equal bytes. RGM_ERR_ARG for a key given twice.
+ * Append the serialized Example of these features to `out`, keys sorted by bytes and lists packed,
+ * so that equal features give equal bytes. RGM_ERR_ARG for a key given twice.
  */
 rgm_status rgm_example_encode(rgm_text *out, const rgm_example_field *features, int64_t count);
 
@@ -142,8 +145,8 @@ typedef enum rgm_pbtxt_kind {
 } rgm_pbtxt_kind;
 
 /**
- * A field with the place it was read from. Repeated fields, also `name: [a, b]`, are siblings of one
- * name. Everything belongs to its document.
+ * A field with the place it was read from. Repeated fields, also `name: [a, b]`, are siblings of
+ * one name. Everything belongs to its document.
  */
 typedef struct rgm_pbtxt_field {
     const char *name; /* "" for the root                                 */
@@ -186,7 +189,8 @@ rgm_status rgm_pbtxt_bool(bool *out, const rgm_pbtxt *document, const rgm_pbtxt_
 rgm_status rgm_pbtxt_string(const char **out, const rgm_pbtxt *document,
                             const rgm_pbtxt_field *field);
 /** An enum's name; borrowed. */
-rgm_status rgm_pbtxt_word(const char **out, const rgm_pbtxt *document, const rgm_pbtxt_field *field);
+rgm_status rgm_pbtxt_word(const char **out, const rgm_pbtxt *document,
+                          const rgm_pbtxt_field *field);
 /** RGM_OK if it is a message. */
 rgm_status rgm_pbtxt_message(const rgm_pbtxt *document, const rgm_pbtxt_field *field);
 /** An error at a field's place: RGM_ERR_FORMAT "file:line:column: ...". */
@@ -209,7 +213,7 @@ rgm_status rgm_pbtxt_print(rgm_text *out, const rgm_pbtxt_field *message);
 
 /* ---- CSV ----------------------------------------------------------------------------------- */
 
-/** RFC 4180: quotes, doubled quotes and line ends inside quotes; LF or CRLF. Gzip is told by content. */
+/** RFC 4180: quotes, doubled quotes, line ends inside quotes; LF or CRLF; gzip if it is that. */
 typedef struct rgm_csv_options {
     char delimiter;
     bool header;           /* the first line names the columns                        */
@@ -306,7 +310,7 @@ rgm_element *rgm_element_item(const rgm_element *element, int64_t i);
 /** The object, borrowed; NULL unless the element is a pointer of that type. */
 void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *type);
 
-/** Where an element was read, for messages: "train.tfrecord: record 7 at byte 913". NULL if unknown. */
+/** Where an element was read: "train.tfrecord: record 7 at byte 913"; NULL if that is unknown. */
 const char *rgm_element_origin(const rgm_element *element);
 /** Set it on an element that no one else has seen yet. */
 rgm_status rgm_element_set_origin(rgm_element *element, const char *origin);
@@ -325,34 +329,35 @@ rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
  * nothing until an iterator runs it. Sources make a new one (`out`); ops take the address of the
  * caller's reference and replace it by the longer recipe (`dataset`), or leave it on an error.
  *
- * Order and randomness: every op gives its elements in an order fixed by recipe, seed and epoch, also
- * where it uses threads. What a random op draws depends on the iterator's seed, the op's place in the
- * recipe, the epoch and the element's index, and on nothing else.
+ * Order and randomness: every op gives its elements in an order fixed by recipe, seed and epoch,
+ * also where it uses threads. What a random op draws depends on the iterator's seed, the op's place
+ * in the recipe, the epoch and the element's index, and on nothing else.
  *
- * Errors: an error takes the place of the element that it cost; the next call goes on behind it where
- * that is possible (a map's function, a bad record) and fails again where not (an unreadable file).
+ * Errors: an error takes the place of the element that it cost; the next call goes on behind it
+ * where that is possible (a map's function, a bad record) and fails again where not (an unreadable
+ * file).
  */
 typedef struct rgm_dataset rgm_dataset;
 rgm_dataset *rgm_dataset_retain(const rgm_dataset *dataset);
 void rgm_dataset_release(rgm_dataset *dataset);
 /**
- * How many elements an epoch has, -1 when that is only known by reading, INT64_MAX for ever. Maps are
- * taken to drop none.
+ * How many elements an epoch has, -1 when that is only known by reading, INT64_MAX for ever. Maps
+ * are taken to drop none.
  */
 int64_t rgm_dataset_count(const rgm_dataset *dataset);
-/** "list_files(train-*) | read_tfrecords(cycle 1) | shuffle(4096) | ..." */
+/** "tfrecord(train.tfrecord) | shuffle(4096) | map(parallel) | batch(32, whole ones) | ..." */
 rgm_status rgm_dataset_print(rgm_text *out, const rgm_dataset *dataset);
 
 /** Elements in memory, retained. Indexed (see shuffle_all). */
 rgm_status rgm_dataset_from_elements(rgm_dataset **out, rgm_element *const *elements,
                                      int64_t count);
-/** Row i of each tensor is element i: tensors [rows, ...] retained; elements hold views. Indexed. */
+/** Element i is row i of each tensor: [rows, ...], retained; elements hold views. Indexed. */
 rgm_status rgm_dataset_from_tensors(rgm_dataset **out, rgm_tensor *const *tensors, int64_t count);
 /**
- * Element i is what `get` makes; called from one thread at a time. Its position is i alone, so `get`
- * must depend on nothing but i and the payload. `count` >= 0 (then indexed), or -1: until `get`
- * returns RGM_END. `release` (may be NULL) is called when the recipe goes; on failure of this
- * function the payload stays the caller's.
+ * Element i is what `get` makes. Its position is i alone, so `get` must depend on nothing but i and
+ * the payload; it is called from several threads at once where a recipe is run several times at
+ * once. `count` >= 0 (then indexed), or -1: until `get` returns RGM_END. `release` (may be NULL) is
+ * called when the recipe goes; on failure of this function the payload stays the caller's.
  */
 typedef rgm_status rgm_get_function(rgm_element **out, int64_t i, void *payload);
 rgm_status rgm_dataset_from_function(rgm_dataset **out, int64_t count, rgm_get_function *get,
@@ -380,7 +385,7 @@ typedef struct rgm_read_tfrecords_options {
 } rgm_read_tfrecords_options;
 #define RGM_READ_TFRECORDS_OPTIONS_INIT                                                            \
     {.cycle_length = 1, .block_length = 1, .tfrecord = RGM_TFRECORD_OPTIONS_INIT}
-/** Paths to the records of those files: interleave with rgm_dataset_tfrecord(). options may be NULL. */
+/** Paths to the records of those files, an interleave; options may be NULL. */
 rgm_status rgm_dataset_read_tfrecords(rgm_dataset **dataset,
                                       const rgm_read_tfrecords_options *options);
 /**
@@ -405,8 +410,8 @@ typedef struct rgm_map_call {
 typedef rgm_status rgm_map_function(rgm_element **out, const rgm_element *element,
                                     const rgm_map_call *call, void *payload);
 /**
- * @param parallel  up to that many calls at once, on the iterator's threads; output keeps the input's
- *                  order. 0 or 1: in the thread that asks.
+ * @param parallel  up to that many calls at once, on the iterator's threads; the order stays the
+ *                  input's. 0 or 1: in the thread that asks.
  * @param release   called with the payload when the recipe goes; may be NULL
  */
 rgm_status rgm_dataset_map(rgm_dataset **dataset, rgm_map_function *function, void *payload,
@@ -459,7 +464,7 @@ typedef struct rgm_iterator_options {
 
 /** A recipe being run. Used by one thread at a time. */
 typedef struct rgm_iterator rgm_iterator;
-/** Retains the dataset. options may be NULL. Files are opened and threads started by the first next. */
+/** Retains the dataset; options may be NULL. Files and threads are opened by the first next. */
 rgm_status rgm_iterator_create(rgm_iterator **out, const rgm_dataset *dataset,
                                const rgm_iterator_options *options);
 /** Stops and joins its threads, whatever they were about to do. */
@@ -476,15 +481,15 @@ int64_t rgm_iterator_position(const rgm_iterator *iterator);
 /** From any thread: let next return RGM_STOPPED soon, for ever. */
 void rgm_iterator_stop(rgm_iterator *iterator);
 /**
- * Append the position: what was given to the caller, not what threads have read ahead. The same bytes
- * for the same recipe, seed and position, whatever the threads and restores on the way.
+ * Append the position: what was given to the caller, not what threads have read ahead. The same
+ * bytes for the same recipe, seed and position, whatever the threads and restores on the way.
  */
 rgm_status rgm_iterator_save(rgm_text *out, const rgm_iterator *iterator);
 /**
  * Go to a saved position. Seed and epoch come with it.
  *
- * Errors: RGM_ERR_FORMAT (not a state, damaged), RGM_ERR_VERSION, RGM_ERR_DATA (the state belongs to
- * another recipe; both are printed), RGM_ERR_IO; the iterator is then as it was.
+ * Errors: RGM_ERR_FORMAT (not a state, damaged), RGM_ERR_VERSION, RGM_ERR_DATA (the state belongs
+ * to another recipe; both are printed), RGM_ERR_IO; the iterator is then as it was.
  */
 rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_t size);
 
@@ -519,7 +524,7 @@ typedef struct rgm_dataset_type {
     /** Called after open, before any next. */
     rgm_status (*restore)(rgm_stage *stage, rgm_state_reader *state);
     void (*close)(rgm_stage *stage);
-    /** May be NULL: the number of elements, -1 unknown. An op with `at` is indexed if count >= 0. */
+    /** May be NULL: number of elements, -1 unknown. An op with `at` is indexed if count >= 0. */
     int64_t (*count)(const rgm_dataset *dataset);
     /** May be NULL: element i, without touching the position. */
     rgm_status (*at)(rgm_element **out, rgm_stage *stage, int64_t i);

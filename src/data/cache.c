@@ -1,8 +1,8 @@
 /*
- * cache: keeps the elements of the first pass in memory. The store belongs to the iterator, not to the
- * stage, so that it outlives the epochs of a repeat. It is filled by a stage of the input that runs
- * in epoch 0, only as far as it is asked for: after a restore in the middle, the first next reads the
- * input from its start up to there, which filling the cache needs in any case.
+ * cache: keeps the elements of the first pass in memory. The store belongs to the iterator, not to
+ * the stage, so that it outlives the epochs of a repeat. It is filled by a stage of the input that
+ * runs in epoch 0, only as far as it is asked for: after a restore in the middle, the first next
+ * reads the input from its start up to there, which filling the cache needs in any case.
  */
 #include "data_internal.h"
 
@@ -24,7 +24,7 @@ typedef struct rgmi_cache {
 
 typedef struct cache_state {
     rgmi_cache *cache;
-    bool own;     /* of this stage alone: below a dataset that is made while running */
+    bool own; /* of this stage alone: below a dataset that is made while running */
     int64_t next;
 } cache_state;
 

@@ -1,7 +1,7 @@
 /*
- * Reading CSV rows (RFC 4180) out of the window of an input. A row's end is the first line end with an
- * even number of quotes before it; rows without any quote, the usual ones, are never looked at byte
- * by byte.
+ * Reading CSV rows (RFC 4180) out of the window of an input. A row's end is the first line end with
+ * an even number of quotes before it; rows without any quote, the usual ones, are never looked at
+ * byte by byte.
  */
 #include "csv_internal.h"
 
@@ -263,7 +263,9 @@ rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dt
                            const char *text, int64_t size, int64_t at)
 {
     bool is_float = dtype == RGM_F32 || dtype == RGM_F64;
-    const char *what = is_float ? "a number" : dtype == RGM_BOOL ? "0, 1, true or false" : "an integer";
+    const char *what = is_float            ? "a number"
+                       : dtype == RGM_BOOL ? "0, 1, true or false"
+                                           : "an integer";
     int64_t integer = 0;
     double number = 0;
     bool good;

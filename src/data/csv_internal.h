@@ -7,17 +7,17 @@
 struct rgm_csv_reader {
     rgmi_input *input;
     rgm_csv_options options;
-    int64_t next_line;   /* of the row to come                                     */
-    int64_t line;        /* of the row that was read                               */
-    const char *row;     /* its bytes, without the line end; until the next one    */
+    int64_t next_line; /* of the row to come                                     */
+    int64_t line;      /* of the row that was read                               */
+    const char *row;   /* its bytes, without the line end; until the next one    */
     int64_t row_size;
-    bool quoted;         /* a quote is somewhere in it                             */
-    int64_t width;       /* fields of a row, -1 before the first                   */
+    bool quoted;   /* a quote is somewhere in it                             */
+    int64_t width; /* fields of a row, -1 before the first                   */
     rgm_str *fields;
-    int64_t *starts;     /* where each field starts in the row                     */
+    int64_t *starts; /* where each field starts in the row                     */
     int64_t field_count;
     int64_t field_capacity, start_capacity;
-    rgm_text unquoted;   /* fields with doubled quotes                             */
+    rgm_text unquoted; /* fields with doubled quotes                             */
     char **columns;
     int64_t column_count;
 };

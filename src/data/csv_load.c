@@ -1,6 +1,6 @@
 /*
- * Whole CSV files as tensors. Cells are read where they lie in the row; short runs of digits, which is
- * most of what graph data sets are made of, without a call.
+ * Whole CSV files as tensors. Cells are read where they lie in the row; short runs of digits, which
+ * is most of what graph data sets are made of, without a call.
  */
 #include "csv_internal.h"
 
@@ -52,7 +52,8 @@ static rgm_status read_plain_row(int64_t *count, growing *g, const rgm_csv_reade
 
         RGM_TRY(grow(g, 1));
         out = g->data + g->count * (int64_t)g->size;
-        /* Nine digits fit in every dtype's exact integers but float's, which rounds them rightly. */
+        /* Nine digits fit in every dtype's exact integers but float's, which rounds them rightly.
+         */
         while (p < end && (unsigned)(*p - '0') <= 9 && p - from < 9)
             v = v * 10 + (*p++ - '0');
         if (p > from && (p == end || *p == delimiter)) {
@@ -146,8 +147,8 @@ static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader,
     for (*out = 0; *out < reader->column_count; ++*out)
         if (strcmp(reader->columns[*out], column->name) == 0)
             return RGM_OK;
-    near = rgm_nearest_name(column->name, (const char *const *)reader->columns,
-                            reader->column_count);
+    near =
+        rgm_nearest_name(column->name, (const char *const *)reader->columns, reader->column_count);
     return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s%s", reader->input->path,
                     column->name, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
                     near != NULL                ? "'?"
@@ -172,8 +173,8 @@ static rgm_status read_cell(growing *g, const rgm_csv_reader *reader, int64_t co
         memcpy(out, &text, sizeof text);
         RGM_TRY(rgm_text_add(&g->text, cell->data, cell->size));
     } else {
-        RGM_TRY(rgmi_csv_number(out, reader, g->dtype, cell->data, cell->size,
-                                reader->starts[column]));
+        RGM_TRY(
+            rgmi_csv_number(out, reader, g->dtype, cell->data, cell->size, reader->starts[column]));
     }
     g->count++;
     return RGM_OK;

@@ -1,6 +1,6 @@
 /*
- * CSV: RFC 4180's rules, numbers of every form, places in messages, gzip, whole files as tensors, and
- * the shared data sets.
+ * CSV: RFC 4180's rules, numbers of every form, places in messages, gzip, whole files as tensors,
+ * and the shared data sets.
  */
 #include "check.h"
 
@@ -58,7 +58,8 @@ static void quotes_line_ends_and_empty_fields_follow_the_rfc(void **state)
     int64_t count;
 
     CHECK_OK(rgm_csv_reader_open(&reader,
-                                 file("\xef\xbb\xbf" "a,b,c\r\n"
+                                 file("\xef\xbb\xbf"
+                                      "a,b,c\r\n"
                                       "\"x, y\",\"say \"\"hi\"\"\",\r\n"
                                       "\n"
                                       "\"two\nlines\",\"\",z\n"
@@ -181,10 +182,24 @@ static void a_matrix_of_each_dtype_is_loaded(void **state)
 static void reals_are_read_to_the_last_bit(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"0.1",      "-3.14159265358979", "1e22",    "1e23",    "1e-22",
-                                        "123456.789e-30", "9007199254740993", "4.9e-324", "1.7976931348623157e308",
-                                        "0.000000000000000000000000001", "12345678901234567890", "-0.0",
-                                        "1.", ".5", "5e-1", "2.2250738585072011e-308", "nan", "-inf",
+    static const char *const texts[] = {"0.1",
+                                        "-3.14159265358979",
+                                        "1e22",
+                                        "1e23",
+                                        "1e-22",
+                                        "123456.789e-30",
+                                        "9007199254740993",
+                                        "4.9e-324",
+                                        "1.7976931348623157e308",
+                                        "0.000000000000000000000000001",
+                                        "12345678901234567890",
+                                        "-0.0",
+                                        "1.",
+                                        ".5",
+                                        "5e-1",
+                                        "2.2250738585072011e-308",
+                                        "nan",
+                                        "-inf",
                                         "3.4028234663852886e38"};
     char line[64];
 
@@ -224,8 +239,8 @@ static void columns_are_found_by_name_or_number(void **state)
 {
     (void)state;
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
-    rgm_csv_column columns[] = {{"name", 0, RGM_STRING}, {"id", 0, RGM_I64}, {NULL, 2, RGM_F32},
-                                {"flag", 0, RGM_BOOL}};
+    rgm_csv_column columns[] = {
+        {"name", 0, RGM_STRING}, {"id", 0, RGM_I64}, {NULL, 2, RGM_F32}, {"flag", 0, RGM_BOOL}};
     rgm_tensor *out[4];
     const char *text = "id,name,x,flag\n1,ann,0.5,true\n2,\"b,ob\",-1,0\n3,,2,1\n";
 

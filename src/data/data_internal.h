@@ -80,8 +80,8 @@ typedef struct rgmi_tree {
     atomic_bool stop;             /* the tree is being released              */
     const atomic_bool *user_stop; /* the user asked to stop                  */
     uint64_t seed;
-    int threads;                  /* to make a pool of, once one is needed   */
-    pthread_mutex_t lock;         /* of what follows                         */
+    int threads;          /* to make a pool of, once one is needed   */
+    pthread_mutex_t lock; /* of what follows                         */
     rgm_thread_pool *pool;
     bool own_pool;
     struct rgmi_cache *caches;
@@ -95,11 +95,14 @@ struct rgm_stage {
     rgm_dataset *dataset;
     uint64_t branch; /* tells apart equal ops on different ways through the recipe */
     uint64_t epoch;
-    bool dynamic;    /* below a dataset made while running */
+    bool dynamic; /* below a dataset made while running */
     rgm_rng rng;
     void *state;
 };
 
+/** The stage of `dataset` below `parent`, or the topmost one of `tree` when parent is NULL. */
+rgm_status rgmi_stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent,
+                             const rgm_dataset *dataset, int64_t place, uint64_t epoch);
 /** A number as a saved state holds it: zigzag, then seven bits a byte. Returns how many bytes. */
 int rgmi_state_encode(uint8_t bytes[10], int64_t number);
 /** Replace *dataset by an op of one input upon it. */
@@ -142,8 +145,7 @@ static inline bool rgmi_lookahead_due(const rgmi_lookahead *ahead, int64_t place
 void rgmi_lookahead_consume(rgmi_lookahead *ahead, rgm_text *snapshot);
 rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead);
 /** Also brings `input` to the consumed place. */
-rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input,
-                                  rgm_state_reader *state);
+rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input, rgm_state_reader *state);
 /** Read and drop `count` places of `input` while restoring; errors in them were reported before. */
 rgm_status rgmi_stage_replay(rgm_stage *input, int64_t count);
 
@@ -161,7 +163,10 @@ static inline void rgmi_payload_clear(rgmi_payload *payload)
 /** count * n, where a count of -1 is unknown and INT64_MAX for ever; n >= 0. */
 static inline int64_t rgmi_count_times(int64_t count, int64_t n)
 {
-    return count < 0 ? -1 : count == 0 || n == 0 ? 0 : count > INT64_MAX / n ? INT64_MAX : count * n;
+    return count < 0               ? -1
+           : count == 0 || n == 0  ? 0
+           : count > INT64_MAX / n ? INT64_MAX
+                                   : count * n;
 }
 
 #endif

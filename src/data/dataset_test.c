@@ -293,7 +293,8 @@ static void an_error_in_a_map_has_its_place_and_the_records_origin(void **state)
     rgm_tfrecord_writer_close(writer);
     CHECK_OK(rgm_dataset_tfrecord(&ds, in_folder("five"), NULL));
     CHECK_OK(rgm_dataset_map(&ds, trouble, NULL, NULL, 0));
-    snprintf(want, sizeof want, "x | xx | x | !%s: record 3 at byte 52: no good: 3", in_folder("five"));
+    snprintf(want, sizeof want, "x | xx | x | !%s: record 3 at byte 52: no good: 3",
+             in_folder("five"));
     gives(ds, -1, want);
 }
 
@@ -369,7 +370,8 @@ static void records_are_read_from_every_file(void **state)
     CHECK_OK(rgm_dataset_from_paths(&ds, missing, 1));
     CHECK_OK(rgm_dataset_read_tfrecords(&ds, NULL));
     CHECK_OK(rgm_dataset_take(&ds, 2));
-    gives(ds, -1, "!/no/such/file: No such file or directory | !/no/such/file: No such file or directory");
+    gives(ds, -1,
+          "!/no/such/file: No such file or directory | !/no/such/file: No such file or directory");
 }
 
 static void a_cache_reads_its_input_once(void **state)
@@ -425,7 +427,8 @@ static void a_mix_draws_by_weight_until_the_end_it_was_told(void **state)
     rgm_iterator_release(iterator);
     rgm_dataset_release(ds);
     CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_mix(&ds, sources, (double[]){0, 0}, 2, RGM_MIX_END_ALL));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_mix(&ds, sources, (double[]){1, NAN}, 2, RGM_MIX_END_ALL));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_dataset_mix(&ds, sources, (double[]){1, NAN}, 2, RGM_MIX_END_ALL));
     rgm_dataset_release(sources[0]);
     rgm_dataset_release(sources[1]);
 }
@@ -517,7 +520,8 @@ static void stop_ends_next_from_outside(void **state)
     rgm_dataset_release(ds);
 }
 
-/* ---- failing allocations ------------------------------------------------------------------------ */
+/* ---- failing allocations ------------------------------------------------------------------------
+ */
 
 /** A recipe with every op that runs in the asking thread, read to its end. */
 static rgm_status build_and_run(int parallel)

@@ -7,7 +7,7 @@
 struct rgm_element {
     atomic_int references;
     rgm_element_kind kind;
-    int64_t count; /* bytes, tensors or items */
+    int64_t count;               /* bytes, tensors or items */
     rgmi_name *origin;           /* what it was read from                               */
     int64_t record, offset;      /* in there; record < 0: not known                     */
     _Atomic(char *) origin_text; /* all that as text, made when first asked for         */
@@ -158,8 +158,7 @@ rgm_status rgmi_name_create(rgmi_name **out, const char *text)
 
 void rgmi_name_release(rgmi_name *name)
 {
-    if (name != NULL &&
-        atomic_fetch_sub_explicit(&name->references, 1, memory_order_acq_rel) == 1)
+    if (name != NULL && atomic_fetch_sub_explicit(&name->references, 1, memory_order_acq_rel) == 1)
         rgm_free(name);
 }
 

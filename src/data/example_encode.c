@@ -1,6 +1,6 @@
 /*
- * Encoding tf.train.Example: keys sorted, lists packed, so equal features give equal bytes. Sizes are
- * computed before, so that the output is written once, front to back.
+ * Encoding tf.train.Example: keys sorted, lists packed, so equal features give equal bytes. Sizes
+ * are computed before, so that the output is written once, front to back.
  */
 #include "data_internal.h"
 
@@ -122,8 +122,8 @@ static rgm_status sort_fields(const rgm_example_field **sorted, const rgm_exampl
         if (fields[i].count < 0 || fields[i].key.size < 0 ||
             (unsigned)fields[i].kind > RGM_FEATURE_INTS)
             return RGM_FAIL(RGM_ERR_ARG, "feature %lld: count %lld, key size %lld, kind %d",
-                            (long long)i, (long long)fields[i].count,
-                            (long long)fields[i].key.size, (int)fields[i].kind);
+                            (long long)i, (long long)fields[i].count, (long long)fields[i].key.size,
+                            (int)fields[i].kind);
         sorted[i] = &fields[i];
     }
     qsort(sorted, (size_t)count, sizeof(*sorted), by_key);

@@ -207,7 +207,8 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
     return RGM_OK;
 }
 
-/** Move the window to the front of the buffer, and make room for at least one more byte behind it. */
+/** Move the window to the front of the buffer, and make room for at least one more byte behind it.
+ */
 static rgm_status make_room(rgmi_input *input)
 {
     struct rgmi_input_file *file = input->file;

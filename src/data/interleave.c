@@ -1,9 +1,9 @@
 /*
- * interleave: each element of the input makes a dataset; some of them are open at once and give their
- * elements in turn. mix: elements of several sources by chance.
+ * interleave: each element of the input makes a dataset; some of them are open at once and give
+ * their elements in turn. mix: elements of several sources by chance.
  *
- * A slot is saved as the input's state from before its element, and its own dataset's state; restoring
- * reads that element again and makes the dataset anew.
+ * A slot is saved as the input's state from before its element, and its own dataset's state;
+ * restoring reads that element again and makes the dataset anew.
  */
 #include "data_internal.h"
 
@@ -267,9 +267,9 @@ rgm_status rgm_dataset_read_tfrecords(rgm_dataset **dataset,
         o = *options;
     RGM_GO(RGM_NEW(copy, 1));
     *copy = o.tfrecord;
-    RGM_GO(extend(dataset, &read_type,
-                  &(interleave_options){{copy, rgm_free}, open_path, o.cycle_length,
-                                        o.block_length}));
+    RGM_GO(
+        extend(dataset, &read_type,
+               &(interleave_options){{copy, rgm_free}, open_path, o.cycle_length, o.block_length}));
     copy = NULL;
 done:
     rgm_free(copy);

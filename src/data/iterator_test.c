@@ -1,7 +1,7 @@
 /*
- * Saving and restoring: for a table of recipes and for some hundred random ones, at every position, the
- * restored iterator gives the rest of the sequence and saves the same bytes, on any number of threads.
- * And: releasing with full queues ends, damaged states are refused, a restore is a seek.
+ * Saving and restoring: for a table of recipes and for some hundred random ones, at every position,
+ * the restored iterator gives the rest of the sequence and saves the same bytes, on any number of
+ * threads. And: releasing with full queues ends, damaged states are refused, a restore is a seek.
  */
 #include "dataset_check.h"
 
@@ -44,7 +44,8 @@ static const char *record_files(void)
     return pattern;
 }
 
-/* ---- random recipes --------------------------------------------------------------------------- */
+/* ---- random recipes ---------------------------------------------------------------------------
+ */
 
 static int64_t below(const rgm_rng *rng, uint64_t *draw, uint64_t n)
 {
@@ -157,7 +158,8 @@ static rgm_dataset *random_recipe(uint64_t number)
     return ds;
 }
 
-/* ---- the property ------------------------------------------------------------------------------- */
+/* ---- the property -------------------------------------------------------------------------------
+ */
 
 typedef struct run {
     char *texts[MOST];
@@ -296,7 +298,8 @@ static void a_training_pipeline_restores_at_every_position(void **state)
     rgm_dataset_release(ds);
 }
 
-/* ---- a seek, not a replay ------------------------------------------------------------------------- */
+/* ---- a seek, not a replay
+ * ------------------------------------------------------------------------- */
 
 static atomic_int_least64_t calls;
 
@@ -360,7 +363,8 @@ static void restoring_far_into_the_data_is_a_seek(void **state)
     CHECK_INT(0, restore_cost(ds, 1000));
 }
 
-/* ---- endings ---------------------------------------------------------------------------------------- */
+/* ---- endings
+ * ---------------------------------------------------------------------------------------- */
 
 static void releasing_with_full_queues_and_busy_maps_ends(void **state)
 {
@@ -484,7 +488,8 @@ static void damaged_and_foreign_states_are_refused(void **state)
     CHECK_OK(rgm_dataset_prefetch(&other, 2));
     iterator = iterate(other, 0);
     CHECK_STATUS(RGM_ERR_DATA, rgm_iterator_restore(iterator, saved.data, saved.size));
-    CHECK_MESSAGE("saved for the data 'range(0, 50) | shuffle(8) | prefetch()', these are 'range(0, 51)");
+    CHECK_MESSAGE(
+        "saved for the data 'range(0, 50) | shuffle(8) | prefetch()', these are 'range(0, 51)");
     rgm_iterator_release(iterator);
 
     iterator = iterate(ds, 0);

@@ -21,7 +21,7 @@ typedef struct job {
     rgm_map_call call;
     rgm_status status;
     rgm_error error;
-    rgm_text snapshot;  /* of the input behind this place, if due */
+    rgm_text snapshot; /* of the input behind this place, if due */
     bool done;
 } job;
 

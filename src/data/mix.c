@@ -26,8 +26,8 @@ static rgm_status mix_open(rgm_stage *stage)
     RGM_TRY(RGM_NEW(s->inputs, o->count));
     RGM_TRY(RGM_NEW(s->ended, o->count));
     for (int64_t i = 0; i < o->count; i++)
-        RGM_TRY(rgm_stage_open(&s->inputs[i], stage, stage->dataset->inputs[i], i + 1,
-                               stage->epoch));
+        RGM_TRY(
+            rgm_stage_open(&s->inputs[i], stage, stage->dataset->inputs[i], i + 1, stage->epoch));
     return RGM_OK;
 }
 
@@ -174,8 +174,8 @@ rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *sources, const
     for (int64_t i = 0; i < count; i++) {
         o.weights[i] = weights != NULL ? weights[i] : 1;
         if (!(o.weights[i] >= 0) || isinf(o.weights[i]))
-            RGM_GO(RGM_FAIL(RGM_ERR_ARG, "weight %lld of the mix is %g", (long long)i,
-                            o.weights[i]));
+            RGM_GO(
+                RGM_FAIL(RGM_ERR_ARG, "weight %lld of the mix is %g", (long long)i, o.weights[i]));
         sum += o.weights[i];
     }
     if (!(sum > 0) || isinf(sum))

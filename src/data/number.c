@@ -1,7 +1,7 @@
 /*
  * Decimal numbers in text, the same in every locale. Short ones, which is nearly all, are read
- * without strtod: a mantissa below 2^53 and a power of ten up to 22 are both exact as doubles, so one
- * multiplication or division rounds correctly (Clinger 1990).
+ * without strtod: a mantissa below 2^53 and a power of ten up to 22 are both exact as doubles, so
+ * one multiplication or division rounds correctly (Clinger 1990).
  */
 #include "data_internal.h"
 
@@ -81,7 +81,8 @@ bool rgmi_parse_f64(double *out, const char *text, int64_t size)
     exponent -= places;
     if (p < end || exponent < -22 || exponent > 22)
         return parse_slowly(out, text, size);
-    *out = exponent < 0 ? (double)mantissa / ten_to[-exponent] : (double)mantissa * ten_to[exponent];
+    *out =
+        exponent < 0 ? (double)mantissa / ten_to[-exponent] : (double)mantissa * ten_to[exponent];
     if (minus)
         *out = -*out;
     return true;

@@ -1,6 +1,6 @@
 /*
- * Ops that pass elements on as they are: take, skip, shard, repeat, filter; and batch, which puts them
- * into lists.
+ * Ops that pass elements on as they are: take, skip, shard, repeat, filter; and batch, which puts
+ * them into lists.
  */
 #include "data_internal.h"
 
@@ -75,7 +75,8 @@ static rgm_status extend_by_number(rgm_dataset **dataset, const rgm_dataset_type
     return rgmi_dataset_extend(dataset, type, &o);
 }
 
-/* ---- take ------------------------------------------------------------------------------------- */
+/* ---- take -------------------------------------------------------------------------------------
+ */
 
 static rgm_status take_next(rgm_element **out, rgm_stage *stage)
 {
@@ -111,7 +112,8 @@ rgm_status rgm_dataset_take(rgm_dataset **dataset, int64_t count)
     return extend_by_number(dataset, &take_type, count, 0);
 }
 
-/* ---- skip ------------------------------------------------------------------------------------- */
+/* ---- skip -------------------------------------------------------------------------------------
+ */
 
 /** An error among the skipped is passed on, and the skipping goes on behind it. */
 static rgm_status skip_next(rgm_element **out, rgm_stage *stage)
@@ -149,7 +151,8 @@ rgm_status rgm_dataset_skip(rgm_dataset **dataset, int64_t count)
     return extend_by_number(dataset, &skip_type, count, 0);
 }
 
-/* ---- shard ------------------------------------------------------------------------------------ */
+/* ---- shard ------------------------------------------------------------------------------------
+ */
 
 typedef struct shard_options {
     int64_t count, index;
@@ -212,7 +215,8 @@ rgm_status rgm_dataset_shard(rgm_dataset **dataset, int64_t count, int64_t index
     return rgmi_dataset_extend(dataset, &shard_type, &o);
 }
 
-/* ---- filter ----------------------------------------------------------------------------------- */
+/* ---- filter -----------------------------------------------------------------------------------
+ */
 
 typedef struct filter_options {
     rgmi_payload payload;
@@ -262,7 +266,8 @@ rgm_status rgm_dataset_filter(rgm_dataset **dataset, rgm_filter_function *functi
     return rgmi_dataset_extend(dataset, &filter_type, &o);
 }
 
-/* ---- batch ------------------------------------------------------------------------------------ */
+/* ---- batch ------------------------------------------------------------------------------------
+ */
 
 typedef struct batch_options {
     int64_t size;
@@ -336,7 +341,8 @@ rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_rema
     return rgmi_dataset_extend(dataset, &batch_type, &o);
 }
 
-/* ---- repeat ----------------------------------------------------------------------------------- */
+/* ---- repeat -----------------------------------------------------------------------------------
+ */
 
 typedef struct repeat_state {
     rgm_stage *input; /* of the epoch `count`; NULL between two epochs */
@@ -376,8 +382,9 @@ static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
             return status;
         }
         if (!s->given && number < 0)
-            return RGM_FAIL(RGM_ERR_DATA, "repeat: there is nothing to repeat for ever, epoch %lld "
-                                          "of the data is empty",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "repeat: there is nothing to repeat for ever, epoch %lld "
+                            "of the data is empty",
                             (long long)s->count);
         rgm_stage_close(s->input);
         s->input = NULL;

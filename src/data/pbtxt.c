@@ -126,8 +126,8 @@ static bool parse_based(uint64_t *out, const char *digits)
 /** "0x..", "0X.." or "0" and a digit, but not "0.5" or "0e1". */
 static bool is_based(const char *digits)
 {
-    return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X' ||
-                                (digits[1] >= '0' && digits[1] <= '9'));
+    return digits[0] == '0' &&
+           (digits[1] == 'x' || digits[1] == 'X' || (digits[1] >= '0' && digits[1] <= '9'));
 }
 
 rgm_status rgm_pbtxt_int(int64_t *out, const rgm_pbtxt *document, const rgm_pbtxt_field *field)

@@ -11,8 +11,7 @@ struct rgm_pbtxt {
 };
 
 /** A new field at the end of a message, without a value; NULL when out of memory. */
-rgm_pbtxt_field *rgmi_pbtxt_append(rgm_pbtxt *document, rgm_pbtxt_field *message,
-                                   const char *name);
+rgm_pbtxt_field *rgmi_pbtxt_append(rgm_pbtxt *document, rgm_pbtxt_field *message, const char *name);
 /** A number as protobuf writes them: decimal, octal, hexadecimal, with f, inf or nan. */
 bool rgmi_pbtxt_number(double *out, const char *text, int64_t size);
 

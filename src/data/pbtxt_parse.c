@@ -24,8 +24,8 @@ static int column_of(const parser *p, const char *at)
 
 static rgm_status parse_fail(const parser *p, const char *what)
 {
-    return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", p->document->name, p->line,
-                    column_of(p, p->at), what);
+    return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", p->document->name, p->line, column_of(p, p->at),
+                    what);
 }
 
 static rgm_status expected(const parser *p, const char *what)
@@ -36,8 +36,8 @@ static rgm_status expected(const parser *p, const char *what)
         return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: expected %s, the text ends here",
                         p->document->name, p->line, column_of(p, p->at), what);
     if (c < 0x20 || c >= 0x7f)
-        return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: expected %s, not byte 0x%02x",
-                        p->document->name, p->line, column_of(p, p->at), what, c);
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: expected %s, not byte 0x%02x", p->document->name,
+                        p->line, column_of(p, p->at), what, c);
     return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: expected %s, not '%c'", p->document->name, p->line,
                     column_of(p, p->at), what, c);
 }
@@ -86,15 +86,16 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/** Digits of a word or number: letters, digits, '.'; '+' and '-' only after an exponent's letter. */
+/** Digits of a word or number: letters, digits, '.'; '+' and '-' only after an exponent's letter.
+ */
 static const char *end_of_number(const char *at, const char *end)
 {
     const char *from = at;
     bool hex = end - at > 1 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
 
-    while (at < end && (is_letter(*at) || is_digit(*at) || *at == '.' ||
-                        ((*at == '+' || *at == '-') && at > from && !hex &&
-                         (at[-1] == 'e' || at[-1] == 'E'))))
+    while (at < end &&
+           (is_letter(*at) || is_digit(*at) || *at == '.' ||
+            ((*at == '+' || *at == '-') && at > from && !hex && (at[-1] == 'e' || at[-1] == 'E'))))
         at++;
     return at;
 }
@@ -140,7 +141,10 @@ static rgm_status parse_name(const char **out, parser *p)
 
 static int hex_digit(char c)
 {
-    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return is_digit(c)            ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 static rgm_status add_byte(parser *p, unsigned byte)
@@ -157,7 +161,8 @@ static rgm_status add_code_point(parser *p, int digits)
     for (int i = 0; i < digits; i++, p->at++) {
         int digit = p->at < p->end ? hex_digit(*p->at) : -1;
         if (digit < 0)
-            return expected(p, digits == 4 ? "four hex digits after \\u" : "eight hex digits after \\U");
+            return expected(p, digits == 4 ? "four hex digits after \\u"
+                                           : "eight hex digits after \\U");
         c = c << 4 | (uint32_t)digit;
     }
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))

@@ -20,13 +20,14 @@ static const rgm_pbtxt_field *only(const rgm_pbtxt *document)
 static void a_graph_schema_is_read_with_its_places(void **state)
 {
     (void)state;
-    rgm_pbtxt *d = parse("# a schema\n"
-                         "node_sets {\n"
-                         "  key: \"user\" value {\n"
-                         "    features < key: 'age' value: { dtype: DT_FLOAT shape { dim { size: -1 } } } >\n"
-                         "  }\n"
-                         "}\n"
-                         "node_sets { key: \"item\" }\n");
+    rgm_pbtxt *d =
+        parse("# a schema\n"
+              "node_sets {\n"
+              "  key: \"user\" value {\n"
+              "    features < key: 'age' value: { dtype: DT_FLOAT shape { dim { size: -1 } } } >\n"
+              "  }\n"
+              "}\n"
+              "node_sets { key: \"item\" }\n");
     const rgm_pbtxt_field *set = rgm_pbtxt_find(rgm_pbtxt_root(d), "node_sets"), *f;
     const char *text;
     int64_t number;
@@ -54,7 +55,14 @@ static void a_graph_schema_is_read_with_its_places(void **state)
 static void strings_know_all_escapes_and_join(void **state)
 {
     (void)state;
-    static const char want[] = "a\n\t\"'\\?\a\b\f\v\r" "\x01\xff" "A7" "\0" "8" "\xc3\xa4" "\xf0\x9f\x98\x80" "end";
+    static const char want[] = "a\n\t\"'\\?\a\b\f\v\r"
+                               "\x01\xff"
+                               "A7"
+                               "\0"
+                               "8"
+                               "\xc3\xa4"
+                               "\xf0\x9f\x98\x80"
+                               "end";
     rgm_pbtxt *d = parse("s: \"a\\n\\t\\\"\\'\\\\\\?\\a\\b\\f\\v\\r\\001\\xfF\\x417\\0008\"\n"
                          "   '\\u00e4\\U0001F600' # and\n 'end'");
     const char *text;
@@ -166,8 +174,9 @@ static void mistakes_are_told_with_their_place(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         print_message("%s\n", cases[i].text);
-        CHECK_STATUS(RGM_ERR_FORMAT, rgm_pbtxt_parse(&d, cases[i].text,
-                                                     (int64_t)strlen(cases[i].text), "schema.pbtxt"));
+        CHECK_STATUS(
+            RGM_ERR_FORMAT,
+            rgm_pbtxt_parse(&d, cases[i].text, (int64_t)strlen(cases[i].text), "schema.pbtxt"));
         CHECK(d == NULL);
         CHECK_MESSAGE("schema.pbtxt:");
         CHECK_MESSAGE(cases[i].message);
@@ -203,7 +212,8 @@ static void a_field_of_another_kind_is_told_with_its_place(void **state)
     bool flag;
 
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_pbtxt_int(&number, d, rgm_pbtxt_find(root, "size")));
-    CHECK_TEXT("schema.pbtxt:1:1: 'size' must be an integer, not a string four", rgm_error_message());
+    CHECK_TEXT("schema.pbtxt:1:1: 'size' must be an integer, not a string four",
+               rgm_error_message());
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_pbtxt_word(&text, d, rgm_pbtxt_find(root, "m")));
     CHECK_MESSAGE("schema.pbtxt:3:1: 'm' must be a name without quotes, not a message");
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_pbtxt_message(d, rgm_pbtxt_find(root, "size")));

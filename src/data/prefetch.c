@@ -14,7 +14,7 @@ typedef struct prefetch_options {
 typedef struct place {
     rgm_element *element;
     rgm_status status;
-    rgm_error *error;  /* when status < 0 and there was memory for it */
+    rgm_error *error; /* when status < 0 and there was memory for it */
     rgm_text snapshot;
 } place;
 
@@ -93,7 +93,8 @@ static rgm_status start(rgm_stage *stage)
     sigset_t all, old;
     int error;
 
-    RGM_TRY(rgm_queue_create(&s->queue, ((const prefetch_options *)rgm_stage_options(stage))->size));
+    RGM_TRY(
+        rgm_queue_create(&s->queue, ((const prefetch_options *)rgm_stage_options(stage))->size));
     s->read = s->ahead.consumed;
     sigfillset(&all); /* signals are the main thread's matter */
     pthread_sigmask(SIG_SETMASK, &all, &old);

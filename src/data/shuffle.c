@@ -2,11 +2,11 @@
  * Two ways to shuffle. shuffle(n) draws each output from a buffer of the next n inputs. shuffle_all
  * draws a permutation of an indexed input.
  *
- * A buffer cannot be saved as elements, which are opaque, so it is saved as their places in the input,
- * with the input's state from before the oldest of them: restoring goes there and reads up to where it
- * was, keeping what the buffer had. For that, the input's state is taken at every `every`-th place
- * and kept as long as something in the buffer lies behind it. Which places these are depends on the
- * recipe only, so a position has one form, however it was reached.
+ * A buffer cannot be saved as elements, which are opaque, so it is saved as their places in the
+ * input, with the input's state from before the oldest of them: restoring goes there and reads up
+ * to where it was, keeping what the buffer had. For that, the input's state is taken at every
+ * `every`-th place and kept as long as something in the buffer lies behind it. Which places these
+ * are depends on the recipe only, so a position has one form, however it was reached.
  */
 #include "data_internal.h"
 
@@ -36,7 +36,7 @@ typedef struct shuffle_state {
     int64_t drawn; /* elements given out        */
     bool ended;
     int64_t every;
-    mark *marks;   /* ascending; the first is at or before the oldest slot */
+    mark *marks; /* ascending; the first is at or before the oldest slot */
     int64_t mark_count, mark_capacity;
 } shuffle_state;
 
@@ -155,8 +155,8 @@ static rgm_status shuffle_save(rgm_text *out, const rgm_stage *stage)
     RGM_TRY(rgm_state_put_int(out, s->count));
     RGM_TRY(RGM_RESERVE(out->data, out->capacity, out->size + 10 * s->count + 1));
     for (int64_t i = 0; i < s->count; i++)
-        out->size += rgmi_state_encode((uint8_t *)out->data + out->size,
-                                       s->read - s->slots[i].place);
+        out->size +=
+            rgmi_state_encode((uint8_t *)out->data + out->size, s->read - s->slots[i].place);
     out->data[out->size] = '\0';
     return RGM_OK;
 }
@@ -192,8 +192,9 @@ static rgm_status read_again(shuffle_state *s, slot **waiting, int64_t read)
         s->read++;
     }
     if (s->read < read || next < s->count)
-        return RGM_FAIL(RGM_ERR_DATA, "the data have changed since the position was saved: element "
-                                      "%lld is not there again",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "the data have changed since the position was saved: element "
+                        "%lld is not there again",
                         (long long)(next < s->count ? waiting[next]->place : s->read));
     return RGM_OK;
 }
@@ -206,14 +207,16 @@ static rgm_status get_slots(shuffle_state *s, int64_t *read, rgm_state_reader *s
     RGM_TRY(rgm_state_get_int(&count, state));
     if (count < 0 || count > buffer_size || count > state->size - state->at || s->read < 0 ||
         *read < s->read || s->drawn < 0)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of shuffle has %lld elements, %lld read",
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "the saved position of shuffle has %lld elements, %lld read",
                         (long long)count, (long long)*read);
     RGM_TRY(RGM_RESERVE(s->slots, s->capacity, count));
     for (; s->count < count; s->count++) {
         int64_t back;
         RGM_TRY(rgm_state_get_int(&back, state));
         if (back < 1 || back > *read - s->read)
-            return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of shuffle names element %lld of %lld",
+            return RGM_FAIL(RGM_ERR_FORMAT,
+                            "the saved position of shuffle names element %lld of %lld",
                             (long long)(*read - back), (long long)*read);
         s->slots[s->count] = (slot){NULL, *read - back};
     }
@@ -301,7 +304,8 @@ rgm_status rgm_dataset_shuffle(rgm_dataset **dataset, int64_t buffer_size)
     return rgmi_dataset_extend(dataset, &shuffle_type, &o);
 }
 
-/* ---- shuffle_all ------------------------------------------------------------------------------ */
+/* ---- shuffle_all ------------------------------------------------------------------------------
+ */
 
 typedef struct permute_state {
     rgm_stage *input;

@@ -3,7 +3,8 @@
  */
 #include "data_internal.h"
 
-/* ---- sources with a number for each element: their position is that number ------------------------ */
+/* ---- sources with a number for each element: their position is that number
+ * ------------------------ */
 
 typedef struct position {
     int64_t next;
@@ -58,7 +59,8 @@ static rgm_status create(rgm_dataset **out, const rgm_dataset_type *type, const 
     return rgm_dataset_create(out, type, options, NULL, 0);
 }
 
-/* ---- elements --------------------------------------------------------------------------------- */
+/* ---- elements ---------------------------------------------------------------------------------
+ */
 
 typedef struct element_options {
     rgm_element **elements;
@@ -121,7 +123,8 @@ done:
     return status;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------------
+ */
 
 typedef struct tensor_options {
     rgm_tensor **tensors;
@@ -136,8 +139,8 @@ static rgm_status row_of(rgm_tensor **out, rgm_tensor *tensor, int64_t i)
 
     *out = NULL;
     RGM_GO(rgm_tensor_slice(&slice, tensor, i, i + 1));
-    RGM_GO(rgm_tensor_reshape(out, slice, rgm_tensor_rank(tensor) - 1,
-                              rgm_tensor_shape(tensor) + 1));
+    RGM_GO(
+        rgm_tensor_reshape(out, slice, rgm_tensor_rank(tensor) - 1, rgm_tensor_shape(tensor) + 1));
 done:
     rgm_tensor_release(slice);
     return status;
@@ -268,7 +271,8 @@ done:
     return status;
 }
 
-/* ---- a function --------------------------------------------------------------------------------- */
+/* ---- a function ---------------------------------------------------------------------------------
+ */
 
 typedef struct function_options {
     rgmi_payload payload;
@@ -338,7 +342,8 @@ rgm_status rgm_dataset_from_function(rgm_dataset **out, int64_t count, rgm_get_f
     return create(out, &function_type, &o);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
 
 typedef struct range_options {
     int64_t begin, end;
@@ -390,7 +395,8 @@ rgm_status rgm_dataset_range(rgm_dataset **out, int64_t begin, int64_t end)
     return create(out, &range_type, &o);
 }
 
-/* ---- paths -------------------------------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------------------------------
+ */
 
 typedef struct path_options {
     char **paths;
@@ -473,7 +479,8 @@ done:
     return status;
 }
 
-/* ---- a TFRecord file ------------------------------------------------------------------------------ */
+/* ---- a TFRecord file
+ * ------------------------------------------------------------------------------ */
 
 typedef struct tfrecord_options {
     char *path;

@@ -55,8 +55,7 @@ rgm_status rgm_tfrecord_reader_open(rgm_tfrecord_reader **out, const char *path,
 
     *out = NULL;
     RGM_GO(RGM_NEW(reader, 1));
-    reader->options =
-        options != NULL ? *options : (rgm_tfrecord_options)RGM_TFRECORD_OPTIONS_INIT;
+    reader->options = options != NULL ? *options : (rgm_tfrecord_options)RGM_TFRECORD_OPTIONS_INIT;
     if (reader->options.max_bad_records < 0 || reader->options.max_record_bytes < 0)
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "max_bad_records is %lld, max_record_bytes %lld: negative",
                         (long long)reader->options.max_bad_records,
@@ -78,8 +77,8 @@ void rgm_tfrecord_reader_close(rgm_tfrecord_reader *reader)
 }
 
 /**
- * Plain or gzip? A plain file may start with gzip's magic (a first record of 559,903 bytes), but then
- * its length has a sound CRC.
+ * Plain or gzip? A plain file may start with gzip's magic (a first record of 559,903 bytes), but
+ * then its length has a sound CRC.
  */
 static rgm_status detect_kind(rgm_tfrecord_reader *reader)
 {
@@ -203,7 +202,8 @@ static rgm_status pass_over(rgm_tfrecord_reader *reader, fault found, int64_t si
 
     if (reader->bad_records >= reader->options.max_bad_records) {
         if (reader->options.max_bad_records > 0)
-            rgm_error_prefix(status, "%lld bad records were passed over before, no more are allowed",
+            rgm_error_prefix(status,
+                             "%lld bad records were passed over before, no more are allowed",
                              (long long)reader->bad_records);
         if (found == BAD_DATA) {
             rgmi_input_consume(input, HEAD + size + TAIL);
@@ -223,7 +223,8 @@ static rgm_status pass_over(rgm_tfrecord_reader *reader, fault found, int64_t si
     return RGM_OK;
 }
 
-rgm_status rgm_tfrecord_reader_next(const uint8_t **data, int64_t *size, rgm_tfrecord_reader *reader)
+rgm_status rgm_tfrecord_reader_next(const uint8_t **data, int64_t *size,
+                                    rgm_tfrecord_reader *reader)
 {
     *data = NULL;
     *size = 0;
@@ -274,8 +275,8 @@ void rgmi_tfrecord_set_bad_records(rgm_tfrecord_reader *reader, int64_t count)
 rgm_status rgm_tfrecord_reader_seek(rgm_tfrecord_reader *reader, int64_t offset, int64_t record)
 {
     if (offset < 0 || record < 0)
-        return RGM_FAIL(RGM_ERR_ARG, "%s: cannot go to byte %lld, record %lld",
-                        reader->input->path, (long long)offset, (long long)record);
+        return RGM_FAIL(RGM_ERR_ARG, "%s: cannot go to byte %lld, record %lld", reader->input->path,
+                        (long long)offset, (long long)record);
     RGM_TRY(detect_kind(reader));
     RGM_TRY(rgmi_input_seek(reader->input, offset));
     reader->record = record;

@@ -10,8 +10,8 @@
 #include <regimen/data.h>
 
 /* Made by another program: the record "hello". */
-static const uint8_t hello[] = {0x05, 0, 0, 0, 0, 0, 0, 0, 0xea, 0xb2, 0x04, 0x3e, 'h', 'e', 'l', 'l', 'o',
-                                0xbb, 0x1f, 0x1c, 0x19};
+static const uint8_t hello[] = {0x05, 0,   0,   0,   0,   0,   0,    0,    0xea, 0xb2, 0x04,
+                                0x3e, 'h', 'e', 'l', 'l', 'o', 0xbb, 0x1f, 0x1c, 0x19};
 
 static const char *folder;
 
@@ -173,7 +173,8 @@ static void seeking_finds_every_record(void **state)
     }
 }
 
-/** Read a file to its end; how many records were sound, how many errors, all with file and place. */
+/** Read a file to its end; how many records were sound, how many errors, all with file and place.
+ */
 static void read_all(const char *path, int64_t budget, int *sound, int *errors)
 {
     rgm_tfrecord_reader *reader;
@@ -363,7 +364,8 @@ static void a_writer_that_does_not_finish_leaves_nothing(void **state)
     CHECK_OK(rgm_folder_list(&names, &count, inner));
     CHECK_INT(0, count);
     rgm_names_release(names, count);
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tfrecord_writer_open(&writer, in_folder("no/such/a"), NULL));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND,
+                 rgm_tfrecord_writer_open(&writer, in_folder("no/such/a"), NULL));
     CHECK(writer == NULL);
 }
 

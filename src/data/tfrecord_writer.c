@@ -80,8 +80,8 @@ rgm_status rgm_tfrecord_paths(char ***paths, int64_t *count, const char *pattern
     for (; made < shards; made++) {
         RGM_GO(rgmi_shard_path(&names[made], pattern, base_size, made, shards));
         if (!rgm_path_exists(names[made])) {
-            status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: shard %s does not exist", pattern,
-                              names[made]);
+            status =
+                RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: shard %s does not exist", pattern, names[made]);
             made++;
             goto done;
         }
