@@ -1,7 +1,7 @@
 /*
- * The manifest of a checkpoint: as it is, where the hash must refuse nearly all of it, and with a hash
- * that fits, so that the parser behind it is reached. What was accepted is looked at no further: a
- * manifest names files, it cannot choose where they lie.
+ * The manifest of a checkpoint: as it is, where the hash must refuse nearly all of it, and with a
+ * hash that fits, so that the parser behind it is reached. What was accepted is looked at no
+ * further: a manifest names files, it cannot choose where they lie.
  */
 #include <regimen/train.h>
 

@@ -1,7 +1,7 @@
 /*
  * Adam (Kingma & Ba 2015, algorithm 1, in the form of its section 2 and of Keras: the bias
- * correction is folded into the rate, epsilon stands outside it) and AdamW (Loshchilov & Hutter 2019,
- * decoupled decay scaled by the scheduled rate).
+ * correction is folded into the rate, epsilon stands outside it) and AdamW (Loshchilov & Hutter
+ * 2019, decoupled decay scaled by the scheduled rate).
  */
 #include "optim_internal.h"
 
@@ -72,11 +72,11 @@ static void adamw_defaults(rgm_optimizer_options *options)
          .offset = offsetof(rgm_optimizer_options, beta_2),                                        \
          .max = 1,                                                                                 \
          .help = "decay of the mean of squared gradients, in [0, 1)"},                             \
-        {.name = "epsilon",                                                                        \
-         .kind = RGM_FIELD_FLOAT,                                                                  \
-         .offset = offsetof(rgm_optimizer_options, epsilon),                                       \
-         .max = INFINITY,                                                                          \
-         .help = "added to the root of the mean of squares"}
+    {                                                                                              \
+        .name = "epsilon", .kind = RGM_FIELD_FLOAT,                                                \
+        .offset = offsetof(rgm_optimizer_options, epsilon), .max = INFINITY,                       \
+        .help = "added to the root of the mean of squares"                                         \
+    }
 
 static const rgm_field adam_fields[] = {
     RGMI_OPTIMIZER_FIELDS,

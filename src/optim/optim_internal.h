@@ -21,10 +21,11 @@ extern const rgm_optimizer_type rgmi_sgd_type;
          .kind = RGM_FIELD_TEXTS,                                                                  \
          .offset = offsetof(rgm_optimizer_options, weight_decay_only),                             \
          .help = "patterns of the parameters that decay; none: all"},                              \
-        {.name = "weight_decay_except",                                                            \
-         .kind = RGM_FIELD_TEXTS,                                                                  \
-         .offset = offsetof(rgm_optimizer_options, weight_decay_except),                           \
-         .help = "patterns of the parameters that do not decay"}
+    {                                                                                              \
+        .name = "weight_decay_except", .kind = RGM_FIELD_TEXTS,                                    \
+        .offset = offsetof(rgm_optimizer_options, weight_decay_except),                            \
+        .help = "patterns of the parameters that do not decay"                                     \
+    }
 
 /** RGM_ERR_CONFIG naming the number that no optimizer can work with. */
 rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *options);

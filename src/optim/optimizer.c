@@ -80,8 +80,7 @@ static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_para
     for (int64_t s = 0; s < optimizer->slots_each; s++) {
         RGM_TRY(rgm_strprintf(&optimizer->slot_names[i * optimizer->slots_each + s], "%s/%s/%s",
                               o->type->name, slot_names[s], name));
-        RGM_TRY(rgm_tensor_create(&e->slots[s], e->dtype, rgm_tensor_rank(w),
-                                  rgm_tensor_shape(w)));
+        RGM_TRY(rgm_tensor_create(&e->slots[s], e->dtype, rgm_tensor_rank(w), rgm_tensor_shape(w)));
     }
     return RGM_OK;
 }
@@ -178,8 +177,8 @@ static rgm_status check_gradients(const rgm_optimizer *optimizer, const rgm_para
 
         if (rgm_tensor_dtype(w) != optimizer->entries[i].dtype ||
             rgm_tensor_count(w) != optimizer->entries[i].count)
-            return RGM_FAIL(RGM_ERR_SHAPE, "parameter '%s' is not the one the optimizer was made "
-                                           "for", name);
+            return RGM_FAIL(RGM_ERR_SHAPE,
+                            "parameter '%s' is not the one the optimizer was made for", name);
         if (gradients[i] != NULL)
             RGM_TRY(check_same("the gradient of", name, gradients[i], w));
     }
@@ -199,16 +198,16 @@ static rgm_status measure(double *norm, const rgm_optimizer *optimizer,
 
         if (gradients[i] == NULL)
             continue;
-        squares = kernels->sum_of_squares(rgm_tensor_data(gradients[i]),
-                                          optimizer->entries[i].count);
+        squares =
+            kernels->sum_of_squares(rgm_tensor_data(gradients[i]), optimizer->entries[i].count);
         if (!isfinite(squares))
-            return RGM_FAIL(RGM_ERR_NUMERIC, "the gradient of '%s' %s at step %lld",
-                            rgm_parameters_name(parameters, i),
-                            kernels->all_finite(rgm_tensor_data(gradients[i]),
-                                                optimizer->entries[i].count)
-                                ? "is so large that its norm overflows"
-                                : "has a NaN or infinity",
-                            (long long)step);
+            return RGM_FAIL(
+                RGM_ERR_NUMERIC, "the gradient of '%s' %s at step %lld",
+                rgm_parameters_name(parameters, i),
+                kernels->all_finite(rgm_tensor_data(gradients[i]), optimizer->entries[i].count)
+                    ? "is so large that its norm overflows"
+                    : "has a NaN or infinity",
+                (long long)step);
         sum += squares;
     }
     *norm = sqrt(sum);
@@ -272,7 +271,8 @@ rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i)
 {
     int64_t each = optimizer->slots_each;
 
-    return (rgm_named_tensor){optimizer->slot_names[i], optimizer->entries[i / each].slots[i % each]};
+    return (rgm_named_tensor){optimizer->slot_names[i],
+                              optimizer->entries[i / each].slots[i % each]};
 }
 
 /* Every slot was found, yet the counts differ: name what the file has more. */

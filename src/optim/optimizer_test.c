@@ -272,8 +272,7 @@ static void a_bad_gradient_is_named_and_changes_nothing(void **state)
     CHECK_OK(rgm_tensor_copy(&before, rgm_parameters_tensor(f.parameters, 0)));
     rgm_tensor_f64(f.gradients[0])[0] = 1;
     rgm_tensor_f64(f.gradients[2])[0] = NAN;
-    CHECK_STATUS(RGM_ERR_NUMERIC,
-                 rgm_optimizer_step(optimizer, f.parameters, f.gradients, 12));
+    CHECK_STATUS(RGM_ERR_NUMERIC, rgm_optimizer_step(optimizer, f.parameters, f.gradients, 12));
     CHECK_MESSAGE("'b/kernel' has a NaN or infinity at step 12");
     rgm_tensor_f64(f.gradients[2])[0] = 1e200;
     CHECK_STATUS(RGM_ERR_NUMERIC, rgm_optimizer_step(optimizer, f.parameters, f.gradients, 1));

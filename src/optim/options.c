@@ -9,8 +9,10 @@
 #include <string.h>
 
 #define SCHEDULE_FIELD(field_name, field_kind, lowest, highest, text)                              \
-    {.name = #field_name, .kind = (field_kind), .offset = offsetof(rgm_schedule, field_name),      \
-     .min = (lowest), .max = (highest), .help = (text)}
+    {                                                                                              \
+        .name = #field_name, .kind = (field_kind), .offset = offsetof(rgm_schedule, field_name),   \
+        .min = (lowest), .max = (highest), .help = (text)                                          \
+    }
 
 #define WARMUP_FIELDS                                                                              \
     SCHEDULE_FIELD(peak, RGM_FIELD_FLOAT, 0, INFINITY, "rate after warmup"),                       \

@@ -20,10 +20,8 @@ rgm_schedule rgm_schedule_exponential(double peak, int64_t decay_steps, double d
 
 rgm_schedule rgm_schedule_cosine(double peak, int64_t decay_steps)
 {
-    return (rgm_schedule){.type = RGM_SCHEDULE_COSINE,
-                          .peak = peak,
-                          .decay_steps = decay_steps,
-                          .decay_rate = 0.96};
+    return (rgm_schedule){
+        .type = RGM_SCHEDULE_COSINE, .peak = peak, .decay_steps = decay_steps, .decay_rate = 0.96};
 }
 
 static double exponential(const rgm_schedule *s, int64_t t)

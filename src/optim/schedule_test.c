@@ -78,15 +78,19 @@ static void options_are_read_with_their_types_defaults(void **state)
     CHECK_OK(rgm_arena_create(&arena));
     CHECK_OK(rgm_optimizer_options_read(&o, NULL, arena));
     CHECK_TEXT("adam", o.type->name);
-    CHECK_OK(read_text(&o, "{type: adam, learning_rate: 1e-2, weight_decay: 5e-4, "
-                           "weight_decay_only: ['conv1*'], clip_norm: 1}", arena));
+    CHECK_OK(read_text(&o,
+                       "{type: adam, learning_rate: 1e-2, weight_decay: 5e-4, "
+                       "weight_decay_only: ['conv1*'], clip_norm: 1}",
+                       arena));
     CHECK(o.learning_rate.peak == 1e-2 && o.weight_decay == 5e-4 && o.clip_norm == 1);
     CHECK(o.beta_1 == 0.9 && o.beta_2 == 0.999 && o.epsilon == 1e-7);
     CHECK_TEXT("conv1*", o.weight_decay_only.items[0]);
     CHECK_OK(read_text(&o, "{type: adamw}", arena));
     CHECK(o.weight_decay == 4e-3);
-    CHECK_OK(read_text(&o, "{type: sgd, momentum: 0.9, nesterov: true, learning_rate: {type: "
-                           "exponential, peak: 0.5, decay_rate: 0.9, staircase: true}}", arena));
+    CHECK_OK(read_text(&o,
+                       "{type: sgd, momentum: 0.9, nesterov: true, learning_rate: {type: "
+                       "exponential, peak: 0.5, decay_rate: 0.9, staircase: true}}",
+                       arena));
     CHECK(o.momentum == 0.9 && o.nesterov);
     CHECK_INT(RGM_SCHEDULE_EXPONENTIAL, o.learning_rate.type);
     CHECK(o.learning_rate.peak == 0.5 && o.learning_rate.staircase);

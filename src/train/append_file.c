@@ -1,7 +1,7 @@
 /*
  * A file that grows: the metrics log and the event files. What was written is either whole or cut
- * off again; a failed sync makes the file unusable, because the system may have dropped the pages and
- * would call the next sync a success.
+ * off again; a failed sync makes the file unusable, because the system may have dropped the pages
+ * and would call the next sync a success.
  */
 #include "train_internal.h"
 

@@ -1,7 +1,7 @@
 /*
  * The content of a checkpoint in memory: named values, blobs and sets of tensors, filled one by one
- * to be saved, or standing on the files they were loaded from. Kept sorted by name, so that the bytes
- * on disk do not depend on the order in which somebody set them.
+ * to be saved, or standing on the files they were loaded from. Kept sorted by name, so that the
+ * bytes on disk do not depend on the order in which somebody set them.
  */
 #include "train_internal.h"
 
@@ -242,19 +242,21 @@ done:
 
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value)
 {
-    return set_value(checkpoint, &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_INT,
-                                               .whole = value});
+    return set_value(checkpoint,
+                     &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_INT, .whole = value});
 }
 
 rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value)
 {
-    return set_value(checkpoint, &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_NUMBER,
-                                               .number = value});
+    return set_value(
+        checkpoint,
+        &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_NUMBER, .number = value});
 }
 
 rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text)
 {
-    return set_value(checkpoint, &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_TEXT,
+    return set_value(checkpoint, &(rgmi_value){.name = (char *)name,
+                                               .kind = RGMI_VALUE_TEXT,
                                                .text = (char *)(text ? text : "")});
 }
 
@@ -322,8 +324,8 @@ rgm_status rgm_checkpoint_set_blob(rgm_checkpoint *checkpoint, const char *name,
     if (size > 0)
         memcpy(made.data, data, (size_t)size);
     if (i == checkpoint->blob_count || strcmp(checkpoint->blobs[i].name, name) != 0) {
-        RGM_GO(RGM_RESERVE(checkpoint->blobs, checkpoint->blob_capacity,
-                           checkpoint->blob_count + 1));
+        RGM_GO(
+            RGM_RESERVE(checkpoint->blobs, checkpoint->blob_capacity, checkpoint->blob_count + 1));
         at = &checkpoint->blobs[i];
         memmove(at + 1, at, (size_t)(checkpoint->blob_count - i) * sizeof *at);
         checkpoint->blob_count++;

@@ -46,9 +46,10 @@ static rgm_status load_file(rgm_checkpoint *checkpoint, const char *folder, cons
     RGM_GO(rgm_file_load(&data, &size, path, file->size));
     hash = rgm_hash64(data, (size_t)size);
     if (size != file->size || hash != file->hash) {
-        status = RGM_FAIL(RGM_ERR_FORMAT,
-                          "%s is damaged: its hash is %016" PRIx64 ", the manifest says %016" PRIx64,
-                          path, hash, file->hash);
+        status =
+            RGM_FAIL(RGM_ERR_FORMAT,
+                     "%s is damaged: its hash is %016" PRIx64 ", the manifest says %016" PRIx64,
+                     path, hash, file->hash);
         goto done;
     }
     if (set >= 0) {
@@ -81,9 +82,9 @@ static rgm_status load_all(rgm_checkpoint *checkpoint, const char *folder, const
     for (int64_t i = 0; i < manifest.file_count; i++)
         RGM_GO(load_file(checkpoint, folder, &manifest.files[i]));
     if (checkpoint->set_files[RGMI_WEIGHTS] == NULL || checkpoint->set_files[RGMI_SLOTS] == NULL)
-        status = RGM_FAIL(RGM_ERR_FORMAT, "%s lists no %s", path,
-                          rgmi_set_files[checkpoint->set_files[RGMI_WEIGHTS] ? RGMI_SLOTS
-                                                                            : RGMI_WEIGHTS]);
+        status = RGM_FAIL(
+            RGM_ERR_FORMAT, "%s lists no %s", path,
+            rgmi_set_files[checkpoint->set_files[RGMI_WEIGHTS] ? RGMI_SLOTS : RGMI_WEIGHTS]);
 done:
     rgmi_manifest_clear(&manifest);
     rgm_free(data);

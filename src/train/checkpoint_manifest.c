@@ -1,7 +1,8 @@
 /*
- * manifest.json: what belongs to a checkpoint, with size and hash of every file, and the values that
- * are no tensors. Its last line is the hash of all bytes before it, in every version of the format,
- * so a damaged manifest is told from one of another version before anything in it is believed.
+ * manifest.json: what belongs to a checkpoint, with size and hash of every file, and the values
+ * that are no tensors. Its last line is the hash of all bytes before it, in every version of the
+ * format, so a damaged manifest is told from one of another version before anything in it is
+ * believed.
  */
 #include "train_internal.h"
 
@@ -100,10 +101,9 @@ rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
     for (int64_t i = 0; i < manifest->file_count; i++) {
         const rgmi_file *file = &manifest->files[i];
 
-        RGM_TRY(rgm_text_printf(out,
-                                "%s\n    \"%s\": {\"size\": %" PRId64 ", \"xxh3\": \"%016" PRIx64
-                                "\"}",
-                                i ? "," : "", file->name, file->size, file->hash));
+        RGM_TRY(rgm_text_printf(
+            out, "%s\n    \"%s\": {\"size\": %" PRId64 ", \"xxh3\": \"%016" PRIx64 "\"}",
+            i ? "," : "", file->name, file->size, file->hash));
     }
     RGM_TRY(rgm_text_printf(out, "\n  },\n"));
     RGM_TRY(print_values(out, checkpoint, RGMI_VALUE_INT, "ints"));

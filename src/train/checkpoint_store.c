@@ -158,8 +158,8 @@ static rgm_status note_file(rgmi_manifest *manifest, const char *path, const cha
     rgm_status status;
 
     RGM_TRY(rgm_file_map(&file, path));
-    status = rgmi_manifest_add_file(manifest, name, file.size,
-                                    rgm_hash64(file.data, (size_t)file.size));
+    status =
+        rgmi_manifest_add_file(manifest, name, file.size, rgm_hash64(file.data, (size_t)file.size));
     rgm_file_unmap(&file);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
@@ -242,7 +242,8 @@ static bool is_same(const char *path, const rgm_text *manifest)
     return same;
 }
 
-/* For file systems that cannot exchange names: a moment without either, but older ones are there. */
+/* For file systems that cannot exchange names: a moment without either, but older ones are there.
+ */
 static rgm_status replace(const rgm_checkpoint_store *store, int64_t step, const char *temporary,
                           const char *path)
 {
@@ -302,7 +303,7 @@ static void delete_step(const rgm_checkpoint_store *store, int64_t step)
             discard(temporary);
         else
             rgm_log_write(RGM_LOG_WARNING, "cannot remove the old checkpoint %s: %s", path,
-                    strerror(errno));
+                          strerror(errno));
     }
     rgm_free(path);
     rgm_free(temporary);
@@ -406,8 +407,8 @@ static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *sto
 
         if (!is_damage(status))
             return rgm_error_trace(status, __FILE__, __LINE__, __func__);
-        rgm_log_write(RGM_LOG_WARNING, "skipping the checkpoint of step %lld: %s", (long long)steps[i],
-                rgm_error_message());
+        rgm_log_write(RGM_LOG_WARNING, "skipping the checkpoint of step %lld: %s",
+                      (long long)steps[i], rgm_error_message());
         if (newest[0] == 0)
             snprintf(newest, sizeof newest, "%s", rgm_error_message());
         RGM_TRY(RGM_RESERVE(store->damaged, store->damaged_capacity, store->damaged_count + 1));

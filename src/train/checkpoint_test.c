@@ -40,8 +40,10 @@ static rgm_status make(rgm_checkpoint **out, int64_t step, bool order)
     RGM_GO(rgm_checkpoint_set_int(c, order ? "metrics_offset" : "epoch", order ? 77 : 3));
     RGM_GO(rgm_checkpoint_set_number(c, "best_value", 0.1));
     RGM_GO(rgm_checkpoint_set_text(c, "metric", "valid \"accuracy\"\n"));
-    RGM_GO(rgm_checkpoint_set_blob(c, order ? "sums" : "data", order ? "" : "position", order ? 0 : 8));
-    RGM_GO(rgm_checkpoint_set_blob(c, order ? "data" : "sums", order ? "position" : "", order ? 8 : 0));
+    RGM_GO(rgm_checkpoint_set_blob(c, order ? "sums" : "data", order ? "" : "position",
+                                   order ? 0 : 8));
+    RGM_GO(rgm_checkpoint_set_blob(c, order ? "data" : "sums", order ? "position" : "",
+                                   order ? 8 : 0));
     *out = c;
     c = NULL;
 done:
@@ -159,8 +161,9 @@ static void what_is_saved_comes_back(void **state)
 
 static void numbers_keep_their_bits(void **state)
 {
-    static const double numbers[] = {0.1, -0.0, 1e-320, 1.7976931348623157e308, 1.0 / 3, 5,
-                                     123456789012345678.0, INFINITY, -INFINITY};
+    static const double numbers[] = {
+        0.1,      -0.0,     1e-320, 1.7976931348623157e308, 1.0 / 3, 5, 123456789012345678.0,
+        INFINITY, -INFINITY};
     const char *folder = check_folder();
     rgm_checkpoint_store *store = open_store(folder, 1);
     rgm_checkpoint *c = NULL;
@@ -197,8 +200,9 @@ static void numbers_keep_their_bits(void **state)
 
 static void the_bytes_depend_on_the_content_alone(void **state)
 {
-    static const char *const files[] = {"manifest.json", "weights.safetensors", "slots.safetensors",
-                                        "best.safetensors", "data.bin", "sums.bin"};
+    static const char *const files[] = {"manifest.json",     "weights.safetensors",
+                                        "slots.safetensors", "best.safetensors",
+                                        "data.bin",          "sums.bin"};
     char one[128], two[128];
     rgm_checkpoint_store *a, *b;
     rgm_checkpoint *c = NULL;
@@ -472,15 +476,20 @@ static void crafted_manifests_are_refused(void **state)
         "{\"format\": \"x\", \"version\": 1}",
         "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": -1,",
         "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1,",
-        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"../x\": {}},",
-        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"a.bin\": {}},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"../x\": "
+        "{}},",
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"a.bin\": "
+        "{}},",
         "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {\"a.bin\": "
         "{\"size\": 1, \"xxh3\": \"0x00000000000000\"}},",
-        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, \"ints\": "
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, "
+        "\"ints\": "
         "{\"a\": 1.5}, \"numbers\": {}, \"texts\": {},",
-        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, \"ints\": "
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, "
+        "\"ints\": "
         "{}, \"numbers\": {\"a\": \"x\"}, \"texts\": {},",
-        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, \"ints\": "
+        "{\"format\": \"regimen-checkpoint\", \"version\": 1, \"step\": 1, \"files\": {}, "
+        "\"ints\": "
         "{}, \"numbers\": {}, \"texts\": {\"a\": 1},",
     };
     rgm_text text = {0};

@@ -1,7 +1,7 @@
 /*
  * TensorBoard event files. The handful of protocol messages is written straight in wire format
- * (tensorflow's event.proto and summary.proto, the hparams plugin's plugin_data.proto): field numbers
- * stand beside each call. Records are framed as TFRecords.
+ * (tensorflow's event.proto and summary.proto, the hparams plugin's plugin_data.proto): field
+ * numbers stand beside each call. Records are framed as TFRecords.
  */
 #include "train_internal.h"
 
@@ -355,8 +355,8 @@ done:
     return status;
 }
 
-/* Experiment: time_created_secs 3, hparam_infos 4 {name 1, type 4}, metric_infos 5 {name 1 {group 1,
- * tag 2}}. */
+/* Experiment: time_created_secs 3, hparam_infos 4 {name 1, type 4}, metric_infos 5 {name 1 {group
+ * 1, tag 2}}. */
 static rgm_status put_experiment(rgm_text *out, const rgm_hparam *hparams, int64_t count,
                                  const rgm_hparam_metric *metrics, int64_t metric_count)
 {

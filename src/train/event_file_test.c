@@ -1,6 +1,6 @@
 /*
- * Event files: framing and fields by an independent little reader. tests/oracle has tensorboard's own
- * reader read them too.
+ * Event files: framing and fields by an independent little reader. tests/oracle has tensorboard's
+ * own reader read them too.
  */
 #include "check.h"
 
@@ -68,7 +68,10 @@ static void a_file_begins_with_its_version(void **state)
     /* wall_time = 1 as a double, then file_version = 3. */
     CHECK_INT(9 + 2 + 13, records.size);
     CHECK_INT(0x09, records.data[0]);
-    CHECK(memcmp(records.data + 9, "\x1a\x0d" "brain.Event:2", 15) == 0);
+    CHECK(memcmp(records.data + 9,
+                 "\x1a\x0d"
+                 "brain.Event:2",
+                 15) == 0);
     rgm_event_file_close(file);
     rgm_text_clear(&records);
     CHECK_OK(rgm_folder_remove(folder));
@@ -92,7 +95,10 @@ static void a_scalar_carries_its_metadata_once(void **state)
     CHECK_INT(4, count);
     memcpy(simple + 1, &value, 4);
     CHECK_INT(3, occurrences(&records, simple, 5));
-    CHECK_INT(3, occurrences(&records, "\x0a\x0a" "epoch_loss", 12));
+    CHECK_INT(3, occurrences(&records,
+                             "\x0a\x0a"
+                             "epoch_loss",
+                             12));
     CHECK_INT(1, occurrences(&records, "\x0a\x07scalars", 9));
     CHECK_INT(1, occurrences(&records, "\x10\xd8\x04", 3)); /* step = 2: 600 */
     rgm_event_file_close(file);
@@ -187,7 +193,10 @@ static void text_that_is_not_utf8_does_not_spoil_the_event(void **state)
     CHECK_OK(rgm_event_file_scalar(file, "a\xff", 1, 1));
     CHECK_OK(rgm_event_file_flush(file));
     read_records(&records, &count, folder, 0);
-    CHECK_INT(1, occurrences(&records, "\x0a\x04" "a\xef\xbf\xbd", 6));
+    CHECK_INT(1, occurrences(&records,
+                             "\x0a\x04"
+                             "a\xef\xbf\xbd",
+                             6));
     rgm_event_file_close(file);
     rgm_text_clear(&records);
     CHECK_OK(rgm_folder_remove(folder));

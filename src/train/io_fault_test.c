@@ -1,7 +1,7 @@
 /*
- * Faults of the file system. This program is linked with --wrap, so that each system call that changes
- * something can fail, be cut short, be interrupted, or be the last one before the process or the power
- * goes. After each of them the store must give an intact checkpoint.
+ * Faults of the file system. This program is linked with --wrap, so that each system call that
+ * changes something can fail, be cut short, be interrupted, or be the last one before the process
+ * or the power goes. After each of them the store must give an intact checkpoint.
  */
 #include "check.h"
 

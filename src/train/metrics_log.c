@@ -1,7 +1,7 @@
 /*
  * metrics.jsonl: what a run has measured, a line an entry. Every line ends in the CRC-32C of what
- * stands before it, so a torn or damaged line is told from a good one without guessing; the offset in
- * a checkpoint says which lines belong to the run when it goes on.
+ * stands before it, so a torn or damaged line is told from a good one without guessing; the offset
+ * in a checkpoint says which lines belong to the run when it goes on.
  */
 #include "train_internal.h"
 
@@ -221,9 +221,9 @@ rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void
         if (length == 0)
             break;
         if (length < 0) {
-            status = RGM_FAIL(RGM_ERR_FORMAT,
-                              "%s:%lld: the line is damaged (its checksum does not fit)", path,
-                              (long long)line);
+            status =
+                RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: the line is damaged (its checksum does not fit)",
+                         path, (long long)line);
             goto done;
         }
         status = visit_line(data + at, length, &numbers, &capacity, visit, payload);

@@ -1,6 +1,6 @@
 /*
- * The progress line: one live line on a terminal, a plain line now and then elsewhere. It draws into
- * a callback, so the library itself prints nothing; what a terminal can do was found out by
+ * The progress line: one live line on a terminal, a plain line now and then elsewhere. It draws
+ * into a callback, so the library itself prints nothing; what a terminal can do was found out by
  * rgm_progress_options_for() and is data here.
  */
 #include "train_internal.h"

@@ -65,8 +65,10 @@ static void a_file_gets_a_plain_line_each_ten_seconds(void **state)
         lines += out.data[i] == '\n';
     }
     CHECK_INT(3, lines);
-    CHECK(strncmp(out.data, "epoch    60,020/150,000  loss 0.4123  valid accuracy 0.75  2,000 "
-                            "epochs/s  ETA 45s  ", 84) == 0);
+    CHECK(strncmp(out.data,
+                  "epoch    60,020/150,000  loss 0.4123  valid accuracy 0.75  2,000 "
+                  "epochs/s  ETA 45s  ",
+                  84) == 0);
     CHECK(strstr(out.data, " MB  ckpt 40,000\n") != NULL);
     CHECK_CLOSE(rgm_progress_rate(progress), 2000, 1e-6, 0);
     out.size = 0;

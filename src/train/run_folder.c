@@ -1,6 +1,7 @@
 /*
- * The run folder: made or entered, locked for one trainer, with the configuration it was begun with,
- * the machine it runs on now and the log. The lock is the kernel's: it is gone with its process.
+ * The run folder: made or entered, locked for one trainer, with the configuration it was begun
+ * with, the machine it runs on now and the log. The lock is the kernel's: it is gone with its
+ * process.
  */
 #include "train_internal.h"
 
@@ -54,8 +55,8 @@ static rgm_status take_lock(rgm_run_folder *folder)
         goto done;
     }
     if (flock(folder->lock, LOCK_EX | LOCK_NB) < 0) {
-        status = errno == EWOULDBLOCK ? busy(folder->lock, folder->path)
-                                      : RGM_FAIL_SYSTEM("lock", path);
+        status =
+            errno == EWOULDBLOCK ? busy(folder->lock, folder->path) : RGM_FAIL_SYSTEM("lock", path);
         goto done;
     }
     gethostname(host, sizeof host - 1);

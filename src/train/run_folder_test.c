@@ -204,7 +204,8 @@ static void text_for_people_shows_what_it_hides(void **state)
     rgm_text text = {0};
 
     (void)state;
-    CHECK_OK(rgmi_visible(&text, "a\tb\xff\xe2\x80\xae" "c\xc2\x9b\xc3\xa9"));
+    CHECK_OK(rgmi_visible(&text, "a\tb\xff\xe2\x80\xae"
+                                 "c\xc2\x9b\xc3\xa9"));
     CHECK_TEXT("a\\x09b\\xff\\u202ec\\u009b\xc3\xa9", text.data);
     text.size = 0;
     CHECK_OK(rgmi_json_text(&text, "q\"\\\n\xff\xc3\xa9\xed\xa0\x80"));

@@ -1,6 +1,6 @@
 /*
- * Text that is safe where it goes: JSON strings and numbers with the same bytes in every locale, and
- * names from files made harmless before a terminal or a log shows them.
+ * Text that is safe where it goes: JSON strings and numbers with the same bytes in every locale,
+ * and names from files made harmless before a terminal or a log shows them.
  */
 #include "train_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * What the files of train share among themselves: text that is safe in JSON and on a terminal, files
- * that are appended to, and the parts of a checkpoint.
+ * What the files of train share among themselves: text that is safe in JSON and on a terminal,
+ * files that are appended to, and the parts of a checkpoint.
  */
 #ifndef RGM_TRAIN_INTERNAL_H
 #define RGM_TRAIN_INTERNAL_H
@@ -25,13 +25,14 @@ int rgmi_cut(int fd, int64_t offset);
 
 /* ---- a file that grows ---- */
 
-/** Appends through a buffer; after a failed sync it refuses all further use. `{.fd = -1}` is closed. */
+/** Appends through a buffer; after a failed sync it refuses all further use. `{.fd = -1}` is
+ * closed. */
 typedef struct rgmi_append_file {
     char *path;
     int fd;
     int64_t written; /* bytes of the file that are whole */
     rgm_text buffer;
-    double flushed;  /* when, by rgm_now()               */
+    double flushed; /* when, by rgm_now()               */
     bool broken;
 } rgmi_append_file;
 
@@ -78,12 +79,12 @@ extern const char *const rgmi_set_files[RGMI_SETS];
 
 struct rgm_checkpoint {
     int64_t step;
-    char *path; /* of a loaded one, for messages; else NULL */
+    char *path;         /* of a loaded one, for messages; else NULL */
     rgmi_value *values; /* by kind, then name */
     int64_t value_count, value_capacity;
     rgmi_blob *blobs; /* by name */
     int64_t blob_count, blob_capacity;
-    rgm_map *sets[RGMI_SETS]; /* to be saved: name -> rgm_tensor *; NULL when empty */
+    rgm_map *sets[RGMI_SETS];  /* to be saved: name -> rgm_tensor *; NULL when empty */
     char *set_data[RGMI_SETS]; /* loaded files, which set_files read from */
     rgm_safetensors *set_files[RGMI_SETS];
 };
@@ -100,7 +101,8 @@ rgm_status rgmi_manifest_add_file(rgmi_manifest *manifest, const char *name, int
                                   uint64_t hash);
 rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
                                const rgm_checkpoint *checkpoint);
-/** Checks hash, format and version, then fills manifest and the checkpoint's values (NULL: none). */
+/** Checks hash, format and version, then fills manifest and the checkpoint's values (NULL: none).
+ */
 rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
                                const void *data, int64_t size, const char *name);
 /** Letters, digits, '_' and '-', 1 to 64 of them. */
