@@ -1,0 +1,270 @@
+#include <check.h>
+#include <unistd.h>
+
+#include <regimen/gnn.h>
+
+static char root[256];
+
+static const char *in(const char *path)
+{
+    static char joined[512];
+    snprintf(joined, sizeof joined, "%s/%s", root, path);
+    return joined;
+}
+
+static void begin(void)
+{
+    snprintf(root, sizeof root, "%s", check_folder());
+}
+
+static void end(void)
+{
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static bool same_graph(const rgm_graph *a, const rgm_graph *b)
+{
+    rgm_text x = {0}, y = {0};
+    bool same;
+
+    CHECK_OK(rgm_graph_encode(&x, a, ""));
+    CHECK_OK(rgm_graph_encode(&y, b, ""));
+    same = x.size == y.size && memcmp(x.data, y.data, (size_t)x.size) == 0;
+    rgm_text_clear(&x);
+    rgm_text_clear(&y);
+    return same;
+}
+
+static const char schema_text[] =
+    "context { features { key: 'label' value { dtype: DT_INT64 } } }\n"
+    "node_sets { key: 'n' value { features { key: 'w' value { dtype: DT_STRING "
+    "shape { dim { size: -1 } } } } } }\n"
+    "edge_sets { key: 'e' value { source: 'n' target: 'n' } }\n";
+
+/* `count` random graphs with a split of graphs. */
+static void random_source(rgm_source *s, int64_t count)
+{
+    memset(s, 0, sizeof *s);
+    CHECK_OK(rgm_schema_parse(&s->schema, schema_text, (int64_t)strlen(schema_text), "t"));
+    CHECK_OK(RGM_NEW(s->graphs, count));
+    for (int64_t i = 0; i < count; i++) {
+        CHECK_OK(rgm_generate_graph(&s->graphs[i], s->schema, 3, (uint64_t)i));
+        s->graph_count++;
+    }
+    CHECK_OK(rgm_tensor_create_from(&s->train, RGM_I64, 1, (int64_t[]){2}, (int64_t[]){4, 1}));
+    CHECK_OK(rgm_tensor_create_from(&s->test, RGM_I64, 1, (int64_t[]){1}, (int64_t[]){0}));
+}
+
+static void what_is_saved_is_loaded_in_the_same_order(void **state)
+{
+    rgm_source s, back;
+    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+
+    (void)state;
+    begin();
+    random_source(&s, 7);
+    for (options.shards = 1; options.shards <= 9; options.shards += 2) {
+        options.gzip = options.shards == 3;
+        CHECK_OK(rgm_source_save(&s, in("deep/er/data"), &options));
+        CHECK_OK(rgm_source_load(&back, in("deep/er/data"), NULL));
+        CHECK_INT(7, back.graph_count);
+        for (int64_t i = 0; i < 7; i++)
+            CHECK(same_graph(s.graphs[i], back.graphs[i]));
+        CHECK(rgm_tensor_equal(s.train, back.train));
+        CHECK(rgm_tensor_equal(s.test, back.test));
+        CHECK(back.valid == NULL && back.split_set == NULL);
+        rgm_source_clear(&back);
+        CHECK_OK(rgm_folder_remove(in("deep")));
+    }
+    rgm_source_clear(&s);
+    end();
+}
+
+static void one_graph_keeps_the_split_of_its_nodes(void **state)
+{
+    rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
+    rgm_source s, back;
+
+    (void)state;
+    begin();
+    options.nodes = 300;
+    options.edges = 500;
+    options.valid = options.test = 50;
+    CHECK_OK(rgm_generate_citation(&s, &options));
+    CHECK_OK(rgm_source_save(&s, in("data"), NULL));
+    CHECK(rgm_path_exists(in("data/split/default/nodes/train.csv")));
+    CHECK_OK(rgm_source_load(&back, in("data"), "default"));
+    CHECK_TEXT("nodes", back.split_set);
+    CHECK(rgm_tensor_equal(s.train, back.train) && rgm_tensor_equal(s.valid, back.valid));
+    CHECK(same_graph(s.graphs[0], back.graphs[0]));
+    rgm_source_clear(&back);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_source_load(&back, in("data"), "random"));
+    CHECK_MESSAGE("there is no split 'random'; there is: default");
+    rgm_source_clear(&s);
+    end();
+}
+
+static void nothing_is_overwritten_and_nothing_left_half_written(void **state)
+{
+    rgm_source s;
+    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    char **names;
+    int64_t count;
+
+    (void)state;
+    begin();
+    random_source(&s, 2);
+    CHECK_OK(rgm_source_save(&s, in("data/"), NULL));
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_source_save(&s, in("data"), NULL));
+    CHECK_MESSAGE("is there already; nothing is overwritten");
+    options.shards = 0;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_source_save(&s, in("other"), &options));
+    CHECK_OK(rgm_folder_list(&names, &count, root));
+    CHECK_INT(1, count);
+    CHECK_TEXT("data", names[0]);
+    rgm_names_release(names, count);
+    rgm_source_clear(&s);
+    end();
+}
+
+static void a_flipped_byte_is_told_with_file_and_record(void **state)
+{
+    rgm_source s, back;
+    char *data;
+    int64_t size;
+
+    (void)state;
+    begin();
+    random_source(&s, 3);
+    CHECK_OK(rgm_source_save(&s, in("data"), NULL));
+    CHECK_OK(rgm_file_load(&data, &size, in("data/graphs-00000-of-00001.tfrecord"), 1 << 20));
+    data[size - 20] ^= 1;
+    CHECK_OK(rgm_file_save(in("data/graphs-00000-of-00001.tfrecord"), data, size));
+    rgm_free(data);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_source_load(&back, in("data"), NULL));
+    CHECK_MESSAGE("graphs-00000-of-00001.tfrecord: record 2");
+    CHECK(back.schema == NULL && back.graphs == NULL);
+    rgm_source_clear(&s);
+    end();
+}
+
+static rgm_sampler *sampler_of(const rgm_source *source)
+{
+    rgm_sampling_spec *spec;
+    rgm_sampler *sampler;
+
+    CHECK_OK(rgm_sampling_spec_create(&spec, source->schema, "nodes",
+                                      (const char *[]){"edges", "edges"}, (int64_t[]){4, 3}, 2,
+                                      RGM_SAMPLE_UNIFORM));
+    CHECK_OK(rgm_sampler_create(&sampler, source->graphs[0], spec, 9));
+    rgm_sampling_spec_release(spec);
+    return sampler;
+}
+
+static void samples_are_the_same_bytes_for_any_number_of_threads(void **state)
+{
+    rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_source s, back;
+    rgm_sampler *sampler;
+    rgm_sample_part parts[2];
+
+    (void)state;
+    begin();
+    citation.nodes = 400;
+    citation.edges = 900;
+    citation.valid = citation.test = 30;
+    CHECK_OK(rgm_generate_citation(&s, &citation));
+    sampler = sampler_of(&s);
+    parts[0] = (rgm_sample_part){"train", s.train};
+    parts[1] = (rgm_sample_part){"test", s.test};
+    options.shards = 3;
+    options.run.label = "label";
+    for (options.run.threads = 1; options.run.threads <= 4; options.run.threads++) {
+        CHECK_OK(rgm_sampler_save(sampler, parts, 2,
+                                  in(options.run.threads == 1 ? "first" : "again"), &options));
+        if (options.run.threads == 1)
+            continue;
+        for (int shard = 0; shard < 3; shard++) {
+            char name[64], *a, *b;
+            int64_t na, nb;
+            snprintf(name, sizeof name, "first/train-%05d-of-00003.tfrecord", shard);
+            CHECK_OK(rgm_file_load(&a, &na, in(name), 1 << 24));
+            snprintf(name, sizeof name, "again/train-%05d-of-00003.tfrecord", shard);
+            CHECK_OK(rgm_file_load(&b, &nb, in(name), 1 << 24));
+            CHECK(na == nb && memcmp(a, b, (size_t)na) == 0);
+            rgm_free(a);
+            rgm_free(b);
+        }
+        CHECK_OK(rgm_folder_remove(in("again")));
+    }
+    CHECK_OK(rgm_source_load(&back, in("first"), NULL));
+    CHECK_INT(140 + 30, back.graph_count);
+    CHECK(rgm_tensor_count(back.train) == 140 && rgm_tensor_i64(back.test)[0] == 140);
+    for (int64_t i = 0; i < 140; i++) {
+        const rgm_graph *g = back.graphs[i];
+        int64_t root_node = rgm_tensor_i64(s.train)[i];
+        const rgm_feature *id = rgm_graph_feature(g, RGM_NODE_SET, "nodes", "#id");
+        const rgm_feature *label = rgm_graph_feature(g, RGM_NODE_SET, "_readout", "label");
+        const rgm_feature *all = rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "nodes", "label");
+        CHECK_INT(root_node, rgm_tensor_i64(id->values)[0]);
+        CHECK_INT(rgm_tensor_i64(all->values)[root_node], rgm_tensor_i64(label->values)[0]);
+        CHECK_OK(rgm_graph_check_readout(g, "_readout"));
+    }
+    rgm_source_clear(&back);
+    rgm_sampler_release(sampler);
+    rgm_source_clear(&s);
+    end();
+}
+
+static rgm_status save_and_load(const rgm_source *s, rgm_source *back)
+{
+    rgm_status status;
+
+    memset(back, 0, sizeof *back);
+    status = rgm_source_save(s, in("data"), NULL);
+    if (status != RGM_OK) {
+        CHECK(!rgm_path_exists(in("data")));
+        return status;
+    }
+    status = rgm_source_load(back, in("data"), NULL);
+    rgm_memory_fail_at(-1, false);
+    CHECK_OK(rgm_folder_remove(in("data")));
+    return status;
+}
+
+static void saving_and_loading_survive_failing_allocations(void **state)
+{
+    rgm_source s, back;
+
+    (void)state;
+    begin();
+    random_source(&s, 5);
+    CHECK_OK(save_and_load(&s, &back)); /* what the schema keeps for its codec is made */
+    rgm_source_clear(&back);
+    for (int64_t n = 0;; n++) {
+        int64_t before = rgm_memory_used();
+        rgm_status status;
+        bool failed;
+        rgm_memory_fail_at(n, false);
+        status = save_and_load(&s, &back);
+        failed = rgm_memory_failures() > 0;
+        rgm_memory_fail_at(-1, false);
+        rgm_source_clear(&back);
+        CHECK_INT(before, rgm_memory_used());
+        if (status == RGM_OK && !failed)
+            break;
+        CHECK(status == RGM_ERR_NOMEM || status == RGM_OK);
+        if (rgm_path_exists(in("data")))
+            CHECK_OK(rgm_folder_remove(in("data")));
+    }
+    rgm_source_clear(&s);
+    end();
+}
+
+TESTS(cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
+      cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
+      cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
+      cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),
+      cmocka_unit_test(samples_are_the_same_bytes_for_any_number_of_threads),
+      cmocka_unit_test(saving_and_loading_survive_failing_allocations))
