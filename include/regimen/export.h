@@ -46,6 +46,9 @@ rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_paramete
 typedef struct rgm_onnx_model rgm_onnx_model;
 /** RGM_ERR_FORMAT (not ONNX, damaged), RGM_ERR_UNSUPPORTED (an operator or opset that is not known here). */
 rgm_status rgm_onnx_open(rgm_onnx_model **out, const char *path);
+/** The same from memory, which is copied; `name` is for messages. */
+rgm_status rgm_onnx_open_memory(rgm_onnx_model **out, const void *data, int64_t size,
+                                const char *name);
 void rgm_onnx_close(rgm_onnx_model *model);
 int64_t rgm_onnx_input_count(const rgm_onnx_model *model);
 const char *rgm_onnx_input_name(const rgm_onnx_model *model, int64_t i);

@@ -112,7 +112,7 @@ static void translate_reshape(rgmi_writer *w, const rgm_value *y, rgmi_name *nam
 static void translate_permute(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     name->name = rgmi_node(w, "Transpose", input(w, y, 0), NULL, NULL);
-    rgmi_ints(w, "perm", rgm_value_attributes(y)->integer, rgm_value_rank(y));
+    rgmi_write_ints(w, "perm", rgm_value_attributes(y)->integer, rgm_value_rank(y));
 }
 
 static void translate_concat(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -173,7 +173,7 @@ static const char *transposed(rgmi_writer *w, const rgm_value *x, const char *na
     axes[rank - 1] = rank - 2;
     axes[rank - 2] = rank - 1;
     y = rgmi_node(w, "Transpose", name, NULL, NULL);
-    rgmi_ints(w, "perm", axes, rank);
+    rgmi_write_ints(w, "perm", axes, rank);
     return y;
 }
 

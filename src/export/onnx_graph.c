@@ -159,7 +159,7 @@ void rgmi_float(rgmi_writer *w, const char *name, double value)
     }
 }
 
-void rgmi_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count)
+void rgmi_write_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count)
 {
     Rgmi__Onnx__AttributeProto *a = attribute(w, name, 7);
     int64_t *copy = rgmi_memory(w, (size_t)count * sizeof *copy);

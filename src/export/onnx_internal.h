@@ -56,7 +56,7 @@ const char *rgmi_node(rgmi_writer *w, const char *type, const char *a, const cha
 /** An attribute of the node added last. */
 void rgmi_int(rgmi_writer *w, const char *name, int64_t value);
 void rgmi_float(rgmi_writer *w, const char *name, double value);
-void rgmi_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count);
+void rgmi_write_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count);
 void rgmi_string(rgmi_writer *w, const char *name, const char *value);
 void rgmi_tensor_attribute(rgmi_writer *w, const char *name, rgm_dtype dtype, double value);
 
