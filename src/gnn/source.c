@@ -46,16 +46,16 @@ static rgm_status rename_folder(const char *beside, const char *folder)
     rgm_status status = RGM_OK;
     char *parent = NULL, *slash;
 
+    RGM_GO(rgm_strdup(&parent, beside));
+    slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = 0;
     RGM_GO(rgm_folder_sync(beside));
     if (rename(beside, folder) != 0) {
         status = RGM_FAIL(RGM_ERR_IO, "%s: cannot be renamed from %s: %s", folder, beside,
                           strerror(errno));
         goto done;
     }
-    RGM_GO(rgm_strdup(&parent, beside));
-    slash = strrchr(parent, '/');
-    if (slash)
-        slash[slash == parent] = 0;
     RGM_GO(rgm_folder_sync(slash ? parent : "."));
 done:
     rgm_free(parent);
