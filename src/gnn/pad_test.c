@@ -125,7 +125,7 @@ static void what_does_not_fit_is_named(void **state)
 /* `count` graphs; graph i has 1 + i % 5 users and items, and as many purchases. */
 static rgm_dataset *varied(int64_t count)
 {
-    rgm_element *elements[64];
+    rgm_element *elements[64] = {NULL};
     rgm_dataset *dataset;
 
     for (int64_t i = 0; i < count; i++) {
