@@ -76,46 +76,58 @@ typedef struct copy_job {
     size_t row_bytes;
     const char *from;
     char *to;
-    int threads;
-    int64_t first_row[MOST_THREADS + 1]; /* where each thread's part begins */
+    int parts;                           /* one for each thread */
+    int64_t first_row[MOST_THREADS + 1]; /* where each part begins */
 } copy_job;
 
-/* How many rows each thread's part has, summed up. */
-static int64_t count_rows(copy_job *job)
+/* Items of part p begin here. */
+static int64_t part_begin(const copy_job *job, int64_t p)
 {
-    int64_t rows[MOST_THREADS + 1];
+    return job->count * p / job->parts;
+}
 
-    if (job->depth == 0) {
-        for (int t = 0; t <= job->threads; t++)
-            job->first_row[t] = job->count * t / job->threads;
-        return job->count;
-    }
-#pragma omp parallel for num_threads(job->threads) schedule(static, 1) if (job->threads > 1)
-    for (int t = 0; t < job->threads; t++) {
+/* How many rows each part has. */
+static void count_parts(void *payload, int64_t first, int64_t last, int thread)
+{
+    copy_job *job = payload;
+
+    (void)thread;
+    for (int64_t p = first; p < last; p++) {
         int64_t sum = 0, begin, end;
-        for (int64_t i = job->count * t / job->threads; i < job->count * (t + 1) / job->threads;
-             i++) {
+        for (int64_t i = part_begin(job, p); i < part_begin(job, p + 1); i++) {
             range_of(&begin, &end, job->gather, job->items[i], job->depth);
             sum += end - begin;
         }
-        rows[t] = sum;
+        job->first_row[p + 1] = sum;
     }
-    job->first_row[0] = 0;
-    for (int t = 0; t < job->threads; t++)
-        job->first_row[t + 1] = job->first_row[t] + rows[t];
-    return job->first_row[job->threads];
 }
 
-static void copy_rows(const copy_job *job)
+/* Where the rows of each part begin; returns how many there are. */
+static int64_t count_rows(copy_job *job)
 {
-#pragma omp parallel for num_threads(job->threads) schedule(static, 1) if (job->threads > 1)
-    for (int t = 0; t < job->threads; t++) {
-        char *to = job->to + (size_t)job->first_row[t] * job->row_bytes;
-        int64_t last = job->count * (t + 1) / job->threads;
-        for (int64_t i = job->count * t / job->threads; i < last; i++) {
+    if (job->depth == 0) {
+        for (int p = 0; p <= job->parts; p++)
+            job->first_row[p] = part_begin(job, p);
+        return job->count;
+    }
+    rgmi_sampler_for(job->parts, job->parts, 1, count_parts, job);
+    for (int p = 0; p < job->parts; p++)
+        job->first_row[p + 1] += job->first_row[p];
+    return job->first_row[job->parts];
+}
+
+static void copy_parts(void *payload, int64_t first, int64_t last, int thread)
+{
+    const copy_job *job = payload;
+
+    (void)thread;
+    for (int64_t p = first; p < last; p++) {
+        char *to = job->to + (size_t)job->first_row[p] * job->row_bytes;
+        int64_t end_item = part_begin(job, p + 1);
+        for (int64_t i = part_begin(job, p); i < end_item; i++) {
             int64_t begin, end;
             size_t bytes;
-            if (i + 4 < last)
+            if (job->depth == 0 && i + 4 < end_item)
                 __builtin_prefetch(job->from + (size_t)job->items[i + 4] * job->row_bytes);
             range_of(&begin, &end, job->gather, job->items[i], job->depth);
             bytes = (size_t)(end - begin) * job->row_bytes;
@@ -123,6 +135,11 @@ static void copy_rows(const copy_job *job)
             to += bytes;
         }
     }
+}
+
+static void copy_rows(copy_job *job)
+{
+    rgmi_sampler_for(job->parts, job->parts, 1, copy_parts, job);
 }
 
 /* The rows at job->depth of the items; strings are copied with their text. */
@@ -162,7 +179,7 @@ rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const i
 
     memset(out, 0, sizeof *out);
     /* Below some thousand items a team costs more than it saves. */
-    job.threads = count < 4096 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    job.parts = count < 4096 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
     for (int k = 1; k <= gather->schema->rank; k++) {
         if (gather->offsets[k] == NULL)
             continue;

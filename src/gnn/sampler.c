@@ -6,8 +6,31 @@
 #include "sampler_internal.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- threads --------------------------------------------------------------------------------------- */
+
+void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_range *work,
+                      void *payload)
+{
+    atomic_int_fast64_t next = 0;
+
+    /* Without a team where there is nothing to share: entering one costs about as much as a hop. */
+    if (threads <= 1 || items <= chunk) {
+        if (items > 0)
+            work(payload, 0, items, 0);
+        return;
+    }
+#pragma omp parallel num_threads(threads)
+    for (;;) {
+        int64_t begin = atomic_fetch_add_explicit(&next, chunk, memory_order_relaxed);
+        if (begin >= items)
+            break;
+        work(payload, begin, begin + chunk < items ? begin + chunk : items, omp_get_thread_num());
+    }
+}
 
 /* ---- workspaces ------------------------------------------------------------------------------------ */
 

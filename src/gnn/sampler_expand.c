@@ -7,11 +7,10 @@
  */
 #include "sampler_internal.h"
 
-#include <omp.h>
 #include <string.h>
 
 /* Nodes a thread takes at a time. */
-#define CHUNK 64
+#define CHUNK 256
 /* How far ahead rows are asked for. */
 #define AHEAD 8
 /* Sorting one listed node costs as much as scanning this many bytes of state. */
@@ -97,28 +96,47 @@ static rgm_status merge_inputs(rgmi_known *known, rgmi_hop *hop, rgmi_workspace 
     return RGM_OK;
 }
 
-/* Room for each frontier node's edges, and where the node stands for ops that ask later. */
-static rgm_status lay_out(rgmi_hop *hop, const rgmi_workspace *work, const rgmi_sampled_op *op,
-                          int threads)
+/* What the stages of one op share. */
+typedef struct expansion {
+    rgmi_workspace *work;
+    const rgm_sampler *sampler;
+    const rgmi_sampled_op *op;
+    rgmi_hop *hop;
+    rgm_rng rng;
+    int threads;
+    int64_t total; /* nodes of the set where the op's edges end */
+} expansion;
+
+/* The most that frontier nodes begin .. end-1 can take. */
+static void limit_range(void *payload, int64_t begin, int64_t end, int thread)
 {
-    const int64_t *row_start = op->draw.csr->row_start;
-    const rgmi_known *known = &work->known[op->start];
+    const expansion *self = payload;
+    const int64_t *row_start = self->op->draw.csr->row_start;
+
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        int32_t node = self->hop->frontier[i];
+        self->hop->taken[i] =
+            (int32_t)min_i64(self->op->draw.sample_size, row_start[node + 1] - row_start[node]);
+    }
+}
+
+/* Room for each frontier node's edges, and where the node stands for ops that ask later. */
+static rgm_status lay_out(expansion *self)
+{
+    rgmi_hop *hop = self->hop;
+    const rgmi_known *known = &self->work->known[self->op->start];
 
     RGM_TRY(RGM_RESERVE(hop->offset, hop->offset_room, hop->count + 1));
     RGM_TRY(RGM_RESERVE(hop->taken, hop->taken_room, hop->count + 1));
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && hop->count > 4096)
-    for (int64_t i = 0; i < hop->count; i++) {
-        int32_t node = hop->frontier[i];
-        hop->taken[i] =
-            (int32_t)min_i64(op->draw.sample_size, row_start[node + 1] - row_start[node]);
-    }
+    rgmi_sampler_for(self->threads, hop->count, 4096, limit_range, self);
     hop->offset[0] = 0;
     for (int64_t i = 0; i < hop->count; i++)
         hop->offset[i + 1] = hop->offset[i] + hop->taken[i];
     RGM_TRY(RGM_RESERVE(hop->edge, hop->edge_room, hop->offset[hop->count] + 1));
     RGM_TRY(RGM_RESERVE(hop->other, hop->other_room, hop->offset[hop->count] + 1));
     hop->place_count = 0;
-    if (op->remembered) {
+    if (self->op->remembered) {
         RGM_TRY(RGM_RESERVE(hop->place, hop->place_room, known->count + 1));
         hop->place_count = known->count;
         memset(hop->place, 0xff, (size_t)known->count * sizeof *hop->place);
@@ -223,43 +241,27 @@ static inline void ask_ahead(const rgmi_hop *hop, const rgmi_sampled_op *op, int
         __builtin_prefetch(op->entry + first);
 }
 
-typedef struct expansion {
-    rgmi_workspace *work;
-    const rgm_sampler *sampler;
-    const rgmi_sampled_op *op;
-    rgmi_hop *hop;
-    rgm_rng rng;
-    int threads;
-} expansion;
-
-/* Draw in parallel and mark the far ends. */
-static void draw_and_mark(expansion *self)
+/* Draw for frontier nodes begin .. end-1 and mark the far ends. */
+static void mark_range(void *payload, int64_t begin, int64_t end, int thread)
 {
+    const expansion *self = payload;
     rgmi_hop *hop = self->hop;
     const rgmi_sampled_op *op = self->op;
     uint8_t *state = self->work->known[op->end].state;
 
-#pragma omp parallel num_threads(self->threads) if (self->threads > 1)
-    {
-        rgmi_picker *picker = &self->work->pickers[omp_get_thread_num()];
-#pragma omp for schedule(dynamic, 8)
-        for (int64_t chunk = 0; chunk < (hop->count + CHUNK - 1) / CHUNK; chunk++) {
-            int64_t end = min_i64(hop->count, (chunk + 1) * CHUNK);
-            for (int64_t i = chunk * CHUNK; i < end; i++) {
-                int64_t count;
-                ask_ahead(hop, op, i, end);
-                count = draw_node(hop, picker, op, &self->rng, i);
-                /* Several threads may store the same value here; none stores another. */
-                for (int64_t k = 0; k < count; k++) {
-                    uint8_t *far = &state[hop->other[hop->offset[i] + k]];
-                    uint8_t seen = __atomic_load_n(far, __ATOMIC_RELAXED);
-                    if (!(seen & REACHED))
-                        __atomic_store_n(far, (uint8_t)(seen | REACHED), __ATOMIC_RELAXED);
-                }
-                if (op->earlier_count > 0)
-                    drop_known_edges(hop, i, self->work, self->sampler, op);
-            }
+    for (int64_t i = begin; i < end; i++) {
+        const int32_t *other = hop->other + hop->offset[i];
+        int64_t count;
+        ask_ahead(hop, op, i, end);
+        count = draw_node(hop, &self->work->pickers[thread], op, &self->rng, i);
+        /* Several threads may store the same value here; none stores another. */
+        for (int64_t k = 0; k < count; k++) {
+            uint8_t seen = __atomic_load_n(&state[other[k]], __ATOMIC_RELAXED);
+            if (!(seen & REACHED))
+                __atomic_store_n(&state[other[k]], (uint8_t)(seen | REACHED), __ATOMIC_RELAXED);
         }
+        if (op->earlier_count > 0)
+            drop_known_edges(hop, i, self->work, self->sampler, op);
     }
 }
 
@@ -321,60 +323,73 @@ static inline int64_t marks_in(uint64_t marks)
     return (int64_t)((marks >> 1) * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* Write a block's reached nodes and new nodes where the counts before it say; clear the marks. */
-static void number_block(rgmi_hop *hop, rgmi_known *known, int64_t begin, int64_t end,
-                         int64_t reached_at, int64_t local)
+/* Count a block's reached nodes and new nodes. */
+static void count_blocks(void *payload, int64_t begin, int64_t end, int thread)
 {
-    for (int64_t at = begin; at < end; at += 8) {
-        uint64_t fresh, reached = reached_of_eight(&fresh, known->state + at);
-        for (; reached; reached &= reached - 1) {
-            int bit = __builtin_ctzll(reached);
-            int64_t node = at + bit / 8;
-            hop->reached[reached_at++] = (int32_t)node;
-            if (fresh >> bit & 1) {
-                known->local[node] = (int32_t)local;
-                known->nodes[local++] = (int32_t)node;
+    const expansion *self = payload;
+    const uint8_t *state = self->work->known[self->op->end].state;
+
+    (void)thread;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t n = 0, m = 0, last = min_i64(self->total, (b + 1) * SCAN_BLOCK);
+        for (int64_t at = b * SCAN_BLOCK; at < last; at += 8) {
+            uint64_t fresh, reached = reached_of_eight(&fresh, state + at);
+            n += marks_in(reached);
+            m += marks_in(fresh);
+        }
+        self->work->blocks[2 * b] = n;
+        self->work->blocks[2 * b + 1] = m;
+    }
+}
+
+/* Write a block's reached nodes and new nodes where the counts before it say; clear the marks. */
+static void number_blocks(void *payload, int64_t begin, int64_t end, int thread)
+{
+    const expansion *self = payload;
+    rgmi_known *known = &self->work->known[self->op->end];
+
+    (void)thread;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t last = min_i64(self->total, (b + 1) * SCAN_BLOCK);
+        int64_t reached_at = self->work->blocks[2 * b], local = self->work->blocks[2 * b + 1];
+        for (int64_t at = b * SCAN_BLOCK; at < last; at += 8) {
+            uint64_t fresh, reached = reached_of_eight(&fresh, known->state + at);
+            for (; reached; reached &= reached - 1) {
+                int bit = __builtin_ctzll(reached);
+                int64_t node = at + bit / 8;
+                self->hop->reached[reached_at++] = (int32_t)node;
+                if (fresh >> bit & 1) {
+                    known->local[node] = (int32_t)local;
+                    known->nodes[local++] = (int32_t)node;
+                }
+                known->state[node] = KNOWN;
             }
-            known->state[node] = KNOWN;
         }
     }
 }
 
-static rgm_status number_marked(expansion *self, int64_t total)
+static rgm_status number_marked(expansion *self)
 {
     rgmi_hop *hop = self->hop;
     rgmi_known *known = &self->work->known[self->op->end];
-    int64_t blocks = (total + SCAN_BLOCK - 1) / SCAN_BLOCK, reached_count = 0, fresh_count = 0;
-    int64_t *counts;
+    int64_t blocks = (self->total + SCAN_BLOCK - 1) / SCAN_BLOCK;
+    int64_t reached_count = 0, local = known->count, *counts;
 
     RGM_TRY(RGM_RESERVE(self->work->blocks, self->work->block_room, 2 * blocks));
+    rgmi_sampler_for(self->threads, blocks, 1, count_blocks, self);
     counts = self->work->blocks;
-#pragma omp parallel for num_threads(self->threads) schedule(static) if (self->threads > 1)
-    for (int64_t b = 0; b < blocks; b++) {
-        int64_t n = 0, m = 0, end = min_i64(total, (b + 1) * SCAN_BLOCK);
-        for (int64_t at = b * SCAN_BLOCK; at < end; at += 8) {
-            uint64_t fresh, reached = reached_of_eight(&fresh, known->state + at);
-            n += marks_in(reached);
-            m += marks_in(fresh);
-        }
-        counts[2 * b] = n;
-        counts[2 * b + 1] = m;
-    }
     for (int64_t b = 0; b < blocks; b++) {
         int64_t n = counts[2 * b], m = counts[2 * b + 1];
         counts[2 * b] = reached_count;
-        counts[2 * b + 1] = known->count + fresh_count;
+        counts[2 * b + 1] = local;
         reached_count += n;
-        fresh_count += m;
+        local += m;
     }
     RGM_TRY(RGM_RESERVE(hop->reached, hop->reached_room, reached_count + 1));
-    RGM_TRY(RGM_RESERVE(known->nodes, known->node_room, known->count + fresh_count + 1));
-#pragma omp parallel for num_threads(self->threads) schedule(static) if (self->threads > 1)
-    for (int64_t b = 0; b < blocks; b++)
-        number_block(hop, known, b * SCAN_BLOCK, min_i64(total, (b + 1) * SCAN_BLOCK),
-                     counts[2 * b], counts[2 * b + 1]);
+    RGM_TRY(RGM_RESERVE(known->nodes, known->node_room, local + 1));
+    rgmi_sampler_for(self->threads, blocks, 1, number_blocks, self);
     hop->reached_count = reached_count;
-    known->count += fresh_count;
+    known->count = local;
     return RGM_OK;
 }
 
@@ -384,15 +399,16 @@ static rgm_status run_op(expansion *self)
 {
     rgmi_workspace *work = self->work;
     rgmi_known *known = &work->known[self->op->end];
-    int64_t total = self->sampler->node_sets[self->op->end].total, room;
+    int64_t room;
 
-    RGM_TRY(lay_out(self->hop, work, self->op, self->threads));
-    room = min_i64(self->hop->offset[self->hop->count], total);
+    self->total = self->sampler->node_sets[self->op->end].total;
+    RGM_TRY(lay_out(self));
+    room = min_i64(self->hop->offset[self->hop->count], self->total);
     for (int t = 0; t < self->threads; t++)
         RGM_TRY(rgmi_picker_reserve(&work->pickers[t], &self->op->draw));
-    if (total <= SCAN_PER_SORT * room) {
-        draw_and_mark(self);
-        return number_marked(self, total);
+    if (self->total <= SCAN_PER_SORT * room) {
+        rgmi_sampler_for(self->threads, self->hop->count, CHUNK, mark_range, self);
+        return number_marked(self);
     }
     RGM_TRY(RGM_RESERVE(self->hop->reached, self->hop->reached_room, room + 1));
     RGM_TRY(RGM_RESERVE(work->sort, work->sort_room, room + 1));

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Below this many edges one thread is quicker. */
-#define PARALLEL_EDGES 16384
+/* Frontier nodes whose edges a thread places at a time. */
+#define FRONTIER_CHUNK 1024
 
 /* Memory that need not be zero. */
 static rgm_status plain_ints(rgm_tensor **out, int64_t count)
@@ -55,23 +55,33 @@ static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
 
 /* ---- edges ----------------------------------------------------------------------------------------- */
 
-/* One hop's edges to their places: local ends, and the edge number for features. */
-static void place_edges(int64_t *near, int64_t *far, int32_t *number, const rgmi_hop *hop,
-                        const rgmi_sampled_op *op, const rgmi_workspace *work, int threads)
-{
-    const rgmi_known *from = &work->known[op->start], *to = &work->known[op->end];
-    const int32_t *entry = op->entry ? NULL : op->draw.csr->entry;
+typedef struct placing {
+    int64_t *near, *far; /* local numbers at the frontier's end and at the other */
+    int32_t *number;     /* of each edge, for features; or NULL                  */
+    const rgmi_hop *hop;
+    const rgmi_sampled_op *op;
+    const rgmi_workspace *work;
+} placing;
 
-#pragma omp parallel for num_threads(threads)                                                      \
-    schedule(static) if (threads > 1 && hop->offset[hop->count] > PARALLEL_EDGES)
-    for (int64_t i = 0; i < hop->count; i++) {
-        int64_t local = from->local[hop->frontier[i]], at = hop->start[i], begin = hop->offset[i];
-        for (int64_t k = 0; k < hop->taken[i]; k++, at++) {
-            near[at] = local;
-            far[at] = to->local[hop->other[begin + k]];
-            if (number)
-                number[at] = entry ? entry[hop->edge[begin + k]] : hop->edge[begin + k];
+/* The edges of frontier nodes begin .. end-1 to their places. */
+static void place_range(void *payload, int64_t begin, int64_t end, int thread)
+{
+    const placing *self = payload;
+    const rgmi_hop *hop = self->hop;
+    const int32_t *from = self->work->known[self->op->start].local;
+    const int32_t *to = self->work->known[self->op->end].local;
+    const int32_t *entry = self->op->entry ? NULL : self->op->draw.csr->entry;
+
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const int32_t *edge = hop->edge + hop->offset[i], *other = hop->other + hop->offset[i];
+        int64_t at = hop->start[i], count = hop->taken[i], local = from[hop->frontier[i]];
+        for (int64_t k = 0; k < count; k++) {
+            self->near[at + k] = local;
+            self->far[at + k] = to[other[k]];
         }
+        for (int64_t k = 0; self->number && k < count; k++)
+            self->number[at + k] = entry ? entry[edge[k]] : edge[k];
     }
 }
 
@@ -102,8 +112,13 @@ static rgm_status add_edges(rgm_graph *graph, rgmi_workspace *work, const rgm_sa
         const rgmi_sampled_op *op = &sampler->ops[k];
         if (op->edges != index)
             continue;
-        place_edges(rgm_tensor_i64(ends[op->from]), rgm_tensor_i64(ends[rgm_tag_reverse(op->from)]),
-                    set->feature_count > 0 ? work->items : NULL, &work->hops[k], op, work, threads);
+        rgmi_sampler_for(threads, work->hops[k].count, FRONTIER_CHUNK, place_range,
+                         &(placing){.near = rgm_tensor_i64(ends[op->from]),
+                                    .far = rgm_tensor_i64(ends[rgm_tag_reverse(op->from)]),
+                                    .number = set->feature_count > 0 ? work->items : NULL,
+                                    .hop = &work->hops[k],
+                                    .op = op,
+                                    .work = work});
     }
     RGM_GO(rgmi_items_create(&graph->sets[set->set].items, 1, &total, 1));
     rgmi_items_set_edges(graph->sets[set->set].items, ends[RGM_SOURCE], ends[RGM_TARGET]);

@@ -17,6 +17,14 @@ const char *rgmi_sample_op_end(const rgm_sample_op *op, const rgm_schema *schema
 /** Sets exist, names are unique, every op starts where its inputs end. */
 rgm_status rgmi_sampling_spec_check(const rgm_sampling_spec *spec, const rgm_schema *schema);
 
+/* ---- threads ---- */
+
+/** Items begin .. end-1; `thread` is from 0 and below the number of threads asked for. */
+typedef void rgmi_sampler_range(void *payload, int64_t begin, int64_t end, int thread);
+/** All items, `chunk` at a time, by up to `threads` threads. */
+void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_range *work,
+                      void *payload);
+
 /* ---- gather: some items of a feature, offsets made once ---- */
 
 typedef struct rgmi_gather {
