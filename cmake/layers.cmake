@@ -52,7 +52,11 @@ function(rgm_library)
     target_link_libraries(regimen PRIVATE rgm_${layer})
   endforeach()
   target_include_directories(regimen INTERFACE ${PROJECT_SOURCE_DIR}/include)
+  # rgmi_ symbols are shared inside layers, not with programs.
+  target_link_options(regimen PRIVATE
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/regimen.map)
   set_target_properties(regimen PROPERTIES
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/regimen.map
     LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION 0
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()

@@ -176,6 +176,8 @@ typedef struct rgm_run_options {
     uint64_t seed;
     int threads;                   /* 0: as many as the machine has         */
     const char *config;            /* text for the run folder; may be NULL  */
+    const rgm_hparam *hparams;     /* for TensorBoard; may be NULL          */
+    int64_t hparam_count;
     rgm_trainer_hooks hooks;
     /** Called with hooks.payload when all is built (and restored), before the first step; may be NULL. */
     rgm_status (*begin)(const rgm_run_result *run, void *payload);

@@ -358,6 +358,8 @@ typedef struct rgm_trainer_setup {
     const rgm_optimizer_options *optimizer;
     const char *run_dir;      /* NULL: nothing is written (no checkpoints, no resume)               */
     const char *config;       /* text of the merged experiment file, for the run folder; may be NULL */
+    const rgm_hparam *hparams;/* for TensorBoard's hparams page; may be NULL                          */
+    int64_t hparam_count;
     bool read_only;           /* look at a run: its newest state, nothing locked or written          */
     uint64_t seed;
     int threads;              /* of the input pipeline's maps; kernels use rgm_threads_set()         */

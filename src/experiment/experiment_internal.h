@@ -42,6 +42,8 @@ typedef struct rgmi_runtime {
     int64_t seed, threads;
 } rgmi_runtime;
 
+#define RGMI_MAX_HPARAMS 256
+
 struct rgm_experiment {
     char *path, *name, *text;
     rgm_yaml *yaml;
@@ -59,6 +61,8 @@ struct rgm_experiment {
     rgm_exporter exporters[8];
     const char *export_dirs[8];
     int64_t exporter_count;
+    rgm_hparam hparams[RGMI_MAX_HPARAMS];
+    int64_t hparam_count;
 
     /* made by prepare */
     rgm_source source;

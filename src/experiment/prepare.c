@@ -1,9 +1,37 @@
 /*
  * An experiment to the arguments of rgm_run().
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "experiment_internal.h"
+
+/* Every scalar of the file as a hyperparameter for TensorBoard, by its dotted name. */
+static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const char *path)
+{
+    for (int64_t i = 0; i < node->count && e->hparam_count < RGMI_MAX_HPARAMS; i++) {
+        const rgm_yaml_node *item = node->items[i];
+        char name[256];
+        rgm_hparam *hparam = &e->hparams[e->hparam_count];
+        char *end;
+
+        if (node->kind == RGM_YAML_MAP)
+            snprintf(name, sizeof name, "%s%s%s", path, path[0] != '\0' ? "." : "", item->key);
+        else
+            snprintf(name, sizeof name, "%s.%lld", path, (long long)i);
+        if (item->kind != RGM_YAML_SCALAR) {
+            collect_hparams(e, item, name);
+            continue;
+        }
+        hparam->name = rgm_arena_strdup(e->arena, name);
+        if (hparam->name == NULL)
+            return; /* only a picture would lack it */
+        hparam->number = strtod(item->text, &end);
+        hparam->text = *end == '\0' && end != item->text && !item->quoted ? NULL : item->text;
+        e->hparam_count++;
+    }
+}
 
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
@@ -34,5 +62,9 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, c
     options->seed = (uint64_t)e->runtime.seed;
     options->threads = (int)e->runtime.threads;
     options->config = e->text;
+    e->hparam_count = 0;
+    collect_hparams(e, rgm_yaml_root(e->yaml), "");
+    options->hparams = e->hparams;
+    options->hparam_count = e->hparam_count;
     return RGM_OK;
 }

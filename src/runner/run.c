@@ -143,6 +143,8 @@ static rgm_status open_trainer(rgm_run_result *run, const rgm_run_options *o)
         .optimizer = &o->optimizer,
         .run_dir = o->run_dir,
         .config = o->config,
+        .hparams = o->hparams,
+        .hparam_count = o->hparam_count,
         .read_only = o->no_training,
         .seed = o->seed,
         .threads = run->threads,

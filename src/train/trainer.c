@@ -198,6 +198,8 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     trainer->hooks = setup->hooks;
     trainer->seed = setup->seed;
     trainer->threads = setup->threads;
+    trainer->hparams = setup->hparams;
+    trainer->hparam_count = setup->hparam_count;
     trainer->best_step = trainer->saved_step = -1;
     trainer->last_loss = NAN;
     RGM_GO(rgm_arena_create(&trainer->history_memory));

@@ -322,6 +322,7 @@ rgm_status rgm_trainer_fit(rgm_trainer *trainer)
         RGM_TRY(advance(trainer, &stepped));
     }
     RGM_TRY(rgmi_state_save(trainer));
+    RGM_TRY(rgmi_events_end(trainer));
     if (o->restore_best_weights == 1 || (o->restore_best_weights == 0 && trainer->best_step >= 0))
         RGM_TRY(rgm_trainer_restore_best(trainer));
     return RGM_OK;

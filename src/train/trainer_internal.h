@@ -63,7 +63,9 @@ struct rgm_trainer {
     rgm_run_folder *folder;
     rgm_checkpoint_store *store;
     rgm_metrics_log *metrics_log;
-    rgm_event_file *train_events, *valid_events;
+    rgm_event_file *run_events, *train_events, *valid_events;
+    const rgm_hparam *hparams; /* the setup's */
+    int64_t hparam_count;
     int64_t saved_step, saved_epoch; /* the last step of an epoch is saved before or after its end */
     double saved_time;
 
@@ -98,5 +100,6 @@ rgm_status rgmi_state_save(rgm_trainer *trainer);
 rgm_status rgmi_keep_best(rgm_trainer *trainer, double value);
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);
 rgm_status rgmi_events_open(rgm_trainer *trainer);
+rgm_status rgmi_events_end(rgm_trainer *trainer);
 
 #endif

@@ -221,6 +221,33 @@ done:
 
 /* ---- run folder ---------------------------------------------------------------------------- */
 
+/* The hparams page: what was chosen, and the metrics to show beside it. */
+static rgm_status write_hparams(rgm_trainer *trainer, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_hparam_metric *metrics = NULL;
+    char **tags = NULL;
+    int64_t count = trainer->metric_count;
+    const char *slash = strrchr(path, '/');
+    const char *group = trainer->data[RGM_VALID] != NULL ? "validation" : "train";
+
+    RGM_GO(RGM_NEW(metrics, count));
+    RGM_GO(RGM_NEW(tags, count));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_strprintf(&tags[i], "epoch_%s", trainer->metric_names[i]));
+        metrics[i] = (rgm_hparam_metric){.tag = tags[i], .group = group};
+    }
+    RGM_GO(rgm_event_file_hparams(trainer->run_events, slash != NULL ? slash + 1 : path,
+                                  trainer->hparams, trainer->hparam_count, metrics, count));
+    RGM_GO(rgm_event_file_flush(trainer->run_events));
+done:
+    for (int64_t i = 0; tags != NULL && i < count; i++)
+        rgm_free(tags[i]);
+    rgm_free(tags);
+    rgm_free(metrics);
+    return status;
+}
+
 rgm_status rgmi_events_open(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
@@ -232,12 +259,24 @@ rgm_status rgmi_events_open(rgm_trainer *trainer)
     path = rgm_run_folder_path(trainer->folder);
     RGM_GO(rgm_path_join(&train, path, "train"));
     RGM_GO(rgm_path_join(&valid, path, "validation"));
+    if (trainer->hparam_count > 0) {
+        RGM_GO(rgm_event_file_create(&trainer->run_events, path, trainer->step + 1));
+        RGM_GO(write_hparams(trainer, path));
+    }
     RGM_GO(rgm_event_file_create(&trainer->train_events, train, trainer->step + 1));
     RGM_GO(rgm_event_file_create(&trainer->valid_events, valid, trainer->step + 1));
 done:
     rgm_free(train);
     rgm_free(valid);
     return status;
+}
+
+rgm_status rgmi_events_end(rgm_trainer *trainer)
+{
+    if (trainer->run_events == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_event_file_session_end(trainer->run_events, true));
+    return rgm_event_file_flush(trainer->run_events);
 }
 
 /* What reading a run needs, and with `write` what training it needs too. */
@@ -278,6 +317,7 @@ void rgmi_state_close(rgm_trainer *trainer)
         for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
             rgm_tensor_release(trainer->best_weights[i]);
     rgm_free(trainer->best_weights);
+    rgm_event_file_close(trainer->run_events);
     rgm_event_file_close(trainer->train_events);
     rgm_event_file_close(trainer->valid_events);
     rgm_metrics_log_close(trainer->metrics_log);
