@@ -339,8 +339,11 @@ static void segment_reduce_grad_case(run *t)
 static rgm_segment_softmax_args segment_softmax_args(run *t)
 {
     rgm_segment_softmax_args o = {.channels = PICK(t, 1, 1, 2, 7, 8, 16, 33)};
+    int64_t rows, degree;
 
-    o.csr = draw_csr(t, draw_rows(t), 9, PICK(t, 1, 5, 20));
+    rows = draw_rows(t); /* one draw a statement: compilers differ in the order of arguments */
+    degree = PICK(t, 1, 5, 20);
+    o.csr = draw_csr(t, rows, 9, degree);
     return o;
 }
 
@@ -449,7 +452,7 @@ static void dropout_case(run *t)
 
     o.count = PICK(t, 0, 1, 7, 8, 9, 1000, 1023, 1024, 1025, 5000, 40001);
     o.rate = t->variant % 5 == 0 ? 0 : (double)draw_below(t, 100) / 100;
-    o.rng = rgm_rng_stream(draw(t), "dropout", draw(t));
+    o.rng = rgm_rng_stream((uint64_t)t->variant, "dropout", draw(t));
     o.x = in(t, o.count);
     o.y = out(t, o.count, NULL);
     t->kernels->dropout(&o);
