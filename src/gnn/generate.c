@@ -1,15 +1,15 @@
 /*
- * A random graph of any schema, as TF-GNN's random_graph_tensor() makes them: small components, random
- * edges inside each, random values. Unlike there, readout and shadow sets are made to fit together, and
- * one_hot features list distinct columns of their vocabulary.
+ * A random graph of any schema, as TF-GNN's random_graph_tensor() makes them: small components,
+ * random edges inside each, random values. Unlike there, readout and shadow sets are made to fit
+ * together, and one_hot features list distinct columns of their vocabulary.
  */
 #include "gnn_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ROWS 2
-#define MOST_ROWS 8
+#define LEAST_ROWS      2
+#define MOST_ROWS       8
 #define MOST_COMPONENTS 2
 
 typedef struct generator {
@@ -36,7 +36,8 @@ static int64_t total_of(const generator *self, int64_t set)
     return total;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values
+ * ---------------------------------------------------------------------------------------- */
 
 static void fill(generator *self, rgm_tensor *values, const rgm_feature_schema *schema)
 {
@@ -46,14 +47,24 @@ static void fill(generator *self, rgm_tensor *values, const rgm_feature_schema *
 
     for (int64_t i = 0; i < rgm_tensor_count(values); i++) {
         switch (schema->dtype) {
-        case RGM_F32: rgm_tensor_f32(values)[i] = rgm_rng_f32(&self->rng, self->draws++); break;
-        case RGM_F64: rgm_tensor_f64(values)[i] = rgm_rng_f64(&self->rng, self->draws++); break;
-        case RGM_I32: rgm_tensor_i32(values)[i] = (int32_t)draw(self, 10, 100); break;
+        case RGM_F32:
+            rgm_tensor_f32(values)[i] = rgm_rng_f32(&self->rng, self->draws++);
+            break;
+        case RGM_F64:
+            rgm_tensor_f64(values)[i] = rgm_rng_f64(&self->rng, self->draws++);
+            break;
+        case RGM_I32:
+            rgm_tensor_i32(values)[i] = (int32_t)draw(self, 10, 100);
+            break;
         case RGM_I64:
             rgm_tensor_i64(values)[i] = wide ? draw(self, 100, 999) : draw(self, 10, 100);
             break;
-        case RGM_BOOL: rgm_tensor_bool(values)[i] = (uint8_t)draw(self, 0, 1); break;
-        default: rgm_tensor_str(values)[i] = (rgm_str){letters + draw(self, 0, 25), 1}; break;
+        case RGM_BOOL:
+            rgm_tensor_bool(values)[i] = (uint8_t)draw(self, 0, 1);
+            break;
+        default:
+            rgm_tensor_str(values)[i] = (rgm_str){letters + draw(self, 0, 25), 1};
+            break;
         }
     }
 }
@@ -110,7 +121,8 @@ static rgm_status make_feature(generator *self, const rgm_set_schema *set,
     else
         fill(self, value.values, schema);
     if (schema->dtype == RGM_STRING) { /* a tensor that holds its text itself */
-        RGM_GO(rgm_tensor_create_from(&owned, RGM_STRING, rank, shape, rgm_tensor_data(value.values)));
+        RGM_GO(
+            rgm_tensor_create_from(&owned, RGM_STRING, rank, shape, rgm_tensor_data(value.values)));
         rgm_tensor_release(value.values);
         value.values = owned;
     }
@@ -120,9 +132,11 @@ done:
     return status;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------------- */
+/* ---- edges
+ * ----------------------------------------------------------------------------------------- */
 
-/* Whether an edge set before this one has the same readout set and key: then that one reads it out. */
+/* Whether an edge set before this one has the same readout set and key: then that one reads it out.
+ */
 static bool is_taken(const generator *self, int64_t set)
 {
     const char *name = self->schema->sets[set]->name;
@@ -145,8 +159,8 @@ static bool is_taken(const generator *self, int64_t set)
 static void size_edges(generator *self, int64_t set, int64_t source, int64_t target)
 {
     size_t ignored[3];
-    bool readout = rgmi_readout_name(&ignored[0], &ignored[1], &ignored[2],
-                                     self->schema->sets[set]->name);
+    bool readout =
+        rgmi_readout_name(&ignored[0], &ignored[1], &ignored[2], self->schema->sets[set]->name);
 
     for (int64_t c = 0; c < self->components; c++) {
         int64_t ends = self->sizes[source][c] + self->sizes[target][c];
@@ -190,7 +204,8 @@ done:
     return status;
 }
 
-/* ---- sets ------------------------------------------------------------------------------------------ */
+/* ---- sets
+ * ------------------------------------------------------------------------------------------ */
 
 /* Node sets: a few nodes; readout sets one item; shadow sets wait for their edge set. */
 static void size_nodes(generator *self)
@@ -198,9 +213,10 @@ static void size_nodes(generator *self)
     for (int64_t i = 0; i < self->schema->set_count; i++) {
         const rgm_set_schema *set = self->schema->sets[i];
         for (int64_t c = 0; set->piece == RGM_NODE_SET && c < self->components; c++)
-            self->sizes[i][c] = rgmi_shadow_of(set->name)         ? 0
-                                : rgmi_is_readout_set(set->name) ? 1
-                                                                 : draw(self, LEAST_ROWS, MOST_ROWS);
+            self->sizes[i][c] = rgmi_shadow_of(set->name) ? 0
+                                : rgmi_is_readout_set(set->name)
+                                    ? 1
+                                    : draw(self, LEAST_ROWS, MOST_ROWS);
     }
 }
 

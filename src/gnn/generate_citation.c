@@ -1,9 +1,10 @@
 /*
  * A citation-like graph. Every node has a community (its label) and a weight from a power law; each
- * edge joins two nodes drawn by weight, inside one community with probability `homophily`. Words come
- * from a vocabulary of which each community prefers a part, or are drawn from all of it: `noise` says
- * how often, so that words alone tell little and neighbours' words together tell much. The result
- * looks like an import: edges both ways, sorted by target; labels; a split like planetoid's.
+ * edge joins two nodes drawn by weight, inside one community with probability `homophily`. Words
+ * come from a vocabulary of which each community prefers a part, or are drawn from all of it:
+ * `noise` says how often, so that words alone tell little and neighbours' words together tell much.
+ * The result looks like an import: edges both ways, sorted by target; labels; a split like
+ * planetoid's.
  */
 #include "import_internal.h"
 
@@ -14,12 +15,12 @@
 typedef struct citation {
     const rgm_citation_options *options;
     const char *node_set, *edge_set;
-    int64_t *label;       /* [nodes]                                            */
-    int64_t *member;      /* [nodes] nodes by community                         */
-    int64_t *first;       /* [classes + 1] where each community starts in member */
-    double *weight;       /* [nodes + 1] sums of weights in the order of member */
-    int64_t *pairs;       /* [edges, 2]                                         */
-    uint64_t *seen;       /* open-addressed set of pairs                        */
+    int64_t *label;  /* [nodes]                                            */
+    int64_t *member; /* [nodes] nodes by community                         */
+    int64_t *first;  /* [classes + 1] where each community starts in member */
+    double *weight;  /* [nodes + 1] sums of weights in the order of member */
+    int64_t *pairs;  /* [edges, 2]                                         */
+    uint64_t *seen;  /* open-addressed set of pairs                        */
     int64_t seen_size;
 } citation;
 
@@ -44,23 +45,25 @@ static rgm_status check_options(const rgm_citation_options *o)
         return RGM_FAIL(RGM_ERR_ARG, "%lld edges among %lld nodes; at most half of all pairs",
                         (long long)o->edges, (long long)o->nodes);
     if (o->dense <= 0 && (o->words_per_node < 1 || o->words < 2 * o->words_per_node))
-        return RGM_FAIL(RGM_ERR_ARG, "words is %lld, needs to be at least twice words_per_node %lld",
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "words is %lld, needs to be at least twice words_per_node %lld",
                         (long long)o->words, (long long)o->words_per_node);
     if (!(o->homophily >= 0 && o->homophily <= 1) || !(o->noise >= 0) ||
         (o->dense <= 0 && !(o->noise <= 1)))
         return RGM_FAIL(RGM_ERR_ARG, "homophily is %g, noise is %g; shares lie in 0..1",
                         o->homophily, o->noise);
     if (!(o->exponent > 2))
-        return RGM_FAIL(RGM_ERR_ARG, "exponent is %g; a mean degree needs more than 2", o->exponent);
+        return RGM_FAIL(RGM_ERR_ARG, "exponent is %g; a mean degree needs more than 2",
+                        o->exponent);
     if (o->train_per_class < 0 || o->valid < 0 || o->test < 0 || o->valid + o->test > rest)
-        return RGM_FAIL(RGM_ERR_ARG,
-                        "the split asks for %lld x %lld + %lld + %lld of %lld nodes",
+        return RGM_FAIL(RGM_ERR_ARG, "the split asks for %lld x %lld + %lld + %lld of %lld nodes",
                         (long long)o->classes, (long long)o->train_per_class, (long long)o->valid,
                         (long long)o->test, (long long)o->nodes);
     return RGM_OK;
 }
 
-/* ---- communities and weights ----------------------------------------------------------------------- */
+/* ---- communities and weights
+ * ----------------------------------------------------------------------- */
 
 /* Communities of unequal size: the largest about four times the smallest. */
 static rgm_status make_communities(citation *self)
@@ -126,7 +129,8 @@ static int64_t draw_member(const citation *self, int64_t begin, int64_t end, dou
     return self->member[low];
 }
 
-/* ---- edges ----------------------------------------------------------------------------------------- */
+/* ---- edges
+ * ----------------------------------------------------------------------------------------- */
 
 /* True when the pair was not there yet; it is afterwards. */
 static bool insert_pair(citation *self, int64_t a, int64_t b)
@@ -185,7 +189,8 @@ static rgm_status make_edges(citation *self)
     return RGM_OK;
 }
 
-/* ---- features -------------------------------------------------------------------------------------- */
+/* ---- features
+ * -------------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -212,8 +217,8 @@ static int64_t draw_words(int64_t *words, const citation *self, const int64_t *o
     uint64_t draw = (uint64_t)i * 1024;
     int64_t count = 0;
     /* From half to one and a half times words_per_node. */
-    int64_t want = o->words_per_node / 2 +
-                   (int64_t)rgm_rng_below(rng, draw, (uint64_t)o->words_per_node + 1);
+    int64_t want =
+        o->words_per_node / 2 + (int64_t)rgm_rng_below(rng, draw, (uint64_t)o->words_per_node + 1);
 
     want = want < 1 ? 1 : want > 256 ? 256 : want;
     for (int64_t t = 0; count < want && t < 500; t++) {
@@ -272,14 +277,16 @@ static rgm_status make_dense(rgm_feature *out, const citation *self)
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < o->nodes; i++)
         for (int64_t c = 0; c < o->dense; c++)
-            x[i * o->dense + c] = (float)(centre[self->label[i] * o->dense + c] +
-                                          o->noise * rgm_rng_normal(&rng, (uint64_t)(i * o->dense + c)));
+            x[i * o->dense + c] =
+                (float)(centre[self->label[i] * o->dense + c] +
+                        o->noise * rgm_rng_normal(&rng, (uint64_t)(i * o->dense + c)));
 done:
     rgm_free(centre);
     return status;
 }
 
-/* ---- the source ------------------------------------------------------------------------------------ */
+/* ---- the source
+ * ------------------------------------------------------------------------------------ */
 
 static rgm_status make_schema(rgm_schema **out, const citation *self)
 {
@@ -328,8 +335,8 @@ static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const citation
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
-    rgmi_edge_form form = {"", self->edge_set, self->node_set, self->node_set, o->nodes,
-                           o->nodes, true, true};
+    rgmi_edge_form form = {"",       self->edge_set, self->node_set, self->node_set,
+                           o->nodes, o->nodes,       true,           true};
     rgm_graph_builder *builder = NULL;
     rgm_tensor *pairs = NULL;
     rgmi_raw_edges edges = {0};
@@ -360,7 +367,8 @@ static rgm_status make_split(rgm_source *out, const citation *self)
 
     RGM_GO(RGM_NEW(order, o->nodes));
     RGM_GO(RGM_NEW(taken, o->classes));
-    RGM_GO(rgm_tensor_create(&out->train, RGM_I64, 1, (int64_t[]){o->classes * o->train_per_class}));
+    RGM_GO(
+        rgm_tensor_create(&out->train, RGM_I64, 1, (int64_t[]){o->classes * o->train_per_class}));
     RGM_GO(rgm_tensor_create(&out->valid, RGM_I64, 1, &o->valid));
     RGM_GO(rgm_tensor_create(&out->test, RGM_I64, 1, &o->test));
     to[0] = rgm_tensor_i64(out->train);
@@ -376,9 +384,11 @@ static rgm_status make_split(rgm_source *out, const citation *self)
         else if (test < o->test)
             to[2][test++] = node;
     }
-    if (train < o->classes * o->train_per_class || test < o->test)
-        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "a class has fewer than train_per_class = %lld nodes",
-                        (long long)o->train_per_class));
+    if (train < o->classes * o->train_per_class || test < o->test) {
+        status = RGM_FAIL(RGM_ERR_ARG, "a class has fewer than train_per_class = %lld nodes",
+                          (long long)o->train_per_class);
+        goto done;
+    }
 done:
     rgm_free(order);
     rgm_free(taken);

@@ -3,7 +3,8 @@
 
 #include <regimen/gnn.h>
 
-/* ---- folders made by tests ------------------------------------------------------------------------- */
+/* ---- folders made by tests
+ * ------------------------------------------------------------------------- */
 
 /* One file of a folder: its path below the folder and its text. */
 typedef struct made_file {
@@ -59,7 +60,8 @@ static const char *edges_of(const rgm_graph *graph, const char *set)
     return text;
 }
 
-/* ---- the data sets at hand ------------------------------------------------------------------------- */
+/* ---- the data sets at hand
+ * ------------------------------------------------------------------------- */
 
 static void cora_has_its_known_counts(void **state)
 {
@@ -82,8 +84,9 @@ static void cora_has_its_known_counts(void **state)
     CHECK_INT(10556, rgm_graph_total(s.graphs[0], RGM_EDGE_SET, "edges"));
     words = rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "nodes", "words");
     CHECK_INT(49216, rgm_tensor_count(words->values));
-    CHECK_INT(1433, rgm_set_feature(rgm_schema_find(s.schema, RGM_NODE_SET, "nodes"), "words")
-                        ->vocabulary);
+    CHECK_INT(
+        1433,
+        rgm_set_feature(rgm_schema_find(s.schema, RGM_NODE_SET, "nodes"), "words")->vocabulary);
     label = values_of(s.graphs[0], RGM_NODE_SET, "nodes", "label");
     for (int64_t i = 0; i < 2708; i++)
         counts[label[i]]++;
@@ -91,7 +94,8 @@ static void cora_has_its_known_counts(void **state)
     source = rgm_tensor_i64(rgm_graph_source(s.graphs[0], "edges"));
     target = rgm_tensor_i64(rgm_graph_target(s.graphs[0], "edges"));
     for (int64_t i = 1; i < 10556; i++)
-        CHECK(target[i] > target[i - 1] || (target[i] == target[i - 1] && source[i] > source[i - 1]));
+        CHECK(target[i] > target[i - 1] ||
+              (target[i] == target[i - 1] && source[i] > source[i - 1]));
     rgm_source_clear(&s);
 }
 
@@ -153,7 +157,8 @@ static void imdb_has_latent_sets_and_reverse_edges(void **state)
     rgm_source_clear(&s);
 }
 
-/* ---- small folders --------------------------------------------------------------------------------- */
+/* ---- small folders
+ * --------------------------------------------------------------------------------- */
 
 static const made_file small[] = {
     {"raw/edge.csv", "0,1\n1,2\n3,3\n\n0,1\n"},
@@ -293,8 +298,7 @@ static void broken_folders_are_told_with_file_line_and_numbers(void **state)
          "edge.csv:2: edge set 'edges': row 1: target is 4, but node set 'nodes' has 4 nodes"},
         {"raw/edge.csv", "0,1\n1,2\n3,3\n\n\n-1,0\n", RGM_ERR_DATA,
          "edge.csv:6: edge set 'edges': row 3: source is -1, but node set 'nodes' has 2 nodes"},
-        {"raw/edge.csv", "0,1\n1,2\n3,3\n", RGM_ERR_DATA,
-         "edge.csv has 3 rows, but the counts in"},
+        {"raw/edge.csv", "0,1\n1,2\n3,3\n", RGM_ERR_DATA, "edge.csv has 3 rows, but the counts in"},
         {"raw/edge.csv", "0,1\n1,2,3\n", RGM_ERR_FORMAT, "edge.csv:2"},
         {"raw/edge.csv", "0\n1\n2\n3\n", RGM_ERR_FORMAT, "has 1 columns, expected 2"},
         {"raw/edge.csv", "0,x\n", RGM_ERR_FORMAT, "edge.csv:1:3"},
@@ -312,9 +316,11 @@ static void broken_folders_are_told_with_file_line_and_numbers(void **state)
          "graph-label.csv has 3 rows, but there are 2 graphs"},
         {"raw/graph-label.csv", "1\n-2\n", RGM_ERR_DATA, "graph-label.csv:2: label -2 is negative"},
         {"raw/node-feat.csv", "1\nfoo\n", RGM_ERR_FORMAT, "node-feat.csv:2:1"},
-        {"split/only/train.csv", "2\n", RGM_ERR_DATA, "train.csv:1: 2 is out of range, there are 2"},
+        {"split/only/train.csv", "2\n", RGM_ERR_DATA,
+         "train.csv:1: 2 is out of range, there are 2"},
         {"split/only/train.csv", "-1\n", RGM_ERR_DATA, "train.csv:1: -1 is out of range"},
-        {"split/only/train.csv", "0\n", RGM_ERR_DATA, "test.csv:1: 0 is also in train: it would leak"},
+        {"split/only/train.csv", "0\n", RGM_ERR_DATA,
+         "test.csv:1: 0 is also in train: it would leak"},
         {"split/only/train.csv", "1\n1\n", RGM_ERR_DATA, "train.csv:2: 1 is also in train already"},
     };
 
@@ -352,7 +358,8 @@ static void broken_heterogeneous_folders_are_told(void **state)
         {"raw/triplet-list.csv", NULL, RGM_ERR_NOT_FOUND, "there is no triplets.csv.gz"},
         {"raw/triplet-list.csv", "a,to\n", RGM_ERR_FORMAT, "triplet-list.csv:1: has 2 fields"},
         {"raw/triplet-list.csv", "a,to,c\n", RGM_ERR_DATA, "'c' is no node set of num-node-dict"},
-        {"raw/relations/b___to___a/edge.csv", NULL, RGM_ERR_NOT_FOUND, "b___to___a: there is no edge"},
+        {"raw/relations/b___to___a/edge.csv", NULL, RGM_ERR_NOT_FOUND,
+         "b___to___a: there is no edge"},
         {"raw/relations/b___to___a/edge.csv", "2,0\n", RGM_ERR_DATA,
          "edge.csv:1: edge set 'b___to___a': row 0: source is 2, but node set 'b' has 2 nodes"},
         {"raw/relations/a___like___a/edge-feat.csv", "1\n", RGM_ERR_DATA,
@@ -395,10 +402,12 @@ static void importing_survives_every_failing_allocation(void **state)
     remove_folder();
 }
 
-/* ---- CSV tables ------------------------------------------------------------------------------------ */
+/* ---- CSV tables
+ * ------------------------------------------------------------------------------------ */
 
 #define TABLE_SCHEMA                                                                               \
-    "context { features { key: 'year' value { dtype: DT_INT64 } } metadata { filename: 'c.csv' } }\n" \
+    "context { features { key: 'year' value { dtype: DT_INT64 } } metadata { filename: 'c.csv' } " \
+    "}\n"                                                                                          \
     "node_sets { key: 'user' value {\n"                                                            \
     "  features { key: 'age' value { dtype: DT_FLOAT } }\n"                                        \
     "  features { key: 'name' value { dtype: DT_STRING } }\n"                                      \
@@ -407,7 +416,8 @@ static void importing_survives_every_failing_allocation(void **state)
     "  metadata { filename: 'user-?.csv' } } }\n"                                                  \
     "node_sets { key: 'tag' value { } }\n"                                                         \
     "edge_sets { key: 'knows' value { source: 'user' target: 'user'\n"                             \
-    "  features { key: 'since' value { dtype: DT_INT64 } } metadata { filename: 'knows.csv' } } }\n" \
+    "  features { key: 'since' value { dtype: DT_INT64 } } metadata { filename: 'knows.csv' } } "  \
+    "}\n"                                                                                          \
     "edge_sets { key: 'has' value { source: 'user' target: 'tag'\n"                                \
     "  metadata { filename: 'has.csv' extra { key: 'edge_type' value: 'reversed' } } } }\n"        \
     "edge_sets { key: 'none' value { source: 'user' target: 'tag' } }\n"
@@ -479,7 +489,8 @@ static void broken_tables_are_told_with_file_and_line(void **state)
          "'old' is 2, a bool is 0, 1, true or false"},
         {"c.csv", "year\n1\n2\n", RGM_ERR_DATA, "the context has one row, this has 2"},
         {"has.csv", "target,source\nu9,\n", RGM_ERR_DATA, "is no id of node set 'tag'"},
-        {"schema.pbtxt", "node_sets { key: 'n' value { features { key: 'f' value { dtype: DT_INT64 "
+        {"schema.pbtxt",
+         "node_sets { key: 'n' value { features { key: 'f' value { dtype: DT_INT64 "
          "shape { dim { size: -1 } } } } metadata { filename: 'c.csv' } } }",
          RGM_ERR_UNSUPPORTED, "feature 'f' has a ragged shape"},
     };

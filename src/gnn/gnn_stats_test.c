@@ -39,7 +39,8 @@ static rgm_graph *graph_of(rgm_schema *schema, float first, bool broken)
     CHECK_OK(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, "e", &edges));
     CHECK_OK(rgm_graph_builder_edges(builder, "e", ends[0], ends[1]));
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "n \"q\"", names[i], &feature[i]));
+        CHECK_OK(
+            rgm_graph_builder_feature(builder, RGM_NODE_SET, "n \"q\"", names[i], &feature[i]));
         rgm_feature_clear(&feature[i]);
     }
     rgm_tensor_release(ends[0]);
@@ -70,15 +71,17 @@ static void counts_and_quantiles_are_those_computed_by_hand(void **state)
     CHECK_OK(rgm_stats_print_json(&text, stats));
     CHECK(strstr(text.data, "{\"graphs\": 2, ") == text.data);
     /* x: 1 2 3 4 5 6 7 and a NaN */
-    CHECK(strstr(text.data, "\"x\": {\"dtype\": \"f32\", \"values\": {\"count\": 7, \"not_finite\": 1, "
-                            "\"mean\": 4, \"deviation\": 2, \"min\": 1, \"p05\": 1, \"p25\": 2, "
-                            "\"p50\": 4, \"p75\": 6, \"p95\": 7, \"max\": 7}"));
+    CHECK(strstr(text.data,
+                 "\"x\": {\"dtype\": \"f32\", \"values\": {\"count\": 7, \"not_finite\": 1, "
+                 "\"mean\": 4, \"deviation\": 2, \"min\": 1, \"p05\": 1, \"p25\": 2, "
+                 "\"p50\": 4, \"p75\": 6, \"p95\": 7, \"max\": 7}"));
     CHECK(strstr(text.data, "\"classes\": [2, 0, 4, 0, 0, 2]"));
     /* tags: 0 1 2 0 rows each, of 1, 3 and 0 bytes */
     CHECK(strstr(text.data, "\"lengths\": {\"count\": 8, \"mean\": 0.75"));
     CHECK(strstr(text.data, "\"bytes\": {\"count\": 6, \"mean\": 1.33333333"));
     CHECK(strstr(text.data, "\"edges_a_source\": {\"count\": 8, \"mean\": 0.75"));
-    CHECK(strstr(text.data, "\"node_sets\": {\"n \\\"q\\\"\": {\"items\": {\"count\": 2, \"mean\": 4"));
+    CHECK(strstr(text.data,
+                 "\"node_sets\": {\"n \\\"q\\\"\": {\"items\": {\"count\": 2, \"mean\": 4"));
     text.size = 0;
     CHECK_OK(rgm_stats_print(&text, stats));
     CHECK(strstr(text.data, "2 graphs") && strstr(text.data, "(1 not finite)"));

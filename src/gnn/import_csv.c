@@ -1,7 +1,7 @@
 /*
- * CSV tables named by a schema: one for each set, ids of any text. Rows are read one by one; node ids
- * are numbered in the order of their table, or, where a node set has no table, in the order in which
- * edges name them.
+ * CSV tables named by a schema: one for each set, ids of any text. Rows are read one by one; node
+ * ids are numbered in the order of their table, or, where a node set has no table, in the order in
+ * which edges name them.
  */
 #include "import_internal.h"
 
@@ -70,9 +70,10 @@ static rgm_status open_table(table *t, const rgm_set_schema *set)
         c->schema = &set->features[i];
         c->width = 1;
         if (set->filename && rgmi_feature_is_ragged(c->schema))
-            return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                            "set '%s': feature '%s' has a ragged shape, which CSV tables cannot hold",
-                            set->name, c->schema->name);
+            return RGM_FAIL(
+                RGM_ERR_UNSUPPORTED,
+                "set '%s': feature '%s' has a ragged shape, which CSV tables cannot hold",
+                set->name, c->schema->name);
         for (int k = 0; k < c->schema->rank; k++)
             c->width *= c->schema->shape[k] < 0 ? 0 : c->schema->shape[k];
         RGM_TRY(RGM_NEW(c->cells, c->width));
@@ -80,7 +81,8 @@ static rgm_status open_table(table *t, const rgm_set_schema *set)
     return RGM_OK;
 }
 
-/* ---- columns of a file --------------------------------------------------------------------------- */
+/* ---- columns of a file
+ * --------------------------------------------------------------------------- */
 
 static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader, const char *path,
                               const char *name)
@@ -156,8 +158,8 @@ static rgm_status read_cell(column *c, const rgm_csv_reader *reader, const char 
         else if (integer == (int32_t)integer)
             *(int32_t *)(void *)to = (int32_t)integer;
         else
-            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: '%s' is %lld, which is no 32-bit integer", path,
-                            (long long)rgm_csv_reader_line(reader), c->schema->name,
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: '%s' is %lld, which is no 32-bit integer",
+                            path, (long long)rgm_csv_reader_line(reader), c->schema->name,
                             (long long)integer);
         break;
     default:
@@ -185,7 +187,8 @@ static rgm_status read_features(table *t, const rgm_csv_reader *reader, const ch
     return RGM_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows
+ * ---------------------------------------------------------------------------------------- */
 
 /* The row of an id, from 0; -1 if there is none. */
 static rgm_status look_up(int64_t *row, csv_import *self, const table *nodes, rgm_str id)
@@ -233,9 +236,9 @@ static rgm_status read_end(csv_import *self, table *t, int end, const rgm_csv_re
     }
     if (row < 0)
         return RGM_FAIL(RGM_ERR_DATA,
-                        "%s:%lld: edge set '%s': row %lld: %s '%.*s' is no id of node set '%s'", path,
-                        (long long)rgm_csv_reader_line(reader), t->set->name, (long long)t->rows,
-                        end == RGM_SOURCE ? "source" : "target",
+                        "%s:%lld: edge set '%s': row %lld: %s '%.*s' is no id of node set '%s'",
+                        path, (long long)rgm_csv_reader_line(reader), t->set->name,
+                        (long long)t->rows, end == RGM_SOURCE ? "source" : "target",
                         (int)(id.size < 64 ? id.size : 64), id.data, name);
     RGM_TRY(RGM_RESERVE(t->ends[end], t->end_rooms[end], t->rows + 1));
     t->ends[end][t->rows] = row;
@@ -297,19 +300,23 @@ static rgm_status read_table(csv_import *self, table *t)
         RGM_GO(rgm_strdup(&pattern, t->set->filename));
     else
         RGM_GO(rgm_path_join(&pattern, self->folder, t->set->filename));
-    RGM_GO(rgm_tfrecord_paths(&paths, &count, pattern)); /* NAME@N and patterns, of any kind of file */
+    RGM_GO(
+        rgm_tfrecord_paths(&paths, &count, pattern)); /* NAME@N and patterns, of any kind of file */
     for (int64_t i = 0; i < count; i++)
         RGM_GO(read_file(self, t, paths[i]));
-    if (t->set->piece == RGM_CONTEXT_PIECE && t->rows != 1)
-        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: the context has one row, this has %lld", pattern,
-                        (long long)t->rows));
+    if (t->set->piece == RGM_CONTEXT_PIECE && t->rows != 1) {
+        status = RGM_FAIL(RGM_ERR_DATA, "%s: the context has one row, this has %lld", pattern,
+                          (long long)t->rows);
+        goto done;
+    }
 done:
     rgm_names_release(paths, count);
     rgm_free(pattern);
     return status;
 }
 
-/* ---- the graph ----------------------------------------------------------------------------------- */
+/* ---- the graph
+ * ----------------------------------------------------------------------------------- */
 
 static rgm_status column_tensor(rgm_tensor **out, const column *c, int64_t rows)
 {

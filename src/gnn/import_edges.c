@@ -109,9 +109,11 @@ done:
     return status;
 }
 
-/* ---- splits ---------------------------------------------------------------------------------------- */
+/* ---- splits
+ * ---------------------------------------------------------------------------------------- */
 
-/* FOLDER/split/<split>, the only one if none is asked for. *out stays NULL without a split folder. */
+/* FOLDER/split/<split>, the only one if none is asked for. *out stays NULL without a split folder.
+ */
 static rgm_status split_folder(char **out, const char *folder, const char *split)
 {
     rgm_status status = RGM_OK;
@@ -122,9 +124,11 @@ static rgm_status split_folder(char **out, const char *folder, const char *split
     *out = NULL;
     RGM_GO(rgm_path_join(&parent, folder, "split"));
     if (!rgm_path_is_folder(parent)) {
-        if (split)
-            RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no split '%s', nor any other", folder,
-                            split));
+        if (split) {
+            status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no split '%s', nor any other",
+                              folder, split);
+            goto done;
+        }
         goto done;
     }
     RGM_GO(rgm_folder_list(&names, &count, parent));
@@ -133,10 +137,13 @@ static rgm_status split_folder(char **out, const char *folder, const char *split
         if (split ? strcmp(names[i], split) == 0 : count == 1)
             found = i;
     }
-    if (found < 0 && count > 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: %s%s%s; there %s: %.400s", parent,
-                        split ? "there is no split '" : "say which split is meant", split ? split : "",
-                        split ? "'" : "", count == 1 ? "is" : "are", list.data));
+    if (found < 0 && count > 0) {
+        status =
+            RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: %s%s%s; there %s: %.400s", parent,
+                     split ? "there is no split '" : "say which split is meant", split ? split : "",
+                     split ? "'" : "", count == 1 ? "is" : "are", list.data);
+        goto done;
+    }
     if (found >= 0)
         RGM_GO(rgm_path_join(out, parent, names[found]));
 done:
@@ -147,8 +154,8 @@ done:
 }
 
 /* One part; `owner` [total] tells which part a number was in, 0 for none. */
-static rgm_status read_part(rgm_tensor **out, const char *folder, const char *const *parts, int part,
-                            uint8_t *owner, int64_t total)
+static rgm_status read_part(rgm_tensor **out, const char *folder, const char *const *parts,
+                            int part, uint8_t *owner, int64_t total)
 {
     rgm_status status = RGM_OK;
     char *path = NULL;

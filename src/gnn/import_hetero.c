@@ -52,7 +52,8 @@ static void clear(heterogeneous *raw)
     rgm_free(raw->relations);
 }
 
-/* ---- node types ------------------------------------------------------------------------------------ */
+/* ---- node types
+ * ------------------------------------------------------------------------------------ */
 
 /* num-node-dict: a line of names, a line of counts. */
 static rgm_status read_node_counts(heterogeneous *raw, const char *folder)
@@ -76,10 +77,12 @@ static rgm_status read_node_counts(heterogeneous *raw, const char *folder)
     for (int64_t i = 0; i < count; i++) {
         RGM_GO(rgm_strdup(&raw->nodes[i].name, rgm_csv_reader_column(reader, i)));
         RGM_GO(rgm_csv_reader_i64(&raw->nodes[i].count, reader, i));
-        if (raw->nodes[i].count < 0 || raw->nodes[i].count > INT64_C(1) << 40)
-            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s:%lld: node set '%s' has %lld nodes", path,
-                            (long long)rgm_csv_reader_line(reader), raw->nodes[i].name,
-                            (long long)raw->nodes[i].count));
+        if (raw->nodes[i].count < 0 || raw->nodes[i].count > INT64_C(1) << 40) {
+            status = RGM_FAIL(RGM_ERR_DATA, "%s:%lld: node set '%s' has %lld nodes", path,
+                              (long long)rgm_csv_reader_line(reader), raw->nodes[i].name,
+                              (long long)raw->nodes[i].count);
+            goto done;
+        }
     }
 done:
     rgm_csv_reader_close(reader);
@@ -106,7 +109,8 @@ done:
     return status;
 }
 
-/* ---- relations ------------------------------------------------------------------------------------- */
+/* ---- relations
+ * ------------------------------------------------------------------------------------- */
 
 static int64_t count_of(const heterogeneous *raw, const char *name)
 {
@@ -195,9 +199,11 @@ static rgm_status read_relation_files(relation *r, const char *raw,
     RGM_GO(rgmi_raw_find(&counts_path, folder, "num-edge-list"));
     if (counts_path) {
         RGM_GO(rgmi_raw_ints(&counts, counts_path, 1));
-        if (rgm_tensor_count(counts) != 1 || rgm_tensor_i64(counts)[0] != rows)
-            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s has %lld rows, but %s says otherwise", r->path,
-                            (long long)rows, counts_path));
+        if (rgm_tensor_count(counts) != 1 || rgm_tensor_i64(counts)[0] != rows) {
+            status = RGM_FAIL(RGM_ERR_DATA, "%s has %lld rows, but %s says otherwise", r->path,
+                              (long long)rows, counts_path);
+            goto done;
+        }
     }
     snprintf(what, sizeof what, "edges of edge set '%s'", r->edge_set);
     RGM_GO(rgmi_raw_features(&r->features, folder, "edge-feat", options->sparse_below));
@@ -209,7 +215,8 @@ done:
     return status;
 }
 
-/* ---- schema and graph ------------------------------------------------------------------------------ */
+/* ---- schema and graph
+ * ------------------------------------------------------------------------------ */
 
 static rgm_status make_schema(rgm_schema **out, const heterogeneous *raw)
 {

@@ -1,6 +1,6 @@
 /*
- * What the importers share: raw files found and read with messages that name file and line, features
- * told apart by what is in them, edges put into order, splits read and checked.
+ * What the importers share: raw files found and read with messages that name file and line,
+ * features told apart by what is in them, edges put into order, splits read and checked.
  */
 #ifndef RGM_GNN_IMPORT_INTERNAL_H
 #define RGM_GNN_IMPORT_INTERNAL_H
@@ -10,7 +10,8 @@
 /** A feature read from a file, for all items of all graphs together. */
 typedef struct rgmi_raw_feature {
     char *path;
-    rgm_feature_schema schema; /* name is borrowed; only dtype, rank, shape and vocabulary are set */
+    rgm_feature_schema
+        schema; /* name is borrowed; only dtype, rank, shape and vocabulary are set */
     rgm_feature value;
     int64_t rows;
     int64_t *starts; /* [rows + 1] where rows of a ragged feature begin, else NULL */
@@ -33,7 +34,8 @@ rgm_status rgmi_raw_features(rgmi_raw_feature *out, const char *folder, const ch
 /** FOLDER/NAME as labels, called "label". */
 rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char *name,
                            bool relabel);
-/** RGM_ERR_DATA unless there is a row for each item: "PATH has 7 rows for 8 nodes of node set 'x'". */
+/** RGM_ERR_DATA unless there is a row for each item: "PATH has 7 rows for 8 nodes of node set 'x'".
+ */
 rgm_status rgmi_raw_check_rows(const rgmi_raw_feature *feature, int64_t items, const char *what);
 /** Add the feature to a set of the schema, if there is one. */
 rgm_status rgmi_raw_declare(rgm_schema *schema, rgm_piece piece, const char *set,

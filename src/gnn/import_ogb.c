@@ -132,8 +132,8 @@ static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const homogene
     rgm_status status = RGM_OK;
     int64_t nodes = rgm_tensor_i64(raw->node_counts)[i];
     int64_t edges_end = edge + rgm_tensor_i64(raw->edge_counts)[i];
-    rgmi_edge_form form = {raw->edge_path, raw->edge_set,       raw->node_set,      raw->node_set, nodes,
-                           nodes,          options->undirected, options->sort_edges};
+    rgmi_edge_form form = {raw->edge_path, raw->edge_set, raw->node_set,       raw->node_set,
+                           nodes,          nodes,         options->undirected, options->sort_edges};
     rgmi_raw_edges edges = {0};
     rgm_graph_builder *builder = NULL;
 
@@ -143,7 +143,8 @@ static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const homogene
     RGM_GO(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, raw->edge_set, &edges.count));
     RGM_GO(rgm_graph_builder_edges(builder, raw->edge_set, edges.source, edges.target));
     RGM_GO(give_slice(builder, RGM_CONTEXT_PIECE, NULL, &raw->graph_labels, i, i + 1));
-    RGM_GO(give_slice(builder, RGM_NODE_SET, raw->node_set, &raw->node_features, node, node + nodes));
+    RGM_GO(
+        give_slice(builder, RGM_NODE_SET, raw->node_set, &raw->node_features, node, node + nodes));
     RGM_GO(give_slice(builder, RGM_NODE_SET, raw->node_set, &raw->node_labels, node, node + nodes));
     RGM_GO(give_edge_feature(builder, raw->edge_set, &raw->edge_features, &edges, edge, edges_end));
     RGM_GO(give_edge_feature(builder, raw->edge_set, &raw->edge_labels, &edges, edge, edges_end));
@@ -190,9 +191,12 @@ rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_op
     if (options == NULL)
         options = &defaults;
     RGM_GO(rgm_path_join(&folder, path, "raw"));
-    if (!rgm_path_is_folder(folder))
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: %s; an OGB data set has a folder 'raw' of CSV files",
-                        path, rgm_path_exists(path) ? "there is no 'raw' in it" : "no such folder"));
+    if (!rgm_path_is_folder(folder)) {
+        status =
+            RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: %s; an OGB data set has a folder 'raw' of CSV files",
+                     path, rgm_path_exists(path) ? "there is no 'raw' in it" : "no such folder");
+        goto done;
+    }
     RGM_GO(rgmi_raw_find(&counts, folder, "num-node-dict"));
     if (counts)
         RGM_GO(rgmi_import_heterogeneous(out, path, folder, options));

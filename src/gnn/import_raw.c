@@ -1,7 +1,7 @@
 /*
  * Raw CSV files of a data set: found with or without .gz, read whole, and told apart by what is in
- * them. Tensors do not know lines, so an error that is found later reads the file again up to the row
- * to say which line it is.
+ * them. Tensors do not know lines, so an error that is found later reads the file again up to the
+ * row to say which line it is.
  */
 #include "import_internal.h"
 
@@ -91,7 +91,8 @@ void rgmi_raw_feature_clear(rgmi_raw_feature *feature)
     memset(feature, 0, sizeof *feature);
 }
 
-/* ---- what a file holds ----------------------------------------------------------------------------- */
+/* ---- what a file holds
+ * ----------------------------------------------------------------------------- */
 
 /* As integers where every cell is one, else as f32. */
 static rgm_status load_numbers(rgm_tensor **out, const char *path)
@@ -205,7 +206,8 @@ done:
     return status;
 }
 
-/* ---- labels ---------------------------------------------------------------------------------------- */
+/* ---- labels
+ * ---------------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -234,7 +236,8 @@ static rgm_status renumber(int64_t *values, int64_t count)
     return RGM_OK;
 }
 
-rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char *name, bool relabel)
+rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char *name,
+                           bool relabel)
 {
     rgm_status status = RGM_OK;
     rgm_tensor *values = NULL;
@@ -250,10 +253,11 @@ rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char
             RGM_GO(renumber(label, rgm_tensor_count(values)));
         for (int64_t i = 0; i < rgm_tensor_count(values); i++)
             if (label[i] < 0)
-                RGM_GO(rgmi_raw_fail(RGM_ERR_DATA, out->path, i / columns,
-                                     "label %lld is negative; classes count from 0 (relabel numbers "
-                                     "them anew, targets of a regression have a decimal point)",
-                                     (long long)label[i]));
+                RGM_GO(
+                    rgmi_raw_fail(RGM_ERR_DATA, out->path, i / columns,
+                                  "label %lld is negative; classes count from 0 (relabel numbers "
+                                  "them anew, targets of a regression have a decimal point)",
+                                  (long long)label[i]));
     }
     RGM_GO(take_dense(out, "label", values));
 done:
@@ -263,7 +267,8 @@ done:
     return status;
 }
 
-/* ---- into schema and graphs ------------------------------------------------------------------------ */
+/* ---- into schema and graphs
+ * ------------------------------------------------------------------------ */
 
 rgm_status rgmi_raw_check_rows(const rgmi_raw_feature *feature, int64_t items, const char *what)
 {

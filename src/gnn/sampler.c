@@ -1,7 +1,7 @@
 /*
- * The sampler: what a spec needs of a graph, prepared once (adjacency from the frontier's end, weights
- * and rankings in its order, offsets of ragged features), and the workspaces that calls borrow. All
- * but the list of idle workspaces is read-only after creation.
+ * The sampler: what a spec needs of a graph, prepared once (adjacency from the frontier's end,
+ * weights and rankings in its order, offsets of ragged features), and the workspaces that calls
+ * borrow. All but the list of idle workspaces is read-only after creation.
  */
 #include "sampler_internal.h"
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- threads --------------------------------------------------------------------------------------- */
+/* ---- threads
+ * --------------------------------------------------------------------------------------- */
 
 void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_range *work,
                       void *payload)
@@ -32,12 +33,44 @@ void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_ra
     }
 }
 
-/* ---- workspaces ------------------------------------------------------------------------------------ */
+/* ---- workspaces
+ * ------------------------------------------------------------------------------------ */
 
 struct rgmi_lender {
     pthread_mutex_t lock;
     rgmi_workspace *idle;
+    rgmi_asked *asked;
 };
+
+rgm_schema *rgmi_sampler_asked(const rgm_sampler *sampler, const char *label)
+{
+    rgm_schema *schema = NULL;
+
+    pthread_mutex_lock(&sampler->lender->lock);
+    for (rgmi_asked *a = sampler->lender->asked; a && !schema; a = a->next)
+        if (strcmp(a->label, label ? label : "") == 0)
+            schema = a->schema;
+    pthread_mutex_unlock(&sampler->lender->lock);
+    return schema;
+}
+
+rgm_status rgmi_sampler_remember(const rgm_sampler *sampler, const char *label, rgm_schema *schema)
+{
+    rgm_status status = RGM_OK;
+    rgmi_asked *asked = NULL;
+
+    RGM_GO(RGM_NEW(asked, 1));
+    RGM_GO(rgm_strdup(&asked->label, label ? label : ""));
+    asked->schema = rgm_schema_retain(schema);
+    pthread_mutex_lock(&sampler->lender->lock);
+    asked->next = sampler->lender->asked;
+    sampler->lender->asked = asked;
+    pthread_mutex_unlock(&sampler->lender->lock);
+    asked = NULL;
+done:
+    rgm_free(asked);
+    return status;
+}
 
 rgm_status rgmi_lender_create(rgmi_lender **out)
 {
@@ -86,6 +119,12 @@ void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler)
     for (rgmi_workspace *work = lender->idle; work; work = next) {
         next = work->next;
         release_workspace(work, sampler);
+    }
+    for (rgmi_asked *asked = lender->asked, *after; asked; asked = after) {
+        after = asked->next;
+        rgm_free(asked->label);
+        rgm_schema_release(asked->schema);
+        rgm_free(asked);
     }
     pthread_mutex_destroy(&lender->lock);
     rgm_free(lender);
@@ -136,13 +175,15 @@ void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bo
     pthread_mutex_unlock(&sampler->lender->lock);
 }
 
-/* ---- weights --------------------------------------------------------------------------------------- */
+/* ---- weights
+ * --------------------------------------------------------------------------------------- */
 
-static rgm_status bad_weight(const rgm_sample_op *op, const char *weight, int64_t edge, double value,
-                             const char *why)
+static rgm_status bad_weight(const rgm_sample_op *op, const char *weight, int64_t edge,
+                             double value, const char *why)
 {
-    return RGM_FAIL(RGM_ERR_DATA, "sampling op '%s': edge set '%s': feature '%s': row %lld is %g; %s",
-                    op->name, op->edge_set, weight, (long long)edge, value, why);
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "sampling op '%s': edge set '%s': feature '%s': row %lld is %g; %s", op->name,
+                    op->edge_set, weight, (long long)edge, value, why);
 }
 
 static rgm_status find_weights(const rgm_tensor **out, const char **name, const rgm_graph *graph,
@@ -154,10 +195,11 @@ static rgm_status find_weights(const rgm_tensor **out, const char **name, const 
     *name = op->weight ? op->weight : "weight";
     feature = rgm_graph_feature(graph, RGM_EDGE_SET, op->edge_set, *name);
     if (feature == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "sampling op '%s': edge set '%s' has no feature '%s' to weigh edges by; give "
-                        "weight_feature_name, or strategy RANDOM_UNIFORM",
-                        op->name, op->edge_set, *name);
+        return RGM_FAIL(
+            RGM_ERR_NOT_FOUND,
+            "sampling op '%s': edge set '%s' has no feature '%s' to weigh edges by; give "
+            "weight_feature_name, or strategy RANDOM_UNIFORM",
+            op->name, op->edge_set, *name);
     *out = feature->values;
     if (rgm_tensor_dtype(*out) == RGM_STRING ||
         rgm_tensor_count(*out) != rgm_graph_total(graph, RGM_EDGE_SET, op->edge_set))
@@ -170,7 +212,8 @@ static rgm_status find_weights(const rgm_tensor **out, const char **name, const 
 }
 
 /* Weights in the order of the rows, the largest of a row being 1. */
-static rgm_status make_weights(rgmi_sampled_op *op, const rgm_graph *graph, const rgm_sample_op *spec)
+static rgm_status make_weights(rgmi_sampled_op *op, const rgm_graph *graph,
+                               const rgm_sample_op *spec)
 {
     const rgm_csr *csr = op->draw.csr;
     const rgm_tensor *weights;
@@ -240,7 +283,8 @@ done:
     return status;
 }
 
-/* ---- the sampled schema ---------------------------------------------------------------------------- */
+/* ---- the sampled schema
+ * ---------------------------------------------------------------------------- */
 
 /* Copies of the features that the graph has. */
 static rgm_status copy_features(rgm_schema *to, rgm_piece piece, const char *name,
@@ -252,8 +296,8 @@ static rgm_status copy_features(rgm_schema *to, rgm_piece piece, const char *nam
     for (int64_t i = 0; i < from->feature_count; i++)
         if (strcmp(from->features[i].name, "#id") != 0 &&
             rgm_graph_feature(graph, piece, name, from->features[i].name))
-            RGM_TRY(rgmi_schema_add_feature_copy(to, set, from->features[i].name,
-                                                 &from->features[i]));
+            RGM_TRY(
+                rgmi_schema_add_feature_copy(to, set, from->features[i].name, &from->features[i]));
     return RGM_OK;
 }
 
@@ -303,7 +347,8 @@ static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spe
     return RGM_OK;
 }
 
-/* ---- the sampled sets ------------------------------------------------------------------------------ */
+/* ---- the sampled sets
+ * ------------------------------------------------------------------------------ */
 
 /* Gathers of a set of the sampled schema; "#id" is made, not gathered. */
 static rgm_status make_gathers(rgmi_gather **out, int64_t *count, const rgm_sampler *sampler,
@@ -362,7 +407,8 @@ static rgm_status make_sets(rgm_sampler *sampler, const char *seed_node_set)
     return RGM_OK;
 }
 
-/* ---- the ops --------------------------------------------------------------------------------------- */
+/* ---- the ops
+ * --------------------------------------------------------------------------------------- */
 
 static rgm_status link_inputs(rgmi_sampled_op *op, const rgm_sampling_spec *spec, int64_t index)
 {
@@ -425,7 +471,8 @@ static void choose_names(rgm_sampler *sampler)
                 sampler->ops[i].entry = sampler->ops[i].draw.csr->entry;
 }
 
-/* ---- create and release ---------------------------------------------------------------------------- */
+/* ---- create and release
+ * ---------------------------------------------------------------------------- */
 
 rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
                               uint64_t seed)
@@ -435,7 +482,8 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
 
     *out = NULL;
     if (rgm_graph_components(graph) != 1)
-        return RGM_FAIL(RGM_ERR_DATA, "a graph of %lld components cannot be sampled; sample each alone",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "a graph of %lld components cannot be sampled; sample each alone",
                         (long long)rgm_graph_components(graph));
     RGM_GO(RGM_NEW(sampler, 1));
     sampler->graph = rgm_graph_retain(graph);
@@ -497,7 +545,8 @@ void rgm_sampler_set_threads(rgm_sampler *sampler, int threads)
     sampler->threads = threads < 1 ? 1 : threads;
 }
 
-/* ---- use ------------------------------------------------------------------------------------------- */
+/* ---- use
+ * ------------------------------------------------------------------------------------------- */
 
 static rgm_status check_nodes(const rgm_sampler *sampler, const int64_t *nodes, int64_t count)
 {
@@ -540,26 +589,6 @@ rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64
     return RGM_OK;
 }
 
-rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,
-                                rgm_tensor *nodes, const char *label)
-{
-    const char *node_set = rgm_schema_set(sampler->schema, sampler->node_sets[0].set)->name;
-    rgm_status status = RGM_OK;
-    rgm_graph *asked = NULL;
-
-    RGM_GO(rgm_graph_with_readout(&asked, graph, RGM_READOUT, "seed", node_set, nodes, label));
-    if (label) {
-        /* Left on the nodes it would leak into the model. */
-        RGM_GO(rgm_graph_without_feature(out, asked, RGM_NODE_SET, node_set, label));
-    } else {
-        *out = asked;
-        asked = NULL;
-    }
-done:
-    rgm_graph_release(asked);
-    return status;
-}
-
 rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
                              int64_t count, uint64_t epoch, const char *label)
 {
@@ -569,8 +598,7 @@ rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const 
 
     *out = NULL;
     RGM_GO(rgm_tensor_create(&readout, RGM_I64, 1, &count));
-    RGM_GO(sample(&graph, sampler, nodes, count, epoch, sampler->threads,
-                  rgm_tensor_i64(readout)));
+    RGM_GO(sample(&graph, sampler, nodes, count, epoch, sampler->threads, rgm_tensor_i64(readout)));
     RGM_GO(rgmi_sampler_readout(out, sampler, graph, readout, label));
 done:
     rgm_tensor_release(readout);

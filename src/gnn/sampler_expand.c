@@ -1,9 +1,9 @@
 /*
  * Walking the ops of a sampling spec. For each op: the frontier from its inputs, room for each
- * frontier node's edges, the draws (in parallel: a node's draws depend on nothing but the node), and
- * then the distinct far ends by number, which become the frontier of later ops and give new nodes
- * their local numbers. That last step either scans a byte for each node of the set or sorts a list,
- * whichever is cheaper; both give the same order.
+ * frontier node's edges, the draws (in parallel: a node's draws depend on nothing but the node),
+ * and then the distinct far ends by number, which become the frontier of later ops and give new
+ * nodes their local numbers. That last step either scans a byte for each node of the set or sorts a
+ * list, whichever is cheaper; both give the same order.
  */
 #include "sampler_internal.h"
 
@@ -25,7 +25,8 @@ static inline int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- order ----------------------------------------------------------------------------------------- */
+/* ---- order
+ * ----------------------------------------------------------------------------------------- */
 
 static void sort_short(int32_t *values, int64_t count)
 {
@@ -65,7 +66,8 @@ static void sort_nodes(int32_t *values, int32_t *spare, int64_t count)
         memcpy(values, from, (size_t)count * sizeof *values);
 }
 
-/* ---- frontiers ------------------------------------------------------------------------------------- */
+/* ---- frontiers
+ * ------------------------------------------------------------------------------------- */
 
 /* The union of what several ops reached. Only the seeds may be out of order, and only alone. */
 static rgm_status merge_inputs(rgmi_known *known, rgmi_hop *hop, rgmi_workspace *work,
@@ -146,7 +148,8 @@ static rgm_status lay_out(expansion *self)
     return RGM_OK;
 }
 
-/* ---- draws ----------------------------------------------------------------------------------------- */
+/* ---- draws
+ * ----------------------------------------------------------------------------------------- */
 
 /* Where a node stood in an earlier hop's frontier, or -1. */
 static inline int32_t place_in(const rgmi_hop *hop, const rgmi_known *known, int32_t node)
@@ -290,7 +293,8 @@ static void draw_and_list(expansion *self)
     sort_nodes(hop->reached, self->work->sort, hop->reached_count);
 }
 
-/* ---- numbering ------------------------------------------------------------------------------------- */
+/* ---- numbering
+ * ------------------------------------------------------------------------------------- */
 
 static void number_listed(const rgmi_hop *hop, rgmi_known *known)
 {
@@ -317,7 +321,8 @@ static inline uint64_t reached_of_eight(uint64_t *fresh, const uint8_t *state)
     return reached;
 }
 
-/* How many of the eight bytes are marked; quicker than counting bits without an instruction for it. */
+/* How many of the eight bytes are marked; quicker than counting bits without an instruction for it.
+ */
 static inline int64_t marks_in(uint64_t marks)
 {
     return (int64_t)((marks >> 1) * UINT64_C(0x0101010101010101) >> 56);
@@ -393,7 +398,8 @@ static rgm_status number_marked(expansion *self)
     return RGM_OK;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------- */
+/* ---- all
+ * ------------------------------------------------------------------------------------------- */
 
 static rgm_status run_op(expansion *self)
 {

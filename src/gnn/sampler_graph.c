@@ -1,7 +1,7 @@
 /*
  * From what the sampler found to a graph: edges of an edge set are those of its ops in order, ends
- * are local numbers, features are gathered. Every index is made here from checked ones, so nothing is
- * checked again.
+ * are local numbers, features are gathered. Every index is made here from checked ones, so nothing
+ * is checked again.
  */
 #include "sampler_internal.h"
 
@@ -29,7 +29,8 @@ static rgm_status set_column(rgm_graph *graph, int64_t set, int64_t feature, rgm
     return rgmi_column_create(&graph->sets[set].columns[feature], value);
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------------- */
+/* ---- nodes
+ * ----------------------------------------------------------------------------------------- */
 
 static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
                             const rgmi_known *known, int threads)
@@ -45,15 +46,16 @@ static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
             for (int64_t k = 0; k < known->count; k++)
                 numbers[k] = known->nodes[k];
         } else {
-            RGM_TRY(rgmi_gather_take(&feature, &set->features[i], known->nodes, known->count,
-                                     threads));
+            RGM_TRY(
+                rgmi_gather_take(&feature, &set->features[i], known->nodes, known->count, threads));
         }
         RGM_TRY(set_column(graph, set->set, i, &feature));
     }
     return RGM_OK;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------------- */
+/* ---- edges
+ * ----------------------------------------------------------------------------------------- */
 
 typedef struct placing {
     int64_t *near, *far; /* local numbers at the frontier's end and at the other */
@@ -132,7 +134,8 @@ done:
     return status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------- */
+/* ---- all
+ * ------------------------------------------------------------------------------------------- */
 
 /* The context has one item, of which nothing changes. */
 static rgm_status add_context(rgm_graph *graph, const rgm_sampler *sampler)
@@ -166,5 +169,81 @@ rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_s
     graph = NULL;
 done:
     rgm_graph_release(graph);
+    return status;
+}
+
+/* ---- readout
+ * --------------------------------------------------------------------------------------- */
+
+/* The long way, which checks everything and makes the schema. */
+static rgm_status first_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,
+                                rgm_tensor *nodes, const char *label)
+{
+    const char *node_set = rgm_schema_set(sampler->schema, sampler->node_sets[0].set)->name;
+    rgm_status status = RGM_OK;
+    rgm_graph *asked = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_graph_with_readout(&asked, graph, RGM_READOUT, "seed", node_set, nodes, label));
+    if (label) {
+        /* Left on the nodes it would leak into the model. */
+        RGM_GO(rgm_graph_without_feature(out, asked, RGM_NODE_SET, node_set, label));
+    } else {
+        *out = asked;
+        asked = NULL;
+    }
+    RGM_GO(rgmi_sampler_remember(sampler, label, (rgm_schema *)rgm_graph_schema(*out)));
+done:
+    rgm_graph_release(asked);
+    if (status != RGM_OK) {
+        rgm_graph_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* The labels of the seeds as a column of the readout set. */
+static rgm_status take_label(rgm_graph *made, int64_t readout, const rgm_sampler *sampler,
+                             const rgm_graph *graph, rgm_tensor *nodes, const char *label)
+{
+    const rgm_set_schema *set = rgm_schema_set(sampler->schema, sampler->node_sets[0].set);
+    rgm_feature value;
+
+    RGM_TRY(rgmi_feature_take(&value, rgm_set_feature(set, label),
+                              rgm_graph_feature(graph, RGM_NODE_SET, set->name, label),
+                              rgm_tensor_i64(nodes), rgm_tensor_count(nodes)));
+    return set_column(made, readout,
+                      rgmi_feature_index(rgm_schema_set(made->schema, readout), label), &value);
+}
+
+rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,
+                                rgm_tensor *nodes, const char *label)
+{
+    rgm_status status = RGM_OK;
+    rgm_schema *schema = rgmi_sampler_asked(sampler, label);
+    rgm_graph *made = NULL;
+    rgm_tensor *numbers = NULL;
+    int64_t count = rgm_tensor_count(nodes), readout, edges;
+
+    *out = NULL;
+    if (schema == NULL)
+        return first_readout(out, sampler, graph, nodes, label);
+    readout = rgmi_set_index(schema, RGM_NODE_SET, RGM_READOUT);
+    edges = rgmi_set_index(schema, RGM_EDGE_SET, RGM_READOUT "/seed");
+    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    RGM_GO(plain_ints(&numbers, count));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i64(numbers)[i] = i;
+    RGM_GO(rgmi_items_create(&made->sets[readout].items, 1, &count, 1));
+    RGM_GO(rgmi_items_create(&made->sets[edges].items, 1, &count, 1));
+    rgmi_items_set_edges(made->sets[edges].items, nodes, numbers);
+    if (label)
+        RGM_GO(take_label(made, readout, sampler, graph, nodes, label));
+    RGM_GO(rgmi_graph_fill(made));
+    *out = made;
+    made = NULL;
+done:
+    rgm_tensor_release(numbers);
+    rgm_graph_release(made);
     return status;
 }

@@ -1,8 +1,9 @@
 /*
- * What the files of the sampler share. A call of the sampler goes through three stages: expand walks
- * the ops and leaves, for each op, its frontier and the edges taken (sampler_expand.c, with
- * sampler_pick.c choosing among one node's edges); assemble makes a graph of that (sampler_graph.c);
- * and a workspace, lent by the sampler, holds what a call needs so that nothing is made twice.
+ * What the files of the sampler share. A call of the sampler goes through three stages: expand
+ * walks the ops and leaves, for each op, its frontier and the edges taken (sampler_expand.c, with
+ * sampler_pick.c choosing among one node's edges); assemble makes a graph of that
+ * (sampler_graph.c); and a workspace, lent by the sampler, holds what a call needs so that nothing
+ * is made twice.
  */
 #ifndef RGM_GNN_SAMPLER_INTERNAL_H
 #define RGM_GNN_SAMPLER_INTERNAL_H
@@ -49,7 +50,8 @@ typedef struct rgmi_draw {
     int64_t sample_size; /* at most the largest degree */
     int64_t max_degree;
     const float *weight; /* [count] in the order of csr's entries, for WEIGHTED */
-    const int32_t *rank; /* [count] entries of each row, highest first, relative to the row: TOP_K */
+    const int32_t
+        *rank; /* [count] entries of each row, highest first, relative to the row: TOP_K */
 } rgmi_draw;
 
 /** Memory of one thread: what one pick needs. */
@@ -64,8 +66,8 @@ typedef struct rgmi_picker {
 rgm_status rgmi_picker_reserve(rgmi_picker *picker, const rgmi_draw *draw);
 void rgmi_picker_clear(rgmi_picker *picker);
 /**
- * Choose edges of `node`: positions in its row, ascending, into picker->positions; returns how many.
- * Only called when the row is longer than sample_size or the strategy is not uniform.
+ * Choose edges of `node`: positions in its row, ascending, into picker->positions; returns how
+ * many. Only called when the row is longer than sample_size or the strategy is not uniform.
  */
 int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node);
 /** Blocks first .. first + count - 1 of the stream, as rgm_rng_block() gives them. */
@@ -93,13 +95,13 @@ typedef struct rgmi_sampled_op {
     rgmi_draw draw;
     int64_t edges, start, end; /* sampled sets           */
     rgm_tag from;
-    int64_t *inputs;           /* ops; -1 is the seed op */
+    int64_t *inputs; /* ops; -1 is the seed op */
     int64_t input_count;
-    int64_t *earlier;          /* ops before it on the same edge set */
+    int64_t *earlier; /* ops before it on the same edge set */
     int64_t earlier_count;
-    bool remembered;           /* some later op asks what this one took */
-    /* Numbers of csr's entries, where edges of this set are known by them; NULL: by their place in csr,
-     * which is quicker but means nothing to an op from the other end. */
+    bool remembered; /* some later op asks what this one took */
+    /* Numbers of csr's entries, where edges of this set are known by them; NULL: by their place in
+     * csr, which is quicker but means nothing to an op from the other end. */
     const int32_t *entry;
     float *weight_memory;
     int32_t *rank_memory;
@@ -107,15 +109,15 @@ typedef struct rgmi_sampled_op {
 
 /** What one op found: frontier, and for each frontier node the edges taken from it. */
 typedef struct rgmi_hop {
-    int32_t *frontier;   /* [count] nodes, ascending (seeds: as given)                      */
-    int64_t *offset;     /* [count + 1] where each one's edges start                        */
-    int32_t *taken;      /* [count] how many there are, less than the room when some fell out */
-    int32_t *edge;       /* [offset[count]] places in csr, or edge numbers (see op.entry),  */
-                         /* ascending for each frontier node                                */
-    int32_t *other;      /* [offset[count]] nodes at their far end                          */
-    int32_t *reached;    /* [reached_count] distinct far ends, ascending                    */
-    int64_t *start;      /* [count] where each one's edges go in the graph                  */
-    int32_t *place;      /* by local number of the frontier's set: place in frontier or -1  */
+    int32_t *frontier; /* [count] nodes, ascending (seeds: as given)                      */
+    int64_t *offset;   /* [count + 1] where each one's edges start                        */
+    int32_t *taken;    /* [count] how many there are, less than the room when some fell out */
+    int32_t *edge;     /* [offset[count]] places in csr, or edge numbers (see op.entry),  */
+                       /* ascending for each frontier node                                */
+    int32_t *other;    /* [offset[count]] nodes at their far end                          */
+    int32_t *reached;  /* [reached_count] distinct far ends, ascending                    */
+    int64_t *start;    /* [count] where each one's edges go in the graph                  */
+    int32_t *place;    /* by local number of the frontier's set: place in frontier or -1  */
     int64_t count, reached_count, place_count;
     int64_t frontier_room, offset_room, taken_room, edge_room, other_room, reached_room;
     int64_t start_room, place_room;
@@ -131,8 +133,8 @@ typedef struct rgmi_known {
 
 typedef struct rgmi_workspace {
     struct rgmi_workspace *next;
-    rgmi_known *known;   /* by sampled node set */
-    rgmi_hop *hops;      /* by op               */
+    rgmi_known *known;    /* by sampled node set */
+    rgmi_hop *hops;       /* by op               */
     rgmi_picker *pickers; /* by thread          */
     int64_t picker_count, picker_room;
     int64_t *blocks; /* counts of a parallel scan */
@@ -170,6 +172,15 @@ rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
 /** A graph of what expand found. */
 rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_sampler *sampler,
                               int threads);
+/** The schema of graphs with a readout of this label (NULL: none), once one was made. */
+typedef struct rgmi_asked {
+    struct rgmi_asked *next;
+    char *label;
+    rgm_schema *schema;
+} rgmi_asked;
+/** Borrowed; NULL when there is none yet. */
+rgm_schema *rgmi_sampler_asked(const rgm_sampler *sampler, const char *label);
+rgm_status rgmi_sampler_remember(const rgm_sampler *sampler, const char *label, rgm_schema *schema);
 /** The graph with "_readout" items that stand for its seed nodes `nodes` [n]. */
 rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,
                                 rgm_tensor *nodes, const char *label);

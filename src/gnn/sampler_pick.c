@@ -53,7 +53,8 @@ void rgmi_picker_clear(rgmi_picker *picker)
     rgm_free(picker->bits);
 }
 
-/* ---- random words ---------------------------------------------------------------------------------- */
+/* ---- random words
+ * ---------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 /* Four blocks at once, one in each 64-bit lane; what the high halves hold does not matter. */
@@ -62,7 +63,8 @@ __attribute__((target("avx2"))) static void four_blocks(uint32_t *words, const r
 {
     const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
     const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
-    __m256i c0 = _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first), _mm256_set_epi64x(3, 2, 1, 0));
+    __m256i c0 =
+        _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first), _mm256_set_epi64x(3, 2, 1, 0));
     __m256i c1 = _mm256_srli_epi64(c0, 32);
     __m256i c2 = _mm256_set1_epi64x((int64_t)(rng->step & 0xFFFFFFFF));
     __m256i c3 = _mm256_set1_epi64x((int64_t)(rng->step >> 32));
@@ -109,7 +111,8 @@ void rgmi_random_words(uint32_t *words, const rgm_rng *rng, uint64_t first, int6
         rgm_rng_block(rng, first + (uint64_t)i, words + 4 * i);
 }
 
-/* ---- uniform --------------------------------------------------------------------------------------- */
+/* ---- uniform
+ * --------------------------------------------------------------------------------------- */
 
 /* Draw i: uniform in 0 .. n-1. */
 static inline int64_t below(const uint32_t *words, int64_t i, int64_t n, bool wide)
@@ -174,7 +177,8 @@ static int64_t uniform_many(int32_t *positions, uint64_t *bits, const uint32_t *
     return count;
 }
 
-/* ---- weighted and top-k ---------------------------------------------------------------------------- */
+/* ---- weighted and top-k
+ * ---------------------------------------------------------------------------- */
 
 static void sort_positions(int32_t *positions, int64_t count)
 {
@@ -189,7 +193,8 @@ static void sort_positions(int32_t *positions, int64_t count)
 }
 
 /* Put (key, position) in the place of the root of a heap whose root has the largest key. */
-static void replace_root(float *keys, int32_t *positions, int64_t count, float key, int32_t position)
+static void replace_root(float *keys, int32_t *positions, int64_t count, float key,
+                         int32_t position)
 {
     int64_t at = 0;
 
@@ -245,8 +250,8 @@ int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng
         return size;
     }
     /* A row's words start at a multiple of the most that any row asks for. */
-    rgmi_random_words(picker->words, rng, (uint64_t)node * (uint64_t)blocks_for(draw, draw->max_degree),
-                      blocks);
+    rgmi_random_words(picker->words, rng,
+                      (uint64_t)node * (uint64_t)blocks_for(draw, draw->max_degree), blocks);
     if (draw->strategy == RGM_SAMPLE_WEIGHTED)
         return weighted(picker, draw, begin, degree);
     if (degree <= 64)

@@ -1,14 +1,14 @@
 /*
- * A whole list of seeds, in parallel. Threads take seeds in small runs and leave each subgraph in its
- * slot of a ring; the caller's thread hands them to the sink in the order of the seeds, so what is
- * written is the same for any number of threads. The ring bounds how far threads run ahead.
+ * A whole list of seeds, in parallel. Threads take seeds in small runs and leave each subgraph in
+ * its slot of a ring; the caller's thread hands them to the sink in the order of the seeds, so what
+ * is written is the same for any number of threads. The ring bounds how far threads run ahead.
  */
 #include "sampler_internal.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define SEEDS_AT_A_TIME 4
+#define SEEDS_AT_A_TIME  4
 #define SLOTS_PER_THREAD 16
 
 typedef struct slot {
@@ -32,8 +32,8 @@ typedef struct run {
     int64_t slot_count;
 } run;
 
-static rgm_status make(rgm_graph **graph, rgm_text *record, const rgm_sampler *sampler, int64_t node,
-                       const rgm_sampler_run_options *options)
+static rgm_status make(rgm_graph **graph, rgm_text *record, const rgm_sampler *sampler,
+                       int64_t node, const rgm_sampler_run_options *options)
 {
     rgm_status status = RGM_OK;
     rgm_graph *bare = NULL;
@@ -105,9 +105,9 @@ static rgm_status drain(run *self, rgm_sample_sink *sink, void *payload)
         while (!at->done)
             pthread_cond_wait(&self->made, &self->lock);
         pthread_mutex_unlock(&self->lock);
-        status = at->status == RGM_OK ? sink(payload, i, at->graph,
-                                             self->options->encode ? &at->record : NULL)
-                                      : rgm_error_restore(&at->error);
+        status = at->status == RGM_OK
+                     ? sink(payload, i, at->graph, self->options->encode ? &at->record : NULL)
+                     : rgm_error_restore(&at->error);
         clear_slot(at);
         RGM_TRY(status);
         pthread_mutex_lock(&self->lock);

@@ -3,7 +3,8 @@
 
 #include "sampler_internal.h"
 
-/* ---- graphs to sample ------------------------------------------------------------------------------ */
+/* ---- graphs to sample
+ * ------------------------------------------------------------------------------ */
 
 static rgm_tensor *ints(int64_t count, const int64_t *values)
 {
@@ -29,14 +30,14 @@ static rgm_tensor *random_ints(const rgm_rng *rng, uint64_t *at, int64_t count, 
     return t;
 }
 
-#define NODES_A 60
-#define NODES_B 40
+#define NODES_A  60
+#define NODES_B  40
 #define EDGES_AB 300
 #define EDGES_AA 500
 
 /*
- * Node sets a (feature "x" = 10 * node, "tags" ragged: node % 3 of them, each 100 * node + k, "name")
- * and b; edge sets ab, ba (from b to a), aa with "weight" = edge % 7 and "number" = edge.
+ * Node sets a (feature "x" = 10 * node, "tags" ragged: node % 3 of them, each 100 * node + k,
+ * "name") and b; edge sets ab, ba (from b to a), aa with "weight" = edge % 7 and "number" = edge.
  */
 static rgm_graph *mixed_graph(void)
 {
@@ -46,7 +47,8 @@ static rgm_graph *mixed_graph(void)
     rgm_rng rng = rgm_rng_stream(11, "mixed", 0);
     uint64_t at = 0;
     int64_t sizes[] = {NODES_A, NODES_B, EDGES_AB, EDGES_AB, EDGES_AA}, tag_count = 0;
-    const char *edge_sets[] = {"ab", "ba", "aa"}, *ends[3][2] = {{"a", "b"}, {"b", "a"}, {"a", "a"}};
+    const char *edge_sets[] = {"ab", "ba", "aa"},
+               *ends[3][2] = {{"a", "b"}, {"b", "a"}, {"a", "a"}};
     rgm_tensor *x, *weight, *number, *name;
     rgm_feature tags = {0};
 
@@ -55,7 +57,8 @@ static rgm_graph *mixed_graph(void)
     CHECK_OK(rgm_schema_add_node_set(schema, "a"));
     CHECK_OK(rgm_schema_add_node_set(schema, "b"));
     CHECK_OK(rgm_schema_add_feature(schema, RGM_NODE_SET, "a", "x", RGM_F32, 1, (int64_t[]){2}));
-    CHECK_OK(rgm_schema_add_feature(schema, RGM_NODE_SET, "a", "tags", RGM_I64, 1, (int64_t[]){-1}));
+    CHECK_OK(
+        rgm_schema_add_feature(schema, RGM_NODE_SET, "a", "tags", RGM_I64, 1, (int64_t[]){-1}));
     CHECK_OK(rgm_schema_add_feature(schema, RGM_NODE_SET, "a", "name", RGM_STRING, 0, NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(rgm_schema_add_edge_set(schema, edge_sets[i], ends[i][0], ends[i][1]));
@@ -110,7 +113,8 @@ static rgm_graph *mixed_graph(void)
     return graph;
 }
 
-/* Node 0 has edges 0 .. degree-1 to nodes 1 .. degree; weights [degree] or NULL; idle nodes behind. */
+/* Node 0 has edges 0 .. degree-1 to nodes 1 .. degree; weights [degree] or NULL; idle nodes behind.
+ */
 static rgm_graph *star_with(int64_t degree, const double *weights, int64_t idle)
 {
     rgm_schema *schema;
@@ -182,7 +186,8 @@ static const int64_t *values_of(const rgm_graph *graph, rgm_piece piece, const c
     return rgm_tensor_i64(f->values);
 }
 
-/* ---- random words ---------------------------------------------------------------------------------- */
+/* ---- random words
+ * ---------------------------------------------------------------------------------- */
 
 static void words_are_those_of_the_stream_for_any_count(void **state)
 {
@@ -204,7 +209,8 @@ static void words_are_those_of_the_stream_for_any_count(void **state)
     }
 }
 
-/* ---- properties of every subgraph ------------------------------------------------------------------ */
+/* ---- properties of every subgraph
+ * ------------------------------------------------------------------ */
 
 static bool has_edge(const rgm_graph *graph, const char *set, int64_t s, int64_t t)
 {
@@ -363,7 +369,8 @@ static void sampling_more_than_there_is_gives_the_whole_neighbourhood_once(void 
         "seed_op { op_name: 's' node_set_name: 'a' }"
         "sampling_ops { op_name: '1' input_op_names: 's' edge_set_name: 'aa' sample_size: 999 "
         "strategy: RANDOM_UNIFORM }"
-        "sampling_ops { op_name: '2' input_op_names: ['s', '1'] edge_set_name: 'aa' sample_size: 999 "
+        "sampling_ops { op_name: '2' input_op_names: ['s', '1'] edge_set_name: 'aa' sample_size: "
+        "999 "
         "strategy: RANDOM_UNIFORM }"
         "sampling_ops { op_name: '3' input_op_names: ['2'] edge_set_name: '<aa' sample_size: 999 "
         "strategy: RANDOM_UNIFORM }",
@@ -373,7 +380,8 @@ static void sampling_more_than_there_is_gives_the_whole_neighbourhood_once(void 
     const int64_t *target = rgm_tensor_i64(rgm_graph_target(big, "aa"));
 
     (void)state;
-    /* Edges taken by hand: forward from {0}, forward from {0} + reached, backward from what that hit. */
+    /* Edges taken by hand: forward from {0}, forward from {0} + reached, backward from what that
+     * hit. */
     for (int64_t i = 0; i < EDGES_AA; i++)
         if (source[i] == 0)
             reached[0][target[i]] = 1;
@@ -390,7 +398,8 @@ static void sampling_more_than_there_is_gives_the_whole_neighbourhood_once(void 
     rgm_graph_release(big);
 }
 
-/* ---- distributions --------------------------------------------------------------------------------- */
+/* ---- distributions
+ * --------------------------------------------------------------------------------- */
 
 #define STAR_SPEC                                                                                  \
     "seed_op { op_name: 's' node_set_name: 'n' } sampling_ops { op_name: 'h' "                     \
@@ -506,8 +515,8 @@ static void weighted_draws_follow_the_weights(void **state)
     for (int j = 1; j < 6; j++)
         expected += weights[j] / 20 * 1 / (20 - weights[j]);
     pairs = taken[1];
-    CHECK_CLOSE((double)pairs / (double)rounds, expected,
-                0, 4.9 * sqrt(expected * (1 - expected) / (double)rounds));
+    CHECK_CLOSE((double)pairs / (double)rounds, expected, 0,
+                4.9 * sqrt(expected * (1 - expected) / (double)rounds));
     count_taken(taken, 6, all, 10, 5); /* an edge of weight 0 is never taken */
     CHECK_INT(0, taken[3]);
     rgm_sampler_release(one);
@@ -539,7 +548,8 @@ static void top_k_takes_the_largest_and_of_equals_the_first(void **state)
     rgm_graph_release(graph);
 }
 
-/* ---- the same result, however it is asked for ------------------------------------------------------ */
+/* ---- the same result, however it is asked for
+ * ------------------------------------------------------ */
 
 static bool same_graph(const rgm_graph *a, const rgm_graph *b)
 {
@@ -728,8 +738,7 @@ static void a_run_ends_at_the_first_error_in_order(void **state)
     options.encode = true;
     for (options.threads = 1; options.threads <= 3; options.threads++) {
         collected now = {.fail_at = 20};
-        CHECK_STATUS(RGM_ERR_IO,
-                     rgm_sampler_run(sampler, nodes, NODES_A, &options, collect, &now));
+        CHECK_STATUS(RGM_ERR_IO, rgm_sampler_run(sampler, nodes, NODES_A, &options, collect, &now));
         CHECK_MESSAGE("subgraph 20");
         rgm_text_clear(&now.all);
         nodes[30] = NODES_A;
@@ -745,13 +754,14 @@ static void a_run_ends_at_the_first_error_in_order(void **state)
     rgm_graph_release(big);
 }
 
-/* ---- errors and memory ----------------------------------------------------------------------------- */
+/* ---- errors and memory
+ * ----------------------------------------------------------------------------- */
 
 static void a_label_moves_to_the_readout(void **state)
 {
     rgm_source source;
     rgm_sampler *sampler = large_sampler(&source, 2000);
-    rgm_graph *graph;
+    rgm_graph *graph, *again;
     const int64_t *label = values_of(source.graphs[0], RGM_NODE_SET, "nodes", "label");
     const int64_t seeds[] = {400, 3};
 
@@ -760,6 +770,11 @@ static void a_label_moves_to_the_readout(void **state)
     CHECK_INT(label[400], values_of(graph, RGM_NODE_SET, "_readout", "label")[0]);
     CHECK_INT(label[3], values_of(graph, RGM_NODE_SET, "_readout", "label")[1]);
     CHECK(rgm_graph_feature(graph, RGM_NODE_SET, "nodes", "label") == NULL);
+    CHECK_OK(rgm_sampler_batch(&again, sampler, seeds, 2, 0, "label")); /* from the schema kept */
+    CHECK(same_graph(graph, again));
+    CHECK(rgm_graph_schema(graph) == rgm_graph_schema(again));
+    CHECK_OK(rgm_graph_check_readout(again, "_readout"));
+    rgm_graph_release(again);
     rgm_graph_release(graph);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_sampler_batch(&graph, sampler, seeds, 2, 0, "lable"));
     CHECK(graph == NULL);
@@ -818,8 +833,7 @@ static void seeds_out_of_range_are_an_error(void **state)
     (void)state;
     CHECK_STATUS(RGM_ERR_DATA, rgm_sampler_sample(&small, sampler, -1, 0));
     CHECK_MESSAGE("node -1 of node set 'n', which has 4");
-    CHECK_STATUS(RGM_ERR_DATA,
-                 rgm_sampler_batch(&small, sampler, (int64_t[]){0, 4}, 2, 0, NULL));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_sampler_batch(&small, sampler, (int64_t[]){0, 4}, 2, 0, NULL));
     CHECK_MESSAGE("seed 1 is node 4");
     CHECK_OK(rgm_sampler_batch(&small, sampler, NULL, 0, 0, NULL));
     CHECK_INT(0, rgm_graph_total(small, RGM_NODE_SET, "n"));
@@ -850,7 +864,8 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     CHECK_OK(rgm_sampling_spec_parse(&spec, mixed_spec, (int64_t)strlen(mixed_spec), "t",
                                      rgm_graph_schema(big)));
-    CHECK_OK(rgm_sampler_create(&sampler, big, spec, 0)); /* the graph keeps its patterns from here */
+    CHECK_OK(
+        rgm_sampler_create(&sampler, big, spec, 0)); /* the graph keeps its patterns from here */
     rgm_sampler_release(sampler);
     CHECK_EVERY_OOM(rgm_sampler_create(&sampler, big, spec, 0), rgm_sampler_release(sampler));
     CHECK_EVERY_OOM(sample_anew(&small, big, spec), rgm_graph_release(small));

@@ -77,8 +77,8 @@ static rgm_status check_op(const rgm_sampling_spec *spec, int64_t i, const rgm_s
     char hint[160];
 
     if (start == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling op '%s': there is no edge set '%s'%s", op->name,
-                        op->edge_set,
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling op '%s': there is no edge set '%s'%s",
+                        op->name, op->edge_set,
                         did_you_mean(hint, sizeof hint, schema, RGM_EDGE_SET, op->edge_set));
     if (strcmp(op->name, spec->seed_op) == 0 || find_op(spec, op->name, i) >= 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "sampling op '%s' is there twice", op->name);
@@ -109,9 +109,9 @@ static rgm_status check_seed(const rgm_sampling_spec *spec, const rgm_schema *sc
     char hint[160];
 
     if (rgm_schema_find(schema, RGM_NODE_SET, spec->seed_node_set) == NULL)
-        return RGM_FAIL(
-            RGM_ERR_NOT_FOUND, "sampling seeds: there is no node set '%s'%s", spec->seed_node_set,
-            did_you_mean(hint, sizeof hint, schema, RGM_NODE_SET, spec->seed_node_set));
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling seeds: there is no node set '%s'%s",
+                        spec->seed_node_set,
+                        did_you_mean(hint, sizeof hint, schema, RGM_NODE_SET, spec->seed_node_set));
     return RGM_OK;
 }
 
@@ -130,7 +130,8 @@ static rgm_status set_edges(rgm_sample_op *op, const char *text)
     return rgm_strdup(&op->edge_set, text + (text[0] == '<'));
 }
 
-/* ---- from proto text ----------------------------------------------------------------------------- */
+/* ---- from proto text
+ * ----------------------------------------------------------------------------- */
 
 static rgm_status copy_string(char **out, const rgm_pbtxt *text, const rgm_pbtxt_field *message,
                               const char *name)
@@ -171,8 +172,8 @@ static rgm_status read_strategy(rgm_sample_op *op, const rgm_pbtxt *text,
 
 static rgm_status read_op(rgm_sample_op *op, const rgm_pbtxt *text, const rgm_pbtxt_field *message)
 {
-    static const char *const names[] = {"op_name", "input_op_names", "edge_set_name", "sample_size",
-                                        "strategy", "weight_feature_name"};
+    static const char *const names[] = {"op_name",     "input_op_names", "edge_set_name",
+                                        "sample_size", "strategy",       "weight_feature_name"};
     const rgm_pbtxt_field *field;
     const char *value;
 
@@ -274,7 +275,8 @@ rgm_status rgm_sampling_spec_load(rgm_sampling_spec **out, const char *path,
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
-/* ---- from hops and from the schema ----------------------------------------------------------------- */
+/* ---- from hops and from the schema
+ * ----------------------------------------------------------------- */
 
 /* Append an op with one input; the text's "<" decides the direction. */
 static rgm_status add_op(rgm_sampling_spec *spec, const char *edges, int64_t hop, int64_t size,
@@ -348,12 +350,14 @@ static rgm_status add_branches(rgm_sampling_spec *spec, int64_t *capacity, const
         RGM_TRY(RGM_RESERVE(spec->ops, *capacity, first + 1));
         memset(&spec->ops[first], 0, sizeof *spec->ops);
         RGM_TRY(add_op(spec, set->name, hop, size, strategy, input));
-        /* Branches meet the same edge set in one round by several ways: the input tells them apart. */
+        /* Branches meet the same edge set in one round by several ways: the input tells them apart.
+         */
         rgm_free(spec->ops[first].name);
         spec->ops[first].name = NULL;
         RGM_TRY(rgm_strprintf(&spec->ops[first].name, "%s/%s", input, set->name));
         if (spec->op_count > 4096)
-            return RGM_FAIL(RGM_ERR_CONFIG, "a sampling tree of more than 4096 ops; take fewer hops");
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "a sampling tree of more than 4096 ops; take fewer hops");
     }
     return RGM_OK;
 }
@@ -378,8 +382,8 @@ rgm_status rgm_sampling_spec_tree(rgm_sampling_spec **out, const rgm_schema *sch
         for (; begin < end; begin++) {
             const char *set = rgmi_sample_op_end(&spec->ops[begin], schema);
             RGM_GO(rgm_strdup(&input, spec->ops[begin].name));
-            RGM_GO(add_branches(spec, &capacity, schema, input, set, hop, sizes[hop - 1],
-                                strategy));
+            RGM_GO(
+                add_branches(spec, &capacity, schema, input, set, hop, sizes[hop - 1], strategy));
             rgm_free(input);
             input = NULL;
         }
@@ -393,7 +397,8 @@ done:
     return status;
 }
 
-/* ---- to proto text --------------------------------------------------------------------------------- */
+/* ---- to proto text
+ * --------------------------------------------------------------------------------- */
 
 static rgm_status print_op(rgm_pbtxt *text, const rgm_sample_op *op)
 {
@@ -426,8 +431,8 @@ rgm_status rgm_sampling_spec_print(rgm_text *out, const rgm_sampling_spec *spec)
 
     RGM_GO(rgm_pbtxt_create(&text));
     RGM_GO(rgm_pbtxt_add_message(&seed, text, rgm_pbtxt_root(text), "seed_op"));
-    RGM_GO(rgm_pbtxt_add_string(text, seed, "op_name", spec->seed_op,
-                                (int64_t)strlen(spec->seed_op)));
+    RGM_GO(
+        rgm_pbtxt_add_string(text, seed, "op_name", spec->seed_op, (int64_t)strlen(spec->seed_op)));
     RGM_GO(rgm_pbtxt_add_string(text, seed, "node_set_name", spec->seed_node_set,
                                 (int64_t)strlen(spec->seed_node_set)));
     for (int64_t i = 0; i < spec->op_count; i++)

@@ -83,15 +83,20 @@ static void mistakes_are_told_with_line_and_column(void **state)
         {"sampling_ops { op_name: 'x' }", "no seed_op"},
         {"seed_op { op_name: 's' node_set_name: 'papr' }",
          "spec.pbtxt:1:1: sampling seeds: there is no node set 'papr'; did you mean 'paper'?"},
-        {SEED "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cite' sample_size: 1 }",
+        {SEED
+         "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cite' sample_size: 1 }",
          "spec.pbtxt:2:1: sampling op 'a': there is no edge set 'cite'; did you mean 'cites'?"},
-        {SEED "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'writes' sample_size: 1 }",
+        {SEED
+         "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'writes' sample_size: 1 }",
          "starts from node set 'author' (edge set 'writes'), but its input 's' ends in 'paper'"},
-        {SEED "sampling_ops { op_name: 'a' input_op_names: 'b' edge_set_name: 'cites' sample_size: 1 }",
+        {SEED
+         "sampling_ops { op_name: 'a' input_op_names: 'b' edge_set_name: 'cites' sample_size: 1 }",
          "input 'b' is no op before it"},
-        {SEED "sampling_ops { op_name: 'a' input_op_names: 'a' edge_set_name: 'cites' sample_size: 1 }",
+        {SEED
+         "sampling_ops { op_name: 'a' input_op_names: 'a' edge_set_name: 'cites' sample_size: 1 }",
          "input 'a' is no op before it"},
-        {SEED "sampling_ops { op_name: 's' input_op_names: 's' edge_set_name: 'cites' sample_size: 1 }",
+        {SEED
+         "sampling_ops { op_name: 's' input_op_names: 's' edge_set_name: 'cites' sample_size: 1 }",
          "'s' is there twice"},
         {SEED "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' }",
          "sample_size is 0, must be at least 1"},
@@ -99,10 +104,12 @@ static void mistakes_are_told_with_line_and_column(void **state)
          "has no input_op_names"},
         {SEED "sampling_ops { input_op_names: 's' edge_set_name: 'cites' sample_size: 1 }",
          "spec.pbtxt:2:1: sampling_ops has no op_name"},
-        {SEED "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' sample_size: 1\n"
-              " strategy: LATEST_K }",
+        {SEED
+         "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' sample_size: 1\n"
+         " strategy: LATEST_K }",
          "spec.pbtxt:3:2: strategy LATEST_K is not one of"},
-        {SEED "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' sample_sise: 1 }",
+        {SEED
+         "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' sample_sise: 1 }",
          "did you mean 'sample_size'?"},
         {"symmetric_link_seed_op { op_name: 's' }", "symmetric_link_seed_op is not supported"},
     };
@@ -132,11 +139,11 @@ static void hops_make_a_chain(void **state)
     CHECK_INT(RGM_TARGET, spec->ops[1].from);
     CHECK_INT(4, spec->ops[1].sample_size);
     rgm_sampling_spec_release(spec);
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_sampling_spec_create(&spec, schema, "paper", sets + 2, sizes, 1,
-                                                          RGM_SAMPLE_UNIFORM));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_sampling_spec_create(&spec, schema, "paper", sets + 2, sizes,
+                                                          1, RGM_SAMPLE_UNIFORM));
     CHECK_MESSAGE("starts from node set 'author'");
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_sampling_spec_create(&spec, schema, "papers", sets, sizes, 1,
-                                                             RGM_SAMPLE_UNIFORM));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_sampling_spec_create(&spec, schema, "papers", sets, sizes,
+                                                             1, RGM_SAMPLE_UNIFORM));
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_sampling_spec_create(&spec, schema, "paper", sets,
                                                           (int64_t[]){0}, 1, RGM_SAMPLE_UNIFORM));
     rgm_schema_release(schema);
@@ -170,10 +177,12 @@ static void every_allocation_may_fail(void **state)
     rgm_text text = {0};
 
     (void)state;
-    CHECK_EVERY_OOM(rgm_sampling_spec_parse(&spec, two_hops, (int64_t)strlen(two_hops), "s", schema),
-                    rgm_sampling_spec_release(spec));
-    CHECK_EVERY_OOM(rgm_sampling_spec_create(&spec, schema, "paper", (const char *[]){"cites", "cites"},
-                                             (int64_t[]){1, 2}, 2, RGM_SAMPLE_UNIFORM),
+    CHECK_EVERY_OOM(
+        rgm_sampling_spec_parse(&spec, two_hops, (int64_t)strlen(two_hops), "s", schema),
+        rgm_sampling_spec_release(spec));
+    CHECK_EVERY_OOM(rgm_sampling_spec_create(&spec, schema, "paper",
+                                             (const char *[]){"cites", "cites"}, (int64_t[]){1, 2},
+                                             2, RGM_SAMPLE_UNIFORM),
                     rgm_sampling_spec_release(spec));
     CHECK_EVERY_OOM(rgm_sampling_spec_tree(&spec, schema, "author", 3, (int64_t[]){1, 2, 3},
                                            RGM_SAMPLE_UNIFORM),

@@ -1,7 +1,7 @@
 /*
- * Data sets on disk: a folder with schema.pbtxt, TFRecord files of tf.train.Examples and split lists,
- * written beside its final name and renamed when it is complete; and reading such folders, or any with
- * a schema and records.
+ * Data sets on disk: a folder with schema.pbtxt, TFRecord files of tf.train.Examples and split
+ * lists, written beside its final name and renamed when it is complete; and reading such folders,
+ * or any with a schema and records.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ void rgm_source_clear(rgm_source *source)
     memset(source, 0, sizeof *source);
 }
 
-/* ---- a folder that appears when it is complete --------------------------------------------------- */
+/* ---- a folder that appears when it is complete
+ * --------------------------------------------------- */
 
 /* A new folder beside `folder`, which must not be there. */
 static rgm_status begin_folder(char **beside, const char *folder)
@@ -80,7 +81,8 @@ static rgm_status end_folder(char *beside, const char *folder, rgm_status status
     return status;
 }
 
-/* ---- sharded records ----------------------------------------------------------------------------- */
+/* ---- sharded records
+ * ----------------------------------------------------------------------------- */
 
 typedef struct shards {
     rgm_tfrecord_writer **writers;
@@ -135,7 +137,8 @@ static rgm_status finish_shards(shards *self)
     return RGM_OK;
 }
 
-/* ---- saving a source ----------------------------------------------------------------------------- */
+/* ---- saving a source
+ * ----------------------------------------------------------------------------- */
 
 static rgm_status save_numbers(const char *folder, const char *name, const rgm_tensor *numbers)
 {
@@ -211,7 +214,8 @@ done:
     return end_folder(beside, folder, status);
 }
 
-/* ---- saving samples ------------------------------------------------------------------------------ */
+/* ---- saving samples
+ * ------------------------------------------------------------------------------ */
 
 static rgm_status add_sample(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
 {
@@ -229,8 +233,7 @@ static rgm_status keep_schema(void *payload, int64_t i, rgm_graph *graph, const 
 }
 
 static rgm_status save_sample_schema(const rgm_sampler *sampler, const rgm_sample_part *parts,
-                                     int64_t count, const char *folder,
-                                     rgm_sampler_run_options run)
+                                     int64_t count, const char *folder, rgm_sampler_run_options run)
 {
     run.encode = false;
     run.threads = 1;
@@ -250,8 +253,8 @@ static rgm_status save_part(const rgm_sampler *sampler, const rgm_sample_part *p
 
     run.encode = true;
     RGM_GO(open_shards(&files, folder, part->name, options->shards, options->gzip));
-    RGM_GO(rgm_sampler_run(sampler, rgm_tensor_i64(part->nodes), rgm_tensor_count(part->nodes), &run,
-                           add_sample, &files));
+    RGM_GO(rgm_sampler_run(sampler, rgm_tensor_i64(part->nodes), rgm_tensor_count(part->nodes),
+                           &run, add_sample, &files));
     RGM_GO(finish_shards(&files));
 done:
     close_shards(&files);

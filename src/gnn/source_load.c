@@ -1,6 +1,7 @@
 /*
  * Reading a folder of schema.pbtxt and TFRecord files. Files "graphs-*" are the shards of one list;
- * "train-*", "valid-*" and "test-*", as the sampler writes them, are three lists and a split of them.
+ * "train-*", "valid-*" and "test-*", as the sampler writes them, are three lists and a split of
+ * them.
  */
 #include "import_internal.h"
 
@@ -136,8 +137,9 @@ static rgm_status read_split_lists(rgm_source *out, const char *folder, const ch
     if (set == NULL)
         return rgmi_read_split(out, folder, split, NULL, out->graph_count);
     if (out->graph_count != 1)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: the split is of nodes of '%s', but there are %lld graphs",
-                        folder, set, (long long)out->graph_count);
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: the split is of nodes of '%s', but there are %lld graphs", folder, set,
+                        (long long)out->graph_count);
     RGM_TRY(rgm_strdup(&out->split_set, set));
     return rgmi_read_split(out, folder, split, set,
                            rgm_graph_total(out->graphs[0], RGM_NODE_SET, set));
@@ -160,8 +162,10 @@ static rgm_status load(rgm_source *out, const char *folder, const char *split)
     RGM_GO(read_parts(&self, folder));
     if (out->graph_count == 0)
         RGM_GO(read_files(&self, &added, folder, ""));
-    if (out->graph_count == 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there are no records in *.tfrecord", folder));
+    if (out->graph_count == 0) {
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there are no records in *.tfrecord", folder);
+        goto done;
+    }
 done:
     rgm_free(schema);
     return status;

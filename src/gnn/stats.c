@@ -1,8 +1,8 @@
 /*
  * What is in a data set: items of each set per graph, edges per node at both ends, values and row
- * lengths of each feature, as counts, means and quantiles. Quantiles are exact up to a number of values
- * and beyond it those of a uniform sample (Vitter's algorithm R with counter-based draws, so the same
- * data give the same figures).
+ * lengths of each feature, as counts, means and quantiles. Quantiles are exact up to a number of
+ * values and beyond it those of a uniform sample (Vitter's algorithm R with counter-based draws, so
+ * the same data give the same figures).
  */
 #include "gnn_internal.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT 8192   /* values a distribution keeps     */
-#define CLASSES 100 /* integers below this are counted */
+#define KEPT    8192 /* values a distribution keeps     */
+#define CLASSES 100  /* integers below this are counted */
 
 static const double quantiles[] = {0.05, 0.25, 0.5, 0.75, 0.95};
 #define QUANTILES 5
@@ -24,11 +24,11 @@ typedef struct distribution {
 } distribution;
 
 typedef struct feature_stats {
-    distribution values;   /* of strings: their sizes in bytes      */
-    distribution lengths;  /* rows of all ragged dims               */
-    int64_t absent;        /* graphs that lack it                   */
-    int64_t *classes;      /* [CLASSES] of integers; NULL otherwise */
-    bool outside;          /* an integer had no class               */
+    distribution values;  /* of strings: their sizes in bytes      */
+    distribution lengths; /* rows of all ragged dims               */
+    int64_t absent;       /* graphs that lack it                   */
+    int64_t *classes;     /* [CLASSES] of integers; NULL otherwise */
+    bool outside;         /* an integer had no class               */
 } feature_stats;
 
 typedef struct set_stats {
@@ -99,7 +99,8 @@ done:
     return status;
 }
 
-/* ---- adding ---------------------------------------------------------------------------------------- */
+/* ---- adding
+ * ---------------------------------------------------------------------------------------- */
 
 static rgm_status add_value(rgm_stats *stats, distribution *d, double value)
 {
@@ -197,7 +198,8 @@ rgm_status rgm_stats_add(rgm_stats *stats, const rgm_graph *graph)
     return RGM_OK;
 }
 
-/* ---- figures --------------------------------------------------------------------------------------- */
+/* ---- figures
+ * --------------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -205,7 +207,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Mean, deviation and quantiles; quantile q is the smallest value with at least a share q below or at it. */
+/* Mean, deviation and quantiles; quantile q is the smallest value with at least a share q below or
+ * at it. */
 typedef struct figures {
     double mean, deviation, at[QUANTILES];
 } figures;
@@ -242,7 +245,8 @@ static int64_t class_count(const feature_stats *f, const rgm_feature_schema *sch
     return count;
 }
 
-/* ---- for people ------------------------------------------------------------------------------------ */
+/* ---- for people
+ * ------------------------------------------------------------------------------------ */
 
 static rgm_status print_line(rgm_text *out, const char *name, const distribution *d)
 {
@@ -252,7 +256,8 @@ static rgm_status print_line(rgm_text *out, const char *name, const distribution
     if (d->count == 0)
         RGM_TRY(rgm_text_printf(out, "  %-28s %10d", name, 0));
     else
-        RGM_TRY(rgm_text_printf(out, "  %-28s %10lld %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g",
+        RGM_TRY(rgm_text_printf(out,
+                                "  %-28s %10lld %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g",
                                 name, (long long)d->count, f.mean, d->least, f.at[0], f.at[1],
                                 f.at[2], f.at[3], f.at[4], d->most));
     if (d->bad > 0)
@@ -274,7 +279,8 @@ static rgm_status print_feature(rgm_text *out, const feature_stats *f,
         RGM_TRY(rgm_text_printf(out, "    of each:"));
         for (int64_t i = 0; i < classes; i++)
             if (f->classes[i] > 0)
-                RGM_TRY(rgm_text_printf(out, " %lld: %lld", (long long)i, (long long)f->classes[i]));
+                RGM_TRY(
+                    rgm_text_printf(out, " %lld: %lld", (long long)i, (long long)f->classes[i]));
         RGM_TRY(rgm_text_printf(out, "\n"));
     }
     return RGM_OK;
@@ -284,8 +290,8 @@ rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats)
 {
     char title[RGMI_TITLE];
 
-    RGM_TRY(rgm_text_printf(out, "%-30s %10s %9s %9s %9s %9s %9s %9s %9s %9s\n", "", "count", "mean",
-                            "min", "5 %", "25 %", "50 %", "75 %", "95 %", "max"));
+    RGM_TRY(rgm_text_printf(out, "%-30s %10s %9s %9s %9s %9s %9s %9s %9s %9s\n", "", "count",
+                            "mean", "min", "5 %", "25 %", "50 %", "75 %", "95 %", "max"));
     RGM_TRY(rgm_text_printf(out, "%lld graphs\n", (long long)stats->graphs));
     RGM_TRY(print_line(out, "components", &stats->components));
     for (int64_t i = 0; i < rgm_schema_set_count(stats->schema); i++) {
@@ -306,7 +312,8 @@ rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats)
     return RGM_OK;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------ */
+/* ---- JSON
+ * ------------------------------------------------------------------------------------------ */
 
 static rgm_status json_string(rgm_text *out, const char *text)
 {
