@@ -20,7 +20,7 @@ static const rgm_op_type *const list[] = {
     &rgmi_broadcast_to_op, &rgmi_inverse_dim_op, &rgmi_copy_op,
     /* products, reductions, normalisation */
     &rgmi_matmul_op, &rgmi_matmul_add_op, &rgmi_reduce_op, &rgmi_reduce_prod_grad_op,
-    &rgmi_argmax_op, &rgmi_softmax_op, &rgmi_softmax_grad_op, &rgmi_masked_softmax_op,
+    &rgmi_sum_squares_op, &rgmi_argmax_op, &rgmi_softmax_op, &rgmi_softmax_grad_op, &rgmi_masked_softmax_op,
     &rgmi_log_softmax_op, &rgmi_log_softmax_grad_op, &rgmi_cross_entropy_op,
     &rgmi_cross_entropy_grad_op, &rgmi_layer_norm_op, &rgmi_layer_norm_grad_op,
     &rgmi_l2_normalize_op, &rgmi_l2_normalize_grad_op,

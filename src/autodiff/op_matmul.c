@@ -177,6 +177,39 @@ static rgm_status matmul_add_infer(rgm_op_shape *out, rgm_value *const *in, int 
     return RGM_OK;
 }
 
+static void activate(const rgm_op_run *run, void *rows, int64_t count)
+{
+    static const rgm_map_code codes[] = {
+        [RGM_ACT_RELU] = RGM_MAP_RELU,       [RGM_ACT_LEAKY_RELU] = RGM_MAP_LEAKY_RELU,
+        [RGM_ACT_ELU] = RGM_MAP_ELU,         [RGM_ACT_SIGMOID] = RGM_MAP_SIGMOID,
+        [RGM_ACT_TANH] = RGM_MAP_TANH,       [RGM_ACT_GELU] = RGM_MAP_GELU};
+    rgmi_program program = {.inputs = 1, .steps = 1};
+    rgm_view view = {.dtype = run->out->dtype, .rank = 1, .shape = {count}, .data = rows};
+
+    program.step[0] = (rgm_map_step){.code = codes[run->attributes->integer[2]],
+                                     .constant = run->attributes->number[0]};
+    rgmi_map_run(run->kernels, &view, &view, &program);
+}
+
+/* The activation follows each block of rows while that is in the cache. */
+static void product_activated(rgm_op_run *run, rgm_matmul_args *args)
+{
+    bool whole = args->batch > 1 || args->trans_a;
+    int64_t rows = args->m, step = whole ? rows : rgmi_matmul_block(rows);
+    size_t size = rgm_dtype_size(run->out->dtype);
+    const char *a = args->a;
+    char *c = args->c;
+
+    for (int64_t begin = 0; begin < rows; begin += step) {
+        args->m = rows - begin < step ? rows - begin : step;
+        args->a = whole ? a : a + (size_t)(begin * args->lda) * size;
+        args->c = c + (size_t)(begin * args->n) * size;
+        if (args->k > 0)
+            run->kernels->matmul(args);
+        activate(run, args->c, args->batch * args->m * args->n);
+    }
+}
+
 static rgm_status matmul_add_forward(rgm_op_run *run)
 {
     rgm_matmul_args args = {.accumulate = true};
@@ -188,7 +221,9 @@ static rgm_status matmul_add_forward(rgm_op_run *run)
         memcpy(run->out->data, run->in[0].data, bytes);
     product_args(&args, run, &run->in[1], &run->in[2]);
     args.activation = RGM_ACT_NONE;
-    if (args.k > 0)
+    if (run->attributes->integer[2] != RGM_ACT_NONE)
+        product_activated(run, &args);
+    else if (args.k > 0)
         run->kernels->matmul(&args);
     return RGM_OK;
 }

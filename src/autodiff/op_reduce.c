@@ -189,6 +189,36 @@ const rgm_op_type rgmi_reduce_prod_grad_op = {
     .no_gradient = "a gradient itself; second derivatives of it are not provided",
 };
 
+/* ---- sum of squares of everything, to a scalar: what the passes make of sum(square(x)) ---- */
+
+static rgm_status sum_squares_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                    const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    out->dtype = in[0]->s.dtype;
+    return RGM_OK;
+}
+
+static rgm_status sum_squares_forward(rgm_op_run *run)
+{
+    double sum = run->kernels->sum_of_squares(run->in[0].data, rgmi_view_count(&run->in[0]));
+
+    if (run->out->dtype == RGM_F64)
+        *(double *)run->out->data = sum;
+    else
+        *(float *)run->out->data = (float)sum;
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_sum_squares_op = {
+    .name = "sum_squares",
+    .arity = 1,
+    .infer = sum_squares_infer,
+    .forward = sum_squares_forward,
+    .no_gradient = "made by the executor, after gradients",
+};
+
 /* ---- argmax over the last axis ---- */
 
 static rgm_status argmax_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,

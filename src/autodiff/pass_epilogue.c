@@ -132,6 +132,12 @@ static rgm_value *take_activation(rgm_value *y, rgm_activation activation, doubl
         m.slope = slope;
         return rgmi_matmul_build(&m, NULL);
     }
+    if (rgmi_is(y, &rgmi_matmul_add_op) && y->attributes.integer[2] == RGM_ACT_NONE) {
+        rgmi_matmul_parts(&m, y);
+        m.activation = activation;
+        m.slope = slope;
+        return rgmi_matmul_build(&m, y->in[0]);
+    }
     if (rgmi_is(y, &rgmi_spmm_op) && y->attributes.integer[2] == RGM_ACT_NONE) {
         rgmi_spmm_parts(&s, y);
         s.activation = activation;
@@ -217,6 +223,22 @@ rgm_value *rgmi_rule_masked_softmax(rgm_executor *executor, rgm_value *v)
         return NULL;
     return mask != NULL ? rgmi_op2(&rgmi_masked_softmax_op, x, mask, &attributes)
                         : rgmi_op1(&rgmi_masked_softmax_op, x, &attributes);
+}
+
+/* sum(square(x)) over everything: a weight's penalty. */
+rgm_value *rgmi_rule_sum_squares(rgm_executor *executor, rgm_value *v)
+{
+    rgm_value *x;
+
+    (void)executor;
+    if (!rgmi_is(v, &rgmi_reduce_op) || v->attributes.integer[1] != RGM_SUM || v->s.rank != 0)
+        return NULL;
+    x = v->in[0];
+    while (rgmi_is(x, &rgmi_reshape_op) && rgmi_single(x))
+        x = x->in[0];
+    return rgmi_is(x, &rgmi_square_op) && rgmi_single(x)
+               ? rgmi_op1(&rgmi_sum_squares_op, x->in[0], NULL)
+               : NULL;
 }
 
 /* ---- layer_norm(x + residual) and its gradient, when they alone need the sum ---- */

@@ -356,6 +356,7 @@ static void transposes_become_flags_and_sums_accumulate(void **state)
     y = rgm_permute(rgm_relu(y), swap);
     rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
     has_ops(executor, "add", 0);
+    has_ops(executor, "relu", 0);
     has_ops(executor, "matmul_add", 1);
     rgm_executor_release(executor);
     lab_close(&l);
@@ -374,6 +375,47 @@ static void parts_of_a_shared_kernel_are_put_together(void **state)
     y = rgm_add(y, rgm_matmul(rgm_square(x), rgm_slice(k, 0, 6, 9)));
     rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
     has_ops(executor, "slice_grad", 0);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void a_weights_penalty_is_one_op(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){3, 4});
+    rgm_value *y = rgm_sum(rgm_square(rgm_dropout_op(x, 0.1, "x")));
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    has_ops(executor, "sum_squares", 1);
+    has_ops(executor, "square", 0);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+/* Large enough that products go over their own input, some rows at a time. */
+static void large_products_in_place_are_the_same(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    int64_t rows = RGMI_IN_PLACE / 64 + 77;
+    rgm_value *x = rgm_dropout_op(lab_input(&l, 2, (int64_t[]){rows, 64}), 0.1, "x");
+    rgm_value *w = rgm_scale(lab_input(&l, 2, (int64_t[]){64, 64}), 0.1);
+    rgm_value *b = lab_input(&l, 1, (int64_t[]){64});
+    fetches[0] = rgm_matmul(rgm_relu(rgm_add(rgm_matmul(x, w), b)), w);
+    fetches[0] = rgm_relu(rgm_add(rgm_matmul(rgm_exp(rgm_scale(fetches[0], 0.01)), w),
+                                  rgm_matmul(rgm_dropout_op(x, 0.2, "y"), w)));
+    rgm_executor *executor;
+    rgm_tensor *result;
+    results_agree(&l, fetches, 1, &fused, &plain, 1e-5);
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 1, &fused));
+    CHECK_OK(rgm_executor_run(executor, &result, NULL, l.feeds, l.count, 3, 5));
+    CHECK(rgm_executor_arena_bytes(executor) < 3 * rows * 64 * 4); /* dropout, x, scratch */
     rgm_executor_release(executor);
     lab_close(&l);
 }
@@ -464,5 +506,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(products_with_edge_values_move_to_the_nodes),
       cmocka_unit_test(transposes_become_flags_and_sums_accumulate),
       cmocka_unit_test(parts_of_a_shared_kernel_are_put_together),
+      cmocka_unit_test(a_weights_penalty_is_one_op),
+      cmocka_unit_test(large_products_in_place_are_the_same),
       cmocka_unit_test(a_dropped_relu_needs_only_the_dropped_value),
       cmocka_unit_test(random_programs_agree_in_every_mode))
