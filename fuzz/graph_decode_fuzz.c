@@ -20,15 +20,13 @@ static const char schema_text[] =
     "DT_DOUBLE } } features { key: \"b\" value { dtype: DT_BOOL } } } }\n"
     "edge_sets { key: \"f\" value { source: \"n\" target: \"bare\" } }\n";
 
-static rgm_schema *schema;
-
 #define MUST(call)                                                                                 \
     do {                                                                                           \
         if ((call) != RGM_OK)                                                                      \
             abort();                                                                               \
     } while (0)
 
-static void use(rgm_graph *graph)
+static void use(rgm_graph *graph, rgm_schema *schema)
 {
     rgm_text text = {0}, again = {0};
     rgm_graph *other, *two;
@@ -55,15 +53,17 @@ static void use(rgm_graph *graph)
     rgm_text_clear(&again);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    rgm_schema *schema;
     rgm_graph *graph;
 
-    if (schema == NULL)
-        MUST(rgm_schema_parse(&schema, schema_text, sizeof schema_text - 1, "fuzz"));
+    MUST(rgm_schema_parse(&schema, schema_text, sizeof schema_text - 1, "fuzz"));
     if (rgm_graph_decode(&graph, schema, data, (int64_t)size, NULL, "fuzz") == RGM_OK) {
-        use(graph);
+        use(graph, schema);
         rgm_graph_release(graph);
     }
+    rgm_schema_release(schema);
     return 0;
 }

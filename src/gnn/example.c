@@ -124,8 +124,8 @@ static rgm_status count_components(decoding *d, int64_t example)
         }
         totals[i] = 0;
         for (int64_t c = 0; c < count; c++)
-            if (sizes[c] < 0 || sizes[c] > INT64_C(1) << 48 ||
-                __builtin_add_overflow(totals[i], sizes[c], &totals[i]))
+            if (sizes[c] < 0 || sizes[c] > RGMI_MOST_ITEMS ||
+                (totals[i] += sizes[c]) > RGMI_MOST_ITEMS)
                 return RGM_FAIL(RGM_ERR_DATA, "'%s': size of component %" PRId64 " is %" PRId64,
                                 d->codec->slots[slot].key, c, sizes[c]);
     }
@@ -162,27 +162,39 @@ static rgm_status make_items(decoding *d, int64_t set)
                              d->graph->components);
 }
 
+/* As many indices as edges, in every Example: sizes alone are not believed. */
+static rgm_status check_end(const decoding *d, int64_t set, int64_t slot)
+{
+    for (int64_t e = 0; e < d->count; e++) {
+        int64_t count, total = d->work->totals[e * d->codec->set_count + set];
+        const int64_t *from;
+        RGM_TRY(in_example(d, e, get_ints(&from, &count, d, e, slot)));
+        if (count != total)
+            return in_example(d, e,
+                              RGM_FAIL(RGM_ERR_DATA, "'%s' has %" PRId64 " values for %" PRId64
+                                                     " edges",
+                                       d->codec->slots[slot].key, count, total));
+    }
+    return RGM_OK;
+}
+
 static rgm_status make_end(rgm_tensor **out, decoding *d, int64_t set, int64_t slot,
                            int64_t node_set)
 {
     int64_t nodes = 0, *to;
 
+    RGM_TRY(check_end(d, set, slot));
     RGM_TRY(rgmi_ints(out, d->graph->sets[set].items->total, NULL));
     to = rgm_tensor_i64(*out);
     for (int64_t e = 0; e < d->count; e++) {
-        const int64_t *from, *totals = d->work->totals + e * d->codec->set_count;
+        const int64_t *from;
         int64_t count;
-        RGM_TRY(in_example(d, e, get_ints(&from, &count, d, e, slot)));
-        if (count != totals[set])
-            return in_example(d, e,
-                              RGM_FAIL(RGM_ERR_DATA, "'%s' has %" PRId64 " values for %" PRId64
-                                                     " edges",
-                                       d->codec->slots[slot].key, count, totals[set]));
+        RGM_TRY(get_ints(&from, &count, d, e, slot));
         /* A wild index may wrap around; it stays outside its component, which is checked later. */
         for (int64_t i = 0; i < count; i++)
             to[i] = (int64_t)((uint64_t)from[i] + (uint64_t)nodes);
         to += count;
-        nodes += totals[node_set];
+        nodes += d->work->totals[e * d->codec->set_count + node_set];
     }
     return RGM_OK;
 }

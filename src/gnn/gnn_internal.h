@@ -64,6 +64,9 @@ const char *rgmi_shadow_of(const char *node_set);
 
 /* ---- graph ---- */
 
+/** No set of a graph has more: sums over the graphs of a batch stay far from overflow. */
+#define RGMI_MOST_ITEMS (INT64_C(1) << 44)
+
 /** The items of one set: how many in each component, where edges end, and what follows from that. */
 typedef struct rgmi_items {
     atomic_int_fast64_t references;

@@ -237,7 +237,7 @@ rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, 
     RGM_TRY(rgmi_graph_set(&index, graph, piece, set));
     rgmi_set_title(graph->schema->sets[index], title, sizeof title);
     for (int64_t c = 0; c < graph->components; c++) {
-        if (sizes[c] < 0 || __builtin_add_overflow(total, sizes[c], &total))
+        if (sizes[c] < 0 || sizes[c] > RGMI_MOST_ITEMS || (total += sizes[c]) > RGMI_MOST_ITEMS)
             return RGM_FAIL(RGM_ERR_DATA, "%s: size of component %lld is %lld", title,
                             (long long)c, (long long)sizes[c]);
         if (piece == RGM_CONTEXT_PIECE && sizes[c] != 1)
