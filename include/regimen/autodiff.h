@@ -2,8 +2,8 @@
  * autodiff: the define-then-run compute graph. A graph is built once from values and ops, with
  * symbolic dims for what varies from batch to batch; gradients are appended as graph; an executor
  * compiles what is needed for some fetched values (fusion passes, one arena planned per binding of
- * the dims) and runs it again and again. *Node* and *edge* mean graph data elsewhere; here there are
- * values and ops.
+ * the dims) and runs it again and again. *Node* and *edge* mean graph data elsewhere; here there
+ * are values and ops.
  *
  * Builders return the value, pass NULL through, and the graph keeps the first failure; so a model
  * reads as algebra, and one RGM_TRY(rgm_cgraph_status(graph)) at the end reports
@@ -30,7 +30,8 @@ rgm_status rgm_cgraph_create(rgm_cgraph **out);
 void rgm_cgraph_release(rgm_cgraph *graph);
 /** The first failure of any builder, made this thread's error; RGM_OK if none. */
 rgm_status rgm_cgraph_status(rgm_cgraph *graph);
-/** Record a failure unless there is one already; always returns NULL. For builders in other layers. */
+/** Record a failure unless there is one already; always returns NULL. For builders in other layers.
+ */
 rgm_value *rgm_cgraph_fail(rgm_cgraph *graph, rgm_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /** The symbol of that name ("nodes/paper"), made at first use; name NULL makes a fresh one. */
@@ -44,7 +45,8 @@ rgm_status rgm_cgraph_print(rgm_text *out, const rgm_cgraph *graph);
 
 /* ---- leaves -------------------------------------------------------------------------------- */
 
-/** Fed at run time. Names are unique within a graph; asking again for a name gives the same value. */
+/** Fed at run time. Names are unique within a graph; asking again for a name gives the same value.
+ */
 rgm_value *rgm_input(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
                      const rgm_dim *shape);
 /** A pattern fed at run time: [rows, columns] with `count` entries (a symbol). */
@@ -60,8 +62,8 @@ typedef enum rgm_init_kind {
     RGM_INIT_GLOROT_UNIFORM, /* limit sqrt(6 / (fan_in + fan_out)); fans: the last two dims */
     RGM_INIT_GLOROT_NORMAL,
     RGM_INIT_HE_NORMAL,
-    RGM_INIT_UNIFORM,        /* [-scale, scale) */
-    RGM_INIT_NORMAL          /* standard deviation `scale` */
+    RGM_INIT_UNIFORM, /* [-scale, scale) */
+    RGM_INIT_NORMAL   /* standard deviation `scale` */
 } rgm_init_kind;
 typedef struct rgm_init {
     rgm_init_kind kind;
@@ -69,8 +71,9 @@ typedef struct rgm_init {
 } rgm_init;
 
 /**
- * A trainable tensor with a static shape. The graph records it; values live in rgm_parameters. Asking
- * again for a name gives the same value (shared weights) if shape and dtype agree, else a failure.
+ * A trainable tensor with a static shape. The graph records it; values live in rgm_parameters.
+ * Asking again for a name gives the same value (shared weights) if shape and dtype agree, else a
+ * failure.
  */
 rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
                          const int64_t *shape, rgm_init init);
@@ -79,18 +82,20 @@ rgm_value *rgm_cgraph_parameter(const rgm_cgraph *graph, int64_t i);
 
 /** The values of a graph's parameters, by name, in the graph's order. */
 typedef struct rgm_parameters rgm_parameters;
-/** Initialized from `seed`: parameter p draws from the stream named after p, so adding one changes no other. */
+/** Initialized from `seed`: parameter p draws from the stream named after p, so adding one changes
+ * no other. */
 rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed);
 void rgm_parameters_release(rgm_parameters *parameters);
 int64_t rgm_parameters_count(const rgm_parameters *parameters);
 const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i);
-rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i); /* borrowed */
+rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);      /* borrowed */
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name); /* or NULL */
-int64_t rgm_parameters_total(const rgm_parameters *parameters); /* elements */
+int64_t rgm_parameters_total(const rgm_parameters *parameters);                      /* elements */
 /** Tell executors that the tensors changed outside a run (packed copies are made again). */
 void rgm_parameters_touch(rgm_parameters *parameters);
 
-/* ---- ops: element-wise, broadcasting as numpy does -------------------------------------------- */
+/* ---- ops: element-wise, broadcasting as numpy does --------------------------------------------
+ */
 
 rgm_value *rgm_add(rgm_value *a, rgm_value *b);
 rgm_value *rgm_sub(rgm_value *a, rgm_value *b);
@@ -121,7 +126,8 @@ rgm_value *rgm_gelu(rgm_value *x);
 /** By enum or config name ("relu", "linear", "elu", ...); NULL name or "linear" gives x. */
 rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope);
 rgm_status rgm_activation_find(rgm_activation *out, const char *name);
-rgm_value *rgm_cast(rgm_value *x, rgm_dtype dtype); /* f32/f64/i32/i64/bool; gradient float <-> float */
+rgm_value *rgm_cast(rgm_value *x,
+                    rgm_dtype dtype); /* f32/f64/i32/i64/bool; gradient float <-> float */
 /** A value that passes no gradient back. */
 rgm_value *rgm_stop_gradient(rgm_value *x);
 
@@ -142,7 +148,8 @@ rgm_value *rgm_concat(rgm_value *const *x, int64_t count, int axis);
 /** Rows [begin, end) of `axis`; the axis' size must be static. */
 rgm_value *rgm_slice(rgm_value *x, int axis, int64_t begin, int64_t end);
 
-/* ---- ops: products, reductions, normalisation -------------------------------------------------- */
+/* ---- ops: products, reductions, normalisation --------------------------------------------------
+ */
 
 /** [.., m, k] x [.., k, n]; rank 2, or equal batch dims in front. */
 rgm_value *rgm_matmul(rgm_value *a, rgm_value *b);
@@ -152,10 +159,11 @@ rgm_value *rgm_reduce(rgm_value *x, int axis, rgm_reduction reduction);
 /** Over everything, to a scalar. */
 rgm_value *rgm_sum(rgm_value *x);
 rgm_value *rgm_mean(rgm_value *x);
-rgm_value *rgm_argmax(rgm_value *x); /* last axis -> i64; ties to the lowest; no gradient */
+rgm_value *rgm_argmax(rgm_value *x);      /* last axis -> i64; ties to the lowest; no gradient */
 rgm_value *rgm_softmax(rgm_value *x);     /* last axis */
 rgm_value *rgm_log_softmax(rgm_value *x); /* last axis */
-/** [rows] losses from logits [rows, classes] and labels [rows] i32/i64. Labels outside 0..classes-1 are RGM_ERR_DATA at run time. */
+/** [rows] losses from logits [rows, classes] and labels [rows] i32/i64. Labels outside 0..classes-1
+ * are RGM_ERR_DATA at run time. */
 rgm_value *rgm_softmax_cross_entropy(rgm_value *logits, rgm_value *labels);
 /** Element-wise max(z,0) - z y + log(1+exp(-|z|)). */
 rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets);
@@ -163,7 +171,8 @@ rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, do
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
 
-/* ---- ops: sparse. P is a pattern [rows, columns] with `count` entries ----------------------------- */
+/* ---- ops: sparse. P is a pattern [rows, columns] with `count` entries
+ * ----------------------------- */
 
 rgm_value *rgm_transpose_pattern(rgm_value *p);
 /** P with (i, i) entries appended for every row (rows == columns), after the old entries. */
@@ -178,7 +187,8 @@ typedef struct rgm_spmm_options {
     bool mean;               /* also divide by the number of entries of the row (0 stays 0) */
     bool self_loop;          /* also add x of the row itself (counted by mean)              */
 } rgm_spmm_options;
-/** y [rows, channels] = row_scale * sum_e weight_e column_scale x[column(e)]; x [columns, channels]. NULL options: plain sum. */
+/** y [rows, channels] = row_scale * sum_e weight_e column_scale x[column(e)]; x [columns,
+ * channels]. NULL options: plain sum. */
 rgm_value *rgm_spmm(rgm_value *p, rgm_value *x, const rgm_spmm_options *options);
 /** x of the row (or column) of each entry: [rows | columns, ...] -> [count, ...]. */
 rgm_value *rgm_broadcast_rows(rgm_value *p, rgm_value *x);
@@ -189,17 +199,20 @@ rgm_value *rgm_pool_rows(rgm_value *p, rgm_value *x, rgm_reduction reduction);
 rgm_value *rgm_softmax_rows(rgm_value *p, rgm_value *x);
 /** [count, heads]: see rgm_sddmm_args; a [rows, heads, depth], b [columns, heads, depth]. */
 rgm_value *rgm_sddmm(rgm_value *p, rgm_value *a, rgm_value *b);
-/** GAT v2 logits [count, heads] from q [rows, heads, depth], v [columns, heads, depth], a [heads, depth]. */
+/** GAT v2 logits [count, heads] from q [rows, heads, depth], v [columns, heads, depth], a [heads,
+ * depth]. */
 rgm_value *rgm_gatv2_score(rgm_value *p, rgm_value *q, rgm_value *v, rgm_value *a, double slope);
-/** x[index]: [n, ...] and index [m] i32/i64 -> [m, ...]. An index out of range is RGM_ERR_DATA at run time. */
+/** x[index]: [n, ...] and index [m] i32/i64 -> [m, ...]. An index out of range is RGM_ERR_DATA at
+ * run time. */
 rgm_value *rgm_gather(rgm_value *x, rgm_value *index);
 
-/* ---- looking at a value ----------------------------------------------------------------------- */
+/* ---- looking at a value -----------------------------------------------------------------------
+ */
 
 rgm_cgraph *rgm_value_graph(const rgm_value *value);
 rgm_dtype rgm_value_dtype(const rgm_value *value);
 int rgm_value_rank(const rgm_value *value);
-const rgm_dim *rgm_value_shape(const rgm_value *value); /* a pattern: rows, columns, count */
+const rgm_dim *rgm_value_shape(const rgm_value *value);  /* a pattern: rows, columns, count */
 rgm_dim rgm_value_dim(const rgm_value *value, int axis); /* negative from the end */
 bool rgm_value_is_pattern(const rgm_value *value);
 /** Name of an input or parameter; NULL otherwise until rgm_value_set_name(). */
@@ -214,7 +227,8 @@ void rgm_value_set_name(rgm_value *value, const char *name);
 /** "f32[nodes/paper,16]"; returns buffer. */
 const char *rgm_value_describe(const rgm_value *value, char *buffer, size_t size);
 
-/* ---- ops as rows: what exporters read and what users extend -------------------------------------- */
+/* ---- ops as rows: what exporters read and what users extend
+ * -------------------------------------- */
 
 /** What an op carries beside its inputs. Meaning by op; text is e.g. a dropout's stream. */
 typedef struct rgm_attributes {
@@ -229,10 +243,10 @@ typedef struct rgm_view {
     rgm_dtype dtype;
     int rank;
     int64_t shape[RGM_MAX_RANK];
-    void *data;          /* dense values                                             */
-    rgm_pattern *pattern;/* patterns                                                 */
-    const rgm_csr *csr;  /* patterns: the direction in which this value sees it: rows */
-    const rgm_csr *csr_t;/* the other direction                                       */
+    void *data;           /* dense values                                             */
+    rgm_pattern *pattern; /* patterns                                                 */
+    const rgm_csr *csr;   /* patterns: the direction in which this value sees it: rows */
+    const rgm_csr *csr_t; /* the other direction                                       */
 } rgm_view;
 
 /** What an op's forward function gets. */
@@ -244,8 +258,8 @@ typedef struct rgm_op_run {
     const rgm_kernels *kernels; /* for out->dtype */
     uint64_t seed, step;        /* random streams */
     bool training;
-    void *scratch;              /* as many bytes as .scratch said */
-    const int64_t *symbols;     /* sizes bound to the graph's symbols: see rgm_op_run_dim() */
+    void *scratch;          /* as many bytes as .scratch said */
+    const int64_t *symbols; /* sizes bound to the graph's symbols: see rgm_op_run_dim() */
 } rgm_op_run;
 
 /** The size of a dim (an attribute, say) in this run. */
@@ -269,7 +283,8 @@ typedef struct rgm_op_type {
     rgm_status (*forward)(rgm_op_run *run);
     /**
      * Given the gradient dy of the op's value y, build the gradient of each input into dx[i] (NULL:
-     * none; only where wanted[i]). NULL for ops without a gradient, and then `no_gradient` says why.
+     * none; only where wanted[i]). NULL for ops without a gradient, and then `no_gradient` says
+     * why.
      */
     rgm_status (*backward)(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted);
     const char *no_gradient;
@@ -280,11 +295,13 @@ typedef struct rgm_op_type {
     bool random;      /* draws from seed and step                                              */
     bool elementwise; /* element i of out depends on element i of the broadcast inputs alone:
                          attribute integer[0] is the rgm_map_code, number[0] its constant      */
-    /** Whether y is a view of its input's memory: forward then sets out->data (or pattern) alone. */
+    /** Whether y is a view of its input's memory: forward then sets out->data (or pattern) alone.
+     */
     bool (*is_view)(const rgm_value *y);
 } rgm_op_type;
 
-/** A new op value; text and tensor of attributes are copied / retained. NULL inputs pass through. */
+/** A new op value; text and tensor of attributes are copied / retained. NULL inputs pass through.
+ */
 rgm_value *rgm_op(rgm_cgraph *graph, const rgm_op_type *type, rgm_value *const *in, int inputs,
                   const rgm_attributes *attributes);
 const rgm_op_type *rgm_value_op(const rgm_value *value); /* NULL for leaves */
@@ -294,23 +311,25 @@ const rgm_attributes *rgm_value_attributes(const rgm_value *value);
 /** Every built-in op row, for tests that walk the table. */
 const rgm_op_type *const *rgm_op_types(int64_t *count);
 
-/* ---- gradient and execution ---------------------------------------------------------------------- */
+/* ---- gradient and execution
+ * ---------------------------------------------------------------------- */
 
 /**
- * gradients[i] = d loss / d wrt[i] as values appended to the graph (zeros where loss does not depend
- * on it). loss is a scalar.
+ * gradients[i] = d loss / d wrt[i] as values appended to the graph (zeros where loss does not
+ * depend on it). loss is a scalar.
  */
 rgm_status rgm_cgraph_gradients(rgm_value **gradients, rgm_value *loss, rgm_value *const *wrt,
                                 int64_t count);
 
 typedef struct rgm_executor rgm_executor;
 typedef struct rgm_executor_options {
-    bool training;   /* dropout on                                                                */
-    bool eager;      /* no fusion, op by op, every value kept; stops at the first NaN or infinity */
-    bool no_fusion;  /* tests: plan without the passes                                            */
+    bool training;  /* dropout on                                                                */
+    bool eager;     /* no fusion, op by op, every value kept; stops at the first NaN or infinity */
+    bool no_fusion; /* tests: plan without the passes                                            */
 } rgm_executor_options;
 
-/** A fed input: tensor or pattern. A tensor must not change after it was fed (feed another): what depends on unchanged feeds alone is not computed again. */
+/** A fed input: tensor or pattern. A tensor must not change after it was fed (feed another): what
+ * depends on unchanged feeds alone is not computed again. */
 typedef struct rgm_feed {
     rgm_value *input;
     rgm_tensor *tensor;

@@ -1,7 +1,7 @@
 /*
  * Shared inside the autodiff layer: what a graph, a value and a symbol are, helpers that ops use to
- * check shapes and to fill kernel arguments, and the pieces of the executor. The executor works on a
- * private graph of the same type, so that passes build values with the builders everybody uses.
+ * check shapes and to fill kernel arguments, and the pieces of the executor. The executor works on
+ * a private graph of the same type, so that passes build values with the builders everybody uses.
  */
 #ifndef REGIMEN_AUTODIFF_INTERNAL_H
 #define REGIMEN_AUTODIFF_INTERNAL_H
@@ -11,12 +11,7 @@
 
 /* A symbol is free (bound by an input) or derived from earlier dims; derived ones are unique, so
  * that equal expressions have equal numbers. */
-typedef enum rgmi_symbol_kind {
-    RGMI_FREE,
-    RGMI_SUM,
-    RGMI_PRODUCT,
-    RGMI_QUOTIENT
-} rgmi_symbol_kind;
+typedef enum rgmi_symbol_kind { RGMI_FREE, RGMI_SUM, RGMI_PRODUCT, RGMI_QUOTIENT } rgmi_symbol_kind;
 
 typedef struct rgmi_symbol {
     rgmi_symbol_kind kind;
@@ -44,15 +39,15 @@ struct rgm_value {
     const char *name, *scope;
     rgm_tensor *constant;
     rgm_init init;
-    rgm_value *transposed;    /* patterns: the transpose, once there is one                */
-    int64_t index;            /* parameters and inputs: number among their kind            */
+    rgm_value *transposed; /* patterns: the transpose, once there is one                */
+    int64_t index;         /* parameters and inputs: number among their kind            */
     /* private graphs only */
-    rgm_value *original;      /* the value of the user's graph that it stands for, or NULL */
-    rgm_value *replacement;   /* what a pass put in its place                              */
-    int64_t uses;             /* as of the start of a pass; fetches count                  */
-    int64_t slot;             /* number in the executor's order; -1: not needed            */
+    rgm_value *original;    /* the value of the user's graph that it stands for, or NULL */
+    rgm_value *replacement; /* what a pass put in its place                              */
+    int64_t uses;           /* as of the start of a pass; fetches count                  */
+    int64_t slot;           /* number in the executor's order; -1: not needed            */
     bool fetched;
-    bool fed_only;            /* depends on inputs and constants alone, draws nothing      */
+    bool fed_only; /* depends on inputs and constants alone, draws nothing      */
 };
 
 struct rgm_cgraph {
@@ -105,8 +100,14 @@ const char *rgmi_shape_text(char *buffer, size_t size, const rgm_value *value);
 
 /* ---- for infer and backward functions ---- */
 
-static inline bool rgmi_is_float(rgm_dtype dtype) { return dtype == RGM_F32 || dtype == RGM_F64; }
-static inline bool rgmi_is_index(rgm_dtype dtype) { return dtype == RGM_I32 || dtype == RGM_I64; }
+static inline bool rgmi_is_float(rgm_dtype dtype)
+{
+    return dtype == RGM_F32 || dtype == RGM_F64;
+}
+static inline bool rgmi_is_index(rgm_dtype dtype)
+{
+    return dtype == RGM_I32 || dtype == RGM_I64;
+}
 rgm_status rgmi_need_float(const rgm_value *x, const char *what);
 rgm_status rgmi_need_pattern(const rgm_value *p);
 rgm_status rgmi_need_rank(const rgm_value *x, const char *what, int lowest);
@@ -180,20 +181,20 @@ const rgmi_program *rgmi_map_program(const rgm_value *value);
 extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgmi_scale_op,
     rgmi_shift_op, rgmi_neg_op, rgmi_maximum_op, rgmi_minimum_op, rgmi_greater_op, rgmi_equal_op,
     rgmi_abs_op, rgmi_square_op, rgmi_sqrt_op, rgmi_rsqrt_op, rgmi_reciprocal_op, rgmi_exp_op,
-    rgmi_log_op, rgmi_softplus_op, rgmi_floor_at_op, rgmi_sign_op, rgmi_relu_op,
-    rgmi_leaky_relu_op, rgmi_elu_op, rgmi_sigmoid_op, rgmi_tanh_op, rgmi_gelu_op,
-    rgmi_gelu_slope_op, rgmi_relu_grad_op, rgmi_leaky_relu_grad_op, rgmi_elu_grad_op,
-    rgmi_sigmoid_grad_op, rgmi_tanh_grad_op, rgmi_cast_op, rgmi_stop_gradient_op,
-    rgmi_dropout_op, rgmi_item_dropout_op, rgmi_reshape_op, rgmi_permute_op, rgmi_concat_op,
-    rgmi_slice_op, rgmi_slice_grad_op, rgmi_broadcast_to_op, rgmi_inverse_dim_op, rgmi_copy_op,
-    rgmi_matmul_op, rgmi_matmul_add_op, rgmi_reduce_op, rgmi_reduce_prod_grad_op, rgmi_sum_squares_op, rgmi_argmax_op,
-    rgmi_softmax_op, rgmi_softmax_grad_op, rgmi_masked_softmax_op, rgmi_log_softmax_op,
-    rgmi_log_softmax_grad_op, rgmi_cross_entropy_op, rgmi_cross_entropy_grad_op,
-    rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,
-    rgmi_transpose_pattern_op, rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op,
-    rgmi_spmm_op, rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
-    rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,
-    rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_q_op, rgmi_gatv2_grad_v_op,
-    rgmi_gatv2_grad_a_op, rgmi_gather_op, rgmi_map_op_type;
+    rgmi_log_op, rgmi_softplus_op, rgmi_floor_at_op, rgmi_sign_op, rgmi_relu_op, rgmi_leaky_relu_op,
+    rgmi_elu_op, rgmi_sigmoid_op, rgmi_tanh_op, rgmi_gelu_op, rgmi_gelu_slope_op, rgmi_relu_grad_op,
+    rgmi_leaky_relu_grad_op, rgmi_elu_grad_op, rgmi_sigmoid_grad_op, rgmi_tanh_grad_op,
+    rgmi_cast_op, rgmi_stop_gradient_op, rgmi_dropout_op, rgmi_item_dropout_op, rgmi_reshape_op,
+    rgmi_permute_op, rgmi_concat_op, rgmi_slice_op, rgmi_slice_grad_op, rgmi_broadcast_to_op,
+    rgmi_inverse_dim_op, rgmi_copy_op, rgmi_matmul_op, rgmi_matmul_add_op, rgmi_reduce_op,
+    rgmi_reduce_prod_grad_op, rgmi_sum_squares_op, rgmi_argmax_op, rgmi_softmax_op,
+    rgmi_softmax_grad_op, rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op,
+    rgmi_cross_entropy_op, rgmi_cross_entropy_grad_op, rgmi_layer_norm_op, rgmi_layer_norm_grad_op,
+    rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op, rgmi_transpose_pattern_op,
+    rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op, rgmi_spmm_op,
+    rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op, rgmi_pool_rows_op,
+    rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op, rgmi_sddmm_op,
+    rgmi_gatv2_score_op, rgmi_gatv2_grad_q_op, rgmi_gatv2_grad_v_op, rgmi_gatv2_grad_a_op,
+    rgmi_gather_op, rgmi_map_op_type;
 
 #endif

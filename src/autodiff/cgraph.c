@@ -225,11 +225,21 @@ rgm_value *rgm_scalar(rgm_cgraph *graph, rgm_dtype dtype, double number)
     if (rgm_tensor_create(&tensor, dtype, 0, NULL) != RGM_OK)
         return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory for a scalar");
     switch (dtype) {
-    case RGM_F32: *rgm_tensor_f32(tensor) = (float)number; break;
-    case RGM_F64: *rgm_tensor_f64(tensor) = number; break;
-    case RGM_I32: *rgm_tensor_i32(tensor) = (int32_t)number; break;
-    case RGM_I64: *rgm_tensor_i64(tensor) = (int64_t)number; break;
-    default: *rgm_tensor_bool(tensor) = number != 0; break;
+    case RGM_F32:
+        *rgm_tensor_f32(tensor) = (float)number;
+        break;
+    case RGM_F64:
+        *rgm_tensor_f64(tensor) = number;
+        break;
+    case RGM_I32:
+        *rgm_tensor_i32(tensor) = (int32_t)number;
+        break;
+    case RGM_I64:
+        *rgm_tensor_i64(tensor) = (int64_t)number;
+        break;
+    default:
+        *rgm_tensor_bool(tensor) = number != 0;
+        break;
     }
     rgm_value *value = rgm_constant(graph, tensor);
     rgm_tensor_release(tensor);
@@ -245,8 +255,8 @@ rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, i
         return NULL;
     for (int i = 0; i < rank; i++)
         if (shape[i] < 0)
-            return rgm_cgraph_fail(graph, RGM_ERR_SHAPE,
-                                   "parameter '%s': shape[%d] must be static", name, i);
+            return rgm_cgraph_fail(graph, RGM_ERR_SHAPE, "parameter '%s': shape[%d] must be static",
+                                   name, i);
     if (!rgmi_is_float(dtype))
         return rgm_cgraph_fail(graph, RGM_ERR_DTYPE, "parameter '%s' is %s, not f32 or f64", name,
                                rgm_dtype_name(dtype));
@@ -331,7 +341,8 @@ rgm_value *rgm_op(rgm_cgraph *graph, const rgm_op_type *type, rgm_value *const *
     value->type = type;
     value->s = shape;
     value->inputs = inputs;
-    value->in = rgm_arena_alloc(graph->arena, (size_t)(inputs > 0 ? inputs : 1) * sizeof *value->in);
+    value->in =
+        rgm_arena_alloc(graph->arena, (size_t)(inputs > 0 ? inputs : 1) * sizeof *value->in);
     if (value->in == NULL || !attributes_copy(value, attributes))
         return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "%s: out of memory", type->name);
     for (int i = 0; i < inputs; i++)

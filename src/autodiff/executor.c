@@ -1,6 +1,6 @@
 /*
- * The executor: checks what is fed, finds the plan for its sizes, points the views at memory and runs
- * op after op. A run whose feeds have sizes seen before allocates nothing.
+ * The executor: checks what is fed, finds the plan for its sizes, points the views at memory and
+ * runs op after op. A run whose feeds have sizes seen before allocates nothing.
  */
 #include "executor_internal.h"
 #include <math.h>
@@ -165,11 +165,10 @@ static rgm_status feed_shape(const rgm_executor *executor, int64_t k, int64_t sh
         return RGM_FAIL(RGM_ERR_ARG, "input '%s' is a tensor and was fed a pattern", input->name);
     if (rgm_tensor_dtype(now->tensor) != input->s.dtype ||
         rgm_tensor_rank(now->tensor) != input->s.rank)
-        return RGM_FAIL(rgm_tensor_rank(now->tensor) != input->s.rank ? RGM_ERR_SHAPE
-                                                                      : RGM_ERR_DTYPE,
-                        "input '%s' is %s, fed %s", input->name,
-                        rgm_value_describe(input, want, sizeof want),
-                        rgm_tensor_describe(now->tensor, got, sizeof got));
+        return RGM_FAIL(
+            rgm_tensor_rank(now->tensor) != input->s.rank ? RGM_ERR_SHAPE : RGM_ERR_DTYPE,
+            "input '%s' is %s, fed %s", input->name, rgm_value_describe(input, want, sizeof want),
+            rgm_tensor_describe(now->tensor, got, sizeof got));
     for (int i = 0; i < input->s.rank; i++)
         shape[i] = rgm_tensor_shape(now->tensor)[i];
     return RGM_OK;
@@ -206,8 +205,7 @@ static rgm_status symbols_bind(rgm_executor *executor)
         const rgm_op_shape *s = &executor->inputs[k]->s;
         RGM_TRY(feed_shape(executor, k, shape));
         for (int i = 0; i < s->rank; i++) {
-            bool is_free = s->shape[i] < 0 &&
-                           program->symbols[-s->shape[i] - 1].kind == RGMI_FREE;
+            bool is_free = s->shape[i] < 0 && program->symbols[-s->shape[i] - 1].kind == RGMI_FREE;
             if (is_free && executor->binding[-s->shape[i] - 1] < 0)
                 executor->binding[-s->shape[i] - 1] = shape[i];
             else if ((is_free || s->shape[i] >= 0) &&
@@ -426,14 +424,14 @@ rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
     while (i < count && isfinite(view->dtype == RGM_F64 ? ((const double *)view->data)[i]
                                                         : ((const float *)view->data)[i]))
         i++;
-    double x = view->dtype == RGM_F64 ? ((const double *)view->data)[i]
-                                      : ((const float *)view->data)[i];
+    double x =
+        view->dtype == RGM_F64 ? ((const double *)view->data)[i] : ((const float *)view->data)[i];
     return RGM_FAIL(RGM_ERR_NUMERIC, "%s%s%s%s %s%s%s has %s at element %lld",
                     value->type != NULL ? "op " : "", value->type != NULL ? value->type->name : "",
-                    value->type == NULL ? "value" : "",
-                    value->type != NULL ? " gave" : "", value->name != NULL ? value->name : "",
-                    value->name != NULL ? " " : "", rgm_value_describe(value, text, sizeof text),
-                    isnan(x) ? "NaN" : "infinity", (long long)i);
+                    value->type == NULL ? "value" : "", value->type != NULL ? " gave" : "",
+                    value->name != NULL ? value->name : "", value->name != NULL ? " " : "",
+                    rgm_value_describe(value, text, sizeof text), isnan(x) ? "NaN" : "infinity",
+                    (long long)i);
 }
 
 static rgm_status in_context(rgm_status status, const rgm_value *v)
@@ -448,9 +446,14 @@ static rgm_status step_run(rgm_executor *executor, rgmi_plan *plan, int64_t s, u
 {
     const rgm_value *v = executor->order[s];
     rgm_view *out = &plan->views[s];
-    rgm_op_run run = {.in = executor->in, .inputs = v->inputs, .out = out,
-                      .attributes = &v->attributes, .kernels = executor->kernels[s], .seed = seed,
-                      .step = step, .training = executor->options.training,
+    rgm_op_run run = {.in = executor->in,
+                      .inputs = v->inputs,
+                      .out = out,
+                      .attributes = &v->attributes,
+                      .kernels = executor->kernels[s],
+                      .seed = seed,
+                      .step = step,
+                      .training = executor->options.training,
                       .scratch = executor->arena + plan->place[s].scratch_offset,
                       .symbols = plan->symbols};
 

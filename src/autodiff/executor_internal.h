@@ -1,6 +1,6 @@
 /*
- * The executor's own structures: the compiled program (a private graph in topological order, a slot a
- * value), and a plan, which is everything that depends on the sizes of one run.
+ * The executor's own structures: the compiled program (a private graph in topological order, a slot
+ * a value), and a plan, which is everything that depends on the sizes of one run.
  */
 #ifndef REGIMEN_AUTODIFF_EXECUTOR_INTERNAL_H
 #define REGIMEN_AUTODIFF_EXECUTOR_INTERNAL_H
@@ -14,7 +14,7 @@ typedef enum rgmi_where {
     RGMI_NOWHERE, /* patterns, views: set as the run goes           */
     RGMI_LEAF,    /* fed, parameter or constant                     */
     RGMI_ARENA,
-    RGMI_KEPT     /* computed once for as long as the feeds stay    */
+    RGMI_KEPT /* computed once for as long as the feeds stay    */
 } rgmi_where;
 
 typedef struct rgmi_place {
@@ -22,15 +22,15 @@ typedef struct rgmi_place {
     bool prologue, kept, main;
     size_t bytes, offset;
     size_t scratch, scratch_offset;
-    int64_t root;        /* slot whose memory this is (views, results in place)              */
-    int64_t begin, end;  /* of the memory, in positions; for roots                           */
+    int64_t root;       /* slot whose memory this is (views, results in place)              */
+    int64_t begin, end; /* of the memory, in positions; for roots                           */
 } rgmi_place;
 
 typedef struct rgmi_plan {
     int64_t *symbols; /* bound sizes                                                         */
     rgm_view *views;  /* by slot                                                             */
     rgmi_place *place;
-    int64_t *steps;   /* slots: first `prologue` of them depend on feeds alone               */
+    int64_t *steps; /* slots: first `prologue` of them depend on feeds alone               */
     int64_t prologue, step_count;
     size_t arena_bytes;
     int64_t kept_bytes;
@@ -63,14 +63,14 @@ struct rgm_executor {
     int64_t fetch_count;
     rgm_value **inputs;
     int64_t input_count;
-    int64_t *input_of;  /* by number of the source's input: place in `inputs`, or -1 */
+    int64_t *input_of; /* by number of the source's input: place in `inputs`, or -1 */
     int64_t source_inputs;
     rgmi_fed *fed, *now; /* by place in inputs: of the last run; of this one          */
     bool *changed;
-    uint64_t *depends;  /* [count][words]: the inputs that a slot depends on          */
+    uint64_t *depends; /* [count][words]: the inputs that a slot depends on          */
     int64_t words;
-    rgmi_kept *kept;    /* by slot */
-    bool *due;          /* by slot: prologue step to run                              */
+    rgmi_kept *kept;             /* by slot */
+    bool *due;                   /* by slot: prologue step to run                              */
     const rgm_kernels **kernels; /* by slot */
     rgm_view *in;
     int64_t *binding;

@@ -1,6 +1,6 @@
 /*
- * The executor: memory plans in which nothing overlaps, what is kept between runs, feeds that do not
- * fit, eager mode, plans cached by sizes without allocation, threads, failing allocations.
+ * The executor: memory plans in which nothing overlaps, what is kept between runs, feeds that do
+ * not fit, eager mode, plans cached by sizes without allocation, threads, failing allocations.
  */
 #include "executor_internal.h"
 #include "lab.h"
@@ -88,8 +88,8 @@ static void batch_release(batch *b)
 
 /* ---- memory ---- */
 
-
-/* Live values never share bytes: recomputed here from the steps alone, by following who reads what. */
+/* Live values never share bytes: recomputed here from the steps alone, by following who reads what.
+ */
 static void plan_check(const rgm_executor *executor)
 {
     const rgmi_plan *plan = executor->current;
@@ -112,7 +112,7 @@ static void plan_check(const rgm_executor *executor)
     for (int64_t i = 0; i < executor->fetch_count; i++)
         for (const rgm_value *v = executor->fetch[i]; v != NULL;
              v = v->type != NULL && v->type->is_view != NULL && v->type->is_view(v) ? v->in[0]
-                                                                                   : NULL)
+                                                                                    : NULL)
             last[v->slot] = plan->step_count;
     for (int64_t a = 0; a < executor->count; a++) {
         const rgmi_place *p = &plan->place[a];
@@ -132,7 +132,8 @@ static void plan_check(const rgm_executor *executor)
                 fail_msg("slots %d and %d overlap", (int)a, (int)b);
             if (bytes && apart) {
                 const rgm_value *late = executor->order[writer[a] == last[b] ? a : b];
-                CHECK(rgmi_plan_in_place(plan, late) > 0 && p->offset == q->offset && p->bytes == q->bytes);
+                CHECK(rgmi_plan_in_place(plan, late) > 0 && p->offset == q->offset &&
+                      p->bytes == q->bytes);
             }
         }
     }
@@ -150,7 +151,8 @@ static void live_values_never_share_memory(void **state)
     CHECK_OK(net_create(&n));
     CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
     for (int mode = 0; mode < 3; mode++) {
-        rgm_executor_options options = {.training = true, .no_fusion = mode == 1, .eager = mode == 2};
+        rgm_executor_options options = {
+            .training = true, .no_fusion = mode == 1, .eager = mode == 2};
         rgm_executor *executor;
         rgm_tensor *fetched[8];
         CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, n.fetch_count, &options));
@@ -270,7 +272,8 @@ static void large_values_are_not_kept(void **state)
 
     (void)state;
     lab_open(&l, RGM_F32); /* [n,1] + [1,n] is far larger than what it is made of */
-    rgm_value *a = lab_input(&l, 2, (int64_t[]){500, 1}), *b = lab_input(&l, 2, (int64_t[]){1, 500});
+    rgm_value *a = lab_input(&l, 2, (int64_t[]){500, 1}),
+              *b = lab_input(&l, 2, (int64_t[]){1, 500});
     rgm_value *w = rgm_dropout_op(a, 0.5, "w");
     rgm_value *y = rgm_sum(rgm_matmul(rgm_add(a, b), w));
     CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, NULL));

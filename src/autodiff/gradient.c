@@ -75,8 +75,7 @@ static rgm_status walk(tape *t, rgm_value **gradients, rgm_value *loss, rgm_valu
     t->gradient[last] = rgm_scalar(graph, loss->s.dtype, 1);
     for (int64_t i = last; i >= 0; i--) {
         rgm_value *y = graph->values[i];
-        if (t->gradient[i] != NULL && t->depends[i] && y->type != NULL &&
-            y->type->backward != NULL)
+        if (t->gradient[i] != NULL && t->depends[i] && y->type != NULL && y->type->backward != NULL)
             RGM_TRY(op_backward(t, y));
     }
     for (int64_t i = 0; i < count; i++) {

@@ -29,10 +29,10 @@ static void builders_say_what_was_wrong(void **state)
            rgm_matmul(x, rgm_input(g, "w", RGM_F32, 2, (rgm_dim[]){64, 10}))));
     FAILS(RGM_ERR_SHAPE, "add: shapes do not broadcast: [32,128] and [3]",
           rgm_add(x, rgm_input(g, "b", RGM_F32, 1, (rgm_dim[]){3})));
-    FAILS(RGM_ERR_DTYPE, "mul: dtypes differ: f32 and f64",
-          rgm_mul(x, rgm_scalar(g, RGM_F64, 2)));
+    FAILS(RGM_ERR_DTYPE, "mul: dtypes differ: f32 and f64", rgm_mul(x, rgm_scalar(g, RGM_F64, 2)));
     FAILS(RGM_ERR_DTYPE, "exp: first input must be f32 or f64, is i64[32]", rgm_exp(k));
-    FAILS(RGM_ERR_SHAPE, "spmm: x needs one row a column of the pattern: pattern[rows,32,entries] x",
+    FAILS(RGM_ERR_SHAPE,
+          "spmm: x needs one row a column of the pattern: pattern[rows,32,entries] x",
           rgm_spmm(p, rgm_input(g, "h", RGM_F32, 2, (rgm_dim[]){31, 4}), NULL));
     FAILS(RGM_ERR_ARG, "first input must be a pattern", rgm_spmm(x, x, NULL));
     FAILS(RGM_ERR_SHAPE, "reshape: counts differ: [32,128] to [5]",
@@ -41,16 +41,17 @@ static void builders_say_what_was_wrong(void **state)
     FAILS(RGM_ERR_ARG, "reduce: axis 2 of f32[32,128]", rgm_reduce(x, 2, RGM_SUM));
     FAILS(RGM_ERR_ARG, "dropout: rate is 1.5, must be in [0, 1)", rgm_dropout_op(x, 1.5, NULL));
     FAILS(RGM_ERR_ARG, "permute: axes[1] is 0", rgm_permute(x, (int[]){0, 0}));
-    FAILS(RGM_ERR_SHAPE, "softmax_cross_entropy: needs logits", 
+    FAILS(RGM_ERR_SHAPE, "softmax_cross_entropy: needs logits",
           rgm_softmax_cross_entropy(x, rgm_reshape(k, 2, (rgm_dim[]){4, 8})));
     FAILS(RGM_ERR_SHAPE, "'x' is there already as input f32[32,128]",
           rgm_input(g, "x", RGM_F32, 1, (rgm_dim[]){32}));
     FAILS(RGM_ERR_SHAPE, "self loop needs rows and columns of one set",
           rgm_spmm(p, x, &(rgm_spmm_options){.self_loop = true}));
     FAILS(RGM_ERR_SHAPE, "heads dividing x's channels",
-          rgm_spmm(p, x, &(rgm_spmm_options){
-                             .weight = rgm_input(g, "w", RGM_F32, 2,
-                                                 (rgm_dim[]){rgm_cgraph_symbol(g, "entries"), 3})}));
+          rgm_spmm(p, x,
+                   &(rgm_spmm_options){
+                       .weight = rgm_input(g, "w", RGM_F32, 2,
+                                           (rgm_dim[]){rgm_cgraph_symbol(g, "entries"), 3})}));
 }
 
 static void the_first_failure_is_kept_and_passed_on(void **state)
@@ -108,7 +109,8 @@ static void parameters_start_as_documented(void **state)
 
     (void)state;
     CHECK_OK(rgm_cgraph_create(&graph));
-    rgm_value *w = rgm_parameter(graph, "w", RGM_F32, 2, shape, (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0});
+    rgm_value *w =
+        rgm_parameter(graph, "w", RGM_F32, 2, shape, (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0});
     CHECK(w == rgm_parameter(graph, "w", RGM_F32, 2, shape, (rgm_init){RGM_INIT_ZEROS, 0}));
     rgm_parameter(graph, "one", RGM_F64, 1, &five, (rgm_init){RGM_INIT_ONES, 0});
     rgm_parameter(graph, "n", RGM_F64, 2, shape, (rgm_init){RGM_INIT_NORMAL, 0.3});
@@ -149,8 +151,8 @@ static rgm_status build_everything(rgm_cgraph **out)
     wrt[1] = rgm_parameter(graph, "b", RGM_F32, 1, (int64_t[]){3}, (rgm_init){RGM_INIT_ONES, 0});
     rgm_value *y = rgm_relu(rgm_add(rgm_matmul(rgm_spmm(p, x, NULL), wrt[0]), wrt[1]));
     y = rgm_layer_norm_op(rgm_dropout_op(y, 0.5, NULL), wrt[1], wrt[1], 1e-3);
-    y = rgm_mean(rgm_pool_rows(rgm_add_self_loops(p),
-                               rgm_broadcast_rows(rgm_add_self_loops(p), y), RGM_MEAN));
+    y = rgm_mean(rgm_pool_rows(rgm_add_self_loops(p), rgm_broadcast_rows(rgm_add_self_loops(p), y),
+                               RGM_MEAN));
     RGM_GO(rgm_cgraph_status(graph));
     RGM_GO(rgm_cgraph_gradients(g, y, wrt, 2));
     rgm_value_set_name(y, "loss");

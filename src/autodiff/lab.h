@@ -1,6 +1,6 @@
 /*
- * What this layer's tests share: a graph with its feeds (a lab), random inputs away from kinks, runs
- * in each mode, and the gradient check against central differences in double.
+ * What this layer's tests share: a graph with its feeds (a lab), random inputs away from kinks,
+ * runs in each mode, and the gradient check against central differences in double.
  */
 #ifndef REGIMEN_AUTODIFF_LAB_H
 #define REGIMEN_AUTODIFF_LAB_H

@@ -51,8 +51,8 @@ static rgm_value *sage(model *m)
 
     for (int layer = 0; layer < 2; layer++) {
         int64_t in = layer == 0 ? FEATURES : HIDDEN, out = layer == 0 ? HIDDEN : CLASSES;
-        rgm_value *near = rgm_matmul(rgm_spmm(m->p, h, &mean),
-                                     weight(m, layer ? "n1" : "n0", in, out));
+        rgm_value *near =
+            rgm_matmul(rgm_spmm(m->p, h, &mean), weight(m, layer ? "n1" : "n0", in, out));
         h = rgm_add(rgm_matmul(h, weight(m, layer ? "s1" : "s0", in, out)), near);
         h = rgm_add(h, vector(m, layer ? "b1" : "b0", out));
         if (layer == 0)
@@ -71,8 +71,10 @@ static rgm_value *gat_layer(model *m, rgm_value *x, int layer, int64_t in, int64
                            vector(m, layer ? "qb1" : "qb0", heads * depth));
     rgm_value *v = rgm_matmul(x, weight(m, layer ? "v1" : "v0", in, heads * depth));
     rgm_dim split[] = {nodes, heads, depth};
-    rgm_value *score = rgm_gatv2_score(p, rgm_reshape(q, 3, split), rgm_reshape(v, 3, split), a, 0.2);
-    rgm_spmm_options options = {.weight = rgm_dropout_op(rgm_softmax_rows(p, score), 0.2, layer ? "1" : "0")};
+    rgm_value *score =
+        rgm_gatv2_score(p, rgm_reshape(q, 3, split), rgm_reshape(v, 3, split), a, 0.2);
+    rgm_spmm_options options = {
+        .weight = rgm_dropout_op(rgm_softmax_rows(p, score), 0.2, layer ? "1" : "0")};
 
     return rgm_spmm(p, v, &options);
 }
@@ -90,14 +92,14 @@ static rgm_value *mpnn(model *m)
 
     for (int layer = 0; layer < 2; layer++) {
         rgm_value *ends[] = {rgm_broadcast_columns(m->p, h), rgm_broadcast_rows(m->p, h)};
-        rgm_value *message = rgm_matmul(rgm_concat(ends, 2, 1),
-                                        weight(m, layer ? "m1" : "m0", 2 * HIDDEN, HIDDEN));
+        rgm_value *message =
+            rgm_matmul(rgm_concat(ends, 2, 1), weight(m, layer ? "m1" : "m0", 2 * HIDDEN, HIDDEN));
         message = rgm_elu(rgm_add(message, vector(m, layer ? "mb1" : "mb0", HIDDEN)));
-        rgm_value *pooled = rgm_pool_rows(m->p, rgm_dropout_op(message, 0.1, layer ? "d1" : "d0"),
-                                          RGM_MEAN);
+        rgm_value *pooled =
+            rgm_pool_rows(m->p, rgm_dropout_op(message, 0.1, layer ? "d1" : "d0"), RGM_MEAN);
         rgm_value *both[] = {h, pooled};
-        rgm_value *next = rgm_matmul(rgm_concat(both, 2, 1),
-                                     weight(m, layer ? "u1" : "u0", 2 * HIDDEN, HIDDEN));
+        rgm_value *next =
+            rgm_matmul(rgm_concat(both, 2, 1), weight(m, layer ? "u1" : "u0", 2 * HIDDEN, HIDDEN));
         h = rgm_layer_norm_op(rgm_add(h, rgm_elu(next)), vector(m, layer ? "g1" : "g0", HIDDEN),
                               vector(m, layer ? "e1" : "e0", HIDDEN), 1e-3);
     }
@@ -117,7 +119,8 @@ static void model_open(model *m, rgm_value *(*logits)(model *))
     m->x = lab_input_of(&m->l, 2, (rgm_dim[]){n, FEATURES}, (int64_t[]){NODES, FEATURES}, false);
     CHECK_OK(rgm_tensor_create(&labels, RGM_I64, 1, &nodes));
     for (int i = 0; i < NODES; i++)
-        rgm_tensor_i64(labels)[i] = rgm_tensor_at(m->l.feeds[1].tensor, i * FEATURES) > 0 ? i % 3 : 0;
+        rgm_tensor_i64(labels)[i] =
+            rgm_tensor_at(m->l.feeds[1].tensor, i * FEATURES) > 0 ? i % 3 : 0;
     m->labels = lab_feed(&m->l, rgm_input(m->l.graph, "labels", RGM_I64, 1, &n), labels, false);
     m->loss = rgm_mean(rgm_softmax_cross_entropy(logits(m), m->labels));
     CHECK_OK(rgm_cgraph_status(m->l.graph));

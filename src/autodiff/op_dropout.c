@@ -1,7 +1,7 @@
 /*
  * Dropout and casts. A dropout is a function of (seed, stream, step, element): its gradient is the
- * same op on dy, which draws the same mask again, so no mask is ever stored. Attributes: number[0] =
- * rate, text = stream.
+ * same op on dy, which draws the same mask again, so no mask is ever stored. Attributes: number[0]
+ * = rate, text = stream.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -22,8 +22,11 @@ static rgm_status draw(rgm_op_run *run, int64_t group)
 {
     int64_t count = rgmi_view_count(run->out);
     const rgm_attributes *a = run->attributes;
-    rgm_dropout_args args = {.y = run->out->data, .x = run->in[0].data, .count = count,
-                             .group = group, .rate = a->number[0]};
+    rgm_dropout_args args = {.y = run->out->data,
+                             .x = run->in[0].data,
+                             .count = count,
+                             .group = group,
+                             .rate = a->number[0]};
 
     if (count == 0)
         return RGM_OK;
@@ -133,20 +136,30 @@ static int64_t to_integer(double x, double low, double high)
     break
 #define CAST_FROM_FLOAT(from)                                                                      \
     switch (out->dtype) {                                                                          \
-    case RGM_F32: CAST_LOOP(float, from, x);                                                       \
-    case RGM_F64: CAST_LOOP(double, from, x);                                                      \
-    case RGM_I32: CAST_LOOP(int32_t, from, to_integer((double)x, INT32_MIN, INT32_MAX));           \
-    case RGM_I64: CAST_LOOP(int64_t, from, to_integer((double)x, -0x1p63, 0x1p63));                \
-    default: CAST_LOOP(uint8_t, from, x != 0);                                                     \
+    case RGM_F32:                                                                                  \
+        CAST_LOOP(float, from, x);                                                                 \
+    case RGM_F64:                                                                                  \
+        CAST_LOOP(double, from, x);                                                                \
+    case RGM_I32:                                                                                  \
+        CAST_LOOP(int32_t, from, to_integer((double)x, INT32_MIN, INT32_MAX));                     \
+    case RGM_I64:                                                                                  \
+        CAST_LOOP(int64_t, from, to_integer((double)x, -0x1p63, 0x1p63));                          \
+    default:                                                                                       \
+        CAST_LOOP(uint8_t, from, x != 0);                                                          \
     }                                                                                              \
     break
 #define CAST_FROM_INTEGER(from)                                                                    \
     switch (out->dtype) {                                                                          \
-    case RGM_F32: CAST_LOOP(float, from, x);                                                       \
-    case RGM_F64: CAST_LOOP(double, from, x);                                                      \
-    case RGM_I32: CAST_LOOP(int32_t, from, x);                                                     \
-    case RGM_I64: CAST_LOOP(int64_t, from, x);                                                     \
-    default: CAST_LOOP(uint8_t, from, x != 0);                                                     \
+    case RGM_F32:                                                                                  \
+        CAST_LOOP(float, from, x);                                                                 \
+    case RGM_F64:                                                                                  \
+        CAST_LOOP(double, from, x);                                                                \
+    case RGM_I32:                                                                                  \
+        CAST_LOOP(int32_t, from, x);                                                               \
+    case RGM_I64:                                                                                  \
+        CAST_LOOP(int64_t, from, x);                                                               \
+    default:                                                                                       \
+        CAST_LOOP(uint8_t, from, x != 0);                                                          \
     }                                                                                              \
     break
 
@@ -156,11 +169,16 @@ static rgm_status cast_forward(rgm_op_run *run)
     int64_t count = rgmi_view_count(out);
 
     switch (in->dtype) {
-    case RGM_F32: CAST_FROM_FLOAT(float);
-    case RGM_F64: CAST_FROM_FLOAT(double);
-    case RGM_I32: CAST_FROM_INTEGER(int32_t);
-    case RGM_I64: CAST_FROM_INTEGER(int64_t);
-    default: CAST_FROM_INTEGER(uint8_t);
+    case RGM_F32:
+        CAST_FROM_FLOAT(float);
+    case RGM_F64:
+        CAST_FROM_FLOAT(double);
+    case RGM_I32:
+        CAST_FROM_INTEGER(int32_t);
+    case RGM_I64:
+        CAST_FROM_INTEGER(int64_t);
+    default:
+        CAST_FROM_INTEGER(uint8_t);
     }
     return RGM_OK;
 }

@@ -47,8 +47,8 @@ static rgm_status elementwise_forward(rgm_op_run *run)
 
     program.inputs = run->inputs;
     program.steps = 1;
-    program.step[0] = (rgm_map_step){.code = (rgm_map_code)a->integer[0], .a = 0, .b = 1,
-                                     .constant = a->number[0]};
+    program.step[0] = (rgm_map_step){
+        .code = (rgm_map_code)a->integer[0], .a = 0, .b = 1, .constant = a->number[0]};
     rgmi_map_run(run->kernels, run->out, run->in, &program);
     return RGM_OK;
 }
@@ -118,18 +118,19 @@ static rgm_value *share(rgm_value *a, rgm_value *b)
     return rgm_scale(rgm_shift(rgm_sub(rgm_greater(a, b), rgm_greater(b, a)), 1), 0.5);
 }
 
-
 BACKWARD(maximum)
 {
     for (int i = 0; i < 2; i++)
-        dx[i] = wanted[i] ? rgmi_sum_to(rgm_mul(dy, share(y->in[i], y->in[1 - i])), y->in[i]) : NULL;
+        dx[i] =
+            wanted[i] ? rgmi_sum_to(rgm_mul(dy, share(y->in[i], y->in[1 - i])), y->in[i]) : NULL;
     return RGM_OK;
 }
 
 BACKWARD(minimum)
 {
     for (int i = 0; i < 2; i++)
-        dx[i] = wanted[i] ? rgmi_sum_to(rgm_mul(dy, share(y->in[1 - i], y->in[i])), y->in[i]) : NULL;
+        dx[i] =
+            wanted[i] ? rgmi_sum_to(rgm_mul(dy, share(y->in[1 - i], y->in[i])), y->in[i]) : NULL;
     return RGM_OK;
 }
 
@@ -146,10 +147,22 @@ ROW(elu_grad, 2, NULL, SECOND);
 ROW(sigmoid_grad, 2, NULL, SECOND);
 ROW(tanh_grad, 2, NULL, SECOND);
 
-rgm_value *rgm_add(rgm_value *a, rgm_value *b) { return rgmi_map_op(&rgmi_add_op, RGM_MAP_ADD, a, b, 0); }
-rgm_value *rgm_sub(rgm_value *a, rgm_value *b) { return rgmi_map_op(&rgmi_sub_op, RGM_MAP_SUB, a, b, 0); }
-rgm_value *rgm_mul(rgm_value *a, rgm_value *b) { return rgmi_map_op(&rgmi_mul_op, RGM_MAP_MUL, a, b, 0); }
-rgm_value *rgm_div(rgm_value *a, rgm_value *b) { return rgmi_map_op(&rgmi_div_op, RGM_MAP_DIV, a, b, 0); }
+rgm_value *rgm_add(rgm_value *a, rgm_value *b)
+{
+    return rgmi_map_op(&rgmi_add_op, RGM_MAP_ADD, a, b, 0);
+}
+rgm_value *rgm_sub(rgm_value *a, rgm_value *b)
+{
+    return rgmi_map_op(&rgmi_sub_op, RGM_MAP_SUB, a, b, 0);
+}
+rgm_value *rgm_mul(rgm_value *a, rgm_value *b)
+{
+    return rgmi_map_op(&rgmi_mul_op, RGM_MAP_MUL, a, b, 0);
+}
+rgm_value *rgm_div(rgm_value *a, rgm_value *b)
+{
+    return rgmi_map_op(&rgmi_div_op, RGM_MAP_DIV, a, b, 0);
+}
 rgm_value *rgm_maximum(rgm_value *a, rgm_value *b)
 {
     return rgmi_map_op(&rgmi_maximum_op, RGM_MAP_MAX, a, b, 0);
@@ -321,7 +334,10 @@ ROW(gelu, 1, gelu_backward, NULL);
 ROW(gelu_slope, 1, NULL, SECOND);
 
 #define UNARY(name, code)                                                                          \
-    rgm_value *rgm_##name(rgm_value *x) { return rgmi_map_op(&rgmi_##name##_op, code, x, NULL, 0); }
+    rgm_value *rgm_##name(rgm_value *x)                                                            \
+    {                                                                                              \
+        return rgmi_map_op(&rgmi_##name##_op, code, x, NULL, 0);                                   \
+    }
 #define UNARY_WITH(name, code)                                                                     \
     rgm_value *rgm_##name(rgm_value *x, double constant)                                           \
     {                                                                                              \
@@ -350,13 +366,20 @@ UNARY(gelu, RGM_MAP_GELU)
 rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope)
 {
     switch (activation) {
-    case RGM_ACT_NONE: return x;
-    case RGM_ACT_RELU: return rgm_relu(x);
-    case RGM_ACT_LEAKY_RELU: return rgm_leaky_relu(x, slope);
-    case RGM_ACT_ELU: return rgm_elu(x);
-    case RGM_ACT_SIGMOID: return rgm_sigmoid(x);
-    case RGM_ACT_TANH: return rgm_tanh(x);
-    case RGM_ACT_GELU: return rgm_gelu(x);
+    case RGM_ACT_NONE:
+        return x;
+    case RGM_ACT_RELU:
+        return rgm_relu(x);
+    case RGM_ACT_LEAKY_RELU:
+        return rgm_leaky_relu(x, slope);
+    case RGM_ACT_ELU:
+        return rgm_elu(x);
+    case RGM_ACT_SIGMOID:
+        return rgm_sigmoid(x);
+    case RGM_ACT_TANH:
+        return rgm_tanh(x);
+    case RGM_ACT_GELU:
+        return rgm_gelu(x);
     }
     return x == NULL ? NULL
                      : rgm_cgraph_fail(x->graph, RGM_ERR_ARG, "activation %d is unknown",
@@ -365,7 +388,7 @@ rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope)
 
 rgm_status rgm_activation_find(rgm_activation *out, const char *name)
 {
-    static const char *const names[] = {"linear", "relu",    "leaky_relu", "elu",
+    static const char *const names[] = {"linear",  "relu", "leaky_relu", "elu",
                                         "sigmoid", "tanh", "gelu"};
     enum { COUNT = sizeof names / sizeof *names };
 

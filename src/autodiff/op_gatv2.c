@@ -1,6 +1,7 @@
 /*
- * GAT v2's attention logits (Brody et al. 2022, eq. 7) and their three gradients, each streamed over
- * the edges: what lies between, [edges, heads, depth], is never stored. Attribute number[0] = slope.
+ * GAT v2's attention logits (Brody et al. 2022, eq. 7) and their three gradients, each streamed
+ * over the edges: what lies between, [edges, heads, depth], is never stored. Attribute number[0] =
+ * slope.
  */
 #include "autodiff_internal.h"
 
@@ -57,10 +58,14 @@ GRAD_INFER(grad_a_infer, 3)
 static rgm_status gatv2_run(rgm_op_run *run, void (*kernel)(const rgm_gatv2_args *args),
                             const rgm_csr *csr)
 {
-    rgm_gatv2_args args = {.y = run->out->data, .csr = csr, .q = run->in[1].data,
-                           .v = run->in[2].data, .a = run->in[3].data,
+    rgm_gatv2_args args = {.y = run->out->data,
+                           .csr = csr,
+                           .q = run->in[1].data,
+                           .v = run->in[2].data,
+                           .a = run->in[3].data,
                            .dy = run->inputs == 5 ? run->in[4].data : NULL,
-                           .heads = run->in[3].shape[0], .depth = run->in[3].shape[1],
+                           .heads = run->in[3].shape[0],
+                           .depth = run->in[3].shape[1],
                            .slope = run->attributes->number[0]};
 
     if (rgmi_view_count(run->out) > 0)

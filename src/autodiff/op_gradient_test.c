@@ -10,8 +10,8 @@ typedef struct shape {
     int64_t size[4];
 } shape;
 
-static const shape shapes[] = {{0, {0}},       {1, {1}},       {1, {7}},      {2, {3, 4}},
-                               {2, {0, 3}},    {2, {3, 0}},    {2, {1, 1}},   {3, {2, 3, 4}},
+static const shape shapes[] = {{0, {0}},       {1, {1}},         {1, {7}},    {2, {3, 4}},
+                               {2, {0, 3}},    {2, {3, 0}},      {2, {1, 1}}, {3, {2, 3, 4}},
                                {3, {1, 0, 2}}, {4, {2, 1, 3, 2}}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -56,12 +56,12 @@ UNARY(sigmoid_cross_entropy,
       rgm_sigmoid_cross_entropy(x, lab_input_of(l, s->rank, s->size, s->size, true)), false)
 
 /* Pairs of shapes that broadcast. */
-static const shape left[] = {{0, {0}},    {1, {4}},    {2, {3, 4}}, {2, {3, 4}},    {2, {3, 1}},
-                             {2, {0, 4}}, {2, {3, 4}}, {1, {1}},    {3, {2, 3, 4}}, {3, {2, 3, 4}},
-                             {4, {2, 1, 3, 1}}};
-static const shape right[] = {{0, {0}}, {1, {4}},    {1, {4}}, {0, {0}},    {2, {1, 4}},
-                              {1, {4}}, {2, {3, 1}}, {1, {0}}, {2, {3, 1}}, {3, {2, 1, 4}},
-                              {4, {1, 2, 3, 2}}};
+static const shape left[] = {{0, {0}},       {1, {4}},       {2, {3, 4}},      {2, {3, 4}},
+                             {2, {3, 1}},    {2, {0, 4}},    {2, {3, 4}},      {1, {1}},
+                             {3, {2, 3, 4}}, {3, {2, 3, 4}}, {4, {2, 1, 3, 1}}};
+static const shape right[] = {{0, {0}},    {1, {4}},       {1, {4}},         {0, {0}},
+                              {2, {1, 4}}, {1, {4}},       {2, {3, 1}},      {1, {0}},
+                              {2, {3, 1}}, {3, {2, 1, 4}}, {4, {1, 2, 3, 2}}};
 enum { PAIRS = sizeof left / sizeof *left };
 #define BINARY(name, call)                                                                         \
     static rgm_value *name(lab *l, int variant)                                                    \
@@ -86,7 +86,8 @@ BINARY(minimum, rgm_minimum(a, b))
 
 static rgm_value *matmul(lab *l, int variant)
 {
-    static const int64_t mkn[][3] = {{3, 4, 5}, {1, 1, 1}, {0, 3, 2}, {3, 0, 2}, {3, 2, 0}, {2, 7, 1}};
+    static const int64_t mkn[][3] = {{3, 4, 5}, {1, 1, 1}, {0, 3, 2},
+                                     {3, 0, 2}, {3, 2, 0}, {2, 7, 1}};
     bool ta = variant & 1, tb = variant & 2, batch = variant & 4;
     int64_t a[3] = {2}, b[3] = {2};
 
@@ -121,10 +122,14 @@ static rgm_value *reshape(lab *l, int variant)
     rgm_value *x = lab_input(l, 3, (int64_t[]){2, 3, variant == 2 ? 0 : 4});
 
     switch (variant) {
-    case 0: return rgm_reshape(x, 2, (rgm_dim[]){6, RGM_INFER});
-    case 1: return rgm_reshape(x, 1, (rgm_dim[]){24});
-    case 2: return rgm_reshape(x, 2, (rgm_dim[]){0, 5});
-    default: return NULL;
+    case 0:
+        return rgm_reshape(x, 2, (rgm_dim[]){6, RGM_INFER});
+    case 1:
+        return rgm_reshape(x, 1, (rgm_dim[]){24});
+    case 2:
+        return rgm_reshape(x, 2, (rgm_dim[]){0, 5});
+    default:
+        return NULL;
     }
 }
 
@@ -227,8 +232,8 @@ static rgm_value *spmm(lab *l, int variant)
     if (square && variant % 3 == 0)
         options.self_loop = true;
     else if (variant % 5 != 0)
-        options.weight = heads == 1 ? lab_input(l, 1, &g[2])
-                                    : lab_input(l, 2, (int64_t[]){g[2], heads});
+        options.weight =
+            heads == 1 ? lab_input(l, 1, &g[2]) : lab_input(l, 2, (int64_t[]){g[2], heads});
     return rgm_spmm(p, x, &options);
 }
 
@@ -308,7 +313,8 @@ static rgm_value *gatv2_score(lab *l, int variant)
 
 static rgm_value *gather(lab *l, int variant)
 {
-    static const int64_t size[][2] = {{5, 9}, {1, 3}, {4, 0}}; /* rows, taken: repeats are certain */
+    static const int64_t size[][2] = {
+        {5, 9}, {1, 3}, {4, 0}}; /* rows, taken: repeats are certain */
 
     if (variant >= 6)
         return NULL;
@@ -321,20 +327,55 @@ static const struct {
     const char *op;
     build_fn *build;
 } cases[] = {
-    {"add", add}, {"sub", sub}, {"mul", mul}, {"div", divide}, {"maximum", maximum},
-    {"minimum", minimum}, {"scale", scale}, {"shift", shift}, {"neg", neg}, {"abs", absolute},
-    {"square", square}, {"sqrt", root}, {"rsqrt", inverse_root}, {"reciprocal", reciprocal},
-    {"exp", exponential}, {"log", logarithm}, {"softplus", softplus}, {"floor_at", floor_at},
-    {"relu", relu}, {"leaky_relu", leaky_relu}, {"elu", elu}, {"sigmoid", sigmoid},
-    {"tanh", hyperbolic}, {"gelu", gelu}, {"cast", cast}, {"dropout", dropout},
-    {"item_dropout", item_dropout}, {"reshape", reshape}, {"permute", permute},
-    {"concat", concat}, {"slice", slice}, {"slice_grad", slice_twice},
-    {"broadcast_to", broadcast_to}, {"matmul", matmul}, {"reduce", reduce}, {"reduce", mean_all},
-    {"softmax", softmax}, {"log_softmax", log_softmax}, {"softmax_cross_entropy", cross_entropy},
-    {"softplus", sigmoid_cross_entropy}, {"layer_norm", layer_norm},
-    {"l2_normalize", l2_normalize}, {"spmm", spmm}, {"broadcast_rows", broadcast_rows},
-    {"broadcast_columns", broadcast_columns}, {"pool_rows", pool_rows},
-    {"softmax_rows", softmax_rows}, {"sddmm", sddmm}, {"gatv2_score", gatv2_score},
+    {"add", add},
+    {"sub", sub},
+    {"mul", mul},
+    {"div", divide},
+    {"maximum", maximum},
+    {"minimum", minimum},
+    {"scale", scale},
+    {"shift", shift},
+    {"neg", neg},
+    {"abs", absolute},
+    {"square", square},
+    {"sqrt", root},
+    {"rsqrt", inverse_root},
+    {"reciprocal", reciprocal},
+    {"exp", exponential},
+    {"log", logarithm},
+    {"softplus", softplus},
+    {"floor_at", floor_at},
+    {"relu", relu},
+    {"leaky_relu", leaky_relu},
+    {"elu", elu},
+    {"sigmoid", sigmoid},
+    {"tanh", hyperbolic},
+    {"gelu", gelu},
+    {"cast", cast},
+    {"dropout", dropout},
+    {"item_dropout", item_dropout},
+    {"reshape", reshape},
+    {"permute", permute},
+    {"concat", concat},
+    {"slice", slice},
+    {"slice_grad", slice_twice},
+    {"broadcast_to", broadcast_to},
+    {"matmul", matmul},
+    {"reduce", reduce},
+    {"reduce", mean_all},
+    {"softmax", softmax},
+    {"log_softmax", log_softmax},
+    {"softmax_cross_entropy", cross_entropy},
+    {"softplus", sigmoid_cross_entropy},
+    {"layer_norm", layer_norm},
+    {"l2_normalize", l2_normalize},
+    {"spmm", spmm},
+    {"broadcast_rows", broadcast_rows},
+    {"broadcast_columns", broadcast_columns},
+    {"pool_rows", pool_rows},
+    {"softmax_rows", softmax_rows},
+    {"sddmm", sddmm},
+    {"gatv2_score", gatv2_score},
     {"gather", gather},
 };
 enum { CASES = sizeof cases / sizeof *cases };

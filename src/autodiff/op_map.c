@@ -1,7 +1,7 @@
 /*
  * Element-wise programs over views: broadcasting by strides, axes merged where that is possible, so
- * that the kernel sees as few and as long axes as there are. Also the fused op `map`, which only the
- * executor's passes build.
+ * that the kernel sees as few and as long axes as there are. Also the fused op `map`, which only
+ * the executor's passes build.
  */
 #include "autodiff_internal.h"
 

@@ -104,8 +104,8 @@ static rgm_status matmul_forward(rgm_op_run *run)
     return RGM_OK;
 }
 
-/* A product may take a's place when rows stay as long as they were and a is so large that its memory
- * matters more than one more copy. */
+/* A product may take a's place when rows stay as long as they were and a is so large that its
+ * memory matters more than one more copy. */
 bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y)
 {
     return y->rank == 2 && attributes->integer[0] == 0 && a->shape[1] == y->shape[1] &&
@@ -180,9 +180,9 @@ static rgm_status matmul_add_infer(rgm_op_shape *out, rgm_value *const *in, int 
 static void activate(const rgm_op_run *run, void *rows, int64_t count)
 {
     static const rgm_map_code codes[] = {
-        [RGM_ACT_RELU] = RGM_MAP_RELU,       [RGM_ACT_LEAKY_RELU] = RGM_MAP_LEAKY_RELU,
-        [RGM_ACT_ELU] = RGM_MAP_ELU,         [RGM_ACT_SIGMOID] = RGM_MAP_SIGMOID,
-        [RGM_ACT_TANH] = RGM_MAP_TANH,       [RGM_ACT_GELU] = RGM_MAP_GELU};
+        [RGM_ACT_RELU] = RGM_MAP_RELU, [RGM_ACT_LEAKY_RELU] = RGM_MAP_LEAKY_RELU,
+        [RGM_ACT_ELU] = RGM_MAP_ELU,   [RGM_ACT_SIGMOID] = RGM_MAP_SIGMOID,
+        [RGM_ACT_TANH] = RGM_MAP_TANH, [RGM_ACT_GELU] = RGM_MAP_GELU};
     rgmi_program program = {.inputs = 1, .steps = 1};
     rgm_view view = {.dtype = run->out->dtype, .rank = 1, .shape = {count}, .data = rows};
 

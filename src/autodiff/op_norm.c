@@ -24,8 +24,7 @@ static rgm_status norm_check(rgm_value *x, rgm_value *gamma)
     if (gamma->s.rank != 1 || gamma->s.shape[0] != rgm_value_dim(x, -1) ||
         gamma->s.dtype != x->s.dtype || gamma->s.shape[0] < 0)
         return RGM_FAIL(RGM_ERR_SHAPE, "input %s needs gamma and beta of its last axis, static: %s",
-                        rgm_value_describe(x, a, sizeof a),
-                        rgm_value_describe(gamma, b, sizeof b));
+                        rgm_value_describe(x, a, sizeof a), rgm_value_describe(gamma, b, sizeof b));
     return RGM_OK;
 }
 
@@ -46,7 +45,9 @@ static rgm_status layer_norm_infer(rgm_op_shape *out, rgm_value *const *in, int 
 static rgm_status layer_norm_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0];
-    rgm_layer_norm_args args = {.y = run->out->data, .x = x->data, .gamma = run->in[1].data,
+    rgm_layer_norm_args args = {.y = run->out->data,
+                                .x = x->data,
+                                .gamma = run->in[1].data,
                                 .beta = run->in[2].data,
                                 .residual = run->inputs == 4 ? run->in[3].data : NULL,
                                 .channels = x->shape[x->rank - 1],
@@ -67,8 +68,8 @@ static rgm_status layer_norm_backward(rgm_value **dx, rgm_value *y, rgm_value *d
     rgm_value *all = rgmi_op3(&rgmi_layer_norm_grad_op, x, y->in[1], dy, &y->attributes);
 
     if (wanted[0])
-        dx[0] = rgm_reshape(rgmi_slice_dim(all, 0, 2 * padded(channels), total), x->s.rank,
-                            x->s.shape);
+        dx[0] =
+            rgm_reshape(rgmi_slice_dim(all, 0, 2 * padded(channels), total), x->s.rank, x->s.shape);
     if (wanted[1])
         dx[1] = rgmi_slice_dim(all, 0, 0, channels);
     if (wanted[2])
@@ -113,7 +114,9 @@ static rgm_status layer_norm_grad_forward(rgm_op_run *run)
     const rgm_view *x = &run->in[0];
     size_t size = rgm_dtype_size(x->dtype);
     char *out = run->out->data;
-    rgm_layer_norm_args args = {.x = x->data, .gamma = run->in[1].data, .dy = run->in[2].data,
+    rgm_layer_norm_args args = {.x = x->data,
+                                .gamma = run->in[1].data,
+                                .dy = run->in[2].data,
                                 .residual = run->inputs == 4 ? run->in[3].data : NULL,
                                 .channels = x->shape[x->rank - 1],
                                 .epsilon = run->attributes->number[0]};
@@ -164,8 +167,11 @@ static rgm_status l2_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
     }                                                                                              \
     static void l2_##suffix(real *y, const real *x, int64_t rows, int64_t n)                       \
     {                                                                                              \
-        _Pragma("omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (          \
-            int64_t r = 0; r < rows; r++)                                                          \
+        _Pragma(                                                                                   \
+            "omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (int64_t r =   \
+                                                                                         0;        \
+                                                                                     r < rows;     \
+                                                                                     r++)          \
         {                                                                                          \
             real squares = dot_##suffix(x + r * n, x + r * n, n);                                  \
             real inverse = squares > 0 ? 1 / root(squares) : 0;                                    \
@@ -176,8 +182,11 @@ static rgm_status l2_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
     static void l2_grad_##suffix(real *dx, const real *x, const real *y, const real *dy,           \
                                  int64_t rows, int64_t n)                                          \
     {                                                                                              \
-        _Pragma("omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (          \
-            int64_t r = 0; r < rows; r++)                                                          \
+        _Pragma(                                                                                   \
+            "omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (int64_t r =   \
+                                                                                         0;        \
+                                                                                     r < rows;     \
+                                                                                     r++)          \
         {                                                                                          \
             real squares = dot_##suffix(x + r * n, x + r * n, n);                                  \
             real inverse = squares > 0 ? 1 / root(squares) : 0;                                    \
@@ -216,7 +225,10 @@ const rgm_op_type rgmi_l2_normalize_op = {
     .backward = l2_backward,
 };
 
-rgm_value *rgm_l2_normalize(rgm_value *x) { return rgmi_op1(&rgmi_l2_normalize_op, x, NULL); }
+rgm_value *rgm_l2_normalize(rgm_value *x)
+{
+    return rgmi_op1(&rgmi_l2_normalize_op, x, NULL);
+}
 
 static rgm_status l2_grad_forward(rgm_op_run *run)
 {

@@ -12,8 +12,8 @@ static bool always_view(const rgm_value *y)
 
 static void pattern_shape(rgm_op_shape *out, rgm_dim rows, rgm_dim columns, rgm_dim count)
 {
-    *out = (rgm_op_shape){.is_pattern = true, .dtype = RGM_I32, .rank = 3,
-                          .shape = {rows, columns, count}};
+    *out = (rgm_op_shape){
+        .is_pattern = true, .dtype = RGM_I32, .rank = 3, .shape = {rows, columns, count}};
 }
 
 /* ---- transpose ---- */
@@ -121,9 +121,13 @@ const rgm_op_type rgmi_add_self_loops_op = {
     .no_gradient = "gives a pattern",
 };
 
-rgm_value *rgm_add_self_loops(rgm_value *p) { return rgmi_op1(&rgmi_add_self_loops_op, p, NULL); }
+rgm_value *rgm_add_self_loops(rgm_value *p)
+{
+    return rgmi_op1(&rgmi_add_self_loops_op, p, NULL);
+}
 
-/* ---- the pattern [rows, count] with one entry (index[i], i) for each i; rows in integer[0] ---- */
+/* ---- the pattern [rows, count] with one entry (index[i], i) for each i; rows in integer[0] ----
+ */
 
 static rgm_status from_index_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                    const rgm_attributes *attributes)
@@ -192,10 +196,18 @@ static rgm_status degree_forward(rgm_op_run *run)
     for (int64_t r = 0; r < run->out->shape[0]; r++) {
         int64_t degree = start[r + 1] - start[r];
         switch (run->out->dtype) {
-        case RGM_F32: ((float *)y)[r] = (float)degree; break;
-        case RGM_F64: ((double *)y)[r] = (double)degree; break;
-        case RGM_I32: ((int32_t *)y)[r] = (int32_t)degree; break;
-        default: ((int64_t *)y)[r] = degree; break;
+        case RGM_F32:
+            ((float *)y)[r] = (float)degree;
+            break;
+        case RGM_F64:
+            ((double *)y)[r] = (double)degree;
+            break;
+        case RGM_I32:
+            ((int32_t *)y)[r] = (int32_t)degree;
+            break;
+        default:
+            ((int64_t *)y)[r] = degree;
+            break;
         }
     }
     return RGM_OK;

@@ -1,6 +1,7 @@
 /*
- * Values on the entries of a pattern: broadcast from rows or columns, pool into rows, softmax within
- * rows; and gather by index. Broadcast and pool are each other's gradients, so nothing scatters.
+ * Values on the entries of a pattern: broadcast from rows or columns, pool into rows, softmax
+ * within rows; and gather by index. Broadcast and pool are each other's gradients, so nothing
+ * scatters.
  */
 #include "autodiff_internal.h"
 
@@ -46,8 +47,11 @@ static rgm_status broadcast_columns_infer(rgm_op_shape *out, rgm_value *const *i
 /* y[i] = x[index[i]] for any dtype; the kernel takes the float ones. */
 static void rows_gather(rgm_op_run *run, const rgm_view *x, const void *index, rgm_dtype dtype)
 {
-    rgm_gather_args args = {.y = run->out->data, .x = x->data, .index = index,
-                            .index_dtype = dtype, .count = run->out->shape[0],
+    rgm_gather_args args = {.y = run->out->data,
+                            .x = x->data,
+                            .index = index,
+                            .index_dtype = dtype,
+                            .count = run->out->shape[0],
                             .channels = rgmi_view_tail(x, 1)};
     size_t size = (size_t)args.channels * rgm_dtype_size(x->dtype);
 
@@ -132,7 +136,9 @@ static rgm_status pool_infer(rgm_op_shape *out, rgm_value *const *in, int inputs
 
 static rgm_status pool_forward(rgm_op_run *run)
 {
-    rgm_segment_args args = {.y = run->out->data, .csr = run->in[0].csr, .x = run->in[1].data,
+    rgm_segment_args args = {.y = run->out->data,
+                             .csr = run->in[0].csr,
+                             .x = run->in[1].data,
                              .channels = rgmi_view_tail(run->out, 1),
                              .reduction = (rgm_reduction)run->attributes->integer[0]};
 
@@ -187,8 +193,11 @@ static rgm_status pool_grad_infer(rgm_op_shape *out, rgm_value *const *in, int i
 
 static rgm_status pool_grad_forward(rgm_op_run *run)
 {
-    rgm_segment_args args = {.y = run->out->data, .csr = run->in[0].csr, .x = run->in[1].data,
-                             .y_forward = run->in[2].data, .dy = run->in[3].data,
+    rgm_segment_args args = {.y = run->out->data,
+                             .csr = run->in[0].csr,
+                             .x = run->in[1].data,
+                             .y_forward = run->in[2].data,
+                             .dy = run->in[3].data,
                              .channels = rgmi_view_tail(run->out, 1),
                              .reduction = (rgm_reduction)run->attributes->integer[0]};
 
@@ -218,7 +227,8 @@ static rgm_status softmax_rows_infer(rgm_op_shape *out, rgm_value *const *in, in
 
 static rgm_status softmax_rows_forward(rgm_op_run *run)
 {
-    rgm_segment_softmax_args args = {.y = run->out->data, .csr = run->in[0].csr,
+    rgm_segment_softmax_args args = {.y = run->out->data,
+                                     .csr = run->in[0].csr,
                                      .x = run->in[1].data,
                                      .channels = rgmi_view_tail(run->out, 1)};
 
@@ -229,8 +239,10 @@ static rgm_status softmax_rows_forward(rgm_op_run *run)
 
 static rgm_status softmax_rows_grad_forward(rgm_op_run *run)
 {
-    rgm_segment_softmax_args args = {.y = run->out->data, .csr = run->in[0].csr,
-                                     .y_forward = run->in[1].data, .dy = run->in[2].data,
+    rgm_segment_softmax_args args = {.y = run->out->data,
+                                     .csr = run->in[0].csr,
+                                     .y_forward = run->in[1].data,
+                                     .dy = run->in[2].data,
                                      .channels = rgmi_view_tail(run->out, 1)};
 
     if (rgmi_view_count(run->out) > 0)

@@ -33,7 +33,8 @@ static void axis_split(int64_t *outer, int64_t *size, int64_t *inner, const rgm_
 
 static rgm_status reduce_forward(rgm_op_run *run)
 {
-    rgm_reduce_args args = {.y = run->out->data, .x = run->in[0].data,
+    rgm_reduce_args args = {.y = run->out->data,
+                            .x = run->in[0].data,
                             .reduction = (rgm_reduction)run->attributes->integer[1]};
 
     axis_split(&args.outer, &args.axis, &args.inner, &run->in[0], (int)run->attributes->integer[0]);
@@ -60,8 +61,8 @@ static rgm_status reduce_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, c
         dx[0] = spread(dy, x, axis);
         break;
     case RGM_MEAN:
-        dx[0] = spread(rgm_mul(dy, rgmi_inverse_dim(y->graph, x->s.dtype, x->s.shape[axis])), x,
-                       axis);
+        dx[0] =
+            spread(rgm_mul(dy, rgmi_inverse_dim(y->graph, x->s.dtype, x->s.shape[axis])), x, axis);
         break;
     case RGM_PROD:
         dx[0] = rgmi_op3(&rgmi_reduce_prod_grad_op, x, y, dy, &y->attributes);
@@ -99,8 +100,14 @@ static rgm_value *flat(rgm_value *x)
     return rgm_reshape(x, 1, &infer);
 }
 
-rgm_value *rgm_sum(rgm_value *x) { return rgm_reduce(flat(x), 0, RGM_SUM); }
-rgm_value *rgm_mean(rgm_value *x) { return rgm_reduce(flat(x), 0, RGM_MEAN); }
+rgm_value *rgm_sum(rgm_value *x)
+{
+    return rgm_reduce(flat(x), 0, RGM_SUM);
+}
+rgm_value *rgm_mean(rgm_value *x)
+{
+    return rgm_reduce(flat(x), 0, RGM_MEAN);
+}
 
 /* dy [.., like's axes, perhaps larger] summed until it has like's shape; runs of summed axes that
  * are neighbours go as one. */
@@ -128,10 +135,9 @@ rgm_value *rgmi_sum_to(rgm_value *dy, rgm_value *like)
         rgm_dim shape[3] = {rgmi_shape_product(dy->graph, dy->s.shape, low),
                             rgmi_shape_product(dy->graph, dy->s.shape + low, axis - low + 1), 1};
         for (int i = axis + 1; i < dy->s.rank; i++)
-            shape[2] = rgmi_dim_product(dy->graph, shape[2],
-                                        i >= front && like->s.shape[i - front] == 1
-                                            ? 1
-                                            : dy->s.shape[i]);
+            shape[2] =
+                rgmi_dim_product(dy->graph, shape[2],
+                                 i >= front && like->s.shape[i - front] == 1 ? 1 : dy->s.shape[i]);
         y = rgm_reduce(rgm_reshape(y, 3, shape), 1, RGM_SUM);
         axis = low - 1;
     }
@@ -275,4 +281,7 @@ const rgm_op_type rgmi_argmax_op = {
     .no_gradient = "gives an integer",
 };
 
-rgm_value *rgm_argmax(rgm_value *x) { return rgmi_op1(&rgmi_argmax_op, x, NULL); }
+rgm_value *rgm_argmax(rgm_value *x)
+{
+    return rgmi_op1(&rgmi_argmax_op, x, NULL);
+}

@@ -1,6 +1,6 @@
 /*
- * Ops that move elements: reshape and slices of the outermost axis are views, the others copy. These
- * take any dtype. Sizes that depend on the graph's inputs travel as dims in the attributes.
+ * Ops that move elements: reshape and slices of the outermost axis are views, the others copy.
+ * These take any dtype. Sizes that depend on the graph's inputs travel as dims in the attributes.
  */
 #include "autodiff_internal.h"
 
@@ -277,11 +277,10 @@ static rgm_status concat_infer(rgm_op_shape *out, rgm_value *const *in, int inpu
     RGM_TRY(no_pattern(in[0]));
     *out = in[0]->s;
     if (axis < 0 || axis >= out->rank)
-        return RGM_FAIL(RGM_ERR_ARG, "axis %d of %s", axis,
-                        rgm_value_describe(in[0], a, sizeof a));
+        return RGM_FAIL(RGM_ERR_ARG, "axis %d of %s", axis, rgm_value_describe(in[0], a, sizeof a));
     for (int k = 1; k < inputs; k++) {
-        bool fits = !in[k]->s.is_pattern && in[k]->s.dtype == out->dtype &&
-                    in[k]->s.rank == out->rank;
+        bool fits =
+            !in[k]->s.is_pattern && in[k]->s.dtype == out->dtype && in[k]->s.rank == out->rank;
         for (int i = 0; fits && i < out->rank; i++)
             fits = i == axis || in[k]->s.shape[i] == out->shape[i];
         if (!fits)
@@ -301,8 +300,11 @@ static rgm_status concat_forward(rgm_op_run *run)
 
     for (int k = 0; k < run->inputs; k++) {
         size_t size = inner * (size_t)run->in[k].shape[axis];
-        block_move m = {.to = (char *)run->out->data + at, .from = run->in[k].data,
-                        .outer = view_head(run->out, axis), .size = size, .to_step = step,
+        block_move m = {.to = (char *)run->out->data + at,
+                        .from = run->in[k].data,
+                        .outer = view_head(run->out, axis),
+                        .size = size,
+                        .to_step = step,
                         .from_step = size};
         if (size > 0)
             blocks_copy(&m);
@@ -367,8 +369,10 @@ static rgm_status slice_forward(rgm_op_run *run)
     int axis = (int)run->attributes->integer[0];
     size_t inner = inner_bytes(x, axis);
     size_t begin = (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) * inner;
-    block_move m = {.to = run->out->data, .from = (const char *)x->data + begin,
-                    .outer = view_head(x, axis), .size = inner * (size_t)run->out->shape[axis],
+    block_move m = {.to = run->out->data,
+                    .from = (const char *)x->data + begin,
+                    .outer = view_head(x, axis),
+                    .size = inner * (size_t)run->out->shape[axis],
                     .to_step = inner * (size_t)run->out->shape[axis],
                     .from_step = inner * (size_t)x->shape[axis]};
 
@@ -381,9 +385,9 @@ static rgm_status slice_view_forward(rgm_op_run *run)
 {
     int axis = (int)run->attributes->integer[0];
 
-    run->out->data = (char *)run->in[0].data +
-                     (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) *
-                         inner_bytes(&run->in[0], axis);
+    run->out->data =
+        (char *)run->in[0].data +
+        (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) * inner_bytes(&run->in[0], axis);
     return RGM_OK;
 }
 
@@ -547,8 +551,9 @@ rgm_value *rgmi_broadcast_to(rgm_value *x, int rank, const rgm_dim *shape)
 
 rgm_value *rgmi_zeros_like(rgm_value *x)
 {
-    return x == NULL ? NULL
-                     : rgmi_broadcast_to(rgm_scalar(x->graph, x->s.dtype, 0), x->s.rank, x->s.shape);
+    return x == NULL
+               ? NULL
+               : rgmi_broadcast_to(rgm_scalar(x->graph, x->s.dtype, 0), x->s.rank, x->s.shape);
 }
 
 /* ---- inverse_dim: scalar 1 / max(size, 1); dim in integer[0], dtype in integer[1] ---- */

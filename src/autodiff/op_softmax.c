@@ -1,6 +1,6 @@
 /*
- * Softmax over the last axis, its logarithm, and softmax cross-entropy. `masked_softmax` is what the
- * executor's passes make of softmax(scale * x + mask).
+ * Softmax over the last axis, its logarithm, and softmax cross-entropy. `masked_softmax` is what
+ * the executor's passes make of softmax(scale * x + mask).
  */
 #include "autodiff_internal.h"
 
@@ -43,8 +43,8 @@ static rgm_status log_softmax_forward(rgm_op_run *run)
 
 static rgm_status grad_forward(rgm_op_run *run, bool log)
 {
-    rgm_softmax_args args = {.y = run->out->data, .y_forward = run->in[0].data,
-                             .dy = run->in[1].data, .log = log};
+    rgm_softmax_args args = {
+        .y = run->out->data, .y_forward = run->in[0].data, .dy = run->in[1].data, .log = log};
 
     rows_of(&args.rows, &args.channels, run->out);
     if (args.rows > 0)
@@ -52,8 +52,14 @@ static rgm_status grad_forward(rgm_op_run *run, bool log)
     return RGM_OK;
 }
 
-static rgm_status softmax_grad_forward(rgm_op_run *run) { return grad_forward(run, false); }
-static rgm_status log_softmax_grad_forward(rgm_op_run *run) { return grad_forward(run, true); }
+static rgm_status softmax_grad_forward(rgm_op_run *run)
+{
+    return grad_forward(run, false);
+}
+static rgm_status log_softmax_grad_forward(rgm_op_run *run)
+{
+    return grad_forward(run, true);
+}
 
 static rgm_status softmax_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
 {
@@ -102,8 +108,14 @@ const rgm_op_type rgmi_log_softmax_grad_op = {
     .no_gradient = SECOND,
 };
 
-rgm_value *rgm_softmax(rgm_value *x) { return rgmi_op1(&rgmi_softmax_op, x, NULL); }
-rgm_value *rgm_log_softmax(rgm_value *x) { return rgmi_op1(&rgmi_log_softmax_op, x, NULL); }
+rgm_value *rgm_softmax(rgm_value *x)
+{
+    return rgmi_op1(&rgmi_softmax_op, x, NULL);
+}
+rgm_value *rgm_log_softmax(rgm_value *x)
+{
+    return rgmi_op1(&rgmi_log_softmax_op, x, NULL);
+}
 
 /* ---- softmax(number[0] * x + mask): inputs x and perhaps a mask that broadcasts to it; the kernel
  * then works in y's memory ---- */
@@ -144,9 +156,9 @@ static rgm_status logits_check(rgm_value *const *in)
     RGM_TRY(rgmi_need_float(in[0], "logits"));
     if (in[0]->s.rank != 2 || in[1]->s.is_pattern || in[1]->s.rank != 1 ||
         in[1]->s.shape[0] != in[0]->s.shape[0])
-        return RGM_FAIL(RGM_ERR_SHAPE, "needs logits [rows,classes] and labels [rows], got %s and %s",
-                        rgm_value_describe(in[0], a, sizeof a),
-                        rgm_value_describe(in[1], b, sizeof b));
+        return RGM_FAIL(
+            RGM_ERR_SHAPE, "needs logits [rows,classes] and labels [rows], got %s and %s",
+            rgm_value_describe(in[0], a, sizeof a), rgm_value_describe(in[1], b, sizeof b));
     if (!rgmi_is_index(in[1]->s.dtype))
         return RGM_FAIL(RGM_ERR_DTYPE, "labels must be i32 or i64, are %s",
                         rgm_dtype_name(in[1]->s.dtype));
@@ -179,8 +191,11 @@ static rgm_status labels_check(const rgm_view *label, int64_t classes)
 static rgm_status cross_entropy_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *label = &run->in[1];
-    rgm_cross_entropy_args args = {.y = run->out->data, .x = x->data, .label = label->data,
-                                   .label_dtype = label->dtype, .rows = x->shape[0],
+    rgm_cross_entropy_args args = {.y = run->out->data,
+                                   .x = x->data,
+                                   .label = label->data,
+                                   .label_dtype = label->dtype,
+                                   .rows = x->shape[0],
                                    .channels = x->shape[1]};
 
     RGM_TRY(labels_check(label, args.channels));
@@ -222,9 +237,13 @@ static rgm_status cross_entropy_grad_infer(rgm_op_shape *out, rgm_value *const *
 static rgm_status cross_entropy_grad_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *label = &run->in[1];
-    rgm_cross_entropy_args args = {.y = run->out->data, .x = x->data, .dloss = run->in[2].data,
-                                   .label = label->data, .label_dtype = label->dtype,
-                                   .rows = x->shape[0], .channels = x->shape[1]};
+    rgm_cross_entropy_args args = {.y = run->out->data,
+                                   .x = x->data,
+                                   .dloss = run->in[2].data,
+                                   .label = label->data,
+                                   .label_dtype = label->dtype,
+                                   .rows = x->shape[0],
+                                   .channels = x->shape[1]};
 
     RGM_TRY(labels_check(label, args.channels));
     if (args.rows > 0)

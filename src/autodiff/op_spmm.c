@@ -1,8 +1,8 @@
 /*
  * Sparse-dense products: spmm with weights, scales, bias and activation, its accumulating form, and
  * sddmm. Each is the other's gradient: with respect to x, spmm over the transposed pattern with the
- * scales swapped; with respect to the weights, sddmm. Attributes of spmm: integer[0] = which optional
- * inputs there are, [1] = self loop, [2] = activation; number[0] = its slope.
+ * scales swapped; with respect to the weights, sddmm. Attributes of spmm: integer[0] = which
+ * optional inputs there are, [1] = self loop, [2] = activation; number[0] = its slope.
  */
 #include "autodiff_internal.h"
 
@@ -34,8 +34,8 @@ void rgmi_spmm_parts(rgmi_spmm *parts, const rgm_value *value)
 
 rgm_value *rgmi_spmm_build(const rgmi_spmm *parts, rgm_value *base)
 {
-    rgm_value *in[7], *optional[] = {parts->weight, parts->row_scale, parts->column_scale,
-                                     parts->bias};
+    rgm_value *in[7],
+        *optional[] = {parts->weight, parts->row_scale, parts->column_scale, parts->bias};
     rgm_attributes attributes = {.integer = {0, parts->self_loop, parts->activation},
                                  .number[0] = parts->slope};
     int count = 0;
@@ -198,8 +198,8 @@ static rgm_value *as_rank(rgm_value *x, int rank, rgm_dim heads)
         return NULL;
     shape[0] = x->s.shape[0];
     shape[1] = rank == 2 ? rgmi_shape_product(x->graph, x->s.shape + 1, x->s.rank - 1) : heads;
-    shape[2] = rgmi_dim_quotient(x->graph, rgmi_shape_product(x->graph, x->s.shape + 1,
-                                                              x->s.rank - 1), heads);
+    shape[2] = rgmi_dim_quotient(
+        x->graph, rgmi_shape_product(x->graph, x->s.shape + 1, x->s.rank - 1), heads);
     return rgm_reshape(x, rank, shape);
 }
 
@@ -233,8 +233,8 @@ static rgm_status spmm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, con
         plain = s;
         plain.row_scale = NULL;
         if (wanted[at])
-            dx[at] = rgm_reduce(as_rank(rgm_mul(dy, rgmi_spmm_build(&plain, NULL)), 2, 1), 1,
-                                RGM_SUM);
+            dx[at] =
+                rgm_reduce(as_rank(rgm_mul(dy, rgmi_spmm_build(&plain, NULL)), 2, 1), 1, RGM_SUM);
         at++;
     }
     if (s.column_scale != NULL && wanted[at]) {
@@ -345,8 +345,11 @@ static rgm_status sddmm_infer(rgm_op_shape *out, rgm_value *const *in, int input
 
 static rgm_status sddmm_forward(rgm_op_run *run)
 {
-    rgm_sddmm_args args = {.y = run->out->data, .csr = run->in[0].csr, .a = run->in[1].data,
-                           .b = run->in[2].data, .heads = run->in[1].shape[1],
+    rgm_sddmm_args args = {.y = run->out->data,
+                           .csr = run->in[0].csr,
+                           .a = run->in[1].data,
+                           .b = run->in[2].data,
+                           .heads = run->in[1].shape[1],
                            .depth = run->in[1].shape[2]};
 
     if (rgmi_view_count(run->out) > 0)

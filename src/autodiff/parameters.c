@@ -1,6 +1,6 @@
 /*
- * Values of a graph's parameters. Each draws from a stream named after it: adding a parameter changes
- * no other, and shapes that grow keep nothing by accident of order.
+ * Values of a graph's parameters. Each draws from a stream named after it: adding a parameter
+ * changes no other, and shapes that grow keep nothing by accident of order.
  */
 #include "autodiff_internal.h"
 #include <math.h>
@@ -27,13 +27,17 @@ static double draw(const rgm_rng *rng, int64_t i, rgm_init_kind kind, double sca
     uint64_t at = (uint64_t)i;
 
     switch (kind) {
-    case RGM_INIT_ZEROS: return 0;
-    case RGM_INIT_ONES: return 1;
+    case RGM_INIT_ZEROS:
+        return 0;
+    case RGM_INIT_ONES:
+        return 1;
     case RGM_INIT_GLOROT_UNIFORM:
-    case RGM_INIT_UNIFORM: return scale * (2 * rgm_rng_f64(rng, at) - 1);
+    case RGM_INIT_UNIFORM:
+        return scale * (2 * rgm_rng_f64(rng, at) - 1);
     case RGM_INIT_GLOROT_NORMAL:
     case RGM_INIT_HE_NORMAL:
-    case RGM_INIT_NORMAL: return scale * rgm_rng_normal(rng, at);
+    case RGM_INIT_NORMAL:
+        return scale * rgm_rng_normal(rng, at);
     }
     return 0;
 }
@@ -99,7 +103,10 @@ void rgm_parameters_release(rgm_parameters *parameters)
     rgm_free(parameters);
 }
 
-int64_t rgm_parameters_count(const rgm_parameters *parameters) { return parameters->count; }
+int64_t rgm_parameters_count(const rgm_parameters *parameters)
+{
+    return parameters->count;
+}
 
 const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i)
 {
@@ -125,4 +132,7 @@ int64_t rgm_parameters_total(const rgm_parameters *parameters)
     return total;
 }
 
-void rgm_parameters_touch(rgm_parameters *parameters) { parameters->version++; }
+void rgm_parameters_touch(rgm_parameters *parameters)
+{
+    parameters->version++;
+}

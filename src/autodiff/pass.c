@@ -1,13 +1,13 @@
 /*
  * The passes over an executor's private graph, in their order. A rule looks at each value, inputs
- * first, and may put another in its place; what nobody needs any more falls away. The values are the
- * same as without passes up to rounding.
+ * first, and may put another in its place; what nobody needs any more falls away. The values are
+ * the same as without passes up to rounding.
  */
 #include "executor_internal.h"
 
 enum { ROUNDS = 16 };
 
-static rgm_value *final(rgm_value *v)
+static rgm_value * final(rgm_value *v)
 {
     while (v->replacement != NULL)
         v = v->replacement;
@@ -117,17 +117,16 @@ bool rgmi_has_shape(const rgm_value *v, const rgm_value *like)
 
 rgm_status rgmi_program_optimize(rgm_executor *executor)
 {
-    static rgmi_rule *const simplify[] = {rgmi_rule_drop,      rgmi_rule_movement,
-                                          rgmi_rule_broadcast, rgmi_rule_arithmetic,
-                                          rgmi_rule_slices};
+    static rgmi_rule *const simplify[] = {rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_broadcast,
+                                          rgmi_rule_arithmetic, rgmi_rule_slices};
     static rgmi_rule *const sparse[] = {rgmi_rule_movement, rgmi_rule_entries, rgmi_rule_pool,
                                         rgmi_rule_sddmm, rgmi_rule_scales};
     static rgmi_rule *const narrow[] = {rgmi_rule_transposed, rgmi_rule_narrow,
                                         rgmi_rule_narrow_grad, rgmi_rule_entry_product,
                                         rgmi_rule_movement};
     static rgmi_rule *const epilogue[] = {rgmi_rule_dropped_relu, rgmi_rule_bias,
-                                          rgmi_rule_activation, rgmi_rule_masked_softmax,
-                                          rgmi_rule_residual, rgmi_rule_sum_squares};
+                                          rgmi_rule_activation,   rgmi_rule_masked_softmax,
+                                          rgmi_rule_residual,     rgmi_rule_sum_squares};
     static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
     static rgmi_rule *const map[] = {rgmi_rule_map};
 

@@ -47,8 +47,8 @@ rgm_value *rgmi_rule_transposed(rgm_executor *executor, rgm_value *v)
     return rgmi_matmul_build(&m, NULL);
 }
 
-/* The product with the bias added, when it is one that can still take a bias; through a reshape that
- * keeps the last axis too. NULL otherwise. */
+/* The product with the bias added, when it is one that can still take a bias; through a reshape
+ * that keeps the last axis too. NULL otherwise. */
 static rgm_value *take_bias(rgm_value *y, rgm_value *bias)
 {
     rgmi_matmul m;
@@ -61,8 +61,7 @@ static rgm_value *take_bias(rgm_value *y, rgm_value *bias)
         rgm_value *inner = take_bias(y->in[0], bias);
         return inner == NULL ? NULL : rgm_reshape(inner, y->s.rank, y->s.shape);
     }
-    if (rgmi_is(y, &rgmi_matmul_op) && y->inputs == 2 &&
-        y->attributes.integer[2] == RGM_ACT_NONE) {
+    if (rgmi_is(y, &rgmi_matmul_op) && y->inputs == 2 && y->attributes.integer[2] == RGM_ACT_NONE) {
         rgmi_matmul_parts(&m, y);
         m.bias = bias;
         return rgmi_matmul_build(&m, NULL);
@@ -105,9 +104,9 @@ static rgm_activation activation_of(const rgm_value *v)
     static const struct {
         const rgm_op_type *type;
         rgm_activation activation;
-    } table[] = {{&rgmi_relu_op, RGM_ACT_RELU},   {&rgmi_leaky_relu_op, RGM_ACT_LEAKY_RELU},
-                 {&rgmi_elu_op, RGM_ACT_ELU},     {&rgmi_sigmoid_op, RGM_ACT_SIGMOID},
-                 {&rgmi_tanh_op, RGM_ACT_TANH},   {&rgmi_gelu_op, RGM_ACT_GELU}};
+    } table[] = {{&rgmi_relu_op, RGM_ACT_RELU}, {&rgmi_leaky_relu_op, RGM_ACT_LEAKY_RELU},
+                 {&rgmi_elu_op, RGM_ACT_ELU},   {&rgmi_sigmoid_op, RGM_ACT_SIGMOID},
+                 {&rgmi_tanh_op, RGM_ACT_TANH}, {&rgmi_gelu_op, RGM_ACT_GELU}};
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (v->type == table[i].type)
@@ -159,8 +158,7 @@ rgm_value *rgmi_rule_activation(rgm_executor *executor, rgm_value *v)
 
 static bool plain_inputs(const rgm_value *y, rgmi_matmul *m)
 {
-    if (!rgmi_is(y, &rgmi_matmul_op) || y->inputs != 2 ||
-        y->attributes.integer[2] != RGM_ACT_NONE)
+    if (!rgmi_is(y, &rgmi_matmul_op) || y->inputs != 2 || y->attributes.integer[2] != RGM_ACT_NONE)
         return false;
     rgmi_matmul_parts(m, y);
     return true;
@@ -209,8 +207,8 @@ rgm_value *rgmi_rule_masked_softmax(rgm_executor *executor, rgm_value *v)
         return NULL;
     x = v->in[0];
     if (rgmi_is(x, &rgmi_add_op) && rgmi_single(x)) {
-        int k = rgmi_shapes_equal(x->in[0], x) && (rgmi_is(x->in[0], &rgmi_scale_op) ||
-                                                   !rgmi_is(x->in[1], &rgmi_scale_op))
+        int k = rgmi_shapes_equal(x->in[0], x) &&
+                        (rgmi_is(x->in[0], &rgmi_scale_op) || !rgmi_is(x->in[1], &rgmi_scale_op))
                     ? 0
                     : 1;
         if (!rgmi_shapes_equal(x->in[k], x))

@@ -113,7 +113,9 @@ rgm_value *rgmi_rule_map(rgm_executor *executor, rgm_value *v)
     a = chain_operand(&c, v->in[0], v);
     if (v->inputs == 2)
         b = v->in[1] == v->in[0] ? a : chain_operand(&c, v->in[1], v);
-    chain_step(&c, (rgm_map_step){.code = (rgm_map_code)v->attributes.integer[0], .a = a, .b = b,
+    chain_step(&c, (rgm_map_step){.code = (rgm_map_code)v->attributes.integer[0],
+                                  .a = a,
+                                  .b = b,
                                   .constant = v->attributes.number[0]});
     if (c.full) /* no room for v itself: its inputs stay as they are */
         return NULL;
@@ -126,8 +128,10 @@ rgm_value *rgmi_rule_map(rgm_executor *executor, rgm_value *v)
     program.steps = c.steps;
     for (int i = 0; i < c.steps; i++) {
         program.step[i] = c.step[i];
-        program.step[i].a = (int8_t)(c.step[i].a >= STEP ? c.step[i].a - STEP + c.inputs : c.step[i].a);
-        program.step[i].b = (int8_t)(c.step[i].b >= STEP ? c.step[i].b - STEP + c.inputs : c.step[i].b);
+        program.step[i].a =
+            (int8_t)(c.step[i].a >= STEP ? c.step[i].a - STEP + c.inputs : c.step[i].a);
+        program.step[i].b =
+            (int8_t)(c.step[i].b >= STEP ? c.step[i].b - STEP + c.inputs : c.step[i].b);
     }
     return rgmi_map_fused(c.in, &program, v->s.rank, v->s.shape, v->graph, v->s.dtype);
 }

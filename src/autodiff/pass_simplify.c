@@ -34,7 +34,8 @@ static rgm_value *permuted(rgm_value *v)
     return rgm_permute(x->in[0], axes);
 }
 
-/* The axis of x that is `axis` of reshape(x), when the reshape only adds and drops axes of size 1. */
+/* The axis of x that is `axis` of reshape(x), when the reshape only adds and drops axes of size 1.
+ */
 static int axis_before(const rgm_value *reshaped, int axis)
 {
     const rgm_value *x = reshaped->in[0];
@@ -67,10 +68,10 @@ static rgm_value *reduced(rgm_value *v)
     if (!rgmi_is(x, &rgmi_reshape_op))
         return NULL;
     axis = axis_before(x, axis);
-    return axis < 0 ? NULL
-                    : rgm_reshape(rgm_reduce(x->in[0], axis,
-                                             (rgm_reduction)v->attributes.integer[1]),
-                                  v->s.rank, v->s.shape);
+    return axis < 0
+               ? NULL
+               : rgm_reshape(rgm_reduce(x->in[0], axis, (rgm_reduction)v->attributes.integer[1]),
+                             v->s.rank, v->s.shape);
 }
 
 /* reshape(broadcast(P, x)) is broadcast(P, reshape(x)) when the entries stay an axis. */
@@ -117,7 +118,8 @@ static rgm_value *with_inputs(rgm_value *v, rgm_value *const *in)
     return rgm_op(v->graph, v->type, in, v->inputs, &v->attributes);
 }
 
-/* A number broadcast has no shape of its own; f(broadcast(a), b) is f(a, b) where b has the full shape; f(broadcast(a)) is broadcast(f(a)). */
+/* A number broadcast has no shape of its own; f(broadcast(a), b) is f(a, b) where b has the full
+ * shape; f(broadcast(a)) is broadcast(f(a)). */
 rgm_value *rgmi_rule_broadcast(rgm_executor *executor, rgm_value *v)
 {
     (void)executor;
@@ -175,8 +177,7 @@ rgm_value *rgmi_rule_arithmetic(rgm_executor *executor, rgm_value *v)
     if (rgmi_is(v, &rgmi_shift_op) && factor == 0)
         return x;
     for (int k = 0; rgmi_is(v, &rgmi_add_op) && k < 2; k++)
-        if (rgmi_is_number(&number, v->in[k]) && number == 0 &&
-            rgmi_shapes_equal(v->in[1 - k], v))
+        if (rgmi_is_number(&number, v->in[k]) && number == 0 && rgmi_shapes_equal(v->in[1 - k], v))
             return v->in[1 - k];
     return NULL;
 }
@@ -246,8 +247,8 @@ static uint64_t value_hash(const rgm_value *v)
 
 static bool same_constant(const rgm_value *a, const rgm_value *b)
 {
-    return a->constant == b->constant || (rgm_tensor_count(a->constant) <= 16 &&
-                                          rgm_tensor_equal(a->constant, b->constant));
+    return a->constant == b->constant ||
+           (rgm_tensor_count(a->constant) <= 16 && rgm_tensor_equal(a->constant, b->constant));
 }
 
 static bool same_value(const rgm_value *a, const rgm_value *b)

@@ -1,7 +1,7 @@
 /*
  * Rules that turn values on edges into sparse products. pool(P, broadcast(P, x)), with weights or
- * without, is spmm(P, x); the sum over depth of a product of two broadcasts is sddmm; scales of rows
- * go into the product. What would be stored for each edge is then streamed.
+ * without, is spmm(P, x); the sum over depth of a product of two broadcasts is sddmm; scales of
+ * rows go into the product. What would be stored for each edge is then streamed.
  */
 #include "executor_internal.h"
 
@@ -80,9 +80,9 @@ rgm_value *rgmi_rule_pool(rgm_executor *executor, rgm_value *v)
         return pooled(v, &parts);
     if (rgmi_is(e, &rgmi_reshape_op) && e->in[0]->s.rank > 0 &&
         e->in[0]->s.shape[0] == e->s.shape[0]) /* the entries stay apart: reshape afterwards */
-        return rgm_reshape(rgm_pool_rows(v->in[0], e->in[0],
-                                         (rgm_reduction)v->attributes.integer[0]),
-                           v->s.rank, v->s.shape);
+        return rgm_reshape(
+            rgm_pool_rows(v->in[0], e->in[0], (rgm_reduction)v->attributes.integer[0]), v->s.rank,
+            v->s.shape);
     for (int k = 0; rgmi_is(e, &rgmi_mul_op) && k < 2; k++) {
         parts.x = column_source(v->in[0], e->in[k]);
         if (parts.x == NULL || !rgmi_shapes_equal(e, e->in[k]))
@@ -233,8 +233,8 @@ static bool is_there(const rgm_executor *executor, const rgm_value *v)
 }
 
 /*
- * The weight's gradient, spmm(P, x)^T dy = x^T spmm(P^T, dy): with the sparse product on dy when that
- * is narrower (the gradient by x needs it too), or on x when the forward pass has it already.
+ * The weight's gradient, spmm(P, x)^T dy = x^T spmm(P^T, dy): with the sparse product on dy when
+ * that is narrower (the gradient by x needs it too), or on x when the forward pass has it already.
  */
 rgm_value *rgmi_rule_narrow_grad(rgm_executor *executor, rgm_value *v)
 {
@@ -280,8 +280,7 @@ rgm_value *rgmi_rule_entry_product(rgm_executor *executor, rgm_value *v)
 
     (void)executor;
     if (rgmi_is(v, &rgmi_pool_rows_op) && v->attributes.integer[0] == RGM_SUM &&
-        plain_product(v->in[1]) && rgmi_single(v->in[1]) &&
-        v->in[1]->attributes.integer[0] == 0) {
+        plain_product(v->in[1]) && rgmi_single(v->in[1]) && v->in[1]->attributes.integer[0] == 0) {
         rgmi_matmul_parts(&m, v->in[1]);
         m.a = rgm_pool_rows(v->in[0], m.a, RGM_SUM);
         return rgmi_matmul_build(&m, NULL);
@@ -290,7 +289,8 @@ rgm_value *rgmi_rule_entry_product(rgm_executor *executor, rgm_value *v)
         return NULL;
     rgmi_matmul_parts(&m, v);
     e = m.a;
-    bool rows = rgmi_is(e, &rgmi_broadcast_rows_op), columns = rgmi_is(e, &rgmi_broadcast_columns_op);
+    bool rows = rgmi_is(e, &rgmi_broadcast_rows_op),
+         columns = rgmi_is(e, &rgmi_broadcast_columns_op);
     if (!rows && !columns)
         return NULL;
     if (m.trans_a && !m.trans_b)

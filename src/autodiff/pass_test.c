@@ -14,8 +14,8 @@ static int64_t ops_of(const rgm_executor *executor, const char *name)
     int64_t count = 0;
 
     for (int64_t s = 0; s < executor->count; s++)
-        count += executor->order[s]->type != NULL &&
-                 strcmp(executor->order[s]->type->name, name) == 0;
+        count +=
+            executor->order[s]->type != NULL && strcmp(executor->order[s]->type->name, name) == 0;
     return count;
 }
 
@@ -127,15 +127,15 @@ static void bias_and_activation_ride_on_the_product(void **state)
     for (int which = 0; which < 3; which++) {
         lab_open(&l, RGM_F64);
         rgm_value *x = lab_input(&l, 2, (int64_t[]){5, 4}), *y;
-        rgm_value *w = lab_input(&l, 2, (int64_t[]){4, 3}), *bias = lab_input(&l, 1, (int64_t[]){3});
+        rgm_value *w = lab_input(&l, 2, (int64_t[]){4, 3}),
+                  *bias = lab_input(&l, 1, (int64_t[]){3});
         rgm_value *p = lab_pattern(&l, 5, 4, 9);
         if (which == 0)
             y = rgm_relu(rgm_add(rgm_matmul(x, w), bias));
         else if (which == 1)
             y = rgm_elu(rgm_add(bias, rgm_spmm(p, w, NULL)));
         else /* a third axis in between */
-            y = rgm_tanh(rgm_add(
-                rgm_reshape(rgm_matmul(x, w), 3, (rgm_dim[]){1, 5, 3}), bias));
+            y = rgm_tanh(rgm_add(rgm_reshape(rgm_matmul(x, w), 3, (rgm_dim[]){1, 5, 3}), bias));
         rgm_executor *executor = fewer_ops(&l, &y, 1);
         CHECK_INT(1, rgm_executor_op_count(executor));
         rgm_executor_release(executor);
@@ -446,25 +446,43 @@ static rgm_value *random_step(lab *l, rgm_value *p, rgm_value *const *pool, int 
     rgm_value *a = pool[(int)(lab_uniform(l) * count)], *b = pool[(int)(lab_uniform(l) * count)];
 
     switch ((int)(lab_uniform(l) * 18)) {
-    case 0: return rgm_add(a, b);
-    case 1: return rgm_mul(rgm_tanh(a), b);
-    case 2: return rgm_relu(a);
-    case 3: return rgm_sub(a, rgm_mean(b));
-    case 4: return rgm_spmm(p, a, NULL);
-    case 5: return rgm_pool_rows(p, rgm_broadcast_columns(p, a), RGM_MEAN);
-    case 6: return rgm_pool_rows(p, rgm_relu(rgm_add(rgm_broadcast_columns(p, a),
-                                                     rgm_broadcast_rows(p, b))), RGM_SUM);
-    case 7: return rgm_matmul(a, pool[-1]);
-    case 8: return rgm_tanh(rgm_add(rgm_matmul(a, pool[-1]), pool[-2]));
-    case 9: return rgm_add(rgm_matmul(a, pool[-1]), rgm_spmm(p, rgm_matmul(b, pool[-1]), NULL));
-    case 10: return rgm_dropout_op(rgm_relu(a), 0.5, NULL);
-    case 11: return rgm_softmax(rgm_add(rgm_scale(a, 0.7), b));
-    case 12: return rgm_l2_normalize(a);
-    case 13: return rgm_layer_norm_op(rgm_add(a, b), pool[-2], pool[-2], 1e-3);
-    case 14: return rgm_maximum(a, rgm_neg(b));
-    case 15: return rgm_concat((rgm_value *[]){rgm_slice(a, 1, 2, 4), rgm_slice(b, 1, 0, 2)}, 2, 1);
-    case 16: return rgm_pool_rows(rgm_transpose_pattern(p), rgm_broadcast_rows(p, a), RGM_MAX_NO_INF);
-    default: return rgm_sigmoid(rgm_scale(rgm_add(a, b), 0.5));
+    case 0:
+        return rgm_add(a, b);
+    case 1:
+        return rgm_mul(rgm_tanh(a), b);
+    case 2:
+        return rgm_relu(a);
+    case 3:
+        return rgm_sub(a, rgm_mean(b));
+    case 4:
+        return rgm_spmm(p, a, NULL);
+    case 5:
+        return rgm_pool_rows(p, rgm_broadcast_columns(p, a), RGM_MEAN);
+    case 6:
+        return rgm_pool_rows(
+            p, rgm_relu(rgm_add(rgm_broadcast_columns(p, a), rgm_broadcast_rows(p, b))), RGM_SUM);
+    case 7:
+        return rgm_matmul(a, pool[-1]);
+    case 8:
+        return rgm_tanh(rgm_add(rgm_matmul(a, pool[-1]), pool[-2]));
+    case 9:
+        return rgm_add(rgm_matmul(a, pool[-1]), rgm_spmm(p, rgm_matmul(b, pool[-1]), NULL));
+    case 10:
+        return rgm_dropout_op(rgm_relu(a), 0.5, NULL);
+    case 11:
+        return rgm_softmax(rgm_add(rgm_scale(a, 0.7), b));
+    case 12:
+        return rgm_l2_normalize(a);
+    case 13:
+        return rgm_layer_norm_op(rgm_add(a, b), pool[-2], pool[-2], 1e-3);
+    case 14:
+        return rgm_maximum(a, rgm_neg(b));
+    case 15:
+        return rgm_concat((rgm_value *[]){rgm_slice(a, 1, 2, 4), rgm_slice(b, 1, 0, 2)}, 2, 1);
+    case 16:
+        return rgm_pool_rows(rgm_transpose_pattern(p), rgm_broadcast_rows(p, a), RGM_MAX_NO_INF);
+    default:
+        return rgm_sigmoid(rgm_scale(rgm_add(a, b), 0.5));
     }
 }
 

@@ -38,13 +38,18 @@ static int64_t items_collect(item *items, const rgmi_plan *plan, const rgm_execu
         const rgmi_place *p = &plan->place[s];
         if (p->where == RGMI_ARENA && p->root == s && p->begin >= 0)
             items[count++] = (item){.size = aligned(p->bytes > 0 ? p->bytes : 1),
-                                    .begin = p->begin, .end = p->end, .slot = s};
+                                    .begin = p->begin,
+                                    .end = p->end,
+                                    .slot = s};
     }
     for (int64_t i = 0; i < plan->step_count; i++) {
         const rgmi_place *p = &plan->place[plan->steps[i]];
         if (p->scratch > 0)
-            items[count++] = (item){.size = aligned(p->scratch), .begin = i, .end = i,
-                                    .slot = plan->steps[i], .scratch = true};
+            items[count++] = (item){.size = aligned(p->scratch),
+                                    .begin = i,
+                                    .end = i,
+                                    .slot = plan->steps[i],
+                                    .scratch = true};
     }
     return count;
 }
@@ -114,8 +119,8 @@ done:
 /* ---- sequence ---- */
 
 typedef struct memory {
-    int64_t *left; /* by root slot: reads still to come                            */
-    int64_t *root; /* by slot                                                      */
+    int64_t *left;  /* by root slot: reads still to come                            */
+    int64_t *root;  /* by slot                                                      */
     int64_t *waits; /* by slot: inputs not computed yet                            */
     size_t used, peak;
 } memory;
@@ -212,8 +217,8 @@ static void greedy(int64_t *sequence, memory *m, const rgm_executor *executor,
         double lowest = 0;
         for (int64_t i = 0; i < ready_count; i++) {
             int64_t s = ready[i];
-            double growth = (double)taken(m, executor, plan, s) -
-                            (double)freed(m, executor, plan, s);
+            double growth =
+                (double)taken(m, executor, plan, s) - (double)freed(m, executor, plan, s);
             if (i == 0 || growth < lowest || (growth == lowest && s < ready[best])) {
                 best = i;
                 lowest = growth;

@@ -25,9 +25,10 @@ static rgm_status view_bind(rgm_view *view, const rgm_value *v, const int64_t *s
     for (int i = 0; i < v->s.rank; i++) {
         view->shape[i] = rgmi_dim_bind(v->s.shape[i], symbols);
         if (view->shape[i] < 0)
-            return RGM_FAIL(RGM_ERR_SHAPE,
-                            "axis %d of %s has no size: no fed input binds it, or sizes do not divide",
-                            i, rgm_value_describe(v, text, sizeof text));
+            return RGM_FAIL(
+                RGM_ERR_SHAPE,
+                "axis %d of %s has no size: no fed input binds it, or sizes do not divide", i,
+                rgm_value_describe(v, text, sizeof text));
         if (!v->s.is_pattern && __builtin_mul_overflow(count, view->shape[i], &count))
             return RGM_FAIL(RGM_ERR_NOMEM, "%s is too large",
                             rgm_value_describe(v, text, sizeof text));

@@ -1,7 +1,7 @@
 /*
- * The executor's private graph: a copy of what the fetches need, in which passes may replace values.
- * Values keep the place they had in the program as written (order), so that the sequence of the
- * whole stays the author's where nothing speaks against it.
+ * The executor's private graph: a copy of what the fetches need, in which passes may replace
+ * values. Values keep the place they had in the program as written (order), so that the sequence of
+ * the whole stays the author's where nothing speaks against it.
  */
 #include "executor_internal.h"
 #include <stdlib.h>
@@ -30,8 +30,7 @@ static void mark_needed(bool *needed, const rgm_cgraph *source)
     }
 }
 
-static rgm_status value_copy(rgm_value **copies, rgm_value **in, rgm_cgraph *program,
-                             rgm_value *v)
+static rgm_status value_copy(rgm_value **copies, rgm_value **in, rgm_cgraph *program, rgm_value *v)
 {
     rgm_value *copy;
 

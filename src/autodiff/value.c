@@ -4,19 +4,58 @@
 #include "autodiff_internal.h"
 #include <stdio.h>
 
-rgm_cgraph *rgm_value_graph(const rgm_value *value) { return value == NULL ? NULL : value->graph; }
-rgm_dtype rgm_value_dtype(const rgm_value *value) { return value->s.dtype; }
-int rgm_value_rank(const rgm_value *value) { return value->s.rank; }
-const rgm_dim *rgm_value_shape(const rgm_value *value) { return value->s.shape; }
-bool rgm_value_is_pattern(const rgm_value *value) { return value->s.is_pattern; }
-const char *rgm_value_name(const rgm_value *value) { return value->name; }
-const rgm_op_type *rgm_value_op(const rgm_value *value) { return value->type; }
-int rgm_value_input_count(const rgm_value *value) { return value->inputs; }
-const rgm_attributes *rgm_value_attributes(const rgm_value *value) { return &value->attributes; }
-rgm_tensor *rgm_value_constant(const rgm_value *value) { return value->constant; }
-bool rgm_value_is_parameter(const rgm_value *value) { return value->leaf == RGMI_PARAMETER; }
-bool rgm_value_is_input(const rgm_value *value) { return value->leaf == RGMI_INPUT; }
-const char *rgm_value_scope(const rgm_value *value) { return value->scope; }
+rgm_cgraph *rgm_value_graph(const rgm_value *value)
+{
+    return value == NULL ? NULL : value->graph;
+}
+rgm_dtype rgm_value_dtype(const rgm_value *value)
+{
+    return value->s.dtype;
+}
+int rgm_value_rank(const rgm_value *value)
+{
+    return value->s.rank;
+}
+const rgm_dim *rgm_value_shape(const rgm_value *value)
+{
+    return value->s.shape;
+}
+bool rgm_value_is_pattern(const rgm_value *value)
+{
+    return value->s.is_pattern;
+}
+const char *rgm_value_name(const rgm_value *value)
+{
+    return value->name;
+}
+const rgm_op_type *rgm_value_op(const rgm_value *value)
+{
+    return value->type;
+}
+int rgm_value_input_count(const rgm_value *value)
+{
+    return value->inputs;
+}
+const rgm_attributes *rgm_value_attributes(const rgm_value *value)
+{
+    return &value->attributes;
+}
+rgm_tensor *rgm_value_constant(const rgm_value *value)
+{
+    return value->constant;
+}
+bool rgm_value_is_parameter(const rgm_value *value)
+{
+    return value->leaf == RGMI_PARAMETER;
+}
+bool rgm_value_is_input(const rgm_value *value)
+{
+    return value->leaf == RGMI_INPUT;
+}
+const char *rgm_value_scope(const rgm_value *value)
+{
+    return value->scope;
+}
 
 rgm_dim rgm_value_dim(const rgm_value *value, int axis)
 {
