@@ -73,19 +73,23 @@ static void product_args(rgm_matmul_args *args, const rgm_op_run *run, const rgm
     args->slope = attributes->number[0];
 }
 
-/* Rows of a, a block at a time into scratch and from there over a itself. */
-static void product_in_place(rgm_op_run *run, rgm_matmul_args *args)
+/* Some rows at a time. In place a block goes to scratch and from there over its own rows of a; the
+ * blocks are the same when it is not, so that where memory was free changes no bit. */
+static void product_in_blocks(rgm_op_run *run, rgm_matmul_args *args)
 {
     int64_t rows = args->m, step = rgmi_matmul_block(rows);
     size_t row = (size_t)args->n * rgm_dtype_size(run->out->dtype);
+    bool in_place = args->c == args->a;
+    const char *a = args->a;
 
-    args->c = run->scratch;
     for (int64_t begin = 0; begin < rows; begin += step) {
-        char *at = (char *)run->out->data + (size_t)begin * row;
+        char *c = (char *)run->out->data + (size_t)begin * row;
         args->m = rows - begin < step ? rows - begin : step;
-        args->a = at;
+        args->a = a + (size_t)begin * row;
+        args->c = in_place ? run->scratch : c;
         run->kernels->matmul(args);
-        memcpy(at, run->scratch, (size_t)args->m * row);
+        if (in_place)
+            memcpy(c, run->scratch, (size_t)args->m * row);
     }
 }
 
@@ -97,8 +101,8 @@ static rgm_status matmul_forward(rgm_op_run *run)
     args.bias = run->inputs == 3 ? run->in[2].data : NULL;
     if (args.batch == 0 || args.m == 0 || args.n == 0)
         return RGM_OK;
-    if (args.c == args.a)
-        product_in_place(run, &args);
+    if (rgmi_matmul_in_place(run->attributes, &run->in[0], run->out))
+        product_in_blocks(run, &args);
     else
         run->kernels->matmul(&args);
     return RGM_OK;
