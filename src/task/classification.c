@@ -240,7 +240,10 @@ rgm_status rgm_gnn_task_preprocess(const rgm_graph_value **out, rgm_value **labe
         *labels = rgm_context_feature(in, o->label);
         *out = rgm_without_feature(in, RGM_CONTEXT_PIECE, NULL, o->label);
     } else if (strcmp(set->name, o->readout_set) == 0) {
-        *labels = rgm_node_feature(in, o->readout_set, o->label);
+        /* One prediction a component has one readout item there. */
+        *labels = task->type->place == RGM_READ_NODES
+                      ? rgm_node_feature(in, o->readout_set, o->label)
+                      : rgm_gather_first_node(in, o->readout_set, o->label);
     } else {
         *labels = rgm_gather_first_node(in, o->node_set, o->label);
         *out = rgm_without_feature(in, RGM_NODE_SET, o->node_set, o->label);
