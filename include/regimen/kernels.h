@@ -16,7 +16,11 @@
 extern "C" {
 #endif
 
-/** Threads that kernels may use from now on, >= 1 (OpenMP). Does not change any result. */
+/**
+ * Threads that kernels may use from now on, >= 1, the caller's among them; at first as many as the
+ * process may run on. Does not change any result. Kernels called from several threads at once share
+ * one pool: who finds it taken works alone.
+ */
 void rgm_threads_set(int threads);
 int rgm_threads(void);
 
@@ -113,7 +117,10 @@ typedef struct rgm_segment_args {
     rgm_reduction reduction;
 } rgm_segment_args;
 
-/** Softmax of x [count, channels] within each row's entries; gradient: dx from y and dy. */
+/**
+ * Softmax of x [count, channels] within each row's entries; gradient: dx from y and dy. Where every
+ * entry is -inf (all masked) y is 0, not NaN; so in the dense softmax.
+ */
 typedef struct rgm_segment_softmax_args {
     void *y; /* y or dx */
     const rgm_csr *csr;
@@ -289,7 +296,7 @@ const rgm_kernels *rgm_kernels_for(rgm_dtype dtype);
 /** A named table, for tests and bench: NULL when this CPU cannot run it. */
 const rgm_kernels *rgm_kernels_named(const char *isa, rgm_dtype dtype);
 
-/** Drop cached oneDNN primitives and packing buffers (the process keeps them otherwise). */
+/** Drop the scratch memory that the process keeps between calls (packed operands, partial sums). */
 void rgm_kernels_clear_cache(void);
 
 #ifdef __cplusplus

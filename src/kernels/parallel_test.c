@@ -1,0 +1,127 @@
+/* The pool under kernels: each item once, whoever calls, nested, from many threads, after a fork. */
+#include "kernels_internal.h"
+#include "check.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COSTLY 1e5 /* nanoseconds an item, so that work is handed out */
+
+static void count_items(void *payload, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        ((int *)payload)[i]++;
+}
+
+/* Runs jobs of many sizes; 0 when each item was done once. */
+static int rounds_of_work(int rounds)
+{
+    int done[300], wrong = 0;
+
+    for (int r = 0; r < rounds; r++) {
+        int64_t items = (r * 37) % 300;
+        memset(done, 0, sizeof done);
+        rgmi_parallel(items, COSTLY, count_items, done);
+        for (int i = 0; i < 300; i++)
+            wrong += done[i] != (i < items);
+    }
+    return wrong;
+}
+
+static void each_item_is_done_once_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 6; threads++) {
+        rgm_threads_set(threads);
+        CHECK_INT(threads, rgm_threads());
+        CHECK_INT(0, rounds_of_work(400));
+    }
+    rgm_threads_set(2);
+}
+
+static void *caller(void *payload)
+{
+    *(int *)payload = rounds_of_work(600);
+    return NULL;
+}
+
+static void several_threads_may_call_at_once(void **state)
+{
+    pthread_t thread[3];
+    int wrong[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(0, pthread_create(&thread[i], NULL, caller, &wrong[i]));
+    for (int i = 0; i < 3; i++) {
+        pthread_join(thread[i], NULL);
+        CHECK_INT(0, wrong[i]);
+    }
+}
+
+static void call_again(void *payload, int64_t begin, int64_t end)
+{
+    int(*done)[16] = payload;
+
+    for (int64_t i = begin; i < end; i++)
+        rgmi_parallel(16, COSTLY, count_items, done[i]);
+}
+
+static void a_kernel_may_call_a_kernel(void **state)
+{
+    int done[40][16] = {{0}};
+
+    (void)state;
+    rgmi_parallel(40, COSTLY, call_again, done);
+    for (int i = 0; i < 40; i++)
+        for (int k = 0; k < 16; k++)
+            CHECK_INT(1, done[i][k]);
+}
+
+static void a_forked_child_can_work(void **state)
+{
+    (void)state;
+    rounds_of_work(10); /* the workers are there */
+    for (int i = 0; i < 5; i++) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(rounds_of_work(50) == 0 ? 0 : 1);
+        CHECK_INT(child, waitpid(child, &status, 0));
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static void sleeping_workers_are_woken_and_not_waited_for(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        usleep(3000); /* longer than a worker waits awake */
+        CHECK_INT(0, rounds_of_work(3));
+    }
+}
+
+static void scratch_is_aligned_kept_and_refused_on_demand(void **state)
+{
+    void *a = rgmi_scratch_take(100000), *b;
+
+    (void)state;
+    CHECK(a != NULL && (uintptr_t)a % 64 == 0);
+    memset(a, 1, 100000);
+    rgmi_scratch_give(a);
+    b = rgmi_scratch_take(90000);
+    CHECK(b == a);
+    rgmi_scratch_give(b);
+    rgmi_scratch_fail(true);
+    CHECK(rgmi_scratch_take(1) == NULL);
+    rgmi_scratch_fail(false);
+    rgmi_scratch_give(NULL);
+    rgm_kernels_clear_cache();
+}
+
+TESTS(cmocka_unit_test(each_item_is_done_once_for_any_number_of_threads),
+      cmocka_unit_test(several_threads_may_call_at_once),
+      cmocka_unit_test(a_kernel_may_call_a_kernel), cmocka_unit_test(a_forked_child_can_work),
+      cmocka_unit_test(sleeping_workers_are_woken_and_not_waited_for),
+      cmocka_unit_test(scratch_is_aligned_kept_and_refused_on_demand))
