@@ -257,7 +257,8 @@ static rgm_status count_rows(int64_t *rows, const decoding *d, int64_t example, 
             return RGM_FAIL(RGM_ERR_DATA, "'%s' has %" PRId64 " row lengths, expected %" PRId64,
                             d->codec->slots[slot].key, count, positions);
         for (int64_t i = 0; i < count; i++)
-            if (lengths[i] < 0 || __builtin_add_overflow(sum, lengths[i], &sum))
+            if (lengths[i] < 0 || lengths[i] > RGMI_MOST_ITEMS ||
+                (sum += lengths[i]) > RGMI_MOST_ITEMS)
                 return RGM_FAIL(RGM_ERR_DATA, "'%s': row length %" PRId64 " is %" PRId64,
                                 d->codec->slots[slot].key, i, lengths[i]);
         positions = sum;

@@ -3,6 +3,7 @@
  * of TF-GNN's codec, and 300 broken graphs.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -371,6 +372,51 @@ static void the_bad_example_of_a_batch_is_named_with_its_own_numbers(void **stat
     rgm_schema_release(schema);
 }
 
+/** What a thread decodes, again and again. */
+typedef struct work {
+    rgm_schema *schema;
+    rgm_text text;
+    rgm_graph *expected;
+    int good;
+} work;
+
+static void *decode_often(void *payload)
+{
+    work *w = payload;
+
+    for (int i = 0; i < 50; i++) {
+        rgm_graph *graph;
+        if (rgm_graph_decode(&graph, w->schema, w->text.data, w->text.size, NULL, NULL) != RGM_OK)
+            break;
+        w->good += rgm_tensor_equal(rgm_graph_source(graph, "buys"),
+                                    rgm_graph_source(w->expected, "buys"));
+        rgm_graph_release(graph);
+    }
+    return NULL;
+}
+
+static void threads_decode_with_one_schema(void **state)
+{
+    rgm_schema *schema = parse_schema(shop_text);
+    work w[4] = {{0}};
+    pthread_t thread[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        w[i].schema = schema;
+        w[i].expected = i % 2 == 0 ? first_shop(schema) : second_shop(schema);
+        CHECK_OK(rgm_graph_encode(&w[i].text, w[i].expected, NULL));
+        CHECK_INT(0, pthread_create(&thread[i], NULL, decode_often, &w[i]));
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(0, pthread_join(thread[i], NULL));
+        CHECK_INT(50, w[i].good);
+        rgm_text_clear(&w[i].text);
+        rgm_graph_release(w[i].expected);
+    }
+    rgm_schema_release(schema);
+}
+
 /* ---- 300 broken graphs ---- */
 
 /* The shop's fields, of which one gets one fault. */
@@ -531,5 +577,6 @@ TESTS(cmocka_unit_test(appendix_a_is_what_protoc_writes),
       cmocka_unit_test(any_number_of_ragged_dims_goes_round),
       cmocka_unit_test(a_batch_is_decoded_as_if_merged),
       cmocka_unit_test(the_bad_example_of_a_batch_is_named_with_its_own_numbers),
+      cmocka_unit_test(threads_decode_with_one_schema),
       cmocka_unit_test(three_hundred_broken_graphs_are_refused),
       cmocka_unit_test(every_failing_allocation_is_survived))

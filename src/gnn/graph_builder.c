@@ -92,11 +92,10 @@ static rgm_status check_lengths(int64_t *sum, const char *title, const rgm_featu
     *sum = 0;
     for (int64_t i = 0; i < positions; i++) {
         int64_t length = rgm_tensor_i64(lengths)[i];
-        if (length < 0 || *sum > INT64_MAX - length)
+        if (length < 0 || length > RGMI_MOST_ITEMS || (*sum += length) > RGMI_MOST_ITEMS)
             return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': row %" PRId64 " of dim %d has length %"
                                           PRId64,
                             title, schema->name, i, k, length);
-        *sum += length;
     }
     return RGM_OK;
 }
