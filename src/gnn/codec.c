@@ -1,6 +1,6 @@
 /*
- * The keys of a schema: "nodes/paper.#size", "edges/cites.#source", "nodes/paper.words.d1". Names may
- * hold any byte, so a key is looked up among the expected ones and never taken apart.
+ * The keys of a schema: "nodes/paper.#size", "edges/cites.#source", "nodes/paper.words.d1". Names
+ * may hold any byte, so a key is looked up among the expected ones and never taken apart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,8 @@ void rgmi_codec_release(rgmi_codec *codec)
 
 /* ---- making ---- */
 
-static rgm_status add_slot(rgmi_codec *codec, const rgm_schema *schema, int64_t set,
-                           slot_kind kind, int64_t feature, int dim)
+static rgm_status add_slot(rgmi_codec *codec, const rgm_schema *schema, int64_t set, slot_kind kind,
+                           int64_t feature, int dim)
 {
     const rgm_set_schema *s = schema->sets[set];
     const char *name = kind == SLOT_SIZE     ? "#size"
@@ -123,11 +123,21 @@ static rgm_status index_slots(rgmi_codec *codec, const rgm_schema *schema)
         const rgmi_slot *slot = &codec->slots[i];
         rgmi_set_slots *set = &codec->sets[slot->set];
         switch (slot->kind) {
-        case SLOT_SIZE: set->size = i; break;
-        case SLOT_SOURCE: set->source = i; break;
-        case SLOT_TARGET: set->target = i; break;
-        case SLOT_VALUES: set->features[slot->feature].values = i; break;
-        case SLOT_LENGTHS: set->features[slot->feature].lengths[slot->dim] = i; break;
+        case SLOT_SIZE:
+            set->size = i;
+            break;
+        case SLOT_SOURCE:
+            set->source = i;
+            break;
+        case SLOT_TARGET:
+            set->target = i;
+            break;
+        case SLOT_VALUES:
+            set->features[slot->feature].values = i;
+            break;
+        case SLOT_LENGTHS:
+            set->features[slot->feature].lengths[slot->dim] = i;
+            break;
         }
     }
     return RGM_OK;
@@ -142,7 +152,8 @@ static rgm_status codec_create(rgmi_codec **out, const rgm_schema *schema)
     RGM_GO(RGM_NEW(codec, 1));
     for (int64_t i = 0; i < schema->set_count; i++)
         RGM_GO(add_slots(codec, schema, i));
-    qsort(codec->slots, (size_t)codec->slot_count, sizeof codec->slots[0], by_key);
+    if (codec->slot_count > 0) /* an empty schema has no slots at all */
+        qsort(codec->slots, (size_t)codec->slot_count, sizeof codec->slots[0], by_key);
     for (int64_t i = 1; i < codec->slot_count; i++)
         if (by_key(&codec->slots[i - 1], &codec->slots[i]) == 0) {
             status = RGM_FAIL(RGM_ERR_DATA, "two parts of the schema share the Example key '%s'",

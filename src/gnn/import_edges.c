@@ -27,23 +27,46 @@ static rgm_status check_end(const rgmi_edge_form *form, int64_t row, int64_t nod
                          (long long)total);
 }
 
-/* A stable counting sort: order[k] = the edge that comes k-th by `key`, of those in `before`. */
-static rgm_status sort_by(int64_t *order, const int64_t *before, const int64_t *key, int64_t count,
-                          int64_t keys)
+/* One pass of a stable radix sort: to[] = from[] in the order of `bits` bits of their keys. */
+static void sort_pass(int64_t *to, const int64_t *from, const int64_t *key, int64_t count,
+                      int64_t *start, int shift, int bits)
 {
-    int64_t *start;
+    int64_t mask = (INT64_C(1) << bits) - 1;
 
-    RGM_TRY(RGM_NEW(start, keys + 1));
+    memset(start, 0, ((size_t)mask + 2) * sizeof *start);
     for (int64_t i = 0; i < count; i++)
-        start[key[i] + 1]++;
-    for (int64_t k = 0; k < keys; k++)
+        start[(key[i] >> shift & mask) + 1]++;
+    for (int64_t k = 0; k < mask; k++)
         start[k + 1] += start[k];
-    for (int64_t i = 0; i < count; i++) {
-        int64_t edge = before ? before[i] : i;
-        order[start[key[edge]]++] = edge;
+    for (int64_t i = 0; i < count; i++)
+        to[start[key[from[i]] >> shift & mask]++] = from[i];
+}
+
+/* order[] = its numbers in the order of key < keys, equals as they were. Memory does not grow with
+ * keys: a wrong node count in a file must not cost more than the file is large. */
+static rgm_status sort_by(int64_t *order, const int64_t *key, int64_t count, int64_t keys)
+{
+    rgm_status status = RGM_OK;
+    int64_t *start = NULL, *spare = NULL, *from = order, *to;
+    int width = 1;
+
+    while (width < 16 && keys >> width > 0)
+        width++;
+    RGM_GO(RGM_NEW(start, (INT64_C(1) << width) + 1));
+    RGM_GO(RGM_NEW(spare, count));
+    to = spare;
+    for (int shift = 0; shift == 0 || keys >> shift > 0; shift += width) {
+        int64_t *swap = from;
+        sort_pass(to, from, key, count, start, shift, width);
+        from = to;
+        to = swap;
     }
+    if (from != order && count > 0)
+        memcpy(order, from, (size_t)count * sizeof *order);
+done:
     rgm_free(start);
-    return RGM_OK;
+    rgm_free(spare);
+    return status;
 }
 
 /* Reorder all three columns by (target, source). */
@@ -52,20 +75,20 @@ static rgm_status sort_edges(rgmi_raw_edges *edges, int64_t source_total, int64_
     rgm_status status = RGM_OK;
     int64_t *columns[3] = {rgm_tensor_i64(edges->source), rgm_tensor_i64(edges->target),
                            edges->rows};
-    int64_t *by_source = NULL, *order = NULL, *moved = NULL;
+    int64_t *order = NULL, *moved = NULL;
 
-    RGM_GO(RGM_NEW(by_source, edges->count));
     RGM_GO(RGM_NEW(order, edges->count));
     RGM_GO(RGM_NEW(moved, edges->count));
-    RGM_GO(sort_by(by_source, NULL, columns[0], edges->count, source_total));
-    RGM_GO(sort_by(order, by_source, columns[1], edges->count, target_total));
-    for (int c = 0; c < 3; c++) {
+    for (int64_t i = 0; i < edges->count; i++)
+        order[i] = i;
+    RGM_GO(sort_by(order, columns[0], edges->count, source_total));
+    RGM_GO(sort_by(order, columns[1], edges->count, target_total));
+    for (int c = 0; c < 3 && edges->count > 0; c++) {
         for (int64_t i = 0; i < edges->count; i++)
             moved[i] = columns[c][order[i]];
         memcpy(columns[c], moved, (size_t)edges->count * sizeof *moved);
     }
 done:
-    rgm_free(by_source);
     rgm_free(order);
     rgm_free(moved);
     return status;

@@ -77,7 +77,7 @@ static rgm_status read_node_counts(heterogeneous *raw, const char *folder)
     for (int64_t i = 0; i < count; i++) {
         RGM_GO(rgm_strdup(&raw->nodes[i].name, rgm_csv_reader_column(reader, i)));
         RGM_GO(rgm_csv_reader_i64(&raw->nodes[i].count, reader, i));
-        if (raw->nodes[i].count < 0 || raw->nodes[i].count > INT64_C(1) << 40) {
+        if (raw->nodes[i].count < 0 || raw->nodes[i].count > INT32_MAX) {
             status = RGM_FAIL(RGM_ERR_DATA, "%s:%lld: node set '%s' has %lld nodes", path,
                               (long long)rgm_csv_reader_line(reader), raw->nodes[i].name,
                               (long long)raw->nodes[i].count);

@@ -38,7 +38,7 @@ static rgm_status read_counts(char **path, rgm_tensor **counts, int64_t *sum, co
     *sum = 0;
     for (int64_t i = 0; i < rgm_tensor_count(*counts); i++) {
         int64_t n = rgm_tensor_i64(*counts)[i];
-        if (n < 0 || n > INT64_C(1) << 40)
+        if (n < 0 || n > INT32_MAX)
             return rgmi_raw_fail(RGM_ERR_DATA, *path, i, "a count of %lld", (long long)n);
         *sum += n;
     }
