@@ -395,9 +395,9 @@ static bool product_run(const rgm_matmul_args *o)
     g.row_blocks = rgmi_blocks(o->m, g.row_block);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
     g.pack_a = wants_packed_rows(o);
-    rgmi_parallel(o->batch * passes * g.panels,
+    rgm_parallel(o->batch * passes * g.panels,
                   (double)(g.k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, &g);
-    rgmi_parallel(o->batch * g.row_blocks * g.panel_blocks,
+    rgm_parallel(o->batch * g.row_blocks * g.panel_blocks,
                   flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
     rgmi_scratch_give(g.packed_b);
     return true;
@@ -512,11 +512,11 @@ static bool sliced_run(const rgm_matmul_args *o)
     g.partial = rgmi_scratch_take((size_t)(g.slices * o->m * o->n) * sizeof(float));
     if (g.partial == NULL)
         return false;
-    rgmi_parallel(g.slices * g.row_tasks * g.column_tasks,
+    rgm_parallel(g.slices * g.row_tasks * g.column_tasks,
                   flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks,
                   &g);
     if (!atomic_load(&g.failed))
-        rgmi_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);
+        rgm_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);
     rgmi_scratch_give(g.partial);
     return !atomic_load(&g.failed);
 }

@@ -77,7 +77,7 @@ static void score_blocks(void *payload, int64_t begin, int64_t end)
 
 static void score_run(score_job *g)
 {
-    rgmi_parallel(rgmi_row_blocks(g->csr),
+    rgm_parallel(rgmi_row_blocks(g->csr),
                   RGMI_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)), score_blocks, g);
 }
 
@@ -202,14 +202,14 @@ static void gatv2_grad_q(const rgm_gatv2_args *args)
 {
     side_job g = {args, args->q, args->v, NULL, args->depth % LANES == 0};
 
-    rgmi_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
+    rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
 static void gatv2_grad_v(const rgm_gatv2_args *args)
 {
     side_job g = {args, args->v, args->q, NULL, args->depth % LANES == 0};
 
-    rgmi_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
+    rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
 /* to = sum of dy * leaky(q + v) over the entries of rows [from, end), `vectors` from channel c. */
@@ -286,7 +286,7 @@ static void gatv2_grad_a(const rgm_gatv2_args *args)
         rgmi_reference_f32.gatv2_grad_a(args);
         return;
     }
-    rgmi_parallel(blocks, side_block_ns(args), grad_a_blocks, &g);
+    rgm_parallel(blocks, side_block_ns(args), grad_a_blocks, &g);
     for (int64_t c = 0; c < width; c++) {
         double sum = 0;
         for (int64_t b = 0; b < blocks; b++)
@@ -359,7 +359,7 @@ static void segment_blocks(void *payload, int64_t begin, int64_t end)
 
 static void segment_reduce(const rgm_segment_args *args)
 {
-    rgmi_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.3 * (double)args->channels),
+    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.3 * (double)args->channels),
                   segment_blocks, (void *)args);
 }
 
@@ -411,7 +411,7 @@ static void segment_reduce_grad(const rgm_segment_args *args)
         rgmi_reference_f32.segment_reduce_grad(args);
         return;
     }
-    rgmi_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.5 * (double)args->channels),
+    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.5 * (double)args->channels),
                   segment_grad_blocks, (void *)args);
 }
 
@@ -477,7 +477,7 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
-    rgmi_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (8 + (double)args->channels),
+    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (8 + (double)args->channels),
                   segment_softmax_blocks, (void *)args);
 }
 
@@ -528,7 +528,7 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
 
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
-    rgmi_parallel(rgmi_row_blocks(args->csr),
+    rgm_parallel(rgmi_row_blocks(args->csr),
                   RGMI_ROW_BLOCK * (4 + 0.5 * (double)args->channels), segment_softmax_grad_blocks,
                   (void *)args);
 }
@@ -556,5 +556,5 @@ static void gather_rows(void *payload, int64_t begin, int64_t end)
 
 static void gather(const rgm_gather_args *args)
 {
-    rgmi_parallel(args->count, 2 + (double)args->channels * 0.25, gather_rows, (void *)args);
+    rgm_parallel(args->count, 2 + (double)args->channels * 0.25, gather_rows, (void *)args);
 }

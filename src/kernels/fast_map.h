@@ -300,6 +300,6 @@ static void map(const rgm_map_args *args)
     if (g.length <= MAP_SHORT && g.rows > 1)
         g.block_rows = MAP_BLOCK / g.length / 16 * 16;
     blocks = g.block_rows > 1 ? rgmi_blocks(g.rows, g.block_rows) : g.rows * g.row_blocks;
-    rgmi_parallel(blocks, ns * (double)rgmi_min(MAP_BLOCK, g.length * g.block_rows), map_blocks,
+    rgm_parallel(blocks, ns * (double)rgmi_min(MAP_BLOCK, g.length * g.block_rows), map_blocks,
                   &g);
 }

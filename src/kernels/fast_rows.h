@@ -62,7 +62,7 @@ static void softmax_rows(void *payload, int64_t begin, int64_t end)
 
 static void softmax(const rgm_softmax_args *args)
 {
-    rgmi_parallel(args->rows, 15 + 2 * (double)args->channels, softmax_rows, (void *)args);
+    rgm_parallel(args->rows, 15 + 2 * (double)args->channels, softmax_rows, (void *)args);
 }
 
 static void softmax_grad_rows(void *payload, int64_t begin, int64_t end)
@@ -89,7 +89,7 @@ static void softmax_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void softmax_grad(const rgm_softmax_args *args)
 {
-    rgmi_parallel(args->rows, 10 + (double)args->channels, softmax_grad_rows, (void *)args);
+    rgm_parallel(args->rows, 10 + (double)args->channels, softmax_grad_rows, (void *)args);
 }
 
 static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
@@ -105,7 +105,7 @@ static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
 
 static void cross_entropy(const rgm_cross_entropy_args *args)
 {
-    rgmi_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_rows, (void *)args);
+    rgm_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_rows, (void *)args);
 }
 
 static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
@@ -134,7 +134,7 @@ static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void cross_entropy_grad(const rgm_cross_entropy_args *args)
 {
-    rgmi_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_grad_rows,
+    rgm_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_grad_rows,
                   (void *)args);
 }
 
@@ -188,7 +188,7 @@ static void layer_norm_rows(void *payload, int64_t begin, int64_t end)
 
 static void layer_norm(const rgm_layer_norm_args *args)
 {
-    rgmi_parallel(args->rows, 15 + (double)args->channels, layer_norm_rows, (void *)args);
+    rgm_parallel(args->rows, 15 + (double)args->channels, layer_norm_rows, (void *)args);
 }
 
 typedef struct norm_job {
@@ -250,7 +250,7 @@ static void layer_norm_grad(const rgm_layer_norm_args *args)
         rgmi_reference_f32.layer_norm_grad(args);
         return;
     }
-    rgmi_parallel(blocks, RGMI_SUM_BLOCK * (20 + 2 * (double)channels), norm_grad_blocks, &g);
+    rgm_parallel(blocks, RGMI_SUM_BLOCK * (20 + 2 * (double)channels), norm_grad_blocks, &g);
     for (int k = 0; k < 2; k++)
         for (int64_t c = 0; c < channels && out[k]; c++) {
             float sum = 0;

@@ -232,7 +232,7 @@ static void spmm(const rgm_spmm_args *args)
     g.far = csr->columns * bytes > CACHED_BYTES;
     g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
                (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate;
-    rgmi_parallel(rgmi_row_blocks(csr),
+    rgm_parallel(rgmi_row_blocks(csr),
                   RGMI_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
                   &g);
 }

@@ -100,7 +100,7 @@ static void dropout(const rgm_dropout_args *args)
     rgm_dropout_args o = *args;
 
     o.group = rgmi_max(1, o.group);
-    rgmi_parallel(rgmi_blocks(rgmi_blocks(o.count, o.group), DRAW_BLOCKS * 8),
+    rgm_parallel(rgmi_blocks(rgmi_blocks(o.count, o.group), DRAW_BLOCKS * 8),
                   DRAW_BLOCKS * 8 * (0.5 + 0.3 * (double)o.group), dropout_chunks, &o);
 }
 
@@ -146,7 +146,7 @@ static void adam_blocks(void *payload, int64_t begin, int64_t end)
 
 static void adam(const rgm_adam_args *args)
 {
-    rgmi_parallel(rgmi_blocks(args->count, SWEEP_BLOCK), SWEEP_BLOCK * 0.8, adam_blocks,
+    rgm_parallel(rgmi_blocks(args->count, SWEEP_BLOCK), SWEEP_BLOCK * 0.8, adam_blocks,
                   (void *)args);
 }
 
@@ -173,7 +173,7 @@ static void sgd_blocks(void *payload, int64_t begin, int64_t end)
 
 static void sgd(const rgm_sgd_args *args)
 {
-    rgmi_parallel(rgmi_blocks(args->count, SWEEP_BLOCK), SWEEP_BLOCK * 0.5, sgd_blocks,
+    rgm_parallel(rgmi_blocks(args->count, SWEEP_BLOCK), SWEEP_BLOCK * 0.5, sgd_blocks,
                   (void *)args);
 }
 
@@ -357,7 +357,7 @@ static void reduce(const rgm_reduce_args *args)
         rgmi_reference_f32.reduce(args);
         return;
     }
-    rgmi_parallel(args->outer * g.blocks,
+    rgm_parallel(args->outer * g.blocks,
                   3 + 0.2 * (double)rgmi_min(g.block, args->axis) * (double)args->inner,
                   reduce_blocks, &g);
     reduce_finish(&g);
@@ -403,7 +403,7 @@ static double sum_of_squares(const void *x, int64_t count)
     if (blocks > 64)
         g.partial = rgmi_scratch_take((size_t)blocks * sizeof(double));
     if (g.partial) {
-        rgmi_parallel(blocks, RGMI_FLAT_BLOCK * 0.25, squares_blocks, &g);
+        rgm_parallel(blocks, RGMI_FLAT_BLOCK * 0.25, squares_blocks, &g);
         for (int64_t b = 0; b < blocks; b++)
             total += g.partial[b];
         if (g.partial != few)
@@ -435,6 +435,6 @@ static bool all_finite(const void *x, int64_t count)
 {
     squares_job g = {.x = x, .count = count};
 
-    rgmi_parallel(rgmi_blocks(count, RGMI_FLAT_BLOCK), RGMI_FLAT_BLOCK * 0.2, finite_blocks, &g);
+    rgm_parallel(rgmi_blocks(count, RGMI_FLAT_BLOCK), RGMI_FLAT_BLOCK * 0.2, finite_blocks, &g);
     return !atomic_load(&g.bad);
 }

@@ -13,15 +13,6 @@ extern const rgm_kernels rgmi_reference_f64;
 extern const rgm_kernels rgmi_avx2_f32;
 extern const rgm_kernels rgmi_avx512_f32;
 
-/** Items [begin, end) of some work; called from several threads at once. */
-typedef void rgmi_range(void *payload, int64_t begin, int64_t end);
-
-/**
- * Run `work` over 0..items-1, each item once, in any order. `item_ns` is a rough cost of one item in
- * nanoseconds: work too small to pay for waking threads runs on the caller's.
- */
-void rgmi_parallel(int64_t items, double item_ns, rgmi_range *work, void *payload);
-
 /**
  * Scratch memory, 64-byte aligned, kept in a free list between calls so that a training step
  * allocates nothing; NULL when there is none, and then the caller takes a way without. Not counted

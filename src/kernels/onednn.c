@@ -66,6 +66,6 @@ bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_finish *finish)
         return false;
     g.row_block = args->m >= 8 * BLOCK ? BLOCK : BLOCK / 2;
     g.column_blocks = rgmi_blocks(args->n, g.column_block);
-    rgmi_parallel(rgmi_blocks(args->m, g.row_block) * g.column_blocks, 1e6, onednn_blocks, &g);
+    rgm_parallel(rgmi_blocks(args->m, g.row_block) * g.column_blocks, 1e6, onednn_blocks, &g);
     return true;
 }

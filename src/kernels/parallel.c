@@ -37,7 +37,7 @@ static struct {
     _Alignas(64) atomic_uint_fast64_t state;
     _Alignas(64) atomic_llong next; /* first item not handed out                */
     int64_t items, chunk;         /* of the job: read only between enter and leave */
-    rgmi_range *work;
+    rgm_range_work *work;
     void *payload;
     int workers;                  /* started; changed only by who holds `busy`  */
     atomic_int sleepers;
@@ -171,7 +171,7 @@ static void start_workers(int threads)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-static void run_job(int64_t items, int64_t chunk, rgmi_range *work, void *payload)
+static void run_job(int64_t items, int64_t chunk, rgm_range_work *work, void *payload)
 {
     uint64_t number = atomic_load(&pool.state) / JOB_NEXT + 1;
     int spins = 0;
@@ -197,7 +197,7 @@ static void run_job(int64_t items, int64_t chunk, rgmi_range *work, void *payloa
     }
 }
 
-void rgmi_parallel(int64_t items, double item_ns, rgmi_range *work, void *payload)
+void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *payload)
 {
     double total = (double)items * item_ns;
     int threads = rgm_threads();

@@ -22,7 +22,7 @@ static int rounds_of_work(int rounds)
     for (int r = 0; r < rounds; r++) {
         int64_t items = (r * 37) % 300;
         memset(done, 0, sizeof done);
-        rgmi_parallel(items, COSTLY, count_items, done);
+        rgm_parallel(items, COSTLY, count_items, done);
         for (int i = 0; i < 300; i++)
             wrong += done[i] != (i < items);
     }
@@ -65,7 +65,7 @@ static void call_again(void *payload, int64_t begin, int64_t end)
     int(*done)[16] = payload;
 
     for (int64_t i = begin; i < end; i++)
-        rgmi_parallel(16, COSTLY, count_items, done[i]);
+        rgm_parallel(16, COSTLY, count_items, done[i]);
 }
 
 static void a_kernel_may_call_a_kernel(void **state)
@@ -73,7 +73,7 @@ static void a_kernel_may_call_a_kernel(void **state)
     int done[40][16] = {{0}};
 
     (void)state;
-    rgmi_parallel(40, COSTLY, call_again, done);
+    rgm_parallel(40, COSTLY, call_again, done);
     for (int i = 0; i < 40; i++)
         for (int k = 0; k < 16; k++)
             CHECK_INT(1, done[i][k]);

@@ -27,7 +27,7 @@ static void matmul_rows(void *payload, int64_t begin, int64_t end)
 
 static void matmul(const rgm_matmul_args *args)
 {
-    rgmi_parallel(args->m * args->batch, (double)args->n * (double)(args->k + 1), matmul_rows,
+    rgm_parallel(args->m * args->batch, (double)args->n * (double)(args->k + 1), matmul_rows,
                   (void *)args);
 }
 
@@ -45,7 +45,7 @@ static void reduce_outer(void *payload, int64_t begin, int64_t end)
 
 static void reduce(const rgm_reduce_args *args)
 {
-    rgmi_parallel(args->outer * args->inner, (double)(args->axis + 1), reduce_outer, (void *)args);
+    rgm_parallel(args->outer * args->inner, (double)(args->axis + 1), reduce_outer, (void *)args);
 }
 
 static double sum_of_squares(const void *x, int64_t count)
@@ -100,7 +100,7 @@ static void softmax_rows(void *payload, int64_t begin, int64_t end)
 
 static void softmax(const rgm_softmax_args *args)
 {
-    rgmi_parallel(args->rows, 10 * (double)args->channels, softmax_rows, (void *)args);
+    rgm_parallel(args->rows, 10 * (double)args->channels, softmax_rows, (void *)args);
 }
 
 static void softmax_grad_rows(void *payload, int64_t begin, int64_t end)
@@ -121,7 +121,7 @@ static void softmax_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void softmax_grad(const rgm_softmax_args *args)
 {
-    rgmi_parallel(args->rows, 4 * (double)args->channels, softmax_grad_rows, (void *)args);
+    rgm_parallel(args->rows, 4 * (double)args->channels, softmax_grad_rows, (void *)args);
 }
 
 static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
@@ -141,7 +141,7 @@ static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
 
 static void cross_entropy(const rgm_cross_entropy_args *args)
 {
-    rgmi_parallel(args->rows, 8 * (double)args->channels, cross_entropy_rows, (void *)args);
+    rgm_parallel(args->rows, 8 * (double)args->channels, cross_entropy_rows, (void *)args);
 }
 
 static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
@@ -163,7 +163,7 @@ static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void cross_entropy_grad(const rgm_cross_entropy_args *args)
 {
-    rgmi_parallel(args->rows, 10 * (double)args->channels, cross_entropy_grad_rows, (void *)args);
+    rgm_parallel(args->rows, 10 * (double)args->channels, cross_entropy_grad_rows, (void *)args);
 }
 
 /* ---- layer norm ---------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static void layer_norm_rows(void *payload, int64_t begin, int64_t end)
 
 static void layer_norm(const rgm_layer_norm_args *args)
 {
-    rgmi_parallel(args->rows, 5 * (double)args->channels, layer_norm_rows, (void *)args);
+    rgm_parallel(args->rows, 5 * (double)args->channels, layer_norm_rows, (void *)args);
 }
 
 static void layer_norm_grad_row(const rgm_layer_norm_args *o, int64_t r)
@@ -270,7 +270,7 @@ static void dropout(const rgm_dropout_args *args)
     rgm_dropout_args o = *args;
 
     o.group = rgmi_max(1, o.group);
-    rgmi_parallel(rgmi_blocks(o.count, 8 * o.group), 20 + 8 * (double)o.group, dropout_blocks, &o);
+    rgm_parallel(rgmi_blocks(o.count, 8 * o.group), 20 + 8 * (double)o.group, dropout_blocks, &o);
 }
 
 static void adam_range(void *payload, int64_t begin, int64_t end)
@@ -290,7 +290,7 @@ static void adam_range(void *payload, int64_t begin, int64_t end)
 
 static void adam(const rgm_adam_args *args)
 {
-    rgmi_parallel(args->count, 3, adam_range, (void *)args);
+    rgm_parallel(args->count, 3, adam_range, (void *)args);
 }
 
 static void sgd_range(void *payload, int64_t begin, int64_t end)
@@ -310,5 +310,5 @@ static void sgd_range(void *payload, int64_t begin, int64_t end)
 
 static void sgd(const rgm_sgd_args *args)
 {
-    rgmi_parallel(args->count, 1, sgd_range, (void *)args);
+    rgm_parallel(args->count, 1, sgd_range, (void *)args);
 }

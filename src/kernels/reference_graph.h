@@ -35,7 +35,7 @@ static void spmm(const rgm_spmm_args *args)
     const rgm_csr *csr = args->csr;
     double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
 
-    rgmi_parallel(csr->rows, (entries + 2) * (double)args->channels * 1.5, spmm_rows,
+    rgm_parallel(csr->rows, (entries + 2) * (double)args->channels * 1.5, spmm_rows,
                   (void *)args);
 }
 
@@ -62,7 +62,7 @@ static void sddmm(const rgm_sddmm_args *args)
     const rgm_csr *csr = args->csr;
     double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
 
-    rgmi_parallel(csr->rows, entries * (double)(args->heads * args->depth), sddmm_rows,
+    rgm_parallel(csr->rows, entries * (double)(args->heads * args->depth), sddmm_rows,
                   (void *)args);
 }
 
@@ -99,7 +99,7 @@ static void gatv2_score_rows(void *payload, int64_t begin, int64_t end)
 
 static void gatv2_score(const rgm_gatv2_args *args)
 {
-    rgmi_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_score_rows, (void *)args);
+    rgm_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_score_rows, (void *)args);
 }
 
 /* own: the side that the csr's rows are; other: the side its columns are. */
@@ -140,12 +140,12 @@ static void gatv2_grad_v_rows(void *payload, int64_t begin, int64_t end)
 
 static void gatv2_grad_q(const rgm_gatv2_args *args)
 {
-    rgmi_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_q_rows, (void *)args);
+    rgm_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_q_rows, (void *)args);
 }
 
 static void gatv2_grad_v(const rgm_gatv2_args *args)
 {
-    rgmi_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_v_rows, (void *)args);
+    rgm_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_v_rows, (void *)args);
 }
 
 static void gatv2_grad_a(const rgm_gatv2_args *args)
@@ -228,7 +228,7 @@ static void segment_reduce_rows(void *payload, int64_t begin, int64_t end)
 
 static void segment_reduce(const rgm_segment_args *args)
 {
-    rgmi_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels), segment_reduce_rows,
+    rgm_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels), segment_reduce_rows,
                   (void *)args);
 }
 
@@ -283,7 +283,7 @@ static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void segment_reduce_grad(const rgm_segment_args *args)
 {
-    rgmi_parallel(args->csr->rows, 2 * segment_row_ns(args->csr, args->channels),
+    rgm_parallel(args->csr->rows, 2 * segment_row_ns(args->csr, args->channels),
                   segment_grad_rows, (void *)args);
 }
 
@@ -316,7 +316,7 @@ static void segment_softmax_rows(void *payload, int64_t begin, int64_t end)
 
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
-    rgmi_parallel(args->csr->rows, 8 * segment_row_ns(args->csr, args->channels),
+    rgm_parallel(args->csr->rows, 8 * segment_row_ns(args->csr, args->channels),
                   segment_softmax_rows, (void *)args);
 }
 
@@ -342,7 +342,7 @@ static void segment_softmax_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
-    rgmi_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels),
+    rgm_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels),
                   segment_softmax_grad_rows, (void *)args);
 }
 
@@ -358,5 +358,5 @@ static void gather_rows(void *payload, int64_t begin, int64_t end)
 
 static void gather(const rgm_gather_args *args)
 {
-    rgmi_parallel(args->count, 5 + (double)args->channels * 0.3, gather_rows, (void *)args);
+    rgm_parallel(args->count, 5 + (double)args->channels * 0.3, gather_rows, (void *)args);
 }

@@ -112,5 +112,5 @@ static void map(const rgm_map_args *args)
 
     for (int axis = 0; axis < args->rank; axis++)
         count *= args->shape[axis];
-    rgmi_parallel(count, 10 + 10 * args->steps, map_range, (void *)args);
+    rgm_parallel(count, 10 + 10 * args->steps, map_range, (void *)args);
 }
