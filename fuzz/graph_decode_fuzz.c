@@ -1,6 +1,6 @@
 /*
- * A tf.train.Example from a stranger as a graph of a fixed schema: it is refused, or the graph is sound:
- * it prints, merges with itself, and what is written of it reads as the same.
+ * A tf.train.Example from a stranger as a graph of a fixed schema: it is refused, or the graph is
+ * sound: it prints, merges with itself, and what is written of it reads as the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,16 @@ static const char schema_text[] =
     "context { features { key: \"y\" value { dtype: DT_INT32 } } }\n"
     "node_sets { key: \"n\" value {\n"
     "  features { key: \"x\" value { dtype: DT_FLOAT shape { dim { size: 2 } } } }\n"
-    "  features { key: \"w\" value { dtype: DT_INT64 shape { dim { size: -1 } } source: \"one_hot:9\" } }\n"
-    "  features { key: \"s\" value { dtype: DT_STRING shape { dim { size: -1 } dim { size: -1 } } } }\n"
-    "  features { key: \"m\" value { dtype: DT_UINT8 shape { dim { size: 2 } dim { size: -1 } dim { "
+    "  features { key: \"w\" value { dtype: DT_INT64 shape { dim { size: -1 } } source: "
+    "\"one_hot:9\" } }\n"
+    "  features { key: \"s\" value { dtype: DT_STRING shape { dim { size: -1 } dim { size: -1 } } "
+    "} }\n"
+    "  features { key: \"m\" value { dtype: DT_UINT8 shape { dim { size: 2 } dim { size: -1 } dim "
+    "{ "
     "size: 0 } } } } } }\n"
     "node_sets { key: \"bare\" }\n"
-    "edge_sets { key: \"e\" value { source: \"n\" target: \"n\" features { key: \"d\" value { dtype: "
+    "edge_sets { key: \"e\" value { source: \"n\" target: \"n\" features { key: \"d\" value { "
+    "dtype: "
     "DT_DOUBLE } } features { key: \"b\" value { dtype: DT_BOOL } } } }\n"
     "edge_sets { key: \"f\" value { source: \"n\" target: \"bare\" } }\n";
 

@@ -1,6 +1,6 @@
 /*
- * The keys of a schema in tf.train.Example, sorted as they are written, and workspaces that decoding
- * uses again and again. Made at a schema's first use and kept in it.
+ * The keys of a schema in tf.train.Example, sorted as they are written, and workspaces that
+ * decoding uses again and again. Made at a schema's first use and kept in it.
  */
 #ifndef RGM_GNN_CODEC_H
 #define RGM_GNN_CODEC_H
@@ -36,9 +36,9 @@ typedef struct rgmi_workspace {
     int64_t example_count, example_capacity;
     const rgm_example_field **found; /* [examples][slots] */
     int64_t found_capacity;
-    int64_t *totals;                 /* [examples][sets]: items */
+    int64_t *totals; /* [examples][sets]: items */
     int64_t totals_capacity;
-    int64_t *components;             /* [examples] */
+    int64_t *components; /* [examples] */
     int64_t components_capacity;
     int64_t *sizes; /* of a set, all examples */
     int64_t sizes_capacity;

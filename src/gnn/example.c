@@ -1,7 +1,8 @@
 /*
- * From tf.train.Example to a graph: one Example or a batch of them straight to one merged graph. Every
- * value is copied once, from the decoded Example to its place. What an Example says is checked against
- * the schema here (kinds and counts), and as a graph by rgmi_graph_check() (indices).
+ * From tf.train.Example to a graph: one Example or a batch of them straight to one merged graph.
+ * Every value is copied once, from the decoded Example to its place. What an Example says is
+ * checked against the schema here (kinds and counts), and as a graph by rgmi_graph_check()
+ * (indices).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -96,8 +97,7 @@ static int64_t components_of_context(const decoding *d, int64_t example)
 
     for (int64_t i = 0; i < context->feature_count; i++) {
         const rgm_feature_schema *feature = &context->features[i];
-        const rgm_example_field *field =
-            found(d, example, d->codec->sets[0].features[i].values);
+        const rgm_example_field *field = found(d, example, d->codec->sets[0].features[i].values);
         int64_t inner = rgmi_inner_count(feature);
         if (rgmi_last_ragged(feature) == 0 && field != NULL && inner > 0 && field->count > 0 &&
             field->count % inner == 0)
@@ -171,8 +171,8 @@ static rgm_status check_end(const decoding *d, int64_t set, int64_t slot)
         RGM_TRY(in_example(d, e, get_ints(&from, &count, d, e, slot)));
         if (count != total)
             return in_example(d, e,
-                              RGM_FAIL(RGM_ERR_DATA, "'%s' has %" PRId64 " values for %" PRId64
-                                                     " edges",
+                              RGM_FAIL(RGM_ERR_DATA,
+                                       "'%s' has %" PRId64 " values for %" PRId64 " edges",
                                        d->codec->slots[slot].key, count, total));
     }
     return RGM_OK;
@@ -230,8 +230,8 @@ static rgm_status feature_is_there(bool *there, const decoding *d, int64_t set, 
     *there = with >= 0 || without < 0;
     if (with >= 0 && without >= 0)
         return in_example(d, without,
-                          RGM_FAIL(RGM_ERR_DATA, "'%s' is missing, which example %" PRId64
-                                                 " of the batch has",
+                          RGM_FAIL(RGM_ERR_DATA,
+                                   "'%s' is missing, which example %" PRId64 " of the batch has",
                                    d->codec->slots[slots->values].key, with));
     return RGM_OK;
 }
@@ -269,9 +269,9 @@ static rgm_status count_rows(int64_t *rows, const decoding *d, int64_t example, 
 
 static rgm_feature_kind kind_of(rgm_dtype dtype)
 {
-    return dtype == RGM_STRING                       ? RGM_FEATURE_BYTES
+    return dtype == RGM_STRING                    ? RGM_FEATURE_BYTES
            : dtype == RGM_F32 || dtype == RGM_F64 ? RGM_FEATURE_FLOATS
-                                                     : RGM_FEATURE_INTS;
+                                                  : RGM_FEATURE_INTS;
 }
 
 static rgm_status check_range(const rgmi_slot *slot, const rgm_feature_schema *schema,
@@ -297,7 +297,9 @@ static rgm_status copy_values(void *to, const rgmi_slot *slot, const rgm_feature
     if (count == 0)
         return RGM_OK;
     switch (schema->dtype) {
-    case RGM_F32: memcpy(to, field->floats, count * sizeof(float)); return RGM_OK;
+    case RGM_F32:
+        memcpy(to, field->floats, count * sizeof(float));
+        return RGM_OK;
     case RGM_F64:
         for (size_t i = 0; i < count; i++)
             ((double *)to)[i] = field->floats[i];
@@ -314,7 +316,9 @@ static rgm_status copy_values(void *to, const rgmi_slot *slot, const rgm_feature
         for (size_t i = 0; i < count; i++)
             ((uint8_t *)to)[i] = field->ints[i] != 0;
         return RGM_OK;
-    default: memcpy(to, field->bytes, count * sizeof(rgm_str)); return RGM_OK;
+    default:
+        memcpy(to, field->bytes, count * sizeof(rgm_str));
+        return RGM_OK;
     }
 }
 
@@ -331,8 +335,8 @@ static rgm_status check_values(int64_t *rows, const decoding *d, int64_t e, int6
         RGM_TRY(check_kind(field, &d->codec->slots[slot], kind_of(schema->dtype)));
     if (__builtin_mul_overflow(own, rgmi_inner_count(schema), &expected) ||
         __builtin_add_overflow(*rows, own, rows) || count != expected)
-        return RGM_FAIL(RGM_ERR_DATA, "'%s' has %" PRId64 " values, expected %" PRId64 " (%" PRId64
-                                      " items)",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "'%s' has %" PRId64 " values, expected %" PRId64 " (%" PRId64 " items)",
                         d->codec->slots[slot].key, count, expected,
                         d->work->totals[e * d->codec->set_count + set]);
     return RGM_OK;
@@ -423,7 +427,8 @@ static rgm_status make_graph(decoding *d)
     return rgmi_graph_fill(d->graph);
 }
 
-/* A graph made of several Examples breaks a rule: find out which, and say it with its own numbers. */
+/* A graph made of several Examples breaks a rule: find out which, and say it with its own numbers.
+ */
 static rgm_status blame(const decoding *d, rgm_status status, const rgm_str *examples,
                         const char *prefix)
 {

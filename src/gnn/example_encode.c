@@ -1,6 +1,7 @@
 /*
- * From a graph to tf.train.Example with TF-GNN's keys. Nothing is narrowed in silence: a number that
- * the format or the stored type cannot hold is an error, where TF-GNN rounds doubles to floats.
+ * From a graph to tf.train.Example with TF-GNN's keys. Nothing is narrowed in silence: a number
+ * that the format or the stored type cannot hold is an error, where TF-GNN rounds doubles to
+ * floats.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,9 +22,9 @@ typedef struct encoding {
 static rgm_status allocate(void **out, encoding *e, int64_t count, size_t size)
 {
     *out = rgm_arena_alloc(e->arena, (size_t)count * size);
-    return *out != NULL ? RGM_OK
-                        : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld values to encode",
-                                   (long long)count);
+    return *out != NULL
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld values to encode", (long long)count);
 }
 
 /* The next field, of that slot's key. */
@@ -65,9 +66,10 @@ static rgm_status convert_floats(rgm_example_field *field, encoding *e, const rg
     for (int64_t i = 0; i < field->count; i++) {
         to[i] = (float)from[i];
         if ((double)to[i] != from[i] && !isnan(from[i]))
-            return RGM_FAIL(RGM_ERR_DATA, "'%s': value %" PRId64 " is %.17g, which a float_list "
-                                          "rounds to %.9g; declare the feature DT_FLOAT to accept "
-                                          "rounding",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "'%s': value %" PRId64 " is %.17g, which a float_list "
+                            "rounds to %.9g; declare the feature DT_FLOAT to accept "
+                            "rounding",
                             slot->key, i, from[i], (double)to[i]);
     }
     field->floats = to;

@@ -1,6 +1,6 @@
 /*
- * Graphs in tf.train.Example: appendix A against protoc, what is refused and how it is said, the traps
- * of TF-GNN's codec, and 300 broken graphs.
+ * Graphs in tf.train.Example: appendix A against protoc, what is refused and how it is said, the
+ * traps of TF-GNN's codec, and 300 broken graphs.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,10 +40,10 @@ static int protoc(const char *mode, const char *from, const char *to)
 /* In the order in which it is written: by key. */
 static const char appendix_a[] = "features {" INT64S("context/label", "1")
     INT64S("edges/buys.#size", "2") INT64S("edges/buys.#source", "0, 1")
-    INT64S("edges/buys.#target", "0, 0") INT64S("nodes/item.#size", "1")
-    FLOATS("nodes/item.vec", "1, 2, 3, 4") INT64S("nodes/user.#size", "2")
-    FLOATS("nodes/user.age", "31, 45") BYTES("nodes/user.tags", "\"a\", \"b\", \"c\"")
-    INT64S("nodes/user.tags.d1", "2, 1") "}";
+        INT64S("edges/buys.#target", "0, 0") INT64S("nodes/item.#size", "1")
+            FLOATS("nodes/item.vec", "1, 2, 3, 4") INT64S("nodes/user.#size", "2")
+                FLOATS("nodes/user.age", "31, 45") BYTES("nodes/user.tags", "\"a\", \"b\", \"c\"")
+                    INT64S("nodes/user.tags.d1", "2, 1") "}";
 
 static void appendix_a_is_what_protoc_writes(void **state)
 {
@@ -92,9 +92,10 @@ static void appendix_a_is_what_protoc_writes(void **state)
 
 static rgm_example_field int_field(const char *key, const int64_t *values, int64_t count)
 {
-    return (rgm_example_field){
-        .key = {key, (int64_t)strlen(key)}, .kind = RGM_FEATURE_INTS, .count = count,
-        .ints = values};
+    return (rgm_example_field){.key = {key, (int64_t)strlen(key)},
+                               .kind = RGM_FEATURE_INTS,
+                               .count = count,
+                               .ints = values};
 }
 #define I(key, ...)                                                                                \
     int_field(key, (int64_t[]){__VA_ARGS__},                                                       \
@@ -102,9 +103,10 @@ static rgm_example_field int_field(const char *key, const int64_t *values, int64
 
 static rgm_example_field float_field(const char *key, const float *values, int64_t count)
 {
-    return (rgm_example_field){
-        .key = {key, (int64_t)strlen(key)}, .kind = RGM_FEATURE_FLOATS, .count = count,
-        .floats = values};
+    return (rgm_example_field){.key = {key, (int64_t)strlen(key)},
+                               .kind = RGM_FEATURE_FLOATS,
+                               .count = count,
+                               .floats = values};
 }
 #define F(key, ...)                                                                                \
     float_field(key, (float[]){__VA_ARGS__},                                                       \
@@ -127,12 +129,13 @@ static rgm_status decode(rgm_graph **out, rgm_schema *schema, const rgm_example_
 
 static rgm_schema *plain_schema(void)
 {
-    return parse_schema(
-        "context { features { key: \"y\" value { dtype: DT_INT32 } } }\n"
-        "node_sets { key: \"a\" value { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { "
-        "size: 2 } } } } } }\n"
-        "node_sets { key: \"b.c/d\" value { features { key: \"u8.z\" value { dtype: DT_UINT8 } } } }\n"
-        "edge_sets { key: \"e\" value { source: \"a\" target: \"b.c/d\" } }\n");
+    return parse_schema("context { features { key: \"y\" value { dtype: DT_INT32 } } }\n"
+                        "node_sets { key: \"a\" value { features { key: \"x\" value { dtype: "
+                        "DT_FLOAT shape { dim { "
+                        "size: 2 } } } } } }\n"
+                        "node_sets { key: \"b.c/d\" value { features { key: \"u8.z\" value { "
+                        "dtype: DT_UINT8 } } } }\n"
+                        "edge_sets { key: \"e\" value { source: \"a\" target: \"b.c/d\" } }\n");
 }
 
 static void names_with_dots_and_slashes_are_found(void **state)
@@ -146,8 +149,8 @@ static void names_with_dots_and_slashes_are_found(void **state)
                            I("nodes/b.c/d.u8.z", 3, 255), I("edges/e.#size", 1),
                            I("edges/e.#source", 0), I("edges/e.#target", 1), I("other", 9))));
     CHECK_INTS(rgm_graph_feature(graph, RGM_NODE_SET, "b.c/d", "u8.z")->values, 3, 255);
-    CHECK_INT(RGM_I32, rgm_tensor_dtype(
-                           rgm_graph_feature(graph, RGM_NODE_SET, "b.c/d", "u8.z")->values));
+    CHECK_INT(RGM_I32,
+              rgm_tensor_dtype(rgm_graph_feature(graph, RGM_NODE_SET, "b.c/d", "u8.z")->values));
     CHECK(rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, "y") == NULL); /* absent is no error */
     CHECK_INTS(rgm_graph_target(graph, "e"), 1);
     rgm_graph_release(graph);
@@ -253,11 +256,12 @@ static void numbers_are_never_narrowed_in_silence(void **state)
 
 static void any_number_of_ragged_dims_goes_round(void **state)
 {
-    rgm_schema *schema = parse_schema(
-        "node_sets { key: \"n\" value {\n"
-        "features { key: \"r2\" value { dtype: DT_INT64 shape { dim { size: -1 } dim { size: -1 } } } }\n"
-        "features { key: \"mix\" value { dtype: DT_FLOAT shape { dim { size: 2 } dim { size: -1 } dim "
-        "{ size: 3 } } } } } }");
+    rgm_schema *schema = parse_schema("node_sets { key: \"n\" value {\n"
+                                      "features { key: \"r2\" value { dtype: DT_INT64 shape { dim "
+                                      "{ size: -1 } dim { size: -1 } } } }\n"
+                                      "features { key: \"mix\" value { dtype: DT_FLOAT shape { dim "
+                                      "{ size: 2 } dim { size: -1 } dim "
+                                      "{ size: 3 } } } } } }");
     rgm_feature r2 = {.values = INTS(1, 2, 3, 4, 5, 6)}, mix = {.values = NULL};
     rgm_graph_builder *b;
     rgm_graph *graph, *read, *merged, *part;
@@ -321,9 +325,9 @@ static void a_batch_is_decoded_as_if_merged(void **state)
     rgm_schema_release(schema);
 }
 
-static rgm_status batch_of_two(rgm_graph **out, rgm_schema *schema,
-                               const rgm_example_field *first, int64_t first_count,
-                               const rgm_example_field *second, int64_t second_count)
+static rgm_status batch_of_two(rgm_graph **out, rgm_schema *schema, const rgm_example_field *first,
+                               int64_t first_count, const rgm_example_field *second,
+                               int64_t second_count)
 {
     rgm_text text[2] = {{0}, {0}};
     rgm_str examples[2];
@@ -347,21 +351,20 @@ static void the_bad_example_of_a_batch_is_named_with_its_own_numbers(void **stat
 
     (void)state;
     /* an edge into the neighbour's nodes is inside the merged graph but wrong all the same */
-    CHECK_STATUS(RGM_ERR_DATA,
-                 batch_of_two(&graph, schema,
-                              FIELDS(I("nodes/a.#size", 1), F("nodes/a.x", 1, 2),
-                                     I("nodes/b.c/d.#size", 1), I("nodes/b.c/d.u8.z", 3)),
-                              FIELDS(I("nodes/a.#size", 1), F("nodes/a.x", 1, 2),
-                                     I("nodes/b.c/d.#size", 1), I("nodes/b.c/d.u8.z", 3),
-                                     I("edges/e.#size", 1), I("edges/e.#source", -1),
-                                     I("edges/e.#target", 0))));
+    CHECK_STATUS(
+        RGM_ERR_DATA,
+        batch_of_two(&graph, schema,
+                     FIELDS(I("nodes/a.#size", 1), F("nodes/a.x", 1, 2), I("nodes/b.c/d.#size", 1),
+                            I("nodes/b.c/d.u8.z", 3)),
+                     FIELDS(I("nodes/a.#size", 1), F("nodes/a.x", 1, 2), I("nodes/b.c/d.#size", 1),
+                            I("nodes/b.c/d.u8.z", 3), I("edges/e.#size", 1),
+                            I("edges/e.#source", -1), I("edges/e.#target", 0))));
     CHECK_MESSAGE("record 1: edge set 'e': source of edge 0 is -1, but node set 'a' has 1 nodes");
     /* one value too few here and one too many there do not even out */
-    CHECK_STATUS(RGM_ERR_DATA, batch_of_two(&graph, schema,
-                                            FIELDS(I("nodes/b.c/d.#size", 2),
-                                                   I("nodes/b.c/d.u8.z", 1)),
-                                            FIELDS(I("nodes/b.c/d.#size", 2),
-                                                   I("nodes/b.c/d.u8.z", 1, 2, 3))));
+    CHECK_STATUS(RGM_ERR_DATA,
+                 batch_of_two(&graph, schema,
+                              FIELDS(I("nodes/b.c/d.#size", 2), I("nodes/b.c/d.u8.z", 1)),
+                              FIELDS(I("nodes/b.c/d.#size", 2), I("nodes/b.c/d.u8.z", 1, 2, 3))));
     CHECK_MESSAGE("record 0: 'nodes/b.c/d.u8.z' has 1 values, expected 2");
     CHECK_STATUS(RGM_ERR_DATA,
                  batch_of_two(&graph, schema, FIELDS(I("context/y", 1)), FIELDS(I("other", 1))));
@@ -437,8 +440,8 @@ static void make_fields(shop_fields *s, rgm_graph *graph)
     CHECK_INT(10, rgm_example_count(example));
     for (int64_t i = 0; i < 10; i++) {
         static const char *const keys[] = {
-            "context/label",    "edges/buys.#size", "edges/buys.#source", "edges/buys.#target",
-            "nodes/item.#size", "nodes/item.vec",   "nodes/user.#size",   "nodes/user.age",
+            "context/label",    "edges/buys.#size",  "edges/buys.#source", "edges/buys.#target",
+            "nodes/item.#size", "nodes/item.vec",    "nodes/user.#size",   "nodes/user.age",
             "nodes/user.tags",  "nodes/user.tags.d1"};
         static const rgm_str tags[] = {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}};
         const rgm_example_field *f = rgm_example_find(example, keys[i]);

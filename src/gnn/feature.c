@@ -1,6 +1,6 @@
 /*
- * Features of all items of a set, dense or ragged: taking items, joining several, empty ones. An item's
- * values are contiguous at every level, so all of it is copying ranges.
+ * Features of all items of a set, dense or ragged: taking items, joining several, empty ones. An
+ * item's values are contiguous at every level, so all of it is copying ranges.
  */
 #include <string.h>
 
@@ -101,7 +101,8 @@ done:
 
 /* ---- taking ---- */
 
-/* Where each position of a level begins in the next one, for ragged levels: prefix sums of lengths. */
+/* Where each position of a level begins in the next one, for ragged levels: prefix sums of lengths.
+ */
 typedef struct offsets {
     int64_t *at[RGM_MAX_RANK];
 } offsets;
@@ -129,7 +130,8 @@ static rgm_status offsets_make(offsets *o, const rgm_feature_schema *schema,
     return RGM_OK;
 }
 
-/* Items go one after the other through the levels. With out == NULL only counts: need[k], need[0]. */
+/* Items go one after the other through the levels. With out == NULL only counts: need[k], need[0].
+ */
 static void take_items(rgm_feature *out, int64_t need[RGM_MAX_RANK],
                        const rgm_feature_schema *schema, const rgm_feature *feature,
                        const offsets *o, const int64_t *items, int64_t count)
@@ -230,8 +232,8 @@ rgm_status rgmi_feature_join(rgm_feature *out, const rgm_feature_schema *schema,
     RGM_GO(create_values(&made.values, schema, rows));
     at = rgm_tensor_data(made.values);
     for (int64_t i = 0; i < count; i++) {
-        size_t bytes = rgm_dtype_size(schema->dtype) *
-                       (size_t)rgm_tensor_count(features[i]->values);
+        size_t bytes =
+            rgm_dtype_size(schema->dtype) * (size_t)rgm_tensor_count(features[i]->values);
         if (bytes > 0)
             memcpy(at, rgm_tensor_data(features[i]->values), bytes);
         at += bytes;

@@ -24,13 +24,15 @@ static rgm_status find_column(const rgmi_column **out, const rgm_feature_schema 
     for (int i = 0; alike && i < have->rank; i++)
         alike = have->shape[i] == wanted->shape[i];
     if (!alike)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' of this graph has another dtype or shape "
-                                      "than the model was built for",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: feature '%s' of this graph has another dtype or shape "
+                        "than the model was built for",
                         title, wanted->name);
     *out = graph->sets[set].columns[index];
     return *out != NULL ? RGM_OK
-                        : RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is asked for by the model "
-                                                      "but absent from this graph",
+                        : RGM_FAIL(RGM_ERR_NOT_FOUND,
+                                   "%s: feature '%s' is asked for by the model "
+                                   "but absent from this graph",
                                    title, wanted->name);
 }
 
@@ -46,7 +48,9 @@ static rgm_status feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_gr
     if (input->feature >= 0)
         RGM_TRY(find_column(&column, &set->features[input->feature], set, graph, index));
     switch (input->kind) {
-    case INPUT_FEATURE: feed->tensor = column->value.values; return RGM_OK;
+    case INPUT_FEATURE:
+        feed->tensor = column->value.values;
+        return RGM_OK;
     case INPUT_SPARSE:
         return rgm_graph_sparse(&feed->pattern, graph, set->piece, set->name,
                                 set->features[input->feature].name);
@@ -54,9 +58,12 @@ static rgm_status feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_gr
         return rgm_graph_adjacency(&feed->pattern, graph, set->name, RGM_TARGET);
     case INPUT_MEMBERSHIP:
         return rgm_graph_membership(&feed->pattern, graph, set->piece, set->name);
-    case INPUT_FIRST: return rgmi_graph_first(&feed->pattern, graph, index);
-    case INPUT_READOUT: return rgmi_graph_readout(&feed->pattern, graph, index);
-    case INPUT_REAL: return rgm_graph_real_mask(&feed->tensor, graph, set->piece, set->name);
+    case INPUT_FIRST:
+        return rgmi_graph_first(&feed->pattern, graph, index);
+    case INPUT_READOUT:
+        return rgmi_graph_readout(&feed->pattern, graph, index);
+    case INPUT_REAL:
+        return rgm_graph_real_mask(&feed->tensor, graph, set->piece, set->name);
     }
     return RGM_OK;
 }

@@ -69,8 +69,7 @@ static void sets_that_are_not_given_are_empty(void **state)
     CHECK_INT(3, rgm_graph_total(graph, RGM_CONTEXT_PIECE, NULL));
     CHECK_INT(0, rgm_graph_total(graph, RGM_EDGE_SET, "buys"));
     CHECK_INT(0, rgm_tensor_count(rgm_graph_source(graph, "buys")));
-    CHECK_INT(4, rgm_tensor_dim(
-                     rgm_graph_feature(graph, RGM_NODE_SET, "item", "vec")->values, 1));
+    CHECK_INT(4, rgm_tensor_dim(rgm_graph_feature(graph, RGM_NODE_SET, "item", "vec")->values, 1));
     CHECK_STATUS(RGM_ERR_DATA, rgm_graph_check_complete(graph)); /* context items, no label */
     CHECK_MESSAGE("context: feature 'label' is absent, with 3 items");
     rgm_graph_release(graph);
@@ -144,8 +143,9 @@ static void features_that_do_not_fit_are_refused(void **state)
     rgm_graph_builder *b;
 
     (void)state;
-    check_feature_refused("item", "vec", floats(2, (int64_t[]){2, 4}, (float[8]){0}), NULL,
-                          "node set 'item': feature 'vec' is f32[2,4], expected 3 rows of 4 values");
+    check_feature_refused(
+        "item", "vec", floats(2, (int64_t[]){2, 4}, (float[8]){0}), NULL,
+        "node set 'item': feature 'vec' is f32[2,4], expected 3 rows of 4 values");
     check_feature_refused("item", "vec", INTS(1, 2, 3), NULL, "is i64, the schema says f32");
     check_feature_refused("user", "tags", strings(3, abc), NULL, "row lengths of ragged dim 1");
     check_feature_refused("user", "tags", strings(3, abc), INTS(2, 2, 0),

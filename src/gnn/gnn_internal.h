@@ -1,8 +1,8 @@
 /*
- * What the files of the gnn layer share: the innards of schema and graph. A graph is a schema and, for
- * each of its sets in the schema's order, two counted parts: the items (sizes, edges, and what is made
- * of them once: patterns, masks) and a column for each feature. Graphs made from one another share
- * these parts by pointer, so that a pattern stays one object for all of them.
+ * What the files of the gnn layer share: the innards of schema and graph. A graph is a schema and,
+ * for each of its sets in the schema's order, two counted parts: the items (sizes, edges, and what
+ * is made of them once: patterns, masks) and a column for each feature. Graphs made from one
+ * another share these parts by pointer, so that a pattern stays one object for all of them.
  */
 #ifndef RGM_GNN_INTERNAL_H
 #define RGM_GNN_INTERNAL_H
@@ -54,8 +54,8 @@ rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name);
 /** Bounds of a stored integer type; false when every i64 will do. */
 bool rgmi_stored_range(int64_t *lowest, int64_t *highest, const char *stored_type);
 /**
- * "_readout:a/seed/x" is a readout edge set of readout set "_readout:a" with key "seed": writes lengths
- * of both parts. False for other names.
+ * "_readout:a/seed/x" is a readout edge set of readout set "_readout:a" with key "seed": writes
+ * lengths of both parts. False for other names.
  */
 bool rgmi_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length, const char *name);
 bool rgmi_is_readout_set(const char *name);
@@ -67,19 +67,20 @@ const char *rgmi_shadow_of(const char *node_set);
 /** No set of a graph has more: sums over the graphs of a batch stay far from overflow. */
 #define RGMI_MOST_ITEMS (INT64_C(1) << 44)
 
-/** The items of one set: how many in each component, where edges end, and what follows from that. */
+/** The items of one set: how many in each component, where edges end, and what follows from that.
+ */
 typedef struct rgmi_items {
     atomic_int_fast64_t references;
     int64_t components, real, total, real_total;
-    rgm_tensor *source, *target;         /* [total] i64, edge sets                  */
-    int64_t source_total, target_total;  /* nodes of the sets at both ends          */
-    pthread_mutex_t lock;                /* guards what is made at first use, below */
-    rgm_pattern *adjacency[2];           /* by receiver tag                         */
+    rgm_tensor *source, *target;        /* [total] i64, edge sets                  */
+    int64_t source_total, target_total; /* nodes of the sets at both ends          */
+    pthread_mutex_t lock;               /* guards what is made at first use, below */
+    rgm_pattern *adjacency[2];          /* by receiver tag                         */
     rgm_pattern *membership;
     rgm_pattern *first;   /* [components, total]: each component's first item           */
     rgm_pattern *readout; /* [target_total, source_total]: where each readout item reads */
     rgm_tensor *mask;     /* [total] f32                                                */
-    int64_t sizes[];            /* [components]                                  */
+    int64_t sizes[];      /* [components]                                  */
 } rgmi_items;
 
 /** Zero sizes; source and target (may be NULL) are retained by rgmi_items_set_edges(). */
@@ -119,7 +120,8 @@ struct rgm_graph {
 rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real);
 /** A graph of `schema` that shares with `graph` all sets and features of the same name. */
 rgm_status rgmi_graph_derive(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph);
-/** Give every set that has none its items (empty; context: ones), then fill in totals of edge ends. */
+/** Give every set that has none its items (empty; context: ones), then fill in totals of edge ends.
+ */
 rgm_status rgmi_graph_fill(rgm_graph *graph);
 /** Counts, indices and features contradict each other nowhere; else RGM_ERR_DATA. Needs fill. */
 rgm_status rgmi_graph_check(const rgm_graph *graph);
@@ -132,9 +134,9 @@ rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers);
 rgm_status rgmi_graph_set(int64_t *index, const rgm_graph *graph, rgm_piece piece,
                           const char *name);
 /**
- * A pattern with one entry a row: of each component, its first item (RGM_ERR_DATA when a real one has
- * none); and of each item of a readout set, the item that readout edge set `set` says to read. Rows of
- * padding that have none point at item 0. Made once, borrowed.
+ * A pattern with one entry a row: of each component, its first item (RGM_ERR_DATA when a real one
+ * has none); and of each item of a readout set, the item that readout edge set `set` says to read.
+ * Rows of padding that have none point at item 0. Made once, borrowed.
  */
 rgm_status rgmi_graph_first(rgm_pattern **out, const rgm_graph *graph, int64_t set);
 rgm_status rgmi_graph_readout(rgm_pattern **out, const rgm_graph *graph, int64_t set);

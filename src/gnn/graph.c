@@ -1,6 +1,7 @@
 /*
- * The graph: counted parts, what is asked of it, and what is made of it once and then kept (adjacency,
- * membership and sparse patterns, masks). Making graphs: graph_builder.c, example.c, merge.c, pad.c.
+ * The graph: counted parts, what is asked of it, and what is made of it once and then kept
+ * (adjacency, membership and sparse patterns, masks). Making graphs: graph_builder.c, example.c,
+ * merge.c, pad.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -310,19 +311,19 @@ rgm_status rgm_graph_adjacency(rgm_pattern **pattern, const rgm_graph *graph, co
     *pattern = NULL;
     RGM_TRY(rgmi_graph_set(&index, graph, RGM_EDGE_SET, edge_set));
     if (receiver != RGM_SOURCE && receiver != RGM_TARGET)
-        return RGM_FAIL(RGM_ERR_ARG, "edge set '%s': the receiver of an adjacency is source or "
-                                     "target",
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "edge set '%s': the receiver of an adjacency is source or "
+                        "target",
                         edge_set);
     items = graph->sets[index].items;
     pthread_mutex_lock(&items->lock);
     if (items->adjacency[receiver] == NULL) {
         bool target = receiver == RGM_TARGET;
-        status = rgm_pattern_create(&items->adjacency[receiver],
-                                    target ? items->target_total : items->source_total,
-                                    target ? items->source_total : items->target_total,
-                                    items->total,
-                                    rgm_tensor_i64(target ? items->target : items->source),
-                                    rgm_tensor_i64(target ? items->source : items->target));
+        status = rgm_pattern_create(
+            &items->adjacency[receiver], target ? items->target_total : items->source_total,
+            target ? items->source_total : items->target_total, items->total,
+            rgm_tensor_i64(target ? items->target : items->source),
+            rgm_tensor_i64(target ? items->source : items->target));
         if (status < 0)
             rgm_error_prefix(status, "edge set '%s'", edge_set);
     }
@@ -471,8 +472,9 @@ rgm_status rgmi_graph_first(rgm_pattern **out, const rgm_graph *graph, int64_t s
     *out = NULL;
     for (int64_t c = 0; c < items->real; c++)
         if (items->sizes[c] == 0)
-            return RGM_FAIL(RGM_ERR_DATA, "node set '%s': component %lld has no nodes, so no first "
-                                          "one",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "node set '%s': component %lld has no nodes, so no first "
+                            "one",
                             graph->schema->sets[set]->name, (long long)c);
     pthread_mutex_lock(&items->lock);
     if (items->first == NULL)

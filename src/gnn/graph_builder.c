@@ -25,13 +25,15 @@ static rgm_status bad_edge(const rgm_graph *graph, int64_t set, int end, int64_t
     int64_t at = 0, other = 0;
 
     if (node < 0 || node >= nodes->total)
-        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s of edge %" PRId64 " is %" PRId64
-                                      ", but node set '%s' has %" PRId64 " nodes",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "edge set '%s': %s of edge %" PRId64 " is %" PRId64
+                        ", but node set '%s' has %" PRId64 " nodes",
                         edges->name, end_name(end), e, node, node_set, nodes->total);
     while (node >= at + nodes->sizes[other])
         at += nodes->sizes[other++];
-    return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s of edge %" PRId64 " of component %" PRId64
-                                  " is %" PRId64 ", a node of '%s' in component %" PRId64,
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "edge set '%s': %s of edge %" PRId64 " of component %" PRId64 " is %" PRId64
+                    ", a node of '%s' in component %" PRId64,
                     edges->name, end_name(end), e, component, node, node_set, other);
 }
 
@@ -39,17 +41,16 @@ static rgm_status check_end(const rgm_graph *graph, int64_t set, int end)
 {
     const rgmi_items *edges = graph->sets[set].items;
     const rgm_set_schema *schema = graph->schema->sets[set];
-    const rgmi_items *nodes =
-        graph->sets[rgmi_set_index(graph->schema, RGM_NODE_SET,
-                                   end == 0 ? schema->source : schema->target)]
-            .items;
+    const rgmi_items *nodes = graph
+                                  ->sets[rgmi_set_index(graph->schema, RGM_NODE_SET,
+                                                        end == 0 ? schema->source : schema->target)]
+                                  .items;
     const rgm_tensor *tensor = end == 0 ? edges->source : edges->target;
     int64_t count = tensor == NULL ? 0 : rgm_tensor_count(tensor), e = 0, low = 0;
     const int64_t *node;
 
     if (count != edges->total)
-        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %" PRId64 " %s indices for %" PRId64
-                                      " edges",
+        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %" PRId64 " %s indices for %" PRId64 " edges",
                         schema->name, count, end_name(end), edges->total);
     if (count == 0)
         return RGM_OK;
@@ -86,15 +87,16 @@ static rgm_status check_lengths(int64_t *sum, const char *title, const rgm_featu
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': row lengths of dim %d are not i64", title,
                         schema->name, k);
     if (rgm_tensor_count(lengths) != positions)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': %" PRId64 " row lengths of dim %d, "
-                                      "expected %" PRId64,
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: feature '%s': %" PRId64 " row lengths of dim %d, "
+                        "expected %" PRId64,
                         title, schema->name, rgm_tensor_count(lengths), k, positions);
     *sum = 0;
     for (int64_t i = 0; i < positions; i++) {
         int64_t length = rgm_tensor_i64(lengths)[i];
         if (length < 0 || length > RGMI_MOST_ITEMS || (*sum += length) > RGMI_MOST_ITEMS)
-            return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': row %" PRId64 " of dim %d has length %"
-                                          PRId64,
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: feature '%s': row %" PRId64 " of dim %d has length %" PRId64,
                             title, schema->name, i, k, length);
     }
     return RGM_OK;
@@ -112,8 +114,9 @@ static rgm_status check_one_hot(const char *title, const rgm_feature_schema *sch
             continue;
         while (i >= begin + lengths[row])
             begin += lengths[row++];
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': item %" PRId64 " lists column %" PRId64
-                                      ", but there are %" PRId64,
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: feature '%s': item %" PRId64 " lists column %" PRId64
+                        ", but there are %" PRId64,
                         title, schema->name, row, values[i], schema->vocabulary);
     }
     return RGM_OK;
@@ -135,8 +138,8 @@ rgm_status rgmi_graph_check_feature(const rgm_graph *graph, int64_t set, int64_t
                         rgm_dtype_name(schema->dtype));
     for (int k = 1; k <= rgmi_last_ragged(schema); k++) {
         if (schema->shape[k - 1] < 0)
-            RGM_TRY(check_lengths(&positions, title, schema, feature->row_lengths[k], k,
-                                  positions));
+            RGM_TRY(
+                check_lengths(&positions, title, schema, feature->row_lengths[k], k, positions));
         else if (__builtin_mul_overflow(positions, schema->shape[k - 1], &positions))
             return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is too large", title, schema->name);
     }
@@ -144,8 +147,8 @@ rgm_status rgmi_graph_check_feature(const rgm_graph *graph, int64_t set, int64_t
     for (int k = 0; fits && k < rank; k++)
         fits = rgm_tensor_dim(feature->values, k) == shape[k];
     if (!fits)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is %s, expected %" PRId64 " rows of %"
-                                      PRId64 " values",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: feature '%s' is %s, expected %" PRId64 " rows of %" PRId64 " values",
                         title, schema->name, rgm_tensor_describe(feature->values, got, sizeof got),
                         positions, rgmi_inner_count(schema));
     return schema->vocabulary > 0 ? check_one_hot(title, schema, feature) : RGM_OK;
@@ -180,7 +183,7 @@ rgm_status rgm_graph_check_complete(const rgm_graph *graph)
 /* ---- the builder ---- */
 
 struct rgm_graph_builder {
-    rgm_graph *graph;       /* NULL once finished */
+    rgm_graph *graph; /* NULL once finished */
     int64_t set_count;
     rgm_tensor *(*ends)[2]; /* [set_count]; edges may come before their sizes */
 };
@@ -237,8 +240,8 @@ rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, 
     rgmi_set_title(graph->schema->sets[index], title, sizeof title);
     for (int64_t c = 0; c < graph->components; c++) {
         if (sizes[c] < 0 || sizes[c] > RGMI_MOST_ITEMS || (total += sizes[c]) > RGMI_MOST_ITEMS)
-            return RGM_FAIL(RGM_ERR_DATA, "%s: size of component %lld is %lld", title,
-                            (long long)c, (long long)sizes[c]);
+            return RGM_FAIL(RGM_ERR_DATA, "%s: size of component %lld is %lld", title, (long long)c,
+                            (long long)sizes[c]);
         if (piece == RGM_CONTEXT_PIECE && sizes[c] != 1)
             return RGM_FAIL(RGM_ERR_DATA, "context: size of component %lld is %lld, must be 1",
                             (long long)c, (long long)sizes[c]);

@@ -1,7 +1,8 @@
 /*
- * The graph of values that a model is written against: its features, patterns and sizes become inputs of
- * the compute graph when first asked for, and rgm_graph_feeds() says what to feed them from a concrete
- * graph. with_* adds a link to a chain; looking a feature up walks from the newest link to the root.
+ * The graph of values that a model is written against: its features, patterns and sizes become
+ * inputs of the compute graph when first asked for, and rgm_graph_feeds() says what to feed them
+ * from a concrete graph. with_* adds a link to a chain; looking a feature up walks from the newest
+ * link to the root.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,8 +94,8 @@ static rgm_dim size_of(const rgm_graph_value *graph, int64_t index)
 
     if (set->piece == RGM_CONTEXT_PIECE)
         return rgm_cgraph_symbol(graph->root->cgraph, "components");
-    status = rgm_text_printf(&name, "%s/%s", set->piece == RGM_NODE_SET ? "nodes" : "edges",
-                             set->name);
+    status =
+        rgm_text_printf(&name, "%s/%s", set->piece == RGM_NODE_SET ? "nodes" : "edges", set->name);
     if (status == RGM_OK)
         dim = rgm_cgraph_symbol(graph->root->cgraph, name.data);
     else
@@ -113,11 +114,13 @@ rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *
 static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_input_kind kind,
                              int64_t feature)
 {
-    static const char *const marks[] = {[INPUT_MEMBERSHIP] = "#component", [INPUT_FIRST] = "#first",
-                                        [INPUT_READOUT] = "#readout", [INPUT_REAL] = "#real"};
-    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE
-                           ? set->features[feature].name
-                           : kind == INPUT_ADJACENCY ? NULL : marks[kind];
+    static const char *const marks[] = {[INPUT_MEMBERSHIP] = "#component",
+                                        [INPUT_FIRST] = "#first",
+                                        [INPUT_READOUT] = "#readout",
+                                        [INPUT_REAL] = "#real"};
+    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE ? set->features[feature].name
+                       : kind == INPUT_ADJACENCY                     ? NULL
+                                                                     : marks[kind];
 
     if (set->piece == RGM_CONTEXT_PIECE)
         return rgm_text_printf(out, "context/%s", name);
@@ -146,12 +149,18 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
             shape[i + 1] = f->shape[i];
         return rgm_input(cgraph, name, f->dtype, f->rank + 1, shape);
     case INPUT_SPARSE:
-        return rgm_input_pattern(cgraph, name, size, f->vocabulary, rgm_cgraph_symbol(cgraph, name));
-    case INPUT_ADJACENCY: return rgm_input_pattern(cgraph, name, ends[1], ends[0], size);
-    case INPUT_MEMBERSHIP: return rgm_input_pattern(cgraph, name, components, size, size);
-    case INPUT_FIRST: return rgm_input_pattern(cgraph, name, components, size, components);
-    case INPUT_READOUT: return rgm_input_pattern(cgraph, name, ends[1], ends[0], ends[1]);
-    case INPUT_REAL: return rgm_input(cgraph, name, RGM_F32, 1, &size);
+        return rgm_input_pattern(cgraph, name, size, f->vocabulary,
+                                 rgm_cgraph_symbol(cgraph, name));
+    case INPUT_ADJACENCY:
+        return rgm_input_pattern(cgraph, name, ends[1], ends[0], size);
+    case INPUT_MEMBERSHIP:
+        return rgm_input_pattern(cgraph, name, components, size, size);
+    case INPUT_FIRST:
+        return rgm_input_pattern(cgraph, name, components, size, components);
+    case INPUT_READOUT:
+        return rgm_input_pattern(cgraph, name, ends[1], ends[0], ends[1]);
+    case INPUT_REAL:
+        return rgm_input(cgraph, name, RGM_F32, 1, &size);
     }
     return NULL;
 }
@@ -411,8 +420,8 @@ rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece,
     return change_feature(graph, index, feature, value);
 }
 
-rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece,
-                                     const char *set, const char *feature)
+rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                     const char *feature)
 {
     int64_t index;
 

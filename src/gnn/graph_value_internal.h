@@ -1,6 +1,6 @@
 /*
- * The graph inside the compute graph: a chain of changes that ends at a root, which makes inputs when
- * they are first asked for.
+ * The graph inside the compute graph: a chain of changes that ends at a root, which makes inputs
+ * when they are first asked for.
  */
 #ifndef RGM_GNN_GRAPH_VALUE_INTERNAL_H
 #define RGM_GNN_GRAPH_VALUE_INTERNAL_H
@@ -30,7 +30,7 @@ struct rgm_graph_value {
     rgm_graph_value *root;
     const rgm_graph_value *parent; /* NULL: the root */
     rgmi_change change;
-    int64_t set;     /* CHANGE_FEATURE */
+    int64_t set; /* CHANGE_FEATURE */
     char *feature;
     rgm_value *value; /* NULL: taken away */
     /* The root only: */
@@ -44,7 +44,8 @@ struct rgm_graph_value {
 
 /** The thread's error becomes the compute graph's; NULL. */
 rgm_value *rgmi_value_error(const rgm_graph_value *graph, rgm_status status);
-/** The set's place in the root's schema; a failure of the compute graph and false if there is none. */
+/** The set's place in the root's schema; a failure of the compute graph and false if there is none.
+ */
 bool rgmi_value_set(int64_t *index, const rgm_graph_value *graph, rgm_piece piece, const char *set);
 /** The feature as the graph has it now. */
 rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature);

@@ -1,6 +1,6 @@
 /*
- * The graph inside the compute graph: what is fed, pool, broadcast and softmax by hand and against one
- * joint edge set (values and gradients), readout, masks of padded graphs, mistakes.
+ * The graph inside the compute graph: what is fed, pool, broadcast and softmax by hand and against
+ * one joint edge set (values and gradients), readout, masks of padded graphs, mistakes.
  */
 #include "test_shop.h"
 
@@ -72,19 +72,22 @@ static void check_same_values(const bench *b, rgm_value *x, rgm_value *y)
 /* ---- two edge sets and their union ---- */
 
 static const char union_text[] =
-    "node_sets { key: \"m\" value { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { size: 2 "
+    "node_sets { key: \"m\" value { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { "
+    "size: 2 "
     "} } } } } }\n"
     "node_sets { key: \"n\" }\n"
-    "edge_sets { key: \"a\" value { source: \"m\" target: \"n\" features { key: \"v\" value { dtype: "
+    "edge_sets { key: \"a\" value { source: \"m\" target: \"n\" features { key: \"v\" value { "
+    "dtype: "
     "DT_FLOAT shape { dim { size: 2 } } } } } }\n"
-    "edge_sets { key: \"b\" value { source: \"m\" target: \"n\" features { key: \"v\" value { dtype: "
+    "edge_sets { key: \"b\" value { source: \"m\" target: \"n\" features { key: \"v\" value { "
+    "dtype: "
     "DT_FLOAT shape { dim { size: 2 } } } } } }\n"
-    "edge_sets { key: \"ab\" value { source: \"m\" target: \"n\" features { key: \"v\" value { dtype: "
+    "edge_sets { key: \"ab\" value { source: \"m\" target: \"n\" features { key: \"v\" value { "
+    "dtype: "
     "DT_FLOAT shape { dim { size: 2 } } } } } }\n"
     "edge_sets { key: \"away\" value { source: \"m\" target: \"m\" } }\n";
 
-static void set_edges(rgm_graph_builder *b, const char *set, rgm_tensor *source,
-                      rgm_tensor *target)
+static void set_edges(rgm_graph_builder *b, const char *set, rgm_tensor *source, rgm_tensor *target)
 {
     CHECK_OK(rgm_graph_builder_edges(b, set, source, target));
     rgm_tensor_release(source);
@@ -137,7 +140,8 @@ static void pools_are_what_one_computes_by_hand(void **state)
 
     (void)state;
     CHECK_VALUES(&b, pool_both(&b, v, "sum"), 4, 2, 15, 12, -7, 8, 0, 0);
-    CHECK_VALUES(&b, pool_both(&b, v, "mean"), 2, 1, 5, 4, -7, 8, 0, 0); /* each edge weighs the same */
+    CHECK_VALUES(&b, pool_both(&b, v, "mean"), 2, 1, 5, 4, -7, 8, 0,
+                 0); /* each edge weighs the same */
     CHECK_VALUES(&b, pool_both(&b, v, "max_no_inf"), 3, 4, 5, 6, -7, 8, 0, 0);
     CHECK_VALUES(&b, pool_both(&b, v, "min_no_inf"), 1, -2, 5, 0, -7, 8, 0, 0);
     CHECK_VALUES(&b, pool_both(&b, v, "prod"), 3, -8, 125, 0, -7, 8, 1, 1);
@@ -148,8 +152,8 @@ static void pools_are_what_one_computes_by_hand(void **state)
 
 static void several_edge_sets_pool_as_one(void **state)
 {
-    static const char *const types[] = {"sum", "mean", "max", "min", "prod", "max_no_inf",
-                                        "min_no_inf", "mean|sum|max"};
+    static const char *const types[] = {"sum",  "mean",       "max",        "min",
+                                        "prod", "max_no_inf", "min_no_inf", "mean|sum|max"};
 
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -159,12 +163,11 @@ static void several_edge_sets_pool_as_one(void **state)
 
         check_same_values(&b, y, z);
         /* a loss in which every item counts differently: the squares */
-        CHECK_OK(rgm_cgraph_gradients(dv, rgm_sum(rgm_minimum(
-            rgm_square(y), rgm_scalar(b.cgraph, RGM_F32, 1e6))), v, 2));
-        CHECK_OK(rgm_cgraph_gradients(&du, rgm_sum(rgm_minimum(
-            rgm_square(z), rgm_scalar(b.cgraph, RGM_F32, 1e6))), &u, 1));
-        check_same_values(&b, rgm_concat(dv, 2, 0), rgm_reshape(du, 2, (rgm_dim[]){
-            RGM_INFER, 2}));
+        CHECK_OK(rgm_cgraph_gradients(
+            dv, rgm_sum(rgm_minimum(rgm_square(y), rgm_scalar(b.cgraph, RGM_F32, 1e6))), v, 2));
+        CHECK_OK(rgm_cgraph_gradients(
+            &du, rgm_sum(rgm_minimum(rgm_square(z), rgm_scalar(b.cgraph, RGM_F32, 1e6))), &u, 1));
+        check_same_values(&b, rgm_concat(dv, 2, 0), rgm_reshape(du, 2, (rgm_dim[]){RGM_INFER, 2}));
         bench_clear(&b);
     }
 }
@@ -190,9 +193,10 @@ static void softmax_normalises_over_all_sets(void **state)
     v[0] = rgm_scale(rgm_edge_feature(b.value, "a", "v"), 40); /* exp would overflow */
     v[1] = rgm_scale(rgm_edge_feature(b.value, "b", "v"), 40);
     u = rgm_scale(rgm_edge_feature(b.value, "ab", "v"), 40);
-    CHECK_OK(rgm_softmax_over(y, b.value, RGM_TARGET, RGM_EDGE_SET, (const char *[]){"a", "b"}, v,
-                              2));
-    CHECK_OK(rgm_softmax_over(&z, b.value, RGM_TARGET, RGM_EDGE_SET, (const char *[]){"ab"}, &u, 1));
+    CHECK_OK(
+        rgm_softmax_over(y, b.value, RGM_TARGET, RGM_EDGE_SET, (const char *[]){"a", "b"}, v, 2));
+    CHECK_OK(
+        rgm_softmax_over(&z, b.value, RGM_TARGET, RGM_EDGE_SET, (const char *[]){"ab"}, &u, 1));
     check_same_values(&b, rgm_concat(y, 2, 0), z);
     CHECK_VALUES(&b, y[0], 0, 0, 1, 1, 1.0 / 3, 0, 1.0 / 3, 0.5);
     CHECK_OK(rgm_cgraph_gradients(dv, rgm_add(rgm_sum(rgm_square(y[0])), rgm_sum(rgm_square(y[1]))),
@@ -274,9 +278,9 @@ static void components_pool_and_broadcast(void **state)
     CHECK_VALUES(&b, mean, 38, 20);
     CHECK_VALUES(&b, rgm_broadcast(b.value, RGM_CONTEXT, RGM_NODE_SET, "user", mean), 38, 38, 20);
     CHECK_VALUES(&b, rgm_broadcast(b.value, RGM_CONTEXT, RGM_EDGE_SET, "buys", mean), 38, 38, 20);
-    CHECK_VALUES(&b, rgm_pool(b.value, RGM_CONTEXT, RGM_NODE_SET, (const char *[]){"item"}, &vec, 1,
-                              "max"),
-                 1, 2, 3, 4, 9, 10, 11, 12);
+    CHECK_VALUES(
+        &b, rgm_pool(b.value, RGM_CONTEXT, RGM_NODE_SET, (const char *[]){"item"}, &vec, 1, "max"),
+        1, 2, 3, 4, 9, 10, 11, 12);
     CHECK_VALUES(&b, rgm_gather_first_node(b.value, "user", "age"), 31, 20);
     CHECK_VALUES(&b, rgm_structured_readout(b.value, "seed", "age", "_readout"), 31, 20);
     CHECK_VALUES(&b, rgm_cast(rgm_context_feature(b.value, "label"), RGM_F32), 1, 7);
@@ -307,7 +311,8 @@ static void padding_has_weight_zero(void **state)
 static void readouts_draw_from_several_sets_and_from_edges(void **state)
 {
     rgm_schema *schema = parse_schema(
-        "node_sets { key: \"p\" value { features { key: \"h\" value { dtype: DT_FLOAT } } features { "
+        "node_sets { key: \"p\" value { features { key: \"h\" value { dtype: DT_FLOAT } } features "
+        "{ "
         "key: \"id\" value { dtype: DT_INT64 } } } }\n"
         "node_sets { key: \"q\" value { features { key: \"h\" value { dtype: DT_FLOAT } } } }\n"
         "node_sets { key: \"_readout\" } node_sets { key: \"_shadow/e\" }\n"
@@ -316,7 +321,8 @@ static void readouts_draw_from_several_sets_and_from_edges(void **state)
         "edge_sets { key: \"_readout/k/1\" value { source: \"p\" target: \"_readout\" } }\n"
         "edge_sets { key: \"_readout/k/2\" value { source: \"q\" target: \"_readout\" } }\n"
         "edge_sets { key: \"_readout/only\" value { source: \"p\" target: \"_readout\" } }\n"
-        "edge_sets { key: \"_readout/edge\" value { source: \"_shadow/e\" target: \"_readout\" } }\n");
+        "edge_sets { key: \"_readout/edge\" value { source: \"_shadow/e\" target: \"_readout\" } "
+        "}\n");
     rgm_graph_builder *builder;
     rgm_graph_value *with;
     rgm_graph *graph;
@@ -388,9 +394,10 @@ static void only_what_is_asked_for_is_fed_and_always_the_same(void **state)
 
 static void sparse_features_are_patterns(void **state)
 {
-    rgm_schema *schema = parse_schema("node_sets { key: \"p\" value { features { key: \"w\" value { "
-                                      "dtype: DT_INT64 shape { dim { size: -1 } } source: "
-                                      "\"one_hot:3\" } } } }");
+    rgm_schema *schema =
+        parse_schema("node_sets { key: \"p\" value { features { key: \"w\" value { "
+                     "dtype: DT_INT64 shape { dim { size: -1 } } source: "
+                     "\"one_hot:3\" } } } }");
     float weight[] = {1, 10, 100};
     rgm_tensor *w = floats(2, (int64_t[]){3, 1}, weight);
     rgm_graph_builder *builder;
@@ -403,9 +410,9 @@ static void sparse_features_are_patterns(void **state)
     add_feature(builder, RGM_NODE_SET, "p", "w", INTS(0, 2, 1), INTS(2, 1));
     CHECK_OK(rgm_graph_builder_finish(&graph, builder));
     b = bench_of(graph);
-    CHECK_VALUES(&b, rgm_spmm(rgm_node_sparse_feature(b.value, "p", "w"),
-                              rgm_constant(b.cgraph, w), NULL),
-                 101, 10);
+    CHECK_VALUES(
+        &b, rgm_spmm(rgm_node_sparse_feature(b.value, "p", "w"), rgm_constant(b.cgraph, w), NULL),
+        101, 10);
     CHECK(rgm_node_feature(b.value, "p", "w") == NULL);
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_cgraph_status(b.cgraph));
     CHECK_MESSAGE("is one_hot");
@@ -482,9 +489,9 @@ static void mistakes_are_kept_in_the_compute_graph(void **state)
             rgm_pool(b.value, RGM_TARGET, RGM_EDGE_SET, (const char *[]){"ab"},
                      (rgm_value *[]){rgm_reduce(rgm_edge_feature(b.value, "ab", "v"), 1, RGM_SUM)},
                      1, "sum|max"));
-    MISTAKE(union_bench(), RGM_ERR_ARG, "only edges have a source",
-            rgm_broadcast(b.value, RGM_SOURCE, RGM_NODE_SET, "m",
-                          rgm_node_feature(b.value, "m", "x")));
+    MISTAKE(
+        union_bench(), RGM_ERR_ARG, "only edges have a source",
+        rgm_broadcast(b.value, RGM_SOURCE, RGM_NODE_SET, "m", rgm_node_feature(b.value, "m", "x")));
     MISTAKE(union_bench(), RGM_ERR_ARG, "different receiving node sets",
             rgm_pool(b.value, RGM_TARGET, RGM_EDGE_SET, (const char *[]){"ab", "away"},
                      (rgm_value *[]){rgm_edge_feature(b.value, "ab", "v"),

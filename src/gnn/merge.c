@@ -69,15 +69,17 @@ static rgm_status merge_feature(rgm_graph *merged, rgm_graph *const *graphs, int
     if (with < 0)
         return RGM_OK; /* absent; rgmi_graph_fill() makes it empty where there are no items */
     if (without >= 0)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is absent from graph %lld but not from "
-                                      "graph %lld",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: feature '%s' is absent from graph %lld but not from "
+                        "graph %lld",
                         rgmi_set_title(schema, title, sizeof title), schema->features[index].name,
                         (long long)without, (long long)with);
     RGM_TRY(rgmi_feature_join(&joined, &schema->features[index], parts, part_count, 0));
     return rgmi_column_create(&merged->sets[set].columns[index], &joined);
 }
 
-/* Graphs come from different sources at times; then sets and features must still be the same ones. */
+/* Graphs come from different sources at times; then sets and features must still be the same ones.
+ */
 static rgm_status check_same_schema(rgm_graph *const *graphs, int64_t count)
 {
     const rgm_schema *first = graphs[0]->schema;
@@ -93,8 +95,8 @@ static rgm_status check_same_schema(rgm_graph *const *graphs, int64_t count)
         for (int64_t i = 0; i < first->set_count && status == RGM_OK; i++) {
             const rgm_set_schema *a = first->sets[i], *b = other->sets[i];
             if (strcmp(a->name, b->name) != 0)
-                status = RGM_FAIL(RGM_ERR_DATA, "sets in another order: '%s', '%s'", a->name,
-                                  b->name);
+                status =
+                    RGM_FAIL(RGM_ERR_DATA, "sets in another order: '%s', '%s'", a->name, b->name);
             for (int64_t j = 0; j < a->feature_count && status == RGM_OK; j++)
                 if (strcmp(a->features[j].name, b->features[j].name) != 0)
                     status = RGM_FAIL(RGM_ERR_DATA, "set '%s': features in another order", a->name);
@@ -183,8 +185,8 @@ static rgm_status component_set(rgm_graph *out, const rgm_graph *graph, int64_t 
         int64_t nodes = rgmi_set_index(graph->schema, RGM_NODE_SET, node_set);
         int64_t shift = sum(graph->sets[nodes].items->sizes, c);
         rgm_tensor **to = end == 0 ? &out->sets[set].items->source : &out->sets[set].items->target;
-        RGM_TRY(rgmi_ints(to, count,
-                          rgm_tensor_i64(end == 0 ? items->source : items->target) + begin));
+        RGM_TRY(
+            rgmi_ints(to, count, rgm_tensor_i64(end == 0 ? items->source : items->target) + begin));
         for (int64_t e = 0; e < count; e++)
             rgm_tensor_i64(*to)[e] -= shift;
     }
@@ -235,8 +237,9 @@ static rgm_status schema_of(rgm_feature_schema *out, const char *title, const ch
                         title, name, rank, last);
     for (int k = 1; k <= last; k++) {
         if (value->row_lengths[k] == NULL)
-            return RGM_FAIL(RGM_ERR_ARG, "%s: feature '%s': dim %d before a ragged one must be "
-                                         "declared in the schema",
+            return RGM_FAIL(RGM_ERR_ARG,
+                            "%s: feature '%s': dim %d before a ragged one must be "
+                            "declared in the schema",
                             title, name, k);
         out->shape[k - 1] = -1;
     }

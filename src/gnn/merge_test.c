@@ -40,8 +40,9 @@ static void appendix_a_merges_as_it_says(void **state)
     CHECK_INTS(tags->row_lengths[1], 2, 1, 2);
     CHECK_INT('d', rgm_tensor_str(tags->values)[3].data[0]);
     CHECK_INT(0, rgm_tensor_str(tags->values)[4].size);
-    CHECK_CLOSE(12, rgm_tensor_at(rgm_graph_feature(merged, RGM_NODE_SET, "item", "vec")->values,
-                                  11), 0, 0);
+    CHECK_CLOSE(12,
+                rgm_tensor_at(rgm_graph_feature(merged, RGM_NODE_SET, "item", "vec")->values, 11),
+                0, 0);
     rgm_graph_release(merged);
 }
 

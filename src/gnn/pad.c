@@ -1,7 +1,8 @@
 /*
  * Padding to fixed totals: fake components behind the real ones, so that every batch has the same
- * sizes. Which items are real is kept in the graph, per item, so that masks are right for any number of
- * readouts a component (TF-GNN's mask is per component and is wrong unless there is just one).
+ * sizes. Which items are real is kept in the graph, per item, so that masks are right for any
+ * number of readouts a component (TF-GNN's mask is per component and is wrong unless there is just
+ * one).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -44,8 +45,9 @@ rgm_status rgm_size_constraints_set(rgm_size_constraints *constraints, rgm_piece
 
     RGM_TRY(rgmi_set_require(&index, constraints->schema, piece, set));
     if (total < 0 || min_per_component < 0)
-        return RGM_FAIL(RGM_ERR_ARG, "size constraint of '%s' is %" PRId64 " with at least %" PRId64
-                                     " in a component",
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "size constraint of '%s' is %" PRId64 " with at least %" PRId64
+                        " in a component",
                         constraints->schema->sets[index]->name, total, min_per_component);
     if (piece != RGM_NODE_SET && min_per_component > 0)
         return RGM_FAIL(RGM_ERR_ARG, "'%s': only node sets have a minimum for each component",
@@ -99,12 +101,14 @@ static rgm_status check_fits(const rgm_graph *graph, const rgm_size_constraints 
         if (schema->sets[i]->piece == RGM_NODE_SET)
             need = nodes_needed(limit, graph, i, spare < 0 ? 0 : spare);
         if (have > limit->total[i] || need > limit->total[i] - have)
-            return RGM_FAIL(RGM_ERR_DATA, "%s: %" PRId64 " %s and room for %" PRId64 " more do not "
-                                          "fit a total of %" PRId64,
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: %" PRId64 " %s and room for %" PRId64 " more do not "
+                            "fit a total of %" PRId64,
                             title, have, i == 0 ? "components" : "items", need, limit->total[i]);
         if (have < limit->total[i] && spare < 1)
-            return RGM_FAIL(RGM_ERR_DATA, "%s: %" PRId64 " items cannot be padded to %" PRId64
-                                          ", for all %" PRId64 " components are in use",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: %" PRId64 " items cannot be padded to %" PRId64
+                            ", for all %" PRId64 " components are in use",
                             title, have, limit->total[i], limit->total[0]);
     }
     return RGM_OK;
@@ -140,8 +144,8 @@ static rgm_status pad_edges(rgmi_items *items, const rgm_graph *graph, int64_t s
     int64_t added = items->total - old->total;
 
     for (int end = 0; end < 2; end++) {
-        int64_t nodes = rgmi_set_index(graph->schema, RGM_NODE_SET,
-                                       end == 0 ? schema->source : schema->target);
+        int64_t nodes =
+            rgmi_set_index(graph->schema, RGM_NODE_SET, end == 0 ? schema->source : schema->target);
         int64_t first = graph->sets[nodes].items->total;
         int64_t others = limit->total[0] - graph->components - 1;
         int64_t last = limit->total[nodes] - others * limit->minimum[nodes] - 1;

@@ -1,7 +1,7 @@
 /*
- * Size constraints learned from a data set of single graphs: tight (the largest graph times the batch
- * size: every batch fits) and fit-or-skip (random batches are simulated, and the sets that vary most
- * are cut most, until the wanted share of batches still fits).
+ * Size constraints learned from a data set of single graphs: tight (the largest graph times the
+ * batch size: every batch fits) and fit-or-skip (random batches are simulated, and the sets that
+ * vary most are cut most, until the wanted share of batches still fits).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -43,8 +43,9 @@ static rgm_status read_sizes(sizes *all, const rgm_schema *schema, rgm_dataset *
             break;
         graph = rgm_element_pointer(element, &rgm_graph_element);
         if (graph == NULL || graph->set_count != schema->set_count) {
-            status = RGM_FAIL(RGM_ERR_ARG, "padding is learned from graphs of the schema; element "
-                                           "%" PRId64 " is none",
+            status = RGM_FAIL(RGM_ERR_ARG,
+                              "padding is learned from graphs of the schema; element "
+                              "%" PRId64 " is none",
                               read);
             break;
         }
@@ -87,8 +88,7 @@ void rgmi_constraints_make_room(rgm_size_constraints *limit)
     for (int64_t i = 1; i < schema->set_count; i++) {
         int64_t room = limit->minimum[i];
         for (int64_t e = 1; e < schema->set_count && room == 0; e++)
-            if (schema->sets[i]->piece == RGM_NODE_SET &&
-                schema->sets[e]->piece == RGM_EDGE_SET &&
+            if (schema->sets[i]->piece == RGM_NODE_SET && schema->sets[e]->piece == RGM_EDGE_SET &&
                 (strcmp(schema->sets[e]->source, schema->sets[i]->name) == 0 ||
                  strcmp(schema->sets[e]->target, schema->sets[i]->name) == 0))
                 room = 1;
@@ -264,8 +264,9 @@ rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema 
     *out = NULL;
     RGM_GO(check_arguments(batch_size, min_per_component));
     if (sample_size < 1 || !(success_ratio > 0 && success_ratio <= 1)) {
-        status = RGM_FAIL(RGM_ERR_ARG, "sample_size is %" PRId64 ", success_ratio %g; they must be "
-                                       "at least 1, and in (0, 1]",
+        status = RGM_FAIL(RGM_ERR_ARG,
+                          "sample_size is %" PRId64 ", success_ratio %g; they must be "
+                          "at least 1, and in (0, 1]",
                           sample_size, success_ratio);
         goto done;
     }

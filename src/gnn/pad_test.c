@@ -67,8 +67,8 @@ static void padding_goes_into_the_first_fake_component(void **state)
     CHECK_INTS(rgm_graph_feature(padded, RGM_CONTEXT_PIECE, NULL, "label")->values, 1, 7, 0, 0);
     CHECK_INTS(rgm_graph_feature(padded, RGM_NODE_SET, "user", "tags")->row_lengths[1], 2, 1, 2, 0,
                0, 0, 0, 0, 0, 0);
-    CHECK_CLOSE(0, rgm_tensor_at(rgm_graph_feature(padded, RGM_NODE_SET, "item", "vec")->values,
-                                 19), 0, 0);
+    CHECK_CLOSE(
+        0, rgm_tensor_at(rgm_graph_feature(padded, RGM_NODE_SET, "item", "vec")->values, 19), 0, 0);
     CHECK_OK(rgm_graph_real_mask(&mask, padded, RGM_NODE_SET, "user"));
     CHECK_INT(10, rgm_tensor_count(mask));
     CHECK(rgm_tensor_f32(mask)[2] == 1 && rgm_tensor_f32(mask)[3] == 0);
@@ -103,7 +103,8 @@ static void what_does_not_fit_is_named(void **state)
     int64_t real;
 
     (void)state;
-    check_misfit(limits(3, 2, 0, 5, 8), RGM_ERR_DATA, "node set 'user': 3 items and room for 1 more");
+    check_misfit(limits(3, 2, 0, 5, 8), RGM_ERR_DATA,
+                 "node set 'user': 3 items and room for 1 more");
     check_misfit(limits(1, 9, 0, 5, 8), RGM_ERR_DATA, "context: 2 components");
     check_misfit(limits(2, 3, 0, 5, 3), RGM_ERR_DATA, "all 2 components are in use");
     check_misfit(limits(4, 4, 1, 5, 3), RGM_ERR_DATA, "room for 2 more do not fit a total of 4");

@@ -1,8 +1,8 @@
 /*
- * Pool, broadcast, softmax and readout on a graph of values. Everything becomes a few ops on patterns:
- * a pool of what was broadcast from the other end is pool_rows(P, broadcast_columns(P, x)) on one
- * pattern value, which the compute graph fuses into a sparse product. Several edge sets behave as if
- * their edges were one set, ties and joint normalisation included.
+ * Pool, broadcast, softmax and readout on a graph of values. Everything becomes a few ops on
+ * patterns: a pool of what was broadcast from the other end is pool_rows(P, broadcast_columns(P,
+ * x)) on one pattern value, which the compute graph fuses into a sparse product. Several edge sets
+ * behave as if their edges were one set, ties and joint normalisation included.
  */
 #include <string.h>
 
@@ -55,14 +55,16 @@ static bool group_init(group *g, const rgm_graph_value *graph, rgm_tag to, rgm_p
         if (rgm_value_rank(values[i]) < 1 ||
             rgm_value_shape(values[i])[0] != rgm_value_shape(g->pattern[i])[2]) {
             char got[128];
-            rgm_cgraph_fail(cgraph, RGM_ERR_SHAPE, "'%s': needs one row an item, but the value is "
-                                                   "%s",
+            rgm_cgraph_fail(cgraph, RGM_ERR_SHAPE,
+                            "'%s': needs one row an item, but the value is "
+                            "%s",
                             sets[i], rgm_value_describe(values[i], got, sizeof got));
             return false;
         }
         if (rgm_value_shape(g->pattern[i])[0] != rgm_value_shape(g->pattern[0])[0]) {
-            rgm_cgraph_fail(cgraph, RGM_ERR_ARG, "edge sets '%s' and '%s' have different receiving "
-                                                 "node sets",
+            rgm_cgraph_fail(cgraph, RGM_ERR_ARG,
+                            "edge sets '%s' and '%s' have different receiving "
+                            "node sets",
                             sets[0], sets[i]);
             return false;
         }
@@ -97,8 +99,9 @@ static rgm_value *combine(const group *g, rgm_reduction reduction,
 }
 
 /*
- * Largest (smallest) over several sets. The gradient goes evenly to all winners, as within one set: the
- * value is taken as a constant m, and (x - const x) of the winners, which is 0, is averaged onto it.
+ * Largest (smallest) over several sets. The gradient goes evenly to all winners, as within one set:
+ * the value is taken as a constant m, and (x - const x) of the winners, which is 0, is averaged
+ * onto it.
  */
 static rgm_value *extreme(const group *g, rgm_reduction reduction)
 {
@@ -124,8 +127,9 @@ static rgm_value *extreme_no_inf(const group *g, rgm_reduction reduction)
     rgm_value *degree = total_degree(g);
     rgm_value *y = extreme(g, reduction);
 
-    return y == NULL ? NULL : rgm_mul(y, rgm_minimum(degree, rgm_scalar(g->graph->root->cgraph,
-                                                                        rgm_value_dtype(y), 1)));
+    return y == NULL ? NULL
+                     : rgm_mul(y, rgm_minimum(degree, rgm_scalar(g->graph->root->cgraph,
+                                                                 rgm_value_dtype(y), 1)));
 }
 
 static rgm_value *pool_one(const group *g, rgm_reduction reduction)
@@ -133,13 +137,19 @@ static rgm_value *pool_one(const group *g, rgm_reduction reduction)
     if (g->count == 1)
         return rgm_pool_rows(g->pattern[0], g->value[0], reduction);
     switch (reduction) {
-    case RGM_SUM: return combine(g, RGM_SUM, rgm_add);
-    case RGM_PROD: return combine(g, RGM_PROD, rgm_mul);
-    case RGM_MEAN: return rgm_div(combine(g, RGM_SUM, rgm_add), rgm_floor_at(total_degree(g), 1));
+    case RGM_SUM:
+        return combine(g, RGM_SUM, rgm_add);
+    case RGM_PROD:
+        return combine(g, RGM_PROD, rgm_mul);
+    case RGM_MEAN:
+        return rgm_div(combine(g, RGM_SUM, rgm_add), rgm_floor_at(total_degree(g), 1));
     case RGM_MAX:
-    case RGM_MIN: return extreme(g, reduction);
-    case RGM_MAX_NO_INF: return extreme_no_inf(g, RGM_MAX);
-    case RGM_MIN_NO_INF: return extreme_no_inf(g, RGM_MIN);
+    case RGM_MIN:
+        return extreme(g, reduction);
+    case RGM_MAX_NO_INF:
+        return extreme_no_inf(g, RGM_MAX);
+    case RGM_MIN_NO_INF:
+        return extreme_no_inf(g, RGM_MIN);
     }
     return NULL;
 }
@@ -148,8 +158,13 @@ static const struct {
     const char *name;
     rgm_reduction reduction;
 } reductions[] = {
-    {"sum", RGM_SUM}, {"mean", RGM_MEAN}, {"max", RGM_MAX}, {"min", RGM_MIN}, {"prod", RGM_PROD},
-    {"max_no_inf", RGM_MAX_NO_INF}, {"min_no_inf", RGM_MIN_NO_INF},
+    {"sum", RGM_SUM},
+    {"mean", RGM_MEAN},
+    {"max", RGM_MAX},
+    {"min", RGM_MIN},
+    {"prod", RGM_PROD},
+    {"max_no_inf", RGM_MAX_NO_INF},
+    {"min_no_inf", RGM_MIN_NO_INF},
 };
 
 enum { REDUCTION_COUNT = sizeof reductions / sizeof reductions[0], MAX_PARTS = 8 };
@@ -240,7 +255,8 @@ rgm_status rgm_softmax_over(rgm_value **out, const rgm_graph_value *graph, rgm_t
     if (count == 1) {
         out[0] = rgm_softmax_rows(g.pattern[0], values[0]);
     } else {
-        /* exp(x - m) / sum is the same for any m; the largest x over all sets keeps exp in range. */
+        /* exp(x - m) / sum is the same for any m; the largest x over all sets keeps exp in range.
+         */
         highest = rgm_stop_gradient(combine(&g, RGM_MAX, rgm_maximum));
         for (int64_t i = 0; i < count; i++) {
             rgm_value *pooled;
@@ -270,7 +286,8 @@ rgm_value *rgm_gather_first_node(const rgm_graph_value *graph, const char *node_
     return first == NULL ? NULL : rgm_broadcast_columns(first, x);
 }
 
-/* The feature behind readout edge set `set`: of its source, or of the edges whose shadow that is. */
+/* The feature behind readout edge set `set`: of its source, or of the edges whose shadow that is.
+ */
 static rgm_value *read_feature(const rgm_graph_value *graph, int64_t set, const char *feature)
 {
     const rgm_schema *schema = graph->root->schema;

@@ -23,11 +23,16 @@ static rgm_status print_string(rgm_text *out, rgm_str text)
 static rgm_status print_value(rgm_text *out, const rgm_tensor *values, int64_t i)
 {
     switch (rgm_tensor_dtype(values)) {
-    case RGM_STRING: return print_string(out, rgm_tensor_str(values)[i]);
-    case RGM_BOOL: return rgm_text_printf(out, "%s", rgm_tensor_bool(values)[i] ? "true" : "false");
-    case RGM_F32: return rgm_text_printf(out, "%.6g", (double)rgm_tensor_f32(values)[i]);
-    case RGM_F64: return rgm_text_printf(out, "%.15g", rgm_tensor_f64(values)[i]);
-    default: return rgm_text_printf(out, "%" PRId64, rgm_tensor_at_int(values, i));
+    case RGM_STRING:
+        return print_string(out, rgm_tensor_str(values)[i]);
+    case RGM_BOOL:
+        return rgm_text_printf(out, "%s", rgm_tensor_bool(values)[i] ? "true" : "false");
+    case RGM_F32:
+        return rgm_text_printf(out, "%.6g", (double)rgm_tensor_f32(values)[i]);
+    case RGM_F64:
+        return rgm_text_printf(out, "%.15g", rgm_tensor_f64(values)[i]);
+    default:
+        return rgm_text_printf(out, "%" PRId64, rgm_tensor_at_int(values, i));
     }
 }
 
@@ -66,8 +71,7 @@ static rgm_status print_items(rgm_text *out, const rgm_feature_schema *schema,
         RGM_TRY(rgm_text_printf(out, "\n"));
         at += size;
     }
-    return total > max_items ? rgm_text_printf(out, "    ... %" PRId64 " more\n",
-                                               total - max_items)
+    return total > max_items ? rgm_text_printf(out, "    ... %" PRId64 " more\n", total - max_items)
                              : RGM_OK;
 }
 

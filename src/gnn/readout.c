@@ -1,7 +1,8 @@
 /*
- * Structured readout on a graph (TF-GNN's _readout convention): which items a prediction is for, said
- * by edge sets "<readout set>/<key>[/suffix]" into a node set with one item a prediction. Checks,
- * reading through it, and making it. Padded items need no edge; the rules hold for the real ones.
+ * Structured readout on a graph (TF-GNN's _readout convention): which items a prediction is for,
+ * said by edge sets "<readout set>/<key>[/suffix]" into a node set with one item a prediction.
+ * Checks, reading through it, and making it. Padded items need no edge; the rules hold for the real
+ * ones.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,8 +18,7 @@ static bool is_key(const rgm_schema *schema, int64_t index, const char *readout_
 
     return set->piece == RGM_EDGE_SET &&
            rgmi_readout_name(&set_length, &begin, &length, set->name) &&
-           strlen(readout_set) == set_length &&
-           strncmp(set->name, readout_set, set_length) == 0 &&
+           strlen(readout_set) == set_length && strncmp(set->name, readout_set, set_length) == 0 &&
            (key == NULL || (strlen(key) == length && strncmp(set->name + begin, key, length) == 0));
 }
 
@@ -61,8 +61,9 @@ static rgm_status check_shadow(const rgm_graph *graph, int64_t set)
     real = graph->sets[rgmi_set_index(graph->schema, RGM_EDGE_SET, of)].items;
     for (int64_t c = 0; c < graph->real; c++)
         if (shadow->sizes[c] != real->sizes[c])
-            return RGM_FAIL(RGM_ERR_DATA, "node set '%s' has %" PRId64 " nodes in component %"
-                                          PRId64 ", but edge set '%s' has %" PRId64 " edges",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "node set '%s' has %" PRId64 " nodes in component %" PRId64
+                            ", but edge set '%s' has %" PRId64 " edges",
                             edges->source, shadow->sizes[c], c, of, real->sizes[c]);
     return RGM_OK;
 }
@@ -76,12 +77,14 @@ static rgm_status check_targets(const rgm_graph *graph, int64_t set, uint8_t *se
 
     for (int64_t e = 0; e < edges->real_total; e++) {
         if (e > 0 && target[e] <= target[e - 1])
-            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': targets must increase, but edge %" PRId64
-                                          " has %" PRId64 " after %" PRId64,
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "edge set '%s': targets must increase, but edge %" PRId64
+                            " has %" PRId64 " after %" PRId64,
                             schema->name, e, target[e], target[e - 1]);
         if (seen[target[e]]++ > 0)
-            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': edge %" PRId64 " points at item %" PRId64
-                                          " of '%s', which another edge set of its key has",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "edge set '%s': edge %" PRId64 " points at item %" PRId64
+                            " of '%s', which another edge set of its key has",
                             schema->name, e, target[e], schema->target);
     }
     return check_shadow(graph, set);
@@ -109,8 +112,9 @@ static rgm_status check_key(const rgm_graph *graph, int64_t first, const char *r
         RGM_GO(check_targets(graph, i, seen));
     for (int64_t i = 0; i < readout->real_total; i++)
         if (seen[i] == 0) {
-            status = RGM_FAIL(RGM_ERR_DATA, "node set '%s': no edge of key '%s' points at item %"
-                                            PRId64 " of %" PRId64,
+            status = RGM_FAIL(RGM_ERR_DATA,
+                              "node set '%s': no edge of key '%s' points at item %" PRId64
+                              " of %" PRId64,
                               readout_set, key, i, readout->real_total);
             goto done;
         }
@@ -151,8 +155,9 @@ static rgm_status check_alike(const rgm_feature_schema *a, const rgm_feature_sch
     for (int i = 0; alike && i < a->rank; i++)
         alike = a->shape[i] == b->shape[i];
     return alike ? RGM_OK
-                 : RGM_FAIL(RGM_ERR_DATA, "edge set '%s' reads a feature '%s' of another dtype or "
-                                          "shape than the first of its key",
+                 : RGM_FAIL(RGM_ERR_DATA,
+                            "edge set '%s' reads a feature '%s' of another dtype or "
+                            "shape than the first of its key",
                             set, b->name);
 }
 
@@ -258,7 +263,8 @@ static rgm_status drop_read(rgm_schema *schema, const char *key, const char *fea
     return RGM_OK;
 }
 
-/* A graph of `schema` that has `value` as a feature of its node set. Takes value's references over. */
+/* A graph of `schema` that has `value` as a feature of its node set. Takes value's references over.
+ */
 static rgm_status store(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph,
                         const char *readout_set, const char *name, rgm_feature *value)
 {
@@ -345,8 +351,8 @@ rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *grap
     RGM_GO(may_store(graph, readout_set, new_feature, false));
     RGM_GO(rgmi_feature_require(&column, graph->schema->sets[0], feature));
     if (graph->sets[0].columns[column] == NULL) {
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "context: feature '%s' is absent from this graph",
-                          feature);
+        status =
+            RGM_FAIL(RGM_ERR_NOT_FOUND, "context: feature '%s' is absent from this graph", feature);
         goto done;
     }
     RGM_GO(rgm_schema_copy(&schema, graph->schema));
@@ -355,8 +361,9 @@ rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *grap
         RGM_GO(rgm_schema_add_node_set(schema, readout_set));
     for (int64_t c = 0; sizes != NULL && c < graph->components; c++)
         if (sizes[c] != 1) {
-            status = RGM_FAIL(RGM_ERR_DATA, "node set '%s' has %" PRId64 " items in component %"
-                                            PRId64 ", must have one",
+            status = RGM_FAIL(RGM_ERR_DATA,
+                              "node set '%s' has %" PRId64 " items in component %" PRId64
+                              ", must have one",
                               readout_set, sizes[c], c);
             goto done;
         }

@@ -1,6 +1,6 @@
 /*
- * Adding readouts to a graph: one item a component at its first node (what samplers put there), or one
- * item for each of some nodes of a whole graph.
+ * Adding readouts to a graph: one item a component at its first node (what samplers put there), or
+ * one item for each of some nodes of a whole graph.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static rgm_status edge_set_name(char **out, const char *readout_set, const char 
 }
 
 /*
- * The schema with a readout set, and an edge set to it from node_set. The same object when all is there
- * already, so that graphs asked about different nodes share it.
+ * The schema with a readout set, and an edge set to it from node_set. The same object when all is
+ * there already, so that graphs asked about different nodes share it.
  */
 static rgm_status schema_with_readout(rgm_schema **out, const rgm_graph *graph,
                                       const char *readout_set, const char *edge_set,
@@ -85,8 +85,9 @@ static rgm_status first_node_edges(rgmi_items **out, const rgm_graph *graph, int
     for (int64_t c = 0; c < graph->components; c++) {
         sizes[c] = nodes->sizes[c] > 0;
         if (sizes[c] == 0 && c < graph->real) {
-            status = RGM_FAIL(RGM_ERR_DATA, "node set '%s': component %" PRId64 " has no nodes, so "
-                                            "no first one",
+            status = RGM_FAIL(RGM_ERR_DATA,
+                              "node set '%s': component %" PRId64 " has no nodes, so "
+                              "no first one",
                               graph->schema->sets[node_set]->name, c);
             goto done;
         }
@@ -135,8 +136,9 @@ rgm_status rgm_graph_readout_from_first_node(rgm_graph **out, const rgm_graph *g
                                  graph->sets[0].items->sizes, graph->real));
     for (int64_t c = 0; c < graph->components; c++)
         if (made->sets[readout].items->sizes[c] != 1) {
-            status = RGM_FAIL(RGM_ERR_DATA, "node set '%s' has %" PRId64 " items in component %"
-                                            PRId64 ", must have one",
+            status = RGM_FAIL(RGM_ERR_DATA,
+                              "node set '%s' has %" PRId64 " items in component %" PRId64
+                              ", must have one",
                               readout_set, made->sets[readout].items->sizes[c], c);
             goto done;
         }
@@ -163,8 +165,9 @@ static rgm_status check_nodes(const rgm_graph *graph, int64_t set, const rgm_ten
                         rgm_tensor_describe(nodes, got, sizeof got));
     for (int64_t i = 0; i < rgm_tensor_count(nodes); i++)
         if (rgm_tensor_i64(nodes)[i] < 0 || rgm_tensor_i64(nodes)[i] >= total)
-            return RGM_FAIL(RGM_ERR_DATA, "readout %" PRId64 " is of node %" PRId64 ", but node set "
-                                          "'%s' has %" PRId64 " nodes",
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "readout %" PRId64 " is of node %" PRId64 ", but node set "
+                            "'%s' has %" PRId64 " nodes",
                             i, rgm_tensor_i64(nodes)[i], graph->schema->sets[set]->name, total);
     return RGM_OK;
 }
@@ -175,8 +178,9 @@ static rgm_status check_alone(const rgm_graph *graph, const char *readout_set, c
     for (int64_t i = rgmi_readout_next(graph->schema, 1, readout_set, NULL); i >= 0;
          i = rgmi_readout_next(graph->schema, i + 1, readout_set, NULL))
         if (strcmp(graph->schema->sets[i]->name, edge_set) != 0)
-            return RGM_FAIL(RGM_ERR_ARG, "edge set '%s' reads for '%s' too; other nodes can only be "
-                                         "asked about through one edge set",
+            return RGM_FAIL(RGM_ERR_ARG,
+                            "edge set '%s' reads for '%s' too; other nodes can only be "
+                            "asked about through one edge set",
                             graph->schema->sets[i]->name, readout_set);
     return RGM_OK;
 }
@@ -212,8 +216,9 @@ rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const
     RGM_GO(edge_set_name(&edge_set, readout_set, key));
     RGM_GO(rgmi_graph_set(&from, graph, RGM_NODE_SET, node_set));
     if (graph->components != 1) {
-        status = RGM_FAIL(RGM_ERR_ARG, "a graph of %" PRId64 " components; nodes of one component "
-                                       "can be asked about",
+        status = RGM_FAIL(RGM_ERR_ARG,
+                          "a graph of %" PRId64 " components; nodes of one component "
+                          "can be asked about",
                           graph->components);
         goto done;
     }
@@ -236,8 +241,8 @@ rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const
         RGM_GO(take_label(made, readout, from, label, nodes));
     RGM_GO(rgmi_graph_fill(made));
     if (label != NULL)
-        RGM_GO(rgmi_graph_check_feature(
-            made, readout, rgmi_feature_index(schema->sets[readout], label)));
+        RGM_GO(rgmi_graph_check_feature(made, readout,
+                                        rgmi_feature_index(schema->sets[readout], label)));
     *out = made;
     made = NULL;
 done:

@@ -4,14 +4,16 @@ static const char text[] =
     "context { features { key: \"y\" value { dtype: DT_INT64 } } }\n"
     "node_sets { key: \"paper\" value { features { key: \"label\" value { dtype: DT_INT64 } }\n"
     "                                 features { key: \"name\" value { dtype: DT_STRING } } } }\n"
-    "node_sets { key: \"author\" value { features { key: \"label\" value { dtype: DT_INT64 } } } }\n"
+    "node_sets { key: \"author\" value { features { key: \"label\" value { dtype: DT_INT64 } } } "
+    "}\n"
     "node_sets { key: \"_readout\" }\n"
     "node_sets { key: \"_shadow/writes\" }\n"
     "edge_sets { key: \"writes\" value { source: \"author\" target: \"paper\"\n"
     "  features { key: \"year\" value { dtype: DT_INT64 } } } }\n"
     "edge_sets { key: \"_readout/seed/1\" value { source: \"paper\" target: \"_readout\" } }\n"
     "edge_sets { key: \"_readout/seed/2\" value { source: \"author\" target: \"_readout\" } }\n"
-    "edge_sets { key: \"_readout/link\" value { source: \"_shadow/writes\" target: \"_readout\" } }\n";
+    "edge_sets { key: \"_readout/link\" value { source: \"_shadow/writes\" target: \"_readout\" } "
+    "}\n";
 
 static rgm_schema *schema;
 
@@ -34,8 +36,7 @@ static void set_sizes(rgm_graph_builder *b, rgm_piece piece, const char *set, in
     CHECK_OK(rgm_graph_builder_sizes(b, piece, set, &size));
 }
 
-static void set_edges(rgm_graph_builder *b, const char *set, rgm_tensor *source,
-                      rgm_tensor *target)
+static void set_edges(rgm_graph_builder *b, const char *set, rgm_tensor *source, rgm_tensor *target)
 {
     CHECK_OK(rgm_graph_builder_edges(b, set, source, target));
     rgm_tensor_release(source);
@@ -60,7 +61,8 @@ static rgm_graph *library(const int64_t *of_papers, int64_t papers, const int64_
     set_edges(b, "_readout/link", INTS(0, 2, 1), INTS(0, 1, 2));
     add_feature(b, RGM_CONTEXT_PIECE, NULL, "y", INTS(9), NULL);
     add_feature(b, RGM_NODE_SET, "paper", "label", INTS(10, 11, 12), NULL);
-    add_feature(b, RGM_NODE_SET, "paper", "name", strings(3, (const char *[]){"p", "q", "r"}), NULL);
+    add_feature(b, RGM_NODE_SET, "paper", "name", strings(3, (const char *[]){"p", "q", "r"}),
+                NULL);
     add_feature(b, RGM_NODE_SET, "author", "label", INTS(20, 21), NULL);
     add_feature(b, RGM_EDGE_SET, "writes", "year", INTS(1990, 2000, 2010), NULL);
     CHECK_OK(rgm_graph_builder_finish(&graph, b));
@@ -182,9 +184,9 @@ static void first_nodes_become_readouts(void **state)
     CHECK_OK(rgm_graph_readout_into_feature(&moved, rooted, "seed", "tags", NULL, true, false,
                                             "_readout")); /* ragged strings too */
     CHECK_INTS(rgm_graph_feature(moved, RGM_NODE_SET, "_readout", "tags")->row_lengths[1], 2, 2, 2);
-    CHECK_INT('d', rgm_tensor_str(
-                       rgm_graph_feature(moved, RGM_NODE_SET, "_readout", "tags")->values)[2]
-                       .data[0]);
+    CHECK_INT('d',
+              rgm_tensor_str(rgm_graph_feature(moved, RGM_NODE_SET, "_readout", "tags")->values)[2]
+                  .data[0]);
     CHECK_STATUS(RGM_ERR_ARG,
                  rgm_graph_readout_from_first_node(&none, rooted, "seed", "item", "_readout"));
     CHECK_MESSAGE("there is an edge set '_readout/seed' already");
@@ -228,7 +230,8 @@ static void padded_readouts_need_no_edge_and_have_no_weight(void **state)
     CHECK_CLOSE(31, rgm_tensor_at(value.values, 0), 0, 0);
     CHECK_CLOSE(0, rgm_tensor_at(value.values, 3), 0, 0);
     rgm_feature_clear(&value);
-    CHECK_OK(rgm_graph_real_mask(&mask, padded, RGM_NODE_SET, "_readout")); /* 4 items, 3 components */
+    CHECK_OK(
+        rgm_graph_real_mask(&mask, padded, RGM_NODE_SET, "_readout")); /* 4 items, 3 components */
     CHECK_INT(4, rgm_tensor_count(mask));
     CHECK(rgm_tensor_f32(mask)[0] == 1 && rgm_tensor_f32(mask)[1] == 0 &&
           rgm_tensor_f32(mask)[3] == 0);
@@ -253,9 +256,10 @@ static void padded_readouts_need_no_edge_and_have_no_weight(void **state)
 
 static void one_graph_is_asked_about_different_nodes(void **state)
 {
-    rgm_schema *papers = parse_schema(
-        "node_sets { key: \"paper\" value { features { key: \"label\" value { dtype: DT_INT64 } } } }\n"
-        "edge_sets { key: \"cites\" value { source: \"paper\" target: \"paper\" } }");
+    rgm_schema *papers =
+        parse_schema("node_sets { key: \"paper\" value { features { key: \"label\" value { dtype: "
+                     "DT_INT64 } } } }\n"
+                     "edge_sets { key: \"cites\" value { source: \"paper\" target: \"paper\" } }");
     rgm_tensor *source = INTS(0, 1), *target = INTS(1, 2), *train = INTS(2, 0), *valid = INTS(1),
                *wrong = INTS(0, 3);
     rgm_graph_builder *b;
@@ -304,15 +308,14 @@ static void every_failing_allocation_is_survived(void **state)
     rgm_graph *graph = library((int64_t[]){0, 2}, 2, (int64_t[]){1}, 1, 3), *out;
 
     (void)state;
-    CHECK_EVERY_OOM(rgm_graph_readout_into_feature(&out, graph, "seed", "label", "t", true, false,
-                                                   "_readout"),
-                    rgm_graph_release(out));
+    CHECK_EVERY_OOM(
+        rgm_graph_readout_into_feature(&out, graph, "seed", "label", "t", true, false, "_readout"),
+        rgm_graph_release(out));
     CHECK_EVERY_OOM(
         rgm_graph_readout_from_first_node(&out, graph, "first", "paper", "_readout:first"),
         rgm_graph_release(out));
-    CHECK_EVERY_OOM(
-        rgm_graph_context_into_readout(&out, graph, "y", "z", true, "_readout:whole"),
-        rgm_graph_release(out));
+    CHECK_EVERY_OOM(rgm_graph_context_into_readout(&out, graph, "y", "z", true, "_readout:whole"),
+                    rgm_graph_release(out));
     rgm_graph_release(graph);
 }
 

@@ -264,8 +264,7 @@ rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const c
     return insert(schema, set);
 }
 
-static rgm_status append_feature(rgm_schema *schema, int64_t set_index,
-                                 rgm_feature_schema *feature)
+static rgm_status append_feature(rgm_schema *schema, int64_t set_index, rgm_feature_schema *feature)
 {
     rgm_set_schema *set = schema->sets[set_index];
     rgm_feature_schema *grown =

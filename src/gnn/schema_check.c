@@ -150,8 +150,8 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature name '%s' is reserved ('#id' alone is allowed)",
                         title, feature->name);
     if (type == NULL)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has no dtype that can be stored: %s",
-                        title, feature->name, feature->stored_type ? feature->stored_type : "none");
+        return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has no dtype that can be stored: %s", title,
+                        feature->name, feature->stored_type ? feature->stored_type : "none");
     if (type->dtype != feature->dtype)
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is stored as %s but %s in memory", title,
                         feature->name, feature->stored_type, rgm_dtype_name(feature->dtype));
@@ -162,8 +162,9 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
     if (feature->vocabulary < 0 || feature->vocabulary > INT32_MAX ||
         (feature->vocabulary > 0 &&
          (feature->dtype != RGM_I64 || feature->rank != 1 || feature->shape[0] != -1)))
-        return RGM_FAIL(RGM_ERR_DATA, "%s: one_hot feature '%s' must be DT_INT64 of shape [-1] "
-                                      "with 1 to 2147483647 columns",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: one_hot feature '%s' must be DT_INT64 of shape [-1] "
+                        "with 1 to 2147483647 columns",
                         title, feature->name);
     if (feature->rank == 1 && feature->shape[0] == 1)
         rgm_log_write(RGM_LOG_WARNING, "%s: feature '%s' has shape [1]; a scalar has no dims",
@@ -195,8 +196,9 @@ static rgm_status check_readout_edges(const rgm_schema *schema, int64_t index)
     size_t set_length, key_begin, key_length;
 
     if (!rgmi_readout_name(&set_length, &key_begin, &key_length, set->name))
-        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': a readout edge set is named "
-                                      "\"%s[:name]/key[/suffix]\" with a key of A-Z a-z 0-9 _",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "edge set '%s': a readout edge set is named "
+                        "\"%s[:name]/key[/suffix]\" with a key of A-Z a-z 0-9 _",
                         set->name, RGM_READOUT);
     if (strlen(set->target) != set_length || strncmp(set->target, set->name, set_length) != 0)
         return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' must have target '%.*s', not '%s'", set->name,
@@ -224,12 +226,13 @@ static rgm_status check_ends(const rgm_schema *schema, const rgm_set_schema *set
             return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' has no %s", set->name,
                             i == 0 ? "source" : "target");
         if (rgmi_set_index(schema, RGM_NODE_SET, ends[i]) < 0)
-            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s node set '%s' is not there",
-                            set->name, i == 0 ? "source" : "target", ends[i]);
+            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s node set '%s' is not there", set->name,
+                            i == 0 ? "source" : "target", ends[i]);
     }
     if (rgmi_is_readout_set(set->target) && readout_length(set->name) == 0)
-        return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' ends at readout set '%s': it must be named "
-                                      "\"%s/key\"",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "edge set '%s' ends at readout set '%s': it must be named "
+                        "\"%s/key\"",
                         set->name, set->target, set->target);
     return RGM_OK;
 }
@@ -239,14 +242,16 @@ static rgm_status check_node_set(const rgm_schema *schema, const rgm_set_schema 
     const char *shadowed = rgmi_shadow_of(set->name);
 
     if (readout_length(set->name) > 0 && !rgmi_is_readout_set(set->name))
-        return RGM_FAIL(RGM_ERR_DATA, "node set '%s': a readout set is named \"%s\" or "
-                                      "\"%s:name\" with a name of A-Z a-z 0-9 _",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "node set '%s': a readout set is named \"%s\" or "
+                        "\"%s:name\" with a name of A-Z a-z 0-9 _",
                         set->name, RGM_READOUT, RGM_READOUT);
     if (shadowed == NULL)
         return RGM_OK;
     if (rgmi_set_index(schema, RGM_EDGE_SET, shadowed) < 0)
-        return RGM_FAIL(RGM_ERR_DATA, "node set '%s' is the shadow of edge set '%s', which is "
-                                      "not there",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "node set '%s' is the shadow of edge set '%s', which is "
+                        "not there",
                         set->name, shadowed);
     if (set->feature_count > 0)
         return RGM_FAIL(RGM_ERR_DATA, "node set '%s' is a shadow and can have no feature '%s'",
@@ -311,10 +316,11 @@ rgm_status rgm_schema_check_has(const rgm_schema *actual, const rgm_schema *requ
         int64_t index;
         RGM_TRY(rgmi_set_require(&index, actual, want->piece, want->name));
         have = actual->sets[index];
-        if (want->piece == RGM_EDGE_SET && (strcmp(want->source, have->source) != 0 ||
-                                            strcmp(want->target, have->target) != 0))
-            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' goes from '%s' to '%s', expected '%s' to "
-                                          "'%s'",
+        if (want->piece == RGM_EDGE_SET &&
+            (strcmp(want->source, have->source) != 0 || strcmp(want->target, have->target) != 0))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "edge set '%s' goes from '%s' to '%s', expected '%s' to "
+                            "'%s'",
                             want->name, have->source, have->target, want->source, want->target);
         for (int64_t j = 0; j < want->feature_count; j++)
             RGM_TRY(check_has_feature(have, &want->features[j]));

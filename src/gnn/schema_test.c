@@ -37,7 +37,8 @@ static void appendix_a_parses(void **state)
 }
 
 static const char full_text[] =
-    "context { features { key: \"y\" value { dtype: DT_UINT8 } } metadata { filename: \"c.csv\" } }\n"
+    "context { features { key: \"y\" value { dtype: DT_UINT8 } } metadata { filename: \"c.csv\" } "
+    "}\n"
     "node_sets { key: \"paper\" value { description: \"what is cited\"\n"
     "  features { key: \"words\" value { dtype: DT_INT64 shape { dim { size: -1 } }\n"
     "             source: \"one_hot:1433\" description: \"of the abstract\" } }\n"
@@ -94,8 +95,8 @@ static void a_schema_made_by_calls_is_the_one_parsed(void **state)
     CHECK_OK(rgm_schema_add_node_set(made, "item"));
     CHECK_OK(rgm_schema_add_feature(made, RGM_CONTEXT_PIECE, NULL, "label", RGM_I64, 0, NULL));
     CHECK_OK(rgm_schema_add_feature(made, RGM_NODE_SET, "user", "age", RGM_F32, 0, NULL));
-    CHECK_OK(rgm_schema_add_feature(made, RGM_NODE_SET, "user", "tags", RGM_STRING, 1,
-                                    (int64_t[]){-1}));
+    CHECK_OK(
+        rgm_schema_add_feature(made, RGM_NODE_SET, "user", "tags", RGM_STRING, 1, (int64_t[]){-1}));
     CHECK_OK(rgm_schema_add_feature(made, RGM_NODE_SET, "item", "vec", RGM_F32, 1, (int64_t[]){4}));
     CHECK_OK(rgm_schema_check(made));
     CHECK_OK(rgm_schema_print(&a, made));
@@ -115,7 +116,8 @@ static void a_schema_made_by_calls_is_the_one_parsed(void **state)
 static void mistakes_in_the_text_have_a_place(void **state)
 {
     (void)state;
-    check_refused(RGM_ERR_FORMAT, "node_sets {\n  key: \"a\" value { featurs { } } }", "s.pbtxt:2:");
+    check_refused(RGM_ERR_FORMAT, "node_sets {\n  key: \"a\" value { featurs { } } }",
+                  "s.pbtxt:2:");
     CHECK_MESSAGE("featurs");
     check_refused(RGM_ERR_FORMAT,
                   "node_sets { key: \"a\" value {\n features { key: \"x\" value {\n"
@@ -135,10 +137,11 @@ static void mistakes_in_the_text_have_a_place(void **state)
                   "context { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { name: "
                   "\"n\" } } } } }",
                   "dims cannot have names");
-    check_refused(RGM_ERR_FORMAT,
-                  "context { features { key: \"x\" value { dtype: DT_INT64 shape { dim { size: -1 } "
-                  "} source: \"one_hot:0\" } } }",
-                  "one_hot");
+    check_refused(
+        RGM_ERR_FORMAT,
+        "context { features { key: \"x\" value { dtype: DT_INT64 shape { dim { size: -1 } "
+        "} source: \"one_hot:0\" } } }",
+        "one_hot");
 }
 
 static void a_schema_that_contradicts_itself_is_refused(void **state)
@@ -149,17 +152,19 @@ static void a_schema_that_contradicts_itself_is_refused(void **state)
     check_refused(RGM_ERR_DATA,
                   "node_sets { key: \"a\" } edge_sets { key: \"e\" value { source: \"a\" } }",
                   "edge set 'e' has no target");
-    check_refused(RGM_ERR_DATA,
-                  "node_sets { key: \"a\" value { features { key: \"#size\" value { dtype: DT_INT64 "
-                  "} } } }",
-                  "reserved");
+    check_refused(
+        RGM_ERR_DATA,
+        "node_sets { key: \"a\" value { features { key: \"#size\" value { dtype: DT_INT64 "
+        "} } } }",
+        "reserved");
     check_refused(RGM_ERR_DATA, "node_sets { key: \"a\" value { context: \"c\" } }",
                   "context feature 'c', which is not there");
     check_refused(RGM_ERR_DATA, "info { root_set: \"p\" }", "'p' is no node set");
-    check_refused(RGM_ERR_DATA,
-                  "context { features { key: \"w\" value { dtype: DT_FLOAT shape { dim { size: -1 } "
-                  "} source: \"one_hot:3\" } } }",
-                  "must be DT_INT64");
+    check_refused(
+        RGM_ERR_DATA,
+        "context { features { key: \"w\" value { dtype: DT_FLOAT shape { dim { size: -1 } "
+        "} source: \"one_hot:3\" } } }",
+        "must be DT_INT64");
 }
 
 #define PAPER "node_sets { key: \"paper\" } node_sets { key: \"author\" } "
@@ -171,22 +176,27 @@ static void readout_sets_must_be_in_order(void **state)
     rgm_schema *schema;
 
     (void)state;
-    schema = parse_schema(PAPER "node_sets { key: \"_readout\" } node_sets { key: \"_readout:b\" }"
-                          EDGES("_readout/seed/1", "paper", "_readout")
-                          EDGES("_readout/seed/2", "author", "_readout")
-                          EDGES("_readout:b/x", "author", "_readout:b"));
+    schema = parse_schema(
+        PAPER "node_sets { key: \"_readout\" } node_sets { key: \"_readout:b\" }" EDGES(
+            "_readout/seed/1", "paper", "_readout") EDGES("_readout/seed/2", "author", "_readout")
+            EDGES("_readout:b/x", "author", "_readout:b"));
     rgm_schema_release(schema);
-    schema = parse_schema(PAPER "node_sets { key: \"_readout\" } node_sets { key: \"_shadow/e\" }"
-                          EDGES("e", "paper", "author") EDGES("_readout/k", "_shadow/e", "_readout"));
+    schema =
+        parse_schema(PAPER "node_sets { key: \"_readout\" } node_sets { key: \"_shadow/e\" }" EDGES(
+            "e", "paper", "author") EDGES("_readout/k", "_shadow/e", "_readout"));
     rgm_schema_release(schema);
-    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
-                  EDGES("_readout/s", "paper", "author"), "must have target '_readout'");
-    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
-                  EDGES("_readout/s!", "paper", "_readout"), "is named");
-    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
-                  EDGES("reads", "paper", "_readout"), "ends at readout set '_readout'");
-    check_refused(RGM_ERR_DATA, PAPER "node_sets { key: \"_readout\" }"
-                  EDGES("_readout/k/1", "paper", "_readout") EDGES("_readout/k/2", "paper", "_readout"),
+    check_refused(RGM_ERR_DATA,
+                  PAPER "node_sets { key: \"_readout\" }" EDGES("_readout/s", "paper", "author"),
+                  "must have target '_readout'");
+    check_refused(RGM_ERR_DATA,
+                  PAPER "node_sets { key: \"_readout\" }" EDGES("_readout/s!", "paper", "_readout"),
+                  "is named");
+    check_refused(RGM_ERR_DATA,
+                  PAPER "node_sets { key: \"_readout\" }" EDGES("reads", "paper", "_readout"),
+                  "ends at readout set '_readout'");
+    check_refused(RGM_ERR_DATA,
+                  PAPER "node_sets { key: \"_readout\" }" EDGES("_readout/k/1", "paper", "_readout")
+                      EDGES("_readout/k/2", "paper", "_readout"),
                   "both read node set 'paper'");
     check_refused(RGM_ERR_DATA, "node_sets { key: \"_readout-x\" }", "a readout set is named");
     check_refused(RGM_ERR_DATA, "node_sets { key: \"_shadow/e\" }", "shadow of edge set 'e'");

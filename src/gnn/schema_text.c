@@ -1,7 +1,7 @@
 /*
- * GraphSchema text (TF-GNN's graph_schema.proto in protobuf text format) to a schema and back. What a
- * trainer has no use for (BigQuery sources, sample values) is read over; a misspelt field is an error
- * with its place.
+ * GraphSchema text (TF-GNN's graph_schema.proto in protobuf text format) to a schema and back. What
+ * a trainer has no use for (BigQuery sources, sample values) is read over; a misspelt field is an
+ * error with its place.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 typedef const rgm_pbtxt_field field;
 
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define NAMES(...)      ((const char *const[]){__VA_ARGS__})
 #define NAME_COUNT(...) (int64_t)(sizeof(NAMES(__VA_ARGS__)) / sizeof(const char *))
 #define CHECK_NAMES(doc, message, ...)                                                             \
     rgm_pbtxt_check_names(doc, message, NAMES(__VA_ARGS__), NAME_COUNT(__VA_ARGS__))
@@ -79,8 +79,7 @@ static rgm_status read_shape(int *rank, int64_t *shape, const rgm_pbtxt *doc, fi
         if (size != NULL)
             RGM_TRY(rgm_pbtxt_int(&shape[*rank], doc, size));
         if (shape[*rank] < -1)
-            return rgm_pbtxt_fail(doc, size, "a dim is %" PRId64 "; -1 means ragged",
-                                  shape[*rank]);
+            return rgm_pbtxt_fail(doc, size, "a dim is %" PRId64 "; -1 means ragged", shape[*rank]);
         (*rank)++;
     }
     return RGM_OK;
@@ -123,8 +122,9 @@ static rgm_status read_feature(rgm_schema *schema, const rgm_set_schema *set, co
     RGM_TRY(at_field(doc, dtype, rgmi_stored_dtype(&memory, word)));
     if (rgm_pbtxt_find(value, "shape") != NULL)
         RGM_TRY(read_shape(&rank, shape, doc, rgm_pbtxt_find(value, "shape")));
-    RGM_TRY(at_field(doc, entry, rgm_schema_add_feature(schema, set->piece, set->name, name,
-                                                        memory, rank, shape)));
+    RGM_TRY(
+        at_field(doc, entry,
+                 rgm_schema_add_feature(schema, set->piece, set->name, name, memory, rank, shape)));
     feature = &schema->sets[index]->features[set->feature_count - 1];
     rgm_free(feature->stored_type);
     feature->stored_type = NULL;
@@ -345,9 +345,8 @@ static rgm_status write_metadata(rgm_pbtxt *doc, rgm_pbtxt_field *message,
         RGM_TRY(add_text(doc, extra, "value", set->extra[i].value));
     }
     RGM_TRY(add_text(doc, metadata, "filename", set->filename));
-    return set->cardinality < 0
-               ? RGM_OK
-               : rgm_pbtxt_add_int(doc, metadata, "cardinality", set->cardinality);
+    return set->cardinality < 0 ? RGM_OK
+                                : rgm_pbtxt_add_int(doc, metadata, "cardinality", set->cardinality);
 }
 
 static rgm_status write_set(rgm_pbtxt *doc, const rgm_set_schema *set)
@@ -360,8 +359,8 @@ static rgm_status write_set(rgm_pbtxt *doc, const rgm_set_schema *set)
             return RGM_OK;
         RGM_TRY(rgm_pbtxt_add_message(&value, doc, root, "context"));
     } else {
-        RGM_TRY(add_entry(&value, doc, root,
-                          set->piece == RGM_NODE_SET ? "node_sets" : "edge_sets", set->name));
+        RGM_TRY(add_entry(&value, doc, root, set->piece == RGM_NODE_SET ? "node_sets" : "edge_sets",
+                          set->name));
     }
     RGM_TRY(add_text(doc, value, "description", set->description));
     for (int64_t i = 0; i < set->feature_count; i++)

@@ -1,6 +1,6 @@
 /*
- * An edge set with one loop for each node, whether it has a loop already or not (as TF-GNN does): in each
- * component the old edges come first, then the loops.
+ * An edge set with one loop for each node, whether it has a loop already or not (as TF-GNN does):
+ * in each component the old edges come first, then the loops.
  */
 #include <string.h>
 
@@ -53,8 +53,9 @@ rgm_status rgm_graph_add_self_loops(rgm_graph **out, const rgm_graph *graph, con
     RGM_GO(rgmi_graph_set(&set, graph, RGM_EDGE_SET, edge_set));
     schema = graph->schema->sets[set];
     if (strcmp(schema->source, schema->target) != 0) {
-        status = RGM_FAIL(RGM_ERR_ARG, "edge set '%s' goes from '%s' to '%s'; loops need one node "
-                                       "set",
+        status = RGM_FAIL(RGM_ERR_ARG,
+                          "edge set '%s' goes from '%s' to '%s'; loops need one node "
+                          "set",
                           edge_set, schema->source, schema->target);
         goto done;
     }

@@ -1,6 +1,6 @@
 /*
- * The schema and the two Examples of the specification's appendix A, which the gnn tests share: users
- * with ragged tags, items with vectors, purchases, a label.
+ * The schema and the two Examples of the specification's appendix A, which the gnn tests share:
+ * users with ragged tags, items with vectors, purchases, a label.
  */
 #ifndef RGM_GNN_TEST_SHOP_H
 #define RGM_GNN_TEST_SHOP_H
@@ -76,12 +76,11 @@ static inline rgm_graph *first_shop(rgm_schema *schema)
     CHECK_OK(rgm_graph_builder_sizes(b, RGM_NODE_SET, "item", (int64_t[]){1}));
     CHECK_OK(rgm_graph_builder_edges(b, "buys", source, target));
     add_feature(b, RGM_CONTEXT_PIECE, NULL, "label", INTS(1), NULL);
-    add_feature(b, RGM_NODE_SET, "user", "age",
-                floats(1, (int64_t[]){2}, (float[]){31, 45}), NULL);
+    add_feature(b, RGM_NODE_SET, "user", "age", floats(1, (int64_t[]){2}, (float[]){31, 45}), NULL);
     add_feature(b, RGM_NODE_SET, "user", "tags", strings(3, (const char *[]){"a", "b", "c"}),
                 INTS(2, 1));
-    add_feature(b, RGM_NODE_SET, "item", "vec",
-                floats(2, (int64_t[]){1, 4}, (float[]){1, 2, 3, 4}), NULL);
+    add_feature(b, RGM_NODE_SET, "item", "vec", floats(2, (int64_t[]){1, 4}, (float[]){1, 2, 3, 4}),
+                NULL);
     CHECK_OK(rgm_graph_builder_finish(&graph, b));
     rgm_graph_builder_release(b);
     rgm_tensor_release(source);
@@ -151,9 +150,8 @@ static inline void check_same_graph(const rgm_graph *a, const rgm_graph *b)
             CHECK(rgm_tensor_equal(rgm_graph_target(a, set->name), rgm_graph_target(b, set->name)));
         }
         for (int64_t j = 0; j < set->feature_count; j++)
-            check_same_feature(
-                rgm_graph_feature(a, set->piece, set->name, set->features[j].name),
-                rgm_graph_feature(b, set->piece, set->name, set->features[j].name));
+            check_same_feature(rgm_graph_feature(a, set->piece, set->name, set->features[j].name),
+                               rgm_graph_feature(b, set->piece, set->name, set->features[j].name));
     }
 }
 
