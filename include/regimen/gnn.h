@@ -1,8 +1,9 @@
 /*
  * gnn: graph data and what is specific to it. The schema (TF-GNN's GraphSchema), the graph (one
- * scalar GraphTensor: context, node sets, edge sets, any number of components), its tf.train.Example
- * encoding, merging and padding, sampling, import, generation; and the graph inside the compute graph
- * with pool, broadcast, softmax and readout. Semantics are TF-GNN's except where docs/gnn.md says so.
+ * scalar GraphTensor: context, node sets, edge sets, any number of components), its
+ * tf.train.Example encoding, merging and padding, sampling, import, generation; and the graph
+ * inside the compute graph with pool, broadcast, softmax and readout. Semantics are TF-GNN's except
+ * where docs/gnn.md says so.
  */
 #ifndef REGIMEN_GNN_H
 #define REGIMEN_GNN_H
@@ -41,7 +42,9 @@ typedef struct rgm_feature_schema {
 
 typedef enum rgm_piece { RGM_CONTEXT_PIECE, RGM_NODE_SET, RGM_EDGE_SET } rgm_piece;
 
-/** One metadata.extra of a set; {"edge_type", "reversed"} swaps the ends when a CSV table is read. */
+/**
+ * One metadata.extra of a set; {"edge_type", "reversed"} swaps the ends when a CSV table is read.
+ */
 typedef struct rgm_key_value {
     char *key, *value;
 } rgm_key_value;
@@ -52,18 +55,18 @@ typedef struct rgm_set_schema {
     char *source, *target; /* edge sets: node set names */
     rgm_feature_schema *features;
     int64_t feature_count;
-    char **context;        /* names of context features that speak of this set */
+    char **context; /* names of context features that speak of this set */
     int64_t context_count;
-    char *filename;        /* metadata */
-    int64_t cardinality;   /* metadata, -1 unknown */
-    rgm_key_value *extra;  /* metadata */
+    char *filename;       /* metadata */
+    int64_t cardinality;  /* metadata, -1 unknown */
+    rgm_key_value *extra; /* metadata */
     int64_t extra_count;
 } rgm_set_schema;
 
 /**
- * Read-only outside gnn; counted. Context is always there, maybe without features. The order of sets is
- * context, node sets, edge sets; within a piece, and among features, the order in which they were added.
- * To be complete before the first graph is made of it.
+ * Read-only outside gnn; counted. Context is always there, maybe without features. The order of
+ * sets is context, node sets, edge sets; within a piece, and among features, the order in which
+ * they were added. To be complete before the first graph is made of it.
  */
 typedef struct rgm_schema rgm_schema;
 
@@ -90,7 +93,10 @@ rgm_status rgm_schema_set_metadata(rgm_schema *schema, rgm_piece piece, const ch
 rgm_status rgm_schema_copy(rgm_schema **out, const rgm_schema *schema);
 /** TF-GNN's validate_schema: dtypes, reserved names, edge ends, readout structure. RGM_ERR_DATA. */
 rgm_status rgm_schema_check(const rgm_schema *schema);
-/** `actual` has every set and feature of `required`, of the same dtype and shape; else RGM_ERR_DATA. */
+/**
+ * `actual` has every set and feature of `required`, of the same dtype and shape; else
+ * RGM_ERR_DATA.
+ */
 rgm_status rgm_schema_check_has(const rgm_schema *actual, const rgm_schema *required);
 /** info.graph_type ("FULL", "SUBGRAPH", ...; NULL: not said) and info.root_set. */
 const char *rgm_schema_graph_type(const rgm_schema *schema);
@@ -109,10 +115,10 @@ const char *rgm_aux_prefix(const char *set_name, char *buffer, size_t size);
 
 /**
  * A feature of all items of a set: dense [items, shape...], or ragged: `values` flattened up to the
- * last ragged dim, [sum of its row lengths, dims behind it...], and for ragged dim k (1-based over inner
- * dims; NULL for dense ones) the row lengths [product of the sizes before it] i64. So shape [-1] has
- * row_lengths[1] [items] and values [sum]; shape [3, -1, 4] has row_lengths[2] [items * 3] and values
- * [sum, 4].
+ * last ragged dim, [sum of its row lengths, dims behind it...], and for ragged dim k (1-based over
+ * inner dims; NULL for dense ones) the row lengths [product of the sizes before it] i64. So shape
+ * [-1] has row_lengths[1] [items] and values [sum]; shape [3, -1, 4] has row_lengths[2] [items * 3]
+ * and values [sum, 4].
  */
 typedef struct rgm_feature {
     rgm_tensor *values;
@@ -121,10 +127,14 @@ typedef struct rgm_feature {
 
 /**
  * A scalar GraphTensor: immutable once made, counted (from any thread); parts are shared between
- * graphs. A feature of the schema may be absent (a label at serving time): only who asks for it fails.
+ * graphs. A feature of the schema may be absent (a label at serving time): only who asks for it
+ * fails.
  */
 typedef struct rgm_graph rgm_graph;
-/** Graphs as elements of a dataset: rgm_element_create_pointer(&element, &rgm_graph_element, graph). */
+/**
+ * Graphs as elements of a dataset: rgm_element_create_pointer(&element, &rgm_graph_element,
+ * graph).
+ */
 extern const rgm_element_type rgm_graph_element;
 
 /** A graph under construction: set sizes, indices and features in any order, then finish. */
@@ -142,9 +152,10 @@ rgm_status rgm_graph_builder_edges(rgm_graph_builder *builder, const char *edge_
 rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece, const char *set,
                                      const char *feature, const rgm_feature *value);
 /**
- * Check everything (sizes, counts, every index of every edge set: set, row, value, limit; negative and
- * cross-component edges too) and make the graph. Sets not given are empty; sizes of an edge set may be
- * left out in a graph of one component. Afterwards the builder can only be released. RGM_ERR_DATA.
+ * Check everything (sizes, counts, every index of every edge set: set, row, value, limit; negative
+ * and cross-component edges too) and make the graph. Sets not given are empty; sizes of an edge set
+ * may be left out in a graph of one component. Afterwards the builder can only be released.
+ * RGM_ERR_DATA.
  */
 rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder);
 
@@ -167,59 +178,67 @@ const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, co
 rgm_tensor *rgm_graph_source(const rgm_graph *graph, const char *edge_set);
 rgm_tensor *rgm_graph_target(const rgm_graph *graph, const char *edge_set);
 /**
- * The edge set as a pattern whose rows are the `receiver` end; made once per graph and kept. Entry e is
- * edge e. Borrowed.
+ * The edge set as a pattern whose rows are the `receiver` end; made once per graph and kept. Entry
+ * e is edge e. Borrowed.
  */
 rgm_status rgm_graph_adjacency(rgm_pattern **pattern, const rgm_graph *graph, const char *edge_set,
                                rgm_tag receiver);
 /** rows = components, columns = items of the set; borrowed. */
 rgm_status rgm_graph_membership(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
                                 const char *set);
-/** A one_hot feature as a pattern [items, vocabulary]; borrowed. Index out of range: RGM_ERR_DATA. */
+/**
+ * A one_hot feature as a pattern [items, vocabulary]; borrowed. Index out of range: RGM_ERR_DATA.
+ */
 rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
                             const char *set, const char *feature);
-/** A new graph with a feature (of schema `schema`) added or replaced / removed; the rest is shared. */
+/**
+ * A new graph with a feature (of schema `schema`) added or replaced / removed; the rest is shared.
+ */
 rgm_status rgm_graph_with_feature(rgm_graph **out, const rgm_graph *graph, rgm_piece piece,
                                   const char *set, const char *feature, const rgm_feature *value);
 rgm_status rgm_graph_without_feature(rgm_graph **out, const rgm_graph *graph, rgm_piece piece,
                                      const char *set, const char *feature);
 /**
- * The same graph asked about other nodes: node set `readout_set` with one item for each of nodes [n]
- * i64 of node_set (and its features copied from the node set's `label` feature, NULL: none), and the
- * edge set "<readout_set>/<key>" from node_set to it. All else shared. One component only.
+ * The same graph asked about other nodes: node set `readout_set` with one item for each of nodes
+ * [n] i64 of node_set (and its features copied from the node set's `label` feature, NULL: none),
+ * and the edge set "<readout_set>/<key>" from node_set to it. All else shared. One component only.
  */
 rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const char *readout_set,
                                   const char *key, const char *node_set, rgm_tensor *nodes,
                                   const char *label);
 /**
- * Readout set `readout_set` with one item a component that points at its first node (the seed, by the
- * samplers' convention). RGM_ERR_DATA for a component without nodes; RGM_ERR_ARG if there is that key.
+ * Readout set `readout_set` with one item a component that points at its first node (the seed, by
+ * the samplers' convention). RGM_ERR_DATA for a component without nodes; RGM_ERR_ARG if there is
+ * that key.
  */
 rgm_status rgm_graph_readout_from_first_node(rgm_graph **out, const rgm_graph *graph,
                                              const char *key, const char *node_set,
                                              const char *readout_set);
 /**
- * Values [num_readouts, ...] of `feature` read through "<readout_set>/<key>[/suffix]" (spec 1.4), dense
- * or ragged. Several edge sets of one key join by taking each item from where it points, so any dtype.
- * Padded items without an edge are zeros (empty rows).
+ * Values [num_readouts, ...] of `feature` read through "<readout_set>/<key>[/suffix]", dense
+ * or ragged. Several edge sets of one key join by taking each item from where it points, so any
+ * dtype. Padded items without an edge are zeros (empty rows).
  */
 rgm_status rgm_graph_structured_readout(rgm_feature *out, const rgm_graph *graph, const char *key,
                                         const char *feature, const char *readout_set);
 void rgm_feature_clear(rgm_feature *feature);
 /**
- * The same, stored on the readout set as `new_feature` (NULL: the same name), and with `remove` deleted
- * where it was read so that it cannot leak. RGM_ERR_ARG if it is there already, unless `overwrite`.
+ * The same, stored on the readout set as `new_feature` (NULL: the same name), and with `remove`
+ * deleted where it was read so that it cannot leak. RGM_ERR_ARG if it is there already, unless
+ * `overwrite`.
  */
 rgm_status rgm_graph_readout_into_feature(rgm_graph **out, const rgm_graph *graph, const char *key,
                                           const char *feature, const char *new_feature, bool remove,
                                           bool overwrite, const char *readout_set);
-/** A context feature moved (remove) or copied to readout set `readout_set`, one item a component. */
+/**
+ * A context feature moved (remove) or copied to readout set `readout_set`, one item a component.
+ */
 rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *graph,
                                           const char *feature, const char *new_feature, bool remove,
                                           const char *readout_set);
 /**
- * One loop a node appended to an edge set from a node set to itself: in each component the old edges,
- * then the loops, whose features are 0, false or empty.
+ * One loop a node appended to an edge set from a node set to itself: in each component the old
+ * edges, then the loops, whose features are 0, false or empty.
  */
 rgm_status rgm_graph_add_self_loops(rgm_graph **out, const rgm_graph *graph, const char *edge_set);
 /** [nodes] i64: edges at the `end` of each node. */
@@ -227,7 +246,7 @@ rgm_status rgm_graph_node_degree(rgm_tensor **out, const rgm_graph *graph, const
                                  rgm_tag end);
 /** RGM_ERR_DATA names the first feature of the schema that the graph lacks. */
 rgm_status rgm_graph_check_complete(const rgm_graph *graph);
-/** TF-GNN's readout rules (spec 1.4) for the real components; RGM_ERR_DATA names set and row. */
+/** TF-GNN's readout rules for the real components (docs/gnn.md); RGM_ERR_DATA names set and row. */
 rgm_status rgm_graph_check_readout(const rgm_graph *graph, const char *readout_set);
 /** Plain text for people. */
 rgm_status rgm_graph_print(rgm_text *out, const rgm_graph *graph, int64_t max_items);
@@ -253,13 +272,19 @@ rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm
 typedef struct rgm_size_constraints rgm_size_constraints; /* counted totals per set */
 void rgm_size_constraints_release(rgm_size_constraints *constraints);
 rgm_status rgm_size_constraints_create(rgm_size_constraints **out, const rgm_schema *schema);
-/** Total items of a set (components: piece RGM_CONTEXT_PIECE, set NULL); min_per_component of node sets. */
+/**
+ * Total items of a set (components: piece RGM_CONTEXT_PIECE, set NULL); min_per_component of node
+ * sets.
+ */
 rgm_status rgm_size_constraints_set(rgm_size_constraints *constraints, rgm_piece piece,
                                     const char *set, int64_t total, int64_t min_per_component);
 int64_t rgm_size_constraints_get(const rgm_size_constraints *constraints, rgm_piece piece,
                                  const char *set);
 bool rgm_graph_fits(const rgm_graph *graph, const rgm_size_constraints *constraints);
-/** Fake components appended up to the totals; *real = number of real components. RGM_ERR_DATA if it does not fit. */
+/**
+ * Fake components appended up to the totals; *real = number of real components. RGM_ERR_DATA if it
+ * does not fit.
+ */
 rgm_status rgm_graph_pad(rgm_graph **out, int64_t *real, const rgm_graph *graph,
                          const rgm_size_constraints *constraints);
 /** Over unbatched graphs of a data set (elements: rgm_graph). */
@@ -270,24 +295,30 @@ rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema 
                                    int64_t min_per_component, int64_t sample_size,
                                    double success_ratio, uint64_t seed);
 
-/* ---- the graph inside the compute graph ------------------------------------------------------- */
+/* ---- the graph inside the compute graph -------------------------------------------------------
+ */
 
 /**
  * A graph of values: features are rgm_value, edge sets are patterns, sizes are symbols
  * ("nodes/paper", "edges/cites", "components"). Input values are made when first asked for, so only
- * what a model uses is ever fed. Functional: with_* gives a new one; all belong to the root's arena and
- * are released with it.
+ * what a model uses is ever fed. Functional: with_* gives a new one; all belong to the root's arena
+ * and are released with it.
  */
 typedef struct rgm_graph_value rgm_graph_value;
 rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema);
 void rgm_graph_value_release(rgm_graph_value *root);
 rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph);
 const rgm_schema *rgm_graph_value_schema(const rgm_graph_value *graph);
-/** Builders below return NULL and keep the failure in the compute graph (names the nearest feature). */
+/**
+ * Builders below return NULL and keep the failure in the compute graph (names the nearest
+ * feature).
+ */
 bool rgm_has_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                      const char *feature);
-rgm_value *rgm_node_feature(const rgm_graph_value *graph, const char *node_set, const char *feature);
-rgm_value *rgm_edge_feature(const rgm_graph_value *graph, const char *edge_set, const char *feature);
+rgm_value *rgm_node_feature(const rgm_graph_value *graph, const char *node_set,
+                            const char *feature);
+rgm_value *rgm_edge_feature(const rgm_graph_value *graph, const char *edge_set,
+                            const char *feature);
 rgm_value *rgm_context_feature(const rgm_graph_value *graph, const char *feature);
 /** A one_hot feature as pattern [nodes, vocabulary]: rgm_spmm(pattern, W) is its dense layer. */
 rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *node_set,
@@ -301,9 +332,11 @@ rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *
 rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                                   const char *feature, rgm_value *value);
 /** The same without a feature: asking for it fails. For labels that the model must not see. */
-rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece,
-                                     const char *set, const char *feature);
-/** f32 [items]: 1 for items of real components, 0 for padding: the weights of losses and metrics. */
+rgm_graph_value *rgm_without_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                     const char *feature);
+/**
+ * f32 [items]: 1 for items of real components, 0 for padding: the weights of losses and metrics.
+ */
 rgm_value *rgm_real_mask(const rgm_graph_value *graph, rgm_piece piece, const char *set);
 /** Edges at the `end` of each node, [nodes], in `dtype`. */
 rgm_value *rgm_node_degree(const rgm_graph_value *graph, const char *edge_set, rgm_tag end,
@@ -314,10 +347,23 @@ rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_s
 /** All features of auxiliary sets dropped: labels cannot reach the model. */
 rgm_graph_value *rgm_without_aux_features(const rgm_graph_value *graph);
 
-/** Several sets as if they were one (spec 1.5); receiver RGM_CONTEXT pools to components. */
+/**
+ * Items of several sets reduced at their receivers, as if the sets were one: mean weighs each item
+ * the same, max shares its gradient among all ties. RGM_CONTEXT pools to components; edges also to
+ * an end.
+ *
+ * @param values       [in] [count], values[i] [items of sets[i], ...]
+ * @param reduce_type  [in] sum, prod (1 for none), mean (0 for none), max and min (lowest and
+ * highest number for none), max_no_inf and min_no_inf (0 for none); several joined by '|' are
+ *                     concatenated on the last axis
+ *
+ * Returns [receivers, ...]. A pool of what was broadcast from the other end of the same edge set is
+ * one sparse product.
+ */
 rgm_value *rgm_pool(const rgm_graph_value *graph, rgm_tag to, rgm_piece piece,
                     const char *const *sets, rgm_value *const *values, int64_t count,
                     const char *reduce_type /* "sum", "mean|max_no_inf", ... */);
+/** Value of each item's end or component: [nodes | components, ...] -> [items, ...]. */
 rgm_value *rgm_broadcast(const rgm_graph_value *graph, rgm_tag from, rgm_piece piece,
                          const char *set, rgm_value *value);
 /** Joint softmax over several sets' values; out[i] for sets[i]. */
@@ -328,15 +374,27 @@ rgm_status rgm_softmax_over(rgm_value **out, const rgm_graph_value *graph, rgm_t
 rgm_graph_value *rgm_with_structured_readout(const rgm_graph_value *graph, const char *key,
                                              const char *feature, const char *new_feature,
                                              const char *readout_set);
-/** State of each component's first node [components, ...]; an empty component is an error of the feed. */
+/**
+ * State of each component's first node [components, ...]; an empty component is an error of the
+ * feed.
+ */
 rgm_value *rgm_gather_first_node(const rgm_graph_value *graph, const char *node_set,
                                  const char *feature);
-/** [num_readouts, ...] through "<readout_set>/<key>[/suffix]" (spec 1.4). */
+/**
+ * [num_readouts, ...] through "<readout_set>/<key>[/suffix]"; readout_set NULL: "_readout". Several
+ * edge sets of one key: floats only. Padded readouts give zeros or item 0; weigh them with
+ * rgm_real_mask().
+ */
 rgm_value *rgm_structured_readout(const rgm_graph_value *graph, const char *key,
                                   const char *feature, const char *readout_set);
 /**
- * What to feed for one concrete graph: fills feeds [capacity]; *count is how many there are. Feeds
- * borrow from `graph`.
+ * What to feed for one concrete graph, which may be of another schema object: fills feeds
+ * [capacity]; *count is how many there are. Feeds borrow from `graph` and are the same objects each
+ * time, so that the executor sees what has not changed.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (set or feature that the model asks for is not in the graph),
+ * RGM_ERR_DATA (a feature of another shape; a readout that breaks its rules; a real component
+ * without a first node), RGM_ERR_ARG (capacity), RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph);
@@ -344,7 +402,7 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
 /* ---- sampling ------------------------------------------------------------------------------- */
 
 typedef enum rgm_sample_strategy {
-    RGM_SAMPLE_TOP_K = 0, /* highest weight first, ties to the lower edge number */
+    RGM_SAMPLE_TOP_K = 0,   /* highest weight first, ties to the lower edge number */
     RGM_SAMPLE_UNIFORM = 1, /* without replacement */
     RGM_SAMPLE_WEIGHTED = 2 /* without replacement, by the weight feature */
 } rgm_sample_strategy;
@@ -355,10 +413,10 @@ typedef struct rgm_sample_op {
     char **inputs; /* names of earlier ops or of the seed op */
     int64_t input_count;
     char *edge_set;
-    rgm_tag from; /* the end the frontier stands on: RGM_SOURCE, or RGM_TARGET for "<edge_set"     */
+    rgm_tag from; /* the end the frontier stands on: RGM_SOURCE, or RGM_TARGET for "<edge_set" */
     int64_t sample_size;
     rgm_sample_strategy strategy;
-    char *weight; /* scalar edge feature; NULL: "weight"; not used by RGM_SAMPLE_UNIFORM            */
+    char *weight; /* scalar edge feature; NULL: "weight"; not used by RGM_SAMPLE_UNIFORM */
 } rgm_sample_op;
 
 typedef struct rgm_sampling_spec {
@@ -385,7 +443,9 @@ rgm_status rgm_sampling_spec_create(rgm_sampling_spec **out, const rgm_schema *s
                                     const char *seed_node_set, const char *const *edge_sets,
                                     const int64_t *sizes, int64_t hops,
                                     rgm_sample_strategy strategy);
-/** Every edge set that starts at a reached node set, for `hops` rounds (make_sampling_spec_tree). */
+/**
+ * Every edge set that starts at a reached node set, for `hops` rounds (make_sampling_spec_tree).
+ */
 rgm_status rgm_sampling_spec_tree(rgm_sampling_spec **out, const rgm_schema *schema,
                                   const char *seed_node_set, int64_t hops, const int64_t *sizes,
                                   rgm_sample_strategy strategy);
@@ -397,47 +457,52 @@ void rgm_sampling_spec_release(rgm_sampling_spec *spec);
  * A whole graph of one component prepared for sampling. Sampling does not change it: any number of
  * threads may sample from one sampler at once. Retains the graph.
  *
- * Errors: RGM_ERR_NOT_FOUND (set or weight feature; names the nearest), RGM_ERR_DATA (a weight that is
- * negative or not a number: set, row, value; more than one component), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_NOT_FOUND (set or weight feature; names the nearest), RGM_ERR_DATA (a weight that
+ * is negative or not a number: set, row, value; more than one component), RGM_ERR_NOMEM.
  */
 typedef struct rgm_sampler rgm_sampler;
 rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
                               uint64_t seed);
 void rgm_sampler_release(rgm_sampler *sampler);
 /**
- * Schema of the sampled graphs: the sets that the spec reaches with their features, and "#id" of each
- * node set. Borrowed.
+ * Schema of the sampled graphs: the sets that the spec reaches with their features, and "#id" of
+ * each node set. Borrowed.
  */
 rgm_schema *rgm_sampler_schema(const rgm_sampler *sampler);
 /** Threads that one rgm_sampler_batch() may use (OpenMP); 1 unless set. Changes no result. */
 void rgm_sampler_set_threads(rgm_sampler *sampler, int threads);
 /**
- * The rooted subgraph of seed node `node`: the seed is node 0 of its set, then nodes in the order of
- * the ops that reach them, by number within one op; the edges traversed, each once (no others), by op
- * and frontier node; features copied; feature "#id" has the original numbers. Uniform and weighted
- * draws are without replacement, min(size, degree) edges (weighted: edges of weight 0 never),
- * independent for each op and frontier node. A function of (sampler seed, epoch, node) alone: the same
- * for any thread and order.
+ * The rooted subgraph of seed node `node`: the seed is node 0 of its set, then nodes in the order
+ * of the ops that reach them, by number within one op; the edges traversed, each once (no others),
+ * by op and frontier node; features copied; feature "#id" has the original numbers. Uniform and
+ * weighted draws are without replacement, min(size, degree) edges (weighted: edges of weight 0
+ * never), independent for each op and frontier node. A function of (sampler seed, epoch, node)
+ * alone: the same for any thread and order.
  */
 rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64_t node,
                               uint64_t epoch);
 /**
- * One graph of one component for a whole mini-batch, nodes shared between seeds appearing once: seeds
- * first (without repeats), then as above with all seeds as the first frontier; readout set "_readout"
- * with one item for each of nodes [count], read through "_readout/seed". The feature `label` (NULL: none)
- * of the seed's node set moves there, so that it cannot leak. A function of (sampler seed, epoch, nodes).
+ * One graph of one component for a whole mini-batch, nodes shared between seeds appearing once:
+ * seeds first (without repeats), then as above with all seeds as the first frontier; readout set
+ * "_readout" with one item for each of nodes [count], read through "_readout/seed". The feature
+ * `label` (NULL: none) of the seed's node set moves there, so that it cannot leak. A function of
+ * (sampler seed, epoch, nodes).
  */
 rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
                              int64_t count, uint64_t epoch, const char *label);
 
 typedef struct rgm_sampler_run_options {
     uint64_t epoch;
-    int threads;   /* 0: as many as the machine has                                             */
-    bool encode;   /* also serialize each subgraph, in the threads                              */
-    bool readout;  /* add "_readout" through "_readout/seed" and move feature `label`, if given, there */
+    int threads;  /* 0: as many as the machine has                                             */
+    bool encode;  /* also serialize each subgraph, in the threads                              */
+    bool readout; /* add "_readout" through "_readout/seed" and move feature `label`, if given,
+                     there */
     const char *label;
 } rgm_sampler_run_options;
-#define RGM_SAMPLER_RUN_OPTIONS_INIT {.epoch = 0, .threads = 0, .readout = true}
+#define RGM_SAMPLER_RUN_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .epoch = 0, .threads = 0, .readout = true                                                  \
+    }
 /** Takes subgraph i; both borrowed. record is NULL unless encode was asked for. */
 typedef rgm_status rgm_sample_sink(void *payload, int64_t i, rgm_graph *graph,
                                    const rgm_text *record);
@@ -449,50 +514,55 @@ rgm_status rgm_sampler_run(const rgm_sampler *sampler, const int64_t *nodes, int
                            const rgm_sampler_run_options *options, rgm_sample_sink *sink,
                            void *payload);
 
-/* ---- import, generation, statistics ------------------------------------------------------------ */
+/* ---- import, generation, statistics ------------------------------------------------------------
+ */
 
 /** A data set as whole graphs: one big graph, or one per example; and its split. */
 typedef struct rgm_source {
     rgm_schema *schema;
     rgm_graph **graphs;
     int64_t graph_count;
-    char *split_set;         /* node set the split speaks of; NULL: graphs */
+    char *split_set;                  /* node set the split speaks of; NULL: graphs */
     rgm_tensor *train, *valid, *test; /* i64 numbers of nodes or graphs; NULL when absent */
 } rgm_source;
 /** Releases what it holds and makes it empty; `{0}` is a valid empty one. */
 void rgm_source_clear(rgm_source *source);
 
 typedef struct rgm_import_options {
-    const char *split;      /* folder below split/; NULL: the only one, else an error listing them */
-    bool undirected;        /* add the reverse of each edge: to its set (homogeneous; a loop is its own
-                               reverse), or as edge sets "rev_<name>" (heterogeneous)                   */
-    bool sort_edges;        /* by target, then source: memory order of the kernels (default true)        */
-    bool relabel;           /* number the distinct integer labels 0, 1, ... in ascending order           */
-    double sparse_below;    /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
-                               feature "words" (default 0.1)                                            */
-    const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges")       */
+    const char *split; /* folder below split/; NULL: the only one, else an error listing them */
+    bool undirected;   /* add the reverse of each edge: to its set (homogeneous; a loop is its own
+                          reverse), or as edge sets "rev_<name>" (heterogeneous)                   */
+    bool sort_edges; /* by target, then source: memory order of the kernels (default true)        */
+    bool relabel;    /* number the distinct integer labels 0, 1, ... in ascending order           */
+    double sparse_below; /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
+                            feature "words" (default 0.1) */
+    const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges") */
 } rgm_import_options;
-#define RGM_IMPORT_OPTIONS_INIT {.undirected = true, .sort_edges = true, .sparse_below = 0.1}
+#define RGM_IMPORT_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .undirected = true, .sort_edges = true, .sparse_below = 0.1                                \
+    }
 /**
- * An OGB data set in raw CSV, plain or gzip: PATH/raw and PATH/split. Homogeneous: edge, num-node-list,
- * num-edge-list, and if there node-feat, edge-feat, node-label, edge-label, graph-label; one graph, or
- * one for each row of num-node-list. Heterogeneous (num-node-dict): triplets, triplet-list or
- * triplet-type-list, relations/<source>___<name>___<target>/edge, node-feat/<set>/node-feat,
- * node-label/<set>/node-label; an edge set is named by its relation, by the whole triplet where a
- * relation has several.
+ * An OGB data set in raw CSV, plain or gzip: PATH/raw and PATH/split. Homogeneous: edge,
+ * num-node-list, num-edge-list, and if there node-feat, edge-feat, node-label, edge-label,
+ * graph-label; one graph, or one for each row of num-node-list. Heterogeneous (num-node-dict):
+ * triplets, triplet-list or triplet-type-list, relations/<source>___<name>___<target>/edge,
+ * node-feat/<set>/node-feat, node-label/<set>/node-label; an edge set is named by its relation, by
+ * the whole triplet where a relation has several.
  *
- * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat" [columns]
- * (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is not an integer).
+ * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat"
+ * [columns] (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is
+ * not an integer).
  *
  * Errors: RGM_ERR_NOT_FOUND; RGM_ERR_FORMAT and RGM_ERR_DATA "FILE:line: what" with the numbers.
  */
 rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_options *options);
 /**
- * CSV node and edge tables named by the metadata.filename of a schema's sets, relative to the schema (a
- * file, "name@N", or a pattern). Node tables have a column "id", edge tables "source" and "target": any
- * text, mapped to rows; and a column for each scalar feature, or columns "feature.0", "feature.1", ...
- * for dense ones. Sets without a filename: node sets are sized by the ids that edges name, edge sets
- * are empty.
+ * CSV node and edge tables named by the metadata.filename of a schema's sets, relative to the
+ * schema (a file, "name@N", or a pattern). Node tables have a column "id", edge tables "source" and
+ * "target": any text, mapped to rows; and a column for each scalar feature, or columns "feature.0",
+ * "feature.1", ... for dense ones. Sets without a filename: node sets are sized by the ids that
+ * edges name, edge sets are empty.
  */
 rgm_status rgm_import_csv(rgm_source *out, const char *schema_path);
 
@@ -500,11 +570,14 @@ typedef struct rgm_source_save_options {
     int64_t shards;
     bool gzip;
 } rgm_source_save_options;
-#define RGM_SOURCE_SAVE_OPTIONS_INIT {.shards = 1}
+#define RGM_SOURCE_SAVE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .shards = 1                                                                                \
+    }
 /**
- * Write a new folder: schema.pbtxt, graphs-?????-of-?????.tfrecord (graph i is in shard i % shards, one
- * tf.train.Example each) and split/default/[<set>/]{train,valid,test}.csv. The folder appears when it is
- * complete. RGM_ERR_BUSY when it is there already.
+ * Write a new folder: schema.pbtxt, graphs-?????-of-?????.tfrecord (graph i is in shard i % shards,
+ * one tf.train.Example each) and split/default/[<set>/]{train,valid,test}.csv. The folder appears
+ * when it is complete. RGM_ERR_BUSY when it is there already.
  */
 rgm_status rgm_source_save(const rgm_source *source, const char *folder,
                            const rgm_source_save_options *options);
@@ -524,45 +597,55 @@ typedef struct rgm_sampler_save_options {
     int64_t shards;
     bool gzip;
 } rgm_sampler_save_options;
-#define RGM_SAMPLER_SAVE_OPTIONS_INIT {.run = RGM_SAMPLER_RUN_OPTIONS_INIT, .shards = 1}
+#define RGM_SAMPLER_SAVE_OPTIONS_INIT                                                              \
+    {                                                                                              \
+        .run = RGM_SAMPLER_RUN_OPTIONS_INIT, .shards = 1                                           \
+    }
 /**
  * Sample the seeds of each part in parallel into a new folder: schema.pbtxt and, for each part,
- * <name>-?????-of-?????.tfrecord with one subgraph a record. The same bytes for any number of threads.
- * The folder appears when it is complete. RGM_ERR_BUSY when it is there already.
+ * <name>-?????-of-?????.tfrecord with one subgraph a record. The same bytes for any number of
+ * threads. The folder appears when it is complete. RGM_ERR_BUSY when it is there already.
  */
 rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,
                             const char *folder, const rgm_sampler_save_options *options);
 
-/** A citation-like graph: planted communities, power-law degrees, sparse words or dense features. */
+/**
+ * A citation-like graph: planted communities, power-law degrees, sparse words or dense features.
+ */
 typedef struct rgm_citation_options {
     int64_t nodes;
-    int64_t edges;      /* pairs; each is stored both ways, sorted by target            */
+    int64_t edges; /* pairs; each is stored both ways, sorted by target            */
     int64_t classes;
     int64_t words, words_per_node; /* one_hot feature "words"                         */
-    int64_t dense;      /* > 0: f32 feature "feat" of that width in place of the words    */
-    double homophily;   /* share of edges inside a community                              */
-    double noise;       /* share of words drawn from all classes; of dense features, the
-                           standard deviation of the noise around a class's centre of norm 1 */
-    double exponent;    /* of the degree distribution, > 2                                */
+    int64_t dense;    /* > 0: f32 feature "feat" of that width in place of the words    */
+    double homophily; /* share of edges inside a community                              */
+    double noise;     /* share of words drawn from all classes; of dense features, the
+                         standard deviation of the noise around a class's centre of norm 1 */
+    double exponent;  /* of the degree distribution, > 2                                */
     int64_t train_per_class, valid, test;
     uint64_t seed;
     const char *node_set, *edge_set; /* NULL: "nodes", "edges"                            */
 } rgm_citation_options;
 /** About Cora: a two-layer GCN gets about 0.8 on the test part, one without edges 0.58. */
 #define RGM_CITATION_OPTIONS_INIT                                                                  \
-    {.nodes = 2708, .edges = 5278, .classes = 7, .words = 1433, .words_per_node = 18,              \
-     .homophily = 0.7, .noise = 0.73, .exponent = 2.5, .train_per_class = 20, .valid = 500,        \
-     .test = 1000, .seed = 1}
+    {                                                                                              \
+        .nodes = 2708, .edges = 5278, .classes = 7, .words = 1433, .words_per_node = 18,           \
+        .homophily = 0.7, .noise = 0.73, .exponent = 2.5, .train_per_class = 20, .valid = 500,     \
+        .test = 1000, .seed = 1                                                                    \
+    }
 /** Of the size of ogbn-arxiv. */
 #define RGM_CITATION_OPTIONS_LARGE                                                                 \
-    {.nodes = 169343, .edges = 1166243, .classes = 40, .dense = 128, .homophily = 0.65,            \
-     .noise = 0.45, .exponent = 2.3, .train_per_class = 1000, .valid = 30000, .test = 48000,       \
-     .seed = 1}
+    {                                                                                              \
+        .nodes = 169343, .edges = 1166243, .classes = 40, .dense = 128, .homophily = 0.65,         \
+        .noise = 0.45, .exponent = 2.3, .train_per_class = 1000, .valid = 30000, .test = 48000,    \
+        .seed = 1                                                                                  \
+    }
 /** Nodes have "label" i64. RGM_ERR_ARG for options that contradict each other. */
 rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options);
 /**
  * A random graph of a schema: TF-GNN's random_graph_tensor() with its defaults (2 to 8 nodes a
- * component, 1 or 2 components, edges and values as in spec 1.9). A function of (seed, index).
+ * component, 1 or 2 components, edges and values as TF-GNN's random_graph_tensor). A function of
+ * (seed, index).
  */
 rgm_status rgm_generate_graph(rgm_graph **out, rgm_schema *schema, uint64_t seed, uint64_t index);
 
@@ -571,7 +654,10 @@ typedef struct rgm_stats rgm_stats;
 rgm_status rgm_stats_create(rgm_stats **out, rgm_schema *schema);
 void rgm_stats_release(rgm_stats *stats);
 rgm_status rgm_stats_add(rgm_stats *stats, const rgm_graph *graph);
-/** A table for people: items a graph, edges a node at both ends, values and row lengths of features. */
+/**
+ * A table for people: items a graph, edges a node at both ends, values and row lengths of
+ * features.
+ */
 rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats);
 /** The same as one JSON object. */
 rgm_status rgm_stats_print_json(rgm_text *out, const rgm_stats *stats);

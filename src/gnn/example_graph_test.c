@@ -1,5 +1,5 @@
 /*
- * Graphs in tf.train.Example: appendix A against protoc, what is refused and how it is said, the
+ * Graphs in tf.train.Example: the shop against protoc, what is refused and how it is said, the
  * traps of TF-GNN's codec, and 300 broken graphs.
  */
 #include <fcntl.h>
@@ -38,14 +38,14 @@ static int protoc(const char *mode, const char *from, const char *to)
     "feature { key: \"" key "\" value { bytes_list { value: [" values "] } } }\n"
 
 /* In the order in which it is written: by key. */
-static const char appendix_a[] = "features {" INT64S("context/label", "1")
+static const char shop_example[] = "features {" INT64S("context/label", "1")
     INT64S("edges/buys.#size", "2") INT64S("edges/buys.#source", "0, 1")
         INT64S("edges/buys.#target", "0, 0") INT64S("nodes/item.#size", "1")
             FLOATS("nodes/item.vec", "1, 2, 3, 4") INT64S("nodes/user.#size", "2")
                 FLOATS("nodes/user.age", "31, 45") BYTES("nodes/user.tags", "\"a\", \"b\", \"c\"")
                     INT64S("nodes/user.tags.d1", "2, 1") "}";
 
-static void appendix_a_is_what_protoc_writes(void **state)
+static void the_shop_is_what_protoc_writes(void **state)
 {
     const char *folder = check_folder();
     rgm_schema *schema = parse_schema(shop_text);
@@ -57,7 +57,7 @@ static void appendix_a_is_what_protoc_writes(void **state)
     (void)state;
     CHECK_OK(rgm_path_join(&text, folder, "text"));
     CHECK_OK(rgm_path_join(&bytes, folder, "bytes"));
-    CHECK_OK(rgm_file_save(text, appendix_a, sizeof appendix_a - 1));
+    CHECK_OK(rgm_file_save(text, shop_example, sizeof shop_example - 1));
     if (protoc("encode", text, bytes) == 127)
         SKIP("protoc is not installed");
     CHECK_OK(rgm_file_load(&content, &size, bytes, 1 << 20));
@@ -572,7 +572,7 @@ static void every_failing_allocation_is_survived(void **state)
     rgm_schema_release(schema);
 }
 
-TESTS(cmocka_unit_test(appendix_a_is_what_protoc_writes),
+TESTS(cmocka_unit_test(the_shop_is_what_protoc_writes),
       cmocka_unit_test(names_with_dots_and_slashes_are_found),
       cmocka_unit_test(what_is_left_out_is_empty),
       cmocka_unit_test(a_wrong_example_is_refused_with_key_numbers_and_place),

@@ -21,7 +21,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void appendix_a_merges_as_it_says(void **state)
+static void index_vectors_shift_and_sizes_stay_apart(void **state)
 {
     rgm_graph *merged;
     const rgm_feature *tags;
@@ -140,6 +140,6 @@ static void every_failing_allocation_is_survived(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-TESTS(TEST(appendix_a_merges_as_it_says), TEST(components_are_the_graphs_again),
+TESTS(TEST(index_vectors_shift_and_sizes_stay_apart), TEST(components_are_the_graphs_again),
       TEST(the_result_outlives_its_sources), TEST(an_absent_feature_must_be_absent_everywhere),
       TEST(graphs_of_different_schemas_do_not_merge), TEST(every_failing_allocation_is_survived))

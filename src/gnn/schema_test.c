@@ -14,7 +14,7 @@ static void check_refused(rgm_status status, const char *text, const char *messa
     CHECK_MESSAGE(message);
 }
 
-static void appendix_a_parses(void **state)
+static void the_shop_parses(void **state)
 {
     rgm_schema *schema = parse_schema(shop_text);
     const rgm_set_schema *set;
@@ -271,7 +271,7 @@ static void parsing_and_copying_survive_every_failing_allocation(void **state)
     rgm_text_clear(&text);
 }
 
-TESTS(cmocka_unit_test(appendix_a_parses), cmocka_unit_test(what_is_read_is_written_again),
+TESTS(cmocka_unit_test(the_shop_parses), cmocka_unit_test(what_is_read_is_written_again),
       cmocka_unit_test(a_schema_made_by_calls_is_the_one_parsed),
       cmocka_unit_test(mistakes_in_the_text_have_a_place),
       cmocka_unit_test(a_schema_that_contradicts_itself_is_refused),

@@ -1,5 +1,5 @@
 /*
- * The schema and the two Examples of the specification's appendix A, which the gnn tests share:
+ * The schema and two Examples that the gnn tests share:
  * users with ragged tags, items with vectors, purchases, a label.
  */
 #ifndef RGM_GNN_TEST_SHOP_H
@@ -64,7 +64,7 @@ static inline void add_feature(rgm_graph_builder *builder, rgm_piece piece, cons
     rgm_feature_clear(&feature);
 }
 
-/** Appendix A's Example: 2 users, 1 item, 2 purchases. */
+/** The first Example: 2 users, 1 item, 2 purchases. */
 static inline rgm_graph *first_shop(rgm_schema *schema)
 {
     rgm_graph_builder *b;
