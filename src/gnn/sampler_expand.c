@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Nodes a thread takes at a time. */
-#define CHUNK 256
+#define CHUNK 512
 /* How far ahead rows are asked for. */
 #define AHEAD 8
 /* Sorting one listed node costs as much as scanning this many bytes of state. */
