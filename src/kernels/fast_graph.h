@@ -425,8 +425,7 @@ static void softmax_narrow_row(const rgm_segment_softmax_args *o, int64_t begin,
     const float *x = o->x;
     float row[NARROW_ROW], *y = o->y, most, sum;
 
-    if (n == 0)
-        return;
+    row[0] = 0;
     for (int64_t i = 0; i < n; i++)
         row[i] = x[rgmi_entry(o->csr, begin + i)];
     most = row_most(row, n);
