@@ -1,0 +1,79 @@
+/*
+ * bench: what the parts of regimen_bench share. A workload is a row: it opens from a data file that
+ * the peer reads too, runs steps, and tells facts (counts that a floor is computed from). The main
+ * program times the steps; the driver, bench.py, asks for rounds and divides.
+ */
+#ifndef RGM_BENCH_H
+#define RGM_BENCH_H
+
+#include <regimen/models.h>
+#include <regimen/optim.h>
+#include <regimen/task.h>
+
+typedef struct bench_options {
+    const char *data;  /* file of bench_make(), or of records                            */
+    const char *form;  /* which variant of the workload; "" the first                    */
+    int64_t size;      /* what the form leaves open: channels, seeds in a batch          */
+    bool profile;      /* keep times of each op and print them to stderr at the end      */
+} bench_options;
+
+/** A workload: one row. */
+typedef struct bench_workload {
+    const char *name;
+    const char *help;
+    rgm_status (*open)(void **state, const bench_options *options);
+    rgm_status (*step)(void *state, int64_t step); /* what is timed */
+    /** Comma-separated JSON members, each with a comma in front; may be NULL. */
+    rgm_status (*facts)(rgm_text *out, void *state);
+    void (*close)(void *state);
+} bench_workload;
+
+extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
+    bench_sample, bench_records, bench_limits;
+
+/** A graph as both sides read it from the data file. Tensors are borrowed from the file's owner. */
+typedef struct bench_data {
+    rgm_tensor *source, *target;     /* i64 [edges], both directions                          */
+    rgm_tensor *label, *train;       /* i64 [nodes], [training nodes]                          */
+    rgm_tensor *words_start, *words; /* i64 [nodes + 1], [entries]; or NULL                    */
+    rgm_tensor *feat;                /* f32 [nodes, width]; or NULL                            */
+    int64_t nodes, edges, classes, vocabulary;
+} bench_data;
+
+rgm_status bench_data_load(bench_data *data, const char *path);
+void bench_data_clear(bench_data *data);
+/**
+ * Nodes "nodes" with label and words or feat, edges "edges", one component. Without `features` the
+ * nodes have labels alone.
+ */
+rgm_status bench_data_graph(rgm_graph **out, const bench_data *data, bool features);
+/** `make FILE key=number ...`: a random graph with popular nodes, to a data file. */
+rgm_status bench_make(const char *path, char **words, int count);
+/** `make-records FILE DATA key=number ...`: subgraphs of that graph as tf.train.Example records. */
+rgm_status bench_make_records(const char *path, const char *data, char **words, int count);
+/** The number of "key=number" among words, or `otherwise`. */
+double bench_number(char **words, int count, const char *key, double otherwise);
+
+/** A model in training: what the product's trainer builds, without validation and files. */
+typedef struct bench_training bench_training;
+rgm_status bench_training_open(bench_training **out, rgm_schema *schema, rgm_model_fn *model,
+                               void *payload, int64_t classes,
+                               const rgm_optimizer_options *optimizer, bool profile);
+/** Forward, backward, optimizer. RGM_ERR_NUMERIC when the loss is not a number. */
+rgm_status bench_training_step(bench_training *training, rgm_graph *graph, int64_t step);
+void bench_training_close(bench_training *training);
+/** GraphSAGE-mean, width-256-256-classes, dropout 0.5 of hidden states; payload: bench_data. */
+rgm_model_fn bench_sage_model;
+
+/**
+ * The same with three rounds of GraphSAGE on blocks: blocks[k] is one hop from the nodes of
+ * blocks[k - 1] (the seeds, with their labels as readout, for k = 0); the last has the features.
+ */
+#define BENCH_ROUNDS 3
+typedef struct bench_blocks bench_blocks;
+rgm_status bench_blocks_open(bench_blocks **out, int64_t width, int64_t classes,
+                             const rgm_optimizer_options *optimizer, bool profile);
+rgm_status bench_blocks_step(bench_blocks *b, rgm_graph *const *blocks, int64_t step);
+void bench_blocks_close(bench_blocks *b);
+
+#endif

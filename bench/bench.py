@@ -1,0 +1,355 @@
+"""Times the workloads beside their floors and, where PyTorch is installed, beside the same programs there.
+
+usage: bench.py --bench build/bench/regimen_bench [--out build/bench.json] [--rounds N] [WORKLOAD ...]
+
+Each workload is a set of processes that live through the run: the limits of the machine, ours, the
+peers. A round gives each of them its turn; ratios are taken within a round and their median is told,
+so that a slow minute slows all of them. Every side uses the thread count that suits it better.
+Python's standard library only.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # one thread pool with torch's own
+ROUND_SECONDS = 0.3
+THREADS = [t for t in (1, 2) if t <= (os.cpu_count() or 1)]
+
+
+class Child:
+    """A process that times steps on request."""
+
+    def __init__(self, command, env=None):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE if env else None, text=True,
+                                        env=env, bufsize=1)
+        self.command = command
+        self.threads, self.steps = 1, 1
+        self.facts = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            said = self.process.stderr.read() if self.process.stderr else ""
+            raise RuntimeError("%s ended: %s" % (" ".join(self.command), said.strip()))
+        return json.loads(line)
+
+    def go(self, steps=None):
+        self.process.stdin.write("go %d\n" % (steps or self.steps))
+        self.facts = self.answer()
+        return self.facts["seconds"]
+
+    def set_threads(self, threads):
+        self.threads = threads
+        self.process.stdin.write("threads %d\n" % threads)
+
+    def settle(self):
+        """The better thread count, and steps that fill a round."""
+        best = None
+        for threads in THREADS:
+            self.set_threads(threads)
+            seconds = self.go(1)  # memory is taken, threads start
+            if seconds < 2:
+                seconds = self.go(max(1, min(1000, int(0.1 / max(seconds, 1e-6)))))
+            if best is None or seconds < best[0]:
+                best = (seconds, threads)
+        self.set_threads(best[1])
+        self.steps = max(1, min(2000, int(ROUND_SECONDS / max(best[0], 1e-6))))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+# ---- floors: seconds from counts (f) and the limits of the same round (m) ------------------------
+
+
+def gcn_floor(f, m):
+    entries, loops = f["entries"], f["edges"] + f["nodes"]
+    once = entries * 16 + loops * (16 + f["classes"])
+    dense = f["nodes"] * 16 * f["classes"]
+    flops = 2 * (2 * once + 3 * dense)
+    touched = 4 * (2 * entries + f["nodes"] * 6 * (16 + f["classes"]) + 2 * loops +
+                   4 * f["width"] * 16)
+    return flops / m["fma"] + touched / m["cache"]
+
+
+def gat_floor(f, m):
+    entries, loops, out = f["entries"], f["edges"] + f["nodes"], f["classes"]
+    products = 2 * 2 * entries * 128 + 2 * 3 * f["nodes"] * 64 * 2 * out
+    edges = 18 * loops * (64 + out) + 20 * loops * 9
+    touched = 4 * (2 * entries + f["nodes"] * 6 * (128 + 2 * out) + 8 * loops * 9 +
+                   4 * f["width"] * 128)
+    return (products + edges) / m["fma"] + touched / m["cache"]
+
+
+def sage_floor(f, m):
+    """mean(X) is made once; the last layer is multiplied before it is aggregated."""
+    n, c = f["nodes"], f["classes"]
+    forward = 2 * n * (2 * f["width"] * 256 + 2 * 256 * 256 + 2 * 256 * c)
+    inner = 2 * n * (2 * 256 * 256 + 2 * 256 * c)  # inputs' gradients of layers 2 and 3
+    gathered = 4 * f["edges"] * 2 * (256 + c)
+    streamed = 20 * n * 256 * 4  # each state read and written where no product can hold it
+    return (2 * forward + inner) / m["product"] + gathered / m["gather"] + streamed / m["stream"]
+
+
+def aggregate_floor(f, m):
+    return (4 * f["edges"] * f["width"] / m["gather"] + 4 * f["nodes"] * f["width"] / m["stream"])
+
+
+def sampling_floor(f, m):
+    """For each edge one look at the neighbour's number and one whether it is known."""
+    return 2 * f["edges"] / m["lookups"]
+
+
+def minibatch_floor(f, m):
+    """Rows of a round: nodes that hear; at least edges / fan-out."""
+    rows = [f["edges"] // 15, f["seeds"] * 6, f["seeds"]]
+    w, c = f["width"], f["classes"]
+    flops = 2 * (rows[0] * 2 * w * 256 * 2 + rows[1] * 2 * 256 * 256 * 3 +
+                 rows[2] * 2 * 256 * c * 3)
+    near = f["seeds"] * 55
+    gathered = 4 * (f["nodes"] * w + (f["edges"] - near) * w + 2 * near * 256)
+    return flops / m["product"] + gathered / m["gather"] + sampling_floor(f, m)
+
+
+def sample_floor(f, m):
+    return sampling_floor(f, m) + 2 * 4 * f["nodes"] * f["width"] / m["gather"]
+
+
+# ---- workloads ---------------------------------------------------------------------------------
+
+
+def gathered_over_triad(f, m):
+    return 4 * f["edges"] * f["width"] / f["seconds"] / m["triad"]
+
+
+CORA = ("cora", "nodes=2708 pairs=5429 words=1433 classes=7 train=140")
+LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 skew=2")
+
+# title, workload, data, form, size, floor, peers [(name, form, goal)], goals against the limits
+# [(what, function of facts and limits, goal)], goal of the peak memory against the first peer's
+WORKLOADS = [
+    ("gcn", "GCN epoch, Cora size", "gcn", CORA, "", 0, gcn_floor,
+     [("torch, sparse X", "sparse", 10), ("torch, dense X", "dense", 100)], [], None),
+    ("gat", "GAT v2 epoch, Cora size, inputs not dropped", "gat", CORA, "nodropout", 0, gat_floor,
+     [("torch, dense X", "nodropout", 20)], [], None),
+    ("gat", "GAT v2 epoch, Cora size, inputs dropped", "gat", CORA, "", 0, gat_floor,
+     [("torch, dense X", "", 60), ("torch, sparse X", "sparse", None)], [], None),
+    ("aggregate", "mean aggregation, F=256", "aggregate", LARGE, "", 256, aggregate_floor,
+     [("torch CSR", "csr", 3), ("torch index_add", "index_add", None)],
+     [("gathered / DRAM triad", gathered_over_triad, 0.7)], None),
+    ("aggregate", "mean aggregation, F=128", "aggregate", LARGE, "", 128, aggregate_floor,
+     [("torch CSR", "csr", None), ("torch index_add", "index_add", None)], [], None),
+    ("sage", "GraphSAGE epoch, full batch", "sage", LARGE, "", 0, sage_floor,
+     [("torch CSR", "csr", 3.5), ("torch CSR, narrow side first", "narrow", None)],
+     [("floor / time", "floor", 0.7)], 0.5),
+    ("minibatch", "GraphSAGE step, 1,024 seeds, 5/10/15", "minibatch", LARGE, "", 1024,
+     minibatch_floor, [("torch", "", 3.5)], [], None),
+    ("minibatch", "the same, sampling alone", "minibatch", LARGE, "sampling", 1024, sampling_floor,
+     [("torch", "sampling", 5)], [], None),
+    ("minibatch", "the same, on the whole sampled subgraph", "minibatch", LARGE, "whole", 1024,
+     None, [], [], None),
+    ("sample", "one subgraph a seed, with features", "sample", LARGE, "", 1024, sample_floor, [],
+     [], None),
+    ("records", "TFRecord: read and check", "records", LARGE, "read", 0, None,
+     [("C loop: read, check CRC", "loop", 0.8)], [], None),
+    ("records", "TFRecord + Example: read, check, parse", "records", LARGE, "example", 0, None,
+     [("C loop: read, check CRC", "loop", 0.8)], [], None),
+    ("records", "TFRecord to graphs", "records", LARGE, "graph", 0, None,
+     [("C loop: read, check CRC", "loop", None)], [], None),
+]
+NAMES = list(dict.fromkeys(w[0] for w in WORKLOADS))
+
+
+def torch_python():
+    """A Python that has torch, or None."""
+    for python in ("/usr/bin/python3", sys.executable):
+        try:
+            if subprocess.run([python, "-c", "import torch"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=120).returncode == 0:
+                return python
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+    return None
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.bench, self.rounds, self.folder = options.bench, options.rounds, folder
+        self.python = torch_python()
+        self.results = []
+        self.limits = Child([self.bench, "limits", "--threads", str(THREADS[-1])])
+        self.limits_seen = []
+
+    def data(self, what, workload):
+        path = os.path.join(self.folder, what[0])
+        if not os.path.exists(path):
+            subprocess.run([self.bench, "make", path] + what[1].split(), check=True)
+        if workload != "records":
+            return path
+        records = os.path.join(self.folder, "records")
+        if not os.path.exists(records):
+            subprocess.run([self.bench, "make-records", records, path, "records=8192"], check=True)
+        return records
+
+    def peer(self, workload, data, form, size):
+        if workload == "records":
+            return Child([self.bench, workload, "--data", data, "--form", form])
+        if self.python is None:
+            return None
+        env = dict(os.environ)
+        if os.path.isdir(OPENBLAS):
+            env["LD_LIBRARY_PATH"] = OPENBLAS + ":" + env.get("LD_LIBRARY_PATH", "")
+        return Child([self.python, "-W", "ignore", os.path.join(HERE, "peer_torch.py"), workload,
+                      "--data", data, "--form", form, "--size", str(size)], env)
+
+    def run(self, spec):
+        _, title, workload, what, form, size, floor, peer_specs, limit_goals, memory = spec
+        data = self.data(what, workload)
+        ours = Child([self.bench, workload, "--data", data, "--form", form, "--size", str(size)])
+        peers = [(p, self.peer(workload, data, p[1], size)) for p in peer_specs]
+        peers = [(p, child) for p, child in peers if child is not None]
+        for child in [ours] + [c for _, c in peers]:
+            child.settle()
+        times, floors, shares = [], [], {what: [] for what, _, _ in limit_goals}
+        ratios = {p[0]: [] for p, _ in peers}
+        peer_times = {p[0]: [] for p, _ in peers}
+        for _ in range(self.rounds):
+            self.limits.go(1)
+            limits = self.limits.facts
+            self.limits_seen.append(limits)
+            seconds = ours.go()
+            times.append(seconds)
+            if floor is not None:
+                floors.append(floor(ours.facts, limits))
+            for goal, measure, _ in limit_goals:
+                shares[goal].append(floors[-1] / seconds if measure == "floor"
+                                    else measure(ours.facts, limits))
+            for p, child in peers:
+                other = child.go()
+                peer_times[p[0]].append(other)
+                ratios[p[0]].append(other / seconds)
+        result = {"title": title, "workload": workload, "seconds": statistics.median(times),
+                  "threads": ours.threads, "peak": ours.facts["peak"], "rounds": self.rounds,
+                  "facts": ours.facts, "all_seconds": times, "peers": [], "goals": []}
+        if floors:
+            result["floor"] = statistics.median(floors)
+            result["of_floor"] = statistics.median(f / t for f, t in zip(floors, times))
+        for p, child in peers:
+            ratio = statistics.median(ratios[p[0]])
+            result["peers"].append({"name": p[0], "seconds": statistics.median(peer_times[p[0]]),
+                                    "threads": child.threads, "peak": child.facts["peak"],
+                                    "ratio": ratio, "goal": p[2]})
+            if p[2] is not None:
+                result["goals"].append({"what": "times " + p[0], "goal": p[2], "measured": ratio,
+                                        "met": ratio >= p[2]})
+        for goal, _, least in limit_goals:
+            share = statistics.median(shares[goal])
+            result["goals"].append({"what": goal, "goal": least, "measured": share,
+                                    "met": share >= least})
+        if memory is not None and peers:
+            share = ours.facts["peak"] / peers[0][1].facts["peak"]
+            result["goals"].append({"what": "peak memory / " + peers[0][0][0], "goal": memory,
+                                    "measured": share, "met": share <= memory, "most": True})
+        for child in [ours] + [c for _, c in peers]:
+            child.close()
+        self.results.append(result)
+        show(result)
+
+    def close(self):
+        self.limits.close()
+
+
+# ---- what is printed -----------------------------------------------------------------------------
+
+
+def duration(seconds):
+    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= unit:
+            break
+    return "%.3g %s" % (seconds / unit, name)
+
+
+def size(count):
+    return "%.0f MiB" % (count / 2**20)
+
+
+def rates(result):
+    f, seconds = result["facts"], result["seconds"]
+    if result["workload"] == "records":
+        return "%.0f records/s, %.2f GB/s" % (f["records"] / seconds, f["bytes"] / seconds * 1e-9)
+    if "seeds" in f:
+        return "%.0f seeds/s, %d nodes, %d edges a step" % (f["seeds"] / seconds, f["nodes"],
+                                                            f["edges"])
+    if result["workload"] == "aggregate":
+        return "%.1f GB/s gathered" % (4e-9 * f["edges"] * f["width"] / seconds)
+    return ""
+
+
+def show(result):
+    line = "%-44s %9s  peak %8s  %d thread%s" % (
+        result["title"], duration(result["seconds"]), size(result["peak"]), result["threads"],
+        "" if result["threads"] == 1 else "s")
+    if "floor" in result:
+        line += "  floor %s = %.0f %% of its speed" % (duration(result["floor"]),
+                                                      100 * result["of_floor"])
+    print(line)
+    if rates(result):
+        print("    " + rates(result))
+    for peer in result["peers"]:
+        print("    %-34s %9s  peak %8s  %d thread%s  ratio %.2f" % (
+            peer["name"], duration(peer["seconds"]), size(peer["peak"]), peer["threads"],
+            " " if peer["threads"] == 1 else "s", peer["ratio"]))
+    for goal in result["goals"]:
+        print("    goal: %-38s %s %-5g measured %.3g: %s" % (
+            goal["what"], "<=" if goal.get("most") else ">=", goal["goal"], goal["measured"],
+            "met" if goal["met"] else "NOT MET"))
+    sys.stdout.flush()
+
+
+def show_limits(seen):
+    def median(key):
+        return statistics.median(m[key] for m in seen)
+
+    print("limits   %s, %d threads: DRAM triad %.1f GB/s plain, %.1f streaming; cache triad %.0f; "
+          "gathered rows %.1f GB/s;\n         multiply-adds %.0f GF/s, dense product %.0f GF/s "
+          "(oneDNN); lookups %.0f M/s" % (
+              seen[0]["isa"], seen[0]["threads"], median("triad") * 1e-9, median("stream") * 1e-9,
+              median("cache") * 1e-9, median("gather") * 1e-9, median("fma") * 1e-9,
+              median("product") * 1e-9, median("lookups") * 1e-6))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bench", required=True)
+    parser.add_argument("--out", default="")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("workloads", nargs="*", help=" ".join(NAMES))
+    options = parser.parse_args()
+    unknown = [name for name in options.workloads if name not in NAMES]
+    if unknown:
+        parser.error("unknown workload %s; there are %s" % (", ".join(unknown), " ".join(NAMES)))
+    with tempfile.TemporaryDirectory(prefix="regimen-bench-") as folder:
+        bench = Bench(options, folder)
+        if bench.python is None:
+            print("peer     PyTorch is not installed (Debian: python3-torch): no ratios to it")
+        for spec in WORKLOADS:
+            if not options.workloads or spec[0] in options.workloads:
+                bench.run(spec)
+        bench.close()
+    show_limits(bench.limits_seen)
+    goals = [g for r in bench.results for g in r["goals"]]
+    print("goals    %d of %d met" % (sum(g["met"] for g in goals), len(goals)))
+    if options.out:
+        with open(options.out, "w") as file:
+            json.dump({"limits": bench.limits_seen, "results": bench.results}, file, indent=1)
+        print("report   %s" % options.out)
+
+
+main()

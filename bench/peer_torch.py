@@ -1,0 +1,304 @@
+"""The same workloads in PyTorch, each in the best formulation we know of.
+
+usage: peer_torch.py WORKLOAD --data FILE [--form NAME] [--size N]
+
+Speaks the protocol of regimen_bench: a line of JSON when ready, then obeys "threads N" and "go N".
+Equal mathematics: the same graph, features, labels, layers, dropout rates, loss and optimizer.
+  gcn        form sparse: inputs as CSR, dropout on their non-zeros; form dense: a dense matrix
+  gat        GAT v2 by gather and scatter; form nodropout: inputs are not dropped; form sparse
+  sage       neighbours by CSR product; form csr, or narrow: the last layer multiplied first
+  aggregate  form csr, or index_add
+  minibatch  layers shrink towards the seeds; form sampling: without the training
+"""
+import argparse
+import json
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+
+def read(path):
+    """Tensors and metadata of a safetensors file."""
+    types = {"F32": torch.float32, "I64": torch.int64}
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        body = bytearray(file.read())
+    out = {}
+    for name, part in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = part["data_offsets"]
+        dtype = types[part["dtype"]]
+        count = (end - begin) // (4 if dtype is torch.float32 else 8)
+        out[name] = torch.frombuffer(body, dtype=dtype, count=count,
+                                     offset=begin).reshape(part["shape"]).clone()
+    return out, {key: int(value) for key, value in header["__metadata__"].items()}
+
+
+def csr(rows, columns, values, shape):
+    return torch.sparse_coo_tensor(torch.stack([rows, columns]), values,
+                                   shape).coalesce().to_sparse_csr()
+
+
+class Product(torch.autograd.Function):
+    """A x with A and its transpose as CSR."""
+
+    @staticmethod
+    def forward(ctx, x, a, at):
+        ctx.at = at
+        return a @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.at @ g.contiguous(), None, None
+
+
+class SparseInput(torch.autograd.Function):
+    """X W^T for sparse X of values v; the gradient is for W alone."""
+
+    @staticmethod
+    def forward(ctx, v, w, pointer, row, column, shape):
+        ctx.save_for_backward(v, row, column)
+        ctx.shape = shape
+        return torch.sparse_csr_tensor(pointer, column, v, shape) @ w.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        v, row, column = ctx.saved_tensors
+        xt = torch.sparse_coo_tensor(torch.stack([column, row]), v, (ctx.shape[1], ctx.shape[0]))
+        return None, torch.sparse.mm(xt, g).t(), None, None, None, None
+
+
+class Words:
+    """Row-normalized sparse features."""
+
+    def __init__(self, data, sizes):
+        self.pointer, self.column = data["words_start"], data["words"]
+        lengths = self.pointer[1:] - self.pointer[:-1]
+        self.row = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+        self.value = (1.0 / lengths.float())[self.row]
+        self.shape = (len(lengths), sizes["vocabulary"])
+
+    def dense(self):
+        x = torch.zeros(self.shape)
+        x[self.row, self.column] = self.value
+        return x
+
+    def times(self, w, rate):
+        v = F.dropout(self.value, rate) if rate else self.value
+        return SparseInput.apply(v, w, self.pointer, self.row, self.column, self.shape)
+
+
+class Training:
+    def __init__(self, modules, logits, labels, rate, decay):
+        parameters = [p for m in modules for p in m.parameters()]
+        self.optimizer = torch.optim.Adam(parameters, lr=rate, weight_decay=decay)
+        self.logits, self.labels = logits, labels
+
+    def step(self, _):
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.logits(), self.labels).backward()
+        self.optimizer.step()
+
+
+def gcn(data, sizes, form, _):
+    n = len(data["label"])
+    loops = torch.arange(n)
+    source = torch.cat([data["source"], loops])
+    target = torch.cat([data["target"], loops])
+    degree = torch.bincount(target, minlength=n).float()
+    norm = (degree[source] * degree[target]).rsqrt()
+    a, at = csr(target, source, norm, (n, n)), csr(source, target, norm, (n, n))
+    words, train = Words(data, sizes), data["train"]
+    x = words.dense() if form == "dense" else None
+    first = torch.nn.Linear(sizes["vocabulary"], 16, bias=False)
+    second = torch.nn.Linear(16, sizes["classes"], bias=False)
+    bias = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(16)),
+                                   torch.nn.Parameter(torch.zeros(sizes["classes"]))])
+
+    def logits():
+        h = first(F.dropout(x, 0.5)) if x is not None else words.times(first.weight, 0.5)
+        h = F.relu(Product.apply(h, a, at) + bias[0])
+        return (Product.apply(second(F.dropout(h, 0.5)), a, at) + bias[1])[train]
+
+    return Training([first, second, bias], logits, data["label"][train], 0.01, 5e-4).step
+
+
+class Attention(torch.nn.Module):
+    """One GAT v2 convolution; queries and values by one product."""
+
+    def __init__(self, width, heads, units):
+        super().__init__()
+        self.both = torch.nn.Linear(width, 2 * heads * units)
+        self.attention = torch.nn.Parameter(torch.randn(heads, units) * 0.1)
+        self.heads, self.units = heads, units
+
+    def forward(self, both, source, target, n):
+        q, v = both.view(n, 2, self.heads, self.units).unbind(1)
+        values = v[source]
+        e = (F.leaky_relu(q[target] + values, 0.2) * self.attention).sum(-1)
+        most = torch.full((n, self.heads), -1e30).scatter_reduce(
+            0, target[:, None].expand(-1, self.heads), e.detach(), "amax")
+        p = (e - most[target]).exp()
+        total = torch.zeros(n, self.heads).index_add(0, target, p)
+        alpha = F.dropout(p / total[target], 0.6)
+        return torch.zeros(n, self.heads, self.units).index_add(0, target,
+                                                                values * alpha[:, :, None])
+
+
+def gat(data, sizes, form, _):
+    n = len(data["label"])
+    loops = torch.arange(n)
+    source = torch.cat([data["source"], loops])
+    target = torch.cat([data["target"], loops])
+    words, train = Words(data, sizes), data["train"]
+    x = None if form == "sparse" else words.dense()
+    first = Attention(sizes["vocabulary"], 8, 8)
+    second = Attention(64, 1, sizes["classes"])
+
+    def logits():
+        if x is None:
+            both = words.times(first.both.weight, 0.6) + first.both.bias
+        else:
+            both = first.both(x if form == "nodropout" else F.dropout(x, 0.6))
+        h = F.elu(first(both, source, target, n).flatten(1))
+        return second(second.both(F.dropout(h, 0.6)), source, target, n).mean(1)[train]
+
+    return Training([first, second], logits, data["label"][train], 0.005, 5e-4).step
+
+
+def sage_layers(data, sizes):
+    dims = [data["feat"].shape[1], 256, 256, sizes["classes"]]
+    own = [torch.nn.Linear(dims[i], dims[i + 1]) for i in range(3)]
+    others = [torch.nn.Linear(dims[i], dims[i + 1], bias=False) for i in range(3)]
+    return own, others
+
+
+def mean_matrices(data):
+    n = len(data["label"])
+    source, target = data["source"], data["target"]
+    weight = (1.0 / torch.bincount(target, minlength=n).clamp(min=1).float())[target]
+    return csr(target, source, weight, (n, n)), csr(source, target, weight, (n, n))
+
+
+def sage(data, sizes, form, _):
+    a, at = mean_matrices(data)
+    x, train = data["feat"], data["train"]
+    own, others = sage_layers(data, sizes)
+
+    def logits():
+        h = x
+        for i in range(3):
+            if form == "narrow" and i == 2:
+                h = own[i](h) + Product.apply(others[i](h), a, at)
+            else:
+                h = own[i](h) + others[i](Product.apply(h, a, at))
+            if i < 2:
+                h = F.dropout(F.relu(h), 0.5)
+        return h[train]
+
+    return Training(own + others, logits, data["label"][train], 0.01, 0).step
+
+
+def aggregate(data, _, form, size):
+    n = len(data["label"])
+    x = torch.randn(n, size)
+    if form == "index_add":
+        source, target = data["source"], data["target"]
+        scale = (1.0 / torch.bincount(target, minlength=n).clamp(min=1).float())[:, None]
+        return lambda _: torch.zeros(n, size).index_add_(0, target, x[source]) * scale
+    a = mean_matrices(data)[0]
+    return lambda _: a @ x
+
+
+class Neighbours:
+    """Edges by target; `f` of each node's at random, with replacement."""
+
+    def __init__(self, data):
+        n = len(data["label"])
+        order = torch.argsort(data["target"])
+        self.source = data["source"][order]
+        self.degree = torch.bincount(data["target"], minlength=n)
+        self.start = torch.zeros(n, dtype=torch.long)
+        self.start[1:] = self.degree.cumsum(0)[:-1]
+
+    def draw(self, seeds, f):
+        offset = (torch.rand(len(seeds), f) * self.degree[seeds][:, None]).long()
+        place = (self.start[seeds][:, None] + offset).clamp(max=len(self.source) - 1)
+        flat = torch.cat([seeds, self.source[place].flatten()])
+        nodes, inverse = flat.unique(return_inverse=True)
+        return nodes, inverse[:len(seeds)], inverse[len(seeds):].view(len(seeds), f)
+
+    def blocks(self, seeds):
+        blocks, nodes = [], seeds
+        for f in (5, 10, 15):
+            nodes, own, others = self.draw(nodes, f)
+            blocks.append((own, others))
+        return nodes, blocks
+
+
+def minibatch(data, sizes, form, size):
+    n = len(data["label"])
+    neighbours, x, labels = Neighbours(data), data["feat"], data["label"]
+    own, others = sage_layers(data, sizes)
+    state = {}
+
+    def logits():
+        h = x[state["nodes"]]
+        for i, (mine, theirs) in enumerate(reversed(state["blocks"])):
+            near = h[theirs.flatten()].view(*theirs.shape, -1).mean(1)
+            h = own[i](h[mine]) + others[i](near)
+            if i < 2:
+                h = F.dropout(F.relu(h), 0.5)
+        return h
+
+    training = Training(own + others, logits, None, 0.01, 0)
+
+    def step(i):
+        seeds = torch.randperm(n)[:size]
+        state["nodes"], state["blocks"] = neighbours.blocks(seeds)
+        if form != "sampling":
+            training.labels = labels[seeds]
+            training.step(i)
+
+    return step
+
+
+def peak():
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workload")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--form", default="")
+    parser.add_argument("--size", type=int, default=0)
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    data, sizes = read(options.data)
+    step = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate,
+            "minibatch": minibatch}[options.workload](data, sizes, options.form, options.size)
+    number = 0
+    print(json.dumps({"workload": options.workload, "version": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        word, argument = line.split()
+        if word == "threads":
+            torch.set_num_threads(int(argument))
+            continue
+        begin = time.perf_counter()
+        for _ in range(int(argument)):
+            step(number)
+            number += 1
+        seconds = (time.perf_counter() - begin) / int(argument)
+        print(json.dumps({"seconds": seconds, "steps": int(argument), "peak": peak()}), flush=True)
+
+
+main()

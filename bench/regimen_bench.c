@@ -1,0 +1,150 @@
+/*
+ * regimen_bench: times one workload. It opens the workload, says so in a line of JSON, and then
+ * obeys lines on standard input: "threads 2", "go 10" (that many steps; answered by a line of JSON
+ * with seconds, peak memory and facts). With --steps it runs that many by itself. The driver,
+ * bench.py, talks to several of these and to the peer in turns.
+ *
+ *     regimen_bench make FILE nodes=2708 pairs=5429 words=1433 classes=7 train=140
+ *     regimen_bench gcn --data FILE --threads 2 --steps 100 --profile
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const bench_workload *const workloads[] = {
+    &bench_limits,    &bench_gcn,    &bench_gat,     &bench_sage, &bench_aggregate,
+    &bench_minibatch, &bench_sample, &bench_records,
+};
+enum { WORKLOADS = sizeof workloads / sizeof *workloads };
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: regimen_bench WORKLOAD --data FILE [--form NAME] [--size N] [--threads N]\n"
+            "                     [--steps N] [--profile]\n"
+            "       regimen_bench make FILE key=number ...\n"
+            "       regimen_bench make-records FILE DATA key=number ...\n");
+    for (int i = 0; i < WORKLOADS; i++)
+        fprintf(stderr, "  %-10s %s\n", workloads[i]->name, workloads[i]->help);
+    return 2;
+}
+
+static rgm_status say(const bench_workload *workload, void *state, double seconds, int64_t steps)
+{
+    rgm_status status = RGM_OK;
+    rgm_text facts = {0};
+
+    if (workload->facts != NULL)
+        RGM_GO(workload->facts(&facts, state));
+    printf("{\"workload\": \"%s\", \"threads\": %d, \"steps\": %lld, \"seconds\": %.9f, \"peak\": "
+           "%lld%s}\n",
+           workload->name, rgm_threads(), (long long)steps, steps > 0 ? seconds / (double)steps : 0,
+           (long long)rgm_memory_resident_peak(), facts.size > 0 ? facts.data : "");
+    fflush(stdout);
+done:
+    rgm_text_clear(&facts);
+    return status;
+}
+
+/* `count` steps from number *step on, timed together. */
+static rgm_status go(const bench_workload *workload, void *state, int64_t *step, int64_t count)
+{
+    double begin = rgm_now();
+
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(workload->step(state, (*step)++));
+    return say(workload, state, rgm_now() - begin, count);
+}
+
+static rgm_status obey(const bench_workload *workload, void *state)
+{
+    char line[128];
+    int64_t step = 0;
+
+    RGM_TRY(say(workload, state, 0, 0));
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (strncmp(line, "threads ", 8) == 0)
+            rgm_threads_set((int)strtol(line + 8, NULL, 10));
+        else if (strncmp(line, "go ", 3) == 0)
+            RGM_TRY(go(workload, state, &step, strtoll(line + 3, NULL, 10)));
+        else
+            return RGM_FAIL(RGM_ERR_ARG, "unknown command '%s'", line);
+    }
+    return RGM_OK;
+}
+
+static rgm_status run(const bench_workload *workload, const bench_options *options, int64_t steps)
+{
+    rgm_status status = RGM_OK;
+    void *state = NULL;
+    int64_t step = 0;
+
+    RGM_GO(workload->open(&state, options));
+    if (steps > 0) {
+        RGM_GO(workload->step(state, step++)); /* memory is taken, primitives are made */
+        RGM_GO(go(workload, state, &step, steps));
+    } else {
+        RGM_GO(obey(workload, state));
+    }
+done:
+    if (state != NULL)
+        workload->close(state);
+    return status;
+}
+
+static int finish(rgm_status status)
+{
+    if (status != RGM_OK)
+        fprintf(stderr, "regimen_bench: %s\n", rgm_error_text());
+    return status == RGM_OK ? 0 : 1;
+}
+
+static bool read_options(bench_options *options, int64_t *steps, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (strcmp(argv[i], "--profile") == 0) {
+            options->profile = true;
+            continue;
+        }
+        if (value == NULL)
+            return false;
+        if (strcmp(argv[i], "--data") == 0)
+            options->data = value;
+        else if (strcmp(argv[i], "--form") == 0)
+            options->form = value;
+        else if (strcmp(argv[i], "--size") == 0)
+            options->size = strtoll(value, NULL, 10);
+        else if (strcmp(argv[i], "--steps") == 0)
+            *steps = strtoll(value, NULL, 10);
+        else if (strcmp(argv[i], "--threads") == 0)
+            rgm_threads_set((int)strtol(value, NULL, 10));
+        else
+            return false;
+        i++;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    bench_options options = {.form = ""};
+    int64_t steps = 0;
+
+    if (argc > 2 && strcmp(argv[1], "make") == 0)
+        return finish(bench_make(argv[2], argv + 3, argc - 3));
+    if (argc > 3 && strcmp(argv[1], "make-records") == 0)
+        return finish(bench_make_records(argv[2], argv[3], argv + 4, argc - 4));
+    if (argc < 2 || !read_options(&options, &steps, argc - 2, argv + 2))
+        return usage();
+    for (int i = 0; i < WORKLOADS; i++)
+        if (strcmp(argv[1], workloads[i]->name) == 0) {
+            if (options.data == NULL && workloads[i] != &bench_limits)
+                return usage();
+            return finish(run(workloads[i], &options, steps));
+        }
+    return usage();
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Time the workloads beside the machine's limits and, where it is installed, PyTorch.
+#   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sample records
+#   BENCH_ROUNDS=5                        rounds, each giving every side its turn (default 7)
+set -eu
+cd "$(dirname "$0")/.."
+build=${RGM_BUILD:-build}
+# shellcheck disable=SC2086
+exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench.json" \
+    --rounds "${BENCH_ROUNDS:-7}" ${BENCH:-}
