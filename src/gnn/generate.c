@@ -36,8 +36,7 @@ static int64_t total_of(const generator *self, int64_t set)
     return total;
 }
 
-/* ---- values
- * ---------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static void fill(generator *self, rgm_tensor *values, const rgm_feature_schema *schema)
 {
@@ -132,8 +131,7 @@ done:
     return status;
 }
 
-/* ---- edges
- * ----------------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 /* Whether an edge set before this one has the same readout set and key: then that one reads it out.
  */
@@ -204,8 +202,7 @@ done:
     return status;
 }
 
-/* ---- sets
- * ------------------------------------------------------------------------------------------ */
+/* ---- sets ---- */
 
 /* Node sets: a few nodes; readout sets one item; shadow sets wait for their edge set. */
 static void size_nodes(generator *self)

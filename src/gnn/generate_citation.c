@@ -62,8 +62,7 @@ static rgm_status check_options(const rgm_citation_options *o)
     return RGM_OK;
 }
 
-/* ---- communities and weights
- * ----------------------------------------------------------------------- */
+/* ---- communities and weights ---- */
 
 /* Communities of unequal size: the largest about four times the smallest. */
 static rgm_status make_communities(citation *self)
@@ -129,8 +128,7 @@ static int64_t draw_member(const citation *self, int64_t begin, int64_t end, dou
     return self->member[low];
 }
 
-/* ---- edges
- * ----------------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 /* True when the pair was not there yet; it is afterwards. */
 static bool insert_pair(citation *self, int64_t a, int64_t b)
@@ -189,8 +187,7 @@ static rgm_status make_edges(citation *self)
     return RGM_OK;
 }
 
-/* ---- features
- * -------------------------------------------------------------------------------------- */
+/* ---- features ---- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -285,8 +282,7 @@ done:
     return status;
 }
 
-/* ---- the source
- * ------------------------------------------------------------------------------------ */
+/* ---- the source ---- */
 
 static rgm_status make_schema(rgm_schema **out, const citation *self)
 {

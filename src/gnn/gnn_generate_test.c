@@ -23,8 +23,7 @@ static bool same_graph(const rgm_graph *a, const rgm_graph *b)
     return same;
 }
 
-/* ---- citation graphs
- * ------------------------------------------------------------------------------- */
+/* ---- citation graphs ---- */
 
 static void a_citation_graph_is_simple_homophilous_and_skewed(void **state)
 {
@@ -216,8 +215,7 @@ static void a_small_citation_graph_survives_failing_allocations(void **state)
     CHECK_EVERY_OOM(rgm_generate_citation(&s, &o), rgm_source_clear(&s));
 }
 
-/* ---- random graphs of a schema
- * ---------------------------------------------------------------------- */
+/* ---- random graphs of a schema ---- */
 
 static const char schema_text[] =
     "context { features { key: 'c' value { dtype: DT_FLOAT } } }\n"

@@ -3,8 +3,7 @@
 
 #include <regimen/gnn.h>
 
-/* ---- folders made by tests
- * ------------------------------------------------------------------------- */
+/* ---- folders made by tests ---- */
 
 /* One file of a folder: its path below the folder and its text. */
 typedef struct made_file {
@@ -60,8 +59,7 @@ static const char *edges_of(const rgm_graph *graph, const char *set)
     return text;
 }
 
-/* ---- the data sets at hand
- * ------------------------------------------------------------------------- */
+/* ---- the data sets at hand ---- */
 
 static void cora_has_its_known_counts(void **state)
 {
@@ -157,8 +155,7 @@ static void imdb_has_latent_sets_and_reverse_edges(void **state)
     rgm_source_clear(&s);
 }
 
-/* ---- small folders
- * --------------------------------------------------------------------------------- */
+/* ---- small folders ---- */
 
 static const made_file small[] = {
     {"raw/edge.csv", "0,1\n1,2\n3,3\n\n0,1\n"},
@@ -402,8 +399,7 @@ static void importing_survives_every_failing_allocation(void **state)
     remove_folder();
 }
 
-/* ---- CSV tables
- * ------------------------------------------------------------------------------------ */
+/* ---- CSV tables ---- */
 
 #define TABLE_SCHEMA                                                                               \
     "context { features { key: 'year' value { dtype: DT_INT64 } } metadata { filename: 'c.csv' } " \

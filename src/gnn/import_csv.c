@@ -81,8 +81,7 @@ static rgm_status open_table(table *t, const rgm_set_schema *set)
     return RGM_OK;
 }
 
-/* ---- columns of a file
- * --------------------------------------------------------------------------- */
+/* ---- columns of a file ---- */
 
 static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader, const char *path,
                               const char *name)
@@ -187,8 +186,7 @@ static rgm_status read_features(table *t, const rgm_csv_reader *reader, const ch
     return RGM_OK;
 }
 
-/* ---- rows
- * ---------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* The row of an id, from 0; -1 if there is none. */
 static rgm_status look_up(int64_t *row, csv_import *self, const table *nodes, rgm_str id)
@@ -315,8 +313,7 @@ done:
     return status;
 }
 
-/* ---- the graph
- * ----------------------------------------------------------------------------------- */
+/* ---- the graph ---- */
 
 static rgm_status column_tensor(rgm_tensor **out, const column *c, int64_t rows)
 {

@@ -132,8 +132,7 @@ done:
     return status;
 }
 
-/* ---- splits
- * ---------------------------------------------------------------------------------------- */
+/* ---- splits ---- */
 
 /* FOLDER/split/<split>, the only one if none is asked for. *out stays NULL without a split folder.
  */

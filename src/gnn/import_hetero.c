@@ -52,8 +52,7 @@ static void clear(heterogeneous *raw)
     rgm_free(raw->relations);
 }
 
-/* ---- node types
- * ------------------------------------------------------------------------------------ */
+/* ---- node types ---- */
 
 /* num-node-dict: a line of names, a line of counts. */
 static rgm_status read_node_counts(heterogeneous *raw, const char *folder)
@@ -109,8 +108,7 @@ done:
     return status;
 }
 
-/* ---- relations
- * ------------------------------------------------------------------------------------- */
+/* ---- relations ---- */
 
 static int64_t count_of(const heterogeneous *raw, const char *name)
 {
@@ -215,8 +213,7 @@ done:
     return status;
 }
 
-/* ---- schema and graph
- * ------------------------------------------------------------------------------ */
+/* ---- schema and graph ---- */
 
 static rgm_status make_schema(rgm_schema **out, const heterogeneous *raw)
 {

@@ -91,8 +91,7 @@ void rgmi_raw_feature_clear(rgmi_raw_feature *feature)
     memset(feature, 0, sizeof *feature);
 }
 
-/* ---- what a file holds
- * ----------------------------------------------------------------------------- */
+/* ---- what a file holds ---- */
 
 /* As integers where every cell is one, else as f32. */
 static rgm_status load_numbers(rgm_tensor **out, const char *path)
@@ -206,8 +205,7 @@ done:
     return status;
 }
 
-/* ---- labels
- * ---------------------------------------------------------------------------------------- */
+/* ---- labels ---- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -267,8 +265,7 @@ done:
     return status;
 }
 
-/* ---- into schema and graphs
- * ------------------------------------------------------------------------ */
+/* ---- into schema and graphs ---- */
 
 rgm_status rgmi_raw_check_rows(const rgmi_raw_feature *feature, int64_t items, const char *what)
 {

@@ -6,177 +6,10 @@
 #include "sampler_internal.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- threads
- * --------------------------------------------------------------------------------------- */
-
-void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_range *work,
-                      void *payload)
-{
-    atomic_int_fast64_t next = 0;
-
-    /* Without a team where there is nothing to share: entering one costs about as much as a hop. */
-    if (threads <= 1 || items <= chunk) {
-        if (items > 0)
-            work(payload, 0, items, 0);
-        return;
-    }
-#pragma omp parallel num_threads(threads)
-    for (;;) {
-        int64_t begin = atomic_fetch_add_explicit(&next, chunk, memory_order_relaxed);
-        if (begin >= items)
-            break;
-        work(payload, begin, begin + chunk < items ? begin + chunk : items, omp_get_thread_num());
-    }
-}
-
-/* ---- workspaces
- * ------------------------------------------------------------------------------------ */
-
-struct rgmi_lender {
-    pthread_mutex_t lock;
-    rgmi_workspace *idle;
-    rgmi_asked *asked;
-};
-
-rgm_schema *rgmi_sampler_asked(const rgm_sampler *sampler, const char *label)
-{
-    rgm_schema *schema = NULL;
-
-    pthread_mutex_lock(&sampler->lender->lock);
-    for (rgmi_asked *a = sampler->lender->asked; a && !schema; a = a->next)
-        if (strcmp(a->label, label ? label : "") == 0)
-            schema = a->schema;
-    pthread_mutex_unlock(&sampler->lender->lock);
-    return schema;
-}
-
-rgm_status rgmi_sampler_remember(const rgm_sampler *sampler, const char *label, rgm_schema *schema)
-{
-    rgm_status status = RGM_OK;
-    rgmi_asked *asked = NULL;
-
-    RGM_GO(RGM_NEW(asked, 1));
-    RGM_GO(rgm_strdup(&asked->label, label ? label : ""));
-    asked->schema = rgm_schema_retain(schema);
-    pthread_mutex_lock(&sampler->lender->lock);
-    asked->next = sampler->lender->asked;
-    sampler->lender->asked = asked;
-    pthread_mutex_unlock(&sampler->lender->lock);
-    asked = NULL;
-done:
-    rgm_free(asked);
-    return status;
-}
-
-rgm_status rgmi_lender_create(rgmi_lender **out)
-{
-    RGM_TRY(RGM_NEW(*out, 1));
-    pthread_mutex_init(&(*out)->lock, NULL);
-    return RGM_OK;
-}
-
-static void release_workspace(rgmi_workspace *work, const rgm_sampler *sampler)
-{
-    if (work == NULL)
-        return;
-    for (int64_t i = 0; work->known && i < sampler->node_set_count; i++) {
-        rgm_free(work->known[i].state);
-        rgm_free(work->known[i].local);
-        rgm_free(work->known[i].nodes);
-    }
-    for (int64_t i = 0; work->hops && i < sampler->op_count; i++) {
-        rgmi_hop *hop = &work->hops[i];
-        rgm_free(hop->frontier);
-        rgm_free(hop->offset);
-        rgm_free(hop->taken);
-        rgm_free(hop->edge);
-        rgm_free(hop->other);
-        rgm_free(hop->reached);
-        rgm_free(hop->place);
-        rgm_free(hop->start);
-    }
-    for (int64_t i = 0; i < work->picker_count; i++)
-        rgmi_picker_clear(&work->pickers[i]);
-    rgm_free(work->known);
-    rgm_free(work->hops);
-    rgm_free(work->pickers);
-    rgm_free(work->blocks);
-    rgm_free(work->sort);
-    rgm_free(work->items);
-    rgm_free(work);
-}
-
-void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler)
-{
-    rgmi_workspace *next;
-
-    if (lender == NULL)
-        return;
-    for (rgmi_workspace *work = lender->idle; work; work = next) {
-        next = work->next;
-        release_workspace(work, sampler);
-    }
-    for (rgmi_asked *asked = lender->asked, *after; asked; asked = after) {
-        after = asked->next;
-        rgm_free(asked->label);
-        rgm_schema_release(asked->schema);
-        rgm_free(asked);
-    }
-    pthread_mutex_destroy(&lender->lock);
-    rgm_free(lender);
-}
-
-rgm_status rgmi_sampler_borrow(rgmi_workspace **out, const rgm_sampler *sampler)
-{
-    rgm_status status = RGM_OK;
-    rgmi_workspace *work;
-
-    pthread_mutex_lock(&sampler->lender->lock);
-    work = sampler->lender->idle;
-    if (work)
-        sampler->lender->idle = work->next;
-    pthread_mutex_unlock(&sampler->lender->lock);
-    if (work == NULL) {
-        RGM_GO(RGM_NEW(work, 1));
-        RGM_GO(RGM_NEW(work->known, sampler->node_set_count));
-        RGM_GO(RGM_NEW(work->hops, sampler->op_count));
-        for (int64_t i = 0; i < sampler->node_set_count; i++) {
-            /* Read eight at a time. */
-            RGM_GO(RGM_NEW(work->known[i].state, sampler->node_sets[i].total + 8));
-            RGM_GO(RGM_NEW(work->known[i].local, sampler->node_sets[i].total));
-        }
-    }
-    *out = work;
-    work = NULL;
-done:
-    release_workspace(work, sampler);
-    return status;
-}
-
-void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bool clean)
-{
-    for (int64_t i = 0; i < sampler->node_set_count; i++) {
-        rgmi_known *known = &work->known[i];
-        int64_t total = sampler->node_sets[i].total;
-        if (!clean || known->count > total / 16)
-            memset(known->state, 0, (size_t)total);
-        else
-            for (int64_t k = 0; k < known->count; k++)
-                known->state[known->nodes[k]] = 0;
-        known->count = 0;
-    }
-    pthread_mutex_lock(&sampler->lender->lock);
-    work->next = sampler->lender->idle;
-    sampler->lender->idle = work;
-    pthread_mutex_unlock(&sampler->lender->lock);
-}
-
-/* ---- weights
- * --------------------------------------------------------------------------------------- */
+/* ---- weights ---- */
 
 static rgm_status bad_weight(const rgm_sample_op *op, const char *weight, int64_t edge,
                              double value, const char *why)
@@ -283,8 +116,7 @@ done:
     return status;
 }
 
-/* ---- the sampled schema
- * ---------------------------------------------------------------------------- */
+/* ---- the sampled schema ---- */
 
 /* Copies of the features that the graph has. */
 static rgm_status copy_features(rgm_schema *to, rgm_piece piece, const char *name,
@@ -347,8 +179,7 @@ static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spe
     return RGM_OK;
 }
 
-/* ---- the sampled sets
- * ------------------------------------------------------------------------------ */
+/* ---- the sampled sets ---- */
 
 /* Gathers of a set of the sampled schema; "#id" is made, not gathered. */
 static rgm_status make_gathers(rgmi_gather **out, int64_t *count, const rgm_sampler *sampler,
@@ -407,8 +238,7 @@ static rgm_status make_sets(rgm_sampler *sampler, const char *seed_node_set)
     return RGM_OK;
 }
 
-/* ---- the ops
- * --------------------------------------------------------------------------------------- */
+/* ---- the ops ---- */
 
 static rgm_status link_inputs(rgmi_sampled_op *op, const rgm_sampling_spec *spec, int64_t index)
 {
@@ -471,8 +301,7 @@ static void choose_names(rgm_sampler *sampler)
                 sampler->ops[i].entry = sampler->ops[i].draw.csr->entry;
 }
 
-/* ---- create and release
- * ---------------------------------------------------------------------------- */
+/* ---- create and release ---- */
 
 rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
                               uint64_t seed)
@@ -545,8 +374,7 @@ void rgm_sampler_set_threads(rgm_sampler *sampler, int threads)
     sampler->threads = threads < 1 ? 1 : threads;
 }
 
-/* ---- use
- * ------------------------------------------------------------------------------------------- */
+/* ---- use ---- */
 
 static rgm_status check_nodes(const rgm_sampler *sampler, const int64_t *nodes, int64_t count)
 {

@@ -25,8 +25,7 @@ static inline int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- order
- * ----------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static void sort_short(int32_t *values, int64_t count)
 {
@@ -66,8 +65,7 @@ static void sort_nodes(int32_t *values, int32_t *spare, int64_t count)
         memcpy(values, from, (size_t)count * sizeof *values);
 }
 
-/* ---- frontiers
- * ------------------------------------------------------------------------------------- */
+/* ---- frontiers ---- */
 
 /* The union of what several ops reached. Only the seeds may be out of order, and only alone. */
 static rgm_status merge_inputs(rgmi_known *known, rgmi_hop *hop, rgmi_workspace *work,
@@ -148,8 +146,7 @@ static rgm_status lay_out(expansion *self)
     return RGM_OK;
 }
 
-/* ---- draws
- * ----------------------------------------------------------------------------------------- */
+/* ---- draws ---- */
 
 /* Where a node stood in an earlier hop's frontier, or -1. */
 static inline int32_t place_in(const rgmi_hop *hop, const rgmi_known *known, int32_t node)
@@ -293,8 +290,7 @@ static void draw_and_list(expansion *self)
     sort_nodes(hop->reached, self->work->sort, hop->reached_count);
 }
 
-/* ---- numbering
- * ------------------------------------------------------------------------------------- */
+/* ---- numbering ---- */
 
 static void number_listed(const rgmi_hop *hop, rgmi_known *known)
 {
@@ -398,8 +394,7 @@ static rgm_status number_marked(expansion *self)
     return RGM_OK;
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static rgm_status run_op(expansion *self)
 {

@@ -29,8 +29,7 @@ static rgm_status set_column(rgm_graph *graph, int64_t set, int64_t feature, rgm
     return rgmi_column_create(&graph->sets[set].columns[feature], value);
 }
 
-/* ---- nodes
- * ----------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
                             const rgmi_known *known, int threads)
@@ -54,8 +53,7 @@ static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
     return RGM_OK;
 }
 
-/* ---- edges
- * ----------------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 typedef struct placing {
     int64_t *near, *far; /* local numbers at the frontier's end and at the other */
@@ -134,8 +132,7 @@ done:
     return status;
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 /* The context has one item, of which nothing changes. */
 static rgm_status add_context(rgm_graph *graph, const rgm_sampler *sampler)
@@ -172,8 +169,7 @@ done:
     return status;
 }
 
-/* ---- readout
- * --------------------------------------------------------------------------------------- */
+/* ---- readout ---- */
 
 /* The long way, which checks everything and makes the schema. */
 static rgm_status first_readout(rgm_graph **out, const rgm_sampler *sampler, const rgm_graph *graph,

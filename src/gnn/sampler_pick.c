@@ -53,8 +53,7 @@ void rgmi_picker_clear(rgmi_picker *picker)
     rgm_free(picker->bits);
 }
 
-/* ---- random words
- * ---------------------------------------------------------------------------------- */
+/* ---- random words ---- */
 
 #if defined(__x86_64__)
 /* Four blocks at once, one in each 64-bit lane; what the high halves hold does not matter. */
@@ -111,8 +110,7 @@ void rgmi_random_words(uint32_t *words, const rgm_rng *rng, uint64_t first, int6
         rgm_rng_block(rng, first + (uint64_t)i, words + 4 * i);
 }
 
-/* ---- uniform
- * --------------------------------------------------------------------------------------- */
+/* ---- uniform ---- */
 
 /* Draw i: uniform in 0 .. n-1. */
 static inline int64_t below(const uint32_t *words, int64_t i, int64_t n, bool wide)
@@ -177,8 +175,7 @@ static int64_t uniform_many(int32_t *positions, uint64_t *bits, const uint32_t *
     return count;
 }
 
-/* ---- weighted and top-k
- * ---------------------------------------------------------------------------- */
+/* ---- weighted and top-k ---- */
 
 static void sort_positions(int32_t *positions, int64_t count)
 {

@@ -3,8 +3,7 @@
 
 #include "sampler_internal.h"
 
-/* ---- graphs to sample
- * ------------------------------------------------------------------------------ */
+/* ---- graphs to sample ---- */
 
 static rgm_tensor *ints(int64_t count, const int64_t *values)
 {
@@ -186,8 +185,7 @@ static const int64_t *values_of(const rgm_graph *graph, rgm_piece piece, const c
     return rgm_tensor_i64(f->values);
 }
 
-/* ---- random words
- * ---------------------------------------------------------------------------------- */
+/* ---- random words ---- */
 
 static void words_are_those_of_the_stream_for_any_count(void **state)
 {
@@ -209,8 +207,7 @@ static void words_are_those_of_the_stream_for_any_count(void **state)
     }
 }
 
-/* ---- properties of every subgraph
- * ------------------------------------------------------------------ */
+/* ---- properties of every subgraph ---- */
 
 static bool has_edge(const rgm_graph *graph, const char *set, int64_t s, int64_t t)
 {
@@ -398,8 +395,7 @@ static void sampling_more_than_there_is_gives_the_whole_neighbourhood_once(void 
     rgm_graph_release(big);
 }
 
-/* ---- distributions
- * --------------------------------------------------------------------------------- */
+/* ---- distributions ---- */
 
 #define STAR_SPEC                                                                                  \
     "seed_op { op_name: 's' node_set_name: 'n' } sampling_ops { op_name: 'h' "                     \
@@ -548,8 +544,7 @@ static void top_k_takes_the_largest_and_of_equals_the_first(void **state)
     rgm_graph_release(graph);
 }
 
-/* ---- the same result, however it is asked for
- * ------------------------------------------------------ */
+/* ---- the same result, however it is asked for ---- */
 
 static bool same_graph(const rgm_graph *a, const rgm_graph *b)
 {
@@ -754,8 +749,7 @@ static void a_run_ends_at_the_first_error_in_order(void **state)
     rgm_graph_release(big);
 }
 
-/* ---- errors and memory
- * ----------------------------------------------------------------------------- */
+/* ---- errors and memory ---- */
 
 static void a_label_moves_to_the_readout(void **state)
 {

@@ -130,8 +130,7 @@ static rgm_status set_edges(rgm_sample_op *op, const char *text)
     return rgm_strdup(&op->edge_set, text + (text[0] == '<'));
 }
 
-/* ---- from proto text
- * ----------------------------------------------------------------------------- */
+/* ---- from proto text ---- */
 
 static rgm_status copy_string(char **out, const rgm_pbtxt *text, const rgm_pbtxt_field *message,
                               const char *name)
@@ -275,8 +274,7 @@ rgm_status rgm_sampling_spec_load(rgm_sampling_spec **out, const char *path,
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
-/* ---- from hops and from the schema
- * ----------------------------------------------------------------- */
+/* ---- from hops and from the schema ---- */
 
 /* Append an op with one input; the text's "<" decides the direction. */
 static rgm_status add_op(rgm_sampling_spec *spec, const char *edges, int64_t hop, int64_t size,
@@ -397,8 +395,7 @@ done:
     return status;
 }
 
-/* ---- to proto text
- * --------------------------------------------------------------------------------- */
+/* ---- to proto text ---- */
 
 static rgm_status print_op(rgm_pbtxt *text, const rgm_sample_op *op)
 {

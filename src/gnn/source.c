@@ -24,8 +24,7 @@ void rgm_source_clear(rgm_source *source)
     memset(source, 0, sizeof *source);
 }
 
-/* ---- a folder that appears when it is complete
- * --------------------------------------------------- */
+/* ---- a folder that appears when it is complete ---- */
 
 /* A new folder beside `folder`, which must not be there. */
 static rgm_status begin_folder(char **beside, const char *folder)
@@ -81,8 +80,7 @@ static rgm_status end_folder(char *beside, const char *folder, rgm_status status
     return status;
 }
 
-/* ---- sharded records
- * ----------------------------------------------------------------------------- */
+/* ---- sharded records ---- */
 
 typedef struct shards {
     rgm_tfrecord_writer **writers;
@@ -137,8 +135,7 @@ static rgm_status finish_shards(shards *self)
     return RGM_OK;
 }
 
-/* ---- saving a source
- * ----------------------------------------------------------------------------- */
+/* ---- saving a source ---- */
 
 static rgm_status save_numbers(const char *folder, const char *name, const rgm_tensor *numbers)
 {
@@ -214,8 +211,7 @@ done:
     return end_folder(beside, folder, status);
 }
 
-/* ---- saving samples
- * ------------------------------------------------------------------------------ */
+/* ---- saving samples ---- */
 
 static rgm_status add_sample(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
 {

@@ -99,8 +99,7 @@ done:
     return status;
 }
 
-/* ---- adding
- * ---------------------------------------------------------------------------------------- */
+/* ---- adding ---- */
 
 static rgm_status add_value(rgm_stats *stats, distribution *d, double value)
 {
@@ -198,8 +197,7 @@ rgm_status rgm_stats_add(rgm_stats *stats, const rgm_graph *graph)
     return RGM_OK;
 }
 
-/* ---- figures
- * --------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -245,8 +243,7 @@ static int64_t class_count(const feature_stats *f, const rgm_feature_schema *sch
     return count;
 }
 
-/* ---- for people
- * ------------------------------------------------------------------------------------ */
+/* ---- for people ---- */
 
 static rgm_status print_line(rgm_text *out, const char *name, const distribution *d)
 {
@@ -312,8 +309,7 @@ rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats)
     return RGM_OK;
 }
 
-/* ---- JSON
- * ------------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static rgm_status json_string(rgm_text *out, const char *text)
 {
