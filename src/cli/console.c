@@ -28,7 +28,9 @@ void console_open(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
+    /* A closed pipe and a file size limit are errors of a write like others. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 bool console_is_stopped(void *payload)

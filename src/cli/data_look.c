@@ -16,6 +16,8 @@ static rgm_status open_schema(rgm_schema **out, const char *path, const char *sc
 
     if (schema != NULL)
         return rgm_schema_load(out, schema);
+    if (!rgm_path_exists(path) && strpbrk(path, "*?[@") == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no data folder or file '%s'", path);
     if (rgm_path_is_folder(path))
         RGM_TRY(rgm_path_join(&beside, path, "schema.pbtxt"));
     else
