@@ -11,10 +11,10 @@
 #include <regimen/task.h>
 
 typedef struct bench_options {
-    const char *data;  /* file of bench_make(), or of records                            */
-    const char *form;  /* which variant of the workload; "" the first                    */
-    int64_t size;      /* what the form leaves open: channels, seeds in a batch          */
-    bool profile;      /* keep times of each op and print them to stderr at the end      */
+    const char *data; /* file of bench_make(), or of records                            */
+    const char *form; /* which variant of the workload; "" the first                    */
+    int64_t size;     /* what the form leaves open: channels, seeds in a batch          */
+    bool profile;     /* keep times of each op and print them to stderr at the end      */
 } bench_options;
 
 /** A workload: one row. */

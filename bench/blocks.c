@@ -1,7 +1,7 @@
 /*
- * A step of GraphSAGE on blocks: a round's rows are the first nodes of its block, its neighbours all
- * of them, and the nodes of one block are the rows of the block below, so that rounds shrink towards
- * the seeds. A block is one hop of rgm_sampler_batch(), whose seeds stand first.
+ * A step of GraphSAGE on blocks: a round's rows are the first nodes of its block, its neighbours
+ * all of them, and the nodes of one block are the rows of the block below, so that rounds shrink
+ * towards the seeds. A block is one hop of rgm_sampler_batch(), whose seeds stand first.
  */
 #include "bench.h"
 
@@ -57,9 +57,9 @@ static rgm_value *build_loss(bench_blocks *b, int64_t width, int64_t classes)
         char name[32];
 
         snprintf(name, sizeof name, "edges_%d", k);
-        b->pattern[k] = rgm_input_pattern(b->graph, name, rows,
-                                          rgm_cgraph_symbol(b->graph, symbols[k]),
-                                          rgm_cgraph_symbol(b->graph, name));
+        b->pattern[k] =
+            rgm_input_pattern(b->graph, name, rows, rgm_cgraph_symbol(b->graph, symbols[k]),
+                              rgm_cgraph_symbol(b->graph, name));
         snprintf(name, sizeof name, "prefix_%d", k);
         b->prefix[k] = rgm_input(b->graph, name, RGM_I64, 1, &rows);
         h = round_of(b->scope, k, b->pattern[k], b->prefix[k], h, k == ROUNDS - 1 ? classes : 256);
@@ -136,8 +136,8 @@ static rgm_status run(bench_blocks *b, const rgm_feed *feeds, int64_t count, int
 {
     double loss;
 
-    RGM_TRY(rgm_executor_run(b->executor, b->fetched, b->parameters, feeds, count, 1,
-                             (uint64_t)step));
+    RGM_TRY(
+        rgm_executor_run(b->executor, b->fetched, b->parameters, feeds, count, 1, (uint64_t)step));
     loss = rgm_tensor_at(b->fetched[0], 0);
     if (!isfinite(loss))
         return RGM_FAIL(RGM_ERR_NUMERIC, "the loss of step %lld is %g", (long long)step, loss);

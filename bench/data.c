@@ -23,8 +23,8 @@ double bench_number(char **words, int count, const char *key, double otherwise)
 /* ---- making a graph ------------------------------------------------------------------------ */
 
 enum { SOURCE, TARGET, LABEL, TRAIN, WORDS_START, WORDS, FEAT, PARTS };
-static const char *const part_names[PARTS] = {"source", "target",      "label", "train",
-                                              "words_start", "words", "feat"};
+static const char *const part_names[PARTS] = {"source",      "target", "label", "train",
+                                              "words_start", "words",  "feat"};
 
 static rgm_status ints(rgm_tensor **out, int64_t count)
 {

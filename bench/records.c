@@ -1,7 +1,7 @@
 /*
  * TFRecord files: what the library reads and decodes a second, and a loop that does the least there
- * is to do: read(2) and check both CRCs of each record. The loop shares nothing with the library; its
- * CRC-32C has three streams in flight, as fast as the instruction goes.
+ * is to do: read(2) and check both CRCs of each record. The loop shares nothing with the library;
+ * its CRC-32C has three streams in flight, as fast as the instruction goes.
  */
 #include "bench.h"
 
@@ -23,7 +23,7 @@ typedef struct records {
     rgm_example *example;
     rgm_schema *schema; /* of form graph */
     int64_t count, bytes, values;
-    uint8_t *buffer;    /* of form loop */
+    uint8_t *buffer; /* of form loop */
 } records;
 
 /* ---- the least loop ------------------------------------------------------------------------- */
@@ -279,5 +279,6 @@ static rgm_status records_facts(rgm_text *out, void *state)
 }
 
 const bench_workload bench_records = {
-    "records", "all records of a file: read | example | graph (decoded) | loop (plain C)",
-    records_open, records_step, records_facts, records_close};
+    "records",     "all records of a file: read | example | graph (decoded) | loop (plain C)",
+    records_open,  records_step,
+    records_facts, records_close};

@@ -14,8 +14,8 @@
 #include <string.h>
 
 static const bench_workload *const workloads[] = {
-    &bench_limits,    &bench_gcn,    &bench_gat,     &bench_sage, &bench_aggregate,
-    &bench_minibatch, &bench_sample, &bench_records,
+    &bench_limits,    &bench_gcn,       &bench_gat,    &bench_sage,
+    &bench_aggregate, &bench_minibatch, &bench_sample, &bench_records,
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 

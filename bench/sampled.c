@@ -195,7 +195,10 @@ const bench_workload bench_minibatch = {
     "minibatch",
     "step of a sampled GraphSAGE, `size` seeds; form whole: all rows in all rounds; sampling: no "
     "training",
-    minibatch_open, minibatch_step, sampled_facts, sampled_close};
+    minibatch_open,
+    minibatch_step,
+    sampled_facts,
+    sampled_close};
 
 /* ---- one subgraph for each seed ------------------------------------------------------------- */
 
@@ -239,5 +242,6 @@ static rgm_status sample_step(void *state, int64_t step)
 }
 
 const bench_workload bench_sample = {
-    "sample", "subgraphs of `size` seeds with their features, one for each seed", sample_open,
-    sample_step, sampled_facts, sampled_close};
+    "sample",      "subgraphs of `size` seeds with their features, one for each seed",
+    sample_open,   sample_step,
+    sampled_facts, sampled_close};

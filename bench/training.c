@@ -94,8 +94,8 @@ rgm_status bench_training_step(bench_training *t, rgm_graph *graph, int64_t step
     double loss;
 
     RGM_TRY(rgm_graph_feeds(feeds, 32, &count, t->root, graph));
-    RGM_TRY(rgm_executor_run(t->executor, t->fetched, t->parameters, feeds, count, 1,
-                             (uint64_t)step));
+    RGM_TRY(
+        rgm_executor_run(t->executor, t->fetched, t->parameters, feeds, count, 1, (uint64_t)step));
     loss = rgm_tensor_at(t->fetched[0], 0);
     if (!isfinite(loss))
         return RGM_FAIL(RGM_ERR_NUMERIC, "the loss of step %lld is %g", (long long)step, loss);

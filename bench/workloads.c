@@ -1,6 +1,6 @@
 /*
- * Training steps on whole graphs (GCN, GAT v2, GraphSAGE) and one aggregation, each written with the
- * public API as a user would.
+ * Training steps on whole graphs (GCN, GAT v2, GraphSAGE) and one aggregation, each written with
+ * the public API as a user would.
  */
 #include "bench.h"
 
@@ -74,14 +74,13 @@ static rgm_status whole_facts(rgm_text *out, void *state)
 {
     whole *w = state;
 
-    return rgm_text_printf(out,
-                           ", \"nodes\": %lld, \"edges\": %lld, \"entries\": %lld, \"classes\": "
-                           "%lld, \"train\": %lld, \"width\": %lld",
-                           (long long)w->data.nodes, (long long)w->data.edges,
-                           (long long)w->entries, (long long)w->data.classes,
-                           (long long)rgm_tensor_count(w->data.train),
-                           (long long)(w->data.feat != NULL ? rgm_tensor_dim(w->data.feat, 1)
-                                                            : w->data.vocabulary));
+    return rgm_text_printf(
+        out,
+        ", \"nodes\": %lld, \"edges\": %lld, \"entries\": %lld, \"classes\": "
+        "%lld, \"train\": %lld, \"width\": %lld",
+        (long long)w->data.nodes, (long long)w->data.edges, (long long)w->entries,
+        (long long)w->data.classes, (long long)rgm_tensor_count(w->data.train),
+        (long long)(w->data.feat != NULL ? rgm_tensor_dim(w->data.feat, 1) : w->data.vocabulary));
 }
 
 static rgm_value *node_inputs(rgm_scope *scope, const rgm_graph_value *graph)
@@ -115,8 +114,9 @@ static rgm_status gcn_open(void **out, const bench_options *options)
     return whole_open(out, options, gcn_model, &adam);
 }
 
-const bench_workload bench_gcn = {"gcn", "epoch of a GCN: 16 hidden, dropout 0.5", gcn_open,
-                                  whole_step, whole_facts, whole_close};
+const bench_workload bench_gcn = {"gcn",       "epoch of a GCN: 16 hidden, dropout 0.5",
+                                  gcn_open,    whole_step,
+                                  whole_facts, whole_close};
 
 /* 8 heads of 8, then one of `classes`; dropout 0.6 of inputs and coefficients. */
 static rgm_graph_value *gat_model(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -147,9 +147,13 @@ static rgm_status gat_open(void **out, const bench_options *options)
     return whole_open(out, options, gat_model, &adam);
 }
 
-const bench_workload bench_gat = {"gat", "epoch of a GAT v2: 8 heads of 8; form nodropout: "
-                                         "inputs are not dropped",
-                                  gat_open, whole_step, whole_facts, whole_close};
+const bench_workload bench_gat = {"gat",
+                                  "epoch of a GAT v2: 8 heads of 8; form nodropout: "
+                                  "inputs are not dropped",
+                                  gat_open,
+                                  whole_step,
+                                  whole_facts,
+                                  whole_close};
 
 /* One round: act(W h + U mean(h of neighbours) + b), then dropout. */
 static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
@@ -193,8 +197,9 @@ static rgm_status sage_open(void **out, const bench_options *options)
     return whole_open(out, options, whole_sage_model, &adam);
 }
 
-const bench_workload bench_sage = {"sage", "epoch of a three-layer GraphSAGE-mean, 256 hidden",
-                                   sage_open, whole_step, whole_facts, whole_close};
+const bench_workload bench_sage = {"sage",      "epoch of a three-layer GraphSAGE-mean, 256 hidden",
+                                   sage_open,   whole_step,
+                                   whole_facts, whole_close};
 
 /* ---- one aggregation ------------------------------------------------------------------------ */
 
@@ -243,10 +248,9 @@ static rgm_status aggregate_build(aggregate *a, const bench_options *options)
     shape[1] = a->channels;
     entries = rgm_cgraph_symbol(a->cgraph, "edges");
     a->pattern = rgm_input_pattern(a->cgraph, "adjacency", shape[0], shape[0], entries);
-    a->y = rgm_spmm(a->pattern,
-                    rgm_parameter(a->cgraph, "x", RGM_F32, 2, shape,
-                                  (rgm_init){RGM_INIT_UNIFORM, 1}),
-                    &mean);
+    a->y = rgm_spmm(
+        a->pattern,
+        rgm_parameter(a->cgraph, "x", RGM_F32, 2, shape, (rgm_init){RGM_INIT_UNIFORM, 1}), &mean);
     RGM_TRY(rgm_cgraph_status(a->cgraph));
     RGM_TRY(rgm_parameters_create(&a->x, a->cgraph, 1));
     RGM_TRY(rgm_executor_create(&a->executor, a->cgraph, &a->y, 1, &plain));
@@ -288,5 +292,6 @@ static rgm_status aggregate_facts(rgm_text *out, void *state)
 }
 
 const bench_workload bench_aggregate = {
-    "aggregate", "mean of the neighbours' rows of `size` channels", aggregate_open, aggregate_step,
+    "aggregate",     "mean of the neighbours' rows of `size` channels",
+    aggregate_open,  aggregate_step,
     aggregate_facts, aggregate_close};
