@@ -10,9 +10,11 @@
 #define CACHED_BYTES (256 << 10) /* x up to here is in L2 anyway: prefetching would only cost     */
 #define STREAM_BYTES (24 << 20) /* a result above this will not be read from cache               */
 #define GROUP 8                 /* vectors of channels in registers                              */
+#define TWICE 3                 /* up to so many vectors, two sums take turns                    */
 
-/* What multiplies a row of x: nothing, one number, or one number a head. */
-enum { PLAIN, SCALED, HEADED };
+/* What multiplies a row of x: nothing; its entry's weight, in order or by the entry's number; its
+ * column's scale; any of these; or a weight for each head. */
+enum { PLAIN, WEIGHTED, NUMBERED, COLUMN, SCALED, HEADED, KINDS };
 
 static inline void prefetch_row(const float *row, int64_t channels)
 {
@@ -22,7 +24,7 @@ static inline void prefetch_row(const float *row, int64_t channels)
 
 typedef struct spmm_job {
     const rgm_spmm_args *o;
-    bool stream, far;
+    bool stream, far, activates;
     int kind;
     bool whole_heads;  /* each vector of channels lies in one head */
     int64_t depth;     /* channels of a head                       */
@@ -51,40 +53,105 @@ part_store(const int vectors, int k, float *p, const spmm_group *group, vf x)
         v_store(p + k * LANES, x);
 }
 
-/* sum[] += the entries [begin, end). */
+/* The number that multiplies the row of entry p. */
+static inline __attribute__((always_inline)) float
+spmm_factor(const int kind, const rgm_spmm_args *o, int64_t p, const spmm_group *group)
+{
+    const float *weight = o->weight, *column_scale = o->column_scale;
+    float scale;
+
+    switch (kind) {
+    case WEIGHTED:
+        return weight[p];
+    case NUMBERED:
+        return weight[o->csr->entry[p]];
+    case COLUMN:
+        return column_scale[o->csr->column[p]];
+    default:
+        scale = column_scale ? column_scale[o->csr->column[p]] : 1;
+        if (kind == SCALED && weight)
+            scale *= weight[rgmi_entry(o->csr, p) * o->heads + group->head[0]];
+        return scale;
+    }
+}
+
+/* sum[] += entry p. */
+static inline __attribute__((always_inline)) void
+spmm_entry(const int vectors, const int kind, vf *sum, const spmm_job *g, const spmm_group *group,
+           const float *x, int64_t p)
+{
+    const rgm_spmm_args *o = g->o;
+    const float *row = x + o->csr->column[p] * o->channels;
+    const float *weight = kind == HEADED ? (const float *)o->weight +
+                                               rgmi_entry(o->csr, p) * o->heads
+                                         : NULL;
+    vf factor = kind == PLAIN ? v_zero() : v_set1(spmm_factor(kind, o, p, group));
+
+    UNROLL
+    for (int k = 0; k < vectors; k++) {
+        vf value = part_load(vectors, k, row, group), each = factor;
+        if (kind == HEADED) {
+            each = g->whole_heads ? v_set1(weight[group->head[k]])
+                                  : v_gather(weight, v_int_load(group->lane_head + k * LANES));
+            if (o->column_scale)
+                each = v_mul(factor, each);
+        }
+        sum[k] = kind == PLAIN ? v_add(sum[k], value) : v_fma(each, value, sum[k]);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+spmm_prefetch(const int vectors, const rgm_csr *csr, const float *x, int64_t channels, int64_t p)
+{
+    int64_t last = csr->count - 1;
+    const float *next = x + csr->column[p + AHEAD < last ? p + AHEAD : last] * channels;
+
+    UNROLL
+    for (int k = 0; k < (vectors * LANES + 15) / 16; k++)
+        _mm_prefetch((const char *)(next + 16 * k), _MM_HINT_T0);
+}
+
+/* sum[] += the entries [begin, end). Few vectors: every other entry goes to a second sum, so that
+ * one addition need not wait for the one before. */
 static inline __attribute__((always_inline)) void
 spmm_entries(const int vectors, const int kind, vf *sum, const spmm_job *g,
              const spmm_group *group, int64_t begin, int64_t end)
 {
     const rgm_spmm_args *o = g->o;
-    const int32_t *column = o->csr->column;
     const float *x = (const float *)o->x + group->channel;
-    const float *weight = o->weight, *column_scale = o->column_scale;
-    const int64_t last = o->csr->count - 1;
+    int64_t p = begin;
 
-    for (int64_t p = begin; p < end; p++) {
-        const float *row = x + column[p] * o->channels;
-        float scale = kind != PLAIN && column_scale ? column_scale[column[p]] : 1;
-        const float *w = kind != PLAIN && weight ? weight + rgmi_entry(o->csr, p) * o->heads : NULL;
-        if (g->far) {
-            const float *next = x + column[p + AHEAD < last ? p + AHEAD : last] * o->channels;
-            UNROLL
-            for (int k = 0; k < (vectors * LANES + 15) / 16; k++)
-                _mm_prefetch((const char *)(next + 16 * k), _MM_HINT_T0);
-        }
-        if (kind == SCALED && w)
-            scale *= w[group->head[0]];
+    if (vectors <= TWICE && end - begin > 1) {
+        vf other[TWICE];
         UNROLL
-        for (int k = 0; k < vectors; k++) {
-            vf value = part_load(vectors, k, row, group), factor = v_set1(scale);
-            if (kind == HEADED) {
-                vf own = g->whole_heads ? v_set1(w[group->head[k]])
-                                        : v_gather(w, v_int_load(group->lane_head + k * LANES));
-                factor = column_scale ? v_mul(factor, own) : own;
+        for (int k = 0; k < vectors; k++)
+            other[k] = v_zero();
+        for (; p + 1 < end; p += 2) {
+            if (g->far) {
+                spmm_prefetch(vectors, o->csr, x, o->channels, p);
+                spmm_prefetch(vectors, o->csr, x, o->channels, p + 1);
             }
-            sum[k] = kind == PLAIN ? v_add(sum[k], value) : v_fma(factor, value, sum[k]);
+            spmm_entry(vectors, kind, sum, g, group, x, p);
+            spmm_entry(vectors, kind, other, g, group, x, p + 1);
         }
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_add(sum[k], other[k]);
     }
+    for (; p < end; p++) {
+        if (g->far)
+            spmm_prefetch(vectors, o->csr, x, o->channels, p);
+        spmm_entry(vectors, kind, sum, g, group, x, p);
+    }
+}
+
+/* Apart from the sums, and not inlined: those must stay in registers. */
+static __attribute__((noinline)) void spmm_activate(const rgm_spmm_args *o, float *y, int64_t n)
+{
+    for (int64_t c = 0; c < n; c += LANES)
+        v_store_n(y + c,
+                  v_activate(v_load_n(y + c, n - c), o->activation, v_set1((float)o->slope)),
+                  n - c);
 }
 
 static inline __attribute__((always_inline)) void
@@ -111,15 +178,14 @@ spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_group *gro
             value = v_relu(value);
         sum[k] = value;
     }
-    if (!o->accumulate && o->activation > RGM_ACT_RELU)
-        for (int k = 0; k < vectors; k++)
-            sum[k] = v_activate(sum[k], o->activation, v_set1((float)o->slope));
     UNROLL
     for (int k = 0; k < vectors; k++)
         if (g->stream)
             v_stream(y + k * LANES, sum[k]);
         else
             part_store(vectors, k, y, group, sum[k]);
+    if (g->activates)
+        spmm_activate(o, y, (vectors - 1) * LANES + (vectors < GROUP ? group->last : LANES));
 }
 
 static inline __attribute__((always_inline)) void
@@ -146,29 +212,49 @@ spmm_row(const int vectors, const int kind, const spmm_job *g, const spmm_group 
 }
 
 typedef void spmm_function(const spmm_job *g, const spmm_group *groups, int64_t r);
-#define SPMM(vectors)                                                                              \
-    static void spmm_plain_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)        \
+#define SPMM(name, kind, vectors)                                                                  \
+    static void spmm_##name##_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)     \
     {                                                                                              \
-        spmm_row(vectors, PLAIN, g, group, r);                                                     \
-    }                                                                                              \
-    static void spmm_scaled_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)       \
-    {                                                                                              \
-        spmm_row(vectors, SCALED, g, group, r);                                                    \
-    }                                                                                              \
-    static void spmm_headed_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)       \
-    {                                                                                              \
-        spmm_row(vectors, HEADED, g, group, r);                                                    \
+        spmm_row(vectors, kind, g, group, r);                                                      \
     }
-SPMM(1) SPMM(2) SPMM(3) SPMM(4) SPMM(5) SPMM(6) SPMM(7) SPMM(8)
+#define SPMM_NARROW(name, kind)                                                                    \
+    SPMM(name, kind, 1) SPMM(name, kind, 2) SPMM(name, kind, 3) SPMM(name, kind, 4)
+#define SPMM_WIDE(name, kind)                                                                      \
+    SPMM_NARROW(name, kind)                                                                        \
+    SPMM(name, kind, 5) SPMM(name, kind, 6) SPMM(name, kind, 7) SPMM(name, kind, 8)
+SPMM_WIDE(plain, PLAIN)
+SPMM_NARROW(weighted, WEIGHTED)
+SPMM_NARROW(numbered, NUMBERED)
+SPMM_NARROW(column, COLUMN)
+SPMM_WIDE(scaled, SCALED)
+SPMM_WIDE(headed, HEADED)
 
+/* Wider rows spend their time on the row itself: the general form does for them. */
+#define ROW_NARROW(name)                                                                           \
+    {                                                                                              \
+        spmm_##name##_1, spmm_##name##_2, spmm_##name##_3, spmm_##name##_4, spmm_scaled_5,         \
+            spmm_scaled_6, spmm_scaled_7, spmm_scaled_8                                            \
+    }
+#define ROW_WIDE(name)                                                                             \
+    {                                                                                              \
+        spmm_##name##_1, spmm_##name##_2, spmm_##name##_3, spmm_##name##_4, spmm_##name##_5,       \
+            spmm_##name##_6, spmm_##name##_7, spmm_##name##_8                                      \
+    }
 /* [kind][vectors - 1] */
-static spmm_function *const spmm_functions[3][GROUP] = {
-    {spmm_plain_1, spmm_plain_2, spmm_plain_3, spmm_plain_4, spmm_plain_5, spmm_plain_6,
-     spmm_plain_7, spmm_plain_8},
-    {spmm_scaled_1, spmm_scaled_2, spmm_scaled_3, spmm_scaled_4, spmm_scaled_5, spmm_scaled_6,
-     spmm_scaled_7, spmm_scaled_8},
-    {spmm_headed_1, spmm_headed_2, spmm_headed_3, spmm_headed_4, spmm_headed_5, spmm_headed_6,
-     spmm_headed_7, spmm_headed_8}};
+static spmm_function *const spmm_functions[KINDS][GROUP] = {
+    ROW_WIDE(plain),   ROW_NARROW(weighted), ROW_NARROW(numbered),
+    ROW_NARROW(column), ROW_WIDE(scaled),    ROW_WIDE(headed)};
+
+static int spmm_kind(const rgm_spmm_args *o)
+{
+    if (o->weight && o->heads > 1)
+        return HEADED;
+    if (o->weight && o->column_scale)
+        return SCALED;
+    if (o->weight)
+        return o->csr->entry ? NUMBERED : WEIGHTED;
+    return o->column_scale ? COLUMN : PLAIN;
+}
 
 /* Channels [c, ...) as a group; returns its vectors. A full group has no partial vector. */
 static int64_t group_init(spmm_group *group, const spmm_job *g, int64_t c)
@@ -226,12 +312,12 @@ static void spmm(const rgm_spmm_args *args)
     if (args->channels == 0)
         return;
     g.depth = args->channels / args->heads;
-    g.kind = args->weight && args->heads > 1 ? HEADED
-                                             : (args->weight || args->column_scale ? SCALED : PLAIN);
+    g.kind = spmm_kind(args);
     g.whole_heads = g.depth % LANES == 0;
     g.far = csr->columns * bytes > CACHED_BYTES;
+    g.activates = !args->accumulate && args->activation > RGM_ACT_RELU;
     g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
-               (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate;
+               (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate && !g.activates;
     rgm_parallel(rgmi_row_blocks(csr),
                   RGMI_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
                   &g);
