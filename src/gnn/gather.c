@@ -11,9 +11,9 @@
 #define MOST_THREADS 64
 
 rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *schema,
-                              const rgm_feature *feature)
+                              const rgm_feature *feature, rgmi_buffers *buffers)
 {
-    *gather = (rgmi_gather){.schema = schema, .feature = feature};
+    *gather = (rgmi_gather){.schema = schema, .feature = feature, .buffers = buffers};
     for (int k = 1; k <= schema->rank; k++) {
         const rgm_tensor *lengths = feature->row_lengths[k];
         int64_t rows;
@@ -48,24 +48,6 @@ static inline void range_of(int64_t *begin, int64_t *end, const rgmi_gather *gat
     }
     *begin = a;
     *end = b;
-}
-
-/* Memory that need not be zero: every byte is written at once. */
-static rgm_status plain_tensor(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape)
-{
-    size_t bytes = rgm_dtype_size(dtype);
-    void *memory;
-    rgm_status status;
-
-    for (int i = 0; i < rank; i++)
-        bytes *= (size_t)shape[i];
-    memory = rgm_malloc(bytes);
-    if (memory == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes of a sampled feature", bytes);
-    status = rgm_tensor_wrap(out, dtype, rank, shape, memory, rgm_free, memory);
-    if (status != RGM_OK)
-        rgm_free(memory);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
 typedef struct copy_job {
@@ -164,7 +146,7 @@ static rgm_status copy_tensor(rgm_tensor **out, copy_job *job, const rgm_tensor 
         rgm_free(job->to);
         return rgm_error_trace(status, __FILE__, __LINE__, __func__);
     }
-    RGM_TRY(plain_tensor(out, dtype, rank, shape));
+    RGM_TRY(rgmi_buffers_tensor(out, job->gather->buffers, dtype, rank, shape));
     job->to = rgm_tensor_data(*out);
     copy_rows(job);
     return RGM_OK;

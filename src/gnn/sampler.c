@@ -193,7 +193,7 @@ static rgm_status make_gathers(rgmi_gather **out, int64_t *count, const rgm_samp
         const rgm_feature *feature =
             rgm_graph_feature(sampler->graph, set->piece, set->name, set->features[i].name);
         if (strcmp(set->features[i].name, "#id") != 0)
-            RGM_TRY(rgmi_gather_create(&(*out)[i], &set->features[i], feature));
+            RGM_TRY(rgmi_gather_create(&(*out)[i], &set->features[i], feature, sampler->buffers));
     }
     return RGM_OK;
 }
@@ -319,6 +319,7 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
     sampler->seed = seed;
     sampler->threads = 1;
     RGM_GO(rgmi_lender_create(&sampler->lender));
+    RGM_GO(rgmi_buffers_create(&sampler->buffers));
     RGM_GO(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
     RGM_GO(make_schema(sampler, spec));
     RGM_GO(make_sets(sampler, spec->seed_node_set));
@@ -346,6 +347,7 @@ void rgm_sampler_release(rgm_sampler *sampler)
     if (sampler == NULL)
         return;
     rgmi_lender_release(sampler->lender, sampler);
+    rgmi_buffers_close(sampler->buffers);
     for (int64_t i = 0; sampler->node_sets && i < sampler->node_set_count; i++)
         clear_gathers(sampler->node_sets[i].features, sampler->node_sets[i].feature_count);
     for (int64_t i = 0; sampler->edge_sets && i < sampler->edge_set_count; i++)

@@ -10,18 +10,9 @@
 /* Frontier nodes whose edges a thread places at a time. */
 #define FRONTIER_CHUNK 1024
 
-/* Memory that need not be zero. */
-static rgm_status plain_ints(rgm_tensor **out, int64_t count)
+static rgm_status plain_ints(rgm_tensor **out, const rgm_sampler *sampler, int64_t count)
 {
-    int64_t *memory = rgm_malloc((size_t)count * sizeof *memory);
-    rgm_status status;
-
-    if (memory == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld numbers", (long long)count);
-    status = rgm_tensor_wrap(out, RGM_I64, 1, &count, memory, rgm_free, memory);
-    if (status != RGM_OK)
-        rgm_free(memory);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+    return rgmi_buffers_tensor(out, sampler->buffers, RGM_I64, 1, &count);
 }
 
 static rgm_status set_column(rgm_graph *graph, int64_t set, int64_t feature, rgm_feature *value)
@@ -31,8 +22,8 @@ static rgm_status set_column(rgm_graph *graph, int64_t set, int64_t feature, rgm
 
 /* ---- nodes ---- */
 
-static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
-                            const rgmi_known *known, int threads)
+static rgm_status add_nodes(rgm_graph *graph, const rgm_sampler *sampler,
+                            const rgmi_sampled_nodes *set, const rgmi_known *known, int threads)
 {
     rgm_feature feature = {0};
     int64_t *numbers;
@@ -40,7 +31,7 @@ static rgm_status add_nodes(rgm_graph *graph, const rgmi_sampled_nodes *set,
     RGM_TRY(rgmi_items_create(&graph->sets[set->set].items, 1, &known->count, 1));
     for (int64_t i = 0; i < set->feature_count; i++) {
         if (set->features[i].schema == NULL) { /* "#id" */
-            RGM_TRY(plain_ints(&feature.values, known->count));
+            RGM_TRY(plain_ints(&feature.values, sampler, known->count));
             numbers = rgm_tensor_i64(feature.values);
             for (int64_t k = 0; k < known->count; k++)
                 numbers[k] = known->nodes[k];
@@ -105,8 +96,8 @@ static rgm_status add_edges(rgm_graph *graph, rgmi_workspace *work, const rgm_sa
             total += hop->taken[i];
         }
     }
-    RGM_GO(plain_ints(&ends[0], total));
-    RGM_GO(plain_ints(&ends[1], total));
+    RGM_GO(plain_ints(&ends[0], sampler, total));
+    RGM_GO(plain_ints(&ends[1], sampler, total));
     RGM_GO(RGM_RESERVE(work->items, work->item_room, total + 1));
     for (int64_t k = 0; k < sampler->op_count; k++) {
         const rgmi_sampled_op *op = &sampler->ops[k];
@@ -158,7 +149,7 @@ rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_s
     RGM_GO(rgmi_graph_create(&graph, sampler->schema, 1, 1));
     RGM_GO(add_context(graph, sampler));
     for (int64_t i = 0; i < sampler->node_set_count; i++)
-        RGM_GO(add_nodes(graph, &sampler->node_sets[i], &work->known[i], threads));
+        RGM_GO(add_nodes(graph, sampler, &sampler->node_sets[i], &work->known[i], threads));
     for (int64_t i = 0; i < sampler->edge_set_count; i++)
         RGM_GO(add_edges(graph, work, sampler, i, threads));
     RGM_GO(rgmi_graph_fill(graph));
@@ -227,7 +218,7 @@ rgm_status rgmi_sampler_readout(rgm_graph **out, const rgm_sampler *sampler, con
     readout = rgmi_set_index(schema, RGM_NODE_SET, RGM_READOUT);
     edges = rgmi_set_index(schema, RGM_EDGE_SET, RGM_READOUT "/seed");
     RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    RGM_GO(plain_ints(&numbers, count));
+    RGM_GO(plain_ints(&numbers, sampler, count));
     for (int64_t i = 0; i < count; i++)
         rgm_tensor_i64(numbers)[i] = i;
     RGM_GO(rgmi_items_create(&made->sets[readout].items, 1, &count, 1));

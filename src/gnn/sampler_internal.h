@@ -26,16 +26,32 @@ typedef void rgmi_sampler_range(void *payload, int64_t begin, int64_t end, int t
 void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_range *work,
                       void *payload);
 
+/* ---- memory of large results ---- */
+
+/**
+ * Large tensors of a batch come and go with every step; giving their pages back to the system and
+ * getting cleared ones anew costs as much as the sampling. So a sampler keeps some of them.
+ * Counted: results may outlive the sampler.
+ */
+typedef struct rgmi_buffers rgmi_buffers;
+rgm_status rgmi_buffers_create(rgmi_buffers **out);
+/** The sampler's own reference: what is idle is freed, and what comes back later at once. */
+void rgmi_buffers_close(rgmi_buffers *buffers);
+/** A tensor whose content is not set: every element is to be written. Not for strings. */
+rgm_status rgmi_buffers_tensor(rgm_tensor **out, rgmi_buffers *buffers, rgm_dtype dtype, int rank,
+                               const int64_t *shape);
+
 /* ---- gather: some items of a feature, offsets made once ---- */
 
 typedef struct rgmi_gather {
     const rgm_feature_schema *schema;
     const rgm_feature *feature;
+    rgmi_buffers *buffers;
     int64_t *offsets[RGM_MAX_RANK]; /* [k]: of ragged dim k, [rows + 1] */
 } rgmi_gather;
 
 rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *schema,
-                              const rgm_feature *feature);
+                              const rgm_feature *feature, rgmi_buffers *buffers);
 void rgmi_gather_clear(rgmi_gather *gather);
 /** Items `items` [count] of the feature, in that order. */
 rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const int32_t *items,
@@ -158,6 +174,7 @@ struct rgm_sampler {
     rgmi_sampled_edges *edge_sets;
     rgmi_sampled_op *ops;
     rgmi_lender *lender; /* of workspaces */
+    rgmi_buffers *buffers;
 };
 
 rgm_status rgmi_sampler_borrow(rgmi_workspace **out, const rgm_sampler *sampler);

@@ -776,6 +776,36 @@ static void a_label_moves_to_the_readout(void **state)
     rgm_source_clear(&source);
 }
 
+static void large_results_share_memory_and_outlive_the_sampler(void **state)
+{
+    rgm_source source;
+    rgm_sampler *sampler = large_sampler(&source, 30000);
+    rgm_graph *first, *second, *third;
+    const int64_t *kept, *used;
+    int64_t before = rgm_memory_used(), seeds[512];
+
+    (void)state;
+    for (int i = 0; i < 512; i++)
+        seeds[i] = i * 53 % 30000;
+    CHECK_OK(rgm_sampler_batch(&first, sampler, seeds, 512, 4, "label"));
+    CHECK_OK(rgm_sampler_batch(&second, sampler, seeds, 512, 5, "label"));
+    kept = rgm_tensor_i64(rgm_graph_source(first, "edges"));
+    used = rgm_tensor_i64(rgm_graph_source(second, "edges"));
+    CHECK(kept != used);
+    rgm_graph_release(second);
+    CHECK_OK(rgm_sampler_batch(&third, sampler, seeds, 512, 4, "label"));
+    CHECK(same_graph(first, third)); /* whatever was in the memory before */
+    CHECK(rgm_tensor_i64(rgm_graph_source(third, "edges")) != kept);
+    rgm_graph_release(third);
+    rgm_sampler_release(sampler);
+    CHECK(rgm_graph_total(first, RGM_EDGE_SET, "edges") > 40000);
+    check_distinct(values_of(first, RGM_NODE_SET, "nodes", "#id"),
+                   rgm_graph_total(first, RGM_NODE_SET, "nodes"), 30000);
+    rgm_graph_release(first);
+    rgm_source_clear(&source);
+    CHECK(rgm_memory_used() < before);
+}
+
 static void bad_weights_are_named_with_set_row_and_value(void **state)
 {
     const struct {
@@ -883,6 +913,7 @@ TESTS(cmocka_unit_test(words_are_those_of_the_stream_for_any_count),
       cmocka_unit_test(a_run_writes_the_same_for_any_number_of_threads),
       cmocka_unit_test(a_run_ends_at_the_first_error_in_order),
       cmocka_unit_test(a_label_moves_to_the_readout),
+      cmocka_unit_test(large_results_share_memory_and_outlive_the_sampler),
       cmocka_unit_test(bad_weights_are_named_with_set_row_and_value),
       cmocka_unit_test(a_missing_weight_feature_is_an_error),
       cmocka_unit_test(seeds_out_of_range_are_an_error),
