@@ -34,9 +34,11 @@ typedef struct rgm_onnx_options {
  * A dense input named "nodes/paper.year" becomes an ONNX input of that name and of its dtype; a pattern
  * "edges/cites.target" becomes "edges/cites.target.rows" and "edges/cites.target.columns" [count]
  * int64. Where an op needs the number of rows of a pattern and no dense input has that axis, a scalar
- * int64 input "<symbol>.#size" is added.
+ * int64 input "<symbol>.#size" is added. `parameters` may be NULL for a graph without any.
  *
- * Errors: RGM_ERR_UNSUPPORTED (an op without an ONNX form: its name), RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_UNSUPPORTED (an op without an ONNX form: its name and scope; a file over 2 GiB),
+ * RGM_ERR_ARG (no outputs; a name that two things would have), RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE
+ * (parameters of another graph), RGM_ERR_IO, RGM_ERR_NOMEM. No file is written or replaced then.
  */
 rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
                          const rgm_export_output *outputs, int64_t output_count,
@@ -44,7 +46,10 @@ rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_paramete
 
 /** An exported file opened to be run. */
 typedef struct rgm_onnx_model rgm_onnx_model;
-/** RGM_ERR_FORMAT (not ONNX, damaged), RGM_ERR_UNSUPPORTED (an operator or opset that is not known here). */
+/**
+ * Errors: RGM_ERR_FORMAT (not ONNX, damaged), RGM_ERR_VERSION (another opset than 18),
+ * RGM_ERR_UNSUPPORTED (an operator or attribute that is not known here), RGM_ERR_NOMEM.
+ */
 rgm_status rgm_onnx_open(rgm_onnx_model **out, const char *path);
 /** The same from memory, which is copied; `name` is for messages. */
 rgm_status rgm_onnx_open_memory(rgm_onnx_model **out, const void *data, int64_t size,
@@ -52,12 +57,27 @@ rgm_status rgm_onnx_open_memory(rgm_onnx_model **out, const void *data, int64_t 
 void rgm_onnx_close(rgm_onnx_model *model);
 int64_t rgm_onnx_input_count(const rgm_onnx_model *model);
 const char *rgm_onnx_input_name(const rgm_onnx_model *model, int64_t i);
+/**
+ * What input i takes: shape[k] is -1 where any size will do, *rank -1 where any rank will.
+ *
+ * @param shape  [out] [RGM_MAX_RANK]
+ *
+ * Errors: RGM_ERR_FORMAT (no tensor), RGM_ERR_UNSUPPORTED (an element type or rank not known here).
+ */
+rgm_status rgm_onnx_input_type(rgm_dtype *dtype, int *rank, int64_t *shape,
+                               const rgm_onnx_model *model, int64_t i);
 int64_t rgm_onnx_output_count(const rgm_onnx_model *model);
 const char *rgm_onnx_output_name(const rgm_onnx_model *model, int64_t i);
 /**
- * Run it. Inputs by name; each output is owned by the caller.
+ * Run it. Memory and work are bounded by what is put in (256 MiB and 64 bytes for each byte of inputs and
+ * parameters), so that a hostile file cannot ask for more.
  *
- * Errors: RGM_ERR_NOT_FOUND (an input that is not given), RGM_ERR_SHAPE, RGM_ERR_DTYPE.
+ * @param outputs  [out, owned] [rgm_onnx_output_count()]
+ * @param inputs   by name; those the model does not take are not looked at
+ *
+ * Errors: RGM_ERR_NOT_FOUND (an input that is not given), RGM_ERR_SHAPE and RGM_ERR_DTYPE (an input or a
+ * node's), RGM_ERR_DATA (an index out of range), RGM_ERR_FORMAT (names that contradict each other),
+ * RGM_ERR_UNSUPPORTED (what is not known here, or over the bound). All outputs are then NULL.
  */
 rgm_status rgm_onnx_run(rgm_tensor **outputs, const rgm_onnx_model *model,
                         const rgm_named_tensor *inputs, int64_t input_count);

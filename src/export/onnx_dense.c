@@ -88,25 +88,10 @@ static void translate_identity(rgmi_writer *w, const rgm_value *y, rgmi_name *na
 
 static void translate_reshape(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    const rgm_dim *to = rgm_value_shape(y), *from = rgm_value_shape(rgm_value_input(y, 0));
-    int from_rank = rgm_value_rank(rgm_value_input(y, 0)), rank = rgm_value_rank(y);
-    rgm_dim shape[RGM_MAX_RANK];
-    int64_t plain[RGM_MAX_RANK];
-    int unknown = 0;
+    const rgm_value *x = rgm_value_input(y, 0);
 
-    /* A leading size that stays is 0 in ONNX's words, and one other unknown is -1. */
-    for (int i = 0; i < rank; i++) {
-        shape[i] = to[i];
-        plain[i] = to[i] >= 0 ? to[i] : i < from_rank && from[i] == to[i] ? 0 : -1;
-        unknown += plain[i] == -1;
-        if (to[i] == 0)
-            unknown = 2;
-    }
-    name->name = rgmi_node(w, "Reshape", input(w, y, 0),
-                           unknown <= 1 ? rgmi_vector(w, plain, rank) : rgmi_shape(w, shape, rank),
-                           NULL);
-    if (unknown > 1)
-        rgmi_int(w, "allowzero", 1);
+    name->name = rgmi_reshape(w, input(w, y, 0), rgm_value_shape(x), rgm_value_rank(x),
+                              rgm_value_shape(y), rgm_value_rank(y));
 }
 
 static void translate_permute(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -117,28 +102,31 @@ static void translate_permute(rgmi_writer *w, const rgm_value *y, rgmi_name *nam
 
 static void translate_concat(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    const char *joined = input(w, y, 0);
+    int count = rgm_value_input_count(y);
+    const char **parts = rgmi_memory(w, (size_t)count * sizeof *parts);
 
-    for (int i = 1; i < rgm_value_input_count(y); i++) {
-        joined = rgmi_node(w, "Concat", joined, input(w, y, i), NULL);
-        rgmi_int(w, "axis", rgm_value_attributes(y)->integer[0]);
-    }
-    name->name = joined;
+    if (parts == NULL)
+        return;
+    for (int i = 0; i < count; i++)
+        parts[i] = input(w, y, i);
+    name->name = rgmi_concat(w, parts, count, rgm_value_attributes(y)->integer[0]);
 }
 
 static void translate_slice(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const int64_t *a = rgm_value_attributes(y)->integer;
-    const char *begin = rgmi_size(w, a[1]), *size = rgmi_size(w, a[2]);
-    const char *end = rgmi_node(w, "Add", begin, size, NULL);
-    const char *index, *range;
+    int64_t end = a[1] + a[2];
+    const char *inputs[4];
 
-    /* As a gather: Slice would take a fourth input, the axes. */
-    range = rgmi_node(w, "Range", rgmi_node(w, "Squeeze", begin, NULL, NULL),
-                      rgmi_node(w, "Squeeze", end, NULL, NULL), rgmi_scalar(w, RGM_I64, 1));
-    index = range;
-    name->name = rgmi_node(w, "Gather", input(w, y, 0), index, NULL);
-    rgmi_int(w, "axis", a[0]);
+    if (a[1] < 0 || a[2] < 0) {
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op 'slice' between sizes that vary has no ONNX form");
+        return;
+    }
+    inputs[0] = input(w, y, 0);
+    inputs[1] = rgmi_vector(w, &a[1], 1);
+    inputs[2] = rgmi_vector(w, &end, 1);
+    inputs[3] = rgmi_vector(w, &a[0], 1);
+    name->name = rgmi_node_of(w, "Slice", inputs, 4);
 }
 
 static void translate_broadcast_to(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -147,15 +135,18 @@ static void translate_broadcast_to(rgmi_writer *w, const rgm_value *y, rgmi_name
                            rgmi_shape(w, rgm_value_shape(y), rgm_value_rank(y)), NULL);
 }
 
+/* max(size, 1) in a float dtype */
+static const char *divisor(rgmi_writer *w, rgm_dim dim, rgm_dtype dtype)
+{
+    return rgmi_node(w, "Max", rgmi_cast(w, rgmi_size_scalar(w, dim), dtype),
+                     rgmi_scalar(w, dtype, 1), NULL);
+}
+
 static void translate_inverse_dim(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    rgm_dtype dtype = rgm_value_dtype(y);
-    const char *size = rgmi_node(w, "Squeeze",
-                                 rgmi_size(w, rgm_value_attributes(y)->integer[0]), NULL, NULL);
-
     name->name = rgmi_node(
         w, "Reciprocal",
-        rgmi_node(w, "Max", rgmi_cast(w, size, dtype), rgmi_scalar(w, dtype, 1), NULL), NULL, NULL);
+        divisor(w, rgm_value_attributes(y)->integer[0], rgm_value_dtype(y)), NULL, NULL);
 }
 
 /* ---- products and reductions --------------------------------------------------------------- */
@@ -190,21 +181,52 @@ static void translate_matmul(rgmi_writer *w, const rgm_value *y, rgmi_name *name
                                rgm_value_dtype(y));
 }
 
+/*
+ * The largest of none is the lowest number here and an error in some ONNX runtimes. So where the axis may
+ * be empty an infinity is put at its end, which changes no other result.
+ */
+static const char *extreme(rgmi_writer *w, const rgm_value *y, int axis, rgm_reduction reduction)
+{
+    const rgm_value *x = rgm_value_input(y, 0);
+    bool most = reduction == RGM_MAX || reduction == RGM_MAX_NO_INF;
+    const char *type = most ? "ReduceMax" : "ReduceMin", *parts[2], *found, *empty;
+    rgm_dtype dtype = rgm_value_dtype(y);
+    rgm_dim shape[RGM_MAX_RANK], size = rgm_value_dim(x, axis);
+
+    if (size > 0)
+        return rgmi_reduce(w, type, input(w, y, 0), axis, false);
+    for (int i = 0; i < rgm_value_rank(x); i++)
+        shape[i] = i == axis ? 1 : rgm_value_dim(x, i);
+    parts[0] = input(w, y, 0);
+    parts[1] = rgmi_filled(w, rgmi_shape(w, shape, rgm_value_rank(x)), dtype,
+                           most ? -INFINITY : INFINITY);
+    found = rgmi_reduce(w, type, rgmi_concat(w, parts, 2, axis), axis, false);
+    empty = rgmi_node(w, "Equal", rgmi_size_scalar(w, size), rgmi_scalar(w, RGM_I64, 0), NULL);
+    return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, rgmi_empty(reduction, dtype)), found);
+}
+
 static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    static const char *const nodes[] = {[RGM_SUM] = "ReduceSum", [RGM_MEAN] = "ReduceMean",
-                                        [RGM_MAX] = "ReduceMax", [RGM_MIN] = "ReduceMin",
-                                        [RGM_PROD] = "ReduceProd"};
     const rgm_attributes *a = rgm_value_attributes(y);
+    int axis = (int)a->integer[0];
+    const char *x = input(w, y, 0);
 
-    if (nodes[a->integer[1]] == NULL) {
-        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "reduction %lld over an axis has no ONNX form",
-                  (long long)a->integer[1]);
-        return;
+    switch ((rgm_reduction)a->integer[1]) {
+    case RGM_SUM:
+        name->name = rgmi_reduce(w, "ReduceSum", x, axis, false);
+        break;
+    case RGM_PROD:
+        name->name = rgmi_reduce(w, "ReduceProd", x, axis, false);
+        break;
+    case RGM_MEAN: /* of none: 0, where ReduceMean says NaN */
+        name->name = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, axis, false),
+                               divisor(w, rgm_value_dim(rgm_value_input(y, 0), axis),
+                                       rgm_value_dtype(y)),
+                               NULL);
+        break;
+    default:
+        name->name = extreme(w, y, axis, (rgm_reduction)a->integer[1]);
     }
-    name->name = rgmi_node(w, nodes[a->integer[1]], input(w, y, 0),
-                           rgmi_vector(w, &a->integer[0], 1), NULL);
-    rgmi_int(w, "keepdims", 0);
 }
 
 static void translate_argmax(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -226,27 +248,43 @@ static void translate_log_softmax(rgmi_writer *w, const rgm_value *y, rgmi_name 
     rgmi_int(w, "axis", -1);
 }
 
+/* LayerNormalization works in float by its definition; doubles are normalised step by step. */
+static const char *normalised(rgmi_writer *w, const char *x, int64_t channels, double epsilon)
+{
+    const char *divided = rgmi_scalar(w, RGM_F64, (double)(channels > 0 ? channels : 1));
+    const char *mean = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, -1, true), divided, NULL);
+    const char *z = rgmi_node(w, "Sub", x, mean, NULL);
+    const char *square = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", z, z, NULL), -1, true);
+    const char *variance = rgmi_node(w, "Add", rgmi_node(w, "Div", square, divided, NULL),
+                                     rgmi_scalar(w, RGM_F64, epsilon), NULL);
+
+    return rgmi_node(w, "Div", z, rgmi_node(w, "Sqrt", variance, NULL, NULL), NULL);
+}
+
 static void translate_layer_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    const char *x = input(w, y, 0);
+    const char *x = input(w, y, 0), *gamma = input(w, y, 1), *beta = input(w, y, 2);
+    double epsilon = rgm_value_attributes(y)->number[0];
 
     if (rgm_value_input_count(y) > 3)
         x = rgmi_node(w, "Add", x, input(w, y, 3), NULL);
-    name->name = rgmi_node(w, "LayerNormalization", x, input(w, y, 1), input(w, y, 2));
+    if (rgm_value_dtype(y) == RGM_F64) {
+        x = rgmi_node(w, "Mul", normalised(w, x, rgm_value_dim(y, -1), epsilon), gamma, NULL);
+        name->name = rgmi_node(w, "Add", x, beta, NULL);
+        return;
+    }
+    name->name = rgmi_node(w, "LayerNormalization", x, gamma, beta);
     rgmi_int(w, "axis", -1);
-    rgmi_float(w, "epsilon", rgm_value_attributes(y)->number[0]);
+    rgmi_float(w, "epsilon", epsilon);
 }
 
 /* x / |x|, and 0 where |x| is 0: the norm there is replaced by 1. */
 static void translate_l2_normalize(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    const int64_t last = -1;
     rgm_dtype dtype = rgm_value_dtype(y);
     const char *x = input(w, y, 0), *norm, *zero;
 
-    norm = rgmi_node(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL), rgmi_vector(w, &last, 1),
-                     NULL);
-    rgmi_int(w, "keepdims", 1);
+    norm = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL), -1, true);
     norm = rgmi_node(w, "Sqrt", norm, NULL, NULL);
     zero = rgmi_node(w, "Equal", norm, rgmi_scalar(w, dtype, 0), NULL);
     norm = rgmi_node(w, "Where", zero, rgmi_scalar(w, dtype, 1), norm);
@@ -260,7 +298,7 @@ static void translate_gather(rgmi_writer *w, const rgm_value *y, rgmi_name *name
 }
 
 const rgmi_translation rgmi_dense_translations[] = {
-    {"map", translate_map},
+    {"(element-wise)", translate_map},
     {"equal", translate_equal},
     {"cast", translate_cast},
     {"dropout", translate_identity},

@@ -2,7 +2,6 @@
  * What an executor is fed, as inputs of the exported graph: dense tensors by name, a pattern as two
  * vectors, and the size of every named symbol among their dims.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "onnx_internal.h"
@@ -36,32 +35,41 @@ static rgm_status add(input_list *list, const char *name, rgm_tensor *tensor)
     return RGM_OK;
 }
 
+/* Takes over `tensor`, also on failure. */
+static rgm_status add_with_ending(input_list *list, const char *name, const char *ending,
+                                  rgm_tensor *tensor)
+{
+    char *text = NULL;
+    rgm_status status = rgm_strprintf(&text, "%s.%s", name, ending);
+
+    if (status == RGM_OK && !has(list, text))
+        status = add(list, text, tensor);
+    else
+        rgm_tensor_release(tensor);
+    rgm_free(text);
+    return status;
+}
+
 static rgm_status add_size(input_list *list, const rgm_value *input, rgm_dim dim, int64_t size)
 {
     const char *symbol = rgm_cgraph_symbol_name(rgm_value_graph(input), dim);
-    char name[512];
     rgm_tensor *tensor;
 
     if (symbol == NULL)
         return RGM_OK;
-    snprintf(name, sizeof name, "%s.#size", symbol);
-    if (has(list, name))
-        return RGM_OK;
     RGM_TRY(rgm_tensor_create_from(&tensor, RGM_I64, 0, NULL, &size));
-    return add(list, name, tensor);
+    return add_with_ending(list, symbol, "#size", tensor);
 }
 
 static rgm_status add_index(input_list *list, const rgm_value *input, const char *ending,
                             const int32_t *index, int64_t count)
 {
-    char name[512];
     rgm_tensor *tensor;
 
-    snprintf(name, sizeof name, "%s.%s", rgm_value_name(input), ending);
     RGM_TRY(rgm_tensor_create(&tensor, RGM_I64, 1, &count));
     for (int64_t i = 0; i < count; i++)
         rgm_tensor_i64(tensor)[i] = index[i];
-    return add(list, name, tensor);
+    return add_with_ending(list, rgm_value_name(input), ending, tensor);
 }
 
 static rgm_status add_feed(input_list *list, const rgm_feed *feed)
@@ -78,6 +86,9 @@ static rgm_status add_feed(input_list *list, const rgm_feed *feed)
         RGM_TRY(add_size(list, feed->input, shape[1], csr->columns));
         return add_size(list, feed->input, shape[2], csr->count);
     }
+    if (feed->tensor == NULL || rgm_tensor_rank(feed->tensor) != rgm_value_rank(feed->input))
+        return RGM_FAIL(RGM_ERR_SHAPE, "'%s' is fed a tensor of another rank, or none",
+                        rgm_value_name(feed->input));
     for (int i = 0; i < rgm_value_rank(feed->input); i++)
         RGM_TRY(add_size(list, feed->input, shape[i], rgm_tensor_dim(feed->tensor, i)));
     return add(list, rgm_value_name(feed->input), rgm_tensor_retain(feed->tensor));

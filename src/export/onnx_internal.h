@@ -24,21 +24,23 @@ typedef struct rgmi_name {
     const char *rows, *columns;/* patterns: int64 [count] */
 } rgmi_name;
 
+/** What a file of one graph needs while it is written. */
 typedef struct rgmi_writer {
     rgm_cgraph *graph;
     const rgm_parameters *parameters;
     rgm_arena *arena;
     rgm_status status; /* the first failure; translators then do nothing */
     rgmi_list nodes, inputs, outputs, initializers;
-    rgm_map *named;      /* "value pointer" -> rgmi_name *        */
-    rgm_map *constants;  /* text of a constant -> its name         */
-    rgm_map *sizes;      /* name of a size input                   */
+    rgmi_list translated; /* rgmi_name *, inputs first: sizes are read off these       */
+    rgm_map *named;       /* "value pointer" -> rgmi_name *                            */
+    rgm_map *used;        /* every name of the file                                    */
+    rgm_map *known;       /* text of a constant, a size, a degree -> its name: made once */
     int64_t next;
-    const char *hint;    /* op being translated: new names begin so */
+    const char *hint;     /* op being translated: new names begin so */
 } rgmi_writer;
 
 int rgmi_onnx_type(rgm_dtype dtype);
-rgm_status rgmi_onnx_dtype(rgm_dtype *out, int type);
+rgm_status rgmi_onnx_dtype(rgm_dtype *out, int64_t type);
 
 /* ---- onnx_graph.c ---- */
 
@@ -50,36 +52,64 @@ const char *rgmi_text(rgmi_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rgmi_add(rgmi_writer *w, rgmi_list *list, void *item);
 
-/** A node with up to 6 inputs (NULL ends them); gives its output's name. */
+/** The name is now taken; RGM_ERR_ARG when it is already, or no UTF-8. Gives `name`, or NULL. */
+const char *rgmi_claim(rgmi_writer *w, const char *name, const char *what);
+/** A name made of `base` that nothing has. */
+const char *rgmi_fresh(rgmi_writer *w, const char *base);
+/** What rgmi_keep() stored under the text, else NULL. rgmi_keep() gives `name`. */
+const char *rgmi_known(const rgmi_writer *w, const char *key);
+const char *rgmi_keep(rgmi_writer *w, const char *key, const char *name);
+
+/** A node; gives its output's name. A NULL input means that something failed: then NULL. */
+const char *rgmi_node_of(rgmi_writer *w, const char *type, const char *const *inputs, int count);
+/** With one to three inputs: the first NULL ends them. */
 const char *rgmi_node(rgmi_writer *w, const char *type, const char *a, const char *b,
                       const char *c);
-/** An attribute of the node added last. */
+/** An attribute of the node added last: 1 float, 2 int, 3 string, 4 tensor, 7 ints. NULL on failure. */
+Rgmi__Onnx__AttributeProto *rgmi_attribute(rgmi_writer *w, const char *name, int32_t type);
 void rgmi_int(rgmi_writer *w, const char *name, int64_t value);
 void rgmi_float(rgmi_writer *w, const char *name, double value);
 void rgmi_write_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count);
 void rgmi_string(rgmi_writer *w, const char *name, const char *value);
-void rgmi_tensor_attribute(rgmi_writer *w, const char *name, rgm_dtype dtype, double value);
+
+/* ---- onnx_values.c ---- */
 
 /** Constants, shared when equal. */
 const char *rgmi_scalar(rgmi_writer *w, rgm_dtype dtype, double value);
 const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count);
 void rgmi_initializer(rgmi_writer *w, const char *name, const rgm_tensor *tensor);
-void rgmi_input(rgmi_writer *w, const char *name, rgm_dtype dtype, int rank, const rgm_dim *shape);
-/** [1] int64 with a dim's size: constant, or the input "<symbol>.#size". NULL on failure. */
+/** An input or output of the graph in `list`. */
+void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtype dtype, int rank,
+                     const rgm_dim *shape);
+/**
+ * [1] int64 with a dim's size: a constant, read off something that has it, else the new input
+ * "<symbol>.#size". NULL on failure.
+ */
 const char *rgmi_size(rgmi_writer *w, rgm_dim dim);
+/** The same as a scalar. */
+const char *rgmi_size_scalar(rgmi_writer *w, rgm_dim dim);
 
 /* Common nodes. */
 const char *rgmi_cast(rgmi_writer *w, const char *x, rgm_dtype dtype);
 const char *rgmi_unsqueeze(rgmi_writer *w, const char *x, int64_t axis);
-/** Shape vector of dims; one underivable symbol may become -1. */
+/** x [n] as [n, 1, ...] of rank `rank`. */
+const char *rgmi_as_column(rgmi_writer *w, const char *x, int rank);
+const char *rgmi_reduce(rgmi_writer *w, const char *type, const char *x, int64_t axis, bool keep);
+const char *rgmi_concat(rgmi_writer *w, const char *const *x, int count, int64_t axis);
+/** [rank] int64: the sizes. */
 const char *rgmi_shape(rgmi_writer *w, const rgm_dim *shape, int rank);
-/** dtype zeros (or `value`) of a shape vector. */
+/** x of shape `from` in shape `to`; right for sizes of 0 too. */
+const char *rgmi_reshape(rgmi_writer *w, const char *x, const rgm_dim *from, int from_rank,
+                         const rgm_dim *to, int rank);
+/** A tensor of that shape vector full of `value`. */
 const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, double value);
-/** data with updates [count, ...] put at rows `index` [count] by reduction "add", "max", "min", "mul". */
+/** data with updates [count, ...] put at rows `index` [count] by "add", "max", "min" or "mul". */
 const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, const char *updates,
                          const char *reduction);
 const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activation, double slope,
                           rgm_dtype dtype);
+/** What a reduction gives for nothing: the lowest number for a maximum, and so on. */
+double rgmi_empty(rgm_reduction reduction, rgm_dtype dtype);
 
 /* ---- onnx_save.c ---- */
 

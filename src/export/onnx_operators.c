@@ -1,109 +1,9 @@
-/* Element-wise ONNX operators with numpy's broadcasting, and helpers that all operators share. */
+/* Element-wise ONNX operators with numpy's broadcasting. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "onnx_internal.h"
 #include "onnx_run.h"
-
-/* ---- helpers ------------------------------------------------------------------------------- */
-
-rgm_status rgmi_call_fail(const rgmi_call *call, rgm_status code, const char *format, ...)
-{
-    char text[256];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return RGM_FAIL(code, "ONNX node '%s' (%s): %s", call->node->name != NULL ? call->node->name : "",
-                    call->node->op_type, text);
-}
-
-const Rgmi__Onnx__AttributeProto *rgmi_get(const rgmi_call *call, const char *name)
-{
-    for (size_t i = 0; i < call->node->n_attribute; i++)
-        if (call->node->attribute[i]->name != NULL &&
-            strcmp(call->node->attribute[i]->name, name) == 0)
-            return call->node->attribute[i];
-    return NULL;
-}
-
-int64_t rgmi_get_int(const rgmi_call *call, const char *name, int64_t otherwise)
-{
-    const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, name);
-
-    return a != NULL && a->has_i ? a->i : otherwise;
-}
-
-double rgmi_get_float(const rgmi_call *call, const char *name, double otherwise)
-{
-    const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, name);
-
-    return a != NULL && a->has_f ? (double)a->f : otherwise;
-}
-
-bool rgmi_get_is(const rgmi_call *call, const char *name, const char *text)
-{
-    const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, name);
-
-    return a != NULL && a->has_s && a->s.len == strlen(text) &&
-           memcmp(a->s.data, text, a->s.len) == 0;
-}
-
-rgm_status rgmi_make_out(rgmi_call *call, rgm_dtype dtype, int rank, const int64_t *shape)
-{
-    int64_t count = 1;
-
-    for (int i = 0; i < rank; i++)
-        if (shape[i] < 0 || __builtin_mul_overflow(count, shape[i], &count) ||
-            count > RGMI_ONNX_MAX_ELEMENTS)
-            return rgmi_call_fail(call, RGM_ERR_SHAPE, "a result of impossible size");
-    return rgm_tensor_create(&call->out, dtype, rank, shape);
-}
-
-void rgmi_put(rgm_tensor *tensor, int64_t i, double value)
-{
-    switch (rgm_tensor_dtype(tensor)) {
-    case RGM_F32:
-        rgm_tensor_f32(tensor)[i] = (float)value;
-        break;
-    case RGM_F64:
-        rgm_tensor_f64(tensor)[i] = value;
-        break;
-    case RGM_I32:
-        rgm_tensor_i32(tensor)[i] = (int32_t)value;
-        break;
-    case RGM_I64:
-        rgm_tensor_i64(tensor)[i] = (int64_t)value;
-        break;
-    default:
-        rgm_tensor_bool(tensor)[i] = value != 0;
-    }
-}
-
-rgm_status rgmi_read_sizes(int64_t *sizes, int *count, const rgmi_call *call, int input)
-{
-    const rgm_tensor *t = call->in[input];
-
-    if (rgm_tensor_dtype(t) != RGM_I64 || rgm_tensor_rank(t) > 1 ||
-        rgm_tensor_count(t) > RGM_MAX_RANK)
-        return rgmi_call_fail(call, RGM_ERR_SHAPE, "input %d is not a list of up to %d sizes", input,
-                              RGM_MAX_RANK);
-    *count = (int)rgm_tensor_count(t);
-    for (int i = 0; i < *count; i++)
-        sizes[i] = rgm_tensor_i64(t)[i];
-    return RGM_OK;
-}
-
-rgm_status rgmi_axis(int *out, const rgmi_call *call, int64_t axis, int rank)
-{
-    if (axis < -rank || axis >= rank)
-        return rgmi_call_fail(call, RGM_ERR_SHAPE, "axis %lld of rank %d", (long long)axis, rank);
-    *out = (int)(axis < 0 ? axis + rank : axis);
-    return RGM_OK;
-}
 
 /* ---- one operand --------------------------------------------------------------------------- */
 
@@ -119,7 +19,7 @@ static rgm_status each(rgmi_call *call, double (*f)(double))
 
 static double neg(double x) { return -x; }
 static double reciprocal(double x) { return 1 / x; }
-static double relu(double x) { return x > 0 ? x : 0; }
+static double relu(double x) { return x < 0 ? 0 : x; }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double sign(double x) { return (x > 0) - (x < 0); }
 static double softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
@@ -175,7 +75,7 @@ static rgm_status run_cast(rgmi_call *call)
     const rgm_tensor *x = call->in[0];
     rgm_dtype dtype;
 
-    RGM_TRY(rgmi_onnx_dtype(&dtype, (int)rgmi_get_int(call, "to", 0)));
+    RGM_TRY(rgmi_onnx_dtype(&dtype, rgmi_get_int(call, "to", 0)));
     RGM_TRY(rgmi_make_out(call, dtype, rgm_tensor_rank(x), rgm_tensor_shape(x)));
     for (int64_t i = 0; i < rgm_tensor_count(x); i++)
         rgmi_put(call->out, i, rgm_tensor_at(x, i));
@@ -184,29 +84,36 @@ static rgm_status run_cast(rgmi_call *call)
 
 /* ---- several operands, broadcast ----------------------------------------------------------- */
 
-/* Shape of the broadcast of inputs [first, last). */
-static rgm_status broadcast_shape(int *rank, int64_t *shape, const rgmi_call *call, int first,
-                                  int last)
+/* shape [rank] becomes its broadcast with sizes [count]. */
+static rgm_status broadcast_with(int *rank, int64_t *shape, const rgmi_call *call, int count,
+                                 const int64_t *sizes)
+{
+    int offset;
+
+    if (count > *rank) {
+        memmove(shape + (count - *rank), shape, (size_t)*rank * sizeof *shape);
+        for (int i = 0; i < count - *rank; i++)
+            shape[i] = 1;
+        *rank = count;
+    }
+    offset = *rank - count;
+    for (int i = 0; i < count; i++) {
+        if (sizes[i] < 0 || (sizes[i] != 1 && shape[offset + i] != 1 && sizes[i] != shape[offset + i]))
+            return rgmi_call_fail(call, RGM_ERR_SHAPE, "sizes %lld and %lld do not broadcast",
+                                  (long long)shape[offset + i], (long long)sizes[i]);
+        if (sizes[i] != 1)
+            shape[offset + i] = sizes[i];
+    }
+    return RGM_OK;
+}
+
+/* Shape of the broadcast of all inputs. */
+static rgm_status broadcast_shape(int *rank, int64_t *shape, const rgmi_call *call)
 {
     *rank = 0;
-    for (int k = first; k < last; k++)
-        if (rgm_tensor_rank(call->in[k]) > *rank)
-            *rank = rgm_tensor_rank(call->in[k]);
-    for (int i = 0; i < *rank; i++)
-        shape[i] = 1;
-    for (int k = first; k < last; k++) {
-        int offset = *rank - rgm_tensor_rank(call->in[k]);
-
-        for (int i = 0; i < rgm_tensor_rank(call->in[k]); i++) {
-            int64_t size = rgm_tensor_dim(call->in[k], i);
-
-            if (size != 1 && shape[offset + i] != 1 && size != shape[offset + i])
-                return rgmi_call_fail(call, RGM_ERR_SHAPE, "sizes %lld and %lld do not broadcast",
-                                      (long long)size, (long long)shape[offset + i]);
-            if (size != 1)
-                shape[offset + i] = size;
-        }
-    }
+    for (int k = 0; k < call->inputs; k++)
+        RGM_TRY(broadcast_with(rank, shape, call, rgm_tensor_rank(call->in[k]),
+                               rgm_tensor_shape(call->in[k])));
     return RGM_OK;
 }
 
@@ -238,7 +145,7 @@ static rgm_status pairs(rgmi_call *call, double (*f)(double, double), bool gives
         return rgmi_call_fail(call, RGM_ERR_DTYPE, "%s and %s",
                               rgm_dtype_name(rgm_tensor_dtype(call->in[0])),
                               rgm_dtype_name(rgm_tensor_dtype(call->in[1])));
-    RGM_TRY(broadcast_shape(&rank, shape, call, 0, 2));
+    RGM_TRY(broadcast_shape(&rank, shape, call));
     RGM_TRY(rgmi_make_out(call, gives_bool ? RGM_BOOL : rgm_tensor_dtype(call->in[0]), rank, shape));
     for (int64_t i = 0; i < rgm_tensor_count(call->out); i++)
         rgmi_put(call->out, i,
@@ -250,9 +157,11 @@ static rgm_status pairs(rgmi_call *call, double (*f)(double, double), bool gives
 static double add(double a, double b) { return a + b; }
 static double sub(double a, double b) { return a - b; }
 static double mul(double a, double b) { return a * b; }
+/* Unlike C's, these hand a NaN on. */
+static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }
+static double smaller(double a, double b) { return isnan(a) || a < b ? a : b; }
 static double divide(double a, double b) { return a / b; }
 static double greater(double a, double b) { return a > b; }
-static double equal(double a, double b) { return a == b; }
 
 #define PAIRS(name, f, gives_bool)                                                                 \
     static rgm_status run_##name(rgmi_call *call)                                                  \
@@ -263,10 +172,32 @@ PAIRS(add, add, false)
 PAIRS(sub, sub, false)
 PAIRS(mul, mul, false)
 PAIRS(div, divide, false)
-PAIRS(max, fmax, false)
-PAIRS(min, fmin, false)
+PAIRS(max, larger, false)
+PAIRS(min, smaller, false)
 PAIRS(greater, greater, true)
-PAIRS(equal, equal, true)
+
+/* Integers are compared as such: identifiers do not fit a double. */
+static rgm_status run_equal(rgmi_call *call)
+{
+    const rgm_tensor *a = call->in[0], *b = call->in[1];
+    rgm_dtype dtype = rgm_tensor_dtype(a);
+    bool is_float = dtype == RGM_F32 || dtype == RGM_F64;
+    int64_t shape[RGM_MAX_RANK];
+    int rank;
+
+    if (dtype != rgm_tensor_dtype(b))
+        return rgmi_call_fail(call, RGM_ERR_DTYPE, "%s and %s", rgm_dtype_name(dtype),
+                              rgm_dtype_name(rgm_tensor_dtype(b)));
+    RGM_TRY(broadcast_shape(&rank, shape, call));
+    RGM_TRY(rgmi_make_out(call, RGM_BOOL, rank, shape));
+    for (int64_t i = 0; i < rgm_tensor_count(call->out); i++) {
+        int64_t p = broadcast_index(a, i, rank, shape), q = broadcast_index(b, i, rank, shape);
+
+        rgm_tensor_bool(call->out)[i] = is_float ? rgm_tensor_at(a, p) == rgm_tensor_at(b, q)
+                                                 : rgm_tensor_at_int(a, p) == rgm_tensor_at_int(b, q);
+    }
+    return RGM_OK;
+}
 
 static rgm_status run_where(rgmi_call *call)
 {
@@ -276,13 +207,13 @@ static rgm_status run_where(rgmi_call *call)
     if (rgm_tensor_dtype(call->in[0]) != RGM_BOOL ||
         rgm_tensor_dtype(call->in[1]) != rgm_tensor_dtype(call->in[2]))
         return rgmi_call_fail(call, RGM_ERR_DTYPE, "needs bool, and two of one type");
-    RGM_TRY(broadcast_shape(&rank, shape, call, 0, 3));
+    RGM_TRY(broadcast_shape(&rank, shape, call));
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(call->in[1]), rank, shape));
     for (int64_t i = 0; i < rgm_tensor_count(call->out); i++) {
         bool first = rgm_tensor_at(call->in[0], broadcast_index(call->in[0], i, rank, shape)) != 0;
         const rgm_tensor *from = call->in[first ? 1 : 2];
 
-        rgmi_put(call->out, i, rgm_tensor_at(from, broadcast_index(from, i, rank, shape)));
+        rgmi_move(call->out, i, from, broadcast_index(from, i, rank, shape), 1);
     }
     return RGM_OK;
 }
@@ -290,51 +221,44 @@ static rgm_status run_where(rgmi_call *call)
 static rgm_status run_expand(rgmi_call *call)
 {
     int64_t wanted[RGM_MAX_RANK], shape[RGM_MAX_RANK];
-    int count, rank;
-    rgm_tensor *like = NULL;
-    rgmi_call both = *call;
-    rgm_status status;
+    int count, rank = rgm_tensor_rank(call->in[0]);
 
     RGM_TRY(rgmi_read_sizes(wanted, &count, call, 1));
-    /* A header of the wanted shape, to be broadcast with; it has no elements to read. */
-    RGM_TRY(rgm_tensor_wrap(&like, RGM_BOOL, count, wanted, NULL, NULL, NULL));
-    both.in[1] = like;
-    status = broadcast_shape(&rank, shape, &both, 0, 2);
-    rgm_tensor_release(like);
-    RGM_TRY(status);
+    for (int i = 0; i < rank; i++)
+        shape[i] = rgm_tensor_dim(call->in[0], i);
+    RGM_TRY(broadcast_with(&rank, shape, call, count, wanted));
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(call->in[0]), rank, shape));
     for (int64_t i = 0; i < rgm_tensor_count(call->out); i++)
-        rgmi_put(call->out, i,
-                 rgm_tensor_at(call->in[0], broadcast_index(call->in[0], i, rank, shape)));
+        rgmi_move(call->out, i, call->in[0], broadcast_index(call->in[0], i, rank, shape), 1);
     return RGM_OK;
 }
 
 const rgmi_operator rgmi_elementwise_operators[] = {
-    {"Neg", 1, 1, run_neg},
-    {"Abs", 1, 1, run_abs},
-    {"Sqrt", 1, 1, run_sqrt},
-    {"Reciprocal", 1, 1, run_reciprocal},
-    {"Exp", 1, 1, run_exp},
-    {"Log", 1, 1, run_log},
-    {"Relu", 1, 1, run_relu},
-    {"Sigmoid", 1, 1, run_sigmoid},
-    {"Tanh", 1, 1, run_tanh},
-    {"Sign", 1, 1, run_sign},
-    {"Softplus", 1, 1, run_softplus},
-    {"Erf", 1, 1, run_erf},
-    {"LeakyRelu", 1, 1, run_leaky_relu},
-    {"Elu", 1, 1, run_elu},
-    {"Identity", 1, 1, run_identity},
-    {"Cast", 1, 1, run_cast},
-    {"Add", 2, 2, run_add},
-    {"Sub", 2, 2, run_sub},
-    {"Mul", 2, 2, run_mul},
-    {"Div", 2, 2, run_div},
-    {"Max", 2, 2, run_max},
-    {"Min", 2, 2, run_min},
-    {"Greater", 2, 2, run_greater},
-    {"Equal", 2, 2, run_equal},
-    {"Where", 3, 3, run_where},
-    {"Expand", 2, 2, run_expand},
-    {NULL, 0, 0, NULL},
+    {"Neg", 1, 1, run_neg, {NULL}},
+    {"Abs", 1, 1, run_abs, {NULL}},
+    {"Sqrt", 1, 1, run_sqrt, {NULL}},
+    {"Reciprocal", 1, 1, run_reciprocal, {NULL}},
+    {"Exp", 1, 1, run_exp, {NULL}},
+    {"Log", 1, 1, run_log, {NULL}},
+    {"Relu", 1, 1, run_relu, {NULL}},
+    {"Sigmoid", 1, 1, run_sigmoid, {NULL}},
+    {"Tanh", 1, 1, run_tanh, {NULL}},
+    {"Sign", 1, 1, run_sign, {NULL}},
+    {"Softplus", 1, 1, run_softplus, {NULL}},
+    {"Erf", 1, 1, run_erf, {NULL}},
+    {"LeakyRelu", 1, 1, run_leaky_relu, {"alpha"}},
+    {"Elu", 1, 1, run_elu, {"alpha"}},
+    {"Identity", 1, 1, run_identity, {NULL}},
+    {"Cast", 1, 1, run_cast, {"to"}},
+    {"Add", 2, 2, run_add, {NULL}},
+    {"Sub", 2, 2, run_sub, {NULL}},
+    {"Mul", 2, 2, run_mul, {NULL}},
+    {"Div", 2, 2, run_div, {NULL}},
+    {"Max", 2, 2, run_max, {NULL}},
+    {"Min", 2, 2, run_min, {NULL}},
+    {"Greater", 2, 2, run_greater, {NULL}},
+    {"Equal", 2, 2, run_equal, {NULL}},
+    {"Where", 3, 3, run_where, {NULL}},
+    {"Expand", 2, 2, run_expand, {NULL}},
+    {NULL, 0, 0, NULL, {NULL}},
 };

@@ -10,7 +10,7 @@ static rgm_status run_matmul(rgmi_call *call)
 {
     const rgm_tensor *a = call->in[0], *b = call->in[1];
     int ra = rgm_tensor_rank(a), rb = rgm_tensor_rank(b), rank = ra > rb ? ra : rb;
-    int64_t shape[RGM_MAX_RANK], m, n, k, batch = 1;
+    int64_t shape[RGM_MAX_RANK], m, n, k, work, batch = 1;
 
     if (ra < 2 || rb < 2 || (ra != rb && ra != 2 && rb != 2) ||
         rgm_tensor_dtype(a) != rgm_tensor_dtype(b))
@@ -30,7 +30,10 @@ static rgm_status run_matmul(rgmi_call *call)
     shape[rank - 2] = m;
     shape[rank - 1] = n;
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(a), rank, shape));
-    for (int64_t s = 0; s < batch; s++)
+    if (__builtin_mul_overflow(rgm_tensor_count(call->out), k, &work))
+        work = INT64_MAX;
+    RGM_TRY(rgmi_work(call, work));
+    for (int64_t s = 0; s < batch && rgm_tensor_count(call->out) > 0; s++)
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++) {
                 int64_t at_a = (ra > 2 ? s : 0) * m * k + i * k, at_b = (rb > 2 ? s : 0) * k * n + j;
@@ -79,7 +82,8 @@ static rgm_status reduce(rgmi_call *call, double first, double (*f)(double, doub
     RGM_TRY(rgmi_axis(&axis, call, axes[0], rgm_tensor_rank(x)));
     v = view_axis(x, axis, rgmi_get_int(call, "keepdims", 1) != 0);
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(x), v.rank, v.shape));
-    for (int64_t o = 0; o < v.outer; o++)
+    RGM_TRY(rgmi_work(call, rgm_tensor_count(x)));
+    for (int64_t o = 0; o < v.outer && v.inner > 0; o++)
         for (int64_t i = 0; i < v.inner; i++) {
             double value = first;
 
@@ -92,12 +96,15 @@ static rgm_status reduce(rgmi_call *call, double first, double (*f)(double, doub
 
 static double add(double a, double b) { return a + b; }
 static double mul(double a, double b) { return a * b; }
+/* Unlike C's, these hand a NaN on. */
+static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }
+static double smaller(double a, double b) { return isnan(a) || a < b ? a : b; }
 
 static rgm_status run_reduce_sum(rgmi_call *call) { return reduce(call, 0, add, false); }
 static rgm_status run_reduce_mean(rgmi_call *call) { return reduce(call, 0, add, true); }
 static rgm_status run_reduce_prod(rgmi_call *call) { return reduce(call, 1, mul, false); }
-static rgm_status run_reduce_max(rgmi_call *call) { return reduce(call, -INFINITY, fmax, false); }
-static rgm_status run_reduce_min(rgmi_call *call) { return reduce(call, INFINITY, fmin, false); }
+static rgm_status run_reduce_max(rgmi_call *call) { return reduce(call, -INFINITY, larger, false); }
+static rgm_status run_reduce_min(rgmi_call *call) { return reduce(call, INFINITY, smaller, false); }
 
 static rgm_status run_argmax(rgmi_call *call)
 {
@@ -107,8 +114,11 @@ static rgm_status run_argmax(rgmi_call *call)
 
     RGM_TRY(rgmi_axis(&axis, call, rgmi_get_int(call, "axis", 0), rgm_tensor_rank(x)));
     v = view_axis(x, axis, rgmi_get_int(call, "keepdims", 1) != 0);
+    if (v.size == 0)
+        return rgmi_call_fail(call, RGM_ERR_SHAPE, "the largest of none");
     RGM_TRY(rgmi_make_out(call, RGM_I64, v.rank, v.shape));
-    for (int64_t o = 0; o < v.outer; o++)
+    RGM_TRY(rgmi_work(call, rgm_tensor_count(x)));
+    for (int64_t o = 0; o < v.outer && v.inner > 0; o++)
         for (int64_t i = 0; i < v.inner; i++) {
             int64_t best = 0;
 
@@ -145,7 +155,7 @@ static rgm_status softmax(rgmi_call *call, bool log_of_it)
         double largest = -INFINITY, sum = 0;
 
         for (int64_t i = 0; i < width; i++)
-            largest = fmax(largest, rgm_tensor_at(call->in[0], r * width + i));
+            largest = larger(largest, rgm_tensor_at(call->in[0], r * width + i));
         for (int64_t i = 0; i < width; i++)
             sum += exp(rgm_tensor_at(call->in[0], r * width + i) - largest);
         for (int64_t i = 0; i < width; i++) {
@@ -162,12 +172,13 @@ static rgm_status run_log_softmax(rgmi_call *call) { return softmax(call, true);
 
 static rgm_status run_layer_norm(rgmi_call *call)
 {
+    const rgm_tensor *bias = call->inputs > 2 ? call->in[2] : NULL;
     double epsilon = rgmi_get_float(call, "epsilon", 1e-5);
     int64_t rows, width;
 
     RGM_TRY(last_axis(call, &rows, &width));
     if (rgm_tensor_count(call->in[1]) != width ||
-        (call->inputs > 2 && rgm_tensor_count(call->in[2]) != width))
+        (bias != NULL && rgm_tensor_count(bias) != width))
         return rgmi_call_fail(call, RGM_ERR_SHAPE, "scale and bias need %lld elements",
                               (long long)width);
     for (int64_t r = 0; r < rows; r++) {
@@ -185,22 +196,22 @@ static rgm_status run_layer_norm(rgmi_call *call)
 
             rgmi_put(call->out, r * width + i,
                      z * rgm_tensor_at(call->in[1], i) +
-                         (call->inputs > 2 ? rgm_tensor_at(call->in[2], i) : 0));
+                         (bias != NULL ? rgm_tensor_at(bias, i) : 0));
         }
     }
     return RGM_OK;
 }
 
 const rgmi_operator rgmi_reduce_operators[] = {
-    {"MatMul", 2, 2, run_matmul},
-    {"ReduceSum", 2, 2, run_reduce_sum},
-    {"ReduceMean", 2, 2, run_reduce_mean},
-    {"ReduceProd", 2, 2, run_reduce_prod},
-    {"ReduceMax", 2, 2, run_reduce_max},
-    {"ReduceMin", 2, 2, run_reduce_min},
-    {"ArgMax", 1, 1, run_argmax},
-    {"Softmax", 1, 1, run_softmax},
-    {"LogSoftmax", 1, 1, run_log_softmax},
-    {"LayerNormalization", 2, 3, run_layer_norm},
-    {NULL, 0, 0, NULL},
+    {"MatMul", 2, 2, run_matmul, {NULL}},
+    {"ReduceSum", 2, 2, run_reduce_sum, {"keepdims"}},
+    {"ReduceMean", 2, 2, run_reduce_mean, {"keepdims"}},
+    {"ReduceProd", 2, 2, run_reduce_prod, {"keepdims"}},
+    {"ReduceMax", 2, 2, run_reduce_max, {"keepdims"}},
+    {"ReduceMin", 2, 2, run_reduce_min, {"keepdims"}},
+    {"ArgMax", 1, 1, run_argmax, {"axis", "keepdims"}},
+    {"Softmax", 1, 1, run_softmax, {"axis"}},
+    {"LogSoftmax", 1, 1, run_log_softmax, {"axis"}},
+    {"LayerNormalization", 2, 3, run_layer_norm, {"axis", "epsilon"}},
+    {NULL, 0, 0, NULL, {NULL}},
 };

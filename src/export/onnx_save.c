@@ -1,5 +1,5 @@
 /*
- * Walk the compute graph from the outputs down, translate each value once, and pack the model.
+ * Order the values that the outputs need, name the leaves, translate each op once, pack the model.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,47 +42,64 @@ static rgmi_name *remember(rgmi_writer *w, const rgm_value *value)
         return NULL;
     *name = (rgmi_name){.value = value};
     w->status = rgm_map_set(w->named, key_of(key, sizeof key, value), name);
+    rgmi_add(w, &w->translated, name);
     return w->status == RGM_OK ? name : NULL;
 }
 
 /* ---- leaves -------------------------------------------------------------------------------- */
 
-static void name_pattern_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
+static void name_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
 {
-    const rgm_dim count = rgm_value_shape(value)[2];
-
-    name->rows = rgmi_text(w, "%s.rows", rgm_value_name(value));
-    name->columns = rgmi_text(w, "%s.columns", rgm_value_name(value));
-    rgmi_input(w, name->rows, RGM_I64, 1, &count);
-    rgmi_input(w, name->columns, RGM_I64, 1, &count);
-}
-
-static void name_leaf(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
-{
-    rgm_tensor *tensor = rgm_value_constant(value);
+    const char *text = rgm_value_name(value);
+    rgm_dtype dtype = rgm_value_dtype(value);
 
     if (rgm_value_is_pattern(value)) {
-        name_pattern_input(w, value, name);
+        const rgm_dim count = rgm_value_shape(value)[2];
+
+        name->rows = rgmi_claim(w, rgmi_text(w, "%s.rows", text), "input");
+        name->columns = rgmi_claim(w, rgmi_text(w, "%s.columns", text), "input");
+        rgmi_value_info(w, &w->inputs, name->rows, RGM_I64, 1, &count);
+        rgmi_value_info(w, &w->inputs, name->columns, RGM_I64, 1, &count);
         return;
     }
-    if (rgm_value_is_input(value)) {
-        name->name = rgmi_text(w, "%s", rgm_value_name(value));
-        if (rgmi_onnx_type(rgm_value_dtype(value)) == 0)
-            rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here",
-                      name->name);
-        rgmi_input(w, name->name, rgm_value_dtype(value), rgm_value_rank(value),
-                   rgm_value_shape(value));
-        return;
-    }
-    if (rgm_value_is_parameter(value)) {
-        tensor = rgm_parameters_find(w->parameters, rgm_value_name(value));
-        name->name = rgmi_text(w, "%s", rgm_value_name(value));
-    } else {
-        name->name = rgmi_text(w, "constant_%lld", (long long)w->next++);
-    }
+    if (rgmi_onnx_type(dtype) == 0)
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here", text);
+    name->name = rgmi_claim(w, rgmi_text(w, "%s", text), "input");
+    rgmi_value_info(w, &w->inputs, name->name, dtype, rgm_value_rank(value), rgm_value_shape(value));
+}
+
+/* Parameters are looked up by name: they could be another graph's. */
+static void check_parameter(rgmi_writer *w, const rgm_value *value, const rgm_tensor *tensor)
+{
+    bool fits = tensor != NULL && rgm_tensor_dtype(tensor) == rgm_value_dtype(value) &&
+                rgm_tensor_rank(tensor) == rgm_value_rank(value);
+    char is[64], wanted[128];
+
+    for (int i = 0; fits && i < rgm_value_rank(value); i++)
+        fits = rgm_tensor_dim(tensor, i) == rgm_value_dim(value, i);
     if (tensor == NULL)
-        rgmi_fail(w, RGM_ERR_NOT_FOUND, "the parameters have no '%s'", name->name);
-    else
+        rgmi_fail(w, RGM_ERR_NOT_FOUND, "the parameters have no '%s'", rgm_value_name(value));
+    else if (!fits)
+        rgmi_fail(w, RGM_ERR_SHAPE, "parameter '%s' is %s, the graph has %s", rgm_value_name(value),
+                  rgm_tensor_describe(tensor, is, sizeof is),
+                  rgm_value_describe(value, wanted, sizeof wanted));
+}
+
+static void name_tensor(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
+{
+    const rgm_tensor *tensor = rgm_value_constant(value);
+
+    if (rgm_value_is_parameter(value)) {
+        tensor = w->parameters != NULL ? rgm_parameters_find(w->parameters, rgm_value_name(value))
+                                       : NULL;
+        check_parameter(w, value, tensor);
+        name->name = rgmi_claim(w, rgmi_text(w, "%s", rgm_value_name(value)), "parameter");
+    } else {
+        name->name = rgmi_fresh(w, rgmi_text(w, "constant_%lld", (long long)w->next++));
+    }
+    if (rgmi_onnx_type(rgm_value_dtype(value)) == 0)
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "a constant of text has no ONNX form here");
+    if (w->status == RGM_OK)
         rgmi_initializer(w, name->name, tensor);
 }
 
@@ -103,17 +120,10 @@ static void translate(rgmi_writer *w, const rgm_value *value)
 {
     const rgm_op_type *op = rgm_value_op(value);
     const char *scope = rgm_value_scope(value);
-    rgmi_translator *translator;
+    /* All element-wise ops say what they are by attribute, under many names. */
+    rgmi_translator *translator = translator_of(op->elementwise ? "(element-wise)" : op->name);
     rgmi_name *name;
 
-    if (op == NULL) {
-        name = remember(w, value);
-        if (name != NULL)
-            name_leaf(w, value, name);
-        return;
-    }
-    /* All element-wise ops say what they are by attribute, under many names. */
-    translator = translator_of(op->elementwise ? "map" : op->name);
     if (translator == NULL) {
         rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op '%s'%s%s%s has no ONNX form", op->name,
                   scope != NULL ? " (in scope '" : "", scope != NULL ? scope : "",
@@ -127,50 +137,84 @@ static void translate(rgmi_writer *w, const rgm_value *value)
         translator(w, value, name);
 }
 
-/* Depth first without recursion: a value is translated when all its inputs are. */
-static void translate_below(rgmi_writer *w, const rgm_value *output)
+/* Depth first without recursion: everything that `output` needs, inputs before what uses them. */
+static void order_below(rgmi_writer *w, rgmi_list *order, rgm_map *seen, const rgm_value *output)
 {
     rgmi_list stack = {0};
+    char key[32];
 
     rgmi_add(w, &stack, (void *)(uintptr_t)output);
     while (stack.count > 0 && w->status == RGM_OK) {
-        const rgm_value *top = stack.items[stack.count - 1];
+        rgm_value *top = stack.items[stack.count - 1];
         bool ready = true;
 
-        if (find(w, top) != NULL) {
+        if (rgm_map_has(seen, key_of(key, sizeof key, top))) {
             stack.count--;
             continue;
         }
         for (int i = rgm_value_input_count(top) - 1; i >= 0; i--)
-            if (find(w, rgm_value_input(top, i)) == NULL) {
+            if (!rgm_map_has(seen, key_of(key, sizeof key, rgm_value_input(top, i)))) {
                 rgmi_add(w, &stack, rgm_value_input(top, i));
                 ready = false;
             }
-        if (ready) {
-            translate(w, top);
+        if (ready && w->status == RGM_OK) {
+            rgmi_add(w, order, top);
+            w->status = rgm_map_set(seen, key_of(key, sizeof key, top), top);
             stack.count--;
         }
     }
+}
+
+/* Leaves come first, so that sizes are read off inputs and inner names avoid theirs. */
+static void translate_all(rgmi_writer *w, const rgmi_list *order)
+{
+    for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
+        if (rgm_value_is_input(order->items[i])) {
+            rgmi_name *name = remember(w, order->items[i]);
+
+            if (name != NULL)
+                name_input(w, order->items[i], name);
+        }
+    for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
+        if (rgm_value_op(order->items[i]) == NULL && !rgm_value_is_input(order->items[i])) {
+            rgmi_name *name = remember(w, order->items[i]);
+
+            if (name != NULL)
+                name_tensor(w, order->items[i], name);
+        }
+    for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
+        if (rgm_value_op(order->items[i]) != NULL)
+            translate(w, order->items[i]);
 }
 
 /* An output gets its own name by an Identity, whatever made it. */
 static void add_output(rgmi_writer *w, const rgm_export_output *output)
 {
     Rgmi__Onnx__NodeProto *node;
-    rgmi_list kept = w->inputs;
-    const char *inner = rgmi_name_of(w, output->value);
 
     w->hint = "output";
-    if (rgmi_node(w, "Identity", inner, NULL, NULL) == NULL)
+    if (rgmi_node(w, "Identity", rgmi_name_of(w, output->value), NULL, NULL) == NULL)
         return;
     node = w->nodes.items[w->nodes.count - 1];
     node->output[0] = (char *)(uintptr_t)output->name;
-    /* Value infos of outputs are made like those of inputs. */
-    w->inputs = w->outputs;
-    rgmi_input(w, output->name, rgm_value_dtype(output->value), rgm_value_rank(output->value),
-               rgm_value_shape(output->value));
-    w->outputs = w->inputs;
-    w->inputs = kept;
+    rgmi_value_info(w, &w->outputs, output->name, rgm_value_dtype(output->value),
+                    rgm_value_rank(output->value), rgm_value_shape(output->value));
+}
+
+static rgm_status check_outputs(rgmi_writer *w, const rgm_export_output *outputs, int64_t count)
+{
+    if (count < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "a graph to export needs an output");
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_export_output *o = &outputs[i];
+
+        if (o->name == NULL || o->value == NULL || rgm_value_graph(o->value) != w->graph)
+            return RGM_FAIL(RGM_ERR_ARG, "output %lld is no named value of the graph", (long long)i);
+        if (rgm_value_is_pattern(o->value))
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED, "output '%s' is a sparse pattern", o->name);
+        rgmi_claim(w, o->name, "output");
+    }
+    return w->status;
 }
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -189,6 +233,32 @@ static void fill_graph(Rgmi__Onnx__GraphProto *graph, const rgmi_writer *w)
     graph->n_output = w->outputs.count;
 }
 
+static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w,
+                       const rgm_onnx_options *options)
+{
+    rgmi_list metadata = {0};
+
+    model->has_ir_version = 1;
+    model->ir_version = RGMI_ONNX_IR;
+    model->producer_name = "regimen";
+    model->producer_version = RGM_VERSION;
+    if (options == NULL)
+        return;
+    model->doc_string = (char *)(uintptr_t)options->description;
+    for (int64_t i = 0; i < options->metadata_count; i++) {
+        Rgmi__Onnx__StringStringEntryProto *entry = rgmi_memory(w, sizeof *entry);
+
+        if (entry == NULL)
+            return;
+        rgmi__onnx__string_string_entry_proto__init(entry);
+        entry->key = (char *)(uintptr_t)options->metadata[2 * i];
+        entry->value = (char *)(uintptr_t)options->metadata[2 * i + 1];
+        rgmi_add(w, &metadata, entry);
+    }
+    model->metadata_props = (Rgmi__Onnx__StringStringEntryProto **)metadata.items;
+    model->n_metadata_props = metadata.count;
+}
+
 static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options *options)
 {
     rgm_status status = RGM_OK;
@@ -196,39 +266,22 @@ static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options 
     Rgmi__Onnx__GraphProto graph;
     Rgmi__Onnx__OperatorSetIdProto opset = RGMI__ONNX__OPERATOR_SET_ID_PROTO__INIT,
                                    *opsets[1] = {&opset};
-    rgmi_list metadata = {0};
     uint8_t *bytes = NULL;
     size_t size;
 
     fill_graph(&graph, w);
+    fill_model(&model, w, options);
+    RGM_GO(w->status);
     opset.domain = "";
     opset.has_version = 1;
     opset.version = RGMI_ONNX_OPSET;
-    model.has_ir_version = 1;
-    model.ir_version = RGMI_ONNX_IR;
-    model.producer_name = "regimen";
-    model.producer_version = RGM_VERSION;
     model.graph = &graph;
     model.opset_import = opsets;
     model.n_opset_import = 1;
-    if (options != NULL)
-        model.doc_string = (char *)(uintptr_t)options->description;
-    for (int64_t i = 0; options != NULL && i < options->metadata_count; i++) {
-        Rgmi__Onnx__StringStringEntryProto *entry = rgmi_memory(w, sizeof *entry);
-
-        if (entry == NULL)
-            return w->status;
-        rgmi__onnx__string_string_entry_proto__init(entry);
-        entry->key = (char *)(uintptr_t)options->metadata[2 * i];
-        entry->value = (char *)(uintptr_t)options->metadata[2 * i + 1];
-        rgmi_add(w, &metadata, entry);
-    }
-    model.metadata_props = (Rgmi__Onnx__StringStringEntryProto **)metadata.items;
-    model.n_metadata_props = metadata.count;
     size = rgmi__onnx__model_proto__get_packed_size(&model);
     if (size > INT32_MAX)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the model takes %zu bytes, an ONNX file at most 2 GiB",
-                        size);
+        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "the model takes %zu bytes, an ONNX file at most 2 GiB", size));
     RGM_GO(RGM_NEW(bytes, (int64_t)size));
     rgmi__onnx__model_proto__pack(&model, bytes);
     RGM_GO(rgm_file_save(path, bytes, (int64_t)size));
@@ -243,22 +296,28 @@ rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_paramete
 {
     rgm_status status = RGM_OK;
     rgmi_writer w = {.graph = graph, .parameters = parameters, .hint = "regimen"};
+    rgmi_list order = {0};
+    rgm_map *seen = NULL;
 
     RGM_GO(rgm_cgraph_status(graph));
     RGM_GO(rgm_arena_create(&w.arena));
     RGM_GO(rgm_map_create(&w.named));
-    RGM_GO(rgm_map_create(&w.constants));
-    RGM_GO(rgm_map_create(&w.sizes));
-    for (int64_t i = 0; i < output_count; i++) {
-        translate_below(&w, outputs[i].value);
+    RGM_GO(rgm_map_create(&w.used));
+    RGM_GO(rgm_map_create(&w.known));
+    RGM_GO(rgm_map_create(&seen));
+    RGM_GO(check_outputs(&w, outputs, output_count));
+    for (int64_t i = 0; i < output_count; i++)
+        order_below(&w, &order, seen, outputs[i].value);
+    translate_all(&w, &order);
+    for (int64_t i = 0; i < output_count; i++)
         add_output(&w, &outputs[i]);
-    }
     RGM_GO(w.status);
     RGM_GO(pack(path, &w, options));
 done:
+    rgm_map_release(seen);
     rgm_map_release(w.named);
-    rgm_map_release(w.constants);
-    rgm_map_release(w.sizes);
+    rgm_map_release(w.used);
+    rgm_map_release(w.known);
     rgm_arena_release(w.arena);
-    return status;
+    return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "ONNX export");
 }

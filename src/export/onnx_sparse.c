@@ -2,7 +2,7 @@
  * Sparse ops to ONNX nodes: a pattern is two vectors of indices, so a pull over rows is a Gather at
  * the columns and a ScatterND at the rows.
  */
-#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "onnx_internal.h"
@@ -35,28 +35,31 @@ static void translate_transpose(rgmi_writer *w, const rgm_value *y, rgmi_name *n
 static void translate_self_loops(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgmi_name *p = rgmi_pattern_of(w, rgm_value_input(y, 0));
-    const char *rows = rgmi_node(w, "Squeeze", rgmi_size(w, rgm_value_shape(y)[0]), NULL, NULL);
-    const char *loops = rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0), rows,
+    const char *loops = rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0),
+                                  rgmi_size_scalar(w, rgm_value_shape(y)[0]),
                                   rgmi_scalar(w, RGM_I64, 1));
 
     if (p == NULL)
         return;
-    name->rows = rgmi_node(w, "Concat", p->rows, loops, NULL);
-    rgmi_int(w, "axis", 0);
-    name->columns = rgmi_node(w, "Concat", p->columns, loops, NULL);
-    rgmi_int(w, "axis", 0);
+    name->rows = rgmi_concat(w, (const char *[]){p->rows, loops}, 2, 0);
+    name->columns = rgmi_concat(w, (const char *[]){p->columns, loops}, 2, 0);
 }
 
 static const char *entries_per_row(rgmi_writer *w, const rgm_value *p, rgm_dtype dtype)
 {
     const rgmi_name *pattern = rgmi_pattern_of(w, p);
-    const char *ones;
+    const char *ones, *key, *known;
 
     if (pattern == NULL)
         return NULL;
+    key = rgmi_text(w, "degree:%s:%s", rgm_dtype_name(dtype), pattern->rows);
+    known = rgmi_known(w, key);
+    if (known != NULL)
+        return known;
     ones = rgmi_filled(w, rgmi_node(w, "Shape", pattern->rows, NULL, NULL), dtype, 1);
-    return rgmi_scatter(w, rgmi_filled(w, rgmi_size(w, rgm_value_shape(p)[0]), dtype, 0),
-                        pattern->rows, ones, "add");
+    known = rgmi_scatter(w, rgmi_filled(w, rgmi_size(w, rgm_value_shape(p)[0]), dtype, 0),
+                         pattern->rows, ones, "add");
+    return rgmi_keep(w, key, known);
 }
 
 static void translate_degree(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -94,109 +97,125 @@ static const char *row_shape(rgmi_writer *w, const rgm_value *p, const rgm_value
     return rgmi_filled(w, rgmi_shape(w, shape, rank), rgm_value_dtype(x), value);
 }
 
-/* x [n] as [n, 1, ...] of rank `rank`. */
-static const char *as_column(rgmi_writer *w, const char *x, int rank)
+/* y where the row has entries, else `otherwise`. */
+static const char *unless_empty(rgmi_writer *w, const char *y, const char *degree, int rank,
+                                rgm_dtype dtype, double otherwise)
 {
-    for (int i = 1; i < rank; i++)
-        x = rgmi_unsqueeze(w, x, i);
-    return x;
+    const char *empty = rgmi_node(w, "Equal", rgmi_as_column(w, degree, rank),
+                                  rgmi_scalar(w, dtype, 0), NULL);
+
+    return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, otherwise), y);
 }
 
-/* y where the row has entries, else 0. */
-static const char *zero_if_empty(rgmi_writer *w, const char *y, const char *degree, int rank,
-                                 rgm_dtype dtype)
+/* Where a row's reduction starts, and ONNX's name for what is done. */
+static const char *scatter_of(rgm_reduction reduction, double *first)
 {
-    const char *empty = rgmi_node(w, "Equal", as_column(w, degree, rank), rgmi_scalar(w, dtype, 0),
-                                  NULL);
-
-    return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, 0), y);
+    switch (reduction) {
+    case RGM_MAX:
+    case RGM_MAX_NO_INF:
+        *first = -INFINITY;
+        return "max";
+    case RGM_MIN:
+    case RGM_MIN_NO_INF:
+        *first = INFINITY;
+        return "min";
+    case RGM_PROD:
+        *first = 1;
+        return "mul";
+    default:
+        *first = 0;
+        return "add";
+    }
 }
 
 static void translate_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    static const char *const how[] = {[RGM_SUM] = "add",        [RGM_MEAN] = "add",
-                                      [RGM_MAX] = "max",        [RGM_MIN] = "min",
-                                      [RGM_MAX_NO_INF] = "max", [RGM_MIN_NO_INF] = "min",
-                                      [RGM_PROD] = "mul"};
     const rgm_value *p = rgm_value_input(y, 0), *x = rgm_value_input(y, 1);
     const rgmi_name *pattern = rgmi_pattern_of(w, p);
     rgm_reduction reduction = (rgm_reduction)rgm_value_attributes(y)->integer[0];
     rgm_dtype dtype = rgm_value_dtype(y);
-    double most = dtype == RGM_F64 ? DBL_MAX : (double)FLT_MAX, first = 0;
     int rank = rgm_value_rank(y);
-    const char *pooled, *degree;
+    double first;
+    const char *how = scatter_of(reduction, &first), *pooled, *count;
 
     if (pattern == NULL)
         return;
-    if (reduction == RGM_PROD)
-        first = 1;
-    else if (strcmp(how[reduction], "max") == 0)
-        first = -most;
-    else if (strcmp(how[reduction], "min") == 0)
-        first = most;
-    pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1),
-                          how[reduction]);
-    degree = entries_per_row(w, p, dtype);
-    if (reduction == RGM_MEAN)
-        pooled = rgmi_node(w, "Div", pooled,
-                           as_column(w, rgmi_node(w, "Max", degree, rgmi_scalar(w, dtype, 1), NULL),
-                                     rank),
-                           NULL);
-    if (reduction == RGM_MAX_NO_INF || reduction == RGM_MIN_NO_INF)
-        pooled = zero_if_empty(w, pooled, degree, rank, dtype);
+    pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1), how);
+    if (reduction == RGM_MEAN) {
+        count = rgmi_node(w, "Max", entries_per_row(w, p, dtype), rgmi_scalar(w, dtype, 1), NULL);
+        pooled = rgmi_node(w, "Div", pooled, rgmi_as_column(w, count, rank), NULL);
+    }
+    if (isinf(first))
+        pooled = unless_empty(w, pooled, entries_per_row(w, p, dtype), rank, dtype,
+                              rgmi_empty(reduction, dtype));
     name->name = pooled;
 }
 
-/* Stable: each row's largest is subtracted first. */
+/* Stable: each row's largest is subtracted first; a row of -inf alone gives zeros. */
 static void translate_softmax_rows(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgm_value *p = rgm_value_input(y, 0), *x = rgm_value_input(y, 1);
     const rgmi_name *pattern = rgmi_pattern_of(w, p);
-    double lowest = rgm_value_dtype(y) == RGM_F64 ? -DBL_MAX : -(double)FLT_MAX;
-    const char *largest, *e, *sum;
+    rgm_dtype dtype = rgm_value_dtype(y);
+    const char *largest, *e, *sum, *none;
 
     if (pattern == NULL)
         return;
-    largest = rgmi_scatter(w, row_shape(w, p, x, lowest), pattern->rows, input(w, y, 1), "max");
+    largest = rgmi_scatter(w, row_shape(w, p, x, rgmi_empty(RGM_MAX, dtype)), pattern->rows,
+                           input(w, y, 1), "max");
     e = rgmi_node(w, "Exp",
                   rgmi_node(w, "Sub", input(w, y, 1), gathered(w, largest, pattern->rows), NULL),
                   NULL, NULL);
     sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, e, "add");
+    none = rgmi_node(w, "Equal", sum, rgmi_scalar(w, dtype, 0), NULL);
+    sum = rgmi_node(w, "Where", none, rgmi_scalar(w, dtype, 1), sum);
     name->name = rgmi_node(w, "Div", e, gathered(w, sum, pattern->rows), NULL);
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* messages [count, channels] times weight [count, heads], each head over its share of channels. */
-static const char *weighted(rgmi_writer *w, const char *messages, const rgm_value *x,
-                            const rgm_value *weight)
+/* messages [count, ...] times weight [count, heads], each head over its share of channels. */
+static const char *weighted(rgmi_writer *w, const char *messages, const rgm_value *p,
+                            const rgm_value *x, const rgm_value *weight)
 {
     const char *by = rgmi_name_of(w, weight);
-    int rank = rgm_value_rank(x);
+    rgm_dim shape[RGM_MAX_RANK], split[3];
     int64_t heads = rgm_value_rank(weight) == 2 ? rgm_value_dim(weight, 1) : 1, channels = 1;
+    int rank = rgm_value_rank(x);
 
-    if (rgm_value_rank(weight) == 1)
-        return rgmi_node(w, "Mul", messages, as_column(w, by, rank), NULL);
-    for (int i = 1; i < rank; i++)
-        channels *= rgm_value_dim(x, i);
-    if (heads < 1 || channels < 0)
-        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "spmm with channels of unknown number");
-    messages = rgmi_node(w, "Reshape", messages,
-                         rgmi_vector(w, (int64_t[]){-1, heads, channels / heads}, 3), NULL);
-    messages = rgmi_node(w, "Mul", messages, rgmi_unsqueeze(w, by, 2), NULL);
-    if (rank == 3 && rgm_value_dim(x, 1) == heads)
-        return messages;
-    {
-        int64_t shape[RGM_MAX_RANK] = {-1};
-
-        for (int i = 1; i < rank; i++)
-            shape[i] = rgm_value_dim(x, i);
-        return rgmi_node(w, "Reshape", messages, rgmi_vector(w, shape, rank), NULL);
+    if (heads == 1) {
+        if (rgm_value_rank(weight) == 2)
+            by = rgmi_reshape(w, by, rgm_value_shape(weight), 2, rgm_value_shape(weight), 1);
+        return rgmi_node(w, "Mul", messages, rgmi_as_column(w, by, rank), NULL);
     }
+    shape[0] = rgm_value_shape(p)[2];
+    for (int i = 1; i < rank; i++) {
+        shape[i] = rgm_value_dim(x, i);
+        if (shape[i] < 0)
+            return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op 'spmm' with channels that vary has no ONNX form");
+        channels *= shape[i];
+    }
+    split[0] = shape[0];
+    split[1] = heads;
+    split[2] = channels / heads;
+    messages = rgmi_reshape(w, messages, shape, rank, split, 3);
+    messages = rgmi_node(w, "Mul", messages, rgmi_unsqueeze(w, by, 2), NULL);
+    return rgmi_reshape(w, messages, split, 3, shape, rank);
 }
 
 /* Optional inputs follow pattern and x in this order; bit i of attribute 0 says whether it is there. */
 enum { WEIGHT, ROW_SCALE, COLUMN_SCALE, BIAS, OPTIONAL };
+
+/* bias [channels] in the shape of x without its rows. */
+static const char *bias_of(rgmi_writer *w, const rgm_value *x, const rgm_value *bias)
+{
+    const char *name = rgmi_name_of(w, bias);
+
+    if (rgm_value_rank(x) == 2)
+        return name;
+    return rgmi_reshape(w, name, rgm_value_shape(bias), 1, rgm_value_shape(x) + 1,
+                        rgm_value_rank(x) - 1);
+}
 
 static void translate_spmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
@@ -213,28 +232,19 @@ static void translate_spmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
             part[i] = rgm_value_input(y, at++);
     if (part[COLUMN_SCALE] != NULL)
         scaled = rgmi_node(w, "Mul", scaled,
-                           as_column(w, rgmi_name_of(w, part[COLUMN_SCALE]), rank), NULL);
+                           rgmi_as_column(w, rgmi_name_of(w, part[COLUMN_SCALE]), rank), NULL);
     messages = gathered(w, scaled, pattern->columns);
     if (part[WEIGHT] != NULL)
-        messages = weighted(w, messages, x, part[WEIGHT]);
+        messages = weighted(w, messages, p, x, part[WEIGHT]);
     sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, messages, "add");
     if (a->integer[1] != 0)
         sum = rgmi_node(w, "Add", sum, scaled, NULL);
     if (part[ROW_SCALE] != NULL)
-        sum = rgmi_node(w, "Mul", sum, as_column(w, rgmi_name_of(w, part[ROW_SCALE]), rank), NULL);
+        sum = rgmi_node(w, "Mul", sum, rgmi_as_column(w, rgmi_name_of(w, part[ROW_SCALE]), rank), NULL);
     if (part[BIAS] != NULL)
-        sum = rgmi_node(w, "Add", sum, rgmi_name_of(w, part[BIAS]), NULL);
+        sum = rgmi_node(w, "Add", sum, bias_of(w, x, part[BIAS]), NULL);
     name->name = rgmi_activate(w, sum, (rgm_activation)a->integer[2], a->number[0],
                                rgm_value_dtype(y));
-}
-
-static const char *sum_last(rgmi_writer *w, const char *x)
-{
-    const int64_t last = -1;
-    const char *y = rgmi_node(w, "ReduceSum", x, rgmi_vector(w, &last, 1), NULL);
-
-    rgmi_int(w, "keepdims", 0);
-    return y;
 }
 
 static void translate_sddmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -242,8 +252,10 @@ static void translate_sddmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
     const rgmi_name *p = rgmi_pattern_of(w, rgm_value_input(y, 0));
 
     if (p != NULL)
-        name->name = sum_last(w, rgmi_node(w, "Mul", gathered(w, input(w, y, 1), p->rows),
-                                           gathered(w, input(w, y, 2), p->columns), NULL));
+        name->name = rgmi_reduce(w, "ReduceSum",
+                                 rgmi_node(w, "Mul", gathered(w, input(w, y, 1), p->rows),
+                                           gathered(w, input(w, y, 2), p->columns), NULL),
+                                 -1, false);
 }
 
 static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -257,7 +269,8 @@ static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
                     gathered(w, input(w, y, 2), p->columns), NULL);
     sum = rgmi_activate(w, sum, RGM_ACT_LEAKY_RELU, rgm_value_attributes(y)->number[0],
                         rgm_value_dtype(y));
-    name->name = sum_last(w, rgmi_node(w, "Mul", sum, input(w, y, 3), NULL));
+    name->name = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", sum, input(w, y, 3), NULL), -1,
+                             false);
 }
 
 const rgmi_translation rgmi_sparse_translations[] = {
