@@ -1,6 +1,6 @@
 /*
- * Times of single kernels beside the ceilings of the machine, measured in the same run: memory triad
- * and multiply-adds in registers. usage: kernels_bench [threads] [filter]
+ * Times of single kernels beside the ceilings of the machine, measured in the same run: memory
+ * triad and multiply-adds in registers. usage: kernels_bench [threads] [filter]
  *
  * A rate is a median of rounds; machines shared with others swing, so read the ratio, not the rate.
  */
@@ -14,11 +14,11 @@
 #include <immintrin.h>
 #endif
 
-#define ROUNDS 7
+#define ROUNDS      7
 #define ARXIV_NODES 169343
 #define ARXIV_EDGES 1166243
-#define CORA_NODES 2708
-#define CORA_EDGES 6783 /* with the self loops, both ways: 13,566 entries */
+#define CORA_NODES  2708
+#define CORA_EDGES  6783 /* with the self loops, both ways: 13,566 entries */
 
 typedef struct bench {
     const rgm_kernels *kernels;
@@ -111,7 +111,8 @@ static void triad_plain(void *payload)
 static void measure_triad(bench *b)
 {
     int64_t count = (int64_t)48 << 20;
-    triad_job t = {take((size_t)count * 4), take((size_t)count * 4), take((size_t)count * 4), count};
+    triad_job t = {take((size_t)count * 4), take((size_t)count * 4), take((size_t)count * 4),
+                   count};
 
     b->triad = 12.0 * (double)count / median_time(triad_plain, &t);
     rgm_free(t.a);
@@ -155,7 +156,7 @@ __attribute__((target("avx512f"))) static double fma_avx512(int64_t rounds)
 }
 #endif
 
-#define FMA_ITEMS 64
+#define FMA_ITEMS  64
 #define FMA_ROUNDS 10000
 
 static void multiply_add_items(void *payload, int64_t begin, int64_t end)
@@ -373,9 +374,9 @@ static void gatv2_call(void *payload)
 
 static void bench_gatv2(bench *b)
 {
-    static const char *const names[] = {"gatv2 cora score",    "gatv2 cora softmax",
+    static const char *const names[] = {"gatv2 cora score",        "gatv2 cora softmax",
                                         "gatv2 cora softmax grad", "gatv2 cora grad q",
-                                        "gatv2 cora grad v",   "gatv2 cora grad a"};
+                                        "gatv2 cora grad v",       "gatv2 cora grad a"};
     rgm_csr csr = make_graph(b, CORA_NODES, CORA_EDGES);
     gatv2_job j = {.kernels = b->kernels};
 
@@ -437,18 +438,31 @@ static void bench_streams(bench *b, int64_t n, const char *size)
 
     j.dropout = (rgm_dropout_args){.y = y, .x = x, .count = n, .group = 1, .rate = 0.5};
     j.dropout.rng = rgm_rng_stream(1, "bench", 0);
-    j.adam = (rgm_adam_args){.w = x, .m = m, .v = v, .gradient = y, .count = n, .rate = 1e-6,
-                             .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-7, .gradient_scale = 1};
+    j.adam = (rgm_adam_args){.w = x,
+                             .m = m,
+                             .v = v,
+                             .gradient = y,
+                             .count = n,
+                             .rate = 1e-6,
+                             .beta1 = 0.9,
+                             .beta2 = 0.999,
+                             .epsilon = 1e-7,
+                             .gradient_scale = 1};
     j.softmax = (rgm_softmax_args){.y = y, .x = x, .rows = n / 40, .channels = 40};
     for (int k = 0; k < 5; k++) {
         char name[64];
         snprintf(name, sizeof name, "%s %s", names[k], size);
         if (!wanted(b, name))
             continue;
-        j.map = (rgm_map_args){.y = y, .rank = 1, .shape = {n}, .inputs = k == 3 ? 1 : 2,
-                               .steps = k == 3 ? 1 : 2, .input = {x, m}, .stride = {{1}, {1}},
-                               .step = {{k == 3 ? RGM_MAP_EXP : RGM_MAP_ADD, 0, 1, 0},
-                                        {RGM_MAP_RELU, 2, 0, 0}}};
+        j.map = (rgm_map_args){
+            .y = y,
+            .rank = 1,
+            .shape = {n},
+            .inputs = k == 3 ? 1 : 2,
+            .steps = k == 3 ? 1 : 2,
+            .input = {x, m},
+            .stride = {{1}, {1}},
+            .step = {{k == 3 ? RGM_MAP_EXP : RGM_MAP_ADD, 0, 1, 0}, {RGM_MAP_RELU, 2, 0, 0}}};
         j.which = k == 3 ? 2 : (k == 4 ? 3 : k);
         report(name, median_time(stream_call, &j), amounts[k], units[k], ceilings[k]);
     }

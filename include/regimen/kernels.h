@@ -29,8 +29,8 @@ typedef void rgm_range_work(void *payload, int64_t begin, int64_t end);
 
 /**
  * Run `work` over 0..items-1 on those threads, each item once, in any order: what an item is must
- * not depend on the number of threads, and items must not touch each other's results. `item_ns` is a
- * rough cost of one item in nanoseconds: work too small to pay for handing it out stays with the
+ * not depend on the number of threads, and items must not touch each other's results. `item_ns` is
+ * a rough cost of one item in nanoseconds: work too small to pay for handing it out stays with the
  * caller. Other layers use this instead of a thread pool of their own beside it.
  */
 void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *payload);
@@ -43,7 +43,7 @@ typedef enum rgm_activation {
     RGM_ACT_ELU,
     RGM_ACT_SIGMOID,
     RGM_ACT_TANH,
-    RGM_ACT_GELU        /* exact, with erf */
+    RGM_ACT_GELU /* exact, with erf */
 } rgm_activation;
 
 /**
@@ -117,8 +117,8 @@ typedef enum rgm_reduction {
 
 /**
  * y [rows, channels] = reduction over the entries of each row of x [count, channels] (entry order).
- * The gradient kernel takes x, y and dy [rows, channels] and gives dx [count, channels]: max and min
- * share dy evenly among ties.
+ * The gradient kernel takes x, y and dy [rows, channels] and gives dx [count, channels]: max and
+ * min share dy evenly among ties.
  */
 typedef struct rgm_segment_args {
     void *y; /* y or dx */
@@ -139,7 +139,8 @@ typedef struct rgm_segment_softmax_args {
     int64_t channels;
 } rgm_segment_softmax_args;
 
-/** y [count, channels] = x[index[i], channels]; index int32 or int64 in 0..rows-1 (checked before). */
+/** y [count, channels] = x[index[i], channels]; index int32 or int64 in 0..rows-1 (checked before).
+ */
 typedef struct rgm_gather_args {
     void *y;
     const void *x;
@@ -148,30 +149,48 @@ typedef struct rgm_gather_args {
     int64_t count, channels;
 } rgm_gather_args;
 
-/* Element-wise programs: a chain of up to RGM_MAP_STEPS instructions over up to RGM_MAP_INPUTS inputs,
- * run block by block so that what lies between stays in registers or L1. */
-#define RGM_MAP_STEPS 16
+/* Element-wise programs: a chain of up to RGM_MAP_STEPS instructions over up to RGM_MAP_INPUTS
+ * inputs, run block by block so that what lies between stays in registers or L1. */
+#define RGM_MAP_STEPS  16
 #define RGM_MAP_INPUTS 6
 
 typedef enum rgm_map_code {
     /* one operand */
-    RGM_MAP_NEG, RGM_MAP_ABS, RGM_MAP_SQUARE, RGM_MAP_SQRT, RGM_MAP_RSQRT, RGM_MAP_RECIPROCAL,
-    RGM_MAP_EXP, RGM_MAP_LOG, RGM_MAP_RELU, RGM_MAP_LEAKY_RELU, RGM_MAP_ELU, RGM_MAP_SIGMOID,
-    RGM_MAP_TANH, RGM_MAP_GELU, RGM_MAP_SIGN, RGM_MAP_IS_POSITIVE, /* x > 0 ? 1 : 0 */
+    RGM_MAP_NEG,
+    RGM_MAP_ABS,
+    RGM_MAP_SQUARE,
+    RGM_MAP_SQRT,
+    RGM_MAP_RSQRT,
+    RGM_MAP_RECIPROCAL,
+    RGM_MAP_EXP,
+    RGM_MAP_LOG,
+    RGM_MAP_RELU,
+    RGM_MAP_LEAKY_RELU,
+    RGM_MAP_ELU,
+    RGM_MAP_SIGMOID,
+    RGM_MAP_TANH,
+    RGM_MAP_GELU,
+    RGM_MAP_SIGN,
+    RGM_MAP_IS_POSITIVE, /* x > 0 ? 1 : 0 */
     RGM_MAP_GELU_SLOPE,  /* derivative of gelu at x              */
     RGM_MAP_SCALE,       /* x * constant                         */
     RGM_MAP_SHIFT,       /* x + constant                         */
     RGM_MAP_SOFTPLUS,    /* log(1 + exp(x)), stable              */
     RGM_MAP_FLOOR,       /* max(x, constant)                     */
     /* two operands */
-    RGM_MAP_ADD, RGM_MAP_SUB, RGM_MAP_MUL, RGM_MAP_DIV, RGM_MAP_MAX, RGM_MAP_MIN,
-    RGM_MAP_GREATER,     /* a > b ? 1 : 0                        */
-    RGM_MAP_EQUAL,       /* a == b ? 1 : 0                       */
-    RGM_MAP_RELU_GRAD,   /* b > 0 ? a : 0      (a = dy, b = y)   */
-    RGM_MAP_LEAKY_GRAD,  /* b > 0 ? a : c a    (a = dy, b = x)   */
-    RGM_MAP_ELU_GRAD,    /* b > 0 ? a : a (b+1) (a = dy, b = y)  */
-    RGM_MAP_SIGMOID_GRAD,/* a b (1 - b)        (a = dy, b = y)   */
-    RGM_MAP_TANH_GRAD,   /* a (1 - b b)        (a = dy, b = y)   */
+    RGM_MAP_ADD,
+    RGM_MAP_SUB,
+    RGM_MAP_MUL,
+    RGM_MAP_DIV,
+    RGM_MAP_MAX,
+    RGM_MAP_MIN,
+    RGM_MAP_GREATER,      /* a > b ? 1 : 0                        */
+    RGM_MAP_EQUAL,        /* a == b ? 1 : 0                       */
+    RGM_MAP_RELU_GRAD,    /* b > 0 ? a : 0      (a = dy, b = y)   */
+    RGM_MAP_LEAKY_GRAD,   /* b > 0 ? a : c a    (a = dy, b = x)   */
+    RGM_MAP_ELU_GRAD,     /* b > 0 ? a : a (b+1) (a = dy, b = y)  */
+    RGM_MAP_SIGMOID_GRAD, /* a b (1 - b)        (a = dy, b = y)   */
+    RGM_MAP_TANH_GRAD,    /* a (1 - b b)        (a = dy, b = y)   */
     RGM_MAP_CODE_COUNT
 } rgm_map_code;
 
@@ -182,7 +201,8 @@ typedef struct rgm_map_step {
     double constant;
 } rgm_map_step;
 
-/** y [shape] = the last instruction's result. Inputs are read by stride (elements, 0 = broadcast). */
+/** y [shape] = the last instruction's result. Inputs are read by stride (elements, 0 = broadcast).
+ */
 typedef struct rgm_map_args {
     void *y;
     int rank;
@@ -224,8 +244,8 @@ typedef struct rgm_softmax_args {
 } rgm_softmax_args;
 
 /**
- * loss [rows] = logsumexp(x[r]) - x[r, label[r]] for logits x [rows, channels], label [rows] int32 or
- * int64 in 0..channels-1. Gradient: dx [rows, channels] = (softmax(x) - onehot) * dloss[r].
+ * loss [rows] = logsumexp(x[r]) - x[r, label[r]] for logits x [rows, channels], label [rows] int32
+ * or int64 in 0..channels-1. Gradient: dx [rows, channels] = (softmax(x) - onehot) * dloss[r].
  */
 typedef struct rgm_cross_entropy_args {
     void *y; /* loss or dx */
@@ -235,9 +255,10 @@ typedef struct rgm_cross_entropy_args {
 } rgm_cross_entropy_args;
 
 /**
- * Layer norm (Ba et al. 2016) with an optional residual: s = x (+ residual), y = (s - mean) / sqrt(var
- * + epsilon) * gamma + beta over channels. Gradient: dx (also the residual's), dgamma, dbeta from x,
- * residual, gamma, dy.
+ * Layer norm (Ba et al. 2016) with an optional residual: s = x (+ residual), y = (s - mean) /
+ * sqrt(var
+ * + epsilon) * gamma + beta over channels. Gradient: dx (also the residual's), dgamma, dbeta from
+ * x, residual, gamma, dy.
  */
 typedef struct rgm_layer_norm_args {
     void *y; /* y or dx */
@@ -248,9 +269,9 @@ typedef struct rgm_layer_norm_args {
 } rgm_layer_norm_args;
 
 /**
- * One sweep over a parameter: g = gradient * gradient_scale (+ l2 * w); Adam (Kingma & Ba 2015): m, v
- * updated in place, w -= rate * m / (sqrt(v) + epsilon) with bias correction folded into `rate` and
- * epsilon outside it (Keras); decoupled weight decay (AdamW): w -= weight_decay_rate * w first.
+ * One sweep over a parameter: g = gradient * gradient_scale (+ l2 * w); Adam (Kingma & Ba 2015): m,
+ * v updated in place, w -= rate * m / (sqrt(v) + epsilon) with bias correction folded into `rate`
+ * and epsilon outside it (Keras); decoupled weight decay (AdamW): w -= weight_decay_rate * w first.
  */
 typedef struct rgm_adam_args {
     void *w, *m, *v;
@@ -259,7 +280,8 @@ typedef struct rgm_adam_args {
     double rate, beta1, beta2, epsilon, l2, weight_decay_rate, gradient_scale;
 } rgm_adam_args;
 
-/** g = gradient * gradient_scale + l2 * w; m = momentum * m + g; w -= rate * (nesterov ? g + momentum * m : m). m NULL: no momentum. */
+/** g = gradient * gradient_scale + l2 * w; m = momentum * m + g; w -= rate * (nesterov ? g +
+ * momentum * m : m). m NULL: no momentum. */
 typedef struct rgm_sgd_args {
     void *w, *m;
     const void *gradient;

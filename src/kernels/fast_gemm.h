@@ -1,9 +1,9 @@
 /*
  * Dense products. A tile of C, ROWS x (VECS * LANES), stays in registers while k runs; B is packed
- * into panels as wide as the tile, zero-padded, so that edges cost no special code on that side; A is
- * read in place where its rows are near each other and packed otherwise. Each element of C is one
- * chain of fused multiply-adds over k in order, so the tiling never shows in the bits; only a long k
- * over a small C is cut, into slices fixed by the shape, added in order.
+ * into panels as wide as the tile, zero-padded, so that edges cost no special code on that side; A
+ * is read in place where its rows are near each other and packed otherwise. Each element of C is
+ * one chain of fused multiply-adds over k in order, so the tiling never shows in the bits; only a
+ * long k over a small C is cut, into slices fixed by the shape, added in order.
  */
 
 /* Rows of tiles one, two and three vectors wide: as many as the registers hold. */
@@ -15,14 +15,14 @@
 #define TILE_ROWS_2 6
 #define TILE_ROWS_3 4
 #endif
-#define TILE_COLUMNS (2 * LANES)
-#define STRIP_PAD 16          /* floats between packed strips, so that they differ in cache set */
-#define K_BLOCK 256           /* k of one pass: a panel of B stays in L1                      */
-#define K_WHOLE 384           /* up to here k is one pass                                     */
-#define ROW_BLOCK 120         /* rows of C of one task                                        */
-#define SLICE_K 1024          /* least k of a slice                                           */
-#define SLICES_MOST 64
-#define SLICE_TASK_ROWS 256   /* C of one task of a sliced product                            */
+#define TILE_COLUMNS       (2 * LANES)
+#define STRIP_PAD          16   /* floats between packed strips, so that they differ in cache set */
+#define K_BLOCK            256  /* k of one pass: a panel of B stays in L1                      */
+#define K_WHOLE            384  /* up to here k is one pass                                     */
+#define ROW_BLOCK          120  /* rows of C of one task                                        */
+#define SLICE_K            1024 /* least k of a slice                                           */
+#define SLICES_MOST        64
+#define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
 #define SLICE_TASK_COLUMNS 256
 
 /* One tile: c = (first ? 0 : c) + a b, then + bias and relu when last. */
@@ -50,8 +50,8 @@ static inline __attribute__((always_inline)) void tile_store(const int vecs, con
         if (!t->first)
             sum = v_add(whole ? v_load(c + j * LANES) : v_load_n(c + j * LANES, left), sum);
         if (t->last && t->bias)
-            sum = v_add(sum, whole ? v_load(t->bias + j * LANES)
-                                   : v_load_n(t->bias + j * LANES, left));
+            sum = v_add(sum,
+                        whole ? v_load(t->bias + j * LANES) : v_load_n(t->bias + j * LANES, left));
         if (t->last && t->activation == RGM_ACT_RELU)
             sum = v_relu(sum);
         if (whole)
@@ -94,16 +94,16 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
     {                                                                                              \
         tile(rows, vecs, t);                                                                       \
     }
-TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
-TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1)
-TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
-TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
+TILE(1, 1)
+TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1) TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1)
+    TILE(11, 1) TILE(12, 1) TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
+        TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
 #if LANES == 16
-TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2) TILE(13, 2) TILE(14, 2)
-TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
+            TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2) TILE(13, 2)
+                TILE(14, 2) TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
 #endif
 
-typedef void tile_function(const tile_job *t);
+                    typedef void tile_function(const tile_job *t);
 /* [vectors - 1][rows - 1] */
 static tile_function *const tiles[3][14] = {
     {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
@@ -149,8 +149,8 @@ static void pack_panel(float *dst, const float *b, int64_t ldb, bool trans, int6
     if (!trans) {
         for (int64_t p = 0; p < k; p++, dst += width, b += ldb)
             for (int64_t j = 0; j < width; j += LANES)
-                v_store(dst + j, columns - j >= LANES ? v_load(b + j)
-                                                      : v_load_n(b + j, columns - j));
+                v_store(dst + j,
+                        columns - j >= LANES ? v_load(b + j) : v_load_n(b + j, columns - j));
         return;
     }
     for (int64_t j = 0; j < width; j++)
@@ -160,8 +160,8 @@ static void pack_panel(float *dst, const float *b, int64_t ldb, bool trans, int6
 
 /*
  * dst[strip][p][rows] = op(a)[i][p], in strips of `rows` <= LANES that begin strip_step() apart. A
- * transposed A is read along its rows, as it lies in memory. A whole vector is stored for each p and
- * its tail overwritten by the next p; behind the last is the pad.
+ * transposed A is read along its rows, as it lies in memory. A whole vector is stored for each p
+ * and its tail overwritten by the next p; behind the last is the pad.
  */
 static inline int64_t strip_step(int64_t rows, int64_t k)
 {
@@ -194,7 +194,7 @@ static void pack_rows(float *dst, const float *a, int64_t lda, bool trans, int64
 
 /* A block of C from a block of A and panels of B, one pass over k. */
 typedef struct block_job {
-    tile_job tile;       /* a, b, c, bias at the block's origin; k, flags              */
+    tile_job tile; /* a, b, c, bias at the block's origin; k, flags              */
     int64_t rows, columns, panels;
     int64_t panel_step;  /* elements from one panel of B to the next                   */
     const float *packed; /* rows of A packed in strips of strip_rows, or NULL          */
@@ -300,10 +300,9 @@ static void product_pack(void *payload, int64_t begin, int64_t end)
         int64_t j = i % g->panels, kb = i / g->panels % passes * g->k_block;
         int64_t z = i / g->panels / passes, column = j * TILE_COLUMNS;
         const float *b = (const float *)o->b + z * o->stride_b;
-        pack_panel(panel_at(g, z, kb, j), b + (o->trans_b ? column * o->ldb + kb
-                                                          : kb * o->ldb + column),
-                   o->ldb, o->trans_b, rgmi_min(g->k_block, o->k - kb),
-                   panel_columns(o->n, g->panels, j));
+        pack_panel(panel_at(g, z, kb, j),
+                   b + (o->trans_b ? column * o->ldb + kb : kb * o->ldb + column), o->ldb,
+                   o->trans_b, rgmi_min(g->k_block, o->k - kb), panel_columns(o->n, g->panels, j));
     }
 }
 
@@ -353,12 +352,12 @@ static void product_tasks(void *payload, int64_t begin, int64_t end)
     float *packed = NULL;
 
     if (g->pack_a) /* without memory A is read in place: slower, the same bits */
-        packed = rgmi_scratch_take((size_t)packed_rows_size(g->row_block, g->k_block) *
-                                   sizeof(float));
+        packed =
+            rgmi_scratch_take((size_t)packed_rows_size(g->row_block, g->k_block) * sizeof(float));
     for (int64_t t = begin; t < end; t++) {
         int64_t j = t % g->panel_blocks, i = t / g->panel_blocks % g->row_blocks;
-        product_block(g, t / g->panel_blocks / g->row_blocks, i * g->row_block,
-                      j * g->panel_block, packed);
+        product_block(g, t / g->panel_blocks / g->row_blocks, i * g->row_block, j * g->panel_block,
+                      packed);
     }
     rgmi_scratch_give(packed);
 }
@@ -396,9 +395,9 @@ static bool product_run(const rgm_matmul_args *o)
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
     g.pack_a = wants_packed_rows(o);
     rgm_parallel(o->batch * passes * g.panels,
-                  (double)(g.k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, &g);
+                 (double)(g.k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, &g);
     rgm_parallel(o->batch * g.row_blocks * g.panel_blocks,
-                  flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
+                 flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
     rgmi_scratch_give(g.packed_b);
     return true;
 }
@@ -457,8 +456,8 @@ static void sliced_tasks(void *payload, int64_t begin, int64_t end)
     float *panels = rgmi_scratch_take(panels_size), *packed = NULL;
 
     if (g->pack_a)
-        packed = rgmi_scratch_take((size_t)packed_rows_size(SLICE_TASK_ROWS, K_BLOCK) *
-                                   sizeof(float));
+        packed =
+            rgmi_scratch_take((size_t)packed_rows_size(SLICE_TASK_ROWS, K_BLOCK) * sizeof(float));
     if (panels == NULL)
         atomic_store(&g->failed, true);
     for (int64_t t = begin; t < end && panels; t++) {
@@ -513,8 +512,7 @@ static bool sliced_run(const rgm_matmul_args *o)
     if (g.partial == NULL)
         return false;
     rgm_parallel(g.slices * g.row_tasks * g.column_tasks,
-                  flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks,
-                  &g);
+                 flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks, &g);
     if (!atomic_load(&g.failed))
         rgm_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);
     rgmi_scratch_give(g.partial);

@@ -78,7 +78,7 @@ static void score_blocks(void *payload, int64_t begin, int64_t end)
 static void score_run(score_job *g)
 {
     rgm_parallel(rgmi_row_blocks(g->csr),
-                  RGMI_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)), score_blocks, g);
+                 RGMI_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)), score_blocks, g);
 }
 
 static void sddmm(const rgm_sddmm_args *args)
@@ -90,8 +90,8 @@ static void sddmm(const rgm_sddmm_args *args)
 
 static void gatv2_score(const rgm_gatv2_args *args)
 {
-    score_job g = {args->csr,   args->y,     args->q,           args->v, args->a,
-                   args->heads, args->depth, (float)args->slope};
+    score_job g = {args->csr, args->y,     args->q,     args->v,
+                   args->a,   args->heads, args->depth, (float)args->slope};
 
     score_run(&g);
 }
@@ -114,8 +114,8 @@ static inline vf leaky_by(vf z, vf slope, bool steep)
 }
 
 /* y = a * sum over entries of dy * leaky'(z), row r, `vectors` from channel c. */
-static inline __attribute__((always_inline)) void
-side_group(const int vectors, const side_job *g, int64_t r, int64_t c, int64_t left)
+static inline __attribute__((always_inline)) void side_group(const int vectors, const side_job *g,
+                                                             int64_t r, int64_t c, int64_t left)
 {
     const rgm_gatv2_args *o = g->o;
     const rgm_csr *csr = o->csr;
@@ -213,9 +213,9 @@ static void gatv2_grad_v(const rgm_gatv2_args *args)
 }
 
 /* to = sum of dy * leaky(q + v) over the entries of rows [from, end), `vectors` from channel c. */
-static inline __attribute__((always_inline)) void
-grad_a_group(const int vectors, const side_job *g, float *to, int64_t from, int64_t end, int64_t c,
-             int64_t left)
+static inline __attribute__((always_inline)) void grad_a_group(const int vectors, const side_job *g,
+                                                               float *to, int64_t from, int64_t end,
+                                                               int64_t c, int64_t left)
 {
     const rgm_gatv2_args *o = g->o;
     const rgm_csr *csr = o->csr;
@@ -299,9 +299,9 @@ static void gatv2_grad_a(const rgm_gatv2_args *args)
 /* ---- segment reductions -------------------------------------------------------------------- */
 
 /* One vector of channels over entries [begin, end) of a row. */
-static inline __attribute__((always_inline)) vf
-segment_part(const rgm_segment_args *o, int64_t begin, int64_t end, int64_t c, int64_t left,
-             rgm_reduction reduction)
+static inline __attribute__((always_inline)) vf segment_part(const rgm_segment_args *o,
+                                                             int64_t begin, int64_t end, int64_t c,
+                                                             int64_t left, rgm_reduction reduction)
 {
     vf sum = v_set1(reduce_start(reduction));
     bool whole = left >= LANES;
@@ -313,8 +313,8 @@ segment_part(const rgm_segment_args *o, int64_t begin, int64_t end, int64_t c, i
     return sum;
 }
 
-static inline __attribute__((always_inline)) void
-segment_row(const rgm_segment_args *o, int64_t r, rgm_reduction reduction)
+static inline __attribute__((always_inline)) void segment_row(const rgm_segment_args *o, int64_t r,
+                                                              rgm_reduction reduction)
 {
     int64_t begin = o->csr->row_start[r], end = o->csr->row_start[r + 1];
     float *y = (float *)o->y + r * o->channels;
@@ -325,10 +325,9 @@ segment_row(const rgm_segment_args *o, int64_t r, rgm_reduction reduction)
         if (begin < end)
             sum = segment_part(o, begin, rgmi_min(end, begin + LONG_ROW), c, left, reduction);
         for (int64_t from = begin + LONG_ROW; from < end; from += LONG_ROW)
-            sum = reduce_step(reduction,
-                              segment_part(o, from, rgmi_min(end, from + LONG_ROW), c, left,
-                                           reduction),
-                              sum);
+            sum = reduce_step(
+                reduction,
+                segment_part(o, from, rgmi_min(end, from + LONG_ROW), c, left, reduction), sum);
         if (o->reduction == RGM_MEAN && begin < end)
             sum = v_div(sum, v_set1((float)(end - begin)));
         v_store_n(y + c, sum, left);
@@ -343,13 +342,15 @@ static void segment_blocks(void *payload, int64_t begin, int64_t end)
     csr_range(o->csr, begin, end, &from, &to);
     for (int64_t r = from; r < to; r++)
         switch (o->reduction) {
-        case RGM_SUM: case RGM_MEAN:
+        case RGM_SUM:
+        case RGM_MEAN:
             segment_row(o, r, RGM_SUM);
             break;
         case RGM_PROD:
             segment_row(o, r, RGM_PROD);
             break;
-        case RGM_MAX: case RGM_MAX_NO_INF:
+        case RGM_MAX:
+        case RGM_MAX_NO_INF:
             segment_row(o, r, RGM_MAX);
             break;
         default:
@@ -360,7 +361,7 @@ static void segment_blocks(void *payload, int64_t begin, int64_t end)
 static void segment_reduce(const rgm_segment_args *args)
 {
     rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.3 * (double)args->channels),
-                  segment_blocks, (void *)args);
+                 segment_blocks, (void *)args);
 }
 
 /* d for each entry that equals y, shared among ties. */
@@ -412,7 +413,7 @@ static void segment_reduce_grad(const rgm_segment_args *args)
         return;
     }
     rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.5 * (double)args->channels),
-                  segment_grad_blocks, (void *)args);
+                 segment_grad_blocks, (void *)args);
 }
 
 /* ---- segment softmax ----------------------------------------------------------------------- */
@@ -477,7 +478,7 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
     rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (8 + (double)args->channels),
-                  segment_softmax_blocks, (void *)args);
+                 segment_softmax_blocks, (void *)args);
 }
 
 static void softmax_grad_wide(const rgm_segment_softmax_args *o, int64_t begin, int64_t end)
@@ -527,9 +528,8 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
 
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
-    rgm_parallel(rgmi_row_blocks(args->csr),
-                  RGMI_ROW_BLOCK * (4 + 0.5 * (double)args->channels), segment_softmax_grad_blocks,
-                  (void *)args);
+    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (4 + 0.5 * (double)args->channels),
+                 segment_softmax_grad_blocks, (void *)args);
 }
 
 /* ---- gather -------------------------------------------------------------------------------- */

@@ -14,13 +14,13 @@ typedef struct map_job {
     int rank;
     int64_t shape[RGM_MAX_RANK + 1];
     int64_t stride[RGM_MAP_INPUTS][RGM_MAX_RANK + 1];
-    int64_t length;     /* of the innermost axis      */
-    int64_t rows;       /* of all others together     */
-    int64_t block_rows; /* rows of a block, when > 1  */
-    int64_t row_blocks; /* blocks of a row, otherwise */
+    int64_t length;             /* of the innermost axis      */
+    int64_t rows;               /* of all others together     */
+    int64_t block_rows;         /* rows of a block, when > 1  */
+    int64_t row_blocks;         /* blocks of a row, otherwise */
     int8_t slot[RGM_MAP_STEPS]; /* buffer of each instruction's result */
     int slots;
-    bool stream;        /* the result goes past the cache */
+    bool stream; /* the result goes past the cache */
 } map_job;
 
 /* ---- the instructions ---------------------------------------------------------------------- */
@@ -43,28 +43,48 @@ static void map_unary(float *y, const float *a, int64_t n, rgm_map_code code, fl
     const vf c = v_set1(constant), one = v_set1(1), zero = v_zero();
 
     switch (code) {
-    case RGM_MAP_NEG: MAP_LOOP(v_neg(x));
-    case RGM_MAP_ABS: MAP_LOOP(v_abs(x));
-    case RGM_MAP_SQUARE: MAP_LOOP(v_mul(x, x));
-    case RGM_MAP_SQRT: MAP_LOOP(v_sqrt(x));
-    case RGM_MAP_RSQRT: MAP_LOOP(v_div(one, v_sqrt(x)));
-    case RGM_MAP_RECIPROCAL: MAP_LOOP(v_div(one, x));
-    case RGM_MAP_EXP: MAP_LOOP(v_exp(x));
-    case RGM_MAP_LOG: MAP_LOOP(v_log(x));
-    case RGM_MAP_RELU: MAP_LOOP(v_relu(x));
-    case RGM_MAP_LEAKY_RELU: MAP_LOOP(v_leaky(x, c));
-    case RGM_MAP_ELU: MAP_LOOP(v_elu(x));
-    case RGM_MAP_SIGMOID: MAP_LOOP(v_sigmoid(x));
-    case RGM_MAP_TANH: MAP_LOOP(v_tanh(x));
-    case RGM_MAP_GELU: MAP_LOOP(v_gelu(x));
+    case RGM_MAP_NEG:
+        MAP_LOOP(v_neg(x));
+    case RGM_MAP_ABS:
+        MAP_LOOP(v_abs(x));
+    case RGM_MAP_SQUARE:
+        MAP_LOOP(v_mul(x, x));
+    case RGM_MAP_SQRT:
+        MAP_LOOP(v_sqrt(x));
+    case RGM_MAP_RSQRT:
+        MAP_LOOP(v_div(one, v_sqrt(x)));
+    case RGM_MAP_RECIPROCAL:
+        MAP_LOOP(v_div(one, x));
+    case RGM_MAP_EXP:
+        MAP_LOOP(v_exp(x));
+    case RGM_MAP_LOG:
+        MAP_LOOP(v_log(x));
+    case RGM_MAP_RELU:
+        MAP_LOOP(v_relu(x));
+    case RGM_MAP_LEAKY_RELU:
+        MAP_LOOP(v_leaky(x, c));
+    case RGM_MAP_ELU:
+        MAP_LOOP(v_elu(x));
+    case RGM_MAP_SIGMOID:
+        MAP_LOOP(v_sigmoid(x));
+    case RGM_MAP_TANH:
+        MAP_LOOP(v_tanh(x));
+    case RGM_MAP_GELU:
+        MAP_LOOP(v_gelu(x));
     case RGM_MAP_SIGN:
         MAP_LOOP(v_sub(v_select(v_gt(x, zero), one, zero), v_select(v_gt(zero, x), one, zero)));
-    case RGM_MAP_IS_POSITIVE: MAP_LOOP(v_select(v_gt(x, zero), one, zero));
-    case RGM_MAP_GELU_SLOPE: MAP_LOOP(v_gelu_slope(x));
-    case RGM_MAP_SCALE: MAP_LOOP(v_mul(x, c));
-    case RGM_MAP_SHIFT: MAP_LOOP(v_add(x, c));
-    case RGM_MAP_SOFTPLUS: MAP_LOOP(v_softplus(x));
-    default: MAP_LOOP(v_max(x, c)); /* RGM_MAP_FLOOR */
+    case RGM_MAP_IS_POSITIVE:
+        MAP_LOOP(v_select(v_gt(x, zero), one, zero));
+    case RGM_MAP_GELU_SLOPE:
+        MAP_LOOP(v_gelu_slope(x));
+    case RGM_MAP_SCALE:
+        MAP_LOOP(v_mul(x, c));
+    case RGM_MAP_SHIFT:
+        MAP_LOOP(v_add(x, c));
+    case RGM_MAP_SOFTPLUS:
+        MAP_LOOP(v_softplus(x));
+    default:
+        MAP_LOOP(v_max(x, c)); /* RGM_MAP_FLOOR */
     }
 }
 
@@ -74,19 +94,32 @@ static void map_binary(float *y, const float *a, const float *b, int64_t n, rgm_
     const vf c = v_set1(constant), one = v_set1(1), zero = v_zero();
 
     switch (code) {
-    case RGM_MAP_ADD: MAP_LOOP2(v_add(x, z));
-    case RGM_MAP_SUB: MAP_LOOP2(v_sub(x, z));
-    case RGM_MAP_MUL: MAP_LOOP2(v_mul(x, z));
-    case RGM_MAP_DIV: MAP_LOOP2(v_div(x, z));
-    case RGM_MAP_MAX: MAP_LOOP2(v_max(x, z));
-    case RGM_MAP_MIN: MAP_LOOP2(v_min(x, z));
-    case RGM_MAP_GREATER: MAP_LOOP2(v_select(v_gt(x, z), one, zero));
-    case RGM_MAP_EQUAL: MAP_LOOP2(v_select(v_eq(x, z), one, zero));
-    case RGM_MAP_RELU_GRAD: MAP_LOOP2(v_select(v_gt(z, zero), x, zero));
-    case RGM_MAP_LEAKY_GRAD: MAP_LOOP2(v_select(v_gt(z, zero), x, v_mul(c, x)));
-    case RGM_MAP_ELU_GRAD: MAP_LOOP2(v_select(v_gt(z, zero), x, v_mul(x, v_add(z, one))));
-    case RGM_MAP_SIGMOID_GRAD: MAP_LOOP2(v_mul(v_mul(x, z), v_sub(one, z)));
-    default: MAP_LOOP2(v_mul(x, v_fnma(z, z, one))); /* RGM_MAP_TANH_GRAD */
+    case RGM_MAP_ADD:
+        MAP_LOOP2(v_add(x, z));
+    case RGM_MAP_SUB:
+        MAP_LOOP2(v_sub(x, z));
+    case RGM_MAP_MUL:
+        MAP_LOOP2(v_mul(x, z));
+    case RGM_MAP_DIV:
+        MAP_LOOP2(v_div(x, z));
+    case RGM_MAP_MAX:
+        MAP_LOOP2(v_max(x, z));
+    case RGM_MAP_MIN:
+        MAP_LOOP2(v_min(x, z));
+    case RGM_MAP_GREATER:
+        MAP_LOOP2(v_select(v_gt(x, z), one, zero));
+    case RGM_MAP_EQUAL:
+        MAP_LOOP2(v_select(v_eq(x, z), one, zero));
+    case RGM_MAP_RELU_GRAD:
+        MAP_LOOP2(v_select(v_gt(z, zero), x, zero));
+    case RGM_MAP_LEAKY_GRAD:
+        MAP_LOOP2(v_select(v_gt(z, zero), x, v_mul(c, x)));
+    case RGM_MAP_ELU_GRAD:
+        MAP_LOOP2(v_select(v_gt(z, zero), x, v_mul(x, v_add(z, one))));
+    case RGM_MAP_SIGMOID_GRAD:
+        MAP_LOOP2(v_mul(v_mul(x, z), v_sub(one, z)));
+    default:
+        MAP_LOOP2(v_mul(x, v_fnma(z, z, one))); /* RGM_MAP_TANH_GRAD */
     }
 }
 
@@ -181,8 +214,8 @@ static void map_lay_out(float *buffer, const map_job *g, int k, int64_t row, int
     int64_t stride = g->stride[k][g->rank - 1];
 
     for (int64_t r = 0; r < rows; r++, buffer += columns) {
-        const float *x = (const float *)g->o->input[k] + map_row_offset(g, k, row + r) +
-                         column * stride;
+        const float *x =
+            (const float *)g->o->input[k] + map_row_offset(g, k, row + r) + column * stride;
         if (stride == 1)
             for (int64_t i = 0; i < columns; i++)
                 buffer[i] = x[i];
@@ -198,8 +231,8 @@ typedef struct map_state {
 } map_state;
 
 /* Where block (row, rows, column, columns) of input k can be read in whole vectors. */
-static const float *map_input(const map_job *g, map_state *state, int k, int64_t row,
-                              int64_t rows, int64_t column, int64_t columns)
+static const float *map_input(const map_job *g, map_state *state, int k, int64_t row, int64_t rows,
+                              int64_t column, int64_t columns)
 {
     bool dense = g->stride[k][g->rank - 1] == 1 || g->length == 1;
     float *buffer = state->buffer[k];
@@ -221,8 +254,8 @@ static const float *map_input(const map_job *g, map_state *state, int k, int64_t
     return buffer;
 }
 
-static void map_block(const map_job *g, map_state *state, int64_t row, int64_t rows,
-                      int64_t column, int64_t columns)
+static void map_block(const map_job *g, map_state *state, int64_t row, int64_t rows, int64_t column,
+                      int64_t columns)
 {
     const rgm_map_args *o = g->o;
     const float *value[MAP_SLOTS];
@@ -274,8 +307,14 @@ static void map_blocks(void *payload, int64_t begin, int64_t end)
 static double map_step_ns(rgm_map_code code)
 {
     switch (code) {
-    case RGM_MAP_EXP: case RGM_MAP_LOG: case RGM_MAP_ELU: case RGM_MAP_SIGMOID: case RGM_MAP_TANH:
-    case RGM_MAP_GELU: case RGM_MAP_GELU_SLOPE: case RGM_MAP_SOFTPLUS:
+    case RGM_MAP_EXP:
+    case RGM_MAP_LOG:
+    case RGM_MAP_ELU:
+    case RGM_MAP_SIGMOID:
+    case RGM_MAP_TANH:
+    case RGM_MAP_GELU:
+    case RGM_MAP_GELU_SLOPE:
+    case RGM_MAP_SOFTPLUS:
         return 1.2;
     default:
         return 0.12;
@@ -300,6 +339,5 @@ static void map(const rgm_map_args *args)
     if (g.length <= MAP_SHORT && g.rows > 1)
         g.block_rows = MAP_BLOCK / g.length / 16 * 16;
     blocks = g.block_rows > 1 ? rgmi_blocks(g.rows, g.block_rows) : g.rows * g.row_blocks;
-    rgm_parallel(blocks, ns * (double)rgmi_min(MAP_BLOCK, g.length * g.block_rows), map_blocks,
-                  &g);
+    rgm_parallel(blocks, ns * (double)rgmi_min(MAP_BLOCK, g.length * g.block_rows), map_blocks, &g);
 }

@@ -135,7 +135,7 @@ static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
 static void cross_entropy_grad(const rgm_cross_entropy_args *args)
 {
     rgm_parallel(args->rows, 20 + 2 * (double)args->channels, cross_entropy_grad_rows,
-                  (void *)args);
+                 (void *)args);
 }
 
 /* ---- layer norm ---------------------------------------------------------------------------- */
@@ -149,8 +149,7 @@ static inline vf norm_load(const rgm_layer_norm_args *o, int64_t r, int64_t c)
 }
 
 /* Two passes, so that a large mean does not eat the variance. */
-static inline void norm_moments(float *mean, float *factor, const rgm_layer_norm_args *o,
-                                int64_t r)
+static inline void norm_moments(float *mean, float *factor, const rgm_layer_norm_args *o, int64_t r)
 {
     vf sum = v_zero(), squares = v_zero();
     float n = (float)o->channels;

@@ -2,15 +2,16 @@
  * Sparse times dense, pulled over CSR: y[r] = scale * sum of weight * x[column]. What bounds it is
  * fetching rows of x from memory, so: up to eight vectors of channels stay in registers while a
  * row's entries go by, rows to come are prefetched across the ends of rows, and large results are
- * written past the cache. Each element of y is summed in entry order, long rows in parts of LONG_ROW.
+ * written past the cache. Each element of y is summed in entry order, long rows in parts of
+ * LONG_ROW.
  */
 
-#define AHEAD 8                 /* entries from the prefetch to its use                          */
-#define LONG_ROW 1024           /* entries summed before they go to the second accumulator       */
-#define CACHED_BYTES (256 << 10) /* x up to here is in L2 anyway: prefetching would only cost     */
-#define STREAM_BYTES (24 << 20) /* a result above this will not be read from cache               */
-#define GROUP 8                 /* vectors of channels in registers                              */
-#define TWICE 3                 /* up to so many vectors, two sums take turns                    */
+#define AHEAD        8           /* entries from the prefetch to its use                          */
+#define LONG_ROW     1024        /* entries summed before they go to the second accumulator       */
+#define CACHED_BYTES (256 << 10) /* x up to here is in L2 anyway: prefetching would only cost */
+#define STREAM_BYTES (24 << 20)  /* a result above this will not be read from cache  */
+#define GROUP        8           /* vectors of channels in registers                              */
+#define TWICE        3           /* up to so many vectors, two sums take turns                    */
 
 /* What multiplies a row of x: nothing; its entry's weight, in order or by the entry's number; its
  * column's scale; any of these; or a weight for each head. */
@@ -26,26 +27,26 @@ typedef struct spmm_job {
     const rgm_spmm_args *o;
     bool stream, far, activates;
     int kind;
-    bool whole_heads;  /* each vector of channels lies in one head */
-    int64_t depth;     /* channels of a head                       */
+    bool whole_heads; /* each vector of channels lies in one head */
+    int64_t depth;    /* channels of a head                       */
 } spmm_job;
 
 /* The group of channels under work: from `channel` on, `last` lanes in the last vector. */
 typedef struct spmm_group {
     int64_t channel, last;
-    int32_t head[GROUP];          /* of each vector, when heads are whole */
+    int32_t head[GROUP];           /* of each vector, when heads are whole */
     int32_t lane_head[GROUP * 16]; /* of each lane otherwise               */
 } spmm_group;
 
-static inline __attribute__((always_inline)) vf
-part_load(const int vectors, int k, const float *p, const spmm_group *group)
+static inline __attribute__((always_inline)) vf part_load(const int vectors, int k, const float *p,
+                                                          const spmm_group *group)
 {
     return vectors < GROUP && k == vectors - 1 ? v_load_n(p + k * LANES, group->last)
                                                : v_load(p + k * LANES);
 }
 
-static inline __attribute__((always_inline)) void
-part_store(const int vectors, int k, float *p, const spmm_group *group, vf x)
+static inline __attribute__((always_inline)) void part_store(const int vectors, int k, float *p,
+                                                             const spmm_group *group, vf x)
 {
     if (vectors < GROUP && k == vectors - 1)
         v_store_n(p + k * LANES, x, group->last);
@@ -76,15 +77,15 @@ spmm_factor(const int kind, const rgm_spmm_args *o, int64_t p, const spmm_group 
 }
 
 /* sum[] += entry p. */
-static inline __attribute__((always_inline)) void
-spmm_entry(const int vectors, const int kind, vf *sum, const spmm_job *g, const spmm_group *group,
-           const float *x, int64_t p)
+static inline __attribute__((always_inline)) void spmm_entry(const int vectors, const int kind,
+                                                             vf *sum, const spmm_job *g,
+                                                             const spmm_group *group,
+                                                             const float *x, int64_t p)
 {
     const rgm_spmm_args *o = g->o;
     const float *row = x + o->csr->column[p] * o->channels;
-    const float *weight = kind == HEADED ? (const float *)o->weight +
-                                               rgmi_entry(o->csr, p) * o->heads
-                                         : NULL;
+    const float *weight =
+        kind == HEADED ? (const float *)o->weight + rgmi_entry(o->csr, p) * o->heads : NULL;
     vf factor = kind == PLAIN ? v_zero() : v_set1(spmm_factor(kind, o, p, group));
 
     UNROLL
@@ -113,9 +114,10 @@ spmm_prefetch(const int vectors, const rgm_csr *csr, const float *x, int64_t cha
 
 /* sum[] += the entries [begin, end). Few vectors: every other entry goes to a second sum, so that
  * one addition need not wait for the one before. */
-static inline __attribute__((always_inline)) void
-spmm_entries(const int vectors, const int kind, vf *sum, const spmm_job *g,
-             const spmm_group *group, int64_t begin, int64_t end)
+static inline __attribute__((always_inline)) void spmm_entries(const int vectors, const int kind,
+                                                               vf *sum, const spmm_job *g,
+                                                               const spmm_group *group,
+                                                               int64_t begin, int64_t end)
 {
     const rgm_spmm_args *o = g->o;
     const float *x = (const float *)o->x + group->channel;
@@ -149,8 +151,7 @@ spmm_entries(const int vectors, const int kind, vf *sum, const spmm_job *g,
 static __attribute__((noinline)) void spmm_activate(const rgm_spmm_args *o, float *y, int64_t n)
 {
     for (int64_t c = 0; c < n; c += LANES)
-        v_store_n(y + c,
-                  v_activate(v_load_n(y + c, n - c), o->activation, v_set1((float)o->slope)),
+        v_store_n(y + c, v_activate(v_load_n(y + c, n - c), o->activation, v_set1((float)o->slope)),
                   n - c);
 }
 
@@ -242,8 +243,8 @@ SPMM_WIDE(headed, HEADED)
     }
 /* [kind][vectors - 1] */
 static spmm_function *const spmm_functions[KINDS][GROUP] = {
-    ROW_WIDE(plain),   ROW_NARROW(weighted), ROW_NARROW(numbered),
-    ROW_NARROW(column), ROW_WIDE(scaled),    ROW_WIDE(headed)};
+    ROW_WIDE(plain),    ROW_NARROW(weighted), ROW_NARROW(numbered),
+    ROW_NARROW(column), ROW_WIDE(scaled),     ROW_WIDE(headed)};
 
 static int spmm_kind(const rgm_spmm_args *o)
 {
@@ -319,6 +320,6 @@ static void spmm(const rgm_spmm_args *args)
     g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
                (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate && !g.activates;
     rgm_parallel(rgmi_row_blocks(csr),
-                  RGMI_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
-                  &g);
+                 RGMI_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
+                 &g);
 }

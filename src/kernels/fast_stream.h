@@ -12,7 +12,8 @@ static void philox_blocks(uint32_t words[DRAW_BLOCKS][4], const rgm_rng *rng, ui
 
     for (int i = 0; i < DRAW_BLOCKS; i += LANES) {
         /* Two vectors at once keep the multiplier busy. */
-        vi c0a = v_long_ramp(first + (uint64_t)i), c0b = v_long_ramp(first + (uint64_t)i + LANES / 2);
+        vi c0a = v_long_ramp(first + (uint64_t)i),
+           c0b = v_long_ramp(first + (uint64_t)i + LANES / 2);
         vi c1a = v_high(c0a), c1b = v_high(c0b);
         vi c2a = v_long_set1(rng->step), c3a = v_high(c2a), c2b = c2a, c3b = c3a;
         uint32_t k0 = rng->key[0], k1 = rng->key[1];
@@ -57,10 +58,10 @@ static void dropout_each(const rgm_dropout_args *o, const uint16_t *draw, uint32
             v_store(y + i, value);
     }
     if (i < end)
-        v_store_n(y + i,
-                  v_select(v_draws_from(draw, least), v_mul(v_load_n(x + i, end - i), scale),
-                           v_zero()),
-                  end - i);
+        v_store_n(
+            y + i,
+            v_select(v_draws_from(draw, least), v_mul(v_load_n(x + i, end - i), scale), v_zero()),
+            end - i);
 }
 
 static void dropout_groups(const rgm_dropout_args *o, const uint16_t *draw, uint32_t least,
@@ -101,7 +102,7 @@ static void dropout(const rgm_dropout_args *args)
 
     o.group = rgmi_max(1, o.group);
     rgm_parallel(rgmi_blocks(rgmi_blocks(o.count, o.group), DRAW_BLOCKS * 8),
-                  DRAW_BLOCKS * 8 * (0.5 + 0.3 * (double)o.group), dropout_chunks, &o);
+                 DRAW_BLOCKS * 8 * (0.5 + 0.3 * (double)o.group), dropout_chunks, &o);
 }
 
 /* ---- optimizers ---------------------------------------------------------------------------- */
@@ -147,7 +148,7 @@ static void adam_blocks(void *payload, int64_t begin, int64_t end)
 static void adam(const rgm_adam_args *args)
 {
     rgm_parallel(rgmi_blocks(args->count, SWEEP_BLOCK), SWEEP_BLOCK * 0.8, adam_blocks,
-                  (void *)args);
+                 (void *)args);
 }
 
 static void sgd_blocks(void *payload, int64_t begin, int64_t end)
@@ -174,7 +175,7 @@ static void sgd_blocks(void *payload, int64_t begin, int64_t end)
 static void sgd(const rgm_sgd_args *args)
 {
     rgm_parallel(rgmi_blocks(args->count, SWEEP_BLOCK), SWEEP_BLOCK * 0.5, sgd_blocks,
-                  (void *)args);
+                 (void *)args);
 }
 
 /* ---- reductions ---------------------------------------------------------------------------- */
@@ -183,11 +184,13 @@ static void sgd(const rgm_sgd_args *args)
 static inline float reduce_start(rgm_reduction reduction)
 {
     switch (reduction) {
-    case RGM_SUM: case RGM_MEAN:
+    case RGM_SUM:
+    case RGM_MEAN:
         return 0;
     case RGM_PROD:
         return 1;
-    case RGM_MAX: case RGM_MAX_NO_INF:
+    case RGM_MAX:
+    case RGM_MAX_NO_INF:
         return -__builtin_inff();
     default:
         return __builtin_inff();
@@ -197,11 +200,13 @@ static inline float reduce_start(rgm_reduction reduction)
 static inline __attribute__((always_inline)) vf reduce_step(rgm_reduction reduction, vf x, vf sum)
 {
     switch (reduction) {
-    case RGM_SUM: case RGM_MEAN:
+    case RGM_SUM:
+    case RGM_MEAN:
         return v_add(sum, x);
     case RGM_PROD:
         return v_mul(sum, x);
-    case RGM_MAX: case RGM_MAX_NO_INF:
+    case RGM_MAX:
+    case RGM_MAX_NO_INF:
         return v_max(x, sum);
     default:
         return v_min(x, sum);
@@ -285,9 +290,10 @@ reduce_rows(float *y, const float *x, int64_t n, int64_t inner, rgm_reduction re
     }
     for (; r < n; r++, x += inner)
         for (int64_t c = 0; c < inner; c += LANES)
-            v_store_n(y + c,
-                      reduce_step(reduction, v_load_n(x + c, inner - c), v_load_n(y + c, inner - c)),
-                      inner - c);
+            v_store_n(
+                y + c,
+                reduce_step(reduction, v_load_n(x + c, inner - c), v_load_n(y + c, inner - c)),
+                inner - c);
 }
 
 static void reduce_blocks(void *payload, int64_t begin, int64_t end)
@@ -358,8 +364,8 @@ static void reduce(const rgm_reduce_args *args)
         return;
     }
     rgm_parallel(args->outer * g.blocks,
-                  3 + 0.2 * (double)rgmi_min(g.block, args->axis) * (double)args->inner,
-                  reduce_blocks, &g);
+                 3 + 0.2 * (double)rgmi_min(g.block, args->axis) * (double)args->inner,
+                 reduce_blocks, &g);
     reduce_finish(&g);
     if (g.partial != args->y)
         rgmi_scratch_give(g.partial);

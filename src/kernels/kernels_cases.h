@@ -1,7 +1,7 @@
 /*
  * One table of cases for every kernel: each draws its shapes and options from the variant's number,
- * its inputs from a seed, and calls its kernel from whatever table it is given, float or double. The
- * test compares every row with the double reference; edge sizes and options come by the draw.
+ * its inputs from a seed, and calls its kernel from whatever table it is given, float or double.
+ * The test compares every row with the double reference; edge sizes and options come by the draw.
  */
 #ifndef RGM_KERNELS_CASES_H
 #define RGM_KERNELS_CASES_H
@@ -157,10 +157,10 @@ static void matmul_case(run *t)
     int64_t a_rows, b_rows;
 
     if (t->variant < 11) { /* the shapes of networks, cut to size; long sums; oneDNN's share */
-        static const int64_t shape[11][3] = {
-            {677, 16, 7},    {677, 7, 16},   {16, 7, 2708},   {65, 33, 5000},  {300, 256, 128},
-            {130, 40, 256},  {256, 40, 4099}, {7, 300, 600},  {1100, 520, 260},
-            {1100, 520, 260}, {2708, 7, 16}};
+        static const int64_t shape[11][3] = {{677, 16, 7},     {677, 7, 16},    {16, 7, 2708},
+                                             {65, 33, 5000},   {300, 256, 128}, {130, 40, 256},
+                                             {256, 40, 4099},  {7, 300, 600},   {1100, 520, 260},
+                                             {1100, 520, 260}, {2708, 7, 16}};
         o.m = shape[t->variant][0];
         o.n = shape[t->variant][1];
         o.k = shape[t->variant][2];
@@ -399,7 +399,8 @@ static void gather_case(run *t)
     t->kernels->gather(&o);
 }
 
-/* Inputs: whole, and broadcast along any axes. The program uses each input and often each result. */
+/* Inputs: whole, and broadcast along any axes. The program uses each input and often each result.
+ */
 static void map_case(run *t)
 {
     rgm_map_args o = {.rank = (int)draw_below(t, 5)};
@@ -421,9 +422,10 @@ static void map_case(run *t)
     o.steps = 1 + (int)draw_below(t, RGM_MAP_STEPS);
     for (int s = 0; s < o.steps; s++) {
         static const rgm_map_code tame[] = {
-            RGM_MAP_NEG, RGM_MAP_ABS, RGM_MAP_RELU, RGM_MAP_LEAKY_RELU, RGM_MAP_ELU,
-            RGM_MAP_SIGMOID, RGM_MAP_TANH, RGM_MAP_GELU, RGM_MAP_SCALE, RGM_MAP_SHIFT,
-            RGM_MAP_SOFTPLUS, RGM_MAP_FLOOR, RGM_MAP_ADD, RGM_MAP_MAX, RGM_MAP_MIN, RGM_MAP_MUL};
+            RGM_MAP_NEG,   RGM_MAP_ABS,     RGM_MAP_RELU,     RGM_MAP_LEAKY_RELU,
+            RGM_MAP_ELU,   RGM_MAP_SIGMOID, RGM_MAP_TANH,     RGM_MAP_GELU,
+            RGM_MAP_SCALE, RGM_MAP_SHIFT,   RGM_MAP_SOFTPLUS, RGM_MAP_FLOOR,
+            RGM_MAP_ADD,   RGM_MAP_MAX,     RGM_MAP_MIN,      RGM_MAP_MUL};
         o.step[s] = (rgm_map_step){.code = tame[draw_below(t, 16)], .constant = 0.7};
         o.step[s].a = (int8_t)(s > 0 ? o.inputs + s - 1 : 0);
         o.step[s].b = (int8_t)draw_below(t, o.inputs + s);
@@ -466,8 +468,8 @@ static void reduce_case(run *t)
     o.axis = PICK(t, 0, 1, 2, 3, 4, 5, 17, 1000, 1025, 3000);
     o.inner = PICK(t, 0, 1, 1, 1, 2, 7, 8, 40, 64, 65);
     if (t->variant < 14)
-        o = (rgm_reduce_args){.outer = 1, .axis = 40000, .inner = t->variant < 7 ? 1 : 16,
-                              .reduction = o.reduction};
+        o = (rgm_reduce_args){
+            .outer = 1, .axis = 40000, .inner = t->variant < 7 ? 1 : 16, .reduction = o.reduction};
     if (o.reduction == RGM_PROD && o.axis > 17)
         o.axis = 17;
     o.x = in(t, o.outer * o.axis * o.inner);
@@ -581,8 +583,12 @@ static int64_t draw_count(run *t)
 
 static void adam_case(run *t)
 {
-    rgm_adam_args o = {.count = draw_count(t), .rate = 1e-2, .beta1 = 0.9, .beta2 = 0.999,
-                       .epsilon = 1e-7, .gradient_scale = 0.5};
+    rgm_adam_args o = {.count = draw_count(t),
+                       .rate = 1e-2,
+                       .beta1 = 0.9,
+                       .beta2 = 0.999,
+                       .epsilon = 1e-7,
+                       .gradient_scale = 0.5};
     void *v = in(t, o.count);
 
     for (int64_t i = 0; i < o.count; i++)
@@ -638,22 +644,34 @@ typedef struct kernel_case {
 
 #define CASE(name, variants, bound)                                                                \
     {                                                                                              \
-        #name, offsetof(rgm_kernels, name), name##_case, variants, bound                           \
+#name, offsetof(rgm_kernels, name), name##_case, variants, bound                           \
     }
 
 static const kernel_case kernel_cases[] = {
-    CASE(matmul, 150, 1e-10),          CASE(spmm, 120, 1e-10),
-    CASE(sddmm, 40, 1e-10),            CASE(gatv2_score, 40, 1e-10),
-    CASE(gatv2_grad_q, 40, 1e-10),     CASE(gatv2_grad_v, 40, 1e-10),
-    CASE(gatv2_grad_a, 40, 1e-10),     CASE(segment_reduce, 84, 1e-10),
-    CASE(segment_reduce_grad, 84, 1e-11), CASE(segment_softmax, 60, 1e-11),
-    CASE(segment_softmax_grad, 60, 1e-10), CASE(gather, 40, 0),
-    CASE(map, 200 + RGM_MAP_CODE_COUNT, 1e-11), CASE(dropout, 60, 1e-11),
-    CASE(reduce, 140, 1e-10),          CASE(softmax, 60, 1e-11),
-    CASE(softmax_grad, 60, 1e-10),     CASE(cross_entropy, 60, 1e-11),
-    CASE(cross_entropy_grad, 60, 1e-11), CASE(layer_norm, 60, 1e-11),
-    CASE(layer_norm_grad, 60, 1e-10),  CASE(adam, 30, 1e-11),
-    CASE(sgd, 30, 1e-11),              CASE(sum_of_squares, 30, 1e-10),
+    CASE(matmul, 150, 1e-10),
+    CASE(spmm, 120, 1e-10),
+    CASE(sddmm, 40, 1e-10),
+    CASE(gatv2_score, 40, 1e-10),
+    CASE(gatv2_grad_q, 40, 1e-10),
+    CASE(gatv2_grad_v, 40, 1e-10),
+    CASE(gatv2_grad_a, 40, 1e-10),
+    CASE(segment_reduce, 84, 1e-10),
+    CASE(segment_reduce_grad, 84, 1e-11),
+    CASE(segment_softmax, 60, 1e-11),
+    CASE(segment_softmax_grad, 60, 1e-10),
+    CASE(gather, 40, 0),
+    CASE(map, 200 + RGM_MAP_CODE_COUNT, 1e-11),
+    CASE(dropout, 60, 1e-11),
+    CASE(reduce, 140, 1e-10),
+    CASE(softmax, 60, 1e-11),
+    CASE(softmax_grad, 60, 1e-10),
+    CASE(cross_entropy, 60, 1e-11),
+    CASE(cross_entropy_grad, 60, 1e-11),
+    CASE(layer_norm, 60, 1e-11),
+    CASE(layer_norm_grad, 60, 1e-10),
+    CASE(adam, 30, 1e-11),
+    CASE(sgd, 30, 1e-11),
+    CASE(sum_of_squares, 30, 1e-10),
     CASE(all_finite, 40, 0),
 };
 

@@ -1,7 +1,7 @@
 /*
  * What the files of the kernels layer share: the tables, work split over threads, scratch memory,
- * and the block sizes that fix the order of every long sum. Block sizes depend on shapes only, never
- * on the number of threads: that is what makes results independent of it.
+ * and the block sizes that fix the order of every long sum. Block sizes depend on shapes only,
+ * never on the number of threads: that is what makes results independent of it.
  */
 #ifndef RGM_KERNELS_INTERNAL_H
 #define RGM_KERNELS_INTERNAL_H

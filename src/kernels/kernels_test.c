@@ -40,8 +40,8 @@ static void run_case(run *t, const kernel_case *c, const rgm_kernels *kernels, i
     c->call(t);
     for (int i = 0; i < t->outs; i++) {
         const unsigned char *before = (unsigned char *)t->out[i] - GUARD * element(t);
-        const unsigned char *behind = (unsigned char *)t->out[i] +
-                                      (size_t)t->out_count[i] * element(t);
+        const unsigned char *behind =
+            (unsigned char *)t->out[i] + (size_t)t->out_count[i] * element(t);
         for (size_t k = 0; k < GUARD * element(t); k++)
             if (before[k] != 0x5a || behind[k] != 0x5a)
                 fail_msg("%s (%s) variant %d wrote outside its output %d", c->name, kernels->isa,
@@ -211,12 +211,12 @@ static void functions_are_accurate_to_a_few_ulp(void **state)
         float low, high;
         double bound;
     } ranges[] = {
-        {RGM_MAP_EXP, -110, 95, 2},       {RGM_MAP_EXP, -1, 1, 1.5},
-        {RGM_MAP_LOG, 0, 100, 2},         {RGM_MAP_LOG, 0, 1e-37f, 2},
-        {RGM_MAP_LOG, 0, 3e38f, 2},       {RGM_MAP_LOG, 0.5, 2, 2},
-        {RGM_MAP_TANH, -12, 12, 3},       {RGM_MAP_TANH, -1e-3f, 1e-3f, 2},
-        {RGM_MAP_SIGMOID, -80, 80, 3},    {RGM_MAP_ELU, -20, 1, 3},
-        {RGM_MAP_ELU, -1e-3f, 0, 2},      {RGM_MAP_SOFTPLUS, -80, 80, 3},
+        {RGM_MAP_EXP, -110, 95, 2},    {RGM_MAP_EXP, -1, 1, 1.5},
+        {RGM_MAP_LOG, 0, 100, 2},      {RGM_MAP_LOG, 0, 1e-37f, 2},
+        {RGM_MAP_LOG, 0, 3e38f, 2},    {RGM_MAP_LOG, 0.5, 2, 2},
+        {RGM_MAP_TANH, -12, 12, 3},    {RGM_MAP_TANH, -1e-3f, 1e-3f, 2},
+        {RGM_MAP_SIGMOID, -80, 80, 3}, {RGM_MAP_ELU, -20, 1, 3},
+        {RGM_MAP_ELU, -1e-3f, 0, 2},   {RGM_MAP_SOFTPLUS, -80, 80, 3},
         {RGM_MAP_GELU, -0.5, 10, 4},
     };
     enum { N = 40000 };
@@ -227,8 +227,13 @@ static void functions_are_accurate_to_a_few_ulp(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
         for (int r = 1; r < count; r++) {
-            rgm_map_args o = {.y = y, .rank = 1, .shape = {N}, .inputs = 1, .steps = 1,
-                              .input = {x}, .stride = {{1}},
+            rgm_map_args o = {.y = y,
+                              .rank = 1,
+                              .shape = {N},
+                              .inputs = 1,
+                              .steps = 1,
+                              .input = {x},
+                              .stride = {{1}},
                               .step = {{.code = ranges[k].code}}};
             for (int i = 0; i < N; i++)
                 x[i] = ranges[k].low + (ranges[k].high - ranges[k].low) * (float)i / (N - 1);
@@ -247,15 +252,29 @@ static void functions_keep_infinities_and_nan(void **state)
         rgm_map_code code;
         float x, y;
     } points[] = {
-        {RGM_MAP_EXP, INFINITY, INFINITY}, {RGM_MAP_EXP, -INFINITY, 0}, {RGM_MAP_EXP, NAN, NAN},
-        {RGM_MAP_EXP, 88.8f, INFINITY},    {RGM_MAP_EXP, 0, 1},         {RGM_MAP_LOG, 0, -INFINITY},
-        {RGM_MAP_LOG, -1, NAN},            {RGM_MAP_LOG, INFINITY, INFINITY},
-        {RGM_MAP_LOG, NAN, NAN},           {RGM_MAP_LOG, 1, 0},         {RGM_MAP_TANH, NAN, NAN},
-        {RGM_MAP_TANH, INFINITY, 1},       {RGM_MAP_TANH, -INFINITY, -1},
-        {RGM_MAP_SIGMOID, -INFINITY, 0},   {RGM_MAP_SIGMOID, INFINITY, 1},
-        {RGM_MAP_SIGMOID, NAN, NAN},       {RGM_MAP_RELU, NAN, NAN},    {RGM_MAP_RELU, -INFINITY, 0},
-        {RGM_MAP_GELU, NAN, NAN},          {RGM_MAP_GELU, 1e4f, 1e4f},  {RGM_MAP_ELU, -INFINITY, -1},
-        {RGM_MAP_SOFTPLUS, 1e4f, 1e4f},    {RGM_MAP_SOFTPLUS, -1e4f, 0},
+        {RGM_MAP_EXP, INFINITY, INFINITY},
+        {RGM_MAP_EXP, -INFINITY, 0},
+        {RGM_MAP_EXP, NAN, NAN},
+        {RGM_MAP_EXP, 88.8f, INFINITY},
+        {RGM_MAP_EXP, 0, 1},
+        {RGM_MAP_LOG, 0, -INFINITY},
+        {RGM_MAP_LOG, -1, NAN},
+        {RGM_MAP_LOG, INFINITY, INFINITY},
+        {RGM_MAP_LOG, NAN, NAN},
+        {RGM_MAP_LOG, 1, 0},
+        {RGM_MAP_TANH, NAN, NAN},
+        {RGM_MAP_TANH, INFINITY, 1},
+        {RGM_MAP_TANH, -INFINITY, -1},
+        {RGM_MAP_SIGMOID, -INFINITY, 0},
+        {RGM_MAP_SIGMOID, INFINITY, 1},
+        {RGM_MAP_SIGMOID, NAN, NAN},
+        {RGM_MAP_RELU, NAN, NAN},
+        {RGM_MAP_RELU, -INFINITY, 0},
+        {RGM_MAP_GELU, NAN, NAN},
+        {RGM_MAP_GELU, 1e4f, 1e4f},
+        {RGM_MAP_ELU, -INFINITY, -1},
+        {RGM_MAP_SOFTPLUS, 1e4f, 1e4f},
+        {RGM_MAP_SOFTPLUS, -1e4f, 0},
     };
     const rgm_kernels *rows[4];
     int count = rows_here(rows);
@@ -264,7 +283,10 @@ static void functions_keep_infinities_and_nan(void **state)
     for (size_t k = 0; k < sizeof points / sizeof *points; k++)
         for (int r = 0; r < count; r++) {
             float x = points[k].x, y = -7;
-            rgm_map_args o = {.y = &y, .inputs = 1, .steps = 1, .input = {&x},
+            rgm_map_args o = {.y = &y,
+                              .inputs = 1,
+                              .steps = 1,
+                              .input = {&x},
                               .step = {{.code = points[k].code}}};
             rows[r]->map(&o);
             if (isnan(points[k].y) ? !isnan(y) : y != points[k].y)
@@ -337,8 +359,8 @@ static void empty_segments_give_what_their_reduction_says(void **state)
     for (int r = 0; r < count; r++)
         for (int k = 0; k < 7; k++) {
             float y[3] = {9, 9, 9};
-            rgm_segment_args o = {.y = y, .csr = &csr, .channels = 3,
-                                  .reduction = (rgm_reduction)k};
+            rgm_segment_args o = {
+                .y = y, .csr = &csr, .channels = 3, .reduction = (rgm_reduction)k};
             rgm_reduce_args dense = {.y = y, .outer = 1, .inner = 3, .reduction = (rgm_reduction)k};
             rows[r]->segment_reduce(&o);
             for (int c = 0; c < 3; c++)

@@ -1,8 +1,8 @@
 /*
  * Large products through oneDNN. The library threads a product by rules of its own and may cut a
- * long sum by the number of threads; here the output is cut into blocks fixed by the shape, and each
- * block is one single-threaded call, so that the bits depend on the shape alone. Its sgemm compiles
- * its kernels once per process, so there is no primitive to create or to keep.
+ * long sum by the number of threads; here the output is cut into blocks fixed by the shape, and
+ * each block is one single-threaded call, so that the bits depend on the shape alone. Its sgemm
+ * compiles its kernels once per process, so there is no primitive to create or to keep.
  */
 #include "kernels_internal.h"
 
@@ -11,10 +11,10 @@
 
 /* Measured on AVX2, one thread, blocks of 1024 x 1024: 4-10 % over our own tiles from these sizes
  * on; below, packing anew for each block eats the gain, and on narrow outputs ours is faster. */
-#define LEAST_ROWS 1024
+#define LEAST_ROWS    1024
 #define LEAST_COLUMNS 512
-#define LEAST_K 256
-#define BLOCK 1024
+#define LEAST_K       256
+#define BLOCK         1024
 
 typedef struct onednn_job {
     const rgm_matmul_args *o;

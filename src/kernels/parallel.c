@@ -19,33 +19,32 @@
 #include <immintrin.h>
 #endif
 
-#define SERIAL_NS 12000.0  /* below this much work, handing it out costs more than it saves  */
-#define FEW_CHUNKS_NS 2e5  /* below this, few ranges a thread; above, many, for balance       */
-#define WORKERS_MOST 255
-#define SPINS_IDLE 6000    /* pauses a worker waits for the next kernel before it sleeps      */
-#define SPINS_END 2000     /* pauses the caller waits for busy workers before it yields       */
+#define SERIAL_NS     12000.0 /* below this much work, handing it out costs more than it saves  */
+#define FEW_CHUNKS_NS 2e5     /* below this, few ranges a thread; above, many, for balance       */
+#define WORKERS_MOST  255
+#define SPINS_IDLE    6000 /* pauses a worker waits for the next kernel before it sleeps      */
+#define SPINS_END     2000 /* pauses the caller waits for busy workers before it yields       */
 
 /* The job's number, whether workers may enter, and how many are inside, in one word: entering and
  * closing are then one atomic step each. */
-#define JOB_OPEN ((uint64_t)1 << 16)
+#define JOB_OPEN   ((uint64_t)1 << 16)
 #define JOB_INSIDE (JOB_OPEN - 1)
-#define JOB_NEXT ((uint64_t)1 << 17)
+#define JOB_NEXT   ((uint64_t)1 << 17)
 
 static struct {
-    atomic_int threads;           /* 0: as many as the process may use          */
-    atomic_flag busy;             /* somebody's job is running                  */
+    atomic_int threads; /* 0: as many as the process may use          */
+    atomic_flag busy;   /* somebody's job is running                  */
     _Alignas(64) atomic_uint_fast64_t state;
     _Alignas(64) atomic_llong next; /* first item not handed out                */
-    int64_t items, chunk;         /* of the job: read only between enter and leave */
+    int64_t items, chunk;           /* of the job: read only between enter and leave */
     rgm_range_work *work;
     void *payload;
-    int workers;                  /* started; changed only by who holds `busy`  */
+    int workers; /* started; changed only by who holds `busy`  */
     atomic_int sleepers;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-} pool = {.busy = ATOMIC_FLAG_INIT,
-          .lock = PTHREAD_MUTEX_INITIALIZER,
-          .wake = PTHREAD_COND_INITIALIZER};
+} pool = {
+    .busy = ATOMIC_FLAG_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 static void scratch_after_fork(void);
 

@@ -1,4 +1,5 @@
-/* The pool under kernels: each item once, whoever calls, nested, from many threads, after a fork. */
+/* The pool under kernels: each item once, whoever calls, nested, from many threads, after a fork.
+ */
 #include "kernels_internal.h"
 #include "check.h"
 

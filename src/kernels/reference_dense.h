@@ -28,7 +28,7 @@ static void matmul_rows(void *payload, int64_t begin, int64_t end)
 static void matmul(const rgm_matmul_args *args)
 {
     rgm_parallel(args->m * args->batch, (double)args->n * (double)(args->k + 1), matmul_rows,
-                  (void *)args);
+                 (void *)args);
 }
 
 /* ---- reductions ---------------------------------------------------------------------------- */

@@ -35,8 +35,7 @@ static void spmm(const rgm_spmm_args *args)
     const rgm_csr *csr = args->csr;
     double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
 
-    rgm_parallel(csr->rows, (entries + 2) * (double)args->channels * 1.5, spmm_rows,
-                  (void *)args);
+    rgm_parallel(csr->rows, (entries + 2) * (double)args->channels * 1.5, spmm_rows, (void *)args);
 }
 
 static void sddmm_rows(void *payload, int64_t begin, int64_t end)
@@ -63,7 +62,7 @@ static void sddmm(const rgm_sddmm_args *args)
     double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
 
     rgm_parallel(csr->rows, entries * (double)(args->heads * args->depth), sddmm_rows,
-                  (void *)args);
+                 (void *)args);
 }
 
 /* ---- GAT v2 -------------------------------------------------------------------------------- */
@@ -160,8 +159,8 @@ static void gatv2_grad_a(const rgm_gatv2_args *args)
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
                 REAL z = ((const REAL *)args->q)[r * width + c] +
                          ((const REAL *)args->v)[csr->column[p] * width + c];
-                REAL d = ((const REAL *)args->dy)[rgmi_entry(csr, p) * args->heads +
-                                                  c / args->depth];
+                REAL d =
+                    ((const REAL *)args->dy)[rgmi_entry(csr, p) * args->heads + c / args->depth];
                 sum += (double)d * (z > 0 ? z : slope * z);
             }
         ((REAL *)args->y)[c] = (REAL)sum;
@@ -229,7 +228,7 @@ static void segment_reduce_rows(void *payload, int64_t begin, int64_t end)
 static void segment_reduce(const rgm_segment_args *args)
 {
     rgm_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels), segment_reduce_rows,
-                  (void *)args);
+                 (void *)args);
 }
 
 /* Product of a row's other entries for each of them: by division, and around zeros without. */
@@ -283,8 +282,8 @@ static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
 
 static void segment_reduce_grad(const rgm_segment_args *args)
 {
-    rgm_parallel(args->csr->rows, 2 * segment_row_ns(args->csr, args->channels),
-                  segment_grad_rows, (void *)args);
+    rgm_parallel(args->csr->rows, 2 * segment_row_ns(args->csr, args->channels), segment_grad_rows,
+                 (void *)args);
 }
 
 /* A row whose every logit is -inf (all masked) gives zeros, not NaN. */
@@ -317,7 +316,7 @@ static void segment_softmax_rows(void *payload, int64_t begin, int64_t end)
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
     rgm_parallel(args->csr->rows, 8 * segment_row_ns(args->csr, args->channels),
-                  segment_softmax_rows, (void *)args);
+                 segment_softmax_rows, (void *)args);
 }
 
 static void segment_softmax_grad_rows(void *payload, int64_t begin, int64_t end)
@@ -343,7 +342,7 @@ static void segment_softmax_grad_rows(void *payload, int64_t begin, int64_t end)
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
     rgm_parallel(args->csr->rows, segment_row_ns(args->csr, args->channels),
-                  segment_softmax_grad_rows, (void *)args);
+                 segment_softmax_grad_rows, (void *)args);
 }
 
 static void gather_rows(void *payload, int64_t begin, int64_t end)

@@ -1,4 +1,5 @@
-/* The reference interpreter of element-wise programs: one element at a time. Part of reference.h. */
+/* The reference interpreter of element-wise programs: one element at a time. Part of reference.h.
+ */
 
 static REAL map_unary(rgm_map_code code, REAL a, REAL constant)
 {
@@ -36,8 +37,7 @@ static REAL map_unary(rgm_map_code code, REAL a, REAL constant)
     case RGM_MAP_IS_POSITIVE:
         return a > 0;
     case RGM_MAP_GELU_SLOPE:
-        return R_CONST(0.5) * (1 + R(erf)(a * GELU_A)) +
-               a * GELU_B * R(exp)(R_CONST(-0.5) * a * a);
+        return R_CONST(0.5) * (1 + R(erf)(a * GELU_A)) + a * GELU_B * R(exp)(R_CONST(-0.5) * a * a);
     case RGM_MAP_SCALE:
         return a * constant;
     case RGM_MAP_SHIFT:

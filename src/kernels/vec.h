@@ -25,10 +25,10 @@ typedef __m256 vm;  /* a truth per lane             */
 typedef __m256i vi; /* 32-bit integers              */
 typedef __m256d vd; /* doubles, half as many        */
 #define V(name) v_##name
-#define VF vf
-#define VM vm
-#define VI vi
-#define VD vd
+#define VF      vf
+#define VM      vm
+#define VI      vi
+#define VD      vd
 #include "vec8.h"
 #elif defined(__AVX512F__)
 #include "vec16.h"

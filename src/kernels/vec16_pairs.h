@@ -3,10 +3,10 @@
  * is vec8.h's, twice.
  */
 #define V(name) half_##name
-#define VF __m256
-#define VM __m256
-#define VI __m256i
-#define VD __m256d
+#define VF      __m256
+#define VM      __m256
+#define VI      __m256i
+#define VD      __m256d
 #include "vec8.h"
 
 typedef struct vf {

@@ -21,7 +21,8 @@ static inline void V(stream)(float *p, VF x)
 }
 static inline __m256i V(lanes)(int64_t n)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n < 8 ? n : 8)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n < 8 ? n : 8)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 /* The first n lanes, zeros behind; n <= 0 none, n >= 8 all. Nothing outside is touched. */
 static inline VF V(load_n)(const float *p, int64_t n)

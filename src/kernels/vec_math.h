@@ -40,8 +40,8 @@ static inline vf power_of_two(vi n)
 
 /*
  * Up to infinity; what would be below the smallest normal number is 0, since making denormals costs
- * a hundred cycles on many CPUs and softmax would make them by the row. NaN stays: so says the order
- * of operands of the clamps.
+ * a hundred cycles on many CPUs and softmax would make them by the row. NaN stays: so says the
+ * order of operands of the clamps.
  */
 static inline vf v_exp(vf x)
 {
@@ -73,7 +73,8 @@ static inline vf v_expm1_negative(vf x)
 
 static inline vf v_log(vf x)
 {
-    const vf one = v_set1(1.f), least = v_set1(1.17549435e-38f), infinity = v_set1(__builtin_inff());
+    const vf one = v_set1(1.f), least = v_set1(1.17549435e-38f),
+             infinity = v_set1(__builtin_inff());
     vm tiny = v_gt(least, x), below;
     vf y, z, m, e, scaled = v_select(tiny, v_mul(x, v_set1(8388608.f)), x);
     vi bits = v_bits(scaled);
