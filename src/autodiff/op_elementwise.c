@@ -448,19 +448,23 @@ static int64_t broadcast_index(const rgm_view *in, const rgm_view *out, int64_t 
     return at;
 }
 
-static rgm_status equal_forward(rgm_op_run *run)
+static void equal_range(void *payload, int64_t begin, int64_t end)
 {
-    int64_t count = rgmi_view_count(run->out);
+    rgm_op_run *run = payload;
     float *y = run->out->data;
 
-    if (rgmi_is_float(run->in[0].dtype))
-        return elementwise_forward(run);
-#pragma omp parallel for num_threads(rgm_threads()) if (count > 16384)
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = begin; i < end; i++)
         y[i] = integer_at(&run->in[0], broadcast_index(&run->in[0], run->out, i)) ==
                        integer_at(&run->in[1], broadcast_index(&run->in[1], run->out, i))
                    ? 1.0F
                    : 0.0F;
+}
+
+static rgm_status equal_forward(rgm_op_run *run)
+{
+    if (rgmi_is_float(run->in[0].dtype))
+        return elementwise_forward(run);
+    rgm_parallel(rgmi_view_count(run->out), 10, equal_range, run);
     return RGM_OK;
 }
 

@@ -153,11 +153,17 @@ typedef struct block_move {
     size_t size, to_step, from_step; /* bytes a block, and between blocks */
 } block_move;
 
-static void blocks_copy(const block_move *m)
+static void blocks_range(void *payload, int64_t begin, int64_t end)
 {
-#pragma omp parallel for num_threads(rgm_threads()) if (m->outer * (int64_t)m->size > 1 << 16)
-    for (int64_t i = 0; i < m->outer; i++)
+    const block_move *m = payload;
+
+    for (int64_t i = begin; i < end; i++)
         memcpy(m->to + (size_t)i * m->to_step, m->from + (size_t)i * m->from_step, m->size);
+}
+
+static void blocks_copy(block_move *m)
+{
+    rgm_parallel(m->outer, 3 + 0.1 * (double)m->size, blocks_range, m);
 }
 
 static int64_t view_head(const rgm_view *view, int axis)
@@ -214,23 +220,37 @@ static void permute_slab(char *to, const char *from, const rgm_view *y, const in
     }
 }
 
+typedef struct permute_job {
+    rgm_op_run *run;
+    int64_t stride[RGM_MAX_RANK]; /* of x, in the order of y's axes */
+    size_t slab, size;            /* bytes of y[i] and of an element */
+} permute_job;
+
+static void permute_range(void *payload, int64_t begin, int64_t end)
+{
+    const permute_job *job = payload;
+    const rgm_view *x = &job->run->in[0], *y = job->run->out;
+
+    for (int64_t i = begin; i < end; i++)
+        permute_slab((char *)y->data + (size_t)i * job->slab,
+                     (const char *)x->data + (size_t)(i * job->stride[0]) * job->size, y,
+                     job->stride, job->size);
+}
+
 static rgm_status permute_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *y = run->out;
-    int64_t stride[RGM_MAX_RANK] = {0}, count = rgmi_view_count(y);
-    size_t size = rgm_dtype_size(y->dtype);
+    permute_job job = {.run = run, .size = rgm_dtype_size(y->dtype)};
+    int64_t count = rgmi_view_count(y);
 
     if (count == 0)
         return RGM_OK;
     if (y->rank == 0)
         return copy_forward(run);
     for (int i = 0; i < y->rank; i++)
-        stride[i] = rgmi_view_tail(x, (int)run->attributes->integer[i] + 1);
-    size_t slab = (size_t)rgmi_view_tail(y, 1) * size;
-#pragma omp parallel for num_threads(rgm_threads()) if (count > 16384)
-    for (int64_t i = 0; i < y->shape[0]; i++)
-        permute_slab((char *)y->data + (size_t)i * slab,
-                     (const char *)x->data + (size_t)(i * stride[0]) * size, y, stride, size);
+        job.stride[i] = rgmi_view_tail(x, (int)run->attributes->integer[i] + 1);
+    job.slab = (size_t)rgmi_view_tail(y, 1) * job.size;
+    rgm_parallel(y->shape[0], 2.0 * (double)(count / y->shape[0]), permute_range, &job);
     return RGM_OK;
 }
 

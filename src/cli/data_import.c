@@ -25,7 +25,7 @@ static rgm_status save(const rgm_source *source, const char *to, int64_t shards,
 int data_import(int argc, char **argv)
 {
     const char *to = NULL, *split = NULL, *node_set = NULL, *edge_set = NULL;
-    bool directed = false, gzip = false;
+    bool directed = false, relabel = false, gzip = false;
     int64_t shards = 1;
     text_list rest;
     const argument arguments[] = {
@@ -34,6 +34,7 @@ int data_import(int argc, char **argv)
         {"node-set", ARG_TEXT, &node_set, "NAME", "ogb: name of a homogeneous graph's nodes"},
         {"edge-set", ARG_TEXT, &edge_set, "NAME", "ogb: name of its edges"},
         {"directed", ARG_FLAG, &directed, NULL, "ogb: do not add the reverse of each edge"},
+        {"relabel", ARG_FLAG, &relabel, NULL, "ogb: number the distinct labels 0, 1, ..."},
         {"shards", ARG_INT, &shards, "N", "TFRecord files, default 1"},
         {"gzip", ARG_FLAG, &gzip, NULL, "compress them"},
         {0}};
@@ -56,6 +57,7 @@ int data_import(int argc, char **argv)
     options.node_set = node_set;
     options.edge_set = edge_set;
     options.undirected = !directed;
+    options.relabel = relabel;
     if (strcmp(rest.items[0], "ogb") == 0)
         status = rgm_import_ogb(&source, rest.items[1], &options);
     else if (strcmp(rest.items[0], "csv") == 0)

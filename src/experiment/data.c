@@ -35,6 +35,7 @@ static rgm_status load_source(rgm_experiment *e)
 
     options.split = d->split;
     options.undirected = d->undirected;
+    options.relabel = d->relabel;
     options.sparse_below = d->sparse_below;
     options.node_set = d->node_set;
     options.edge_set = d->edge_set;

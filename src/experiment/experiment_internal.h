@@ -24,7 +24,7 @@ typedef struct rgmi_padding_keys {
 typedef struct rgmi_data {
     int type;
     const char *path, *split, *node_set, *edge_set;
-    bool undirected;
+    bool undirected, relabel;
     double sparse_below;
     /* records */
     const char *schema, *train, *valid, *test;

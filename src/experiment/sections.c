@@ -73,6 +73,8 @@ const rgm_field rgmi_data_fields[] = {
     {"node_set", RGM_FIELD_TEXT, DATA(node_set), 0, 0, NULL, NULL, "ogb, citation: name of the only node set"},
     {"edge_set", RGM_FIELD_TEXT, DATA(edge_set), 0, 0, NULL, NULL, "ogb, citation: name of the only edge set"},
     {"undirected", RGM_FIELD_BOOL, DATA(undirected), 0, 0, NULL, NULL, "ogb: add the reverse of each edge"},
+    {"relabel", RGM_FIELD_BOOL, DATA(relabel), 0, 0, NULL, NULL,
+     "ogb: number the distinct labels 0, 1, ... in ascending order"},
     {"sparse_below", RGM_FIELD_FLOAT, DATA(sparse_below), 0, 1, NULL, NULL,
      "ogb: 0/1 features with fewer ones are kept sparse"},
     {"schema", RGM_FIELD_TEXT, DATA(schema), 0, 0, NULL, NULL, "records: GraphSchema text file"},
