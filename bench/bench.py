@@ -4,7 +4,8 @@ usage: bench.py --bench build/bench/regimen_bench [--out build/bench.json] [--ro
 
 Each workload is a set of processes that live through the run: the limits of the machine, ours, the
 peers. A round gives each of them its turn; ratios are taken within a round and their median is told,
-so that a slow minute slows all of them. Every side uses the thread count that suits it better.
+so that a slow minute slows all of them. In a turn every side runs with 1 and with 2 threads, and the
+faster counts.
 Python's standard library only.
 """
 import argparse
@@ -17,7 +18,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # one thread pool with torch's own
-ROUND_SECONDS = 0.3
+TURN_SECONDS = 0.2  # of each side and thread count in a round
+LONG_STEP = 1.0
 THREADS = [t for t in (1, 2) if t <= (os.cpu_count() or 1)]
 
 
@@ -29,7 +31,8 @@ class Child:
                                         stderr=subprocess.PIPE if env else None, text=True,
                                         env=env, bufsize=1)
         self.command = command
-        self.threads, self.steps = 1, 1
+        self.steps = {}  # by thread count
+        self.chosen = []
         self.facts = self.answer()
 
     def answer(self):
@@ -39,27 +42,34 @@ class Child:
             raise RuntimeError("%s ended: %s" % (" ".join(self.command), said.strip()))
         return json.loads(line)
 
-    def go(self, steps=None):
-        self.process.stdin.write("go %d\n" % (steps or self.steps))
+    def go(self, steps, threads=None):
+        if threads is not None:
+            self.process.stdin.write("threads %d\n" % threads)
+        self.process.stdin.write("go %d\n" % steps)
         self.facts = self.answer()
         return self.facts["seconds"]
 
-    def set_threads(self, threads):
-        self.threads = threads
-        self.process.stdin.write("threads %d\n" % threads)
-
     def settle(self):
-        """The better thread count, and steps that fill a round."""
-        best = None
+        """How many steps fill a turn, for each thread count; of long steps only the better count."""
+        seconds = {}
         for threads in THREADS:
-            self.set_threads(threads)
-            seconds = self.go(1)  # memory is taken, threads start
-            if seconds < 2:
-                seconds = self.go(max(1, min(1000, int(0.1 / max(seconds, 1e-6)))))
-            if best is None or seconds < best[0]:
-                best = (seconds, threads)
-        self.set_threads(best[1])
-        self.steps = max(1, min(2000, int(ROUND_SECONDS / max(best[0], 1e-6))))
+            seconds[threads] = self.go(1, threads)  # memory is taken, threads start
+        for threads in THREADS:
+            seconds[threads] = min(seconds[threads], self.go(1, threads))
+        if min(seconds.values()) > LONG_STEP:
+            seconds = dict([min(seconds.items(), key=lambda item: item[1])])
+        self.steps = {threads: max(1, min(1000, int(TURN_SECONDS / max(each, 1e-6))))
+                      for threads, each in seconds.items()}
+
+    def turn(self):
+        """Seconds of a step with the thread count that is faster in this round."""
+        seconds, threads = min((self.go(steps, threads), threads)
+                               for threads, steps in self.steps.items())
+        self.chosen.append(threads)
+        return seconds
+
+    def threads(self):
+        return statistics.mode(self.chosen)
 
     def close(self):
         self.process.stdin.close()
@@ -184,7 +194,7 @@ class Bench:
         self.bench, self.rounds, self.folder = options.bench, options.rounds, folder
         self.python = torch_python()
         self.results = []
-        self.limits = Child([self.bench, "limits", "--threads", str(THREADS[-1])])
+        self.limits = Child([self.bench, "limits"])
         self.limits_seen = []
 
     def data(self, what, workload):
@@ -221,10 +231,10 @@ class Bench:
         ratios = {p[0]: [] for p, _ in peers}
         peer_times = {p[0]: [] for p, _ in peers}
         for _ in range(self.rounds):
-            self.limits.go(1)
+            self.limits.go(1, THREADS[-1])
             limits = self.limits.facts
             self.limits_seen.append(limits)
-            seconds = ours.go()
+            seconds = ours.turn()
             times.append(seconds)
             if floor is not None:
                 floors.append(floor(ours.facts, limits))
@@ -232,11 +242,11 @@ class Bench:
                 shares[goal].append(floors[-1] / seconds if measure == "floor"
                                     else measure(ours.facts, limits))
             for p, child in peers:
-                other = child.go()
+                other = child.turn()
                 peer_times[p[0]].append(other)
                 ratios[p[0]].append(other / seconds)
         result = {"title": title, "workload": workload, "seconds": statistics.median(times),
-                  "threads": ours.threads, "peak": ours.facts["peak"], "rounds": self.rounds,
+                  "threads": ours.threads(), "peak": ours.facts["peak"], "rounds": self.rounds,
                   "facts": ours.facts, "all_seconds": times, "peers": [], "goals": []}
         if floors:
             result["floor"] = statistics.median(floors)
@@ -244,7 +254,7 @@ class Bench:
         for p, child in peers:
             ratio = statistics.median(ratios[p[0]])
             result["peers"].append({"name": p[0], "seconds": statistics.median(peer_times[p[0]]),
-                                    "threads": child.threads, "peak": child.facts["peak"],
+                                    "threads": child.threads(), "peak": child.facts["peak"],
                                     "ratio": ratio, "goal": p[2]})
             if p[2] is not None:
                 result["goals"].append({"what": "times " + p[0], "goal": p[2], "measured": ratio,
