@@ -141,6 +141,14 @@ typedef struct rgm_export_check {
 rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
                                const char *path, rgm_mode mode, int64_t max_batches);
 
+/**
+ * For another ONNX runtime to be compared with: what the exported graph takes and what the model gives for
+ * every batch of a mode's data, as <folder>/inputs-<n>.safetensors and outputs-<n>.safetensors, n from
+ * 0. RGM_ERR_IO when a file is there already.
+ */
+rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, const char *folder,
+                             rgm_mode mode);
+
 /** Every argument of a run. */
 typedef struct rgm_run_options {
     rgm_provider *train_data; /* required; the run retains what it needs */

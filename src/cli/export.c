@@ -3,43 +3,59 @@
 
 #include "cli.h"
 
-static rgm_status verify(const session *s, const char *path, rgm_export_check *check)
-{
-    rgm_mode mode = RGM_TEST;
+/* What is asked for beside the file. */
+typedef struct wishes {
+    bool verified, json;
+    const char *dump; /* folder, or NULL */
+} wishes;
 
-    if (s->options.test_data == NULL)
-        mode = s->options.valid_data != NULL ? RGM_VALID : RGM_TRAIN;
-    return rgm_run_verify_onnx(check, s->run, path, mode, 8);
+/* The part to try the file on: the test data, or what there is. */
+static rgm_mode part_of(const session *s)
+{
+    if (s->options.test_data != NULL)
+        return RGM_TEST;
+    return s->options.valid_data != NULL ? RGM_VALID : RGM_TRAIN;
 }
 
-static rgm_status export_onnx(const session *s, const char *folder, bool verified, bool json,
-                              int *code)
+static int print_result(const char *path, const wishes *w, const rgm_export_check *check,
+                        int64_t dumped)
+{
+    if (w->json) {
+        json_t *out = json_pack("{s:s, s:b}", "path", path, "verified", w->verified);
+
+        if (w->verified) {
+            json_object_set_new(out, "items", json_integer(check->items));
+            json_object_set_new(out, "largest_difference", json_real(check->largest_difference));
+        }
+        if (w->dump != NULL)
+            json_object_set_new(out, "dumped_batches", json_integer(dumped));
+        return print_json(out);
+    }
+    printf("%s", path);
+    if (w->verified)
+        printf("  verified on %s items, largest difference %.1e", grouped(check->items),
+               check->largest_difference);
+    if (w->dump != NULL)
+        printf("  %s batches in %s", grouped(dumped), w->dump);
+    return print_text("\n");
+}
+
+static rgm_status export_onnx(const session *s, const char *folder, const wishes *w, int *code)
 {
     rgm_status status = RGM_OK;
     rgm_exporter onnx = rgm_onnx_exporter();
     rgm_export_check check = {0};
+    int64_t dumped = 0;
     char *path = NULL;
 
     RGM_GO(rgm_path_join(&path, folder, "model.onnx"));
     RGM_GO(rgm_folder_make(folder));
     RGM_GO(onnx.save(s->run, folder, onnx.payload));
-    if (verified)
-        RGM_GO(verify(s, path, &check));
-    if (json) {
-        json_t *out = json_pack("{s:s, s:b}", "path", path, "verified", verified);
-
-        if (verified) {
-            json_object_set_new(out, "items", json_integer(check.items));
-            json_object_set_new(out, "largest_difference", json_real(check.largest_difference));
-        }
-        *code = print_json(out);
-    } else {
-        printf("%s", path);
-        if (verified)
-            printf("  verified on %s items, largest difference %.1e", grouped(check.items),
-                   check.largest_difference);
-        *code = print_text("\n");
-    }
+    if (w->verified)
+        RGM_GO(rgm_run_verify_onnx(&check, s->run, path, part_of(s), 8));
+    if (w->dump != NULL)
+        RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part_of(s)));
+    *code = print_result(path, w, &check, dumped);
 done:
     rgm_free(path);
     return status;
@@ -49,16 +65,19 @@ int verb_export(int argc, char **argv)
 {
     const char *to = NULL;
     text_list sets = {.count = 0}, rest;
-    bool json = false, last = false, verified = false;
+    bool last = false;
+    wishes w = {.dump = NULL};
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for model.onnx; default RUN_DIR/export"},
-        {"verify", ARG_FLAG, &verified, NULL,
+        {"verify", ARG_FLAG, &w.verified, NULL,
          "run the file with an interpreter of its own on up to 8 batches and compare"},
+        {"dump", ARG_TEXT, &w.dump, "DIR",
+         "inputs and outputs of every test batch there, to try another runtime on"},
         {"last", ARG_FLAG, &last, NULL, "the newest weights, not the best"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
-        {"json", ARG_FLAG, &json, NULL, "as one JSON object on stdout"},
+        {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--last] [--json]",
+    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last] [--json]",
                        "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1, 1};
     session s;
     rgm_status status;
@@ -71,7 +90,7 @@ int verb_export(int argc, char **argv)
     if (status == RGM_OK && to == NULL)
         status = rgm_path_join(&folder, rest.items[0], "export");
     if (status == RGM_OK)
-        status = export_onnx(&s, to != NULL ? to : folder, verified, json, &code);
+        status = export_onnx(&s, to != NULL ? to : folder, &w, &code);
     if (status != RGM_OK)
         code = report(status);
     rgm_free(folder);

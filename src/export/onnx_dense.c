@@ -232,7 +232,7 @@ static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name
 static void translate_argmax(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     name->name = rgmi_node(w, "ArgMax", input(w, y, 0), NULL, NULL);
-    rgmi_int(w, "axis", -1);
+    rgmi_int(w, "axis", rgm_value_rank(rgm_value_input(y, 0)) - 1);
     rgmi_int(w, "keepdims", 0);
 }
 
@@ -249,12 +249,13 @@ static void translate_log_softmax(rgmi_writer *w, const rgm_value *y, rgmi_name 
 }
 
 /* LayerNormalization works in float by its definition; doubles are normalised step by step. */
-static const char *normalised(rgmi_writer *w, const char *x, int64_t channels, double epsilon)
+static const char *normalised(rgmi_writer *w, const char *x, const rgm_value *y, double epsilon)
 {
+    int64_t channels = rgm_value_dim(y, -1), last = rgm_value_rank(y) - 1;
     const char *divided = rgmi_scalar(w, RGM_F64, (double)(channels > 0 ? channels : 1));
-    const char *mean = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, -1, true), divided, NULL);
+    const char *mean = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, last, true), divided, NULL);
     const char *z = rgmi_node(w, "Sub", x, mean, NULL);
-    const char *square = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", z, z, NULL), -1, true);
+    const char *square = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", z, z, NULL), last, true);
     const char *variance = rgmi_node(w, "Add", rgmi_node(w, "Div", square, divided, NULL),
                                      rgmi_scalar(w, RGM_F64, epsilon), NULL);
 
@@ -269,7 +270,7 @@ static void translate_layer_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *
     if (rgm_value_input_count(y) > 3)
         x = rgmi_node(w, "Add", x, input(w, y, 3), NULL);
     if (rgm_value_dtype(y) == RGM_F64) {
-        x = rgmi_node(w, "Mul", normalised(w, x, rgm_value_dim(y, -1), epsilon), gamma, NULL);
+        x = rgmi_node(w, "Mul", normalised(w, x, y, epsilon), gamma, NULL);
         name->name = rgmi_node(w, "Add", x, beta, NULL);
         return;
     }
@@ -284,7 +285,8 @@ static void translate_l2_normalize(rgmi_writer *w, const rgm_value *y, rgmi_name
     rgm_dtype dtype = rgm_value_dtype(y);
     const char *x = input(w, y, 0), *norm, *zero;
 
-    norm = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL), -1, true);
+    norm = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL),
+                       rgm_value_rank(y) - 1, true);
     norm = rgmi_node(w, "Sqrt", norm, NULL, NULL);
     zero = rgmi_node(w, "Equal", norm, rgmi_scalar(w, dtype, 0), NULL);
     norm = rgmi_node(w, "Where", zero, rgmi_scalar(w, dtype, 1), norm);

@@ -94,6 +94,7 @@ const char *rgmi_cast(rgmi_writer *w, const char *x, rgm_dtype dtype);
 const char *rgmi_unsqueeze(rgmi_writer *w, const char *x, int64_t axis);
 /** x [n] as [n, 1, ...] of rank `rank`. */
 const char *rgmi_as_column(rgmi_writer *w, const char *x, int rank);
+/** axis >= 0: onnxruntime mistakes a negative one of a tensor without elements. */
 const char *rgmi_reduce(rgmi_writer *w, const char *type, const char *x, int64_t axis, bool keep);
 const char *rgmi_concat(rgmi_writer *w, const char *const *x, int count, int64_t axis);
 /** [rank] int64: the sizes. */

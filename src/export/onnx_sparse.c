@@ -255,7 +255,7 @@ static void translate_sddmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
         name->name = rgmi_reduce(w, "ReduceSum",
                                  rgmi_node(w, "Mul", gathered(w, input(w, y, 1), p->rows),
                                            gathered(w, input(w, y, 2), p->columns), NULL),
-                                 -1, false);
+                                 2, false);
 }
 
 static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -269,7 +269,7 @@ static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
                     gathered(w, input(w, y, 2), p->columns), NULL);
     sum = rgmi_activate(w, sum, RGM_ACT_LEAKY_RELU, rgm_value_attributes(y)->number[0],
                         rgm_value_dtype(y));
-    name->name = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", sum, input(w, y, 3), NULL), -1,
+    name->name = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", sum, input(w, y, 3), NULL), 2,
                              false);
 }
 

@@ -41,49 +41,66 @@ typedef struct comparison {
     rgm_export_check *check;
 } comparison;
 
+static rgm_status graph_inputs(rgm_named_tensor **inputs, int64_t *count,
+                               const rgm_run_result *run, rgm_graph *graph)
+{
+    rgm_feed feeds[512];
+    int64_t feed_count = 0;
+
+    RGM_TRY(rgm_graph_feeds(feeds, 512, &feed_count, rgm_run_input(run), graph));
+    return rgm_onnx_inputs(inputs, count, feeds, feed_count);
+}
+
 static rgm_status run_onnx(rgm_tensor **out, comparison *c, rgm_graph *graph)
 {
     rgm_status status = RGM_OK;
-    rgm_feed feeds[512];
     rgm_named_tensor *inputs = NULL;
-    rgm_tensor *outputs[RGM_MAX_HEADS] = {NULL};
-    int64_t feed_count = 0, input_count = 0;
+    rgm_tensor **outputs = NULL;
+    int64_t input_count = 0, output_count = rgm_onnx_output_count(c->model);
 
-    RGM_GO(rgm_graph_feeds(feeds, 512, &feed_count, rgm_run_input(c->run), graph));
-    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
+    RGM_GO(RGM_NEW(outputs, output_count));
+    RGM_GO(graph_inputs(&inputs, &input_count, c->run, graph));
     RGM_GO(rgm_onnx_run(outputs, c->model, inputs, input_count));
     *out = outputs[c->output];
     outputs[c->output] = NULL;
 done:
     rgm_onnx_inputs_release(inputs, input_count);
-    for (int i = 0; i < RGM_MAX_HEADS; i++)
+    for (int64_t i = 0; outputs != NULL && i < output_count; i++)
         rgm_tensor_release(outputs[i]);
+    rgm_free(outputs);
     return status;
+}
+
+/* A NaN on either side is as far away as can be. */
+static double difference_of(double a, double b)
+{
+    double difference = a == b ? 0 : fabs(a - b);
+
+    return isnan(difference) ? INFINITY : difference;
 }
 
 static rgm_status compare_batch(void *payload, rgm_graph *graph, const rgm_tensor *predictions)
 {
     comparison *c = payload;
     rgm_tensor *theirs = NULL;
+    char a[64], b[64];
 
     if (c->batches++ >= c->max_batches)
         return RGM_END;
     RGM_TRY(run_onnx(&theirs, c, graph));
-    if (rgm_tensor_count(theirs) != rgm_tensor_count(predictions)) {
-        char a[64], b[64];
-
-        rgm_tensor_describe(theirs, a, sizeof a);
-        rgm_tensor_describe(predictions, b, sizeof b);
+    rgm_tensor_describe(theirs, a, sizeof a);
+    rgm_tensor_describe(predictions, b, sizeof b);
+    if (strcmp(a, b) != 0) {
         rgm_tensor_release(theirs);
         return RGM_FAIL(RGM_ERR_SHAPE, "the exported graph gives %s, the model %s", a, b);
     }
     for (int64_t i = 0; i < rgm_tensor_count(theirs); i++) {
-        double difference = fabs(rgm_tensor_at(theirs, i) - rgm_tensor_at(predictions, i));
+        double difference = difference_of(rgm_tensor_at(theirs, i), rgm_tensor_at(predictions, i));
 
-        if (!(difference <= c->check->largest_difference))
+        if (difference > c->check->largest_difference)
             c->check->largest_difference = difference;
     }
-    c->check->items += rgm_tensor_dim(predictions, 0);
+    c->check->items += rgm_tensor_rank(predictions) > 0 ? rgm_tensor_dim(predictions, 0) : 1;
     rgm_tensor_release(theirs);
     return RGM_OK;
 }
@@ -108,7 +125,10 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *re
         c.batches = 0;
         RGM_GO(rgm_run_predict_all(result, mode, c.head, compare_batch, &c));
     }
-    if (!(check->largest_difference <= 1e-4))
+    if (check->items == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: the %s data are empty, nothing was compared", path,
+                        rgm_mode_name(mode)));
+    if (check->largest_difference > 1e-4)
         status = RGM_FAIL(RGM_ERR_DATA,
                           "%s: the exported graph differs from the model by %g on %lld items, more "
                           "than 1e-4",
@@ -116,4 +136,63 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *re
 done:
     rgm_onnx_close(c.model);
     return status;
+}
+
+/* ---- inputs and outputs for another runtime -------------------------------------------------- */
+
+typedef struct dump {
+    const rgm_run_result *run;
+    const char *folder;
+    int64_t batches;
+} dump;
+
+static rgm_status save_tensors(const dump *d, const char *kind, const rgm_named_tensor *tensors,
+                               int64_t count)
+{
+    char *name = NULL, *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_strprintf(&name, "%s-%lld.safetensors", kind, (long long)d->batches));
+    RGM_GO(rgm_path_join(&path, d->folder, name));
+    RGM_GO(rgm_safetensors_save(path, tensors, count, NULL, 0));
+done:
+    rgm_free(path);
+    rgm_free(name);
+    return status;
+}
+
+static rgm_status dump_batch(void *payload, rgm_graph *graph, const rgm_tensor *predictions)
+{
+    dump *d = payload;
+    rgm_status status = RGM_OK;
+    const rgm_task_model *model = rgm_run_trained_model(d->run);
+    rgm_named_tensor *inputs = NULL, outputs[RGM_MAX_HEADS] = {0};
+    int64_t input_count = 0;
+
+    (void)predictions; /* of head 0 alone */
+    RGM_GO(graph_inputs(&inputs, &input_count, d->run, graph));
+    for (int64_t h = 0; h < model->head_count; h++) {
+        outputs[h].name = model->heads[h].name;
+        RGM_GO(rgm_run_predict(&outputs[h].tensor, d->run, h, graph));
+    }
+    RGM_GO(save_tensors(d, "inputs", inputs, input_count));
+    RGM_GO(save_tensors(d, "outputs", outputs, model->head_count));
+    d->batches++;
+done:
+    for (int h = 0; h < RGM_MAX_HEADS; h++)
+        rgm_tensor_release(outputs[h].tensor);
+    rgm_onnx_inputs_release(inputs, input_count);
+    return status;
+}
+
+rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, const char *folder,
+                             rgm_mode mode)
+{
+    dump d = {.run = result, .folder = folder};
+
+    *batches = 0;
+    RGM_TRY(rgm_folder_make(folder));
+    RGM_TRY(rgm_run_predict_all(result, mode, 0, dump_batch, &d));
+    *batches = d.batches;
+    return RGM_OK;
 }

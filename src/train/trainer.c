@@ -242,8 +242,13 @@ void rgm_trainer_release(rgm_trainer *trainer)
 
 rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, rgm_metric_values *out)
 {
-    return rgmi_evaluate(trainer, mode, mode == RGM_VALID ? trainer->options.validation_steps : 0,
-                         out);
+    int64_t steps = 0;
+
+    if (mode == RGM_VALID)
+        steps = trainer->options.validation_steps;
+    if (mode == RGM_TRAIN) /* endless data: an epoch's worth */
+        steps = trainer->options.steps_per_epoch;
+    return rgmi_evaluate(trainer, mode, steps, out);
 }
 
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer)

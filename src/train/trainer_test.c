@@ -296,6 +296,25 @@ static void steps_can_be_asked_for_one_by_one(void **state)
     clear_plane(&p);
 }
 
+static void endless_data_are_evaluated_for_an_epoch(void **state)
+{
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    rgm_trainer *trainer;
+    counter c = {.stop_at = -1};
+    rgm_metric_values values;
+
+    (void)state;
+    options.steps_per_epoch = 7;
+    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
+    CHECK_OK(rgm_trainer_fit(trainer));
+    CHECK_INT(28, rgm_trainer_step(trainer));
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_TRAIN, &values));
+    CHECK(isfinite(rgm_metric_values_get(&values, "loss")));
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
 static void training_learns(void **state)
 {
     rgm_trainer_options options = four_epochs();
@@ -443,7 +462,8 @@ static void creation_survives_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(a_run_stopped_anywhere_and_continued_ends_with_the_same_bytes),
       cmocka_unit_test(saving_often_changes_nothing_of_the_result),
       cmocka_unit_test(validation_comes_when_it_was_asked_for),
-      cmocka_unit_test(steps_can_be_asked_for_one_by_one), cmocka_unit_test(training_learns),
+      cmocka_unit_test(steps_can_be_asked_for_one_by_one),
+      cmocka_unit_test(endless_data_are_evaluated_for_an_epoch), cmocka_unit_test(training_learns),
       cmocka_unit_test(patience_ends_a_run_early),
       cmocka_unit_test(a_loss_that_is_no_number_stops_before_anything_is_spoilt),
       cmocka_unit_test(options_that_exclude_each_other_are_refused),
