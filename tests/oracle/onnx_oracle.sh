@@ -1,0 +1,37 @@
+#!/bin/sh
+# onnxruntime runs what we export: every op and model of export's tests, then models trained on Cora (or
+# on a generated graph without REGIMEN_DATA), on the inputs of every test node.
+here=$(cd "$(dirname "$0")" && pwd)
+python=$here/../../build/oracle/bin/python
+if ! [ -x "$python" ] || ! "$python" -c 'import onnxruntime, safetensors' 2>/dev/null; then
+    echo "SKIPPED: build/oracle lacks onnxruntime (scripts/oracles.sh installs it)"
+    exit 77
+fi
+. "$here/../lib.sh"
+
+mkdir "$work/tests"
+for test in onnx_ops_test onnx_export_test; do
+    expect 0 env RGM_ONNX_DUMP="$work/tests" "$RGM_BUILD/src/export/$test"
+done
+"$python" "$here/onnx_oracle.py" tests "$work/tests" || fail "onnxruntime differs on export's tests"
+
+# trained NAME CONFIG OPTIONS...
+trained() {
+    name=$1
+    shift
+    expect 0 "$regimen" run "$@" --run-dir "$work/$name"
+    expect 0 "$regimen" export "$work/$name" --to "$work/$name.onnx" --dump "$work/$name.dump"
+    "$python" "$here/onnx_oracle.py" run "$work/$name.onnx/model.onnx" "$work/$name.dump" ||
+        fail "onnxruntime differs on $name"
+}
+configs=$here/../../configs
+data=${REGIMEN_DATA:-}/cora
+if [ -d "$data" ]; then
+    for name in gcn gat sage; do
+        trained "$name" "$configs/cora_$name.yaml" --set "data.path=$data" --set trainer.epochs=5
+    done
+    trained mpnn "$configs/cora_mpnn_sampled.yaml" --set "data.path=$data" --set trainer.epochs=2
+else
+    trained demo "$configs/demo.yaml" --set trainer.epochs=5
+fi
+finish
