@@ -5,6 +5,7 @@ usage: onnx_oracle.py tests FOLDER     NAME.onnx, NAME.inputs.safetensors, NAME.
 """
 import glob
 import os
+import re
 import sys
 
 import numpy as np
@@ -13,17 +14,11 @@ from safetensors.numpy import load_file
 
 onnxruntime.set_default_logger_severity(4)
 
-# Where onnxruntime is wrong or has no kernel; none of it occurs in a trained model.
+# Where onnxruntime 1.31 is wrong or has no kernel; none of it occurs in a trained model.
 KNOWN = {
-    "gelu-f64": "Erf has no kernel for double",
-    "elu-f64": "Elu has no kernel for double",
-    "leaky_relu-f64": "LeakyRelu has no kernel for double",
-    "softplus-f64": "Softplus has no kernel for double",
-    "gatv2_score-f64": "LeakyRelu has no kernel for double",
-    "matmul-f64": "LeakyRelu has no kernel for double; a sum of nothing in a batch is not zero",
-    "matmul-f32": "a sum of nothing in a batch is not zero",
-    "broadcast_to-f32": "Expand to no elements gives one",
-    "broadcast_to-f64": "Expand to no elements gives one",
+    r"gelu\..*-f64-": "Erf has no kernel for double",
+    r"matmul\.\d+-(5[2-5]|6[0-3])-": "a sum of nothing in a batch is whatever was in memory",
+    r"broadcast_to\.\d+-[236]-": "Expand to no elements gives one",
 }
 
 
@@ -61,10 +56,9 @@ def check_tests(folder):
             why = "" if off <= 1e-5 else f"differs by {off}"
         except Exception as error:  # onnxruntime's own, of many classes
             why = str(error)
-        kind = name.split(".")[0] + ("-f64" if "-f64-" in name else "-f32")
         if not why:
             agreed += 1
-        elif kind in KNOWN:
+        elif any(re.match(pattern, name) for pattern in KNOWN):
             known += 1
         else:
             wrong.append(f"{name}: {why[:300]}")
