@@ -8,7 +8,7 @@
 
 #define AHEAD        8           /* entries from the prefetch to its use                          */
 #define LONG_ROW     1024        /* entries summed before they go to the second accumulator       */
-#define CACHED_BYTES (512 << 10) /* x up to here is in L2 anyway: prefetching would only cost */
+#define CACHED_BYTES (256 << 10) /* x up to here is in L2 anyway: prefetching would only cost */
 #define STREAM_BYTES (24 << 20)  /* a result above this will not be read from cache  */
 #define GROUP        8           /* vectors of channels in registers                              */
 #define TWICE        3           /* up to so many vectors, two sums take turns                    */
