@@ -33,10 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (rgm_onnx_open_memory(&model, data, (int64_t)size, "input") != RGM_OK)
         return 0;
-    status = rgm_onnx_input_count(model) <= MOST_INPUTS &&
-                     rgm_onnx_output_count(model) <= MOST_OUTPUTS
-                 ? RGM_OK
-                 : RGM_ERR_ARG;
+    status =
+        rgm_onnx_input_count(model) <= MOST_INPUTS && rgm_onnx_output_count(model) <= MOST_OUTPUTS
+            ? RGM_OK
+            : RGM_ERR_ARG;
     for (int64_t i = 0; status == RGM_OK && i < rgm_onnx_input_count(model); i++)
         status = make_input(&inputs[i], model, i);
     if (status == RGM_OK)

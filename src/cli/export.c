@@ -78,7 +78,8 @@ int verb_export(int argc, char **argv)
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last] [--json]",
-                       "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1, 1};
+                       "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1,
+                       1};
     session s;
     rgm_status status;
     char *folder = NULL;

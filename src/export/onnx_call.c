@@ -17,8 +17,8 @@ rgm_status rgmi_call_fail(const rgmi_call *call, rgm_status code, const char *fo
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return RGM_FAIL(code, "ONNX node '%s' (%s): %s", call->node->name != NULL ? call->node->name : "",
-                    call->node->op_type, text);
+    return RGM_FAIL(code, "ONNX node '%s' (%s): %s",
+                    call->node->name != NULL ? call->node->name : "", call->node->op_type, text);
 }
 
 /* ---- attributes ---------------------------------------------------------------------------- */
@@ -53,8 +53,7 @@ bool rgmi_sizes_are_sane(int rank, const int64_t *shape)
     int64_t count = 1;
 
     for (int i = 0; i < rank; i++) {
-        if (shape[i] < 0 ||
-            __builtin_mul_overflow(count, shape[i] > 0 ? shape[i] : 1, &count) ||
+        if (shape[i] < 0 || __builtin_mul_overflow(count, shape[i] > 0 ? shape[i] : 1, &count) ||
             count > MAX_ELEMENTS)
             return false;
     }
@@ -141,8 +140,8 @@ rgm_status rgmi_read_sizes(int64_t *sizes, int *count, const rgmi_call *call, in
 
     if (rgm_tensor_dtype(t) != RGM_I64 || rgm_tensor_rank(t) > 1 ||
         rgm_tensor_count(t) > RGM_MAX_RANK)
-        return rgmi_call_fail(call, RGM_ERR_SHAPE, "input %d is not a list of up to %d sizes", input,
-                              RGM_MAX_RANK);
+        return rgmi_call_fail(call, RGM_ERR_SHAPE, "input %d is not a list of up to %d sizes",
+                              input, RGM_MAX_RANK);
     *count = (int)rgm_tensor_count(t);
     for (int i = 0; i < *count; i++)
         sizes[i] = rgm_tensor_i64(t)[i];

@@ -1,6 +1,6 @@
 /*
- * Dense ops to ONNX nodes. An op that is missing here and in onnx_sparse.c cannot be exported, and the
- * writer says its name.
+ * Dense ops to ONNX nodes. An op that is missing here and in onnx_sparse.c cannot be exported, and
+ * the writer says its name.
  */
 #include <math.h>
 #include <string.h>
@@ -16,12 +16,15 @@ static const char *input(rgmi_writer *w, const rgm_value *y, int i)
 
 /* Codes that are one ONNX node of the same meaning. */
 static const char *const one_node[RGM_MAP_CODE_COUNT] = {
-    [RGM_MAP_NEG] = "Neg",         [RGM_MAP_ABS] = "Abs",         [RGM_MAP_SQRT] = "Sqrt",
-    [RGM_MAP_RECIPROCAL] = "Reciprocal", [RGM_MAP_EXP] = "Exp",   [RGM_MAP_LOG] = "Log",
-    [RGM_MAP_RELU] = "Relu",       [RGM_MAP_SIGMOID] = "Sigmoid", [RGM_MAP_TANH] = "Tanh",
-    [RGM_MAP_SIGN] = "Sign",       [RGM_MAP_SOFTPLUS] = "Softplus", [RGM_MAP_ADD] = "Add",
-    [RGM_MAP_SUB] = "Sub",         [RGM_MAP_MUL] = "Mul",         [RGM_MAP_DIV] = "Div",
-    [RGM_MAP_MAX] = "Max",         [RGM_MAP_MIN] = "Min",
+    [RGM_MAP_NEG] = "Neg",           [RGM_MAP_ABS] = "Abs",
+    [RGM_MAP_SQRT] = "Sqrt",         [RGM_MAP_RECIPROCAL] = "Reciprocal",
+    [RGM_MAP_EXP] = "Exp",           [RGM_MAP_LOG] = "Log",
+    [RGM_MAP_RELU] = "Relu",         [RGM_MAP_SIGMOID] = "Sigmoid",
+    [RGM_MAP_TANH] = "Tanh",         [RGM_MAP_SIGN] = "Sign",
+    [RGM_MAP_SOFTPLUS] = "Softplus", [RGM_MAP_ADD] = "Add",
+    [RGM_MAP_SUB] = "Sub",           [RGM_MAP_MUL] = "Mul",
+    [RGM_MAP_DIV] = "Div",           [RGM_MAP_MAX] = "Max",
+    [RGM_MAP_MIN] = "Min",
 };
 
 static const char *element_wise(rgmi_writer *w, rgm_map_code code, double constant, const char *a,
@@ -62,9 +65,9 @@ static void translate_map(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgm_attributes *a = rgm_value_attributes(y);
 
-    name->name = element_wise(w, (rgm_map_code)a->integer[0], a->number[0], input(w, y, 0),
-                              rgm_value_input_count(y) > 1 ? input(w, y, 1) : NULL,
-                              rgm_value_dtype(y));
+    name->name =
+        element_wise(w, (rgm_map_code)a->integer[0], a->number[0], input(w, y, 0),
+                     rgm_value_input_count(y) > 1 ? input(w, y, 1) : NULL, rgm_value_dtype(y));
 }
 
 static void translate_equal(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -144,9 +147,9 @@ static const char *divisor(rgmi_writer *w, rgm_dim dim, rgm_dtype dtype)
 
 static void translate_inverse_dim(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    name->name = rgmi_node(
-        w, "Reciprocal",
-        divisor(w, rgm_value_attributes(y)->integer[0], rgm_value_dtype(y)), NULL, NULL);
+    name->name =
+        rgmi_node(w, "Reciprocal",
+                  divisor(w, rgm_value_attributes(y)->integer[0], rgm_value_dtype(y)), NULL, NULL);
 }
 
 /* ---- products and reductions --------------------------------------------------------------- */
@@ -177,13 +180,13 @@ static void translate_matmul(rgmi_writer *w, const rgm_value *y, rgmi_name *name
 
     if (rgm_value_input_count(y) > 2)
         product = rgmi_node(w, "Add", product, input(w, y, 2), NULL);
-    name->name = rgmi_activate(w, product, (rgm_activation)a->integer[2], a->number[0],
-                               rgm_value_dtype(y));
+    name->name =
+        rgmi_activate(w, product, (rgm_activation)a->integer[2], a->number[0], rgm_value_dtype(y));
 }
 
 /*
- * The largest of none is the lowest number here and an error in some ONNX runtimes. So where the axis may
- * be empty an infinity is put at its end, which changes no other result.
+ * The largest of none is the lowest number here and an error in some ONNX runtimes. So where the
+ * axis may be empty an infinity is put at its end, which changes no other result.
  */
 static const char *extreme(rgmi_writer *w, const rgm_value *y, int axis, rgm_reduction reduction)
 {
@@ -198,8 +201,8 @@ static const char *extreme(rgmi_writer *w, const rgm_value *y, int axis, rgm_red
     for (int i = 0; i < rgm_value_rank(x); i++)
         shape[i] = i == axis ? 1 : rgm_value_dim(x, i);
     parts[0] = input(w, y, 0);
-    parts[1] = rgmi_filled(w, rgmi_shape(w, shape, rgm_value_rank(x)), dtype,
-                           most ? -INFINITY : INFINITY);
+    parts[1] =
+        rgmi_filled(w, rgmi_shape(w, shape, rgm_value_rank(x)), dtype, most ? -INFINITY : INFINITY);
     found = rgmi_reduce(w, type, rgmi_concat(w, parts, 2, axis), axis, false);
     empty = rgmi_node(w, "Equal", rgmi_size_scalar(w, size), rgmi_scalar(w, RGM_I64, 0), NULL);
     return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, rgmi_empty(reduction, dtype)), found);
@@ -219,10 +222,9 @@ static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name
         name->name = rgmi_reduce(w, "ReduceProd", x, axis, false);
         break;
     case RGM_MEAN: /* of none: 0, where ReduceMean says NaN */
-        name->name = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, axis, false),
-                               divisor(w, rgm_value_dim(rgm_value_input(y, 0), axis),
-                                       rgm_value_dtype(y)),
-                               NULL);
+        name->name = rgmi_node(
+            w, "Div", rgmi_reduce(w, "ReduceSum", x, axis, false),
+            divisor(w, rgm_value_dim(rgm_value_input(y, 0), axis), rgm_value_dtype(y)), NULL);
         break;
     default:
         name->name = extreme(w, y, axis, (rgm_reduction)a->integer[1]);
@@ -253,7 +255,8 @@ static const char *normalised(rgmi_writer *w, const char *x, const rgm_value *y,
 {
     int64_t channels = rgm_value_dim(y, -1), last = rgm_value_rank(y) - 1;
     const char *divided = rgmi_scalar(w, RGM_F64, (double)(channels > 0 ? channels : 1));
-    const char *mean = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, last, true), divided, NULL);
+    const char *mean =
+        rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, last, true), divided, NULL);
     const char *z = rgmi_node(w, "Sub", x, mean, NULL);
     const char *square = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", z, z, NULL), last, true);
     const char *variance = rgmi_node(w, "Add", rgmi_node(w, "Div", square, divided, NULL),
@@ -285,8 +288,8 @@ static void translate_l2_normalize(rgmi_writer *w, const rgm_value *y, rgmi_name
     rgm_dtype dtype = rgm_value_dtype(y);
     const char *x = input(w, y, 0), *norm, *zero;
 
-    norm = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL),
-                       rgm_value_rank(y) - 1, true);
+    norm =
+        rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL), rgm_value_rank(y) - 1, true);
     norm = rgmi_node(w, "Sqrt", norm, NULL, NULL);
     zero = rgmi_node(w, "Equal", norm, rgmi_scalar(w, dtype, 0), NULL);
     norm = rgmi_node(w, "Where", zero, rgmi_scalar(w, dtype, 1), norm);

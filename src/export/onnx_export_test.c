@@ -1,5 +1,6 @@
 /*
- * Whole models exported, names and sizes in the file, refusals, determinism, and memory that runs out.
+ * Whole models exported, names and sizes in the file, refusals, determinism, and memory that runs
+ * out.
  */
 #include "onnx_lab.h"
 
@@ -198,8 +199,8 @@ static void check_refused(two_leaves *t, const char *output, rgm_value *y, rgm_s
 {
     rgm_export_output o = {output, y};
 
-    CHECK_STATUS(status, rgm_onnx_save("/nowhere/model.onnx", t->l.graph, t->parameters, &o, 1,
-                                       NULL));
+    CHECK_STATUS(status,
+                 rgm_onnx_save("/nowhere/model.onnx", t->l.graph, t->parameters, &o, 1, NULL));
     CHECK_MESSAGE(part);
 }
 
@@ -260,7 +261,8 @@ static void long_names_are_not_cut_off(void **state)
     for (int i = 0; i < 2; i++) { /* they differ at the very end */
         rgm_tensor *t;
         memset(name[i], 'n', sizeof name[i]);
-        snprintf(name[i] + sizeof name[i] - 3, 3, "%d", i);
+        name[i][sizeof name[i] - 2] = i == 0 ? '0' : '1';
+        name[i][sizeof name[i] - 1] = '\0';
         CHECK_OK(rgm_tensor_create_from(&t, RGM_F32, 1, &size, (float[]){(float)i, 5}));
         x[i] = lab_feed(&l, rgm_input(l.graph, name[i], RGM_F32, 1, &size), t, NULL);
     }

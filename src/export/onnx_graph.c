@@ -10,8 +10,10 @@
 
 int rgmi_onnx_type(rgm_dtype dtype)
 {
-    static const int types[] = {[RGM_F32] = ONNX_FLOAT, [RGM_F64] = ONNX_DOUBLE,
-                                [RGM_I32] = ONNX_INT32, [RGM_I64] = ONNX_INT64,
+    static const int types[] = {[RGM_F32] = ONNX_FLOAT,
+                                [RGM_F64] = ONNX_DOUBLE,
+                                [RGM_I32] = ONNX_INT32,
+                                [RGM_I64] = ONNX_INT64,
                                 [RGM_BOOL] = ONNX_BOOL};
 
     return dtype < RGM_STRING ? types[dtype] : 0;
@@ -234,4 +236,3 @@ void rgmi_string(rgmi_writer *w, const char *name, const char *value)
         a->s.len = strlen(value);
     }
 }
-

@@ -122,20 +122,47 @@ static const int64_t vast[] = {1 << 20, 1 << 20}, huge[] = {INT64_C(1) << 40, IN
                      seven[] = {0, 0, 0, 0, 0, 0, 0}, five[] = {5}, none[] = {-1, -1}, zero[] = {0},
                      layers[] = {1 << 13, 1 << 12};
 
-static void good(model *m) { add_node(m, "Relu", "x", "y", NULL, 0); }
-static void other_opset(model *m) { good(m), m->opset = 17; }
-static void other_domain(model *m) { good(m), m->domain = "com.example"; }
-static void unknown_operator(model *m) { add_node(m, "Loop", "x", "y", NULL, 0); }
-static void unknown_attribute(model *m) { add_node(m, "Shape", "x", "y", "first", 1); }
-static void too_many_inputs(model *m) { add_node(m, "Relu", "x x", "y", NULL, 0); }
-static void output_missing(model *m) { add_node(m, "Relu", "x", "z", NULL, 0); }
-static void input_missing(model *m) { add_node(m, "Relu", "w", "y", NULL, 0); }
+static void good(model *m)
+{
+    add_node(m, "Relu", "x", "y", NULL, 0);
+}
+static void other_opset(model *m)
+{
+    good(m), m->opset = 17;
+}
+static void other_domain(model *m)
+{
+    good(m), m->domain = "com.example";
+}
+static void unknown_operator(model *m)
+{
+    add_node(m, "Loop", "x", "y", NULL, 0);
+}
+static void unknown_attribute(model *m)
+{
+    add_node(m, "Shape", "x", "y", "first", 1);
+}
+static void too_many_inputs(model *m)
+{
+    add_node(m, "Relu", "x x", "y", NULL, 0);
+}
+static void output_missing(model *m)
+{
+    add_node(m, "Relu", "x", "z", NULL, 0);
+}
+static void input_missing(model *m)
+{
+    add_node(m, "Relu", "w", "y", NULL, 0);
+}
 static void before_it_is_made(model *m)
 {
     add_node(m, "Relu", "z", "y", NULL, 0);
     add_node(m, "Relu", "x", "z", NULL, 0);
 }
-static void its_own_input(model *m) { add_node(m, "Relu", "y", "y", NULL, 0); }
+static void its_own_input(model *m)
+{
+    add_node(m, "Relu", "y", "y", NULL, 0);
+}
 static void name_twice(model *m)
 {
     add_node(m, "Relu", "x", "y", NULL, 0);
@@ -152,11 +179,26 @@ static void filled(model *m, int count, const int64_t *sizes)
     add_sizes(m, "s", count, sizes);
     add_node(m, "ConstantOfShape", "s", "y", NULL, 0);
 }
-static void terabytes(model *m) { filled(m, 2, vast); }
-static void overflow(model *m) { filled(m, 2, huge); }
-static void below_zero(model *m) { filled(m, 2, negative); }
-static void hollow_overflow(model *m) { filled(m, 2, hollow); }
-static void rank_seven(model *m) { filled(m, 7, seven); }
+static void terabytes(model *m)
+{
+    filled(m, 2, vast);
+}
+static void overflow(model *m)
+{
+    filled(m, 2, huge);
+}
+static void below_zero(model *m)
+{
+    filled(m, 2, negative);
+}
+static void hollow_overflow(model *m)
+{
+    filled(m, 2, hollow);
+}
+static void rank_seven(model *m)
+{
+    filled(m, 7, seven);
+}
 static void expand(model *m)
 {
     add_sizes(m, "s", 2, (int64_t[]){1 << 28, 4});
@@ -165,7 +207,7 @@ static void expand(model *m)
 /* Each result is within the bound, all together are not. */
 static void many_live_tensors(model *m)
 {
-    char name[2][8] = {"a0", "y"};
+    char name[2][16] = {"a0", "y"};
 
     add_sizes(m, "s", 2, layers);
     for (int i = 0; i < 3; i++) {
@@ -177,7 +219,7 @@ static void many_live_tensors(model *m)
 /* Views keep what they were made of alive. */
 static void views(model *m)
 {
-    char filled_name[8], view[8];
+    char filled_name[16], view[16];
 
     add_sizes(m, "s", 2, layers);
     add_sizes(m, "flat", 1, &(int64_t){-1});
@@ -185,7 +227,7 @@ static void views(model *m)
         snprintf(filled_name, sizeof filled_name, "f%d", i);
         snprintf(view, sizeof view, "v%d", i);
         add_node(m, "ConstantOfShape", "s", filled_name, NULL, 0);
-        char inputs[24];
+        char inputs[32];
         snprintf(inputs, sizeof inputs, "%s flat", filled_name);
         add_node(m, "Reshape", inputs, view, NULL, 0);
     }
@@ -202,7 +244,10 @@ static void gather_outside(model *m)
     add_sizes(m, "i", 1, five);
     add_node(m, "Gather", "x i", "y", "axis", 0);
 }
-static void gather_by_floats(model *m) { add_node(m, "Gather", "x x", "y", "axis", 0); }
+static void gather_by_floats(model *m)
+{
+    add_node(m, "Gather", "x x", "y", "axis", 0);
+}
 static void gather_no_axis(model *m)
 {
     add_sizes(m, "i", 1, zero);
@@ -235,7 +280,10 @@ static void scatter_shapes(model *m)
     add_sizes(m, "i", 1, zero);
     add_node(m, "ScatterND", "x i x", "y", NULL, 0);
 }
-static void cast_to_nothing(model *m) { add_node(m, "Cast", "x", "y", "to", INT64_C(1) << 32 | 1); }
+static void cast_to_nothing(model *m)
+{
+    add_node(m, "Cast", "x", "y", "to", INT64_C(1) << 32 | 1);
+}
 static void wrong_raw_data(model *m)
 {
     message t = {.size = 0};

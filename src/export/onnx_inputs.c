@@ -79,7 +79,8 @@ static rgm_status add_feed(input_list *list, const rgm_feed *feed)
     if (feed->pattern != NULL) {
         const rgm_csr *csr = rgm_pattern_by_row(feed->pattern);
 
-        RGM_TRY(add_index(list, feed->input, "rows", rgm_pattern_row_of(feed->pattern), csr->count));
+        RGM_TRY(
+            add_index(list, feed->input, "rows", rgm_pattern_row_of(feed->pattern), csr->count));
         RGM_TRY(add_index(list, feed->input, "columns", rgm_pattern_column_of(feed->pattern),
                           csr->count));
         RGM_TRY(add_size(list, feed->input, shape[0], csr->rows));

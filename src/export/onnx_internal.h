@@ -20,8 +20,8 @@ typedef struct rgmi_list {
 /** A value as it stands in the file: one name, or for a pattern rows and columns. */
 typedef struct rgmi_name {
     const rgm_value *value;
-    const char *name;          /* dense */
-    const char *rows, *columns;/* patterns: int64 [count] */
+    const char *name;           /* dense */
+    const char *rows, *columns; /* patterns: int64 [count] */
 } rgmi_name;
 
 /** What a file of one graph needs while it is written. */
@@ -36,7 +36,7 @@ typedef struct rgmi_writer {
     rgm_map *used;        /* every name of the file                                    */
     rgm_map *known;       /* text of a constant, a size, a degree -> its name: made once */
     int64_t next;
-    const char *hint;     /* op being translated: new names begin so */
+    const char *hint; /* op being translated: new names begin so */
 } rgmi_writer;
 
 int rgmi_onnx_type(rgm_dtype dtype);
@@ -65,7 +65,8 @@ const char *rgmi_node_of(rgmi_writer *w, const char *type, const char *const *in
 /** With one to three inputs: the first NULL ends them. */
 const char *rgmi_node(rgmi_writer *w, const char *type, const char *a, const char *b,
                       const char *c);
-/** An attribute of the node added last: 1 float, 2 int, 3 string, 4 tensor, 7 ints. NULL on failure. */
+/** An attribute of the node added last: 1 float, 2 int, 3 string, 4 tensor, 7 ints. NULL on
+ * failure. */
 Rgmi__Onnx__AttributeProto *rgmi_attribute(rgmi_writer *w, const char *name, int32_t type);
 void rgmi_int(rgmi_writer *w, const char *name, int64_t value);
 void rgmi_float(rgmi_writer *w, const char *name, double value);

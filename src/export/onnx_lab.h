@@ -1,7 +1,7 @@
 /*
  * What this layer's tests share: a graph with its feeds (a lab), and the comparison of an exported
- * file, run by the interpreter, with the executor. With RGM_ONNX_DUMP=FOLDER in the environment each
- * comparison also leaves the model, inputs and outputs there for tests/oracle/onnx_oracle.py.
+ * file, run by the interpreter, with the executor. With RGM_ONNX_DUMP=FOLDER in the environment
+ * each comparison also leaves the model, inputs and outputs there for tests/oracle/onnx_oracle.py.
  */
 #ifndef RGM_ONNX_LAB_H
 #define RGM_ONNX_LAB_H
@@ -119,10 +119,10 @@ static inline rgm_value *lab_pattern(lab *l, int64_t rows, int64_t columns, int6
     }
     CHECK_OK(rgm_pattern_create(&pattern, rows, columns, count, row, column));
     free(row);
-    return lab_feed(l,
-                    rgm_input_pattern(l->graph, name, lab_dim(l, rows), lab_dim(l, columns),
-                                      lab_dim(l, count)),
-                    NULL, pattern);
+    return lab_feed(
+        l,
+        rgm_input_pattern(l->graph, name, lab_dim(l, rows), lab_dim(l, columns), lab_dim(l, count)),
+        NULL, pattern);
 }
 
 /* ---- comparison ---- */

@@ -17,12 +17,30 @@ static rgm_status each(rgmi_call *call, double (*f)(double))
     return RGM_OK;
 }
 
-static double neg(double x) { return -x; }
-static double reciprocal(double x) { return 1 / x; }
-static double relu(double x) { return x < 0 ? 0 : x; }
-static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-static double sign(double x) { return (x > 0) - (x < 0); }
-static double softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
+static double neg(double x)
+{
+    return -x;
+}
+static double reciprocal(double x)
+{
+    return 1 / x;
+}
+static double relu(double x)
+{
+    return x < 0 ? 0 : x;
+}
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double sign(double x)
+{
+    return (x > 0) - (x < 0);
+}
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
 
 #define EACH(name, f)                                                                              \
     static rgm_status run_##name(rgmi_call *call)                                                  \
@@ -98,7 +116,8 @@ static rgm_status broadcast_with(int *rank, int64_t *shape, const rgmi_call *cal
     }
     offset = *rank - count;
     for (int i = 0; i < count; i++) {
-        if (sizes[i] < 0 || (sizes[i] != 1 && shape[offset + i] != 1 && sizes[i] != shape[offset + i]))
+        if (sizes[i] < 0 ||
+            (sizes[i] != 1 && shape[offset + i] != 1 && sizes[i] != shape[offset + i]))
             return rgmi_call_fail(call, RGM_ERR_SHAPE, "sizes %lld and %lld do not broadcast",
                                   (long long)shape[offset + i], (long long)sizes[i]);
         if (sizes[i] != 1)
@@ -146,7 +165,8 @@ static rgm_status pairs(rgmi_call *call, double (*f)(double, double), bool gives
                               rgm_dtype_name(rgm_tensor_dtype(call->in[0])),
                               rgm_dtype_name(rgm_tensor_dtype(call->in[1])));
     RGM_TRY(broadcast_shape(&rank, shape, call));
-    RGM_TRY(rgmi_make_out(call, gives_bool ? RGM_BOOL : rgm_tensor_dtype(call->in[0]), rank, shape));
+    RGM_TRY(
+        rgmi_make_out(call, gives_bool ? RGM_BOOL : rgm_tensor_dtype(call->in[0]), rank, shape));
     for (int64_t i = 0; i < rgm_tensor_count(call->out); i++)
         rgmi_put(call->out, i,
                  f(rgm_tensor_at(call->in[0], broadcast_index(call->in[0], i, rank, shape)),
@@ -154,14 +174,35 @@ static rgm_status pairs(rgmi_call *call, double (*f)(double, double), bool gives
     return RGM_OK;
 }
 
-static double add(double a, double b) { return a + b; }
-static double sub(double a, double b) { return a - b; }
-static double mul(double a, double b) { return a * b; }
+static double add(double a, double b)
+{
+    return a + b;
+}
+static double sub(double a, double b)
+{
+    return a - b;
+}
+static double mul(double a, double b)
+{
+    return a * b;
+}
 /* Unlike C's, these hand a NaN on. */
-static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }
-static double smaller(double a, double b) { return isnan(a) || a < b ? a : b; }
-static double divide(double a, double b) { return a / b; }
-static double greater(double a, double b) { return a > b; }
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+static double smaller(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
+static double divide(double a, double b)
+{
+    return a / b;
+}
+static double greater(double a, double b)
+{
+    return a > b;
+}
 
 #define PAIRS(name, f, gives_bool)                                                                 \
     static rgm_status run_##name(rgmi_call *call)                                                  \
@@ -193,8 +234,9 @@ static rgm_status run_equal(rgmi_call *call)
     for (int64_t i = 0; i < rgm_tensor_count(call->out); i++) {
         int64_t p = broadcast_index(a, i, rank, shape), q = broadcast_index(b, i, rank, shape);
 
-        rgm_tensor_bool(call->out)[i] = is_float ? rgm_tensor_at(a, p) == rgm_tensor_at(b, q)
-                                                 : rgm_tensor_at_int(a, p) == rgm_tensor_at_int(b, q);
+        rgm_tensor_bool(call->out)[i] = is_float
+                                            ? rgm_tensor_at(a, p) == rgm_tensor_at(b, q)
+                                            : rgm_tensor_at_int(a, p) == rgm_tensor_at_int(b, q);
     }
     return RGM_OK;
 }

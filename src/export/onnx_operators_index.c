@@ -45,19 +45,36 @@ static rgm_status run_gather(rgmi_call *call)
 
 /* ---- scatter ------------------------------------------------------------------------------- */
 
-static double second(double old, double new) { (void)old; return new; }
-static double sum(double old, double new) { return old + new; }
-static double product(double old, double new) { return old * new; }
+static double second(double old, double new)
+{
+    (void)old;
+    return new;
+}
+static double sum(double old, double new)
+{
+    return old + new;
+}
+static double product(double old, double new)
+{
+    return old * new;
+}
 /* Unlike C's, these hand a NaN on. */
-static double larger(double old, double new) { return isnan(old) || old > new ? old : new; }
-static double smaller(double old, double new) { return isnan(old) || old < new ? old : new; }
+static double larger(double old, double new)
+{
+    return isnan(old) || old > new ? old : new;
+}
+static double smaller(double old, double new)
+{
+    return isnan(old) || old < new ? old : new;
+}
 
 static rgm_status reduction_of(double (**f)(double, double), const rgmi_call *call)
 {
     static const struct {
         const char *name;
         double (*f)(double, double);
-    } rows[] = {{"none", second}, {"add", sum}, {"mul", product}, {"max", larger}, {"min", smaller}};
+    } rows[] = {
+        {"none", second}, {"add", sum}, {"mul", product}, {"max", larger}, {"min", smaller}};
     const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, "reduction");
 
     *f = second;
@@ -104,16 +121,15 @@ static rgm_status run_scatter_nd(rgmi_call *call)
     RGM_TRY(reduction_of(&f, call));
     RGM_TRY(check_scatter(call));
     rgmi_around(&outer, &width, data, 0);
-    RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(data), rgm_tensor_rank(data),
-                          rgm_tensor_shape(data)));
+    RGM_TRY(
+        rgmi_make_out(call, rgm_tensor_dtype(data), rgm_tensor_rank(data), rgm_tensor_shape(data)));
     RGM_TRY(rgmi_work(call, rgm_tensor_count(updates)));
     rgmi_move(call->out, 0, data, 0, rgm_tensor_count(data));
     for (int64_t k = 0; k < rgm_tensor_dim(updates, 0); k++) {
         RGM_TRY(read_index(&row, call, k, rgm_tensor_dim(data, 0)));
         for (int64_t i = row * width; i < (row + 1) * width; i++)
             rgmi_put(call->out, i,
-                     f(rgm_tensor_at(call->out, i),
-                       rgm_tensor_at(updates, (k - row) * width + i)));
+                     f(rgm_tensor_at(call->out, i), rgm_tensor_at(updates, (k - row) * width + i)));
     }
     return RGM_OK;
 }

@@ -36,7 +36,8 @@ static rgm_status run_matmul(rgmi_call *call)
     for (int64_t s = 0; s < batch && rgm_tensor_count(call->out) > 0; s++)
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++) {
-                int64_t at_a = (ra > 2 ? s : 0) * m * k + i * k, at_b = (rb > 2 ? s : 0) * k * n + j;
+                int64_t at_a = (ra > 2 ? s : 0) * m * k + i * k,
+                        at_b = (rb > 2 ? s : 0) * k * n + j;
                 double sum = 0;
 
                 for (int64_t t = 0; t < k; t++)
@@ -89,22 +90,50 @@ static rgm_status reduce(rgmi_call *call, double first, double (*f)(double, doub
 
             for (int64_t k = 0; k < v.size; k++)
                 value = f(value, rgm_tensor_at(x, (o * v.size + k) * v.inner + i));
-            rgmi_put(call->out, o * v.inner + i, mean && v.size > 0 ? value / (double)v.size : value);
+            rgmi_put(call->out, o * v.inner + i,
+                     mean && v.size > 0 ? value / (double)v.size : value);
         }
     return RGM_OK;
 }
 
-static double add(double a, double b) { return a + b; }
-static double mul(double a, double b) { return a * b; }
+static double add(double a, double b)
+{
+    return a + b;
+}
+static double mul(double a, double b)
+{
+    return a * b;
+}
 /* Unlike C's, these hand a NaN on. */
-static double larger(double a, double b) { return isnan(a) || a > b ? a : b; }
-static double smaller(double a, double b) { return isnan(a) || a < b ? a : b; }
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+static double smaller(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
 
-static rgm_status run_reduce_sum(rgmi_call *call) { return reduce(call, 0, add, false); }
-static rgm_status run_reduce_mean(rgmi_call *call) { return reduce(call, 0, add, true); }
-static rgm_status run_reduce_prod(rgmi_call *call) { return reduce(call, 1, mul, false); }
-static rgm_status run_reduce_max(rgmi_call *call) { return reduce(call, -INFINITY, larger, false); }
-static rgm_status run_reduce_min(rgmi_call *call) { return reduce(call, INFINITY, smaller, false); }
+static rgm_status run_reduce_sum(rgmi_call *call)
+{
+    return reduce(call, 0, add, false);
+}
+static rgm_status run_reduce_mean(rgmi_call *call)
+{
+    return reduce(call, 0, add, true);
+}
+static rgm_status run_reduce_prod(rgmi_call *call)
+{
+    return reduce(call, 1, mul, false);
+}
+static rgm_status run_reduce_max(rgmi_call *call)
+{
+    return reduce(call, -INFINITY, larger, false);
+}
+static rgm_status run_reduce_min(rgmi_call *call)
+{
+    return reduce(call, INFINITY, smaller, false);
+}
 
 static rgm_status run_argmax(rgmi_call *call)
 {
@@ -167,8 +196,14 @@ static rgm_status softmax(rgmi_call *call, bool log_of_it)
     return RGM_OK;
 }
 
-static rgm_status run_softmax(rgmi_call *call) { return softmax(call, false); }
-static rgm_status run_log_softmax(rgmi_call *call) { return softmax(call, true); }
+static rgm_status run_softmax(rgmi_call *call)
+{
+    return softmax(call, false);
+}
+static rgm_status run_log_softmax(rgmi_call *call)
+{
+    return softmax(call, true);
+}
 
 static rgm_status run_layer_norm(rgmi_call *call)
 {
@@ -177,8 +212,7 @@ static rgm_status run_layer_norm(rgmi_call *call)
     int64_t rows, width;
 
     RGM_TRY(last_axis(call, &rows, &width));
-    if (rgm_tensor_count(call->in[1]) != width ||
-        (bias != NULL && rgm_tensor_count(bias) != width))
+    if (rgm_tensor_count(call->in[1]) != width || (bias != NULL && rgm_tensor_count(bias) != width))
         return rgmi_call_fail(call, RGM_ERR_SHAPE, "scale and bias need %lld elements",
                               (long long)width);
     for (int64_t r = 0; r < rows; r++) {
@@ -192,7 +226,8 @@ static rgm_status run_layer_norm(rgmi_call *call)
             variance += d * d / (double)width;
         }
         for (int64_t i = 0; i < width; i++) {
-            double z = (rgm_tensor_at(call->in[0], r * width + i) - mean) / sqrt(variance + epsilon);
+            double z =
+                (rgm_tensor_at(call->in[0], r * width + i) - mean) / sqrt(variance + epsilon);
 
             rgmi_put(call->out, r * width + i,
                      z * rgm_tensor_at(call->in[1], i) +

@@ -89,7 +89,8 @@ static rgm_status run_shape(rgmi_call *call)
 {
     int64_t rank = rgm_tensor_rank(call->in[0]);
     int64_t start = bound(rgmi_get_int(call, "start", 0), rank);
-    int64_t end = bound(rgmi_get_int(call, "end", rank), rank), count = end > start ? end - start : 0;
+    int64_t end = bound(rgmi_get_int(call, "end", rank), rank),
+            count = end > start ? end - start : 0;
 
     RGM_TRY(rgmi_make_out(call, RGM_I64, 1, &count));
     for (int64_t i = 0; i < count; i++)

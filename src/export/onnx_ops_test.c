@@ -1,7 +1,7 @@
 /*
- * Every op of the table, exported and run by the interpreter, against the executor: both float dtypes,
- * fixed and varying sizes, empty ones among them. An op is either here or in the list of those that
- * have no ONNX form, each of which must say so by name.
+ * Every op of the table, exported and run by the interpreter, against the executor: both float
+ * dtypes, fixed and varying sizes, empty ones among them. An op is either here or in the list of
+ * those that have no ONNX form, each of which must say so by name.
  */
 #include "onnx_lab.h"
 
@@ -10,9 +10,9 @@ typedef struct shape {
     int64_t size[4];
 } shape;
 
-static const shape shapes[] = {{0, {0}},       {1, {7}},    {2, {3, 4}},    {2, {0, 3}},
-                               {2, {3, 0}},    {2, {1, 1}}, {3, {2, 3, 4}}, {3, {1, 0, 2}},
-                               {4, {2, 1, 3, 2}}};
+static const shape shapes[] = {{0, {0}},       {1, {7}},       {2, {3, 4}},
+                               {2, {0, 3}},    {2, {3, 0}},    {2, {1, 1}},
+                               {3, {2, 3, 4}}, {3, {1, 0, 2}}, {4, {2, 1, 3, 2}}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* A case builds a value from fresh inputs; NULL: there is no such variant. */
@@ -62,7 +62,8 @@ ROWS(item_dropout, rgm_item_dropout_op(x, 0.4, "stream"), false)
 UNARY(copy, rgm_op(l->graph, lab_op("copy"), &x, 1, &(rgm_attributes){.text = NULL}), false)
 UNARY(mean_of_all, rgm_mean(x), false)
 ROWS(spread, lab_find(lab_gradient(rgm_square(rgm_sum(x)), x), "broadcast_to"), false)
-UNARY(inverse_dim, rgm_mul(rgm_mean(x), lab_find(lab_gradient(rgm_mean(x), x), "inverse_dim")), false)
+UNARY(inverse_dim, rgm_mul(rgm_mean(x), lab_find(lab_gradient(rgm_mean(x), x), "inverse_dim")),
+      false)
 ROWS(softmax, rgm_softmax(x), false)
 ROWS(log_softmax, rgm_log_softmax(x), false)
 ROWS(l2_normalize, rgm_l2_normalize(variant % 2 ? rgm_scale(x, 0) : x), false)
@@ -78,10 +79,12 @@ static rgm_value *cast(lab *l, int variant)
     return rgm_cast(rgm_cast(x, dtypes[variant / 5]), dtypes[variant % 5]);
 }
 
-static const shape left[] = {{0, {0}},    {1, {4}},    {2, {3, 4}}, {2, {3, 4}},    {2, {3, 1}},
-                             {2, {0, 4}}, {2, {3, 4}}, {1, {1}},    {3, {2, 3, 4}}, {4, {2, 1, 3, 1}}};
-static const shape right[] = {{0, {0}}, {1, {4}},    {1, {1}}, {0, {0}},    {2, {1, 4}},
-                              {2, {0, 4}}, {2, {3, 1}}, {1, {0}}, {3, {2, 1, 4}}, {4, {2, 2, 1, 2}}};
+static const shape left[] = {{0, {0}},       {1, {4}},         {2, {3, 4}}, {2, {3, 4}},
+                             {2, {3, 1}},    {2, {0, 4}},      {2, {3, 4}}, {1, {1}},
+                             {3, {2, 3, 4}}, {4, {2, 1, 3, 1}}};
+static const shape right[] = {{0, {0}},       {1, {4}},         {1, {1}},    {0, {0}},
+                              {2, {1, 4}},    {2, {0, 4}},      {2, {3, 1}}, {1, {0}},
+                              {3, {2, 1, 4}}, {4, {2, 2, 1, 2}}};
 enum { PAIRS = sizeof left / sizeof *left };
 #define BINARY(name, call)                                                                         \
     static rgm_value *name(lab *l, int variant)                                                    \
@@ -107,8 +110,7 @@ static rgm_value *equal_indices(lab *l, int variant)
 {
     rgm_dtype dtype = variant % 2 ? RGM_I32 : RGM_I64;
 
-    return variant >= 2 ? NULL
-                        : rgm_equal(lab_index(l, dtype, 20, 3), lab_index(l, dtype, 20, 3));
+    return variant >= 2 ? NULL : rgm_equal(lab_index(l, dtype, 20, 3), lab_index(l, dtype, 20, 3));
 }
 
 static rgm_value *matmul(lab *l, int variant)
@@ -150,9 +152,9 @@ static rgm_value *argmax(lab *l, int variant)
 {
     static const shape some[] = {{1, {5}}, {2, {6, 3}}, {3, {2, 3, 4}}, {2, {0, 3}}};
 
-    return variant >= 4 ? NULL
-                        : rgm_argmax(lab_numbers(l, some[variant].rank, some[variant].size, false,
-                                                 true));
+    return variant >= 4
+               ? NULL
+               : rgm_argmax(lab_numbers(l, some[variant].rank, some[variant].size, false, true));
 }
 
 static rgm_value *reshape(lab *l, int variant)
@@ -241,7 +243,8 @@ static rgm_value *layer_norm(lab *l, int variant)
 
 /* ---- sparse ---- */
 
-static const int64_t extents[][3] = {{5, 7, 20}, {7, 5, 6}, {4, 4, 0}, {0, 3, 0}, {1, 1, 1}, {6, 6, 9}};
+static const int64_t extents[][3] = {{5, 7, 20}, {7, 5, 6}, {4, 4, 0},
+                                     {0, 3, 0},  {1, 1, 1}, {6, 6, 9}};
 enum { EXTENTS = sizeof extents / sizeof *extents };
 
 static rgm_value *pattern(lab *l, int which)
@@ -289,8 +292,8 @@ static rgm_value *broadcast_rows(lab *l, int variant)
 {
     if (variant >= 3 * EXTENTS)
         return NULL;
-    return rgm_broadcast_rows(pattern(l, variant / 3),
-                              rows(l, extents[variant / 3][0], variant % 3 == 2 ? 2 : 0, variant % 3));
+    return rgm_broadcast_rows(pattern(l, variant / 3), rows(l, extents[variant / 3][0],
+                                                            variant % 3 == 2 ? 2 : 0, variant % 3));
 }
 
 static rgm_value *broadcast_columns(lab *l, int variant)
@@ -319,7 +322,8 @@ static rgm_value *pool_infinities(lab *l, int variant)
         return NULL;
     rgm_value *x = rgm_log(rgm_relu(lab_input(l, 2, (int64_t[]){30, 3}))); /* log 0 */
     rgm_value *p = lab_pattern(l, 12, 5, 30);
-    static const rgm_reduction kinds[] = {RGM_MAX, RGM_MAX_NO_INF, RGM_MIN, RGM_MIN_NO_INF, RGM_SUM};
+    static const rgm_reduction kinds[] = {RGM_MAX, RGM_MAX_NO_INF, RGM_MIN, RGM_MIN_NO_INF,
+                                          RGM_SUM};
     return variant == 5 ? rgm_softmax_rows(p, x) : rgm_pool_rows(p, x, kinds[variant]);
 }
 
@@ -357,8 +361,8 @@ static rgm_value *spmm_whole(lab *l, int variant)
 {
     if (variant >= 3)
         return NULL;
-    rgm_value *p = pattern(l, 0), *x = variant == 1 ? rows(l, 7, 2, 3)
-                                                    : rows(l, 7, 0, variant == 2 ? 0 : 6);
+    rgm_value *p = pattern(l, 0),
+              *x = variant == 1 ? rows(l, 7, 2, 3) : rows(l, 7, 0, variant == 2 ? 0 : 6);
     int64_t channels = variant == 2 ? 1 : 6;
     l->symbolic = false;
     rgm_value *in[] = {p, x, lab_input(l, 1, &channels)};
@@ -407,23 +411,67 @@ static const struct {
     const char *op;
     build_fn *build;
 } cases[] = {
-    {"add", add}, {"sub", sub}, {"mul", mul}, {"div", divide}, {"maximum", maximum},
-    {"minimum", minimum}, {"greater", greater}, {"equal", equal}, {"equal", equal_indices},
-    {"scale", scale}, {"shift", shift}, {"neg", neg}, {"abs", absolute}, {"square", square},
-    {"sqrt", root}, {"rsqrt", inverse_root}, {"reciprocal", reciprocal}, {"exp", exponential},
-    {"log", logarithm}, {"softplus", softplus}, {"floor_at", floor_at}, {"sign", sign},
-    {"relu", relu}, {"leaky_relu", leaky_relu}, {"elu", elu}, {"sigmoid", sigmoid},
-    {"tanh", hyperbolic}, {"gelu", gelu}, {"cast", cast}, {"stop_gradient", stop_gradient},
-    {"dropout", dropout}, {"item_dropout", item_dropout}, {"copy", copy}, {"reshape", reshape},
-    {"permute", permute}, {"concat", concat}, {"slice", slice}, {"broadcast_to", spread},
-    {"inverse_dim", inverse_dim}, {"matmul", matmul}, {"reduce", reduce}, {"reduce", mean_of_all},
-    {"argmax", argmax}, {"softmax", softmax}, {"log_softmax", log_softmax},
-    {"layer_norm", layer_norm}, {"l2_normalize", l2_normalize}, {"degree", degree},
-    {"transpose_pattern", transpose_pattern}, {"add_self_loops", add_self_loops},
-    {"broadcast_rows", broadcast_rows}, {"broadcast_columns", broadcast_columns},
-    {"pool_rows", pool_rows}, {"pool_rows", pool_infinities}, {"softmax_rows", softmax_rows},
-    {"spmm", spmm}, {"spmm", spmm_whole}, {"spmm", spmm_heads}, {"sddmm", sddmm},
-    {"gatv2_score", gatv2_score}, {"gather", gather},
+    {"add", add},
+    {"sub", sub},
+    {"mul", mul},
+    {"div", divide},
+    {"maximum", maximum},
+    {"minimum", minimum},
+    {"greater", greater},
+    {"equal", equal},
+    {"equal", equal_indices},
+    {"scale", scale},
+    {"shift", shift},
+    {"neg", neg},
+    {"abs", absolute},
+    {"square", square},
+    {"sqrt", root},
+    {"rsqrt", inverse_root},
+    {"reciprocal", reciprocal},
+    {"exp", exponential},
+    {"log", logarithm},
+    {"softplus", softplus},
+    {"floor_at", floor_at},
+    {"sign", sign},
+    {"relu", relu},
+    {"leaky_relu", leaky_relu},
+    {"elu", elu},
+    {"sigmoid", sigmoid},
+    {"tanh", hyperbolic},
+    {"gelu", gelu},
+    {"cast", cast},
+    {"stop_gradient", stop_gradient},
+    {"dropout", dropout},
+    {"item_dropout", item_dropout},
+    {"copy", copy},
+    {"reshape", reshape},
+    {"permute", permute},
+    {"concat", concat},
+    {"slice", slice},
+    {"broadcast_to", spread},
+    {"inverse_dim", inverse_dim},
+    {"matmul", matmul},
+    {"reduce", reduce},
+    {"reduce", mean_of_all},
+    {"argmax", argmax},
+    {"softmax", softmax},
+    {"log_softmax", log_softmax},
+    {"layer_norm", layer_norm},
+    {"l2_normalize", l2_normalize},
+    {"degree", degree},
+    {"transpose_pattern", transpose_pattern},
+    {"add_self_loops", add_self_loops},
+    {"broadcast_rows", broadcast_rows},
+    {"broadcast_columns", broadcast_columns},
+    {"pool_rows", pool_rows},
+    {"pool_rows", pool_infinities},
+    {"softmax_rows", softmax_rows},
+    {"spmm", spmm},
+    {"spmm", spmm_whole},
+    {"spmm", spmm_heads},
+    {"sddmm", sddmm},
+    {"gatv2_score", gatv2_score},
+    {"gather", gather},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -466,11 +514,20 @@ static rgm_value *without_form(lab *l, const char *op)
     rgm_value *p = lab_pattern(l, 4, 4, 6), *entries = lab_input(l, 2, (int64_t[]){6, 3});
     rgm_value *q = lab_input(l, 3, (int64_t[]){4, 1, 3}), *labels = lab_index(l, RGM_I64, 4, 3);
     rgm_value *width = lab_input(l, 1, (int64_t[]){3}), *a = lab_input(l, 2, (int64_t[]){1, 3});
-    rgm_value *ways[] = {
-        rgm_gelu(x), rgm_relu(x), rgm_leaky_relu(x, 0.1), rgm_elu(x), rgm_sigmoid(x), rgm_tanh(x),
-        rgm_slice(x, 1, 0, 2), rgm_reduce(x, 1, RGM_PROD), rgm_softmax(x), rgm_log_softmax(x),
-        rgm_softmax_cross_entropy(x, labels), rgm_layer_norm_op(x, width, width, 1e-3),
-        rgm_l2_normalize(x), rgm_gather(x, labels)};
+    rgm_value *ways[] = {rgm_gelu(x),
+                         rgm_relu(x),
+                         rgm_leaky_relu(x, 0.1),
+                         rgm_elu(x),
+                         rgm_sigmoid(x),
+                         rgm_tanh(x),
+                         rgm_slice(x, 1, 0, 2),
+                         rgm_reduce(x, 1, RGM_PROD),
+                         rgm_softmax(x),
+                         rgm_log_softmax(x),
+                         rgm_softmax_cross_entropy(x, labels),
+                         rgm_layer_norm_op(x, width, width, 1e-3),
+                         rgm_l2_normalize(x),
+                         rgm_gather(x, labels)};
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways && y == NULL; i++) {
         y = lab_find(ways[i], op);
@@ -492,9 +549,8 @@ static rgm_value *without_form(lab *l, const char *op)
     if (strcmp(op, "masked_softmax") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.number[0] = 1});
     if (strcmp(op, "matmul_add") == 0)
-        y = rgm_op(l->graph, lab_op(op),
-                   (rgm_value *[]){lab_input(l, 2, (int64_t[]){4, 4}), x, x}, 3,
-                   &(rgm_attributes){.integer = {0, 1}});
+        y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){lab_input(l, 2, (int64_t[]){4, 4}), x, x},
+                   3, &(rgm_attributes){.integer = {0, 1}});
     if (strcmp(op, "spmm_add") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, p, x}, 3,
                    &(rgm_attributes){.text = NULL});

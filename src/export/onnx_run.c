@@ -1,6 +1,6 @@
 /*
- * An ONNX file opened and run node by node. The file may be anybody's: everything is checked before it
- * is used, and what is not known here is refused by name.
+ * An ONNX file opened and run node by node. The file may be anybody's: everything is checked before
+ * it is used, and what is not known here is refused by name.
  */
 #include <string.h>
 
@@ -83,15 +83,15 @@ rgm_status rgmi_proto_tensor(rgm_tensor **out, const Rgmi__Onnx__TensorProto *pr
     for (size_t i = 0; i < proto->n_dims; i++)
         count *= proto->dims[i];
     if (!proto->has_raw_data && count > 0)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "tensor '%s' has no raw_data, the only form known here",
-                        name);
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "tensor '%s' has no raw_data, the only form known here", name);
     if (proto->raw_data.len != (size_t)count * rgm_dtype_size(dtype))
         return RGM_FAIL(RGM_ERR_FORMAT, "tensor '%s' has %zu bytes for %lld elements of %s", name,
                         proto->raw_data.len, (long long)count, rgm_dtype_name(dtype));
     if (count == 0)
         return rgm_tensor_create(out, dtype, (int)proto->n_dims, proto->dims);
-    RGM_TRY(rgm_tensor_create_from(out, dtype, (int)proto->n_dims, proto->dims,
-                                   proto->raw_data.data));
+    RGM_TRY(
+        rgm_tensor_create_from(out, dtype, (int)proto->n_dims, proto->dims, proto->raw_data.data));
     for (int64_t i = 0; dtype == RGM_BOOL && i < count; i++)
         rgm_tensor_bool(*out)[i] = rgm_tensor_bool(*out)[i] != 0;
     return RGM_OK;
@@ -202,8 +202,8 @@ static rgm_status find_last_uses(rgm_onnx_model *model)
     RGM_TRY(rgm_map_create(&model->last_use));
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_input; k++)
-            RGM_TRY(rgm_map_set(model->last_use, graph->node[i]->input[k],
-                                (void *)(uintptr_t)(i + 1)));
+            RGM_TRY(
+                rgm_map_set(model->last_use, graph->node[i]->input[k], (void *)(uintptr_t)(i + 1)));
     for (size_t i = 0; i < graph->n_output; i++)
         RGM_TRY(rgm_map_set(model->last_use, graph->output[i]->name, NULL));
     return RGM_OK;

@@ -65,7 +65,8 @@ static void name_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
     if (rgmi_onnx_type(dtype) == 0)
         rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here", text);
     name->name = rgmi_claim(w, rgmi_text(w, "%s", text), "input");
-    rgmi_value_info(w, &w->inputs, name->name, dtype, rgm_value_rank(value), rgm_value_shape(value));
+    rgmi_value_info(w, &w->inputs, name->name, dtype, rgm_value_rank(value),
+                    rgm_value_shape(value));
 }
 
 /* Parameters are looked up by name: they could be another graph's. */
@@ -130,8 +131,8 @@ static void translate(rgmi_writer *w, const rgm_value *value)
                   scope != NULL ? "')" : "");
         return;
     }
-    w->hint = rgmi_text(w, "%s%s%s", scope != NULL ? scope : "", scope != NULL ? "/" : "",
-                        op->name);
+    w->hint =
+        rgmi_text(w, "%s%s%s", scope != NULL ? scope : "", scope != NULL ? "/" : "", op->name);
     name = remember(w, value);
     if (name != NULL && w->hint != NULL)
         translator(w, value, name);
@@ -209,7 +210,8 @@ static rgm_status check_outputs(rgmi_writer *w, const rgm_export_output *outputs
         const rgm_export_output *o = &outputs[i];
 
         if (o->name == NULL || o->value == NULL || rgm_value_graph(o->value) != w->graph)
-            return RGM_FAIL(RGM_ERR_ARG, "output %lld is no named value of the graph", (long long)i);
+            return RGM_FAIL(RGM_ERR_ARG, "output %lld is no named value of the graph",
+                            (long long)i);
         if (rgm_value_is_pattern(o->value))
             return RGM_FAIL(RGM_ERR_UNSUPPORTED, "output '%s' is a sparse pattern", o->name);
         rgmi_claim(w, o->name, "output");

@@ -35,9 +35,9 @@ static void translate_transpose(rgmi_writer *w, const rgm_value *y, rgmi_name *n
 static void translate_self_loops(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgmi_name *p = rgmi_pattern_of(w, rgm_value_input(y, 0));
-    const char *loops = rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0),
-                                  rgmi_size_scalar(w, rgm_value_shape(y)[0]),
-                                  rgmi_scalar(w, RGM_I64, 1));
+    const char *loops =
+        rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0),
+                  rgmi_size_scalar(w, rgm_value_shape(y)[0]), rgmi_scalar(w, RGM_I64, 1));
 
     if (p == NULL)
         return;
@@ -101,8 +101,8 @@ static const char *row_shape(rgmi_writer *w, const rgm_value *p, const rgm_value
 static const char *unless_empty(rgmi_writer *w, const char *y, const char *degree, int rank,
                                 rgm_dtype dtype, double otherwise)
 {
-    const char *empty = rgmi_node(w, "Equal", rgmi_as_column(w, degree, rank),
-                                  rgmi_scalar(w, dtype, 0), NULL);
+    const char *empty =
+        rgmi_node(w, "Equal", rgmi_as_column(w, degree, rank), rgmi_scalar(w, dtype, 0), NULL);
 
     return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, otherwise), y);
 }
@@ -192,7 +192,8 @@ static const char *weighted(rgmi_writer *w, const char *messages, const rgm_valu
     for (int i = 1; i < rank; i++) {
         shape[i] = rgm_value_dim(x, i);
         if (shape[i] < 0)
-            return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op 'spmm' with channels that vary has no ONNX form");
+            return rgmi_fail(w, RGM_ERR_UNSUPPORTED,
+                             "op 'spmm' with channels that vary has no ONNX form");
         channels *= shape[i];
     }
     split[0] = shape[0];
@@ -203,7 +204,8 @@ static const char *weighted(rgmi_writer *w, const char *messages, const rgm_valu
     return rgmi_reshape(w, messages, split, 3, shape, rank);
 }
 
-/* Optional inputs follow pattern and x in this order; bit i of attribute 0 says whether it is there. */
+/* Optional inputs follow pattern and x in this order; bit i of attribute 0 says whether it is
+ * there. */
 enum { WEIGHT, ROW_SCALE, COLUMN_SCALE, BIAS, OPTIONAL };
 
 /* bias [channels] in the shape of x without its rows. */
@@ -220,7 +222,8 @@ static const char *bias_of(rgmi_writer *w, const rgm_value *x, const rgm_value *
 static void translate_spmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgm_attributes *a = rgm_value_attributes(y);
-    const rgm_value *p = rgm_value_input(y, 0), *x = rgm_value_input(y, 1), *part[OPTIONAL] = {NULL};
+    const rgm_value *p = rgm_value_input(y, 0), *x = rgm_value_input(y, 1),
+                    *part[OPTIONAL] = {NULL};
     const rgmi_name *pattern = rgmi_pattern_of(w, p);
     const char *scaled = input(w, y, 1), *messages, *sum;
     int rank = rgm_value_rank(x), at = 2;
@@ -240,11 +243,12 @@ static void translate_spmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
     if (a->integer[1] != 0)
         sum = rgmi_node(w, "Add", sum, scaled, NULL);
     if (part[ROW_SCALE] != NULL)
-        sum = rgmi_node(w, "Mul", sum, rgmi_as_column(w, rgmi_name_of(w, part[ROW_SCALE]), rank), NULL);
+        sum = rgmi_node(w, "Mul", sum, rgmi_as_column(w, rgmi_name_of(w, part[ROW_SCALE]), rank),
+                        NULL);
     if (part[BIAS] != NULL)
         sum = rgmi_node(w, "Add", sum, bias_of(w, x, part[BIAS]), NULL);
-    name->name = rgmi_activate(w, sum, (rgm_activation)a->integer[2], a->number[0],
-                               rgm_value_dtype(y));
+    name->name =
+        rgmi_activate(w, sum, (rgm_activation)a->integer[2], a->number[0], rgm_value_dtype(y));
 }
 
 static void translate_sddmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -269,8 +273,8 @@ static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
                     gathered(w, input(w, y, 2), p->columns), NULL);
     sum = rgmi_activate(w, sum, RGM_ACT_LEAKY_RELU, rgm_value_attributes(y)->number[0],
                         rgm_value_dtype(y));
-    name->name = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", sum, input(w, y, 3), NULL), 2,
-                             false);
+    name->name =
+        rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", sum, input(w, y, 3), NULL), 2, false);
 }
 
 const rgmi_translation rgmi_sparse_translations[] = {

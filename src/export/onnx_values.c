@@ -1,5 +1,6 @@
 /*
- * The writer's tensors and value infos, sizes, and the compositions of nodes that translators share.
+ * The writer's tensors and value infos, sizes, and the compositions of nodes that translators
+ * share.
  */
 #include <float.h>
 #include <math.h>
@@ -90,9 +91,9 @@ static const char *shared(rgmi_writer *w, const char *key, rgm_dtype dtype, int 
     if (name != NULL || key == NULL)
         return name;
     name = rgmi_fresh(w, rgmi_text(w, "constant/%s", key));
-    rgmi_add(w, &w->initializers,
-             tensor_proto(w, name, dtype, rank, &count, data,
-                          (size_t)count * rgm_dtype_size(dtype)));
+    rgmi_add(
+        w, &w->initializers,
+        tensor_proto(w, name, dtype, rank, &count, data, (size_t)count * rgm_dtype_size(dtype)));
     return rgmi_keep(w, key, name);
 }
 
@@ -145,8 +146,8 @@ void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtyp
     Rgmi__Onnx__TypeProto__Tensor *tensor = rgmi_memory(w, sizeof *tensor);
     Rgmi__Onnx__TensorShapeProto *proto = rgmi_memory(w, sizeof *proto);
     Rgmi__Onnx__TensorShapeProto__Dimension *dims = rgmi_memory(w, (size_t)rank * sizeof *dims),
-                                            **pointers = rgmi_memory(w, (size_t)rank *
-                                                                            sizeof *pointers);
+                                            **pointers =
+                                                rgmi_memory(w, (size_t)rank * sizeof *pointers);
 
     if (w->status != RGM_OK)
         return;
@@ -203,7 +204,8 @@ static const char *size_as_input(rgmi_writer *w, rgm_dim dim)
 
     if (symbol == NULL)
         return rgmi_fail(w, RGM_ERR_UNSUPPORTED,
-                         "op '%s': a size that is computed from others and that no value has", w->hint);
+                         "op '%s': a size that is computed from others and that no value has",
+                         w->hint);
     name = rgmi_claim(w, rgmi_text(w, "%s.#size", symbol), "size");
     rgmi_value_info(w, &w->inputs, name, RGM_I64, 0, NULL);
     return rgmi_unsqueeze(w, name, 0);
@@ -338,7 +340,8 @@ const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, co
 /* 0.5 x (1 + erf(x / sqrt 2)) */
 static const char *gelu(rgmi_writer *w, const char *x, rgm_dtype dtype)
 {
-    const char *scaled = rgmi_node(w, "Mul", x, rgmi_scalar(w, dtype, 0.70710678118654752440), NULL);
+    const char *scaled =
+        rgmi_node(w, "Mul", x, rgmi_scalar(w, dtype, 0.70710678118654752440), NULL);
     const char *phi = rgmi_node(w, "Add", rgmi_node(w, "Erf", scaled, NULL, NULL),
                                 rgmi_scalar(w, dtype, 1), NULL);
 

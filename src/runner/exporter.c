@@ -1,6 +1,6 @@
 /*
- * The ONNX exporter: every head of a trained run in one file, and a check that another implementation
- * (export's interpreter) computes the same from it.
+ * The ONNX exporter: every head of a trained run in one file, and a check that another
+ * implementation (export's interpreter) computes the same from it.
  */
 #include <math.h>
 #include <string.h>
@@ -41,8 +41,8 @@ typedef struct comparison {
     rgm_export_check *check;
 } comparison;
 
-static rgm_status graph_inputs(rgm_named_tensor **inputs, int64_t *count,
-                               const rgm_run_result *run, rgm_graph *graph)
+static rgm_status graph_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_run_result *run,
+                               rgm_graph *graph)
 {
     rgm_feed feeds[512];
     int64_t feed_count = 0;
@@ -120,8 +120,8 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *re
             if (strcmp(rgm_onnx_output_name(c.model, i), model->heads[c.head].name) == 0)
                 c.output = i;
         if (c.output < 0)
-            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s has no output '%s'", path,
-                            model->heads[c.head].name));
+            RGM_GO(
+                RGM_FAIL(RGM_ERR_DATA, "%s has no output '%s'", path, model->heads[c.head].name));
         c.batches = 0;
         RGM_GO(rgm_run_predict_all(result, mode, c.head, compare_batch, &c));
     }
