@@ -55,7 +55,8 @@ class Child:
         for threads in THREADS:
             seconds[threads] = self.go(1, threads)  # memory is taken, threads start
         for threads in THREADS:
-            seconds[threads] = min(seconds[threads], self.go(1, threads))
+            if seconds[threads] < LONG_STEP:
+                seconds[threads] = min(seconds[threads], self.go(1, threads))
         if min(seconds.values()) > LONG_STEP:
             seconds = dict([min(seconds.items(), key=lambda item: item[1])])
         self.steps = {threads: max(1, min(1000, int(TURN_SECONDS / max(each, 1e-6))))
