@@ -92,10 +92,10 @@ def gcn_floor(f, m):
 
 def gat_floor(f, m):
     entries, loops, out = f["entries"], f["edges"] + f["nodes"], f["classes"]
-    products = 2 * 2 * entries * 128 + 2 * 3 * f["nodes"] * 64 * 2 * out
+    products = 2 * 2 * entries * 64 + 2 * 3 * f["nodes"] * 64 * out
     edges = 18 * loops * (64 + out) + 20 * loops * 9
-    touched = 4 * (2 * entries + f["nodes"] * 6 * (128 + 2 * out) + 8 * loops * 9 +
-                   4 * f["width"] * 128)
+    touched = 4 * (2 * entries + f["nodes"] * 6 * (64 + out) + 8 * loops * 9 +
+                   4 * f["width"] * 64)
     return (products + edges) / m["fma"] + touched / m["cache"]
 
 

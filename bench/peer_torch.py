@@ -128,18 +128,18 @@ def gcn(data, sizes, form, _):
 
 
 class Attention(torch.nn.Module):
-    """One GAT v2 convolution; queries and values by one product."""
+    """One GAT v2 convolution; queries and values share their weights, as in GAT."""
 
     def __init__(self, width, heads, units):
         super().__init__()
-        self.both = torch.nn.Linear(width, 2 * heads * units)
+        self.both = torch.nn.Linear(width, heads * units)
         self.attention = torch.nn.Parameter(torch.randn(heads, units) * 0.1)
         self.heads, self.units = heads, units
 
     def forward(self, both, source, target, n):
-        q, v = both.view(n, 2, self.heads, self.units).unbind(1)
+        v = both.view(n, self.heads, self.units)
         values = v[source]
-        e = (F.leaky_relu(q[target] + values, 0.2) * self.attention).sum(-1)
+        e = (F.leaky_relu(v[target] + values, 0.2) * self.attention).sum(-1)
         most = torch.full((n, self.heads), -1e30).scatter_reduce(
             0, target[:, None].expand(-1, self.heads), e.detach(), "amax")
         p = (e - most[target]).exp()

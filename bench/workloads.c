@@ -127,6 +127,7 @@ static rgm_graph_value *gat_model(rgm_scope *scope, const rgm_graph_value *graph
 
     conv.heads = conv.units = 8;
     conv.self_loops = true;
+    conv.share_weights = true;
     conv.attention_dropout = 0.6;
     conv.activation = RGM_ACT_ELU;
     if (w->input_dropout)

@@ -183,6 +183,16 @@ static bool plain_product(const rgm_value *v)
 }
 
 /*
+ * Rows and columns of one set. Between two sets the dense product costs as much as the side it is on
+ * has rows, and which side has more is not known here (a sampled block has ten times as many senders
+ * as receivers): such a program stays in the order in which it was written.
+ */
+static bool of_one_set(const rgm_value *p)
+{
+    return p->s.shape[0] == p->s.shape[1];
+}
+
+/*
  * spmm(P, x) W = spmm(P, x W): the sparse product on the narrower side, since it moves bytes in
  * proportion to its width; first, when both are as wide. A product of fed values alone stays: it is
  * computed once.
@@ -197,7 +207,8 @@ rgm_value *rgmi_rule_narrow(rgm_executor *executor, rgm_value *v)
         rgmi_matmul_parts(&m, v);
         rgmi_spmm_parts(&s, m.a);
         rgm_dim before = s.x->s.shape[1], after = v->s.shape[1];
-        if (!linear_rows(&s) || before < 0 || after < 0 || after >= before || m.a->fed_only)
+        if (!linear_rows(&s) || !of_one_set(s.p) || before < 0 || after < 0 || after >= before ||
+            m.a->fed_only)
             return NULL;
         m.a = s.x;
         s.x = rgmi_matmul_build(&m, NULL);
@@ -208,7 +219,7 @@ rgm_value *rgmi_rule_narrow(rgm_executor *executor, rgm_value *v)
         rgmi_spmm_parts(&s, v);
         rgmi_matmul_parts(&m, s.x);
         rgm_dim before = m.a->s.shape[1], after = v->s.shape[1];
-        if (!linear_rows(&s) || before < 0 || after < 0 || before > after)
+        if (!linear_rows(&s) || !of_one_set(s.p) || before < 0 || after < 0 || before > after)
             return NULL;
         s.x = m.a;
         m.a = rgmi_spmm_build(&s, NULL);
@@ -246,7 +257,8 @@ rgm_value *rgmi_rule_narrow_grad(rgm_executor *executor, rgm_value *v)
     if (rgmi_is(v->in[0], &rgmi_spmm_op)) {
         rgmi_spmm_parts(&s, v->in[0]);
         rgm_dim x = s.x->s.shape[s.x->s.rank - 1], dy = v->in[1]->s.shape[1];
-        if (linear_rows(&s) && x >= 0 && dy >= 0 && dy <= x && !v->in[0]->fed_only) {
+        if (linear_rows(&s) && of_one_set(s.p) && x >= 0 && dy >= 0 && dy <= x &&
+            !v->in[0]->fed_only) {
             other = s.x;
             flip(&s);
             s.x = v->in[1];
@@ -258,7 +270,7 @@ rgm_value *rgmi_rule_narrow_grad(rgm_executor *executor, rgm_value *v)
     if (rgmi_is(v->in[1], &rgmi_spmm_op)) {
         rgmi_spmm_parts(&s, v->in[1]);
         rgm_dim x = v->in[0]->s.shape[1], dy = s.x->s.shape[s.x->s.rank - 1];
-        if (!linear_rows(&s) || x < 0 || dy < 0 || x >= dy)
+        if (!linear_rows(&s) || x < 0 || dy < 0 || (of_one_set(s.p) && x >= dy))
             return NULL;
         other = s.x;
         flip(&s);
@@ -280,7 +292,7 @@ rgm_value *rgmi_rule_entry_product(rgm_executor *executor, rgm_value *v)
 
     (void)executor;
     if (rgmi_is(v, &rgmi_pool_rows_op) && v->attributes.integer[0] == RGM_SUM &&
-        plain_product(v->in[1]) && rgmi_single(v->in[1]) && v->in[1]->attributes.integer[0] == 0) {
+        of_one_set(v->in[0]) && plain_product(v->in[1]) && rgmi_single(v->in[1]) && v->in[1]->attributes.integer[0] == 0) {
         rgmi_matmul_parts(&m, v->in[1]);
         m.a = rgm_pool_rows(v->in[0], m.a, RGM_SUM);
         return rgmi_matmul_build(&m, NULL);
