@@ -6,8 +6,6 @@
 
 #include "experiment_internal.h"
 
-static const char *const parts[3] = {"train", "valid", "test"};
-
 /* ---- sources ------------------------------------------------------------------------------- */
 
 static rgm_status load_source(rgm_experiment *e)
@@ -54,9 +52,9 @@ static rgm_status whole_providers(rgm_experiment *e)
     for (int i = 0; i < 3; i++) {
         if (part_nodes(&e->source, i) == NULL)
             continue;
-        e->providers[i] = rgm_source_provider(&e->source, parts[i]);
+        e->providers[i] = rgm_source_provider(&e->source, rgm_mode_name((rgm_mode)i));
         if (e->providers[i] == NULL)
-            return rgm_error_prefix(RGM_ERR_DATA, "%s data", parts[i]);
+            return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }
     return RGM_OK;
 }
@@ -159,7 +157,7 @@ static rgm_status sample_to_records(rgm_experiment *e, const char *run_dir)
     RGM_GO(rgm_path_join(&schema, folder, "schema.pbtxt"));
     for (int i = 0; i < 3; i++)
         if (part_nodes(&e->source, i) != NULL)
-            seeds[count++] = (rgm_sample_part){parts[i], part_nodes(&e->source, i)};
+            seeds[count++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&e->source, i)};
     if (!rgm_path_exists(schema)) {
         RGM_GO(rgm_sampler_create(&sampler, e->source.graphs[0], e->spec,
                                   (uint64_t)e->runtime.seed));
@@ -175,7 +173,7 @@ static rgm_status sample_to_records(rgm_experiment *e, const char *run_dir)
             continue;
         rgm_free(pattern);
         pattern = NULL;
-        RGM_GO(rgm_strprintf(&pattern, "%s/%s-*.tfrecord", folder, parts[i]));
+        RGM_GO(rgm_strprintf(&pattern, "%s/%s-*.tfrecord", folder, rgm_mode_name((rgm_mode)i)));
         RGM_GO(records_provider(&e->providers[i], e, pattern));
     }
 done:
@@ -204,7 +202,7 @@ static rgm_status sample_in_memory(rgm_experiment *e)
         e->providers[i] = rgm_sampling_provider(e->source.graphs[0], part_nodes(&e->source, i),
                                                 &options);
         if (e->providers[i] == NULL)
-            return rgm_error_prefix(RGM_ERR_DATA, "%s data", parts[i]);
+            return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }
     return RGM_OK;
 }

@@ -44,10 +44,10 @@ typedef struct comparison {
 static rgm_status graph_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_run_result *run,
                                rgm_graph *graph)
 {
-    rgm_feed feeds[512];
+    rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t feed_count = 0;
 
-    RGM_TRY(rgm_graph_feeds(feeds, 512, &feed_count, rgm_run_input(run), graph));
+    RGM_TRY(rgm_graph_feeds(feeds, RGMI_MAX_FEEDS, &feed_count, rgm_run_input(run), graph));
     return rgm_onnx_inputs(inputs, count, feeds, feed_count);
 }
 

@@ -127,13 +127,6 @@ done:
     return status;
 }
 
-/* One example of a dataset, alone in its batch, as a graph. */
-static rgm_status example_graph(rgm_element **out, const rgm_element *example,
-                                const rgm_map_call *call, void *payload)
-{
-    return process_batch(out, example, call, payload);
-}
-
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *provider,
                                  const rgm_padding *padding, int64_t batch_size, uint64_t seed)
 {
@@ -146,7 +139,7 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *pr
     if (rgmi_provider_is_batched(provider))
         return RGM_FAIL(RGM_ERR_CONFIG, "a provider of whole mini-batches cannot be padded");
     RGM_GO(rgm_provider_dataset(&data, provider, false));
-    RGM_GO(rgm_dataset_map(&data, example_graph, &plain, NULL, 0));
+    RGM_GO(rgm_dataset_map(&data, process_batch, &plain, NULL, 0));
     if (padding->kind == RGM_PADDING_TIGHT)
         RGM_GO(rgm_tight_padding(&pipeline->padding, pipeline->schema, data, batch_size,
                                  padding->min_nodes_per_component));

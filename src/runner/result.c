@@ -107,7 +107,7 @@ rgm_status rgm_run_preprocess(rgm_graph **out, const rgm_run_result *result,
 static rgm_status run_head(rgm_tensor **predictions, rgm_run_result *run, int64_t head,
                            rgm_graph *graph)
 {
-    rgm_feed feeds[512];
+    rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
     const rgm_task_model *model = rgm_trainer_model(run->trainer);
 
@@ -120,7 +120,7 @@ static rgm_status run_head(rgm_tensor **predictions, rgm_run_result *run, int64_
         RGM_TRY(rgm_executor_create(&run->predictors[head], rgm_trainer_graph(run->trainer),
                                     &model->heads[head].predictions, 1, &options));
     }
-    RGM_TRY(rgm_graph_feeds(feeds, 512, &count, run->root, graph));
+    RGM_TRY(rgm_graph_feeds(feeds, RGMI_MAX_FEEDS, &count, run->root, graph));
     return rgm_executor_run(run->predictors[head], predictions,
                             rgm_trainer_parameters(run->trainer), feeds, count, run->seed, 0);
 }

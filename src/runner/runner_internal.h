@@ -4,6 +4,8 @@
 
 #include <regimen/runner.h>
 
+#define RGMI_MAX_FEEDS 512
+
 /** What the input pipeline of one mode needs while it runs. */
 typedef struct rgmi_pipeline {
     rgm_schema *schema; /* of one example */

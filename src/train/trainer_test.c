@@ -38,12 +38,6 @@ static rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void *state
     return RGM_OK;
 }
 
-static rgm_status stack(rgm_element **out, const rgm_element *list, const rgm_map_call *call,
-                        void *payload)
-{
-    return rgm_element_stack(out, list, call, payload);
-}
-
 static rgm_status plane_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
 {
     plane *p = state;
@@ -56,7 +50,7 @@ static rgm_status plane_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     if (mode == RGM_TRAIN)
         RGM_TRY(rgm_dataset_shuffle(out, 8));
     RGM_TRY(rgm_dataset_batch(out, 4, false));
-    RGM_TRY(rgm_dataset_map(out, stack, NULL, NULL, 2));
+    RGM_TRY(rgm_dataset_map(out, rgm_element_stack, NULL, NULL, 2));
     if (endless)
         RGM_TRY(rgm_dataset_repeat(out, -1));
     return rgm_dataset_prefetch(out, 2);
