@@ -10,6 +10,7 @@
 #include <regimen/gnn.h>
 #include <regimen/models.h>
 #include <regimen/nn.h>
+#include <regimen/optim.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +56,32 @@ extern const rgm_metric_type rgm_metric_auc_roc;         /* 200 thresholds, as K
 extern const rgm_metric_type rgm_metric_auc_pr;
 extern const rgm_metric_type rgm_metric_recall_at_precision;
 
+/* ---- logs ---------------------------------------------------------------------------------- */
+
+/** A number with its name: a metric, a figure of a checkpoint. */
+typedef struct rgm_named_number {
+    const char *name;
+    double value;
+} rgm_named_number;
+
+/**
+ * What a loop or a pass comes to: named numbers in order, "loss" first. A '/' in a name makes a level of
+ * nesting, which is a sub-folder of the summaries. Zero-initialised it is empty.
+ */
+typedef struct rgm_logs {
+    rgm_named_number *items; /* names are the logs' own */
+    int64_t count, capacity;
+} rgm_logs;
+/** Set, or set again; the name is copied. */
+rgm_status rgm_logs_set(rgm_logs *logs, const char *name, double value);
+bool rgm_logs_has(const rgm_logs *logs, const char *name);
+/** NaN when there is none of that name. */
+double rgm_logs_get(const rgm_logs *logs, const char *name);
+/** Set in `to` all that `from` has. */
+rgm_status rgm_logs_merge(rgm_logs *to, const rgm_logs *from);
+/** Empty it and give its memory back. */
+void rgm_logs_clear(rgm_logs *logs);
+
 /* ---- losses -------------------------------------------------------------------------------- */
 
 /** sum(weights * x) / max(sum(weights), tiny) over items [n]; NULL weights: the mean. Scalar. */
@@ -74,31 +101,144 @@ typedef struct rgm_head {
     rgm_value *predictions; /* [n, units]                                                          */
     rgm_value *labels;
     rgm_value *weights;     /* [n] or NULL                                                         */
-    rgm_value *loss;        /* scalar: mean over the real items                                    */
-    double loss_weight;
-    int64_t metric_count;
+    rgm_value *loss;        /* scalar: mean over the real items; NULL when build_losses makes one  */
+    double loss_weight;     /* of the default build_losses                                         */
+    int64_t metric_count;   /* the model's own ("compiled") metrics, in every mode                 */
     rgm_metric metrics[RGM_MAX_METRICS];
 } rgm_head;
 
 /** What a task's model consists of. */
 typedef struct rgm_task_model {
-    rgm_value *loss; /* scalar to minimise: weighted sum of the heads' losses, plus regularisation */
     int64_t head_count;
     rgm_head heads[RGM_MAX_HEADS];
+    rgm_value *loss; /* set by the trainer from build_losses: the scalar to minimise */
 } rgm_task_model;
 
-/** A task for the trainer: its functions and their state. */
+/** A metric and the head it looks at. */
+typedef struct rgm_task_metric {
+    rgm_metric metric;
+    int64_t head;
+} rgm_task_metric;
+
+/** One step of training or validation, as a task's functions see it. */
+typedef struct rgm_step {
+    rgm_mode mode;
+    int64_t global_step;  /* steps done before this one                                             */
+    rgm_element *inputs;  /* the batch, borrowed                                                    */
+    rgm_element *extra;   /* what next_eval_inputs gave beside it, never fed to the model; or NULL   */
+    /* What the default steps fill in; tensors are borrowed until the next step of the mode. */
+    rgm_tensor *predictions[RGM_MAX_HEADS], *labels[RGM_MAX_HEADS], *weights[RGM_MAX_HEADS];
+    double loss;          /* [out] of this step; NaN in validation: it has none                      */
+    double items;         /* [out] how many it is the mean of: the weight of this step in a loop's   */
+    struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default        */
+} rgm_step;
+
+/**
+ * A task for the trainer: the seeds' tfm Task as a table of functions over `state`. Those that may be
+ * NULL say what then happens.
+ */
 typedef struct rgm_task {
     const char *name;
     void *state;
-    /** Add the model to the scope's compute graph. Called once. */
-    rgm_status (*build_model)(rgm_task_model *out, rgm_scope *scope, void *state);
-    /** One pass of batches. *out is NULL when the task has no such data. Train data are endless (repeat) when `endless`. */
+
+    /* ---- building, each called once ---- */
+
+    /**
+     * Batches of a mode. *out is NULL when the task has no such data. Train data repeat for ever when
+     * `endless`, else they are one pass.
+     */
     rgm_status (*build_inputs)(rgm_dataset **out, void *state, rgm_mode mode, bool endless);
-    /** What to feed for a batch; feeds borrow from it. */
+    /** Add the model to the scope's compute graph: its heads. NULL: no model; train_step is then needed. */
+    rgm_status (*build_model)(rgm_task_model *out, rgm_scope *scope, void *state);
+    /**
+     * The scalar to minimise. aux is the sum of the losses that layers added to the scope
+     * (regularisation), NULL when there are none. NULL: sum of loss_weight * loss of the heads, plus
+     * aux.
+     */
+    rgm_value *(*build_losses)(const rgm_task_model *model, rgm_value *aux, void *state);
+    /**
+     * Metrics beside the model's own, for training or for validation. NULL: none.
+     *
+     * @param out  [out] [RGM_MAX_METRICS]
+     */
+    rgm_status (*build_metrics)(rgm_task_metric *out, int64_t *count, const rgm_task_model *model,
+                                bool training, void *state);
+    /** What to feed for a batch; feeds borrow from it. Needed with a model. */
     rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch);
+    /** NULL: rgm_optimizer_create(). */
+    rgm_status (*create_optimizer)(rgm_optimizer **out, const rgm_optimizer_options *options,
+                                   const rgm_parameters *parameters, void *state);
+    /**
+     * Called when a run has no checkpoint of its own, behind random initialisation and
+     * `trainer.initialize`. NULL: nothing more.
+     */
+    rgm_status (*initialize)(rgm_parameters *parameters, void *state);
+
+    /* ---- steps ---- */
+
+    /**
+     * One training step: sets step->loss and items. NULL: rgm_trainer_default_train_step(), which runs
+     * the model forward and backward and lets the optimizer update.
+     */
+    rgm_status (*train_step)(rgm_step *step, void *state);
+    /** NULL: rgm_trainer_default_validation_step(): inference_step, then loss and metrics. */
+    rgm_status (*validation_step)(rgm_step *step, void *state);
+    /** Forward alone, without dropout: predictions. NULL: rgm_trainer_default_inference_step(). */
+    rgm_status (*inference_step)(rgm_step *step, void *state);
+    /** Update the task's metrics (build_metrics) with a step. NULL: each with its head. */
+    void (*process_metrics)(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                            const rgm_step *step, void *state);
+    /** The same for the model's own (rgm_head.metrics). */
+    void (*process_compiled_metrics)(double *const *states, const rgm_task_metric *metrics,
+                                     int64_t count, const rgm_step *step, void *state);
+
+    /* ---- over a validation pass, for what no sum of steps can tell (BLEU) ---- */
+
+    /** Add a step to *aggregate, NULL at the first one. NULL: nothing is aggregated. */
+    rgm_status (*aggregate_logs)(void **aggregate, const rgm_step *step, void *state);
+    /** Numbers from what was aggregated, added to the pass' logs. Needed with aggregate_logs. */
+    rgm_status (*reduce_aggregated_logs)(rgm_logs *logs, void *aggregate, int64_t global_step,
+                                         void *state);
+    /** Always called behind it, and when a pass fails. */
+    void (*release_aggregate)(void *aggregate, void *state);
+    /** Whether a smaller one of reduce_aggregated_logs' numbers is better. NULL: larger is. */
+    bool (*smaller_is_better)(const char *name, void *state);
 } rgm_task;
+
+/** Update metrics of a step with their heads' predictions and labels: the default of process_metrics. */
+void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                        const rgm_step *step);
+
+/* ---- task types: what an experiment file can name ----------------------------------------------- */
+
+/** A network a task can train: `model.type` and its keys. Tasks extend the row by what builds it. */
+typedef struct rgm_network_type {
+    const char *name;
+    const char *help;
+    size_t options_size;
+    void (*defaults)(void *options);
+    const rgm_field *fields;
+} rgm_network_type;
+
+/** A task that brings its own kind of data and networks; the three tables are offsets into `options`. */
+typedef struct rgm_task_type {
+    const char *name; /* task.type */
+    const char *help;
+    size_t options_size;
+    void (*defaults)(void *options);
+    const rgm_field *data_fields; /* keys of `data:`             */
+    const rgm_field *task_fields; /* keys of `task:` beside type */
+    const rgm_network_type *const *networks; /* ended by NULL */
+    /**
+     * Make the task. Options outlive it. Errors: RGM_ERR_CONFIG (key, value, what to do), RGM_ERR_IO.
+     */
+    rgm_status (*create)(rgm_task *out, const void *options, const rgm_network_type *network,
+                         const void *network_options, uint64_t seed, int threads);
+    void (*release)(rgm_task *task);
+} rgm_task_type;
+const rgm_task_type *const *rgm_task_types(int64_t *count);
+const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
 
 /* ---- GNN tasks: one head on the states behind the GNN -------------------------------------------- */
 

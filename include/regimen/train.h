@@ -1,7 +1,13 @@
 /*
  * train: from a task to trained weights in a run folder. Checkpoints that are whole or absent, the
  * run folder with its lock, log, metrics and TensorBoard event files, the progress line; and on them
- * the trainer and its controller. The library never prints: progress goes to a callback.
+ * the training core that every front door uses:
+ *
+ *     rgm_trainer     a task with its model, optimizer and data: train n steps, evaluate n steps
+ *     rgm_controller  decides when: loops, validation, checkpoints, summaries, actions, recovery
+ *     rgm_controller_run()   the modes of a run: train, eval, train_and_eval, ...
+ *
+ * The library never prints: progress goes to a callback.
  */
 #ifndef REGIMEN_TRAIN_H
 #define REGIMEN_TRAIN_H
@@ -12,12 +18,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** A number with its name: a metric, a figure of a checkpoint. */
-typedef struct rgm_named_number {
-    const char *name;
-    double value;
-} rgm_named_number;
 
 /* ---- checkpoint ---------------------------------------------------------------------------- */
 
@@ -284,12 +284,14 @@ void rgm_progress_finish(rgm_progress *progress);
 /** Units per second, smoothed; 0 at the beginning. */
 double rgm_progress_rate(const rgm_progress *progress);
 
-/* ---- trainer ------------------------------------------------------------------------------- */
+/* ---- options: the keys of `trainer:` and `runtime:` ------------------------------------------ */
 
 /** By which metric the best weights are chosen: never by test data. */
 typedef struct rgm_trainer_best {
     const char *metric; /* "valid.accuracy"; NULL: "valid.loss" when there are validation data      */
     int mode;           /* 0 auto (by the metric), 1 min, 2 max                                     */
+    int64_t keep;       /* checkpoints of the k best validations that retention spares; default 0   */
+    bool save;          /* write each new best to <run>/best: weights and info.json                  */
 } rgm_trainer_best;
 
 typedef struct rgm_trainer_checkpoints {
@@ -305,110 +307,385 @@ typedef struct rgm_trainer_stopping {
     int64_t patience;    /* validations without a new best; 0: never    */
 } rgm_trainer_stopping;
 
-/** Field names are the keys of `trainer:`. */
+/** What to do when the loss or a gradient is not finite, or the loss is above its bound. */
+typedef enum rgm_recovery_policy {
+    RGM_RECOVER_STOP,    /* end with RGM_ERR_NUMERIC: step, op and tensor                            */
+    RGM_RECOVER_SKIP,    /* leave weights and slots as they are, go on with the next batch           */
+    RGM_RECOVER_ROLLBACK /* back to the newest checkpoint (the start if none) with the data going on */
+} rgm_recovery_policy;
+
+typedef struct rgm_trainer_recovery {
+    int policy;              /* rgm_recovery_policy, default stop                                   */
+    double loss_upper_bound; /* of one step's loss, default infinity                                */
+    int64_t begin_steps;     /* the bound holds from this step on; NaN is looked for from the first */
+    int64_t max_tries;       /* skips or rollbacks before it is an error after all, default 3       */
+} rgm_trainer_recovery;
+
+/** Weights to start from when the run has no checkpoint of its own. */
+typedef struct rgm_trainer_initialize {
+    const char *checkpoint; /* run folder, checkpoint folder or .safetensors file; NULL: none       */
+    rgm_texts only;         /* shell patterns of parameter names; empty: all                        */
+    rgm_texts except;
+    bool best;              /* of a run folder: its best weights, not the newest                     */
+} rgm_trainer_initialize;
+
+/** Field names are the keys of `trainer:`. A run is so many steps or so many epochs long. */
 typedef struct rgm_trainer_options {
-    int64_t epochs;                /* default 1                                                     */
-    int64_t steps_per_epoch;       /* 0: an epoch is one pass over the training data               */
-    int64_t validation_steps;      /* 0: the whole validation set                                  */
+    int64_t train_steps;           /* length in steps: loops of steps_per_loop; 0: in epochs        */
+    int64_t steps_per_loop;        /* steps that metrics are taken over, default 1000               */
+    int64_t validation_interval;   /* steps between validations, default 1000                       */
+    int64_t epochs;                /* length in epochs, default 1: a loop is an epoch                */
+    int64_t steps_per_epoch;       /* 0: an epoch is one pass over the training data                */
     int64_t validation_freq;       /* validate each k-th epoch, default 1                           */
     int64_t validation_per_epoch;  /* k validations inside an epoch; needs steps_per_epoch, excludes
-                                      validation_freq                                              */
-    int64_t steps_per_execution;   /* steps between looks at signals and clock, default 1            */
-    int64_t summarize_every_steps; /* TensorBoard scalars of training; default 500, 0: each epoch only */
-    bool histograms;               /* weight histograms in the event files, each summary             */
-    int restore_best_weights;      /* 0 auto: iff there are validation data; 1 true; 2 false          */
-    bool run_eagerly;              /* op by op, stops at the first NaN naming op and tensor           */
+                                      validation_freq                                               */
+    int64_t validation_steps;      /* -1: the whole validation set                                  */
+    int64_t steps_per_execution;   /* steps between looks at the clock and checkpoint.every_steps
+                                      inside a loop, default 1                                      */
+    int64_t summary_interval;      /* steps between scalars of training; 0: each loop only; default
+                                      -1: each loop (length in steps), 500 (length in epochs)       */
+    bool histograms;               /* weight histograms in the event files, each summary            */
+    int64_t accumulation_steps;    /* batches whose gradients make one update, default 1            */
+    int restore_best_weights;      /* 0 auto: iff there are validation data; 1 true; 2 false        */
+    bool run_eagerly;              /* op by op, stops at the first NaN naming op and tensor         */
+    double continuous_eval_timeout;/* seconds without a new checkpoint, default 3600; < 0: for ever */
     rgm_trainer_checkpoints checkpoint;
     rgm_trainer_stopping early_stopping;
+    rgm_trainer_recovery recovery;
+    rgm_trainer_initialize initialize;
 } rgm_trainer_options;
 void rgm_trainer_defaults(rgm_trainer_options *options);
 extern const rgm_field rgm_trainer_fields[];
 
-/** The results of one pass (or epoch) over one kind of data: "loss", then the heads' metrics. Borrowed. */
-typedef struct rgm_metric_values {
-    int64_t count;
-    const char *const *names;
-    const double *values;
-} rgm_metric_values;
-/** NaN when there is none of that name. */
-double rgm_metric_values_get(const rgm_metric_values *values, const char *name);
+/** Field names are the keys of `runtime:`. */
+typedef struct rgm_runtime_options {
+    int64_t seed;           /* default 1                                                            */
+    int64_t threads;        /* 0: as many as the machine has                                        */
+    int mixed_precision;    /* 0 f32; 1 bf16: products in bf16, weights and sums in f32             */
+    const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
+                               steps, halved and the step skipped otherwise); or a number           */
+} rgm_runtime_options;
+void rgm_runtime_defaults(rgm_runtime_options *options);
+extern const rgm_field rgm_runtime_fields[];
 
-/** One line of a run's history. */
-typedef struct rgm_epoch_record {
-    int64_t epoch, step; /* both counted from 1: after how many */
-    bool validated;
-    rgm_metric_values train, valid;
-} rgm_epoch_record;
+/* ---- trainer ------------------------------------------------------------------------------- */
 
-/** What the outside may want to do or know while a trainer runs; all may be NULL. */
+/** A model in training: its compute graph, parameters, optimizer, data and loops. One thread at a time. */
+typedef struct rgm_trainer rgm_trainer;
+
+#define RGM_TO_END (-1) /* as a number of steps: until the data end */
+
+/** A loop: `num_steps` steps, or RGM_TO_END. */
+typedef rgm_status rgm_loop_fn(rgm_trainer *trainer, int64_t num_steps);
+
+/** What a program may put in the place of the trainer's own; all may be NULL. */
 typedef struct rgm_trainer_hooks {
-    /** Asked between steps: true saves and ends the run with RGM_STOPPED. From a signal flag, say. */
-    bool (*should_stop)(void *payload);
-    /** After each epoch's validation. A failure ends the run with it. */
-    rgm_status (*epoch_end)(const rgm_epoch_record *record, void *payload);
+    /** First thing in a loop, before there is an iterator. */
+    rgm_status (*train_loop_begin)(rgm_trainer *trainer, void *payload);
+    /** The next batch; RGM_END ends the data. NULL: rgm_iterator_next(). */
+    rgm_status (*next_train_inputs)(rgm_element **out, rgm_iterator *iterator, void *payload);
+    /** Last thing in a loop: may add to its logs. */
+    rgm_status (*train_loop_end)(rgm_logs *logs, rgm_trainer *trainer, void *payload);
+    rgm_status (*eval_begin)(rgm_trainer *trainer, rgm_mode mode, void *payload);
+    /** *extra stays on the host and goes to aggregate_logs beside the step's outputs (ids, texts). */
+    rgm_status (*next_eval_inputs)(rgm_element **out, rgm_element **extra, rgm_iterator *iterator,
+                                   void *payload);
+    /** In the place of the task's aggregate_logs. */
+    rgm_status (*eval_reduce)(void **aggregate, const rgm_step *step, void *payload);
+    /** Behind the task's reduce_aggregated_logs: may add to the pass' logs. */
+    rgm_status (*eval_end)(rgm_logs *logs, rgm_trainer *trainer, rgm_mode mode, void *payload);
     void *payload;
-    rgm_progress *progress;
-    bool progress_in_epochs; /* it counts epochs, not steps */
 } rgm_trainer_hooks;
 
 /** Everything a trainer is made from. */
 typedef struct rgm_trainer_setup {
     const rgm_task *task;
-    const rgm_trainer_options *options;
-    const rgm_optimizer_options *optimizer;
-    const char *run_dir;      /* NULL: nothing is written (no checkpoints, no resume)               */
-    const char *config;       /* text of the merged experiment file, for the run folder; may be NULL */
-    const rgm_hparam *hparams;/* for TensorBoard's hparams page; may be NULL                          */
-    int64_t hparam_count;
-    bool read_only;           /* look at a run: its newest state, nothing locked or written          */
-    uint64_t seed;
-    int threads;              /* of the input pipeline's maps; kernels use rgm_threads_set()         */
-    rgm_trainer_hooks hooks;
+    const rgm_trainer_options *options;     /* NULL: defaults */
+    const rgm_runtime_options *runtime;     /* NULL: defaults */
+    const rgm_optimizer_options *optimizer; /* NULL: none; the task's own train_step must update */
+    bool no_train;            /* made to evaluate only: training data are not asked for              */
+    bool no_eval;             /* made to train only                                                  */
+    bool endless;             /* training data repeat for ever; else a pass at a time                */
+    rgm_dataset *train_dataset, *validation_dataset; /* in the place of the task's; retained         */
+    int64_t total_steps;      /* of the run, for schedules that last that long; 0: unknown            */
+    const rgm_trainer_hooks *hooks; /* copied; may be NULL */
 } rgm_trainer_setup;
 
 /**
- * A model in training: its compute graph, parameters, optimizer and the loop. One thread at a time.
- */
-typedef struct rgm_trainer rgm_trainer;
-/**
- * Build the model and, with a run folder, lock it and continue from its newest valid checkpoint.
+ * Build model, metrics, optimizer and data. Weights are random as of the seed: see
+ * rgm_trainer_initialize() and rgm_trainer_restore_state().
  *
- * Errors: of the task's functions; RGM_ERR_CONFIG (options that exclude each other, unknown metric);
- * RGM_ERR_BUSY (somebody else holds the run folder); RGM_ERR_DATA (the checkpoint is of another model).
+ * Errors: of the task's functions; RGM_ERR_CONFIG (a function, data or option that is missing or
+ * contradicts another, each named).
  */
 rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup);
 void rgm_trainer_release(rgm_trainer *trainer);
-/**
- * Train to the last epoch, validating, saving and summarising on the way, then put the best weights in
- * place (if so asked).
- *
- * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues); RGM_ERR_NUMERIC (NaN or
- * infinite loss: step, op and tensor; nothing of it is saved); any other error. The last good checkpoint
- * stays.
- */
-rgm_status rgm_trainer_fit(rgm_trainer *trainer);
-/** At most `steps` more training steps; *done tells how many there were before the data or budget ended. */
-rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t steps, int64_t *done);
-/**
- * One pass over the data of a mode with the weights as they are; *out is valid until the next one of
- * the same mode. RGM_ERR_NOT_FOUND: no such data.
- */
-rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, rgm_metric_values *out);
-/** Save a checkpoint of the present state; nothing without a run folder. */
-rgm_status rgm_trainer_save(rgm_trainer *trainer);
-/** Put the weights of the best validation in place; RGM_ERR_NOT_FOUND when there is none. */
-rgm_status rgm_trainer_restore_best(rgm_trainer *trainer);
+/** The callback for runs without a checkpoint: options.initialize, then the task's initialize. */
+rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer);
 
+/**
+ * Train `num_steps` steps as one loop: begin, steps, end. *logs are the means and metrics of this loop
+ * alone ("loss", metrics, "learning_rate" of the next step), borrowed until the next loop. The iterator
+ * persists from call to call; when the data end first the loop is shorter (see rgm_trainer_at_end()) and
+ * the next loop begins the next pass. RGM_TO_END: one pass.
+ *
+ * Errors: RGM_ERR_NUMERIC (a loss or gradient that is not finite or above its bound: step, op, tensor;
+ * the step changed nothing), RGM_ERR_ARG (RGM_TO_END with endless data), those of the task.
+ */
+rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t num_steps, const rgm_logs **logs);
+/**
+ * Evaluate on `num_steps` batches of a mode, RGM_TO_END for all, from the first on. With averaged
+ * weights when the optimizer keeps them. *logs are borrowed until the next pass of that mode. Data that
+ * end early make a shorter pass, not an error.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (no such data), RGM_ERR_ARG (num_steps is 0 or below -1, or RGM_TO_END with
+ * data that never end), those of the task.
+ */
+rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num_steps,
+                                const rgm_logs **logs);
+
+/* The parts of the two, for loops of one's own: begin, then steps, then end. */
+rgm_status rgm_trainer_train_loop_begin(rgm_trainer *trainer);
+/** One step; RGM_END when the data have ended (nothing was done). */
+rgm_status rgm_trainer_train_step(rgm_trainer *trainer);
+rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **logs);
+rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode);
+/** One step, aggregated: RGM_END when the data have ended. */
+rgm_status rgm_trainer_eval_step(rgm_trainer *trainer);
+/** Puts trained weights back in place also when the pass failed before; logs may be NULL then. */
+rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs);
+/** The loops that rgm_trainer_train() and _evaluate() run between begin and end. */
+rgm_loop_fn *rgm_trainer_create_train_loop_fn(rgm_trainer *trainer);
+rgm_loop_fn *rgm_trainer_create_eval_loop_fn(rgm_trainer *trainer, bool has_state);
+
+/** What a task's own step functions may go on to. */
+rgm_status rgm_trainer_default_train_step(rgm_step *step);
+rgm_status rgm_trainer_default_validation_step(rgm_step *step);
+rgm_status rgm_trainer_default_inference_step(rgm_step *step);
+
+/** Another training set from the next step on, from its beginning; retained. */
+rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
+rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
+
+/**
+ * Everything that the rest of the run depends on: weights, slots, averages, counters, loss scale, data
+ * position, metric sums of the loop under way. Restored, a trainer goes on with the same bits.
+ */
+rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer);
+/** RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, ...: made by another model, optimizer or seed. */
+rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
+/** The same without the data position and counters of the data: what a rollback takes back. */
+rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
+
+const rgm_task *rgm_trainer_task(const rgm_trainer *trainer);
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);
 const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer);
 rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer);
-int64_t rgm_trainer_step(const rgm_trainer *trainer);
-int64_t rgm_trainer_epoch(const rgm_trainer *trainer);     /* complete ones          */
-int64_t rgm_trainer_best_step(const rgm_trainer *trainer); /* -1: no best yet        */
+rgm_optimizer *rgm_trainer_optimizer(const rgm_trainer *trainer); /* NULL: none */
+int64_t rgm_trainer_global_step(const rgm_trainer *trainer); /* steps done                          */
+int64_t rgm_trainer_updates(const rgm_trainer *trainer);     /* of them those that moved the weights */
+int64_t rgm_trainer_loop_step(const rgm_trainer *trainer);   /* steps of the loop under way; -1: none */
+int64_t rgm_trainer_passes(const rgm_trainer *trainer);      /* whole passes over the training data  */
+bool rgm_trainer_at_end(const rgm_trainer *trainer);         /* the last loop ended with the data    */
+double rgm_trainer_last_loss(const rgm_trainer *trainer);    /* of the last step; NaN before         */
+bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode);
+/** Steps of one pass over the training data; 0: known only by reading; INT64_MAX: endless. */
+int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer);
+/** Names of the numbers that evaluating a mode gives (without reduce_aggregated_logs'). */
+int64_t rgm_trainer_metric_count(const rgm_trainer *trainer, rgm_mode mode);
+const char *rgm_trainer_metric_name(const rgm_trainer *trainer, rgm_mode mode, int64_t i);
+bool rgm_trainer_smaller_is_better(const rgm_trainer *trainer, const char *metric);
 /** Bytes of the training and validation arenas so far. */
 int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer);
+
+/** What initializing from other weights found. */
+typedef struct rgm_initialize_report {
+    int64_t matched;    /* parameters taken                                         */
+    int64_t left;       /* parameters of the model that stay random                 */
+    int64_t unused;     /* tensors of the file that nothing took                    */
+    rgm_text text;      /* a line for each parameter that was not taken, with why; owned */
+} rgm_initialize_report;
+/**
+ * Copy weights from elsewhere: `only` and `except` choose parameters, names and shapes must agree.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (no such checkpoint, or nothing matched: names of both sides are told),
+ * RGM_ERR_SHAPE (both shapes); nothing is then changed.
+ */
+rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_parameters *parameters,
+                                     const rgm_trainer_initialize *options);
+
+/* ---- controller ---------------------------------------------------------------------------- */
+
+typedef struct rgm_controller rgm_controller;
+
+/** Something done between steps, with what the loop or pass came to. A failure ends the run with it. */
+typedef struct rgm_action {
+    const char *name; /* for messages */
+    /** NULL: always. */
+    bool (*condition)(const rgm_logs *output, rgm_controller *controller, void *payload);
+    rgm_status (*run)(const rgm_logs *output, rgm_controller *controller, void *payload);
+    void *payload;
+} rgm_action;
+
+/** One line of a run's history, after a loop that was an epoch. */
+typedef struct rgm_epoch_record {
+    int64_t epoch, step; /* both counted from 1: after how many */
+    bool validated;
+    rgm_logs train, valid;
+} rgm_epoch_record;
+
+typedef enum rgm_event_kind {
+    RGM_EVENT_INITIALIZE, /* no checkpoint: weights initialized          */
+    RGM_EVENT_RESTORE,    /* a checkpoint was taken up                   */
+    RGM_EVENT_LOOP_BEGIN,
+    RGM_EVENT_LOOP_END,   /* logs: the loop's, with rates                */
+    RGM_EVENT_SUMMARY,    /* scalars of a step inside a loop             */
+    RGM_EVENT_SAVE,       /* a checkpoint was written                    */
+    RGM_EVENT_EVAL_BEGIN,
+    RGM_EVENT_EVAL_END,   /* logs: the pass'                             */
+    RGM_EVENT_NEW_BEST,
+    RGM_EVENT_RECOVER,    /* a bad step was skipped or rolled back       */
+    RGM_EVENT_STOP        /* asked to stop, or early stopping            */
+} rgm_event_kind;
+const char *rgm_event_name(rgm_event_kind kind); /* "loop_begin" */
+
+/** What happened in a run, for who wants to know. Valid during the call. */
+typedef struct rgm_event {
+    rgm_event_kind kind;
+    rgm_mode mode;        /* of evaluations */
+    int64_t step;
+    const rgm_logs *logs; /* or NULL */
+} rgm_event;
+
+/** What the outside may want to do or know while a controller runs; all may be NULL. */
+typedef struct rgm_controller_hooks {
+    /** Asked between steps: true saves and ends the run with RGM_STOPPED. From a signal flag, say. */
+    bool (*should_stop)(void *payload);
+    /** Length of the loop that begins at a step, >= 1; NULL: options.steps_per_loop. */
+    int64_t (*steps_per_loop)(int64_t global_step, void *payload);
+    void (*event)(const rgm_event *event, void *payload);
+    /** In the place of the event files: logs of "train", "valid" or "test" at a step. */
+    rgm_status (*summary)(const char *split, int64_t step, const rgm_logs *logs, void *payload);
+    /** After each epoch's validation. A failure ends the run with it. */
+    rgm_status (*epoch_end)(const rgm_epoch_record *record, void *payload);
+    void *payload;
+    rgm_progress *progress;
+    bool progress_in_epochs; /* it counts epochs, not steps */
+} rgm_controller_hooks;
+
+/** Everything a controller is made from. */
+typedef struct rgm_controller_setup {
+    rgm_trainer *trainer;               /* borrowed; outlives the controller */
+    const rgm_trainer_options *options; /* NULL: defaults */
+    const char *run_dir;      /* NULL: nothing is written (no checkpoints, no resume)               */
+    const char *config;       /* text of the merged experiment file, for the run folder; may be NULL */
+    const rgm_hparam *hparams;/* for TensorBoard's hparams page; may be NULL                         */
+    int64_t hparam_count;
+    bool read_only;           /* look at a run: its newest state, nothing locked or written          */
+    const rgm_action *train_actions; /* in order, behind each loop and before its checkpoint; copied */
+    int64_t train_action_count;
+    const rgm_action *eval_actions;  /* behind each evaluation; copied */
+    int64_t eval_action_count;
+    const rgm_controller_hooks *hooks; /* copied; may be NULL */
+} rgm_controller_setup;
+
+/**
+ * Take hold of a trainer and, with a run folder, lock it and go on from its newest intact checkpoint;
+ * without one the weights are initialized.
+ *
+ * Errors: RGM_ERR_CONFIG (options that exclude each other, both values told; unknown metric: those there
+ * are), RGM_ERR_BUSY (somebody else holds the run folder), RGM_ERR_DATA and others of
+ * rgm_trainer_restore_state().
+ */
+rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setup *setup);
+void rgm_controller_release(rgm_controller *controller);
+
+/**
+ * Train in loops until the global step is `steps` (absolute: not that many more), then save. Ends before
+ * when the training data end (without `endless`) or early stopping says so.
+ *
+ * Order at each loop's end: train actions, log line with steps and examples a second, summaries,
+ * checkpoint if due. A checkpoint is due `every_steps` after the last one that was due, or by time.
+ *
+ * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues), RGM_ERR_NUMERIC (see
+ * recovery), any other; the last good checkpoint stays.
+ */
+rgm_status rgm_controller_train(rgm_controller *controller, int64_t steps);
+/**
+ * Evaluate the weights in memory, then eval actions and summaries; validation also judges best and early
+ * stopping. *logs (may be NULL) are borrowed until the next pass.
+ */
+rgm_status rgm_controller_evaluate(rgm_controller *controller, rgm_mode mode, int64_t steps,
+                                   const rgm_logs **logs);
+/**
+ * Train to `train_steps`, evaluating each `eval_interval` steps (0: at the end only) and at the end; then
+ * save. *logs: those of the last evaluation, NULL when there was none.
+ */
+rgm_status rgm_controller_train_and_evaluate(rgm_controller *controller, int64_t train_steps,
+                                             int64_t eval_steps, int64_t eval_interval,
+                                             const rgm_logs **logs);
+/**
+ * Follow the run folder of a trainer in another process: evaluate each newest checkpoint that appears,
+ * until the one of `final_step` was, or `timeout` seconds brought none and timeout_fn (NULL: yes) says to
+ * stop; timeout < 0 waits for ever. The controller is read_only; what it finds goes to
+ * <run>/continuous_eval (metrics.jsonl, event files).
+ *
+ * Errors: RGM_STOPPED (asked to stop), RGM_ERR_BUSY (another evaluator follows the run).
+ */
+rgm_status rgm_controller_evaluate_continuously(rgm_controller *controller, int64_t steps,
+                                                int64_t final_step, double timeout,
+                                                bool (*timeout_fn)(void *payload), void *payload,
+                                                const rgm_logs **logs);
+/** Train as the options say, in steps or in epochs; then put the best weights in place if so asked. */
+rgm_status rgm_controller_fit(rgm_controller *controller);
+
+/** Save a checkpoint now, unless this very state is saved; nothing without a run folder. */
+rgm_status rgm_controller_save(rgm_controller *controller);
+/** From a checkpoint folder; NULL: the newest, RGM_ERR_NOT_FOUND when there is none. */
+rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
+/** Put the weights of the best validation in place; RGM_ERR_NOT_FOUND when there is none. */
+rgm_status rgm_controller_restore_best(rgm_controller *controller);
+
+rgm_trainer *rgm_controller_trainer(const rgm_controller *controller);
+int64_t rgm_controller_epochs(const rgm_controller *controller);    /* complete ones          */
+int64_t rgm_controller_best_step(const rgm_controller *controller); /* -1: no best yet        */
+double rgm_controller_best_value(const rgm_controller *controller);
+const char *rgm_controller_best_metric(const rgm_controller *controller); /* "valid.accuracy"; "" none */
+bool rgm_controller_finished(const rgm_controller *controller); /* at its length, or stopped early */
 /** This process' epochs so far (earlier ones are in metrics.jsonl). */
-int64_t rgm_trainer_history(const rgm_epoch_record **records, const rgm_trainer *trainer);
+int64_t rgm_controller_history(const rgm_epoch_record **records, const rgm_controller *controller);
+
+/** What `--mode` says. */
+typedef enum rgm_run_mode {
+    RGM_RUN_TRAIN,
+    RGM_RUN_EVAL,
+    RGM_RUN_TRAIN_AND_EVAL,
+    RGM_RUN_TRAIN_AND_POST_EVAL,
+    RGM_RUN_CONTINUOUS_EVAL
+} rgm_run_mode;
+extern const char *const rgm_run_mode_names[]; /* "train", ..., ended by NULL */
+/** Do what the mode says with the controller's options; *logs: of the last evaluation, or NULL. */
+rgm_status rgm_controller_run(rgm_controller *controller, rgm_run_mode mode, const rgm_logs **logs);
+
+/* ---- actions ------------------------------------------------------------------------------- */
+
+/**
+ * Whether a metric is strictly better than ever before: the idiom is test as condition, [export, commit]
+ * as actions, so that a failed export does not lose the best. NaN is never best.
+ */
+typedef struct rgm_new_best rgm_new_best;
+/**
+ * @param metric  [in] a name of the logs ("accuracy", "task/bleu"); copied
+ * @param file    [in] JSON file that keeps the best value over restarts, written atomically; NULL: none
+ */
+rgm_status rgm_new_best_create(rgm_new_best **out, const char *metric, bool higher_is_better,
+                               const char *file);
+void rgm_new_best_release(rgm_new_best *best);
+/** RGM_ERR_NOT_FOUND when the logs lack the metric; those there are are named. */
+rgm_status rgm_new_best_test(bool *is_best, const rgm_new_best *best, const rgm_logs *logs);
+/** Test and record. */
+rgm_status rgm_new_best_commit(bool *is_best, rgm_new_best *best, const rgm_logs *logs);
+double rgm_new_best_value(const rgm_new_best *best); /* NaN before the first */
 
 #ifdef __cplusplus
 }
