@@ -181,14 +181,14 @@ typedef struct rgm_run_options {
     const rgm_exporter *exporters; /* every exporter runs for every dir     */
     int64_t exporter_count;
 
-    uint64_t seed;
-    int threads;                   /* 0: as many as the machine has         */
+    rgm_runtime_options runtime;   /* seed, threads, precision              */
     const char *config;            /* text for the run folder; may be NULL  */
     const rgm_hparam *hparams;     /* for TensorBoard; may be NULL          */
     int64_t hparam_count;
-    rgm_trainer_hooks hooks;
+    rgm_controller_hooks hooks;
     /** Called with hooks.payload when all is built (and restored), before the first step; may be NULL. */
     rgm_status (*begin)(const rgm_run_result *run, void *payload);
+    rgm_run_mode mode;             /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
     bool no_training;              /* build and restore only: evaluate, predict, export */
 } rgm_run_options;
 #define RGM_RUN_OPTIONS_INIT rgm_run_options_default()
@@ -203,11 +203,17 @@ rgm_run_options rgm_run_options_default(void);
  * contradict each other or the data), and those of providers, tasks, trainer and exporters.
  */
 rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options);
+/**
+ * The same for a task that is no graph network (train.h): of the options those from `optimizer` on, without
+ * global_batch_size, drop_remainder, feature processors and padding. The task is copied.
+ */
+rgm_status rgm_run_task(rgm_run_result **result, const rgm_task *task,
+                        const rgm_run_options *options);
 void rgm_run_result_release(rgm_run_result *result);
 
 /** A final metric: mode "train", "valid" or "test"; NaN when there is none. */
 double rgm_run_metric(const rgm_run_result *result, const char *mode, const char *name);
-const rgm_metric_values *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode);
+const rgm_logs *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode);
 /** Every epoch's metrics of this call; the run folder's metrics.jsonl has them all. */
 int64_t rgm_run_history(const rgm_epoch_record **records, const rgm_run_result *result);
 int64_t rgm_run_steps(const rgm_run_result *result);
@@ -218,6 +224,7 @@ const char *rgm_run_export(const rgm_run_result *result, int64_t i);
 
 /* The models of a run, borrowed. */
 rgm_trainer *rgm_run_trainer(const rgm_run_result *result);
+rgm_controller *rgm_run_controller(const rgm_run_result *result);
 /** The graph before and behind the base GNN (of task 0), and the trained model: heads and loss. */
 const rgm_graph_value *rgm_run_input(const rgm_run_result *result);
 const rgm_graph_value *rgm_run_base_model(const rgm_run_result *result);
