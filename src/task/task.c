@@ -1,5 +1,6 @@
 /*
- * What all tasks share: names of the modes, the weighted mean of per-item losses.
+ * What all tasks share: names of the modes, the weighted mean of per-item losses, how
+ * metrics see a step.
  */
 #include <regimen/task.h>
 
@@ -21,4 +22,18 @@ rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights)
     /* A batch of nothing but padding has total 0: its loss is 0, not NaN. */
     total = rgm_floor_at(rgm_sum(weights), 1e-12);
     return rgm_div(rgm_sum(rgm_mul(x, weights)), total);
+}
+
+void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                        const rgm_step *step)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t head = metrics[i].head;
+        rgm_metric_batch batch = {.predictions = step->predictions[head],
+                                  .labels = step->labels[head],
+                                  .weights = step->weights[head]};
+
+        if (batch.predictions != NULL && batch.labels != NULL)
+            metrics[i].metric.type->update(states[i], &metrics[i].metric, &batch);
+    }
 }

@@ -1,4 +1,4 @@
-/* The trainer's parts share this: one struct, one step, one pass, one checkpoint. */
+/* The trainer's parts share this: one struct, one step, one pass. */
 #ifndef RGM_TRAINER_INTERNAL_H
 #define RGM_TRAINER_INTERNAL_H
 
@@ -6,11 +6,15 @@
 
 #define RGMI_MAX_FEEDS 512
 
-/** Sums of one pass: loss * items, items, then every head's metric states. */
+/** The sums of one loop or pass of one mode: loss * items, items, then each metric's own state. */
 typedef struct rgmi_sums {
-    double *state;  /* [size] */
+    rgm_task_metric *metrics; /* [count]: the model's own first, then the task's */
+    char **names;             /* [count], as reported                            */
+    double **states;          /* [count], each in `sums`                         */
+    int64_t count, own;
+    double *sums;             /* [size] */
     int64_t size;
-    double *values; /* [metric_count], the results as of the last rgmi_sums_finish() */
+    rgm_logs logs;            /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
 
 /** What one executor fetches, as indices into its fetched tensors; -1: not there. */
@@ -18,88 +22,91 @@ typedef struct rgmi_fetches {
     rgm_value **values;
     rgm_tensor **tensors;
     int64_t count;
+    int64_t loss;
     int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS];
-    int64_t gradients; /* index of the first */
+    int64_t gradients; /* index of the first, one for each parameter */
+    int64_t updates;   /* index of the first, one for each state     */
 } rgmi_fetches;
+
+/** Gradients of several batches that make one update. */
+typedef struct rgmi_accumulator {
+    rgm_tensor **sums; /* [parameters]; NULL for one batch an update */
+    double *kept;      /* the metric sums before the step             */
+} rgmi_accumulator;
+
+/** Multiplies the loss so that small gradients survive; a power of two. */
+typedef struct rgmi_loss_scale {
+    bool used, dynamic;
+    double scale;
+    int64_t good_steps;            /* since the last change */
+    rgm_value *input, *inverse_input;
+    rgm_tensor *tensor, *inverse;  /* fed; NULL: to be made */
+} rgmi_loss_scale;
 
 struct rgm_trainer {
     rgm_task task;
     rgm_trainer_options options;
+    rgm_runtime_options runtime;
     rgm_trainer_hooks hooks;
-    uint64_t seed;
-    int threads;
+    bool endless;
 
     rgm_cgraph *graph;
     rgm_scope *scope;
     rgm_task_model model;
     rgm_parameters *parameters;
+    rgm_optimizer_options optimizer_options;
     rgm_optimizer *optimizer;
-    rgm_executor *train_run, *eval_run;
-    rgmi_fetches train_fetches, eval_fetches;
-
-    char **metric_names; /* [metric_count]: "loss", then the heads' */
-    int64_t metric_count;
-    rgmi_sums train_sums, eval_sums[3];
+    rgm_executor *train_run, *eval_run, *infer_run;
+    rgmi_fetches train_fetches, eval_fetches, infer_fetches;
+    rgm_tensor **gradients; /* [parameters] of the step, borrowed; NULL: not trained */
+    rgmi_accumulator accumulator;
+    rgmi_loss_scale loss_scale;
+    rgmi_sums sums[3]; /* by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
     rgm_iterator *iterator;
-    int64_t steps_per_epoch; /* 0: known only by reading */
 
-    int64_t step, epoch, epoch_step; /* done ones */
-    bool finished;                   /* early stopping said so */
+    int64_t step, updates, passes, loop_step; /* loop_step -1: no loop under way */
+    bool at_end;
+    double last_loss;
+    bool counted; /* the step under way is in the sums */
 
-    /* best validation */
-    char best_name[96];    /* "valid.accuracy" */
-    int64_t best_metric;   /* index into metric_names; -1: none is kept */
-    bool best_is_smaller;
-    int64_t best_step, best_epoch, stale;
-    double best_value;
-    rgm_tensor **best_weights; /* [parameters]; NULL before the first best */
-    int64_t stop_metric;
-    bool stop_is_smaller;
-    double stop_value;
-
-    /* run folder; all NULL without one */
-    rgm_run_folder *folder;
-    rgm_checkpoint_store *store;
-    rgm_metrics_log *metrics_log;
-    rgm_event_file *run_events, *train_events, *valid_events;
-    const rgm_hparam *hparams; /* the setup's */
-    int64_t hparam_count;
-    int64_t saved_step, saved_epoch; /* the last step of an epoch is saved before or after its end */
-    double saved_time;
-
-    double last_loss, epoch_started;
-    rgm_arena *history_memory;
-    rgm_epoch_record *history;
-    int64_t history_count, history_capacity;
+    /* the pass under way */
+    bool evaluating, averaged; /* averaged: weights and averages are exchanged */
+    rgm_mode eval_mode;
+    rgm_iterator *eval_iterator;
+    void *aggregate;
+    int64_t eval_steps;
 };
 
 /* trainer_metrics.c */
-rgm_status rgmi_metrics_open(rgm_trainer *trainer);
-void rgmi_metrics_close(rgm_trainer *trainer);
-rgm_status rgmi_sums_create(rgmi_sums *sums, const rgm_trainer *trainer);
-void rgmi_sums_clear(rgmi_sums *sums);
+rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode mode);
+void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
-void rgmi_sums_add(rgmi_sums *sums, const rgm_trainer *trainer, const rgmi_fetches *fetches);
-rgm_metric_values rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer);
-int64_t rgmi_metric_index(const rgm_trainer *trainer, const char *name); /* -1: none */
-bool rgmi_metric_smaller_is_better(const rgm_trainer *trainer, int64_t index);
+/** Add a step to the sums of its mode, unless a default step function has done so. */
+void rgmi_count_step(const rgm_step *step);
+rgm_status rgmi_sums_finish(rgmi_sums *sums);
+
+/* trainer_model.c */
+rgm_status rgmi_model_open(rgm_trainer *trainer);
+rgm_status rgmi_optimizer_open(rgm_trainer *trainer, int64_t total_steps);
+rgm_status rgmi_infer_open(rgm_trainer *trainer);
+void rgmi_model_close(rgm_trainer *trainer);
 
 /* trainer_step.c */
-rgm_status rgmi_step_open(rgm_trainer *trainer);
-void rgmi_step_close(rgm_trainer *trainer);
-rgm_status rgmi_train_step(rgm_trainer *trainer, rgm_element *batch);
-rgm_status rgmi_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t max_steps,
-                         rgm_metric_values *out);
+rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count);
+rgm_status rgmi_scale_open(rgm_trainer *trainer);
+
+/* trainer_loop.c */
+rgm_status rgmi_iterator_open(rgm_trainer *trainer);
+rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
+/** Count a step that failed as done, without its update. */
+void rgmi_trainer_skip_step(rgm_trainer *trainer);
+/** A loop or pass that failed: as if it had not been begun. */
+void rgmi_trainer_drop_loop(rgm_trainer *trainer);
 
 /* trainer_state.c */
-rgm_status rgmi_state_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
-void rgmi_state_close(rgm_trainer *trainer);
-rgm_status rgmi_state_save(rgm_trainer *trainer);
-rgm_status rgmi_keep_best(rgm_trainer *trainer, double value);
-rgm_status rgmi_iterator_open(rgm_trainer *trainer);
-rgm_status rgmi_events_open(rgm_trainer *trainer);
-rgm_status rgmi_events_end(rgm_trainer *trainer);
+/** Back to the weights of the seed and step 0, the data going on. */
+rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 
 #endif

@@ -1,160 +1,146 @@
 /*
- * Sums of a pass and the metrics they result in. The loss of a pass is the mean of its batches' losses
- * weighted by their items. The state is an array of doubles, so a checkpoint in the middle of an epoch
- * keeps it as it is.
+ * Sums of a loop or pass and the metrics they result in. The loss is the mean of the steps' losses weighted
+ * by their items. All state is one array of doubles, so a checkpoint in the middle of a loop keeps it as
+ * it is.
  */
 #include <math.h>
 #include <string.h>
 
 #include "trainer_internal.h"
 
-static rgm_status name_metrics(rgm_trainer *trainer)
+static int64_t state_size(const rgm_task_metric *metric)
 {
-    const rgm_task_model *model = &trainer->model;
-    int64_t count = 1, at = 0;
+    return metric->metric.type->state_size(&metric->metric);
+}
 
+/* The model's own metrics; with several heads each head's name stands before its metrics'. */
+static rgm_status collect_own(rgmi_sums *sums, const rgm_task_model *model)
+{
     for (int64_t h = 0; h < model->head_count; h++)
-        count += model->heads[h].metric_count;
-    RGM_TRY(RGM_NEW(trainer->metric_names, count));
-    trainer->metric_count = count;
-    RGM_TRY(rgm_strdup(&trainer->metric_names[at++], "loss"));
-    for (int64_t h = 0; h < model->head_count; h++)
-        for (int64_t m = 0; m < model->heads[h].metric_count; m++)
-            RGM_TRY(rgm_strprintf(&trainer->metric_names[at++], "%s%s%s",
+        for (int64_t m = 0; m < model->heads[h].metric_count; m++) {
+            sums->metrics[sums->count] =
+                (rgm_task_metric){.metric = model->heads[h].metrics[m], .head = h};
+            RGM_TRY(rgm_strprintf(&sums->names[sums->count++], "%s%s%s",
                                   model->head_count > 1 ? model->heads[h].name : "",
                                   model->head_count > 1 ? "_" : "",
                                   model->heads[h].metrics[m].name));
+        }
+    sums->own = sums->count;
     return RGM_OK;
 }
 
-rgm_status rgmi_sums_create(rgmi_sums *sums, const rgm_trainer *trainer)
+static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode mode)
 {
-    const rgm_task_model *model = &trainer->model;
-    int64_t size = 2;
+    const rgm_task *task = &trainer->task;
+    rgm_task_metric metrics[RGM_MAX_METRICS];
+    int64_t count = 0;
 
-    for (int64_t h = 0; h < model->head_count; h++)
-        for (int64_t m = 0; m < model->heads[h].metric_count; m++)
-            size += model->heads[h].metrics[m].type->state_size(&model->heads[h].metrics[m]);
-    sums->size = size;
-    RGM_TRY(RGM_NEW(sums->state, size));
-    return RGM_NEW(sums->values, trainer->metric_count);
+    if (task->build_metrics == NULL)
+        return RGM_OK;
+    RGM_TRY(task->build_metrics(metrics, &count, &trainer->model, mode == RGM_TRAIN, task->state));
+    for (int64_t i = 0; i < count; i++) {
+        if (metrics[i].head < 0 || metrics[i].head >= RGM_MAX_HEADS)
+            return RGM_FAIL(RGM_ERR_ARG, "metric '%s' of task '%s' looks at head %lld",
+                            metrics[i].metric.name, task->name, (long long)metrics[i].head);
+        sums->metrics[sums->count] = metrics[i];
+        RGM_TRY(rgm_strdup(&sums->names[sums->count++], metrics[i].metric.name));
+    }
+    return RGM_OK;
 }
 
-void rgmi_sums_clear(rgmi_sums *sums)
+rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode mode)
 {
-    rgm_free(sums->state);
-    rgm_free(sums->values);
-    *sums = (rgmi_sums){0};
+    int64_t most = RGM_MAX_METRICS, at = 2;
+
+    for (int64_t h = 0; h < trainer->model.head_count; h++)
+        most += trainer->model.heads[h].metric_count;
+    RGM_TRY(RGM_NEW(sums->metrics, most));
+    RGM_TRY(RGM_NEW(sums->names, most));
+    RGM_TRY(RGM_NEW(sums->states, most));
+    RGM_TRY(collect_own(sums, &trainer->model));
+    RGM_TRY(collect_task(sums, trainer, mode));
+    sums->size = 2;
+    for (int64_t i = 0; i < sums->count; i++)
+        sums->size += state_size(&sums->metrics[i]);
+    RGM_TRY(RGM_NEW(sums->sums, sums->size));
+    for (int64_t i = 0; i < sums->count; i++) {
+        sums->states[i] = sums->sums + at;
+        at += state_size(&sums->metrics[i]);
+    }
+    return RGM_OK;
+}
+
+void rgmi_sums_close(rgmi_sums *sums)
+{
+    for (int64_t i = 0; i < sums->count; i++)
+        rgm_free(sums->names[i]);
+    rgm_free(sums->names);
+    rgm_free(sums->metrics);
+    rgm_free(sums->states);
+    rgm_free(sums->sums);
+    rgm_logs_clear(&sums->logs);
 }
 
 void rgmi_sums_reset(rgmi_sums *sums)
 {
-    memset(sums->state, 0, (size_t)sums->size * sizeof *sums->state);
+    memset(sums->sums, 0, (size_t)sums->size * sizeof *sums->sums);
 }
 
-rgm_status rgmi_metrics_open(rgm_trainer *trainer)
+void rgmi_count_step(const rgm_step *step)
 {
-    RGM_TRY(name_metrics(trainer));
-    RGM_TRY(rgmi_sums_create(&trainer->train_sums, trainer));
-    for (int mode = 0; mode < 3; mode++)
-        RGM_TRY(rgmi_sums_create(&trainer->eval_sums[mode], trainer));
+    rgm_trainer *trainer = step->trainer;
+    rgmi_sums *sums = &trainer->sums[step->mode];
+    const rgm_task *task = &trainer->task;
+    int64_t own = sums->own, rest = sums->count - own;
+
+    if (trainer->counted)
+        return;
+    trainer->counted = true;
+    if (!isnan(step->loss)) {
+        sums->sums[0] += step->loss * step->items;
+        sums->sums[1] += step->items;
+    }
+    if (own > 0 && task->process_compiled_metrics != NULL)
+        task->process_compiled_metrics(sums->states, sums->metrics, own, step, task->state);
+    else
+        rgm_metrics_update(sums->states, sums->metrics, own, step);
+    if (rest > 0 && task->process_metrics != NULL)
+        task->process_metrics(sums->states + own, sums->metrics + own, rest, step, task->state);
+    else
+        rgm_metrics_update(sums->states + own, sums->metrics + own, rest, step);
+}
+
+rgm_status rgmi_sums_finish(rgmi_sums *sums)
+{
+    rgm_logs_clear(&sums->logs);
+    if (sums->sums[1] > 0) /* else no step had a loss */
+        RGM_TRY(rgm_logs_set(&sums->logs, "loss", sums->sums[0] / sums->sums[1]));
+    for (int64_t i = 0; i < sums->count; i++)
+        RGM_TRY(rgm_logs_set(&sums->logs, sums->names[i],
+                             sums->metrics[i].metric.type->result(sums->states[i],
+                                                                  &sums->metrics[i].metric)));
     return RGM_OK;
 }
 
-void rgmi_metrics_close(rgm_trainer *trainer)
+int64_t rgm_trainer_metric_count(const rgm_trainer *trainer, rgm_mode mode)
 {
-    rgmi_sums_clear(&trainer->train_sums);
-    for (int mode = 0; mode < 3; mode++)
-        rgmi_sums_clear(&trainer->eval_sums[mode]);
-    if (trainer->metric_names != NULL)
-        for (int64_t i = 0; i < trainer->metric_count; i++)
-            rgm_free(trainer->metric_names[i]);
-    rgm_free(trainer->metric_names);
+    return 1 + trainer->sums[mode].count;
 }
 
-/* Items of a batch by its first head: the sum of weights, or the number of predictions. */
-static double batch_items(const rgmi_fetches *fetches)
+const char *rgm_trainer_metric_name(const rgm_trainer *trainer, rgm_mode mode, int64_t i)
 {
-    double items = 0;
-
-    if (fetches->weights[0] >= 0) {
-        const rgm_tensor *weights = fetches->tensors[fetches->weights[0]];
-
-        for (int64_t i = 0; i < rgm_tensor_count(weights); i++)
-            items += rgm_tensor_at(weights, i);
-        return items;
-    }
-    if (fetches->predictions[0] >= 0)
-        return (double)rgm_tensor_dim(fetches->tensors[fetches->predictions[0]], 0);
-    return 1;
+    return i == 0 ? "loss" : trainer->sums[mode].names[i - 1];
 }
 
-void rgmi_sums_add(rgmi_sums *sums, const rgm_trainer *trainer, const rgmi_fetches *fetches)
+bool rgm_trainer_smaller_is_better(const rgm_trainer *trainer, const char *metric)
 {
-    double *state = sums->state, items = batch_items(fetches);
+    const rgmi_sums *sums = &trainer->sums[RGM_VALID];
 
-    state[0] += rgm_tensor_at(fetches->tensors[0], 0) * items;
-    state[1] += items;
-    state += 2;
-    for (int64_t h = 0; h < trainer->model.head_count; h++) {
-        const rgm_head *head = &trainer->model.heads[h];
-        rgm_metric_batch batch = {
-            .predictions = fetches->tensors[fetches->predictions[h]],
-            .labels = fetches->tensors[fetches->labels[h]],
-            .weights = fetches->weights[h] >= 0 ? fetches->tensors[fetches->weights[h]] : NULL,
-        };
-
-        for (int64_t m = 0; m < head->metric_count; m++) {
-            head->metrics[m].type->update(state, &head->metrics[m], &batch);
-            state += head->metrics[m].type->state_size(&head->metrics[m]);
-        }
-    }
-}
-
-rgm_metric_values rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer)
-{
-    const double *state = sums->state + 2;
-    int64_t at = 0;
-
-    sums->values[at++] = sums->state[1] > 0 ? sums->state[0] / sums->state[1] : NAN;
-    for (int64_t h = 0; h < trainer->model.head_count; h++) {
-        const rgm_head *head = &trainer->model.heads[h];
-
-        for (int64_t m = 0; m < head->metric_count; m++) {
-            sums->values[at++] = head->metrics[m].type->result(state, &head->metrics[m]);
-            state += head->metrics[m].type->state_size(&head->metrics[m]);
-        }
-    }
-    return (rgm_metric_values){.count = trainer->metric_count,
-                               .names = (const char *const *)trainer->metric_names,
-                               .values = sums->values};
-}
-
-int64_t rgmi_metric_index(const rgm_trainer *trainer, const char *name)
-{
-    for (int64_t i = 0; i < trainer->metric_count; i++)
-        if (strcmp(trainer->metric_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
-bool rgmi_metric_smaller_is_better(const rgm_trainer *trainer, int64_t index)
-{
-    int64_t at = 1;
-
-    if (index == 0)
+    if (strcmp(metric, "loss") == 0)
         return true;
-    for (int64_t h = 0; h < trainer->model.head_count; h++)
-        for (int64_t m = 0; m < trainer->model.heads[h].metric_count; m++)
-            if (at++ == index)
-                return trainer->model.heads[h].metrics[m].type->smaller_is_better;
-    return false;
-}
-
-double rgm_metric_values_get(const rgm_metric_values *values, const char *name)
-{
-    for (int64_t i = 0; i < values->count; i++)
-        if (strcmp(values->names[i], name) == 0)
-            return values->values[i];
-    return NAN;
+    for (int64_t i = 0; i < sums->count; i++)
+        if (strcmp(sums->names[i], metric) == 0)
+            return sums->metrics[i].metric.type->smaller_is_better;
+    return trainer->task.smaller_is_better != NULL &&
+           trainer->task.smaller_is_better(metric, trainer->task.state);
 }

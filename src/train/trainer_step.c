@@ -1,165 +1,329 @@
 /*
- * One training step and one validation pass: what is fetched, fed and looked at. A loss that is not
- * finite stops the step before anything is updated, and the step is run again op by op to name the op
- * and tensor it came from.
+ * The default steps: forward, backward and update; forward and loss; forward alone. A loss or gradient
+ * that is not finite ends a training step before anything is updated, and the step is run again op by op
+ * to name the op and tensor it came from.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trainer_internal.h"
 
-static int64_t fetch(rgmi_fetches *fetches, rgm_value *value)
+/* ---- running ------------------------------------------------------------------------------- */
+
+static rgm_status feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_element *inputs)
 {
-    if (value == NULL)
-        return -1;
-    fetches->values[fetches->count] = value;
-    return fetches->count++;
+    return trainer->task.feeds(feeds, RGMI_MAX_FEEDS - 2, count, trainer->task.state, inputs);
 }
 
-static rgm_status choose_fetches(rgmi_fetches *fetches, const rgm_trainer *trainer,
-                                 rgm_value *const *gradients, int64_t gradient_count)
+static rgm_tensor *fetched(const rgmi_fetches *fetches, int64_t index)
 {
-    int64_t most = 1 + 3 * trainer->model.head_count + gradient_count;
+    return index >= 0 ? fetches->tensors[index] : NULL;
+}
 
-    RGM_TRY(RGM_NEW(fetches->values, most));
-    RGM_TRY(RGM_NEW(fetches->tensors, most));
-    fetch(fetches, trainer->model.loss);
-    for (int64_t h = 0; h < trainer->model.head_count; h++) {
-        const rgm_head *head = &trainer->model.heads[h];
+/* Items of a batch by its first head: the sum of weights, or the number of predictions. */
+static double count_items(const rgm_step *step)
+{
+    double items = 0;
 
-        fetches->predictions[h] = fetch(fetches, head->predictions);
-        fetches->labels[h] = fetch(fetches, head->labels);
-        fetches->weights[h] = fetch(fetches, head->weights);
+    if (step->weights[0] == NULL)
+        return step->predictions[0] != NULL ? (double)rgm_tensor_dim(step->predictions[0], 0) : 1;
+    for (int64_t i = 0; i < rgm_tensor_count(step->weights[0]); i++)
+        items += rgm_tensor_at(step->weights[0], i);
+    return items;
+}
+
+static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t heads)
+{
+    for (int64_t h = 0; h < heads; h++) {
+        step->predictions[h] = fetched(fetches, fetches->predictions[h]);
+        step->labels[h] = fetched(fetches, fetches->labels[h]);
+        step->weights[h] = fetched(fetches, fetches->weights[h]);
     }
-    fetches->gradients = fetches->count;
-    for (int64_t i = 0; i < gradient_count; i++)
-        fetch(fetches, gradients[i]);
-    return RGM_OK;
+    step->items = count_items(step);
+    if (fetches->loss >= 0)
+        step->loss = rgm_tensor_at(fetches->tensors[fetches->loss], 0);
 }
 
-rgm_status rgmi_step_open(rgm_trainer *trainer)
-{
-    rgm_status status = RGM_OK;
-    int64_t count = rgm_cgraph_parameter_count(trainer->graph);
-    rgm_value **parameters = NULL, **gradients = NULL;
-    rgm_executor_options train = {.training = true, .eager = trainer->options.run_eagerly};
-    rgm_executor_options eval = {.eager = trainer->options.run_eagerly};
-
-    RGM_GO(RGM_NEW(parameters, count));
-    RGM_GO(RGM_NEW(gradients, count));
-    for (int64_t i = 0; i < count; i++)
-        parameters[i] = rgm_cgraph_parameter(trainer->graph, i);
-    /* Validation needs no gradients: compiled first, it never sees them. */
-    RGM_GO(choose_fetches(&trainer->eval_fetches, trainer, NULL, 0));
-    RGM_GO(rgm_executor_create(&trainer->eval_run, trainer->graph, trainer->eval_fetches.values,
-                               trainer->eval_fetches.count, &eval));
-    RGM_GO(rgm_cgraph_gradients(gradients, trainer->model.loss, parameters, count));
-    RGM_GO(choose_fetches(&trainer->train_fetches, trainer, gradients, count));
-    RGM_GO(rgm_executor_create(&trainer->train_run, trainer->graph, trainer->train_fetches.values,
-                               trainer->train_fetches.count, &train));
-done:
-    rgm_free(parameters);
-    rgm_free(gradients);
-    return status;
-}
-
-void rgmi_step_close(rgm_trainer *trainer)
-{
-    rgm_executor_release(trainer->train_run);
-    rgm_executor_release(trainer->eval_run);
-    rgm_free(trainer->train_fetches.values);
-    rgm_free(trainer->train_fetches.tensors);
-    rgm_free(trainer->eval_fetches.values);
-    rgm_free(trainer->eval_fetches.tensors);
-}
-
-/* The step again, op by op: its failure names the first op that made a number that is none. */
-static rgm_status explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t feed_count)
+rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count)
 {
     rgm_status status = RGM_OK;
     rgm_executor *eager = NULL;
     rgm_executor_options options = {.training = true, .eager = true};
     rgmi_fetches *fetches = &trainer->train_fetches;
-    long long step = (long long)trainer->step + 1;
 
     RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));
-    status = rgm_executor_run(eager, fetches->tensors, trainer->parameters, feeds, feed_count,
-                              trainer->seed, (uint64_t)trainer->step);
+    status = rgm_executor_run(eager, fetches->tensors, trainer->parameters, feeds, count,
+                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step);
     if (status == RGM_OK)
-        status = RGM_FAIL(RGM_ERR_NUMERIC, "the loss is not finite");
-    rgm_error_prefix(status, "step %lld", step);
+        status = RGM_FAIL(RGM_ERR_NUMERIC, "the loss or a gradient is not finite");
 done:
     rgm_executor_release(eager);
     return status;
 }
 
-rgm_status rgmi_train_step(rgm_trainer *trainer, rgm_element *batch)
-{
-    rgm_feed feeds[RGMI_MAX_FEEDS];
-    int64_t count = 0;
-    rgmi_fetches *fetches = &trainer->train_fetches;
-    rgm_status status;
+/* ---- loss scale ---------------------------------------------------------------------------- */
 
-    RGM_TRY(trainer->task.feeds(feeds, RGMI_MAX_FEEDS, &count, trainer->task.state, batch));
-    status = rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
-                              count, trainer->seed, (uint64_t)trainer->step);
-    if (status != RGM_OK)
-        return rgm_error_prefix(status, "step %lld", (long long)trainer->step + 1);
-    trainer->last_loss = rgm_tensor_at(fetches->tensors[0], 0);
-    if (!isfinite(trainer->last_loss))
-        return explain_nan(trainer, feeds, count);
-    status = rgm_optimizer_step(trainer->optimizer, trainer->parameters,
-                                fetches->tensors + fetches->gradients, trainer->step);
+#define GROWTH_STEPS 2000
+#define FIRST_SCALE  32768.0
+
+rgm_status rgmi_scale_open(rgm_trainer *trainer)
+{
+    const char *text = trainer->runtime.loss_scale;
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+    char *end;
+
+    if (text == NULL || strcmp(text, "none") == 0)
+        return RGM_OK;
+    scale->used = true;
+    scale->dynamic = strcmp(text, "dynamic") == 0;
+    scale->scale = scale->dynamic ? FIRST_SCALE : strtod(text, &end);
+    if (!scale->dynamic && (*end != '\0' || !(scale->scale > 0) || isinf(scale->scale)))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.loss_scale is '%s'; it is none, dynamic or a number above 0", text);
+    return RGM_OK;
+}
+
+static rgm_status make_scalar(rgm_tensor **out, double value)
+{
+    rgm_tensor_release(*out); /* what was fed must not change: a new one */
+    RGM_TRY(rgm_tensor_create(out, RGM_F32, 0, NULL));
+    rgm_tensor_f32(*out)[0] = (float)value;
+    return RGM_OK;
+}
+
+static rgm_status feed_scale(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer)
+{
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+
+    if (!scale->used)
+        return RGM_OK;
+    if (scale->tensor == NULL) {
+        RGM_TRY(make_scalar(&scale->tensor, scale->scale));
+        RGM_TRY(make_scalar(&scale->inverse, 1 / scale->scale));
+    }
+    feeds[(*count)++] = (rgm_feed){.input = scale->input, .tensor = scale->tensor};
+    feeds[(*count)++] = (rgm_feed){.input = scale->inverse_input, .tensor = scale->inverse};
+    return RGM_OK;
+}
+
+static void change_scale(rgmi_loss_scale *scale, double factor)
+{
+    scale->scale *= factor;
+    scale->good_steps = 0;
+    rgm_tensor_release(scale->tensor);
+    rgm_tensor_release(scale->inverse);
+    scale->tensor = scale->inverse = NULL;
+}
+
+/* ---- training ------------------------------------------------------------------------------ */
+
+/* Forward and backward of one batch; the loss must be a number within its bound. */
+static rgm_status run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                            int64_t draw)
+{
+    rgm_trainer *trainer = step->trainer;
+    const rgm_trainer_recovery *recovery = &trainer->options.recovery;
+    rgmi_fetches *fetches = &trainer->train_fetches;
+
+    RGM_TRY(feed(feeds, count, trainer, inputs));
+    RGM_TRY(feed_scale(feeds, count, trainer));
+    RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
+                             *count, (uint64_t)trainer->runtime.seed, (uint64_t)draw));
+    take_outputs(step, fetches, trainer->model.head_count);
+    if (!isfinite(step->loss))
+        return rgmi_explain_nan(trainer, feeds, *count);
+    if (trainer->step >= recovery->begin_steps && step->loss > recovery->loss_upper_bound)
+        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g, above trainer.recovery.loss_upper_bound "
+                                         "(%g)", step->loss, recovery->loss_upper_bound);
+    return RGM_OK;
+}
+
+/* Gradients by parameter, NULL for those that are not trained, out of a run's fetched tensors. */
+static void take_gradients(rgm_trainer *trainer)
+{
+    int64_t at = trainer->train_fetches.gradients;
+
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+        trainer->gradients[i] = rgm_parameters_trainable(trainer->parameters, i)
+                                    ? trainer->train_fetches.tensors[at++]
+                                    : NULL;
+}
+
+/* sum += factor * x (or sum = factor * x), both of the parameter's dtype. */
+static void add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool first)
+{
+    int64_t n = rgm_tensor_count(sum);
+
+    if (rgm_tensor_dtype(sum) == RGM_F32) {
+        float *to = rgm_tensor_f32(sum), f = (float)factor;
+        const float *from = rgm_tensor_data((rgm_tensor *)x);
+
+        for (int64_t i = 0; i < n; i++)
+            to[i] = first ? f * from[i] : to[i] + f * from[i];
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double *to = rgm_tensor_f64(sum);
+        const double *from = rgm_tensor_data((rgm_tensor *)x);
+
+        to[i] = first ? factor * from[i] : to[i] + factor * from[i];
+    }
+}
+
+/* State such as moving averages takes its next value, of each batch. */
+static void update_states(rgm_trainer *trainer)
+{
+    for (int64_t i = 0; i < rgm_cgraph_update_count(trainer->graph); i++) {
+        const rgm_value *state = rgm_cgraph_update_state(trainer->graph, i);
+        rgm_tensor *to = rgm_parameters_find(trainer->parameters, rgm_value_name(state));
+        const rgm_tensor *next = trainer->train_fetches.tensors[trainer->train_fetches.updates + i];
+
+        memcpy(rgm_tensor_data(to), rgm_tensor_data((rgm_tensor *)next), rgm_tensor_bytes(to));
+    }
+    if (rgm_cgraph_update_count(trainer->graph) > 0)
+        rgm_parameters_touch(trainer->parameters);
+}
+
+static rgm_status update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
+                         int64_t feed_count)
+{
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+    rgm_status status = RGM_OK;
+
+    if (trainer->optimizer != NULL)
+        status = rgm_optimizer_step(trainer->optimizer, trainer->parameters, gradients,
+                                    trainer->updates);
+    if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {
+        rgm_error_reset(); /* the gradients have overflowed, not the model */
+        change_scale(scale, 0.5);
+        return RGM_OK;
+    }
     if (status == RGM_ERR_NUMERIC)
-        return explain_nan(trainer, feeds, count);
+        return rgmi_explain_nan(trainer, feeds, feed_count);
     if (status != RGM_OK)
         return status;
-    rgmi_sums_add(&trainer->train_sums, trainer, fetches);
+    trainer->updates++;
+    if (scale->dynamic && ++scale->good_steps >= GROWTH_STEPS && scale->scale < 1e30)
+        change_scale(scale, 2);
     return RGM_OK;
 }
 
-static rgm_status eval_step(rgm_trainer *trainer, rgm_element *batch, rgmi_sums *sums)
+static rgm_status train_one_batch(rgm_step *step)
 {
+    rgm_trainer *trainer = step->trainer;
     rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
-    rgmi_fetches *fetches = &trainer->eval_fetches;
 
-    RGM_TRY(trainer->task.feeds(feeds, RGMI_MAX_FEEDS, &count, trainer->task.state, batch));
-    RGM_TRY(rgm_executor_run(trainer->eval_run, fetches->tensors, trainer->parameters, feeds, count,
-                             trainer->seed, (uint64_t)trainer->step));
-    rgmi_sums_add(sums, trainer, fetches);
+    RGM_TRY(run_batch(step, feeds, &count, step->inputs, trainer->step));
+    take_gradients(trainer);
+    RGM_TRY(update(trainer, trainer->gradients, feeds, count));
+    update_states(trainer);
+    rgmi_count_step(step);
     return RGM_OK;
 }
 
-rgm_status rgmi_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t max_steps,
-                         rgm_metric_values *out)
+/*
+ * Several batches for one update: the gradient of the mean loss over all their items, however many each
+ * batch has. Data that end before make the update from those there are.
+ */
+static rgm_status train_batches(rgm_step *step)
 {
     rgm_status status = RGM_OK;
-    rgm_iterator *iterator = NULL;
-    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
-    rgm_element *batch = NULL;
-    rgmi_sums *sums = &trainer->eval_sums[mode];
+    rgm_trainer *trainer = step->trainer;
+    int64_t batches = trainer->options.accumulation_steps;
+    int64_t parameters = rgm_parameters_count(trainer->parameters);
+    rgmi_sums *sums = &trainer->sums[RGM_TRAIN];
+    rgm_element *inputs = rgm_element_retain(step->inputs);
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    double loss = 0, items = 0;
+    int64_t count = 0;
 
-    *out = (rgm_metric_values){0};
-    if (trainer->data[mode] == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode));
-    options.seed = trainer->seed;
-    options.threads = trainer->threads;
-    RGM_GO(rgm_iterator_create(&iterator, trainer->data[mode], &options));
-    rgmi_sums_reset(sums);
-    for (int64_t i = 0; max_steps <= 0 || i < max_steps; i++) {
-        status = rgm_iterator_next(&batch, iterator);
-        if (status == RGM_END)
-            break;
-        RGM_GO(status);
-        RGM_GO(eval_step(trainer, batch, sums));
-        rgm_element_release(batch);
-        batch = NULL;
+    memcpy(trainer->accumulator.kept, sums->sums, (size_t)sums->size * sizeof(double));
+    for (int64_t k = 0; k < batches; k++) {
+        if (k > 0) {
+            rgm_element_release(inputs);
+            inputs = NULL;
+            status = rgmi_next_train_inputs(&inputs, trainer);
+            if (status == RGM_END)
+                break;
+            RGM_GO(status);
+        }
+        count = 0;
+        RGM_GO(run_batch(step, feeds, &count, inputs, trainer->step * batches + k));
+        take_gradients(trainer);
+        for (int64_t i = 0; i < parameters; i++)
+            if (trainer->gradients[i] != NULL)
+                add_scaled(trainer->accumulator.sums[i], trainer->gradients[i], step->items,
+                           k == 0);
+        trainer->counted = false; /* each batch counts */
+        rgmi_count_step(step);
+        update_states(trainer);
+        loss += step->loss * step->items;
+        items += step->items;
     }
+    for (int64_t i = 0; i < parameters; i++)
+        if (trainer->accumulator.sums[i] != NULL)
+            add_scaled(trainer->accumulator.sums[i], trainer->accumulator.sums[i],
+                       items > 0 ? 1 / items : 1, true);
+    RGM_GO(update(trainer, trainer->accumulator.sums, feeds, count));
+    step->loss = items > 0 ? loss / items : step->loss;
+    step->items = items;
     status = RGM_OK;
-    *out = rgmi_sums_finish(sums, trainer);
 done:
-    rgm_element_release(batch);
-    rgm_iterator_release(iterator);
+    if (status != RGM_OK)
+        memcpy(sums->sums, trainer->accumulator.kept, (size_t)sums->size * sizeof(double));
+    rgm_element_release(inputs);
     return status;
+}
+
+rgm_status rgm_trainer_default_train_step(rgm_step *step)
+{
+    rgm_trainer *trainer = step->trainer;
+
+    if (trainer->train_run == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no train_step of its own",
+                        trainer->task.name);
+    return trainer->accumulator.sums != NULL ? train_batches(step) : train_one_batch(step);
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+static rgm_status run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches *fetches)
+{
+    rgm_trainer *trainer = step->trainer;
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    int64_t count = 0;
+
+    RGM_TRY(feed(feeds, &count, trainer, step->inputs));
+    RGM_TRY(rgm_executor_run(executor, fetches->tensors, trainer->parameters, feeds, count,
+                             (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step));
+    take_outputs(step, fetches, trainer->model.head_count);
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_default_inference_step(rgm_step *step)
+{
+    rgm_trainer *trainer = step->trainer;
+
+    if (trainer->eval_run == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no inference_step of its own",
+                        trainer->task.name);
+    RGM_TRY(rgmi_infer_open(trainer));
+    return run_forward(step, trainer->infer_run, &trainer->infer_fetches);
+}
+
+rgm_status rgm_trainer_default_validation_step(rgm_step *step)
+{
+    rgm_trainer *trainer = step->trainer;
+
+    if (trainer->task.inference_step != NULL)
+        RGM_TRY(trainer->task.inference_step(step, trainer->task.state));
+    else if (trainer->eval_run == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no validation_step of its own",
+                        trainer->task.name);
+    else
+        RGM_TRY(run_forward(step, trainer->eval_run, &trainer->eval_fetches));
+    rgmi_count_step(step);
+    return RGM_OK;
 }

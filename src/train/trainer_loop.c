@@ -1,0 +1,353 @@
+/*
+ * The loops: begin, steps, end, of training and of evaluation; where batches come from; and what a task or
+ * a program put in the place of the default.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "trainer_internal.h"
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+rgm_status rgmi_iterator_open(rgm_trainer *trainer)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+
+    /* Endless data go through all passes with one iterator. */
+    options.seed = (uint64_t)trainer->runtime.seed;
+    options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
+    options.threads = (int)trainer->runtime.threads;
+    return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);
+}
+
+rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
+{
+    rgm_status status;
+
+    *out = NULL;
+    if (trainer->at_end) /* until the next loop begins */
+        return RGM_END;
+    if (trainer->iterator == NULL)
+        RGM_TRY(rgmi_iterator_open(trainer));
+    status = trainer->hooks.next_train_inputs != NULL
+                 ? trainer->hooks.next_train_inputs(out, trainer->iterator, trainer->hooks.payload)
+                 : rgm_iterator_next(out, trainer->iterator);
+    if (status != RGM_END)
+        return status;
+    if (rgm_iterator_position(trainer->iterator) == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "the training data are empty");
+    rgm_iterator_release(trainer->iterator);
+    trainer->iterator = NULL;
+    trainer->passes++;
+    trainer->at_end = true;
+    return RGM_END;
+}
+
+rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
+{
+    if (dataset == NULL || trainer->data[RGM_TRAIN] == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, dataset == NULL ? "the training data set is NULL"
+                                                     : "this trainer was made to evaluate only");
+    rgm_dataset_retain(dataset);
+    rgm_dataset_release(trainer->data[RGM_TRAIN]);
+    rgm_iterator_release(trainer->iterator);
+    trainer->iterator = NULL;
+    trainer->data[RGM_TRAIN] = dataset;
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
+{
+    if (dataset == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "the validation data set is NULL");
+    rgm_dataset_retain(dataset);
+    rgm_dataset_release(trainer->data[RGM_VALID]);
+    trainer->data[RGM_VALID] = dataset;
+    return RGM_OK;
+}
+
+/* ---- training ------------------------------------------------------------------------------ */
+
+rgm_status rgm_trainer_train_loop_begin(rgm_trainer *trainer)
+{
+    if (trainer->data[RGM_TRAIN] == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no train data");
+    if (trainer->loop_step >= 0)
+        return RGM_FAIL(RGM_ERR_ARG, "a training loop is under way, at its step %lld",
+                        (long long)trainer->loop_step);
+    rgmi_sums_reset(&trainer->sums[RGM_TRAIN]);
+    trainer->at_end = false;
+    if (trainer->hooks.train_loop_begin != NULL)
+        RGM_TRY(trainer->hooks.train_loop_begin(trainer, trainer->hooks.payload));
+    trainer->loop_step = 0;
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
+{
+    rgm_status status = RGM_OK;
+    const rgm_task *task = &trainer->task;
+    rgm_step step = {.mode = RGM_TRAIN,
+                     .global_step = trainer->step,
+                     .loss = NAN,
+                     .items = 1,
+                     .trainer = trainer};
+
+    if (trainer->loop_step < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
+    RGM_GO(rgmi_next_train_inputs(&step.inputs, trainer));
+    trainer->counted = false;
+    if (task->train_step != NULL)
+        RGM_GO(task->train_step(&step, task->state));
+    else
+        RGM_GO(rgm_trainer_default_train_step(&step));
+    if (!isfinite(step.loss))
+        RGM_GO(RGM_FAIL(RGM_ERR_NUMERIC, "train_step of task '%s' gave the loss %g", task->name,
+                        step.loss));
+    rgmi_count_step(&step);
+    trainer->last_loss = step.loss;
+    trainer->step++;
+    trainer->loop_step++;
+done:
+    rgm_element_release(step.inputs);
+    if (status < 0)
+        rgm_error_prefix(status, "step %lld", (long long)trainer->step + 1);
+    return status;
+}
+
+void rgmi_trainer_skip_step(rgm_trainer *trainer)
+{
+    trainer->step++;
+    trainer->loop_step++;
+}
+
+void rgmi_trainer_drop_loop(rgm_trainer *trainer)
+{
+    trainer->loop_step = -1;
+    rgmi_sums_reset(&trainer->sums[RGM_TRAIN]);
+}
+
+rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **logs)
+{
+    rgmi_sums *sums = &trainer->sums[RGM_TRAIN];
+
+    *logs = &sums->logs;
+    RGM_TRY(rgmi_sums_finish(sums));
+    if (trainer->optimizer != NULL)
+        RGM_TRY(rgm_logs_set(&sums->logs, "learning_rate",
+                             rgm_optimizer_rate(trainer->optimizer, trainer->updates)));
+    rgmi_trainer_drop_loop(trainer);
+    if (trainer->hooks.train_loop_end != NULL)
+        RGM_TRY(trainer->hooks.train_loop_end(&sums->logs, trainer, trainer->hooks.payload));
+    return RGM_OK;
+}
+
+static rgm_status train_loop(rgm_trainer *trainer, int64_t num_steps)
+{
+    for (int64_t i = 0; num_steps == RGM_TO_END || i < num_steps; i++) {
+        rgm_status status = rgm_trainer_train_step(trainer);
+
+        if (status == RGM_END)
+            break;
+        if (status != RGM_OK)
+            return status;
+    }
+    return RGM_OK;
+}
+
+rgm_loop_fn *rgm_trainer_create_train_loop_fn(rgm_trainer *trainer)
+{
+    (void)trainer;
+    return train_loop;
+}
+
+static rgm_status check_steps(int64_t num_steps, const rgm_dataset *data, const char *what)
+{
+    if (num_steps < RGM_TO_END || num_steps == 0)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld steps to %s; a number above 0 is needed, or -1: to the end "
+                                     "of the data", (long long)num_steps, what);
+    if (num_steps == RGM_TO_END && rgm_dataset_count(data) == INT64_MAX)
+        return RGM_FAIL(RGM_ERR_ARG, "to %s to the end of data that never end: say how many steps",
+                        what);
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t num_steps, const rgm_logs **logs)
+{
+    rgm_status status;
+
+    if (trainer->data[RGM_TRAIN] == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no train data");
+    RGM_TRY(check_steps(num_steps, trainer->data[RGM_TRAIN], "train"));
+    if (trainer->loop_step < 0) /* a restored loop goes on */
+        RGM_TRY(rgm_trainer_train_loop_begin(trainer));
+    status = rgm_trainer_create_train_loop_fn(trainer)(trainer, num_steps);
+    if (status != RGM_OK) {
+        rgmi_trainer_drop_loop(trainer);
+        return status;
+    }
+    return rgm_trainer_train_loop_end(trainer, logs);
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+static rgm_status swap_averages(rgm_trainer *trainer)
+{
+    if (trainer->optimizer == NULL || !rgm_optimizer_has_averages(trainer->optimizer))
+        return RGM_OK;
+    RGM_TRY(rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters));
+    trainer->averaged = !trainer->averaged;
+    return RGM_OK;
+}
+
+static void drop_aggregate(rgm_trainer *trainer)
+{
+    if (trainer->aggregate != NULL && trainer->task.release_aggregate != NULL)
+        trainer->task.release_aggregate(trainer->aggregate, trainer->task.state);
+    trainer->aggregate = NULL;
+}
+
+rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+
+    if (trainer->evaluating)
+        return RGM_FAIL(RGM_ERR_ARG, "an evaluation on %s data is under way",
+                        rgm_mode_name(trainer->eval_mode));
+    if (trainer->data[mode] == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode));
+    options.seed = (uint64_t)trainer->runtime.seed;
+    options.threads = (int)trainer->runtime.threads;
+    RGM_TRY(rgm_iterator_create(&trainer->eval_iterator, trainer->data[mode], &options));
+    trainer->evaluating = true;
+    trainer->eval_mode = mode;
+    trainer->eval_steps = 0;
+    if (mode == RGM_TRAIN && trainer->loop_step > 0)
+        return RGM_FAIL(RGM_ERR_ARG, "the training data cannot be evaluated inside a training loop");
+    rgmi_sums_reset(&trainer->sums[mode]);
+    RGM_TRY(swap_averages(trainer));
+    if (trainer->hooks.eval_begin != NULL)
+        RGM_TRY(trainer->hooks.eval_begin(trainer, mode, trainer->hooks.payload));
+    return RGM_OK;
+}
+
+static rgm_status next_eval_inputs(rgm_step *step, rgm_trainer *trainer)
+{
+    if (trainer->hooks.next_eval_inputs != NULL)
+        return trainer->hooks.next_eval_inputs(&step->inputs, &step->extra, trainer->eval_iterator,
+                                               trainer->hooks.payload);
+    return rgm_iterator_next(&step->inputs, trainer->eval_iterator);
+}
+
+static rgm_status reduce(rgm_trainer *trainer, const rgm_step *step)
+{
+    const rgm_task *task = &trainer->task;
+
+    if (trainer->hooks.eval_reduce != NULL)
+        return trainer->hooks.eval_reduce(&trainer->aggregate, step, trainer->hooks.payload);
+    if (task->aggregate_logs != NULL)
+        return task->aggregate_logs(&trainer->aggregate, step, task->state);
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
+{
+    rgm_status status = RGM_OK;
+    const rgm_task *task = &trainer->task;
+    rgm_step step = {.mode = trainer->eval_mode,
+                     .global_step = trainer->step,
+                     .loss = NAN,
+                     .items = 1,
+                     .trainer = trainer};
+
+    if (!trainer->evaluating)
+        return RGM_FAIL(RGM_ERR_ARG, "an evaluation step outside an evaluation");
+    RGM_GO(next_eval_inputs(&step, trainer));
+    trainer->counted = false;
+    if (task->validation_step != NULL)
+        RGM_GO(task->validation_step(&step, task->state));
+    else
+        RGM_GO(rgm_trainer_default_validation_step(&step));
+    rgmi_count_step(&step);
+    RGM_GO(reduce(trainer, &step));
+    trainer->eval_steps++;
+done:
+    rgm_element_release(step.inputs);
+    rgm_element_release(step.extra);
+    return status;
+}
+
+static rgm_status finish_pass(rgm_trainer *trainer, rgmi_sums *sums)
+{
+    const rgm_task *task = &trainer->task;
+
+    RGM_TRY(rgmi_sums_finish(sums));
+    if (trainer->aggregate != NULL && task->reduce_aggregated_logs != NULL)
+        RGM_TRY(task->reduce_aggregated_logs(&sums->logs, trainer->aggregate, trainer->step,
+                                             task->state));
+    if (trainer->hooks.eval_end != NULL)
+        RGM_TRY(trainer->hooks.eval_end(&sums->logs, trainer, trainer->eval_mode,
+                                        trainer->hooks.payload));
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
+{
+    rgm_status status = RGM_OK, swapped = RGM_OK;
+    rgmi_sums *sums = &trainer->sums[trainer->eval_mode];
+
+    if (!trainer->evaluating)
+        return RGM_FAIL(RGM_ERR_ARG, "the end of an evaluation that was not begun");
+    if (logs != NULL) {
+        *logs = &sums->logs;
+        status = finish_pass(trainer, sums);
+    }
+    drop_aggregate(trainer);
+    if (trainer->averaged)
+        swapped = swap_averages(trainer);
+    if (trainer->eval_mode == RGM_TRAIN)
+        rgmi_sums_reset(sums);
+    rgm_iterator_release(trainer->eval_iterator);
+    trainer->eval_iterator = NULL;
+    trainer->evaluating = false;
+    return status != RGM_OK ? status : swapped;
+}
+
+static rgm_status eval_loop(rgm_trainer *trainer, int64_t num_steps)
+{
+    for (int64_t i = 0; num_steps == RGM_TO_END || i < num_steps; i++) {
+        rgm_status status = rgm_trainer_eval_step(trainer);
+
+        if (status == RGM_END)
+            break;
+        if (status != RGM_OK)
+            return status;
+    }
+    return RGM_OK;
+}
+
+rgm_loop_fn *rgm_trainer_create_eval_loop_fn(rgm_trainer *trainer, bool has_state)
+{
+    (void)trainer;
+    (void)has_state; /* one loop serves both: a pass without a state has nothing to reduce */
+    return eval_loop;
+}
+
+rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num_steps,
+                                const rgm_logs **logs)
+{
+    rgm_status status = RGM_OK;
+    bool state = trainer->task.aggregate_logs != NULL || trainer->hooks.eval_reduce != NULL;
+
+    *logs = NULL;
+    if (trainer->data[mode] != NULL)
+        RGM_TRY(check_steps(num_steps, trainer->data[mode], "evaluate"));
+    status = rgm_trainer_eval_begin(trainer, mode);
+    if (status == RGM_OK)
+        status = rgm_trainer_create_eval_loop_fn(trainer, state)(trainer, num_steps);
+    if (status == RGM_OK)
+        return rgm_trainer_eval_end(trainer, logs);
+    if (trainer->evaluating) /* the pass failed: clean up, keep its error */
+        (void)rgm_trainer_eval_end(trainer, NULL);
+    return status;
+}

@@ -1,0 +1,253 @@
+/*
+ * The model of a trainer: the task's compute graph with its loss, gradients and state updates, the
+ * optimizer, and the three executors (train, evaluate, infer) with what each fetches.
+ */
+#include <string.h>
+
+#include "trainer_internal.h"
+
+/* ---- loss ---------------------------------------------------------------------------------- */
+
+/* The default of build_losses: the heads' losses by their weights, and what layers have added. */
+static rgm_value *sum_losses(const rgm_task_model *model, rgm_value *aux)
+{
+    rgm_value *sum = aux;
+
+    for (int64_t h = 0; h < model->head_count; h++) {
+        const rgm_head *head = &model->heads[h];
+        rgm_value *loss = head->loss;
+
+        if (loss == NULL)
+            continue;
+        if (head->loss_weight != 1)
+            loss = rgm_scale(loss, head->loss_weight);
+        sum = sum == NULL ? loss : rgm_add(loss, sum);
+    }
+    return sum;
+}
+
+static rgm_status build_loss(rgm_trainer *trainer)
+{
+    const rgm_task *task = &trainer->task;
+    rgm_value *aux = rgm_scope_loss(trainer->scope);
+
+    trainer->model.loss = task->build_losses != NULL
+                              ? task->build_losses(&trainer->model, aux, task->state)
+                              : sum_losses(&trainer->model, aux);
+    RGM_TRY(rgm_cgraph_status(trainer->graph));
+    if (trainer->model.loss == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the model of task '%s' has no loss: no head has one and "
+                                        "there is no build_losses", task->name);
+    if (rgm_value_name(trainer->model.loss) == NULL)
+        rgm_value_set_name(trainer->model.loss, "loss");
+    return RGM_OK;
+}
+
+/* ---- fetches ------------------------------------------------------------------------------- */
+
+static int64_t fetch(rgmi_fetches *fetches, rgm_value *value)
+{
+    if (value == NULL)
+        return -1;
+    fetches->values[fetches->count] = value;
+    return fetches->count++;
+}
+
+static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer, bool loss,
+                               rgm_value *const *gradients)
+{
+    int64_t parameters = gradients != NULL ? rgm_cgraph_parameter_count(trainer->graph) : 0;
+    int64_t updates = gradients != NULL ? rgm_cgraph_update_count(trainer->graph) : 0;
+    int64_t most = 1 + 3 * trainer->model.head_count + parameters + updates;
+
+    RGM_TRY(RGM_NEW(fetches->values, most));
+    RGM_TRY(RGM_NEW(fetches->tensors, most));
+    fetches->loss = fetch(fetches, loss ? trainer->model.loss : NULL);
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
+        const rgm_head *head = &trainer->model.heads[h];
+
+        fetches->predictions[h] = fetch(fetches, head->predictions);
+        fetches->labels[h] = fetch(fetches, loss ? head->labels : NULL);
+        fetches->weights[h] = fetch(fetches, loss ? head->weights : NULL);
+    }
+    fetches->gradients = fetches->count;
+    for (int64_t i = 0; i < parameters; i++)
+        if (gradients[i] != NULL)
+            fetch(fetches, gradients[i]);
+    fetches->updates = fetches->count;
+    for (int64_t i = 0; i < updates; i++)
+        fetch(fetches, rgm_cgraph_update_next(trainer->graph, i));
+    return RGM_OK;
+}
+
+static void fetches_close(rgmi_fetches *fetches)
+{
+    rgm_free(fetches->values);
+    rgm_free(fetches->tensors);
+}
+
+/* ---- executors ----------------------------------------------------------------------------- */
+
+static rgm_executor_options executor_options(const rgm_trainer *trainer, bool training)
+{
+    return (rgm_executor_options){.training = training, .eager = trainer->options.run_eagerly};
+}
+
+/* Validation needs no gradients: compiled before there are any, it never sees them. */
+static rgm_status eval_open(rgm_trainer *trainer)
+{
+    rgm_executor_options options = executor_options(trainer, false);
+
+    RGM_TRY(fetches_open(&trainer->eval_fetches, trainer, true, NULL));
+    return rgm_executor_create(&trainer->eval_run, trainer->graph, trainer->eval_fetches.values,
+                               trainer->eval_fetches.count, &options);
+}
+
+rgm_status rgmi_infer_open(rgm_trainer *trainer)
+{
+    rgm_executor_options options = executor_options(trainer, false);
+
+    if (trainer->infer_run != NULL)
+        return RGM_OK;
+    RGM_TRY(fetches_open(&trainer->infer_fetches, trainer, false, NULL));
+    return rgm_executor_create(&trainer->infer_run, trainer->graph, trainer->infer_fetches.values,
+                               trainer->infer_fetches.count, &options);
+}
+
+/* The loss that gradients are taken of, and what makes its gradients those of the loss again. */
+static rgm_value *scaled_loss(rgm_trainer *trainer)
+{
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+
+    if (!scale->used)
+        return trainer->model.loss;
+    scale->input = rgm_input(trainer->graph, "loss_scale", RGM_F32, 0, NULL);
+    scale->inverse_input = rgm_input(trainer->graph, "loss_scale_inverse", RGM_F32, 0, NULL);
+    return rgm_mul(trainer->model.loss, scale->input);
+}
+
+static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
+{
+    rgm_status status = RGM_OK;
+    int64_t count = rgm_cgraph_parameter_count(trainer->graph), wanted = 0;
+    rgm_value **parameters = NULL, **found = NULL;
+
+    RGM_GO(RGM_NEW(parameters, count));
+    RGM_GO(RGM_NEW(found, count));
+    for (int64_t i = 0; i < count; i++)
+        if (rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
+            parameters[wanted++] = rgm_cgraph_parameter(trainer->graph, i);
+    RGM_GO(rgm_cgraph_gradients(found, scaled_loss(trainer), parameters, wanted));
+    for (int64_t i = 0, at = 0; i < count; i++) {
+        gradients[i] = NULL;
+        if (!rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
+            continue;
+        gradients[i] = found[at++];
+        if (trainer->loss_scale.used)
+            gradients[i] = rgm_mul(gradients[i], trainer->loss_scale.inverse_input);
+    }
+    status = rgm_cgraph_status(trainer->graph);
+done:
+    rgm_free(parameters);
+    rgm_free(found);
+    return status;
+}
+
+static rgm_status train_open(rgm_trainer *trainer)
+{
+    rgm_status status = RGM_OK;
+    rgm_value **gradients = NULL;
+    rgm_executor_options options = executor_options(trainer, true);
+
+    RGM_GO(RGM_NEW(gradients, rgm_cgraph_parameter_count(trainer->graph)));
+    RGM_GO(RGM_NEW(trainer->gradients, rgm_cgraph_parameter_count(trainer->graph)));
+    RGM_GO(gradients_open(gradients, trainer));
+    RGM_GO(fetches_open(&trainer->train_fetches, trainer, true, gradients));
+    RGM_GO(rgm_executor_create(&trainer->train_run, trainer->graph, trainer->train_fetches.values,
+                               trainer->train_fetches.count, &options));
+done:
+    rgm_free(gradients);
+    return status;
+}
+
+static rgm_status accumulator_open(rgm_trainer *trainer)
+{
+    int64_t count = rgm_parameters_count(trainer->parameters);
+
+    if (trainer->options.accumulation_steps < 2)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(trainer->accumulator.sums, count));
+    RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->sums[RGM_TRAIN].size));
+    for (int64_t i = 0; i < count; i++)
+        if (rgm_parameters_trainable(trainer->parameters, i))
+            RGM_TRY(rgm_tensor_copy(&trainer->accumulator.sums[i],
+                                    rgm_parameters_tensor(trainer->parameters, i)));
+    return RGM_OK;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+rgm_status rgmi_model_open(rgm_trainer *trainer)
+{
+    const rgm_task *task = &trainer->task;
+
+    RGM_TRY(rgm_cgraph_create(&trainer->graph));
+    RGM_TRY(rgm_scope_create(&trainer->scope, trainer->graph, RGM_F32));
+    if (task->build_model != NULL) {
+        if (task->feeds == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has a model but no function `feeds`",
+                            task->name);
+        RGM_TRY(task->build_model(&trainer->model, trainer->scope, task->state));
+        RGM_TRY(rgm_cgraph_status(trainer->graph));
+        RGM_TRY(build_loss(trainer));
+    }
+    for (int mode = 0; mode < 3; mode++)
+        RGM_TRY(rgmi_sums_open(&trainer->sums[mode], trainer, (rgm_mode)mode));
+    RGM_TRY(rgm_parameters_create(&trainer->parameters, trainer->graph,
+                                  (uint64_t)trainer->runtime.seed));
+    if (task->build_model == NULL)
+        return RGM_OK;
+    RGM_TRY(eval_open(trainer));
+    if (trainer->data[RGM_TRAIN] == NULL)
+        return RGM_OK;
+    RGM_TRY(train_open(trainer));
+    return accumulator_open(trainer);
+}
+
+rgm_status rgmi_optimizer_open(rgm_trainer *trainer, int64_t total_steps)
+{
+    const rgm_task *task = &trainer->task;
+    rgm_optimizer_options *options = &trainer->optimizer_options;
+
+    if (options->type == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_optimizer_options_resolve(options, total_steps));
+    if (task->create_optimizer != NULL)
+        return task->create_optimizer(&trainer->optimizer, options, trainer->parameters,
+                                      task->state);
+    return rgm_optimizer_create(&trainer->optimizer, options, trainer->parameters);
+}
+
+void rgmi_model_close(rgm_trainer *trainer)
+{
+    rgm_executor_release(trainer->train_run);
+    rgm_executor_release(trainer->eval_run);
+    rgm_executor_release(trainer->infer_run);
+    fetches_close(&trainer->train_fetches);
+    fetches_close(&trainer->eval_fetches);
+    fetches_close(&trainer->infer_fetches);
+    if (trainer->accumulator.sums != NULL)
+        for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+            rgm_tensor_release(trainer->accumulator.sums[i]);
+    rgm_free(trainer->accumulator.sums);
+    rgm_free(trainer->accumulator.kept);
+    rgm_free(trainer->gradients);
+    rgm_tensor_release(trainer->loss_scale.tensor);
+    rgm_tensor_release(trainer->loss_scale.inverse);
+    for (int mode = 0; mode < 3; mode++)
+        rgmi_sums_close(&trainer->sums[mode]);
+    rgm_optimizer_release(trainer->optimizer);
+    rgm_parameters_release(trainer->parameters);
+    rgm_scope_release(trainer->scope);
+    rgm_cgraph_release(trainer->graph);
+}
