@@ -20,6 +20,7 @@ typedef struct rgmi_fetches {
     int64_t count;
     int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS];
     int64_t gradients; /* index of the first */
+    int64_t updates;   /* index of the first next value of a state */
 } rgmi_fetches;
 
 struct rgm_trainer {

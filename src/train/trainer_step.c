@@ -19,7 +19,8 @@ static int64_t fetch(rgmi_fetches *fetches, rgm_value *value)
 static rgm_status choose_fetches(rgmi_fetches *fetches, const rgm_trainer *trainer,
                                  rgm_value *const *gradients, int64_t gradient_count)
 {
-    int64_t most = 1 + 3 * trainer->model.head_count + gradient_count;
+    int64_t updates = gradients != NULL ? rgm_cgraph_update_count(trainer->graph) : 0;
+    int64_t most = 1 + 3 * trainer->model.head_count + gradient_count + updates;
 
     RGM_TRY(RGM_NEW(fetches->values, most));
     RGM_TRY(RGM_NEW(fetches->tensors, most));
@@ -34,6 +35,9 @@ static rgm_status choose_fetches(rgmi_fetches *fetches, const rgm_trainer *train
     fetches->gradients = fetches->count;
     for (int64_t i = 0; i < gradient_count; i++)
         fetch(fetches, gradients[i]);
+    fetches->updates = fetches->count;
+    for (int64_t i = 0; i < updates; i++)
+        fetch(fetches, rgm_cgraph_update_next(trainer->graph, i));
     return RGM_OK;
 }
 
@@ -114,6 +118,8 @@ rgm_status rgmi_train_step(rgm_trainer *trainer, rgm_element *batch)
         return explain_nan(trainer, feeds, count);
     if (status != RGM_OK)
         return status;
+    RGM_TRY(rgm_parameters_update(trainer->parameters, trainer->graph,
+                                  fetches->tensors + fetches->updates));
     rgmi_sums_add(&trainer->train_sums, trainer, fetches);
     return RGM_OK;
 }
