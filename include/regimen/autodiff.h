@@ -80,6 +80,24 @@ rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, i
 int64_t rgm_cgraph_parameter_count(const rgm_cgraph *graph);
 rgm_value *rgm_cgraph_parameter(const rgm_cgraph *graph, int64_t i);
 
+/**
+ * A parameter that no gradient moves (the moving statistics of a batch norm): it counts among the
+ * parameters, is saved and restored with them, and its gradient is zeros. What moves it is an
+ * update: after each training run it takes the value that `next` had in that run.
+ */
+rgm_value *rgm_state(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
+                     const int64_t *shape, rgm_init init);
+/**
+ * Record that `state` takes `next`, of its dtype and shape, after a training run. Another update of
+ * the same state takes the place of the first: a layer that is called twice builds its `next` on
+ * rgm_cgraph_state_next(), which is the state itself before the first update.
+ */
+void rgm_cgraph_update(rgm_cgraph *graph, rgm_value *state, rgm_value *next);
+rgm_value *rgm_cgraph_state_next(rgm_cgraph *graph, rgm_value *state);
+int64_t rgm_cgraph_update_count(const rgm_cgraph *graph);
+rgm_value *rgm_cgraph_update_state(const rgm_cgraph *graph, int64_t i);
+rgm_value *rgm_cgraph_update_next(const rgm_cgraph *graph, int64_t i);
+
 /** The values of a graph's parameters, by name, in the graph's order. */
 typedef struct rgm_parameters rgm_parameters;
 /** Initialized from `seed`: parameter p draws from the stream named after p, so adding one changes
@@ -91,6 +109,15 @@ const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i);
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);      /* borrowed */
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name); /* or NULL */
 int64_t rgm_parameters_total(const rgm_parameters *parameters);                      /* elements */
+bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i); /* false: a state */
+/**
+ * Copy what a run fetched for rgm_cgraph_update_next(graph, 0..), in that order, into the states;
+ * then rgm_parameters_touch(). A training step fetches them with its gradients and calls this after
+ * the optimizer's update. Errors: RGM_ERR_ARG, RGM_ERR_SHAPE (parameters of another graph); nothing
+ * is then changed.
+ */
+rgm_status rgm_parameters_update(rgm_parameters *parameters, const rgm_cgraph *graph,
+                                 rgm_tensor *const *next);
 /** Tell executors that the tensors changed outside a run (packed copies are made again). */
 void rgm_parameters_touch(rgm_parameters *parameters);
 
@@ -130,6 +157,12 @@ rgm_value *rgm_cast(rgm_value *x,
                     rgm_dtype dtype); /* f32/f64/i32/i64/bool; gradient float <-> float */
 /** A value that passes no gradient back. */
 rgm_value *rgm_stop_gradient(rgm_value *x);
+/**
+ * `a` in executors made with .training, `b` in others; dtypes and shapes agree. Resolved when an
+ * executor compiles: the other branch is not computed. The gradient is that of training: all of it
+ * goes to `a`.
+ */
+rgm_value *rgm_when_training(rgm_value *a, rgm_value *b);
 
 /**
  * Dropout on training runs, x itself otherwise (Srivastava et al. 2014; survivors / (1 - rate)).
@@ -218,7 +251,8 @@ bool rgm_value_is_pattern(const rgm_value *value);
 /** Name of an input or parameter; NULL otherwise until rgm_value_set_name(). */
 const char *rgm_value_name(const rgm_value *value);
 bool rgm_value_is_input(const rgm_value *value);
-bool rgm_value_is_parameter(const rgm_value *value);
+bool rgm_value_is_parameter(const rgm_value *value); /* trainable or state */
+bool rgm_value_is_trainable(const rgm_value *value); /* a parameter that is no state */
 /** A constant's tensor, borrowed; NULL for all else. */
 rgm_tensor *rgm_value_constant(const rgm_value *value);
 /** The scope in which it was built; NULL: none. */
@@ -316,7 +350,7 @@ const rgm_op_type *const *rgm_op_types(int64_t *count);
 
 /**
  * gradients[i] = d loss / d wrt[i] as values appended to the graph (zeros where loss does not
- * depend on it). loss is a scalar.
+ * depend on it, and for a state). loss is a scalar.
  */
 rgm_status rgm_cgraph_gradients(rgm_value **gradients, rgm_value *loss, rgm_value *const *wrt,
                                 int64_t count);

@@ -345,7 +345,9 @@ typedef enum rgm_field_kind {
     RGM_FIELD_TEXT,   /* const char *                                         */
     RGM_FIELD_CHOICE, /* int: index into choices                              */
     RGM_FIELD_INTS,   /* rgm_ints: a list, or one number                      */
+    RGM_FIELD_FLOATS, /* rgm_floats: a list, or one number                    */
     RGM_FIELD_TEXTS,  /* rgm_texts: a list, or one text                       */
+    RGM_FIELD_NUMBERS,/* rgm_numbers: a map of any keys to numbers            */
     RGM_FIELD_GROUP,  /* a struct inside, described by `group`                */
     RGM_FIELD_NODE    /* const rgm_yaml_node *: kept as it is, read by others */
 } rgm_field_kind;
@@ -354,10 +356,24 @@ typedef struct rgm_ints {
     const int64_t *items;
     int64_t count;
 } rgm_ints;
+typedef struct rgm_floats {
+    const double *items;
+    int64_t count;
+} rgm_floats;
 typedef struct rgm_texts {
     const char *const *items;
     int64_t count;
 } rgm_texts;
+/** Numbers by name, in the file's order. */
+typedef struct rgm_numbers {
+    const char *const *names;
+    const double *values;
+    int64_t count;
+} rgm_numbers;
+
+/** Bounds that leave out the number itself: the first double above 0, the last below 1. */
+#define RGM_ABOVE_0 0x1p-1074
+#define RGM_BELOW_1 (1 - 0x1p-53)
 
 typedef struct rgm_field {
     const char *name;
@@ -377,6 +393,11 @@ typedef struct rgm_field {
  */
 rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_yaml_node *map,
                             const char *path, const char *const *also, rgm_arena *arena);
+/**
+ * The same bounds for options that a program filled in: every number of the table (lists and groups
+ * too) is finite and within them. RGM_ERR_CONFIG "optimizer.beta_1 is 1, but must be in [0, 1)".
+ */
+rgm_status rgm_options_check(const void *options, const rgm_field *fields, const char *path);
 /** One scalar as a number: RGM_ERR_CONFIG with its place. "1e-4" is a number, underscores are not. */
 rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node);
 rgm_status rgm_yaml_float(double *out, const rgm_yaml_node *node);

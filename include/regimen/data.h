@@ -294,6 +294,11 @@ rgm_status rgm_element_create_bytes(rgm_element **out, const void *data, int64_t
 rgm_status rgm_element_create_tensors(rgm_element **out, rgm_tensor *const *tensors, int64_t count);
 /** Retains the elements. */
 rgm_status rgm_element_create_list(rgm_element **out, rgm_element *const *items, int64_t count);
+/**
+ * A list of no items that knows what one would look like: `like` (retained; may be NULL) is an
+ * example, for its kind, dtypes and shapes and not for its content.
+ */
+rgm_status rgm_element_create_empty_list(rgm_element **out, rgm_element *like);
 /** Takes over the caller's reference to `object` on success: released with the element. */
 rgm_status rgm_element_create_pointer(rgm_element **out, const rgm_element_type *type,
                                       void *object);
@@ -307,6 +312,8 @@ const void *rgm_element_bytes(const rgm_element *element, int64_t *size);
 int64_t rgm_element_count(const rgm_element *element);
 rgm_tensor *rgm_element_tensor(const rgm_element *element, int64_t i);
 rgm_element *rgm_element_item(const rgm_element *element, int64_t i);
+/** What the items of a list look like: its first, or an empty list's example; NULL if unknown. */
+rgm_element *rgm_element_item_like(const rgm_element *element);
 /** The object, borrowed; NULL unless the element is a pointer of that type. */
 void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *type);
 
@@ -317,10 +324,18 @@ rgm_status rgm_element_set_origin(rgm_element *element, const char *origin);
 /**
  * A map function (see rgm_dataset_map): from a list of n tensor elements with equal shapes, one
  * element of tensors [n, ...]. RGM_ERR_SHAPE, RGM_ERR_DTYPE name item and tensor. Not for strings.
+ * An empty list gives tensors [0, ...] in the shapes of its example; RGM_ERR_DATA without one.
  */
 struct rgm_map_call;
 rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
                              const struct rgm_map_call *call, void *payload);
+/**
+ * The way back: example i of a stacked batch, as tensors [1, ...] that are views of row i.
+ *
+ * Errors: RGM_ERR_DATA (not an element of tensors, or a scalar among them), RGM_ERR_SHAPE (they
+ * differ in their number of rows), RGM_ERR_ARG (no such row), RGM_ERR_NOMEM; *out is then NULL.
+ */
+rgm_status rgm_element_row(rgm_element **out, const rgm_element *batch, int64_t i);
 
 /* ---- datasets: recipes --------------------------------------------------------------------- */
 
@@ -430,6 +445,18 @@ rgm_status rgm_dataset_shuffle(rgm_dataset **dataset, int64_t buffer_size);
 rgm_status rgm_dataset_shuffle_all(rgm_dataset **dataset);
 /** Lists of `size` elements; the last may be shorter unless drop_remainder. Collate with a map. */
 rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_remainder);
+/**
+ * Poisson sampling: each step draws every element of an indexed recipe independently with
+ * probability `rate`, in (0, 1], and gives the list of those drawn, in their order. So lists differ
+ * in size, rate * count on average, and may be EMPTY: such a one carries an example, see
+ * rgm_element_create_empty_list(). Collate with a map, as after batch.
+ *
+ * An epoch has round(1 / rate) steps, in which an element is drawn once on average, perhaps never,
+ * perhaps often; epochs differ in nothing but their draws, so a repeat goes on without a seam. What
+ * a step draws depends on seed, epoch and step. Saved: one number. An error in an element costs its
+ * step. Cost: O(elements drawn).
+ */
+rgm_status rgm_dataset_poisson(rgm_dataset **dataset, double rate);
 /** `count` epochs, or for ever when count < 0. Ops before it are restarted with the next epoch. */
 rgm_status rgm_dataset_repeat(rgm_dataset **dataset, int64_t count);
 rgm_status rgm_dataset_take(rgm_dataset **dataset, int64_t count);

@@ -33,6 +33,9 @@ rgm_dtype rgm_scope_dtype(const rgm_scope *scope);
 /** "<path>/<name>" with the scope's dtype. */
 rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                                rgm_init init);
+/** The same as rgm_state(): saved with the parameters, moved by rgm_cgraph_update() alone. */
+rgm_value *rgm_scope_state(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
+                           rgm_init init);
 /** Add coefficient * sum(w^2) (no 1/2) to the training loss. 0 adds nothing. */
 void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient);
 void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);

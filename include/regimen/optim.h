@@ -133,7 +133,8 @@ void rgm_optimizer_release(rgm_optimizer *optimizer);
 /**
  * One update of all parameters, in place, in one sweep; then rgm_parameters_touch().
  *
- * @param gradients  [in] [parameters] in their order, same dtypes and shapes; NULL: not updated
+ * @param gradients  [in] [parameters] in their order, same dtypes and shapes; NULL: not updated.
+ *                   States (rgm_parameters_trainable() false) never are, not even by weight decay
  * @param step       [in] updates done before, >= 0: the whole time dependence
  *
  * Errors: RGM_ERR_NUMERIC "gradient of 'conv1/kernel' has a NaN or infinity at step 12",

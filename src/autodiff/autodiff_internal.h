@@ -23,8 +23,14 @@ typedef enum rgmi_leaf {
     RGMI_OP, /* not a leaf */
     RGMI_INPUT,
     RGMI_CONSTANT,
-    RGMI_PARAMETER
+    RGMI_PARAMETER,
+    RGMI_STATE /* a parameter without gradient */
 } rgmi_leaf;
+
+static inline bool rgmi_is_stored(rgmi_leaf leaf)
+{
+    return leaf == RGMI_PARAMETER || leaf == RGMI_STATE;
+}
 
 struct rgm_value {
     rgm_cgraph *graph;
@@ -40,6 +46,7 @@ struct rgm_value {
     rgm_tensor *constant;
     rgm_init init;
     rgm_value *transposed; /* patterns: the transpose, once there is one                */
+    rgm_value *next;       /* states: their update, or NULL                             */
     int64_t index;         /* parameters and inputs: number among their kind            */
     /* private graphs only */
     rgm_value *original;    /* the value of the user's graph that it stands for, or NULL */
@@ -58,6 +65,8 @@ struct rgm_cgraph {
     int64_t symbol_count, symbol_capacity;
     rgm_value **parameters;
     int64_t parameter_count, parameter_capacity;
+    rgm_value **updates; /* states that have a next value */
+    int64_t update_count, update_capacity;
     int64_t input_count;
     rgm_map *names; /* inputs and parameters */
     const char *scope;
@@ -184,7 +193,7 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_log_op, rgmi_softplus_op, rgmi_floor_at_op, rgmi_sign_op, rgmi_relu_op, rgmi_leaky_relu_op,
     rgmi_elu_op, rgmi_sigmoid_op, rgmi_tanh_op, rgmi_gelu_op, rgmi_gelu_slope_op, rgmi_relu_grad_op,
     rgmi_leaky_relu_grad_op, rgmi_elu_grad_op, rgmi_sigmoid_grad_op, rgmi_tanh_grad_op,
-    rgmi_cast_op, rgmi_stop_gradient_op, rgmi_dropout_op, rgmi_item_dropout_op, rgmi_reshape_op,
+    rgmi_cast_op, rgmi_stop_gradient_op, rgmi_when_training_op, rgmi_dropout_op, rgmi_item_dropout_op, rgmi_reshape_op,
     rgmi_permute_op, rgmi_concat_op, rgmi_slice_op, rgmi_slice_grad_op, rgmi_broadcast_to_op,
     rgmi_inverse_dim_op, rgmi_copy_op, rgmi_matmul_op, rgmi_matmul_add_op, rgmi_reduce_op,
     rgmi_reduce_prod_grad_op, rgmi_sum_squares_op, rgmi_argmax_op, rgmi_softmax_op,

@@ -52,6 +52,7 @@ void rgm_cgraph_release(rgm_cgraph *graph)
     rgm_free(graph->values);
     rgm_free(graph->symbols);
     rgm_free(graph->parameters);
+    rgm_free(graph->updates);
     rgm_map_release(graph->names);
     rgm_arena_release(graph->arena);
     rgm_free(graph);
@@ -132,7 +133,9 @@ static rgm_value *leaf_named(rgm_cgraph *graph, const char *name, rgmi_leaf leaf
         if (leaf_agrees(value, leaf, s))
             return value;
         return rgm_cgraph_fail(graph, RGM_ERR_SHAPE, "'%s' is there already as %s %s", name,
-                               value->leaf == RGMI_INPUT ? "input" : "parameter",
+                               value->leaf == RGMI_INPUT   ? "input"
+                               : value->leaf == RGMI_STATE ? "state"
+                                                           : "parameter",
                                rgm_value_describe(value, had, sizeof had));
     }
     value = rgmi_value_new(graph);
@@ -246,8 +249,8 @@ rgm_value *rgm_scalar(rgm_cgraph *graph, rgm_dtype dtype, double number)
     return value;
 }
 
-rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
-                         const int64_t *shape, rgm_init init)
+static rgm_value *stored(rgm_cgraph *graph, rgmi_leaf leaf, const char *name, rgm_dtype dtype,
+                         int rank, const int64_t *shape, rgm_init init)
 {
     rgm_op_shape s = {.dtype = dtype};
 
@@ -260,7 +263,7 @@ rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, i
     if (!rgmi_is_float(dtype))
         return rgm_cgraph_fail(graph, RGM_ERR_DTYPE, "parameter '%s' is %s, not f32 or f64", name,
                                rgm_dtype_name(dtype));
-    rgm_value *value = leaf_named(graph, name, RGMI_PARAMETER, &s);
+    rgm_value *value = leaf_named(graph, name, leaf, &s);
     if (value == NULL || value->index >= 0)
         return value;
     if (RGM_RESERVE(graph->parameters, graph->parameter_capacity, graph->parameter_count + 1) !=
@@ -272,6 +275,18 @@ rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, i
     return value;
 }
 
+rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
+                         const int64_t *shape, rgm_init init)
+{
+    return stored(graph, RGMI_PARAMETER, name, dtype, rank, shape, init);
+}
+
+rgm_value *rgm_state(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
+                     const int64_t *shape, rgm_init init)
+{
+    return stored(graph, RGMI_STATE, name, dtype, rank, shape, init);
+}
+
 int64_t rgm_cgraph_parameter_count(const rgm_cgraph *graph)
 {
     return graph->parameter_count;
@@ -280,6 +295,59 @@ int64_t rgm_cgraph_parameter_count(const rgm_cgraph *graph)
 rgm_value *rgm_cgraph_parameter(const rgm_cgraph *graph, int64_t i)
 {
     return i >= 0 && i < graph->parameter_count ? graph->parameters[i] : NULL;
+}
+
+/* ---- updates of states --------------------------------------------------------------------- */
+
+void rgm_cgraph_update(rgm_cgraph *graph, rgm_value *state, rgm_value *next)
+{
+    char want[RGMI_TEXT], got[RGMI_TEXT];
+
+    if (graph == NULL || graph->error.status != RGM_OK || state == NULL || next == NULL)
+        return;
+    if (state->graph != graph || next->graph != graph || state->leaf != RGMI_STATE) {
+        rgm_cgraph_fail(graph, RGM_ERR_ARG, "update: needs a state and a value of this graph");
+        return;
+    }
+    if (next->type == NULL || next->s.is_pattern || next->s.dtype != state->s.dtype ||
+        !rgmi_shapes_equal(next, state)) {
+        rgm_cgraph_fail(graph, RGM_ERR_SHAPE, "update: state '%s' is %s, its next value is %s%s",
+                        state->name, rgm_value_describe(state, want, sizeof want),
+                        next->type == NULL ? "no result of an op: " : "",
+                        rgm_value_describe(next, got, sizeof got));
+        return;
+    }
+    if (state->next == NULL) {
+        if (RGM_RESERVE(graph->updates, graph->update_capacity, graph->update_count + 1) !=
+            RGM_OK) {
+            rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory for an update");
+            return;
+        }
+        graph->updates[graph->update_count++] = state;
+    }
+    state->next = next;
+}
+
+rgm_value *rgm_cgraph_state_next(rgm_cgraph *graph, rgm_value *state)
+{
+    if (graph == NULL || state == NULL)
+        return NULL;
+    return state->next != NULL ? state->next : state;
+}
+
+int64_t rgm_cgraph_update_count(const rgm_cgraph *graph)
+{
+    return graph->update_count;
+}
+
+rgm_value *rgm_cgraph_update_state(const rgm_cgraph *graph, int64_t i)
+{
+    return i >= 0 && i < graph->update_count ? graph->updates[i] : NULL;
+}
+
+rgm_value *rgm_cgraph_update_next(const rgm_cgraph *graph, int64_t i)
+{
+    return i >= 0 && i < graph->update_count ? graph->updates[i]->next : NULL;
 }
 
 /* ---- ops ----------------------------------------------------------------------------------- */

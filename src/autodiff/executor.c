@@ -391,7 +391,7 @@ static rgm_status leaves_set(rgm_executor *executor, rgmi_plan *plan,
     for (int64_t s = 0; s < executor->count; s++) {
         const rgm_value *v = executor->order[s];
         char want[RGMI_TEXT], got[RGMI_TEXT];
-        if (v->leaf != RGMI_PARAMETER)
+        if (!rgmi_is_stored(v->leaf))
             continue;
         rgm_tensor *tensor = parameters != NULL ? parameter_of(parameters, v) : NULL;
         if (tensor == NULL)
@@ -550,7 +550,7 @@ static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, rgm_tens
         fetched[i] = plan->fetched[i];
         if (v->leaf == RGMI_INPUT)
             fetched[i] = executor->now[executor->input_of[v->index]].tensor;
-        else if (v->leaf == RGMI_PARAMETER)
+        else if (rgmi_is_stored(v->leaf))
             fetched[i] = parameter_of(parameters, v);
         else if (v->leaf == RGMI_CONSTANT)
             fetched[i] = v->constant;

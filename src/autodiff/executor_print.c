@@ -39,7 +39,7 @@ void rgm_executor_profile(rgm_executor *executor, bool on)
 
 static rgm_status slot_print(rgm_text *out, const rgm_executor *executor, int64_t s)
 {
-    static const char *const leaf[] = {"", "input", "constant", "parameter"};
+    static const char *const leaf[] = {"", "input", "constant", "parameter", "state"};
     static const char *const where[] = {"view", "leaf", "arena", "kept"};
     const rgm_value *v = executor->order[s];
     char text[RGMI_TEXT];

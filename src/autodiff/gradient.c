@@ -109,7 +109,7 @@ rgm_status rgm_cgraph_gradients(rgm_value **gradients, rgm_value *loss, rgm_valu
                               (long long)i);
             goto done;
         }
-        if (wrt[i]->id <= loss->id)
+        if (wrt[i]->id <= loss->id && wrt[i]->leaf != RGMI_STATE)
             t.depends[wrt[i]->id] = true;
     }
     mark_depends(&t, loss->graph, loss->id + 1);

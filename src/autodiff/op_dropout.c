@@ -1,7 +1,7 @@
 /*
- * Dropout and casts. A dropout is a function of (seed, stream, step, element): its gradient is the
- * same op on dy, which draws the same mask again, so no mask is ever stored. Attributes: number[0]
- * = rate, text = stream.
+ * Dropout, what differs in training, and casts. A dropout is a function of (seed, stream, step,
+ * element): its gradient is the same op on dy, which draws the same mask again, so no mask is ever
+ * stored. Attributes: number[0] = rate, text = stream.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -101,6 +101,44 @@ rgm_value *rgm_dropout_op(rgm_value *x, double rate, const char *stream)
 rgm_value *rgm_item_dropout_op(rgm_value *x, double rate, const char *stream)
 {
     return dropout_build(&rgmi_item_dropout_op, x, rate, stream);
+}
+
+/* ---- when_training: executors take one branch when they copy the graph (program.c), so it has no
+ * forward function ---- */
+
+static rgm_status when_training_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                      const rgm_attributes *attributes)
+{
+    char a[RGMI_TEXT], b[RGMI_TEXT];
+
+    (void)inputs, (void)attributes;
+    if (in[0]->s.is_pattern || in[1]->s.is_pattern)
+        return RGM_FAIL(RGM_ERR_ARG, "takes dense values, not patterns");
+    if (in[0]->s.dtype != in[1]->s.dtype || !rgmi_shapes_equal(in[0], in[1]))
+        return RGM_FAIL(RGM_ERR_SHAPE, "the branches differ: %s and %s",
+                        rgm_value_describe(in[0], a, sizeof a),
+                        rgm_value_describe(in[1], b, sizeof b));
+    return rgmi_same_shape(out, in[0]);
+}
+
+static rgm_status when_training_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
+                                         const bool *wanted)
+{
+    (void)y, (void)wanted;
+    dx[0] = dy;
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_when_training_op = {
+    .name = "when_training",
+    .arity = 2,
+    .infer = when_training_infer,
+    .backward = when_training_backward,
+};
+
+rgm_value *rgm_when_training(rgm_value *a, rgm_value *b)
+{
+    return rgmi_op2(&rgmi_when_training_op, a, b, NULL);
 }
 
 /* ---- cast: dtype in integer[0] ---- */

@@ -323,6 +323,14 @@ static rgm_value *gather(lab *l, int variant)
     return rgm_gather(x, lab_index(l, variant % 2 ? RGM_I32 : RGM_I64, s[1], s[0]));
 }
 
+static rgm_value *when_training(lab *l, int variant)
+{
+    if (variant >= 1)
+        return NULL;
+    rgm_value *x = lab_input(l, 2, (int64_t[]){2, 3});
+    return rgm_when_training(rgm_exp(x), rgm_neg(x));
+}
+
 static const struct {
     const char *op;
     build_fn *build;
@@ -354,6 +362,7 @@ static const struct {
     {"cast", cast},
     {"dropout", dropout},
     {"item_dropout", item_dropout},
+    {"when_training", when_training},
     {"reshape", reshape},
     {"permute", permute},
     {"concat", concat},

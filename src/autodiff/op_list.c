@@ -43,6 +43,7 @@ static const rgm_op_type *const list[] = {
     /* dtype, randomness */
     &rgmi_cast_op,
     &rgmi_stop_gradient_op,
+    &rgmi_when_training_op,
     &rgmi_dropout_op,
     &rgmi_item_dropout_op,
     /* shape */

@@ -9,6 +9,7 @@ struct rgm_parameters {
     rgm_map *by_name;
     rgm_tensor **tensors;
     char **names;
+    bool *trainable;
     int64_t count;
     uint64_t version;
 };
@@ -74,12 +75,14 @@ rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, 
     RGM_GO(rgm_map_create(&p->by_name));
     RGM_GO(RGM_NEW(p->tensors, graph->parameter_count));
     RGM_GO(RGM_NEW(p->names, graph->parameter_count));
+    RGM_GO(RGM_NEW(p->trainable, graph->parameter_count));
     for (int64_t i = 0; i < graph->parameter_count; i++) {
         const rgm_value *v = graph->parameters[i];
         p->count = i + 1;
         RGM_GO(rgm_strdup(&p->names[i], v->name));
         RGM_GO(rgm_tensor_create(&p->tensors[i], v->s.dtype, v->s.rank, v->s.shape));
         RGM_GO(rgm_map_set(p->by_name, v->name, p->tensors[i]));
+        p->trainable[i] = v->leaf == RGMI_PARAMETER;
         initialize(p->tensors[i], v->name, v->init, seed);
     }
     *out = p;
@@ -99,6 +102,7 @@ void rgm_parameters_release(rgm_parameters *parameters)
     }
     rgm_free(parameters->tensors);
     rgm_free(parameters->names);
+    rgm_free(parameters->trainable);
     rgm_map_release(parameters->by_name);
     rgm_free(parameters);
 }
@@ -135,4 +139,41 @@ int64_t rgm_parameters_total(const rgm_parameters *parameters)
 void rgm_parameters_touch(rgm_parameters *parameters)
 {
     parameters->version++;
+}
+
+bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i)
+{
+    return parameters->trainable[i];
+}
+
+static rgm_status check_update(const rgm_parameters *parameters, const rgm_value *state,
+                               const rgm_tensor *next)
+{
+    const rgm_tensor *to = rgm_parameters_find(parameters, state->name);
+    char want[RGMI_TEXT], got[RGMI_TEXT];
+
+    if (to == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "these parameters were made without '%s'", state->name);
+    if (next == NULL || rgm_tensor_dtype(next) != rgm_tensor_dtype(to) ||
+        rgm_tensor_count(next) != rgm_tensor_count(to))
+        return RGM_FAIL(RGM_ERR_SHAPE, "state '%s' is %s, its next value is %s", state->name,
+                        rgm_tensor_describe(to, want, sizeof want),
+                        next != NULL ? rgm_tensor_describe(next, got, sizeof got) : "NULL");
+    return RGM_OK;
+}
+
+rgm_status rgm_parameters_update(rgm_parameters *parameters, const rgm_cgraph *graph,
+                                 rgm_tensor *const *next)
+{
+    for (int64_t i = 0; i < graph->update_count; i++)
+        RGM_TRY(check_update(parameters, graph->updates[i], next[i]));
+    for (int64_t i = 0; i < graph->update_count; i++) {
+        rgm_tensor *to = rgm_parameters_find(parameters, graph->updates[i]->name);
+        size_t bytes = (size_t)rgm_tensor_count(to) * rgm_dtype_size(rgm_tensor_dtype(to));
+        if (bytes > 0) /* `next` may be a view of the state itself */
+            memmove(rgm_tensor_data(to), rgm_tensor_data(next[i]), bytes);
+    }
+    if (graph->update_count > 0)
+        rgm_parameters_touch(parameters);
+    return RGM_OK;
 }

@@ -20,11 +20,23 @@ static rgm_status leaf_copy(rgm_value **out, rgm_cgraph *program, const rgm_valu
     return RGM_OK;
 }
 
-/* Which values of the source are needed, by id. */
-static void mark_needed(bool *needed, const rgm_cgraph *source)
+/* The branch that this executor takes: `a` of when_training(a, b) while training, else `b`. */
+static int branch(const rgm_executor *executor)
 {
+    return executor->options.training ? 0 : 1;
+}
+
+/* Which values of the source are needed, by id. */
+static void mark_needed(bool *needed, const rgm_executor *executor)
+{
+    const rgm_cgraph *source = executor->source;
+
     for (int64_t i = source->count - 1; i >= 0; i--) {
         const rgm_value *v = source->values[i];
+        if (needed[i] && v->type == &rgmi_when_training_op) {
+            needed[v->in[branch(executor)]->id] = true;
+            continue;
+        }
         for (int k = 0; needed[i] && k < v->inputs; k++)
             needed[v->in[k]->id] = true;
     }
@@ -56,9 +68,13 @@ static rgm_status copy_all(rgm_executor *executor, bool *needed, rgm_value **cop
 {
     const rgm_cgraph *source = executor->source;
 
-    for (int64_t i = 0; i < source->count; i++)
-        if (needed[i])
-            RGM_TRY(value_copy(copies, in, executor->program, source->values[i]));
+    for (int64_t i = 0; i < source->count; i++) {
+        rgm_value *v = source->values[i];
+        if (needed[i] && v->type == &rgmi_when_training_op)
+            copies[i] = copies[v->in[branch(executor)]->id];
+        else if (needed[i])
+            RGM_TRY(value_copy(copies, in, executor->program, v));
+    }
     for (int64_t i = 0; i < executor->fetch_count; i++) {
         executor->fetch[i] = copies[executor->fetch[i]->id];
         executor->fetch[i]->fetched = true;
@@ -83,7 +99,7 @@ rgm_status rgmi_program_create(rgm_executor *executor, rgm_value *const *fetches
         executor->fetch[i] = fetches[i];
         needed[fetches[i]->id] = true;
     }
-    mark_needed(needed, source);
+    mark_needed(needed, executor);
     for (int64_t i = 0; i < source->count; i++)
         widest = source->values[i]->inputs > widest ? source->values[i]->inputs : widest;
     RGM_GO(RGM_NEW(in, widest));

@@ -46,6 +46,11 @@ rgm_tensor *rgm_value_constant(const rgm_value *value)
 }
 bool rgm_value_is_parameter(const rgm_value *value)
 {
+    return rgmi_is_stored(value->leaf);
+}
+
+bool rgm_value_is_trainable(const rgm_value *value)
+{
     return value->leaf == RGMI_PARAMETER;
 }
 bool rgm_value_is_input(const rgm_value *value)
@@ -69,7 +74,7 @@ rgm_value *rgm_value_input(const rgm_value *value, int i)
 
 void rgm_value_set_name(rgm_value *value, const char *name)
 {
-    if (value == NULL || value->leaf == RGMI_INPUT || value->leaf == RGMI_PARAMETER)
+    if (value == NULL || value->leaf == RGMI_INPUT || rgmi_is_stored(value->leaf))
         return;
     value->name = rgm_arena_strdup(value->graph->arena, name);
     if (value->name == NULL)
@@ -106,7 +111,7 @@ const char *rgm_value_describe(const rgm_value *value, char *buffer, size_t size
 
 static rgm_status value_print(rgm_text *out, const rgm_value *value)
 {
-    static const char *const leaf[] = {"", "input", "constant", "parameter"};
+    static const char *const leaf[] = {"", "input", "constant", "parameter", "state"};
     char text[RGMI_TEXT];
 
     RGM_TRY(rgm_text_printf(out, "%%%lld = %s", (long long)value->id,

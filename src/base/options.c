@@ -133,18 +133,36 @@ rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node)
 
 /* ---- one field ----------------------------------------------------------------------------- */
 
+static bool in_bounds(const rgm_field *field, double number)
+{
+    return (field->min == 0 && field->max == 0) || (number >= field->min && number <= field->max);
+}
+
+/* "at least 1", "above 0", "in [0, 1)". */
+static const char *bounds_text(const rgm_field *field, char *buffer, size_t size)
+{
+    bool above = field->min == RGM_ABOVE_0, below = field->max == RGM_BELOW_1;
+    double min = above ? 0 : field->min, max = below ? 1 : field->max;
+
+    if (isinf(field->max))
+        snprintf(buffer, size, "%s %g", above ? "above" : "at least", min);
+    else if (isinf(field->min))
+        snprintf(buffer, size, "%s %g", below ? "below" : "at most", max);
+    else if (above || below)
+        snprintf(buffer, size, "in %c%g, %g%c", above ? '(' : '[', min, max, below ? ')' : ']');
+    else
+        snprintf(buffer, size, "in %g .. %g", min, max);
+    return buffer;
+}
+
 static rgm_status check_bounds(const rgm_field *field, const rgm_yaml_node *node, double number)
 {
-    if ((field->min == 0 && field->max == 0) || (number >= field->min && number <= field->max))
+    char bounds[96];
+
+    if (in_bounds(field, number))
         return RGM_OK;
-    if (isinf(field->max))
-        return rgm_yaml_fail(node, "'%s' is %s, but must be at least %g", field->name, node->text,
-                             field->min);
-    if (isinf(field->min))
-        return rgm_yaml_fail(node, "'%s' is %s, but must be at most %g", field->name, node->text,
-                             field->max);
-    return rgm_yaml_fail(node, "'%s' is %s, but must be in %g .. %g", field->name, node->text,
-                         field->min, field->max);
+    return rgm_yaml_fail(node, "'%s' is %s, but must be %s", node->key ? node->key : field->name,
+                         node->text, bounds_text(field, bounds, sizeof bounds));
 }
 
 static rgm_status read_choice(int *out, const rgm_field *field, const rgm_yaml_node *node)
@@ -189,6 +207,49 @@ static rgm_status read_ints(rgm_ints *out, const rgm_field *field, const rgm_yam
         RGM_TRY(check_bounds(field, item, (double)items[i]));
     }
     *out = (rgm_ints){items, count};
+    return RGM_OK;
+}
+
+static rgm_status read_floats(rgm_floats *out, const rgm_field *field, const rgm_yaml_node *node,
+                              rgm_arena *arena)
+{
+    bool list = node->kind == RGM_YAML_LIST;
+    int64_t count = list ? node->count : 1;
+    double *items = rgm_arena_alloc(arena, (size_t)(count > 0 ? count : 1) * sizeof *items);
+
+    if (items == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %lld numbers of '%s'", (long long)count,
+                        field->name);
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_yaml_node *item = list ? node->items[i] : node;
+
+        RGM_TRY(rgm_yaml_float(&items[i], item));
+        RGM_TRY(check_bounds(field, item, items[i]));
+    }
+    *out = (rgm_floats){items, count};
+    return RGM_OK;
+}
+
+static rgm_status read_numbers(rgm_numbers *out, const rgm_field *field, const rgm_yaml_node *node,
+                               rgm_arena *arena)
+{
+    size_t room = (size_t)(node->count > 0 ? node->count : 1);
+    const char **names = rgm_arena_alloc(arena, room * sizeof(const char *));
+    double *values = rgm_arena_alloc(arena, room * sizeof *values);
+
+    if (node->kind != RGM_YAML_MAP)
+        return expected(node, "a map to numbers");
+    if (names == NULL || values == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %lld numbers of '%s'",
+                        (long long)node->count, field->name);
+    for (int64_t i = 0; i < node->count; i++) {
+        RGM_TRY(rgm_yaml_float(&values[i], node->items[i]));
+        RGM_TRY(check_bounds(field, node->items[i], values[i]));
+        names[i] = rgm_arena_strdup(arena, node->items[i]->key);
+        if (names[i] == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a key of '%s'", field->name);
+    }
+    *out = (rgm_numbers){names, values, node->count};
     return RGM_OK;
 }
 
@@ -257,8 +318,12 @@ static rgm_status read_field(void *options, const rgm_field *field, const rgm_ya
         return read_choice(member, field, node);
     case RGM_FIELD_INTS:
         return read_ints(member, field, node, arena);
+    case RGM_FIELD_FLOATS:
+        return read_floats(member, field, node, arena);
     case RGM_FIELD_TEXTS:
         return read_texts(member, field, node, arena);
+    case RGM_FIELD_NUMBERS:
+        return read_numbers(member, field, node, arena);
     case RGM_FIELD_GROUP:
         RGM_TRY(join_path(inside, path, field->name));
         return rgm_options_read(member, field->group, node, inside, NULL, arena);
@@ -333,5 +398,60 @@ rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_ya
         else if (!is_listed(also, entry->key))
             return unknown_key(fields, entry, path, also);
     }
+    return RGM_OK;
+}
+
+/* ---- options from a program ---------------------------------------------------------------- */
+
+static rgm_status check_number(const rgm_field *field, double number, const char *path)
+{
+    char bounds[96];
+
+    if (!isfinite(number))
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s.%s is %g, but must be finite", path, field->name,
+                        number);
+    if (!in_bounds(field, number))
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s.%s is %g, but must be %s", path, field->name, number,
+                        bounds_text(field, bounds, sizeof bounds));
+    return RGM_OK;
+}
+
+static rgm_status check_field(const void *options, const rgm_field *field, const char *path)
+{
+    const void *member = (const char *)options + field->offset;
+    const rgm_ints *ints = member;
+    const rgm_floats *floats = member;
+    const rgm_numbers *numbers = member;
+    char inside[LARGEST_PATH];
+
+    switch (field->kind) {
+    case RGM_FIELD_INT:
+        return check_number(field, (double)*(const int64_t *)member, path);
+    case RGM_FIELD_FLOAT:
+        return check_number(field, *(const double *)member, path);
+    case RGM_FIELD_INTS:
+        for (int64_t i = 0; i < ints->count; i++)
+            RGM_TRY(check_number(field, (double)ints->items[i], path));
+        return RGM_OK;
+    case RGM_FIELD_FLOATS:
+        for (int64_t i = 0; i < floats->count; i++)
+            RGM_TRY(check_number(field, floats->items[i], path));
+        return RGM_OK;
+    case RGM_FIELD_NUMBERS:
+        for (int64_t i = 0; i < numbers->count; i++)
+            RGM_TRY(check_number(field, numbers->values[i], path));
+        return RGM_OK;
+    case RGM_FIELD_GROUP:
+        RGM_TRY(join_path(inside, path, field->name));
+        return rgm_options_check(member, field->group, inside);
+    default:
+        return RGM_OK;
+    }
+}
+
+rgm_status rgm_options_check(const void *options, const rgm_field *fields, const char *path)
+{
+    for (; fields->name != NULL; fields++)
+        RGM_TRY(check_field(options, fields, path));
     return RGM_OK;
 }

@@ -19,6 +19,8 @@ typedef struct sample_options {
     int mode;
     rgm_ints hidden;
     rgm_texts tags;
+    rgm_floats levels;
+    rgm_numbers scales;
     inner_options best;
     const rgm_yaml_node *model;
 } sample_options;
@@ -37,6 +39,9 @@ static const rgm_field sample_fields[] = {
     {"mode", RGM_FIELD_CHOICE, offsetof(sample_options, mode), 0, 0, mode_names, NULL, ""},
     {"hidden", RGM_FIELD_INTS, offsetof(sample_options, hidden), 1, INFINITY, NULL, NULL, ""},
     {"tags", RGM_FIELD_TEXTS, offsetof(sample_options, tags), 0, 0, NULL, NULL, ""},
+    {"levels", RGM_FIELD_FLOATS, offsetof(sample_options, levels), RGM_ABOVE_0, INFINITY, NULL, NULL,
+     ""},
+    {"scales", RGM_FIELD_NUMBERS, offsetof(sample_options, scales), 0, RGM_BELOW_1, NULL, NULL, ""},
     {"best", RGM_FIELD_GROUP, offsetof(sample_options, best), 0, 0, NULL, inner_fields, ""},
     {"model", RGM_FIELD_NODE, offsetof(sample_options, model), 0, 0, NULL, NULL, ""},
     {0},
@@ -76,6 +81,7 @@ static void every_kind_of_field_is_read(void **state)
     (void)state;
     CHECK_OK(read_sample(&o, "epochs: 7\nshuffle: true\nname: a b\nmode: max\nhidden: [16, 32]\n"
                              "tags: [x, \"1\"]\nbest: {patience: 3, metric: valid.accuracy}\n"
+                             "levels: [0.5, 1e3]\nscales: {a/*: 0.25, \"*b\": 0}\n"
                              "model: {type: gcn}\ntype: passed over\n"));
     CHECK_INT(7, o.epochs);
     CHECK(o.rate == 0.25);
@@ -86,6 +92,12 @@ static void every_kind_of_field_is_read(void **state)
     CHECK_INT(32, o.hidden.items[1]);
     CHECK_INT(2, o.tags.count);
     CHECK_TEXT("1", o.tags.items[1]);
+    CHECK_INT(2, o.levels.count);
+    CHECK(o.levels.items[0] == 0.5 && o.levels.items[1] == 1000);
+    CHECK_INT(2, o.scales.count);
+    CHECK_TEXT("a/*", o.scales.names[0]);
+    CHECK_TEXT("*b", o.scales.names[1]);
+    CHECK(o.scales.values[0] == 0.25 && o.scales.values[1] == 0);
     CHECK_INT(3, o.best.patience);
     CHECK_TEXT("valid.accuracy", o.best.metric);
     CHECK_TEXT("gcn", rgm_yaml_find(o.model, "type")->text);
@@ -129,6 +141,7 @@ static void numbers_are_read_exactly_and_whole(void **state)
         "rate: 1e999", "epochs: 1.0",    "epochs: 1e2",  "epochs: ten",  "epochs: 1 2",
         "epochs: -",   "epochs: 99999999999999999999",   "shuffle: yes", "shuffle: \"true\"",
         "shuffle: 1",  "name: [a]",      "name: ",       "tags: [[a]]",  "hidden: [a]",
+        "levels: [a]", "scales: [1]",    "scales: 1",    "scales: {a: b}",
         "hidden: {}",  "mode: {}",       "best: 3",      "best: ",
     };
     sample_options o = {0};
@@ -172,7 +185,38 @@ static void a_number_out_of_bounds_is_refused_with_the_bounds(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "best: {patience: 0}"));
     CHECK_MESSAGE("must be at least 1");
     CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "hidden: [4, 0]"));
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "levels: [4, 0]"));
+    CHECK_MESSAGE("'levels' is 0, but must be above 0");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "scales: {a: 0.5, b: 1}"));
+    CHECK_MESSAGE("'b' is 1, but must be in [0, 1)");
+    CHECK_OK(read_sample(&o, "levels: 1e-300\nscales: {b: 0.99999999999}"));
     drop();
+}
+
+static void options_of_a_program_are_held_to_the_same_bounds(void **state)
+{
+    static const double levels[] = {1, INFINITY}, scales[] = {0.5, -0.5};
+    static const char *const names[] = {"a", "b"};
+    const sample_options good = {.epochs = 1, .best = {.patience = 1}};
+    sample_options o = good;
+
+    (void)state;
+    CHECK_OK(rgm_options_check(&o, sample_fields, "trainer"));
+    o.rate = NAN;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("trainer.rate is nan, but must be finite");
+    o = good;
+    o.best.patience = 0;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("trainer.best.patience is 0, but must be at least 1");
+    o = good;
+    o.levels = (rgm_floats){levels, 2};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("trainer.levels is inf");
+    o = good;
+    o.scales = (rgm_numbers){names, scales, 2};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("trainer.scales is -0.5, but must be in [0, 1)");
 }
 
 static void an_unknown_key_names_the_nearest_one(void **state)
@@ -215,7 +259,8 @@ static void reading_survives_every_failing_allocation(void **state)
 
     (void)state;
     drop();
-    CHECK_EVERY_OOM(read_sample(&o, "name: a\nhidden: [1, 2]\ntags: [x]\nbest: {metric: m}"),
+    CHECK_EVERY_OOM(read_sample(&o, "name: a\nhidden: [1, 2]\ntags: [x]\nbest: {metric: m}\n"
+                                    "levels: [1]\nscales: {a: 0}"),
                     drop());
 }
 
@@ -225,6 +270,7 @@ TESTS(cmocka_unit_test(every_kind_of_field_is_read),
       cmocka_unit_test(numbers_are_read_exactly_and_whole),
       cmocka_unit_test(a_decimal_comma_locale_changes_nothing),
       cmocka_unit_test(a_number_out_of_bounds_is_refused_with_the_bounds),
+      cmocka_unit_test(options_of_a_program_are_held_to_the_same_bounds),
       cmocka_unit_test(an_unknown_key_names_the_nearest_one),
       cmocka_unit_test(the_largest_and_the_smallest_whole_number_are_read),
       cmocka_unit_test(reading_survives_every_failing_allocation))

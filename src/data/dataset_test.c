@@ -235,6 +235,169 @@ static void shuffle_all_wants_an_indexed_recipe(void **state)
     rgm_dataset_release(ds);
 }
 
+static void poisson_draws_every_element_by_a_coin_of_its_own(void **state)
+{
+    (void)state;
+    /* 8000 steps over 20 elements: how often each is drawn, how often 3 and 7 together, and how the
+     * sizes are spread, against the binomial's figures to five standard deviations. */
+    enum { N = 20, STEPS = 8000 };
+    const double rate = 0.1;
+    rgm_dataset *ds = range(0, N);
+    rgm_iterator *iterator;
+    rgm_element *e;
+    int drawn[N] = {0}, together = 0, empty = 0, steps = 0;
+
+    CHECK_OK(rgm_dataset_poisson(&ds, rate));
+    CHECK_INT(10, rgm_dataset_count(ds));
+    CHECK_OK(rgm_dataset_repeat(&ds, STEPS / 10));
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    for (; rgm_iterator_next(&e, iterator) == RGM_OK; steps++) {
+        bool in[N] = {false};
+        int64_t last = -1;
+
+        for (int64_t i = 0; i < rgm_element_count(e); i++) {
+            int64_t k = rgm_tensor_i64(rgm_element_tensor(rgm_element_item(e, i), 0))[0];
+            CHECK(k > last && k < N);
+            last = k;
+            in[k] = true;
+            drawn[k]++;
+        }
+        together += in[3] && in[7];
+        empty += rgm_element_count(e) == 0;
+        rgm_element_release(e);
+    }
+    CHECK_INT(STEPS, steps);
+    for (int i = 0; i < N; i++)
+        CHECK_CLOSE(drawn[i], STEPS * rate, 0, 5 * sqrt(STEPS * rate * (1 - rate)));
+    CHECK_CLOSE(together, STEPS * rate * rate, 0, 5 * sqrt(STEPS * rate * rate));
+    CHECK_CLOSE(empty, STEPS * pow(1 - rate, N), 0, 5 * sqrt(STEPS * pow(1 - rate, N)));
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(ds);
+}
+
+static void poisson_at_rate_one_gives_everything_and_refuses_what_it_cannot_draw_from(void **state)
+{
+    (void)state;
+    rgm_dataset *ds = range(0, 4);
+
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_poisson(&ds, 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_poisson(&ds, 1.01));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_poisson(&ds, NAN));
+    CHECK_OK(rgm_dataset_poisson(&ds, 1));
+    gives(ds, 1, "[0 1 2 3]");
+    ds = range(0, 4);
+    CHECK_OK(rgm_dataset_poisson(&ds, 1e-300)); /* hardly ever anything, and never a wrong index */
+    CHECK_OK(rgm_dataset_take(&ds, 3));
+    gives(ds, 3, "[] | [] | []");
+    ds = range(0, 0);
+    CHECK_OK(rgm_dataset_poisson(&ds, 0.5));
+    gives(ds, 2, "[] | []");
+    ds = range(0, 4);
+    CHECK_OK(rgm_dataset_batch(&ds, 2, true));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_dataset_poisson(&ds, 0.5));
+    CHECK_MESSAGE("those of batch cannot");
+    rgm_dataset_release(ds);
+}
+
+static void an_error_in_an_element_costs_its_poisson_step(void **state)
+{
+    (void)state;
+    rgm_dataset *ds;
+    int64_t never = -1;
+    rgm_text text = {0};
+
+    CHECK_OK(rgm_dataset_from_function(&ds, 4, letter, &never, NULL));
+    CHECK_OK(rgm_dataset_poisson(&ds, 1));
+    CHECK_OK(rgm_dataset_repeat(&ds, 2));
+    gives(ds, 2, "!no c | !no c");
+    CHECK_OK(rgm_dataset_from_function(&ds, 4, letter, &never, NULL));
+    CHECK_OK(rgm_dataset_poisson(&ds, 0.1));
+    sequence(&text, ds, 3, 0);
+    CHECK(strstr(text.data, "!no c") != NULL && strchr(text.data, '[') != NULL);
+    rgm_text_clear(&text);
+    rgm_dataset_release(ds);
+}
+
+static void an_empty_batch_stacks_to_no_rows_of_the_examples_shapes(void **state)
+{
+    (void)state;
+    float rows[] = {1, 2, 3, 4, 5, 6};
+    int32_t labels[] = {7, 8, 9};
+    rgm_tensor *t[2];
+    rgm_dataset *ds;
+    rgm_iterator *iterator;
+    rgm_element *e, *none;
+    int empty = 0;
+
+    CHECK_OK(rgm_tensor_create_from(&t[0], RGM_F32, 2, (int64_t[]){3, 2}, rows));
+    CHECK_OK(rgm_tensor_create_from(&t[1], RGM_I32, 1, (int64_t[]){3}, labels));
+    CHECK_OK(rgm_dataset_from_tensors(&ds, t, 2));
+    CHECK_OK(rgm_dataset_poisson(&ds, 0.05));
+    CHECK_OK(rgm_dataset_map(&ds, rgm_element_stack, NULL, NULL, 0));
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    while (rgm_iterator_next(&e, iterator) == RGM_OK) {
+        rgm_tensor *x = rgm_element_tensor(e, 0), *y = rgm_element_tensor(e, 1);
+
+        CHECK(rgm_tensor_rank(x) == 2 && rgm_tensor_dim(x, 1) == 2);
+        CHECK(rgm_tensor_dtype(x) == RGM_F32 && rgm_tensor_dtype(y) == RGM_I32);
+        CHECK(rgm_tensor_rank(y) == 1 && rgm_tensor_dim(y, 0) == rgm_tensor_dim(x, 0));
+        empty += rgm_tensor_dim(x, 0) == 0;
+        rgm_element_release(e);
+    }
+    CHECK(empty > 0 && empty < 20);
+    CHECK_OK(rgm_element_create_empty_list(&none, NULL));
+    CHECK(rgm_element_item_like(none) == NULL);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_stack(&e, none, NULL, NULL));
+    rgm_element_release(none);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(ds);
+    rgm_tensor_release(t[0]);
+    rgm_tensor_release(t[1]);
+}
+
+static void a_row_of_a_batch_is_a_view_of_one_example(void **state)
+{
+    (void)state;
+    float rows[] = {1, 2, 3, 4, 5, 6};
+    int32_t labels[] = {7, 8, 9};
+    rgm_tensor *t[2], *scalar;
+    rgm_element *batch, *one, *list;
+    rgm_text text = {0};
+
+    CHECK_OK(rgm_tensor_create_from(&t[0], RGM_F32, 2, (int64_t[]){3, 2}, rows));
+    CHECK_OK(rgm_tensor_create_from(&t[1], RGM_I32, 1, (int64_t[]){3}, labels));
+    CHECK_OK(rgm_element_create_tensors(&batch, t, 2));
+    CHECK_OK(rgm_element_row(&one, batch, 1));
+    describe(&text, one);
+    CHECK(text.size == 5 && memcmp(text.data, "3,4,8", 5) == 0);
+    CHECK_INT(1, rgm_tensor_dim(rgm_element_tensor(one, 0), 0));
+    CHECK_INT(2, rgm_tensor_rank(rgm_element_tensor(one, 0)));
+    CHECK(rgm_tensor_f32(rgm_element_tensor(one, 0)) == rgm_tensor_f32(t[0]) + 2);
+    rgm_element_release(one);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_element_row(&one, batch, 3));
+    CHECK(one == NULL);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_element_row(&one, batch, -1));
+    CHECK_EVERY_OOM(rgm_element_row(&one, batch, 2), rgm_element_release(one));
+    CHECK_OK(rgm_element_create_list(&list, &batch, 1));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_row(&one, list, 0));
+    rgm_element_release(list);
+    rgm_element_release(batch);
+    CHECK_OK(rgm_tensor_create(&scalar, RGM_F32, 0, NULL));
+    CHECK_OK(rgm_element_create_tensors(&batch, &scalar, 1));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_row(&one, batch, 0));
+    rgm_element_release(batch);
+    rgm_tensor_release(scalar);
+    rgm_tensor_release(t[1]);
+    CHECK_OK(rgm_tensor_create_from(&t[1], RGM_I32, 1, (int64_t[]){2}, labels));
+    CHECK_OK(rgm_element_create_tensors(&batch, t, 2));
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_element_row(&one, batch, 0));
+    CHECK_MESSAGE("tensor 1 has 2 rows, tensor 0 has 3");
+    rgm_element_release(batch);
+    rgm_tensor_release(t[0]);
+    rgm_tensor_release(t[1]);
+    rgm_text_clear(&text);
+}
+
 static void a_shuffle_buffer_of_half_the_data_mixes_evenly(void **state)
 {
     (void)state;
@@ -560,6 +723,26 @@ done:
     return status;
 }
 
+static rgm_status draw_and_collate(void)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *ds = NULL;
+    rgm_iterator *iterator = NULL;
+    rgm_element *e;
+
+    RGM_GO(rgm_dataset_range(&ds, 0, 40));
+    RGM_GO(rgm_dataset_poisson(&ds, 0.03));
+    RGM_GO(rgm_dataset_map(&ds, rgm_element_stack, NULL, NULL, 0));
+    RGM_GO(rgm_iterator_create(&iterator, ds, NULL));
+    while ((status = rgm_iterator_next(&e, iterator)) == RGM_OK)
+        rgm_element_release(e);
+    status = status == RGM_END ? RGM_OK : status;
+done:
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(ds);
+    return status;
+}
+
 static rgm_status read_no_paths(void)
 {
     rgm_status status = RGM_OK;
@@ -581,6 +764,7 @@ static void failing_allocations_leak_nothing(void **state)
 
     CHECK_EVERY_OOM(build_and_run(0), (void)0);
     CHECK_EVERY_OOM(build_and_run(2), (void)0);
+    CHECK_EVERY_OOM(draw_and_collate(), (void)0);
     CHECK_EVERY_OOM(rgm_dataset_from_paths(&ds, paths, 2), rgm_dataset_release(ds));
     CHECK_EVERY_OOM(rgm_dataset_tfrecord(&ds, "a", NULL), rgm_dataset_release(ds));
     CHECK_OK(rgm_tensor_create(&t, RGM_F32, 2, (int64_t[]){2, 2}));
@@ -597,6 +781,11 @@ TESTS(cmocka_unit_test(sources_give_their_elements),
       cmocka_unit_test(repeat_counts_epochs_and_refuses_to_repeat_nothing),
       cmocka_unit_test(shuffles_differ_by_epoch_and_seed_and_lose_nothing),
       cmocka_unit_test(shuffle_all_wants_an_indexed_recipe),
+      cmocka_unit_test(poisson_draws_every_element_by_a_coin_of_its_own),
+      cmocka_unit_test(poisson_at_rate_one_gives_everything_and_refuses_what_it_cannot_draw_from),
+      cmocka_unit_test(an_error_in_an_element_costs_its_poisson_step),
+      cmocka_unit_test(an_empty_batch_stacks_to_no_rows_of_the_examples_shapes),
+      cmocka_unit_test(a_row_of_a_batch_is_a_view_of_one_example),
       cmocka_unit_test(a_shuffle_buffer_of_half_the_data_mixes_evenly),
       cmocka_unit_test(maps_are_ordered_and_reproducible_on_any_number_of_threads),
       cmocka_unit_test(an_error_in_a_map_has_its_place_and_the_records_origin),

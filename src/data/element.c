@@ -13,6 +13,7 @@ struct rgm_element {
     _Atomic(char *) origin_text; /* all that as text, made when first asked for         */
     const rgm_element_type *type;
     void *object;
+    rgm_element *like; /* of an empty list: what an item would look like; may be NULL */
     union {
         uint8_t bytes[1];
         rgm_tensor *tensors[1];
@@ -64,6 +65,13 @@ rgm_status rgm_element_create_list(rgm_element **out, rgm_element *const *items,
     return RGM_OK;
 }
 
+rgm_status rgm_element_create_empty_list(rgm_element **out, rgm_element *like)
+{
+    RGM_TRY(create(out, RGM_ELEMENT_LIST, 0, 0));
+    (*out)->like = rgm_element_retain(like);
+    return RGM_OK;
+}
+
 rgm_status rgm_element_create_pointer(rgm_element **out, const rgm_element_type *type, void *object)
 {
     RGM_TRY(create(out, RGM_ELEMENT_POINTER, 0, 0));
@@ -92,6 +100,7 @@ void rgm_element_release(rgm_element *element)
         rgm_element_release(element->items[i]);
     if (element->kind == RGM_ELEMENT_POINTER && element->type->release != NULL)
         element->type->release(element->object);
+    rgm_element_release(element->like);
     rgmi_name_release(element->origin);
     rgm_free(atomic_load(&element->origin_text));
     rgm_free(element);
@@ -130,6 +139,13 @@ rgm_element *rgm_element_item(const rgm_element *element, int64_t i)
 {
     return element->kind == RGM_ELEMENT_LIST && i >= 0 && i < element->count ? element->items[i]
                                                                              : NULL;
+}
+
+rgm_element *rgm_element_item_like(const rgm_element *element)
+{
+    return element->kind != RGM_ELEMENT_LIST ? NULL
+           : element->count > 0              ? element->items[0]
+                                             : element->like;
 }
 
 void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *type)
@@ -214,9 +230,6 @@ static rgm_status check_like_first(const rgm_tensor *first, const rgm_tensor *te
 {
     char a[96], b[96];
 
-    if (rgm_tensor_dtype(first) == RGM_STRING)
-        return RGM_FAIL(RGM_ERR_DTYPE, "tensor %lld holds strings, which do not stack",
-                        (long long)number);
     if (rgm_tensor_dtype(first) != rgm_tensor_dtype(tensor))
         return RGM_FAIL(RGM_ERR_DTYPE, "tensor %lld of item %lld is %s, of item 0 %s",
                         (long long)number, (long long)item,
@@ -235,20 +248,23 @@ static rgm_status check_like_first(const rgm_tensor *first, const rgm_tensor *te
 
 static rgm_status stack_one(rgm_tensor **out, const rgm_element *list, int64_t number)
 {
-    const rgm_tensor *first = list->items[0]->tensors[number];
+    const rgm_tensor *like = rgm_element_item_like(list)->tensors[number];
     int64_t shape[RGM_MAX_RANK];
-    int rank = rgm_tensor_rank(first);
+    int rank = rgm_tensor_rank(like);
     size_t size;
 
+    if (rgm_tensor_dtype(like) == RGM_STRING)
+        return RGM_FAIL(RGM_ERR_DTYPE, "tensor %lld holds strings, which do not stack",
+                        (long long)number);
     if (rank == RGM_MAX_RANK)
         return RGM_FAIL(RGM_ERR_SHAPE, "tensor %lld has rank %d already", (long long)number, rank);
-    for (int64_t i = 0; i < list->count; i++)
-        RGM_TRY(check_like_first(first, list->items[i]->tensors[number], i, number));
+    for (int64_t i = 1; i < list->count; i++)
+        RGM_TRY(check_like_first(like, list->items[i]->tensors[number], i, number));
     shape[0] = list->count;
     for (int axis = 0; axis < rank; axis++)
-        shape[axis + 1] = rgm_tensor_shape(first)[axis];
-    RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(first), rank + 1, shape));
-    size = rgm_tensor_bytes(first);
+        shape[axis + 1] = rgm_tensor_shape(like)[axis];
+    RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(like), rank + 1, shape));
+    size = rgm_tensor_bytes(like);
     for (int64_t i = 0; size > 0 && i < list->count; i++)
         memcpy((char *)rgm_tensor_data(*out) + (size_t)i * size,
                rgm_tensor_data(list->items[i]->tensors[number]), size);
@@ -259,26 +275,67 @@ rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
                              const struct rgm_map_call *call, void *payload)
 {
     rgm_status status = RGM_OK;
+    const rgm_element *like = rgm_element_item_like(list);
     rgm_tensor **tensors = NULL;
     int64_t count = 0;
 
     (void)call;
     (void)payload;
     *out = NULL;
-    if (list->kind != RGM_ELEMENT_LIST || list->count == 0)
-        return RGM_FAIL(RGM_ERR_DATA, "stack takes a list of elements, as batch makes");
+    if (like == NULL || like->kind != RGM_ELEMENT_TENSORS)
+        return RGM_FAIL(RGM_ERR_DATA, "stack takes a list of elements of tensors, as batch makes");
     for (int64_t i = 0; i < list->count; i++)
-        if (list->items[i]->kind != RGM_ELEMENT_TENSORS ||
-            list->items[i]->count != list->items[0]->count)
+        if (list->items[i]->kind != RGM_ELEMENT_TENSORS || list->items[i]->count != like->count)
             return RGM_FAIL(RGM_ERR_DATA, "stack: item %lld is no element of %lld tensors",
-                            (long long)i, (long long)list->items[0]->count);
-    count = list->items[0]->count;
+                            (long long)i, (long long)like->count);
+    count = like->count;
     RGM_GO(RGM_NEW(tensors, count));
     for (int64_t i = 0; i < count; i++)
         RGM_GO(stack_one(&tensors[i], list, i));
     RGM_GO(rgm_element_create_tensors(out, tensors, count));
 done:
     for (int64_t i = 0; tensors != NULL && i < count; i++)
+        rgm_tensor_release(tensors[i]);
+    rgm_free(tensors);
+    return status;
+}
+
+static rgm_status check_rows(const rgm_element *batch, int64_t row)
+{
+    int64_t rows = -1;
+
+    if (batch->kind != RGM_ELEMENT_TENSORS)
+        return RGM_FAIL(RGM_ERR_DATA, "a row is taken of an element of tensors, as stack makes");
+    for (int64_t i = 0; i < batch->count; i++) {
+        if (rgm_tensor_rank(batch->tensors[i]) == 0)
+            return RGM_FAIL(RGM_ERR_DATA, "tensor %lld is a scalar, which has no rows",
+                            (long long)i);
+        if (i == 0)
+            rows = rgm_tensor_dim(batch->tensors[0], 0);
+        if (rgm_tensor_dim(batch->tensors[i], 0) != rows)
+            return RGM_FAIL(RGM_ERR_SHAPE, "tensor %lld has %lld rows, tensor 0 has %lld",
+                            (long long)i, (long long)rgm_tensor_dim(batch->tensors[i], 0),
+                            (long long)rows);
+    }
+    if (row < 0 || row >= rows)
+        return RGM_FAIL(RGM_ERR_ARG, "row %lld of a batch of %lld", (long long)row,
+                        (long long)(rows < 0 ? 0 : rows));
+    return RGM_OK;
+}
+
+rgm_status rgm_element_row(rgm_element **out, const rgm_element *batch, int64_t row)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor **tensors = NULL;
+
+    *out = NULL;
+    RGM_TRY(check_rows(batch, row));
+    RGM_GO(RGM_NEW(tensors, batch->count));
+    for (int64_t i = 0; i < batch->count; i++)
+        RGM_GO(rgm_tensor_slice(&tensors[i], batch->tensors[i], row, row + 1));
+    RGM_GO(rgm_element_create_tensors(out, tensors, batch->count));
+done:
+    for (int64_t i = 0; tensors != NULL && i < batch->count; i++)
         rgm_tensor_release(tensors[i]);
     rgm_free(tensors);
     return status;

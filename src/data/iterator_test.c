@@ -70,6 +70,8 @@ static rgm_dataset *random_source(const rgm_rng *rng, uint64_t *draw, int depth)
     switch (below(rng, draw, depth > 0 ? 3 : 5)) {
     case 0:
         CHECK_OK(rgm_dataset_range(&ds, 0, 5 + below(rng, draw, 30)));
+        if (below(rng, draw, 3) == 0)
+            CHECK_OK(rgm_dataset_poisson(&ds, 0.06));
         break;
     case 1:
         CHECK_OK(rgm_dataset_from_function(&ds, -1, letter, NULL, NULL));
@@ -361,6 +363,10 @@ static void restoring_far_into_the_data_is_a_seek(void **state)
     CHECK_OK(rgm_dataset_from_function(&ds, 1 << 20, counted, NULL, NULL));
     CHECK_OK(rgm_dataset_shuffle_all(&ds));
     CHECK_INT(0, restore_cost(ds, 1000));
+    CHECK_OK(rgm_dataset_from_function(&ds, 1 << 20, counted, NULL, NULL));
+    CHECK_OK(rgm_dataset_poisson(&ds, 1e-5));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 3));
+    CHECK_INT(0, restore_cost(ds, 5000));
 }
 
 /* ---- endings

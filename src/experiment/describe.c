@@ -18,8 +18,19 @@ rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *e)
 
 static const char *kind_name(const rgm_field *field)
 {
-    static const char *const names[] = {"integer", "number", "true or false", "text", "choice",
-                                        "list of integers", "list of texts", "map", "any"};
+    static const char *const names[] = {
+        [RGM_FIELD_INT] = "integer",
+        [RGM_FIELD_FLOAT] = "number",
+        [RGM_FIELD_BOOL] = "true or false",
+        [RGM_FIELD_TEXT] = "text",
+        [RGM_FIELD_CHOICE] = "choice",
+        [RGM_FIELD_INTS] = "list of integers",
+        [RGM_FIELD_FLOATS] = "list of numbers",
+        [RGM_FIELD_TEXTS] = "list of texts",
+        [RGM_FIELD_NUMBERS] = "map to numbers",
+        [RGM_FIELD_GROUP] = "map",
+        [RGM_FIELD_NODE] = "any",
+    };
 
     return names[field->kind];
 }

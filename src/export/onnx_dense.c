@@ -87,6 +87,11 @@ static void translate_identity(rgmi_writer *w, const rgm_value *y, rgmi_name *na
     name->name = input(w, y, 0);
 }
 
+static void translate_when_training(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    name->name = input(w, y, 1);
+}
+
 /* ---- shape --------------------------------------------------------------------------------- */
 
 static void translate_reshape(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -309,6 +314,7 @@ const rgmi_translation rgmi_dense_translations[] = {
     {"dropout", translate_identity},
     {"item_dropout", translate_identity},
     {"stop_gradient", translate_identity},
+    {"when_training", translate_when_training},
     {"copy", translate_identity},
     {"reshape", translate_reshape},
     {"permute", translate_permute},

@@ -57,6 +57,7 @@ UNARY(sigmoid, rgm_sigmoid(x), false)
 UNARY(hyperbolic, rgm_tanh(x), false)
 UNARY(gelu, rgm_gelu(x), false)
 UNARY(stop_gradient, rgm_stop_gradient(x), false)
+UNARY(when_training, rgm_when_training(rgm_softplus(x), rgm_neg(x)), false)
 UNARY(dropout, rgm_dropout_op(x, 0.4, "stream"), false)
 ROWS(item_dropout, rgm_item_dropout_op(x, 0.4, "stream"), false)
 UNARY(copy, rgm_op(l->graph, lab_op("copy"), &x, 1, &(rgm_attributes){.text = NULL}), false)
@@ -441,6 +442,7 @@ static const struct {
     {"gelu", gelu},
     {"cast", cast},
     {"stop_gradient", stop_gradient},
+    {"when_training", when_training},
     {"dropout", dropout},
     {"item_dropout", item_dropout},
     {"copy", copy},

@@ -138,6 +138,14 @@ static void translate(rgmi_writer *w, const rgm_value *value)
         translator(w, value, name);
 }
 
+/* A file is for inference: of when_training(a, b) it has b alone. */
+static int first_input(const rgm_value *value)
+{
+    const rgm_op_type *op = rgm_value_op(value);
+
+    return op != NULL && strcmp(op->name, "when_training") == 0 ? 1 : 0;
+}
+
 /* Depth first without recursion: everything that `output` needs, inputs before what uses them. */
 static void order_below(rgmi_writer *w, rgmi_list *order, rgm_map *seen, const rgm_value *output)
 {
@@ -153,7 +161,7 @@ static void order_below(rgmi_writer *w, rgmi_list *order, rgm_map *seen, const r
             stack.count--;
             continue;
         }
-        for (int i = rgm_value_input_count(top) - 1; i >= 0; i--)
+        for (int i = rgm_value_input_count(top) - 1; i >= first_input(top); i--)
             if (!rgm_map_has(seen, key_of(key, sizeof key, rgm_value_input(top, i)))) {
                 rgmi_add(w, &stack, rgm_value_input(top, i));
                 ready = false;

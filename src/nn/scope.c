@@ -163,6 +163,19 @@ rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, con
     return rgm_parameter(scope->graph, path, scope->dtype, rank, shape, init);
 }
 
+rgm_value *rgm_scope_state(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
+                           rgm_init init)
+{
+    char *path;
+
+    if (scope == NULL)
+        return NULL;
+    path = join(scope, name);
+    if (path == NULL)
+        return no_memory(scope);
+    return rgm_state(scope->graph, path, scope->dtype, rank, shape, init);
+}
+
 void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar)
 {
     rgm_scope *root;

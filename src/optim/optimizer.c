@@ -230,7 +230,7 @@ rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *paramete
     for (int64_t i = 0; i < optimizer->count; i++) {
         entry *e = &optimizer->entries[i];
 
-        if (gradients[i] == NULL || e->count == 0)
+        if (gradients[i] == NULL || !rgm_parameters_trainable(parameters, i) || e->count == 0)
             continue;
         update.kernels = rgm_kernels_for(e->dtype);
         update.w = rgm_tensor_data(rgm_parameters_tensor(parameters, i));

@@ -236,6 +236,35 @@ static void only_parameters_that_the_patterns_name_decay(void **state)
     teardown(&f);
 }
 
+/* Weight decay moves whatever has a gradient tensor, zeros too: a state it must not. */
+static void a_state_is_never_moved(void **state)
+{
+    rgm_cgraph *graph;
+    rgm_parameters *parameters;
+    rgm_optimizer *optimizer;
+    rgm_optimizer_options o = rgm_sgd(0.1, 0);
+    rgm_tensor *gradients[2];
+    const int64_t two = 2;
+
+    (void)state;
+    CHECK_OK(rgm_cgraph_create(&graph));
+    CHECK(rgm_state(graph, "s", RGM_F64, 1, &two, (rgm_init){RGM_INIT_ONES, 0}) != NULL);
+    CHECK(rgm_parameter(graph, "w", RGM_F64, 1, &two, (rgm_init){RGM_INIT_ONES, 0}) != NULL);
+    CHECK_OK(rgm_parameters_create(&parameters, graph, 5));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(rgm_tensor_create(&gradients[i], RGM_F64, 1, &two));
+    o.weight_decay = 0.5;
+    CHECK_OK(rgm_optimizer_create(&optimizer, &o, parameters));
+    CHECK_OK(rgm_optimizer_step(optimizer, parameters, gradients, 0));
+    CHECK(rgm_tensor_f64(rgm_parameters_tensor(parameters, 0))[1] == 1);
+    CHECK(rgm_tensor_f64(rgm_parameters_tensor(parameters, 1))[1] < 1);
+    for (int i = 0; i < 2; i++)
+        rgm_tensor_release(gradients[i]);
+    rgm_optimizer_release(optimizer);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(graph);
+}
+
 static void a_decay_pattern_that_matches_nothing_is_refused(void **state)
 {
     static const char *const only[] = {"a/kernal"};
@@ -448,6 +477,7 @@ TESTS(cmocka_unit_test(sgd_follows_pytorchs_formulas_for_a_hundred_steps),
       cmocka_unit_test(adamw_decays_by_the_scheduled_rate),
       cmocka_unit_test(clipping_scales_by_the_global_norm),
       cmocka_unit_test(only_parameters_that_the_patterns_name_decay),
+      cmocka_unit_test(a_state_is_never_moved),
       cmocka_unit_test(a_decay_pattern_that_matches_nothing_is_refused),
       cmocka_unit_test(a_bad_gradient_is_named_and_changes_nothing),
       cmocka_unit_test(a_parameter_without_gradient_stays),

@@ -24,8 +24,13 @@ typedef struct rgmi_fetches {
     int64_t count;
     int64_t loss;
     int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS];
+<<<<<<< HEAD
     int64_t gradients; /* index of the first, one for each parameter */
     int64_t updates;   /* index of the first, one for each state     */
+=======
+    int64_t gradients; /* index of the first */
+    int64_t updates;   /* index of the first next value of a state */
+>>>>>>> main
 } rgmi_fetches;
 
 /** Gradients of several batches that make one update. */

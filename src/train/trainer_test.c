@@ -28,6 +28,8 @@ static rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void *state
     *out = (rgm_task_model){.head_count = 1};
     p->x_value = rgm_input(graph, "x", RGM_F32, 2, (rgm_dim[]){n, WIDTH});
     p->label_value = rgm_input(graph, "label", RGM_I64, 1, &n);
+    rgm_value *steps = rgm_scope_state(scope, "steps", 0, NULL, (rgm_init){RGM_INIT_ZEROS, 0});
+    rgm_cgraph_update(graph, steps, rgm_shift(steps, 1));
     head->predictions = rgm_dense(scope, "logits", rgm_dropout(scope, p->x_value, 0.25), 2);
     head->labels = p->label_value;
     head->loss = rgm_mean(rgm_softmax_cross_entropy(head->predictions, head->labels));
@@ -286,6 +288,8 @@ static void steps_can_be_asked_for_one_by_one(void **state)
     CHECK_OK(rgm_trainer_train(trainer, 100, &done));
     CHECK_INT(10, done);
     CHECK_INT(4, rgm_trainer_epoch(trainer));
+    /* A state takes its next value once a training step, and in no other run. */
+    CHECK_INT(12, rgm_tensor_at(rgm_parameters_find(rgm_trainer_parameters(trainer), "steps"), 0));
     rgm_trainer_release(trainer);
     clear_plane(&p);
 }
