@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         run.task.options.head = 1; /* the states are the logits */
         run.optimizer = rgm_adam(1e-2);
         run.epochs = 100;
-        run.seed = 1;
+        run.runtime.seed = 1;
         status = rgm_run(&result, &run);
     }
     if (status == RGM_OK)

@@ -98,6 +98,9 @@ typedef struct rgm_checkpoint_store_options {
 rgm_status rgm_checkpoint_store_open(rgm_checkpoint_store **out, const char *folder,
                                      const rgm_checkpoint_store_options *options);
 void rgm_checkpoint_store_close(rgm_checkpoint_store *store);
+/** Steps whose checkpoints are not deleted however old they get; replaces those named before. */
+rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t *steps,
+                                      int64_t count);
 
 /**
  * Save. Written beside as step-N.tmp-<pid>, each file and the folder synced, renamed, the parent
@@ -407,7 +410,6 @@ typedef struct rgm_trainer_setup {
     bool no_eval;             /* made to train only                                                  */
     bool endless;             /* training data repeat for ever; else a pass at a time                */
     rgm_dataset *train_dataset, *validation_dataset; /* in the place of the task's; retained         */
-    int64_t total_steps;      /* of the run, for schedules that last that long; 0: unknown            */
     const rgm_trainer_hooks *hooks; /* copied; may be NULL */
 } rgm_trainer_setup;
 
@@ -636,8 +638,6 @@ rgm_status rgm_controller_evaluate_continuously(rgm_controller *controller, int6
                                                 int64_t final_step, double timeout,
                                                 bool (*timeout_fn)(void *payload), void *payload,
                                                 const rgm_logs **logs);
-/** Train as the options say, in steps or in epochs; then put the best weights in place if so asked. */
-rgm_status rgm_controller_fit(rgm_controller *controller);
 
 /** Save a checkpoint now, unless this very state is saved; nothing without a run folder. */
 rgm_status rgm_controller_save(rgm_controller *controller);
@@ -664,7 +664,10 @@ typedef enum rgm_run_mode {
     RGM_RUN_CONTINUOUS_EVAL
 } rgm_run_mode;
 extern const char *const rgm_run_mode_names[]; /* "train", ..., ended by NULL */
-/** Do what the mode says with the controller's options; *logs: of the last evaluation, or NULL. */
+/**
+ * Do what the mode says with the controller's options: train in steps or in epochs, then put the best
+ * weights in place if so asked (restore_best_weights). *logs: of the last evaluation, or NULL.
+ */
 rgm_status rgm_controller_run(rgm_controller *controller, rgm_run_mode mode, const rgm_logs **logs);
 
 /* ---- actions ------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ typedef struct session {
 /** Open a run folder without training; last: the newest weights instead of the best. */
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets, bool last);
 void session_close(session *s);
-json_t *metrics_json(const rgm_metric_values *values);
+json_t *metrics_json(const rgm_logs *values);
 rgm_status mode_by_name(rgm_mode *mode, const char *name);
 
 /* ---- verbs --------------------------------------------------------------------------------- */

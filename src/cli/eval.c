@@ -5,19 +5,19 @@
 
 static int evaluate(session *s, const char *part, bool json)
 {
-    rgm_metric_values values;
+    const rgm_logs *values;
     rgm_mode mode;
     rgm_status status = mode_by_name(&mode, part);
 
     if (status == RGM_OK)
-        status = rgm_trainer_evaluate(rgm_run_trainer(s->run), mode, &values);
+        status = rgm_trainer_evaluate(rgm_run_trainer(s->run), mode, RGM_TO_END, &values);
     if (status != RGM_OK)
         return report(status);
     if (json)
-        return print_json(json_pack("{s:s, s:o}", "part", part, "metrics", metrics_json(&values)));
+        return print_json(json_pack("{s:s, s:o}", "part", part, "metrics", metrics_json(values)));
     printf("%s", part);
-    for (int64_t i = 0; i < values.count; i++)
-        printf(" %s %.4f", values.names[i], values.values[i]);
+    for (int64_t i = 0; i < values->count; i++)
+        printf(" %s %.4f", values->items[i].name, values->items[i].value);
     return print_text("\n");
 }
 

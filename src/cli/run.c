@@ -35,9 +35,9 @@ static rgm_status begin(const rgm_run_result *run, void *payload)
     say("train", "%s", text.data);
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s",
         grouped(rgm_parameters_total(rgm_trainer_parameters(trainer))),
-        (unsigned long long)view->options->seed, rgm_threads(), rgm_kernels_for(RGM_F32)->isa);
-    if (rgm_trainer_step(trainer) > 0)
-        say("resume", "from step %s of %s", grouped(rgm_trainer_step(trainer)), view->run_dir);
+        (unsigned long long)view->options->runtime.seed, rgm_threads(), rgm_kernels_for(RGM_F32)->isa);
+    if (rgm_trainer_global_step(trainer) > 0)
+        say("resume", "from step %s of %s", grouped(rgm_trainer_global_step(trainer)), view->run_dir);
     rgm_text_clear(&text);
     return RGM_OK;
 }
@@ -67,13 +67,13 @@ static json_t *result_json(const rgm_run_result *run, const char *run_dir, doubl
 static int print_result(const rgm_run_result *run, const char *run_dir)
 {
     for (int mode = 0; mode < 3; mode++) {
-        const rgm_metric_values *values = rgm_run_metrics(run, (rgm_mode)mode);
+        const rgm_logs *values = rgm_run_metrics(run, (rgm_mode)mode);
 
         if (values->count == 0)
             continue;
         printf("%-8s", rgm_mode_name((rgm_mode)mode));
         for (int64_t i = 0; i < values->count; i++)
-            printf(" %s %.4f", values->names[i], values->values[i]);
+            printf(" %s %.4f", values->items[i].name, values->items[i].value);
         printf("\n");
     }
     if (rgm_run_best_step(run) >= 0)

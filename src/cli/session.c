@@ -23,12 +23,12 @@ void session_close(session *s)
     rgm_experiment_release(s->experiment);
 }
 
-json_t *metrics_json(const rgm_metric_values *values)
+json_t *metrics_json(const rgm_logs *values)
 {
     json_t *json = json_object();
 
     for (int64_t i = 0; i < values->count; i++)
-        json_object_set_new(json, values->names[i], json_real(values->values[i]));
+        json_object_set_new(json, values->items[i].name, json_real(values->items[i].value));
     return json;
 }
 

@@ -97,7 +97,7 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
     if (wanted(section, "trainer"))
         RGM_TRY(print_fields(out, "trainer", rgm_trainer_fields));
     if (wanted(section, "runtime"))
-        RGM_TRY(print_fields(out, "runtime", rgmi_runtime_fields));
+        RGM_TRY(print_fields(out, "runtime", rgm_runtime_fields));
     if (wanted(section, "export"))
         RGM_TRY(rgm_text_printf(out, "export: a list of {type: onnx}; a model.onnx in the export "
                                      "folder\n"));

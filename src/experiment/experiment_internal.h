@@ -38,10 +38,6 @@ typedef struct rgmi_data {
     rgm_citation_options citation;
 } rgmi_data;
 
-typedef struct rgmi_runtime {
-    int64_t seed, threads;
-} rgmi_runtime;
-
 #define RGMI_MAX_HPARAMS 256
 
 struct rgm_experiment {
@@ -57,7 +53,7 @@ struct rgm_experiment {
     void *model_options;
     rgm_optimizer_options optimizer;
     rgm_trainer_options trainer;
-    rgmi_runtime runtime;
+    rgm_runtime_options runtime;
     rgm_exporter exporters[8];
     const char *export_dirs[8];
     int64_t exporter_count;
@@ -72,7 +68,6 @@ struct rgm_experiment {
 };
 
 extern const rgm_field rgmi_data_fields[];
-extern const rgm_field rgmi_runtime_fields[];
 
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);

@@ -56,7 +56,7 @@ static void an_experiment_runs_as_its_file_says(void **state)
     CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 2));
     CHECK_TEXT("a", rgm_experiment_name(experiment));
     CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
-    CHECK_INT(9, options.seed);
+    CHECK_INT(9, options.runtime.seed);
     CHECK_OK(rgm_run(&result, &options));
     CHECK_INT(5, rgm_run_epochs(result));
     CHECK_INT(5, rgm_run_steps(result));

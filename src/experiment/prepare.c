@@ -59,8 +59,7 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, c
     options->run_dir = run_dir;
     options->exporters = e->exporters;
     options->exporter_count = run_dir != NULL ? e->exporter_count : 0;
-    options->seed = (uint64_t)e->runtime.seed;
-    options->threads = (int)e->runtime.threads;
+    options->runtime = e->runtime;
     options->config = e->text;
     e->hparam_count = 0;
     collect_hparams(e, rgm_yaml_root(e->yaml), "");

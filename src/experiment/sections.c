@@ -13,7 +13,6 @@
 #define SAMPLING(member) offsetof(rgmi_sampling, member)
 #define CITATION(member) offsetof(rgm_citation_options, member)
 #define PADDING(member)  offsetof(rgm_padding, member)
-#define RUNTIME(member)  offsetof(rgmi_runtime, member)
 #define MOST             1e15
 
 static const char *const data_types[] = {"ogb", "records", "citation", "folder", NULL};
@@ -93,12 +92,6 @@ const rgm_field rgmi_data_fields[] = {
     {"sampling", RGM_FIELD_GROUP, DATA(sampling), 0, 0, NULL, sampling_fields,
      "train on subgraphs around the split's nodes"},
     {"citation", RGM_FIELD_GROUP, DATA(citation), 0, 0, NULL, citation_fields, "citation: the graph"},
-    {0}};
-
-const rgm_field rgmi_runtime_fields[] = {
-    {"seed", RGM_FIELD_INT, RUNTIME(seed), 0, MOST, NULL, NULL, "of everything that is random"},
-    {"threads", RGM_FIELD_INT, RUNTIME(threads), 0, 4096, NULL, NULL,
-     "0: as many as the machine has; changes no result"},
     {0}};
 
 /* ---- sections with a type ------------------------------------------------------------------ */
@@ -292,7 +285,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
         return rgm_yaml_fail(root, "the section 'data' is missing");
     data_defaults(&e->data);
     rgm_trainer_defaults(&e->trainer);
-    e->runtime.seed = 1;
+    rgm_runtime_defaults(&e->runtime);
     RGM_TRY(rgm_options_read(&e->data, rgmi_data_fields, rgm_yaml_find(root, "data"), "data", NULL,
                              e->arena));
     RGM_TRY(read_tasks(e, root));
@@ -300,7 +293,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(rgm_optimizer_options_read(&e->optimizer, rgm_yaml_find(root, "optimizer"), e->arena));
     RGM_TRY(rgm_options_read(&e->trainer, rgm_trainer_fields, rgm_yaml_find(root, "trainer"),
                              "trainer", NULL, e->arena));
-    RGM_TRY(rgm_options_read(&e->runtime, rgmi_runtime_fields, rgm_yaml_find(root, "runtime"),
+    RGM_TRY(rgm_options_read(&e->runtime, rgm_runtime_fields, rgm_yaml_find(root, "runtime"),
                              "runtime", NULL, e->arena));
     return read_exports(e, root);
 }

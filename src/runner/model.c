@@ -74,22 +74,10 @@ rgm_status rgmi_build_model(rgm_task_model *out, rgm_scope *scope, void *result)
 {
     rgm_run_result *run = result;
     shared_passes passes = {.count = 0};
-    rgm_value *regularisation;
 
     RGM_TRY(rgm_graph_value_create(&run->root, rgm_scope_graph(scope), run->processed_schema));
     *out = (rgm_task_model){.head_count = run->task_count};
-    for (int64_t k = 0; k < run->task_count; k++) {
-        rgm_value *loss;
-
+    for (int64_t k = 0; k < run->task_count; k++)
         RGM_TRY(add_head(&out->heads[k], run, k, &passes, scope));
-        loss = run->loss_weights[k] == 1 ? out->heads[k].loss
-                                         : rgm_scale(out->heads[k].loss, run->loss_weights[k]);
-        out->loss = k == 0 ? loss : rgm_add(out->loss, loss);
-    }
-    regularisation = rgm_scope_loss(scope);
-    if (regularisation != NULL)
-        out->loss = rgm_add(out->loss, regularisation);
-    RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
-    rgm_value_set_name(out->loss, "loss");
-    return RGM_OK;
+    return rgm_cgraph_status(rgm_scope_graph(scope));
 }

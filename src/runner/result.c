@@ -12,11 +12,13 @@ void rgm_run_result_release(rgm_run_result *run)
         return;
     for (int k = 0; k < RGM_MAX_HEADS; k++)
         rgm_executor_release(run->predictors[k]);
+    rgm_controller_release(run->controller);
     rgm_trainer_release(run->trainer);
     rgm_graph_value_release(run->root);
     for (int mode = 0; mode < 3; mode++) {
         rgm_provider_release(run->providers[mode]);
         rgm_size_constraints_release(run->pipelines[mode].padding);
+        rgm_logs_clear(&run->metrics[mode]);
     }
     rgm_schema_release(run->schema);
     rgm_schema_release(run->processed_schema);
@@ -31,33 +33,33 @@ double rgm_run_metric(const rgm_run_result *result, const char *mode, const char
 {
     for (int m = 0; m < 3; m++)
         if (strcmp(rgm_mode_name((rgm_mode)m), mode) == 0)
-            return rgm_metric_values_get(&result->metrics[m], name);
+            return rgm_logs_get(&result->metrics[m], name);
     return NAN;
 }
 
-const rgm_metric_values *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode)
+const rgm_logs *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode)
 {
     return &result->metrics[mode];
 }
 
 int64_t rgm_run_history(const rgm_epoch_record **records, const rgm_run_result *result)
 {
-    return rgm_trainer_history(records, result->trainer);
+    return rgm_controller_history(records, result->controller);
 }
 
 int64_t rgm_run_steps(const rgm_run_result *result)
 {
-    return rgm_trainer_step(result->trainer);
+    return rgm_trainer_global_step(result->trainer);
 }
 
 int64_t rgm_run_epochs(const rgm_run_result *result)
 {
-    return rgm_trainer_epoch(result->trainer);
+    return rgm_controller_epochs(result->controller);
 }
 
 int64_t rgm_run_best_step(const rgm_run_result *result)
 {
-    return rgm_trainer_best_step(result->trainer);
+    return rgm_controller_best_step(result->controller);
 }
 
 int64_t rgm_run_export_count(const rgm_run_result *result)
@@ -75,6 +77,11 @@ const char *rgm_run_export(const rgm_run_result *result, int64_t i)
 rgm_trainer *rgm_run_trainer(const rgm_run_result *result)
 {
     return result->trainer;
+}
+
+rgm_controller *rgm_run_controller(const rgm_run_result *result)
+{
+    return result->controller;
 }
 
 const rgm_graph_value *rgm_run_input(const rgm_run_result *result)
@@ -122,7 +129,8 @@ static rgm_status run_head(rgm_tensor **predictions, rgm_run_result *run, int64_
     }
     RGM_TRY(rgm_graph_feeds(feeds, RGMI_MAX_FEEDS, &count, run->root, graph));
     return rgm_executor_run(run->predictors[head], predictions,
-                            rgm_trainer_parameters(run->trainer), feeds, count, run->seed, 0);
+                            rgm_trainer_parameters(run->trainer), feeds, count,
+                            (uint64_t)run->runtime.seed, 0);
 }
 
 rgm_status rgm_run_predict(rgm_tensor **out, const rgm_run_result *result, int64_t head,
@@ -145,8 +153,8 @@ rgm_status rgm_run_predict_all(const rgm_run_result *result, rgm_mode mode, int6
     rgm_run_result *run = (rgm_run_result *)result;
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
 
-    options.seed = run->seed;
-    options.threads = run->threads;
+    options.seed = (uint64_t)run->runtime.seed;
+    options.threads = (int)run->runtime.threads;
     RGM_GO(run->task.build_inputs(&data, run, mode, false));
     if (data == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode)));

@@ -16,10 +16,12 @@ rgm_run_options rgm_run_options_default(void)
         .global_batch_size = 1,
         .train_padding = RGM_PADDING_INIT,
         .valid_padding = RGM_PADDING_INIT,
+        .mode = RGM_RUN_TRAIN_AND_EVAL,
     };
 
     options.optimizer = rgm_adam(1e-3);
     rgm_trainer_defaults(&options.trainer);
+    rgm_runtime_defaults(&options.runtime);
     return options;
 }
 
@@ -59,9 +61,14 @@ static rgm_status check_arguments(const rgm_run_options *o)
                         (long long)o->global_batch_size);
     if (o->valid_data == NULL && o->valid_padding.kind != RGM_PADDING_NONE)
         return RGM_FAIL(RGM_ERR_CONFIG, "valid_padding is set but there are no validation data");
+    return check_tasks(o);
+}
+
+static rgm_status check_exporters(const rgm_run_options *o)
+{
     if (o->exporter_count > 0 && o->run_dir == NULL && o->export_dirs == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "exporters need run_dir or export_dirs");
-    return check_tasks(o);
+    return RGM_OK;
 }
 
 /* ---- putting it together ------------------------------------------------------------------- */
@@ -92,8 +99,6 @@ static rgm_status copy_arguments(rgm_run_result *run, const rgm_run_options *o)
     run->model_payload = o->model_payload;
     run->batch_size = o->global_batch_size;
     run->drop_remainder = o->drop_remainder;
-    run->seed = o->seed;
-    run->threads = o->threads > 0 ? o->threads : processors();
     RGM_TRY(RGM_NEW(run->processors, o->feature_processor_count));
     for (int64_t i = 0; i < o->feature_processor_count; i++)
         run->processors[i] = o->feature_processors[i];
@@ -107,10 +112,12 @@ static rgm_status copy_arguments(rgm_run_result *run, const rgm_run_options *o)
 static rgm_status open_padding(rgm_run_result *run, const rgm_run_options *o)
 {
     RGM_TRY(rgmi_pipeline_padding(&run->pipelines[RGM_TRAIN], run->providers[RGM_TRAIN],
-                                  &o->train_padding, run->batch_size, run->seed));
+                                  &o->train_padding, run->batch_size,
+                                  (uint64_t)run->runtime.seed));
     if (run->providers[RGM_VALID] != NULL)
         RGM_TRY(rgmi_pipeline_padding(&run->pipelines[RGM_VALID], run->providers[RGM_VALID],
-                                      &o->valid_padding, run->batch_size, run->seed));
+                                      &o->valid_padding, run->batch_size,
+                                      (uint64_t)run->runtime.seed));
     return RGM_OK;
 }
 
@@ -122,7 +129,8 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     if (run->providers[mode] == NULL)
         return RGM_OK;
     return rgmi_pipeline_dataset(out, &run->pipelines[mode], run->providers[mode], mode,
-                                 run->batch_size, run->drop_remainder, endless, run->threads);
+                                 run->batch_size, run->drop_remainder, endless,
+                                 (int)run->runtime.threads);
 }
 
 static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
@@ -134,45 +142,83 @@ static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, 
                            rgm_element_pointer(batch, &rgm_graph_element));
 }
 
-static rgm_status open_trainer(rgm_run_result *run, const rgm_run_options *o)
+/* The GNN as a task of the training core; its state is the run. */
+static rgm_task gnn_task(rgm_run_result *run)
 {
-    rgm_trainer_options options = o->trainer;
-    rgm_trainer_setup setup = {
-        .task = &run->task,
-        .options = &options,
-        .optimizer = &o->optimizer,
-        .run_dir = o->run_dir,
-        .config = o->config,
-        .hparams = o->hparams,
-        .hparam_count = o->hparam_count,
-        .read_only = o->no_training,
-        .seed = o->seed,
-        .threads = run->threads,
-        .hooks = o->hooks,
-    };
-
-    if (o->epochs > 0)
-        options.epochs = o->epochs;
-    if (o->steps_per_execution > 0)
-        options.steps_per_execution = o->steps_per_execution;
-    options.run_eagerly |= o->run_eagerly;
-    run->task = (rgm_task){
+    return (rgm_task){
         .name = "gnn",
         .state = run,
         .build_model = rgmi_build_model,
         .build_inputs = build_inputs,
         .feeds = feed_batch,
     };
+}
+
+static rgm_status open_trainer(rgm_run_result *run, const rgm_run_options *o,
+                               const rgm_trainer_options *options)
+{
+    rgm_trainer_setup setup = {
+        .task = &run->task,
+        .options = options,
+        .runtime = &run->runtime,
+        .optimizer = &o->optimizer,
+        .endless = options->train_steps > 0 || options->steps_per_epoch > 0,
+    };
+
     return rgm_trainer_create(&run->trainer, &setup);
+}
+
+/* Restored, or initialized; then told to whom it may concern. */
+static rgm_status open_controller(rgm_run_result *run, const rgm_run_options *o,
+                                  const rgm_trainer_options *options)
+{
+    rgm_controller_setup setup = {
+        .trainer = run->trainer,
+        .options = options,
+        .run_dir = o->run_dir,
+        .config = o->config,
+        .hparams = o->hparams,
+        .hparam_count = o->hparam_count,
+        .read_only = o->no_training || o->mode == RGM_RUN_EVAL ||
+                     o->mode == RGM_RUN_CONTINUOUS_EVAL,
+        .hooks = &o->hooks,
+    };
+
+    RGM_TRY(rgm_controller_create(&run->controller, &setup));
+    return o->begin != NULL ? o->begin(run, o->hooks.payload) : RGM_OK;
+}
+
+static rgm_status open_core(rgm_run_result *run, const rgm_run_options *o)
+{
+    rgm_trainer_options options = o->trainer;
+
+    if (o->epochs > 0)
+        options.epochs = o->epochs;
+    if (o->steps_per_execution > 0)
+        options.steps_per_execution = o->steps_per_execution;
+    options.run_eagerly |= o->run_eagerly;
+    RGM_TRY(open_trainer(run, o, &options));
+    return open_controller(run, o, &options);
 }
 
 /* ---- after training ------------------------------------------------------------------------ */
 
-static rgm_status final_metrics(rgm_run_result *run)
+/* Of a whole pass, or an epoch's worth of data that never end. */
+static rgm_status final_metrics(rgm_run_result *run, const rgm_run_options *o)
 {
-    for (int mode = 0; mode < 3; mode++)
-        if (run->providers[mode] != NULL)
-            RGM_TRY(rgm_trainer_evaluate(run->trainer, (rgm_mode)mode, &run->metrics[mode]));
+    for (int mode = 0; mode < 3; mode++) {
+        int64_t steps = mode == RGM_VALID ? o->trainer.validation_steps : RGM_TO_END;
+        const rgm_logs *logs;
+
+        if (!rgm_trainer_has_data(run->trainer, (rgm_mode)mode))
+            continue;
+        if (mode == RGM_TRAIN && rgm_trainer_pass_steps(run->trainer) == INT64_MAX)
+            steps = o->trainer.steps_per_epoch;
+        if (steps == 0) /* length in steps: a pass over endless data has no end */
+            continue;
+        RGM_TRY(rgm_trainer_evaluate(run->trainer, (rgm_mode)mode, steps, &logs));
+        RGM_TRY(rgm_logs_merge(&run->metrics[mode], logs));
+    }
     return RGM_OK;
 }
 
@@ -209,16 +255,44 @@ static rgm_status export_all(rgm_run_result *run, const rgm_run_options *o)
     return RGM_OK;
 }
 
-static rgm_status train_and_export(rgm_run_result *run, const rgm_run_options *o)
+static bool trains(const rgm_run_options *o)
 {
-    if (o->no_training) {
-        if (rgm_trainer_best_step(run->trainer) >= 0 && o->trainer.restore_best_weights != 2)
-            RGM_TRY(rgm_trainer_restore_best(run->trainer));
-        return RGM_OK;
-    }
-    RGM_TRY(rgm_trainer_fit(run->trainer));
-    RGM_TRY(final_metrics(run));
+    return o->mode != RGM_RUN_EVAL && o->mode != RGM_RUN_CONTINUOUS_EVAL;
+}
+
+static rgm_status work(rgm_run_result *run, const rgm_run_options *o)
+{
+    const rgm_logs *logs;
+
+    if (o->no_training) /* the weights that a finished run would have in place */
+        return o->trainer.restore_best_weights != 2 && rgm_controller_best_step(run->controller) >= 0
+                   ? rgm_controller_restore_best(run->controller)
+                   : RGM_OK;
+    RGM_TRY(rgm_controller_run(run->controller, o->mode, &logs));
+    if (!trains(o))
+        return logs != NULL ? rgm_logs_merge(&run->metrics[RGM_VALID], logs) : RGM_OK;
+    RGM_TRY(final_metrics(run, o));
     return export_all(run, o);
+}
+
+static rgm_status make_run(rgm_run_result **out, const rgm_run_options *options)
+{
+    RGM_TRY(check_exporters(options));
+    RGM_TRY(RGM_NEW(*out, 1));
+    (*out)->runtime = options->runtime;
+    if ((*out)->runtime.threads <= 0)
+        (*out)->runtime.threads = processors();
+    rgm_threads_set((int)(*out)->runtime.threads);
+    return RGM_OK;
+}
+
+static rgm_status finish(rgm_run_result **result, rgm_run_result *run, rgm_status status)
+{
+    if (status == RGM_OK || status == RGM_STOPPED)
+        *result = run;
+    else
+        rgm_run_result_release(run);
+    return status;
 }
 
 rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options)
@@ -228,22 +302,31 @@ rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options)
 
     *result = NULL;
     RGM_GO(check_arguments(options));
-    rgm_threads_set(options->threads > 0 ? options->threads : processors());
-    RGM_GO(RGM_NEW(run, 1));
+    RGM_GO(make_run(&run, options));
     RGM_GO(copy_arguments(run, options));
     RGM_GO(rgmi_pipeline_schema(&run->processed_schema, &run->pipelines[RGM_TRAIN],
                                 run->providers[RGM_TRAIN]));
     for (int64_t k = 0; k < run->task_count; k++)
         RGM_GO(rgm_gnn_task_check(&run->tasks[k], run->processed_schema));
     RGM_GO(open_padding(run, options));
-    RGM_GO(open_trainer(run, options));
-    if (options->begin != NULL)
-        RGM_GO(options->begin(run, options->hooks.payload));
-    RGM_GO(train_and_export(run, options));
+    run->task = gnn_task(run);
+    RGM_GO(open_core(run, options));
+    RGM_GO(work(run, options));
 done:
-    if (status == RGM_OK || status == RGM_STOPPED)
-        *result = run;
-    else
-        rgm_run_result_release(run);
-    return status;
+    return finish(result, run, status);
+}
+
+rgm_status rgm_run_task(rgm_run_result **result, const rgm_task *task,
+                        const rgm_run_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_run_result *run = NULL;
+
+    *result = NULL;
+    RGM_GO(make_run(&run, options));
+    run->task = *task;
+    RGM_GO(open_core(run, options));
+    RGM_GO(work(run, options));
+done:
+    return finish(result, run, status);
 }

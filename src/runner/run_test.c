@@ -95,8 +95,8 @@ static rgm_run_options graph_run(rgm_provider *data)
     run.optimizer = rgm_adam(0.02);
     run.global_batch_size = 5;
     run.epochs = 12;
-    run.seed = 3;
-    run.threads = 2;
+    run.runtime.seed = 3;
+    run.runtime.threads = 2;
     return run;
 }
 

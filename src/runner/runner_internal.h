@@ -41,16 +41,16 @@ struct rgm_run_result {
     void *model_payload;
     int64_t batch_size;
     bool drop_remainder;
-    int threads;
-    uint64_t seed;
+    rgm_runtime_options runtime;
 
     rgm_graph_value *root;
     const rgm_graph_value *base; /* behind the GNN, of task 0 */
     rgm_task task;
     rgm_trainer *trainer;
+    rgm_controller *controller;
     rgm_executor *predictors[RGM_MAX_HEADS];
 
-    rgm_metric_values metrics[3];
+    rgm_logs metrics[3];
     char **exports;
     int64_t export_count;
 };

@@ -21,6 +21,8 @@ struct rgm_checkpoint_store {
     rgm_checkpoint_store_options options;
     int64_t *damaged; /* steps that loading has skipped: they go when a newer one is saved */
     int64_t damaged_count, damaged_capacity;
+    int64_t *spared; /* steps that retention leaves */
+    int64_t spared_count, spared_capacity;
 };
 
 static rgm_status step_path(char **out, const rgm_checkpoint_store *store, int64_t step)
@@ -116,8 +118,19 @@ void rgm_checkpoint_store_close(rgm_checkpoint_store *store)
     if (store == NULL)
         return;
     rgm_free(store->damaged);
+    rgm_free(store->spared);
     rgm_free(store->folder);
     rgm_free(store);
+}
+
+rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t *steps,
+                                      int64_t count)
+{
+    RGM_TRY(RGM_RESERVE(store->spared, store->spared_capacity, count));
+    for (int64_t i = 0; i < count; i++)
+        store->spared[i] = steps[i];
+    store->spared_count = count;
+    return RGM_OK;
 }
 
 static int ascending(const void *a, const void *b)
@@ -309,7 +322,15 @@ static void delete_step(const rgm_checkpoint_store *store, int64_t step)
     rgm_free(temporary);
 }
 
-/* Keep the newest ones up to `current`, which has just been saved. */
+static bool is_spared(const rgm_checkpoint_store *store, int64_t step)
+{
+    for (int64_t i = 0; i < store->spared_count; i++)
+        if (store->spared[i] == step)
+            return true;
+    return false;
+}
+
+/* Keep the newest ones up to `current`, which has just been saved, and those that are spared. */
 static void apply_retention(rgm_checkpoint_store *store, int64_t current)
 {
     int64_t *steps = NULL, count = 0, kept = 0;
@@ -321,7 +342,8 @@ static void apply_retention(rgm_checkpoint_store *store, int64_t current)
     for (int64_t i = count - 1; i >= 0; i--) {
         bool damaged = steps[i] != current && is_damaged(store, steps[i]);
 
-        if (damaged || (steps[i] <= current && kept >= store->options.keep))
+        if (damaged ||
+            (steps[i] <= current && kept >= store->options.keep && !is_spared(store, steps[i])))
             delete_step(store, steps[i]);
         else if (steps[i] <= current)
             kept++;

@@ -81,7 +81,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     RGM_GO(rgmi_scale_open(trainer));
     RGM_GO(open_data(trainer, setup));
     RGM_GO(rgmi_model_open(trainer));
-    RGM_GO(rgmi_optimizer_open(trainer, setup->total_steps));
+    RGM_GO(rgmi_optimizer_open(trainer));
     *out = trainer;
     trainer = NULL;
 done:

@@ -94,7 +94,7 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums);
 
 /* trainer_model.c */
 rgm_status rgmi_model_open(rgm_trainer *trainer);
-rgm_status rgmi_optimizer_open(rgm_trainer *trainer, int64_t total_steps);
+rgm_status rgmi_optimizer_open(rgm_trainer *trainer);
 rgm_status rgmi_infer_open(rgm_trainer *trainer);
 void rgmi_model_close(rgm_trainer *trainer);
 

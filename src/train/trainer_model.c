@@ -214,14 +214,27 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
     return accumulator_open(trainer);
 }
 
-rgm_status rgmi_optimizer_open(rgm_trainer *trainer, int64_t total_steps)
+/* Updates of the whole run, for schedules that last that long; 0: not known. */
+static int64_t total_steps(const rgm_trainer *trainer)
+{
+    const rgm_trainer_options *o = &trainer->options;
+    int64_t epoch = o->steps_per_epoch;
+
+    if (o->train_steps > 0)
+        return o->train_steps;
+    if (epoch == 0)
+        epoch = rgm_trainer_pass_steps(trainer);
+    return epoch < INT64_MAX ? epoch * o->epochs : 0;
+}
+
+rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
 {
     const rgm_task *task = &trainer->task;
     rgm_optimizer_options *options = &trainer->optimizer_options;
 
     if (options->type == NULL)
         return RGM_OK;
-    RGM_TRY(rgm_optimizer_options_resolve(options, total_steps));
+    RGM_TRY(rgm_optimizer_options_resolve(options, total_steps(trainer)));
     if (task->create_optimizer != NULL)
         return task->create_optimizer(&trainer->optimizer, options, trainer->parameters,
                                       task->state);

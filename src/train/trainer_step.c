@@ -172,17 +172,10 @@ static void add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool
 }
 
 /* State such as moving averages takes its next value, of each batch. */
-static void update_states(rgm_trainer *trainer)
+static rgm_status update_states(rgm_trainer *trainer)
 {
-    for (int64_t i = 0; i < rgm_cgraph_update_count(trainer->graph); i++) {
-        const rgm_value *state = rgm_cgraph_update_state(trainer->graph, i);
-        rgm_tensor *to = rgm_parameters_find(trainer->parameters, rgm_value_name(state));
-        const rgm_tensor *next = trainer->train_fetches.tensors[trainer->train_fetches.updates + i];
-
-        memcpy(rgm_tensor_data(to), rgm_tensor_data((rgm_tensor *)next), rgm_tensor_bytes(to));
-    }
-    if (rgm_cgraph_update_count(trainer->graph) > 0)
-        rgm_parameters_touch(trainer->parameters);
+    return rgm_parameters_update(trainer->parameters, trainer->graph,
+                                 trainer->train_fetches.tensors + trainer->train_fetches.updates);
 }
 
 static rgm_status update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
@@ -218,7 +211,7 @@ static rgm_status train_one_batch(rgm_step *step)
     RGM_TRY(run_batch(step, feeds, &count, step->inputs, trainer->step));
     take_gradients(trainer);
     RGM_TRY(update(trainer, trainer->gradients, feeds, count));
-    update_states(trainer);
+    RGM_TRY(update_states(trainer));
     rgmi_count_step(step);
     return RGM_OK;
 }
@@ -258,7 +251,7 @@ static rgm_status train_batches(rgm_step *step)
                            k == 0);
         trainer->counted = false; /* each batch counts */
         rgmi_count_step(step);
-        update_states(trainer);
+        RGM_GO(update_states(trainer));
         loss += step->loss * step->items;
         items += step->items;
     }

@@ -1,0 +1,134 @@
+/*
+ * NewBestMetric: whether a metric is better than ever before, over restarts too when it has a file.
+ */
+#include <jansson.h>
+#include <math.h>
+
+#include "train_internal.h"
+
+struct rgm_new_best {
+    char *metric, *file;
+    bool higher;
+    double value; /* NaN before the first */
+};
+
+static rgm_status read_value(rgm_new_best *best)
+{
+    rgm_status status = RGM_OK;
+    char *data = NULL;
+    int64_t size;
+    json_t *json = NULL, *value;
+    json_error_t error;
+
+    if (!rgm_path_exists(best->file))
+        return RGM_OK;
+    RGM_GO(rgm_file_load(&data, &size, best->file, 1 << 20));
+    json = json_loadb(data, (size_t)size, 0, &error);
+    value = json_object_get(json, best->metric);
+    if (!json_is_number(value)) {
+        status = RGM_FAIL(RGM_ERR_FORMAT, "%s is no JSON object with a number '%s'; delete it to begin "
+                                          "anew", best->file, best->metric);
+        goto done;
+    }
+    best->value = json_number_value(value);
+done:
+    json_decref(json);
+    rgm_free(data);
+    return status;
+}
+
+static rgm_status write_value(const rgm_new_best *best)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    if (best->file == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_text_printf(&text, "{"));
+    RGM_GO(rgmi_json_text(&text, best->metric));
+    RGM_GO(rgm_text_printf(&text, ": "));
+    RGM_GO(rgmi_json_number(&text, best->value));
+    RGM_GO(rgm_text_printf(&text, "}\n"));
+    RGM_GO(rgm_file_save(best->file, text.data, text.size));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status rgm_new_best_create(rgm_new_best **out, const char *metric, bool higher_is_better,
+                               const char *file)
+{
+    rgm_status status = RGM_OK;
+    rgm_new_best *best = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(best, 1));
+    best->higher = higher_is_better;
+    best->value = NAN;
+    RGM_GO(rgm_strdup(&best->metric, metric));
+    if (file != NULL) {
+        RGM_GO(rgm_strdup(&best->file, file));
+        RGM_GO(read_value(best));
+    }
+    *out = best;
+    best = NULL;
+done:
+    rgm_new_best_release(best);
+    return status;
+}
+
+void rgm_new_best_release(rgm_new_best *best)
+{
+    if (best == NULL)
+        return;
+    rgm_free(best->metric);
+    rgm_free(best->file);
+    rgm_free(best);
+}
+
+static rgm_status missing(const rgm_new_best *best, const rgm_logs *logs)
+{
+    rgm_status status = RGM_OK;
+    rgm_text names = {0};
+
+    for (int64_t i = 0; i < logs->count; i++)
+        RGM_GO(rgm_text_printf(&names, " %s", logs->items[i].name));
+    status = RGM_FAIL(RGM_ERR_NOT_FOUND, "no metric '%s' to choose the best by; there are:%s",
+                      best->metric, names.size > 0 ? names.data : " none");
+done:
+    rgm_text_clear(&names);
+    return status;
+}
+
+rgm_status rgm_new_best_test(bool *is_best, const rgm_new_best *best, const rgm_logs *logs)
+{
+    double value = rgm_logs_get(logs, best->metric);
+
+    *is_best = false;
+    if (!rgm_logs_has(logs, best->metric))
+        return missing(best, logs);
+    if (!isnan(value))
+        *is_best = isnan(best->value) ||
+                   (best->higher ? value > best->value : value < best->value);
+    return RGM_OK;
+}
+
+rgm_status rgm_new_best_commit(bool *is_best, rgm_new_best *best, const rgm_logs *logs)
+{
+    double before = best->value;
+    rgm_status status;
+
+    RGM_TRY(rgm_new_best_test(is_best, best, logs));
+    if (!*is_best)
+        return RGM_OK;
+    best->value = rgm_logs_get(logs, best->metric);
+    status = write_value(best);
+    if (status != RGM_OK) /* not recorded: it is new again the next time */
+        best->value = before;
+    return status;
+}
+
+double rgm_new_best_value(const rgm_new_best *best)
+{
+    return best->value;
+}

@@ -1,0 +1,183 @@
+/*
+ * The controller as an object: creation, the modes of a run, what can be asked. Loops are in
+ * controller_loop.c, epochs in controller_epochs.c, evaluation in controller_eval.c, the run folder in
+ * controller_state.c.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "controller_internal.h"
+
+const char *rgm_event_name(rgm_event_kind kind)
+{
+    static const char *const names[] = {"initialize", "restore",  "loop_begin", "loop_end",
+                                        "summary",    "save",     "eval_begin", "eval_end",
+                                        "new_best",   "recover",  "stop"};
+
+    return names[kind];
+}
+
+void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs)
+{
+    rgm_event event = {.kind = kind,
+                       .mode = mode,
+                       .step = rgm_trainer_global_step(c->trainer),
+                       .logs = logs};
+
+    if (c->hooks.event != NULL)
+        c->hooks.event(&event, c->hooks.payload);
+}
+
+/* ---- creation ------------------------------------------------------------------------------ */
+
+static rgm_status copy_actions(rgm_action **out, int64_t *count, const rgm_action *actions,
+                               int64_t n)
+{
+    RGM_TRY(RGM_NEW(*out, n));
+    for (int64_t i = 0; i < n; i++)
+        (*out)[i] = actions[i];
+    *count = n;
+    return RGM_OK;
+}
+
+rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    rgm_controller *c = NULL;
+
+    *out = NULL;
+    if (setup->trainer == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "a controller needs a trainer");
+    RGM_GO(RGM_NEW(c, 1));
+    c->trainer = setup->trainer;
+    rgm_trainer_defaults(&c->options);
+    if (setup->options != NULL)
+        c->options = *setup->options;
+    if (setup->hooks != NULL)
+        c->hooks = *setup->hooks;
+    c->hparams = setup->hparams;
+    c->hparam_count = setup->hparam_count;
+    c->best_step = c->saved_step = c->saved_changes = -1;
+    c->best_value = c->stop_value = c->last_seen = NAN;
+    RGM_GO(copy_actions(&c->train_actions, &c->train_action_count, setup->train_actions,
+                        setup->train_action_count));
+    RGM_GO(copy_actions(&c->eval_actions, &c->eval_action_count, setup->eval_actions,
+                        setup->eval_action_count));
+    RGM_GO(rgmi_controller_check(c));
+    RGM_GO(rgmi_choose_metrics(c));
+    RGM_GO(rgmi_state_open(c, setup));
+    *out = c;
+    c = NULL;
+done:
+    rgm_controller_release(c);
+    return status;
+}
+
+void rgm_controller_release(rgm_controller *c)
+{
+    if (c == NULL)
+        return;
+    rgmi_state_close(c);
+    for (int64_t i = 0; i < c->history_count; i++) {
+        rgm_logs_clear(&c->history[i].train);
+        rgm_logs_clear(&c->history[i].valid);
+    }
+    rgm_free(c->history);
+    rgm_free(c->train_actions);
+    rgm_free(c->eval_actions);
+    rgm_free(c);
+}
+
+/* ---- modes --------------------------------------------------------------------------------- */
+
+const char *const rgm_run_mode_names[] = {"train", "eval", "train_and_eval", "train_and_post_eval",
+                                          "continuous_eval", NULL};
+
+static rgm_status restore_if_asked(rgm_controller *c)
+{
+    int restore = c->options.restore_best_weights;
+
+    if (restore == 1 || (restore == 0 && c->best_step >= 0))
+        return rgm_controller_restore_best(c);
+    return RGM_OK;
+}
+
+/* To the options' length, in steps or epochs; *logs stays NULL without a validation. */
+static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
+{
+    const rgm_trainer_options *o = &c->options;
+
+    validate = validate && rgm_trainer_has_data(c->trainer, RGM_VALID);
+    if (o->train_steps == 0)
+        RGM_TRY(rgmi_train_epochs(c, validate, logs));
+    else if (validate)
+        RGM_TRY(rgm_controller_train_and_evaluate(c, o->train_steps, o->validation_steps,
+                                                  o->validation_interval, logs));
+    else
+        RGM_TRY(rgm_controller_train(c, o->train_steps));
+    RGM_TRY(rgmi_events_end(c));
+    return restore_if_asked(c);
+}
+
+rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
+{
+    const rgm_trainer_options *o = &c->options;
+
+    *logs = NULL;
+    switch (mode) {
+    case RGM_RUN_TRAIN:
+        return train(c, false, logs);
+    case RGM_RUN_EVAL:
+        return rgm_controller_evaluate(c, RGM_VALID, o->validation_steps, logs);
+    case RGM_RUN_TRAIN_AND_EVAL:
+        return train(c, true, logs);
+    case RGM_RUN_TRAIN_AND_POST_EVAL:
+        RGM_TRY(train(c, false, logs));
+        return rgm_controller_evaluate(c, RGM_VALID, o->validation_steps, logs);
+    case RGM_RUN_CONTINUOUS_EVAL:
+        return rgm_controller_evaluate_continuously(c, o->validation_steps, o->train_steps,
+                                                    o->continuous_eval_timeout, NULL, NULL, logs);
+    }
+    return RGM_FAIL(RGM_ERR_ARG, "run mode %d", (int)mode);
+}
+
+/* ---- what can be asked --------------------------------------------------------------------- */
+
+rgm_trainer *rgm_controller_trainer(const rgm_controller *c)
+{
+    return c->trainer;
+}
+
+int64_t rgm_controller_epochs(const rgm_controller *c)
+{
+    return c->epochs;
+}
+
+int64_t rgm_controller_best_step(const rgm_controller *c)
+{
+    return c->best_step;
+}
+
+double rgm_controller_best_value(const rgm_controller *c)
+{
+    return c->best_value;
+}
+
+const char *rgm_controller_best_metric(const rgm_controller *c)
+{
+    return c->best_name;
+}
+
+bool rgm_controller_finished(const rgm_controller *c)
+{
+    if (c->finished)
+        return true;
+    return c->options.train_steps > 0 ? rgm_trainer_global_step(c->trainer) >= c->options.train_steps
+                                      : c->epochs >= c->options.epochs;
+}
+
+int64_t rgm_controller_history(const rgm_epoch_record **records, const rgm_controller *c)
+{
+    *records = c->history;
+    return c->history_count;
+}

@@ -1,0 +1,71 @@
+/*
+ * Epochs on the loops: an epoch is a loop of steps_per_epoch steps or of one pass over the data, with
+ * validation behind it (each validation_freq-th) or inside it (validation_per_epoch times). Nothing else
+ * about training is here.
+ */
+#include <math.h>
+
+#include "controller_internal.h"
+
+/* Validations inside an epoch are spread evenly over its steps, the last one at its end. */
+rgm_status rgmi_validate_inside_epoch(rgm_controller *c)
+{
+    int64_t k = c->options.validation_per_epoch, n = c->options.steps_per_epoch;
+    int64_t step = rgm_trainer_loop_step(c->trainer);
+    const rgm_logs *logs;
+
+    if (!c->in_epochs || k == 0 || step == n || step * k / n == (step - 1) * k / n)
+        return RGM_OK;
+    return rgmi_evaluate(c, RGM_VALID, c->options.validation_steps, &logs);
+}
+
+static rgm_status remember(rgm_controller *c, const rgm_logs *train, const rgm_logs *valid)
+{
+    rgm_epoch_record *record;
+
+    RGM_TRY(RGM_RESERVE(c->history, c->history_capacity, c->history_count + 1));
+    record = &c->history[c->history_count++];
+    *record = (rgm_epoch_record){.epoch = c->epochs,
+                                 .step = rgm_trainer_global_step(c->trainer),
+                                 .validated = valid != NULL};
+    RGM_TRY(rgm_logs_merge(&record->train, train));
+    if (valid != NULL)
+        RGM_TRY(rgm_logs_merge(&record->valid, valid));
+    if (c->hooks.epoch_end != NULL)
+        return c->hooks.epoch_end(record, c->hooks.payload);
+    return RGM_OK;
+}
+
+static rgm_status one_epoch(rgm_controller *c, bool validate, const rgm_logs **valid)
+{
+    const rgm_trainer_options *o = &c->options;
+    const rgm_logs *train, *now = NULL;
+    bool done;
+
+    RGM_TRY(rgmi_run_loop(c, o->steps_per_epoch > 0 ? o->steps_per_epoch : RGM_TO_END, &done,
+                          &train));
+    if (!done)
+        return RGM_OK;
+    if (validate && c->epochs % o->validation_freq == 0)
+        RGM_TRY(rgmi_evaluate(c, RGM_VALID, o->validation_steps, &now));
+    if (now != NULL)
+        *valid = now;
+    RGM_TRY(remember(c, train, now));
+    rgmi_show_progress(c, now != NULL ? c->last_seen : NAN);
+    rgmi_restart_timer(c);
+    return rgmi_save_if_due(c);
+}
+
+rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs)
+{
+    *logs = NULL;
+    c->in_epochs = true;
+    if (!rgm_trainer_has_data(c->trainer, RGM_TRAIN))
+        return RGM_FAIL(RGM_ERR_ARG, "this trainer was made to evaluate only");
+    if (c->epochs < c->options.epochs)
+        RGM_TRY(rgmi_events_open(c));
+    rgmi_restart_timer(c);
+    while (c->epochs < c->options.epochs && !c->finished)
+        RGM_TRY(one_epoch(c, validate, logs));
+    return rgmi_state_save(c);
+}

@@ -1,0 +1,264 @@
+/*
+ * Evaluation as a controller does it: the pass, its actions and summaries, and for validation what it says
+ * about the best weights and about stopping early.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controller_internal.h"
+
+/* ---- which metrics ------------------------------------------------------------------------- */
+
+static rgm_status unknown_metric(const rgm_controller *c, const char *key, const char *name)
+{
+    rgm_text names = {0};
+    rgm_status status;
+
+    for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
+        RGM_TRY(rgm_text_printf(&names, " valid.%s",
+                                rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
+    status = RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' is not a validation metric of this task; there are:%s",
+                      key, name, names.data);
+    rgm_text_clear(&names);
+    return status;
+}
+
+/*
+ * "valid.accuracy": only validation may choose. Numbers of reduce_aggregated_logs have no names before
+ * they are there, so with such a task an unknown name is refused at the first validation.
+ */
+static rgm_status check_metric(rgm_controller *c, const char *key, const char *name)
+{
+    const rgm_task *task = rgm_trainer_task(c->trainer);
+
+    if (strlen(name) >= sizeof c->best_name)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s is too long: '%s'", key, name);
+    if (strncmp(name, "valid.", 6) != 0)
+        return unknown_metric(c, key, name);
+    for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
+        if (strcmp(rgm_trainer_metric_name(c->trainer, RGM_VALID, i), name + 6) == 0)
+            return RGM_OK;
+    return task->reduce_aggregated_logs != NULL || c->trainer->hooks.eval_end != NULL ||
+                   task->validation_step != NULL
+               ? RGM_OK
+               : unknown_metric(c, key, name);
+}
+
+rgm_status rgmi_choose_metrics(rgm_controller *c)
+{
+    const rgm_trainer_best *best = &c->options.checkpoint.best;
+    const char *name = best->metric != NULL ? best->metric : "valid.loss";
+    const char *stop = c->options.early_stopping.metric;
+
+    if (!rgm_trainer_has_data(c->trainer, RGM_VALID) && best->metric == NULL)
+        return RGM_OK;
+    RGM_TRY(check_metric(c, "trainer.checkpoint.best.metric", name));
+    snprintf(c->best_name, sizeof c->best_name, "%s", name);
+    c->best_is_smaller =
+        best->mode == 1 ||
+        (best->mode == 0 && rgm_trainer_smaller_is_better(c->trainer, name + 6));
+    snprintf(c->stop_name, sizeof c->stop_name, "%s", c->best_name);
+    c->stop_is_smaller = c->best_is_smaller;
+    if (stop == NULL)
+        return RGM_OK;
+    RGM_TRY(check_metric(c, "trainer.early_stopping.metric", stop));
+    snprintf(c->stop_name, sizeof c->stop_name, "%s", stop);
+    c->stop_is_smaller = rgm_trainer_smaller_is_better(c->trainer, stop + 6);
+    return RGM_OK;
+}
+
+/* ---- best ---------------------------------------------------------------------------------- */
+
+rgm_status rgmi_best_weights_open(rgm_controller *c)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    int64_t count = rgm_parameters_count(parameters);
+
+    if (c->best_weights != NULL)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(c->best_weights, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(rgm_tensor_copy(&c->best_weights[i], rgm_parameters_tensor(parameters, i)));
+    return RGM_OK;
+}
+
+void rgmi_best_close(rgm_controller *c)
+{
+    if (c->best_weights != NULL)
+        for (int64_t i = 0; i < rgm_parameters_count(rgm_trainer_parameters(c->trainer)); i++)
+            rgm_tensor_release(c->best_weights[i]);
+    rgm_free(c->best_weights);
+}
+
+static void copy_weights(rgm_controller *c, bool to_best)
+{
+    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        rgm_tensor *own = rgm_parameters_tensor(parameters, i), *best = c->best_weights[i];
+
+        if (to_best)
+            memcpy(rgm_tensor_data(best), rgm_tensor_data(own), rgm_tensor_bytes(own));
+        else
+            memcpy(rgm_tensor_data(own), rgm_tensor_data(best), rgm_tensor_bytes(own));
+    }
+    if (!to_best)
+        rgm_parameters_touch(parameters);
+}
+
+/* The weights that were evaluated: the averages, when the optimizer keeps some. */
+static rgm_status keep_best(rgm_controller *c, double value)
+{
+    rgm_optimizer *optimizer = rgm_trainer_optimizer(c->trainer);
+    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    bool averaged = optimizer != NULL && rgm_optimizer_has_averages(optimizer);
+
+    RGM_TRY(rgmi_best_weights_open(c));
+    if (averaged)
+        RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
+    copy_weights(c, true);
+    if (averaged)
+        RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
+    c->best_value = value;
+    c->best_step = rgm_trainer_global_step(c->trainer);
+    c->best_epoch = c->epochs;
+    return RGM_OK;
+}
+
+rgm_status rgm_controller_restore_best(rgm_controller *c)
+{
+    if (c->best_step < 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no best weights were kept: there was no validation");
+    copy_weights(c, false);
+    c->changes++;
+    return RGM_OK;
+}
+
+static bool is_better(double value, double than, bool smaller)
+{
+    return !isnan(value) && (isnan(than) || (smaller ? value < than : value > than));
+}
+
+/* A validation among the k best so far: its checkpoint is spared by retention. */
+static bool enter_list(rgm_controller *c, double value)
+{
+    int64_t most = c->options.checkpoint.best.keep, at = c->kept_count;
+
+    while (at > 0 && is_better(value, c->kept[at - 1].value, c->best_is_smaller))
+        at--;
+    if (at >= most || isnan(value))
+        return false;
+    if (c->kept_count < most)
+        c->kept_count++;
+    memmove(c->kept + at + 1, c->kept + at, (size_t)(c->kept_count - at - 1) * sizeof *c->kept);
+    c->kept[at] = (rgmi_best){.step = rgm_trainer_global_step(c->trainer), .value = value};
+    return true;
+}
+
+/* <run>/best: a checkpoint of the weights alone, then info.json, which names it. */
+static rgm_status save_best(rgm_controller *c, const rgm_logs *logs)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    rgm_text info = {0};
+    char *path = NULL;
+
+    RGM_GO(rgm_checkpoint_create(&checkpoint, c->best_step));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        RGM_GO(rgm_checkpoint_add_weight(checkpoint, rgm_parameters_name(parameters, i),
+                                         c->best_weights[i]));
+    for (int64_t i = 0; i < logs->count; i++)
+        RGM_GO(rgm_checkpoint_set_number(checkpoint, logs->items[i].name, logs->items[i].value));
+    RGM_GO(rgm_checkpoint_save(c->best_store, checkpoint));
+    RGM_GO(rgm_text_printf(&info, "{\n"));
+    for (int64_t i = 0; i < logs->count; i++) {
+        RGM_GO(rgm_text_printf(&info, "    "));
+        RGM_GO(rgmi_json_text(&info, logs->items[i].name));
+        RGM_GO(rgm_text_printf(&info, ": "));
+        RGM_GO(rgmi_json_number(&info, logs->items[i].value));
+        RGM_GO(rgm_text_printf(&info, ",\n"));
+    }
+    RGM_GO(rgm_text_printf(&info, "    \"best_step\": %lld\n}\n", (long long)c->best_step));
+    RGM_GO(rgm_strprintf(&path, "%s/best/info.json", c->run_dir));
+    RGM_GO(rgm_file_save(path, info.data, info.size));
+done:
+    rgm_checkpoint_release(checkpoint);
+    rgm_text_clear(&info);
+    rgm_free(path);
+    return status;
+}
+
+static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
+{
+    double value = rgm_logs_get(logs, c->best_name + 6);
+    double stop = rgm_logs_get(logs, c->stop_name + 6);
+    bool among_best;
+
+    if (c->best_name[0] == '\0')
+        return RGM_OK;
+    if (!rgm_logs_has(logs, c->best_name + 6)) /* by default: a task without a validation loss */
+        return c->options.checkpoint.best.metric == NULL
+                   ? RGM_OK
+                   : unknown_metric(c, "trainer.checkpoint.best.metric", c->best_name);
+    c->last_seen = value;
+    if (is_better(stop, c->stop_value, c->stop_is_smaller)) {
+        c->stop_value = stop;
+        c->stale = 0;
+    } else {
+        c->stale++;
+    }
+    among_best = enter_list(c, value);
+    if (is_better(value, c->best_value, c->best_is_smaller)) {
+        RGM_TRY(keep_best(c, value));
+        rgmi_tell(c, RGM_EVENT_NEW_BEST, RGM_VALID, logs);
+        if (c->best_store != NULL)
+            RGM_TRY(save_best(c, logs));
+    }
+    if (c->options.early_stopping.patience > 0 && c->stale >= c->options.early_stopping.patience) {
+        c->finished = true;
+        rgmi_tell(c, RGM_EVENT_STOP, RGM_VALID, logs);
+    }
+    return among_best ? rgmi_state_save(c) : RGM_OK;
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs)
+{
+    rgm_status status = RGM_OK;
+    rgm_logs all = {0};
+    double began = rgm_now(), seconds;
+
+    rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, mode, NULL);
+    RGM_GO(rgm_trainer_evaluate(c->trainer, mode, steps, logs));
+    seconds = rgm_now() - began;
+    RGM_GO(rgmi_run_eval_actions(c, *logs));
+    RGM_GO(rgm_logs_merge(&all, *logs));
+    if (steps > 0 && seconds > 0)
+        RGM_GO(rgm_logs_set(&all, "steps_per_second", (double)c->trainer->eval_steps / seconds));
+    RGM_GO(rgmi_log_metrics(c, rgm_mode_name(mode), *logs));
+    RGM_GO(rgmi_summarize(c, rgm_mode_name(mode), &all));
+    rgmi_tell(c, RGM_EVENT_EVAL_END, mode, &all);
+    if (mode == RGM_VALID) {
+        c->evaluated_step = rgm_trainer_global_step(c->trainer);
+        c->changes++;
+        RGM_GO(judge(c, *logs));
+    }
+done:
+    rgm_logs_clear(&all);
+    return status;
+}
+
+rgm_status rgm_controller_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps,
+                                   const rgm_logs **logs)
+{
+    const rgm_logs *found;
+
+    RGM_TRY(rgmi_events_open(c));
+    RGM_TRY(rgmi_evaluate(c, mode, steps, &found));
+    if (logs != NULL)
+        *logs = found;
+    return RGM_OK;
+}

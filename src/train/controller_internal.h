@@ -1,0 +1,122 @@
+/* The controller's parts share this: when things happen, and where a run is kept. */
+#ifndef RGM_CONTROLLER_INTERNAL_H
+#define RGM_CONTROLLER_INTERNAL_H
+
+#include "trainer_internal.h"
+
+#define RGMI_MAX_BEST 64 /* trainer.checkpoint.best.keep */
+
+/** A validation among the best so far. */
+typedef struct rgmi_best {
+    int64_t step;
+    double value;
+} rgmi_best;
+
+/** A sub-folder of the summaries with its event file, opened when first written to. */
+typedef struct rgmi_event_folder {
+    char *path; /* "train", "validation/task" */
+    rgm_event_file *file;
+} rgmi_event_folder;
+
+struct rgm_controller {
+    rgm_trainer *trainer;
+    rgm_trainer_options options;
+    rgm_controller_hooks hooks;
+    rgm_action *train_actions, *eval_actions;
+    int64_t train_action_count, eval_action_count;
+
+    /* where the run stands, beside the trainer's own state */
+    int64_t epochs;         /* loops that were epochs                                       */
+    bool in_epochs;         /* loops are epochs now                                         */
+    int64_t due_step;       /* at which a checkpoint by steps was last due                  */
+    int64_t evaluated_step; /* of the last validation                                       */
+    bool finished;          /* early stopping said so                                       */
+    int64_t tries;          /* of recovery                                                  */
+    bool rolled_back;       /* just now: the loop under way is another one                  */
+    int64_t changes, saved_changes; /* of the state, since creation                         */
+    int64_t saved_step;
+    double saved_time;
+
+    /* best validation */
+    char best_name[96]; /* "valid.accuracy"; "" when nothing is chosen */
+    char stop_name[96];
+    bool best_is_smaller, stop_is_smaller;
+    int64_t best_step, best_epoch, stale;
+    double best_value, stop_value;
+    rgm_tensor **best_weights;       /* [parameters]; NULL before the first best */
+    rgmi_best kept[RGMI_MAX_BEST];   /* best first */
+    int64_t kept_count;
+
+    /* the run folder; all NULL without one */
+    char *run_dir;
+    rgm_run_folder *folder;
+    rgm_checkpoint_store *store, *best_store;
+    rgm_metrics_log *metrics_log;
+    rgm_event_file *run_events;
+    rgmi_event_folder *events;
+    int64_t event_count, event_capacity;
+    const rgm_hparam *hparams; /* the setup's */
+    int64_t hparam_count;
+
+    /* rates */
+    double timer_time;
+    int64_t timer_step;
+    double timer_items;
+    double last_seen; /* the last value of the best metric, for progress */
+
+    rgm_epoch_record *history;
+    int64_t history_count, history_capacity;
+};
+
+/* options.c */
+rgm_status rgmi_controller_check(const rgm_controller *c);
+
+/* controller.c */
+void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
+
+/* controller_loop.c */
+/**
+ * Run (or go on with) one loop of `steps` steps, RGM_TO_END for a pass. *done: it came to its end, and
+ * *logs are its. Not done, with RGM_OK: a rollback, so that another loop is under way.
+ */
+rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
+rgm_status rgmi_save_if_due(rgm_controller *c);
+bool rgmi_is_asked_to_stop(const rgm_controller *c);
+rgm_status rgmi_run_eval_actions(rgm_controller *c, const rgm_logs *logs);
+void rgmi_restart_timer(rgm_controller *c);
+
+/* controller_epochs.c */
+rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);
+/** Validations inside an epoch, when one is due behind the step just done. */
+rgm_status rgmi_validate_inside_epoch(rgm_controller *c);
+
+/* controller_eval.c */
+rgm_status rgmi_choose_metrics(rgm_controller *c);
+/** Evaluate and, on validation data, judge. */
+rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
+void rgmi_best_close(rgm_controller *c);
+rgm_status rgmi_best_weights_open(rgm_controller *c);
+
+/* controller_state.c */
+rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup);
+void rgmi_state_close(rgm_controller *c);
+/** <run>/ckpt; read-only where there is none yet: store stays NULL. */
+rgm_status rgmi_store_open(rgm_controller *c, bool read_only);
+rgm_status rgmi_state_save(rgm_controller *c);
+/** Weights and counters of the newest checkpoint, or of the start; the data go on. */
+rgm_status rgmi_roll_back(rgm_controller *c);
+
+/* controller_log.c */
+rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** Scalars of a loop ("train") or pass ("valid", "test") at the present step. */
+rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** Scalars inside a loop, when they are due. */
+rgm_status rgmi_summarize_step(rgm_controller *c);
+rgm_status rgmi_summarize_weights(rgm_controller *c);
+rgm_status rgmi_events_open(rgm_controller *c);
+rgm_status rgmi_events_flush(rgm_controller *c);
+rgm_status rgmi_events_end(rgm_controller *c);
+void rgmi_events_close(rgm_controller *c);
+void rgmi_show_progress(rgm_controller *c, double value);
+
+#endif

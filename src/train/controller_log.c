@@ -1,0 +1,250 @@
+/*
+ * What is told of a run: metrics.jsonl (no times in it), event files with rates, the progress line.
+ * A '/' in the name of a number makes a sub-folder of event files.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controller_internal.h"
+
+rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs)
+{
+    int64_t epoch = c->in_epochs ? c->epochs + (rgm_trainer_loop_step(c->trainer) > 0)
+                                 : rgm_trainer_passes(c->trainer);
+
+    if (c->metrics_log == NULL || logs->count == 0)
+        return RGM_OK;
+    return rgm_metrics_log_add(c->metrics_log, split, rgm_trainer_global_step(c->trainer), epoch,
+                               logs->items, logs->count);
+}
+
+/* ---- event files --------------------------------------------------------------------------- */
+
+/* The event file of a sub-folder of the run, opened at its first use. */
+static rgm_status event_file(rgm_event_file **out, rgm_controller *c, const char *path, int64_t size)
+{
+    rgm_status status = RGM_OK;
+    char *name = NULL, *folder = NULL;
+    rgmi_event_folder *made;
+
+    for (int64_t i = 0; i < c->event_count; i++)
+        if ((int64_t)strlen(c->events[i].path) == size &&
+            memcmp(c->events[i].path, path, (size_t)size) == 0) {
+            *out = c->events[i].file;
+            return RGM_OK;
+        }
+    RGM_GO(rgm_strndup(&name, path, (size_t)size));
+    RGM_GO(rgm_path_join(&folder, c->run_dir, name));
+    RGM_GO(RGM_RESERVE(c->events, c->event_capacity, c->event_count + 1));
+    made = &c->events[c->event_count];
+    *made = (rgmi_event_folder){0};
+    RGM_GO(rgm_event_file_create(&made->file, folder, rgm_trainer_global_step(c->trainer) + 1));
+    made->path = name;
+    name = NULL;
+    c->event_count++;
+    *out = made->file;
+done:
+    rgm_free(name);
+    rgm_free(folder);
+    return status;
+}
+
+static const char *folder_of(const char *split)
+{
+    return strcmp(split, "valid") == 0 ? "validation" : split;
+}
+
+static rgm_status write_scalar(rgm_controller *c, const char *split, const char *prefix,
+                               const char *name, double value)
+{
+    char path[256], tag[256];
+    const char *slash = strrchr(name, '/');
+    rgm_event_file *file;
+
+    snprintf(path, sizeof path, "%s%s%.*s", folder_of(split), slash != NULL ? "/" : "",
+             slash != NULL ? (int)(slash - name) : 0, name);
+    snprintf(tag, sizeof tag, "%s%s", prefix, slash != NULL ? slash + 1 : name);
+    RGM_TRY(event_file(&file, c, path, (int64_t)strlen(path)));
+    return rgm_event_file_scalar(file, tag, rgm_trainer_global_step(c->trainer), value);
+}
+
+rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs)
+{
+    if (c->hooks.summary != NULL)
+        return c->hooks.summary(split, rgm_trainer_global_step(c->trainer), logs,
+                                c->hooks.payload);
+    if (c->folder == NULL)
+        return RGM_OK;
+    for (int64_t i = 0; i < logs->count; i++)
+        RGM_TRY(write_scalar(c, split, c->in_epochs ? "epoch_" : "", logs->items[i].name,
+                             logs->items[i].value));
+    return RGM_OK;
+}
+
+rgm_status rgmi_summarize_weights(rgm_controller *c)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    rgm_event_file *file;
+
+    if (c->folder == NULL || c->hooks.summary != NULL || !c->options.histograms)
+        return RGM_OK;
+    RGM_TRY(event_file(&file, c, "train", 5));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        RGM_TRY(rgm_event_file_histogram(file, rgm_parameters_name(parameters, i),
+                                         rgm_trainer_global_step(c->trainer),
+                                         rgm_parameters_tensor(parameters, i)));
+    return RGM_OK;
+}
+
+/* In epochs by default each 500 steps, as TF-GNN's runner; in steps each loop, whose means say more. */
+rgm_status rgmi_summarize_step(rgm_controller *c)
+{
+    int64_t interval = c->options.summary_interval, step = rgm_trainer_global_step(c->trainer);
+    const rgm_optimizer *optimizer = rgm_trainer_optimizer(c->trainer);
+    rgm_logs logs = {0};
+    rgm_status status = RGM_OK;
+
+    if (interval < 0)
+        interval = c->in_epochs ? 500 : 0;
+    if (interval == 0 || step % interval != 0)
+        return RGM_OK;
+    rgmi_tell(c, RGM_EVENT_SUMMARY, RGM_TRAIN, NULL);
+    RGM_GO(rgm_logs_set(&logs, "batch_loss", rgm_trainer_last_loss(c->trainer)));
+    if (optimizer != NULL) {
+        RGM_GO(rgm_logs_set(&logs, "learning_rate",
+                            rgm_optimizer_rate(optimizer, rgm_trainer_updates(c->trainer))));
+        RGM_GO(rgm_logs_set(&logs, "gradient_norm", rgm_optimizer_gradient_norm(optimizer)));
+    }
+    if (c->hooks.summary != NULL)
+        RGM_GO(c->hooks.summary("train", step, &logs, c->hooks.payload));
+    else if (c->folder != NULL)
+        for (int64_t i = 0; i < logs.count; i++)
+            RGM_GO(write_scalar(c, "train", "", logs.items[i].name, logs.items[i].value));
+    RGM_GO(rgmi_summarize_weights(c));
+done:
+    rgm_logs_clear(&logs);
+    return status;
+}
+
+/* ---- hparams ------------------------------------------------------------------------------- */
+
+/* The hparams page: what was chosen, and the metrics to show beside it. */
+static rgm_status write_hparams(rgm_controller *c)
+{
+    rgm_status status = RGM_OK;
+    rgm_hparam_metric *metrics = NULL;
+    char **tags = NULL;
+    bool validates = rgm_trainer_has_data(c->trainer, RGM_VALID);
+    rgm_mode mode = validates ? RGM_VALID : RGM_TRAIN;
+    int64_t count = rgm_trainer_metric_count(c->trainer, mode);
+    const char *slash = strrchr(c->run_dir, '/');
+
+    RGM_GO(RGM_NEW(metrics, count));
+    RGM_GO(RGM_NEW(tags, count));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_strprintf(&tags[i], "%s%s", c->in_epochs ? "epoch_" : "",
+                             rgm_trainer_metric_name(c->trainer, mode, i)));
+        metrics[i] = (rgm_hparam_metric){.tag = tags[i],
+                                         .group = validates ? "validation" : "train"};
+    }
+    RGM_GO(rgm_event_file_hparams(c->run_events, slash != NULL ? slash + 1 : c->run_dir, c->hparams,
+                                  c->hparam_count, metrics, count));
+    RGM_GO(rgm_event_file_flush(c->run_events));
+done:
+    for (int64_t i = 0; tags != NULL && i < count; i++)
+        rgm_free(tags[i]);
+    rgm_free(tags);
+    rgm_free(metrics);
+    return status;
+}
+
+/* The files that every run has are there from its start. */
+rgm_status rgmi_events_open(rgm_controller *c)
+{
+    rgm_event_file *file;
+
+    if (c->folder == NULL || c->hooks.summary != NULL || c->event_count > 0)
+        return RGM_OK;
+    if (c->hparam_count > 0 && c->run_events == NULL) {
+        RGM_TRY(rgm_event_file_create(&c->run_events, c->run_dir,
+                                      rgm_trainer_global_step(c->trainer) + 1));
+        RGM_TRY(write_hparams(c));
+    }
+    RGM_TRY(event_file(&file, c, "train", 5));
+    if (rgm_trainer_has_data(c->trainer, RGM_VALID))
+        RGM_TRY(event_file(&file, c, "validation", 10));
+    return RGM_OK;
+}
+
+rgm_status rgmi_events_flush(rgm_controller *c)
+{
+    for (int64_t i = 0; i < c->event_count; i++)
+        RGM_TRY(rgm_event_file_flush(c->events[i].file));
+    return RGM_OK;
+}
+
+rgm_status rgmi_events_end(rgm_controller *c)
+{
+    RGM_TRY(rgmi_events_flush(c));
+    if (c->run_events == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_event_file_session_end(c->run_events, true));
+    return rgm_event_file_flush(c->run_events);
+}
+
+void rgmi_events_close(rgm_controller *c)
+{
+    for (int64_t i = 0; i < c->event_count; i++) {
+        rgm_event_file_close(c->events[i].file);
+        rgm_free(c->events[i].path);
+    }
+    rgm_free(c->events);
+    rgm_event_file_close(c->run_events);
+}
+
+/* ---- progress ------------------------------------------------------------------------------ */
+
+static int64_t total_units(const rgm_controller *c)
+{
+    int64_t pass = c->options.steps_per_epoch;
+
+    if (!c->in_epochs)
+        return c->options.train_steps;
+    if (c->hooks.progress_in_epochs)
+        return c->options.epochs;
+    if (pass == 0)
+        pass = rgm_trainer_pass_steps(c->trainer);
+    return pass > 0 && pass < INT64_MAX ? pass * c->options.epochs : 0;
+}
+
+static int64_t saved_unit(const rgm_controller *c)
+{
+    int64_t pass = c->options.steps_per_epoch;
+
+    if (c->saved_step < 0 || !c->hooks.progress_in_epochs)
+        return c->saved_step;
+    if (pass == 0)
+        pass = rgm_trainer_pass_steps(c->trainer);
+    return pass > 0 && pass < INT64_MAX ? c->saved_step / pass : c->saved_step;
+}
+
+void rgmi_show_progress(rgm_controller *c, double value)
+{
+    char metric[sizeof c->best_name];
+    rgm_progress_state state = {.loss = rgm_trainer_last_loss(c->trainer), .value = value};
+
+    if (c->hooks.progress == NULL)
+        return;
+    state.done = c->hooks.progress_in_epochs ? c->epochs : rgm_trainer_global_step(c->trainer);
+    state.total = total_units(c);
+    state.checkpoint = saved_unit(c);
+    if (!isnan(value)) {
+        memcpy(metric, c->best_name, sizeof metric);
+        for (char *at = metric; *at != '\0'; at++)
+            if (*at == '.' || *at == '_')
+                *at = ' ';
+        state.metric = metric;
+    }
+    rgm_progress_update(c->hooks.progress, &state);
+}

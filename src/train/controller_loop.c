@@ -1,0 +1,329 @@
+/*
+ * Training in loops: what is done between steps (signals, clock, summaries), what at a loop's end
+ * (actions, log, summaries, checkpoint, in this order), and what is done about a step that failed.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "controller_internal.h"
+
+/* ---- checkpoints --------------------------------------------------------------------------- */
+
+static bool due_by_time(const rgm_controller *c)
+{
+    return c->options.checkpoint.every_seconds > 0 &&
+           rgm_now() - c->saved_time >= c->options.checkpoint.every_seconds;
+}
+
+/*
+ * Counted from the step at which one was last due, which is kept in the checkpoint: a run that was
+ * interrupted saves where it would have saved.
+ */
+static bool due_by_steps(rgm_controller *c)
+{
+    int64_t every = c->options.checkpoint.every_steps, step = rgm_trainer_global_step(c->trainer);
+
+    if (every == 0 || step < c->due_step + every)
+        return false;
+    c->due_step = step;
+    c->changes++; /* it is part of what is saved */
+    return true;
+}
+
+static bool due_by_epochs(const rgm_controller *c)
+{
+    int64_t every = c->options.checkpoint.every_epochs;
+
+    return every > 0 && c->in_epochs && c->epochs % every == 0;
+}
+
+rgm_status rgmi_save_if_due(rgm_controller *c)
+{
+    bool steps, due;
+
+    if (c->store == NULL || c->folder == NULL)
+        return RGM_OK;
+    steps = due_by_steps(c); /* always looked at: it moves on */
+    due = steps || due_by_epochs(c) || due_by_time(c);
+    return due ? rgmi_state_save(c) : RGM_OK;
+}
+
+/* ---- recovery ------------------------------------------------------------------------------ */
+
+static rgm_status recover(rgm_controller *c, rgm_status failure)
+{
+    const rgm_trainer_recovery *r = &c->options.recovery;
+
+    if (failure != RGM_ERR_NUMERIC || r->policy == RGM_RECOVER_STOP)
+        return failure;
+    if (c->tries >= r->max_tries)
+        return rgm_error_prefix(failure, "after %lld bad steps (trainer.recovery.max_tries is %lld)",
+                                (long long)c->tries, (long long)r->max_tries);
+    c->tries++;
+    rgm_log_write(RGM_LOG_WARNING, "%s; %s (%lld of %lld)", rgm_error_message(),
+                  r->policy == RGM_RECOVER_SKIP ? "skipped" : "rolled back", (long long)c->tries,
+                  (long long)r->max_tries);
+    rgm_error_reset();
+    if (r->policy == RGM_RECOVER_SKIP) {
+        rgmi_trainer_skip_step(c->trainer);
+    } else {
+        int64_t tries = c->tries;
+
+        RGM_TRY(rgmi_roll_back(c));
+        c->tries = tries; /* or it would be tried for ever */
+        c->rolled_back = true;
+    }
+    rgmi_tell(c, RGM_EVENT_RECOVER, RGM_TRAIN, NULL);
+    return RGM_OK;
+}
+
+/* ---- one loop ------------------------------------------------------------------------------ */
+
+bool rgmi_is_asked_to_stop(const rgm_controller *c)
+{
+    return c->hooks.should_stop != NULL && c->hooks.should_stop(c->hooks.payload);
+}
+
+static rgm_status stop(rgm_controller *c)
+{
+    RGM_TRY(rgmi_state_save(c));
+    rgmi_tell(c, RGM_EVENT_STOP, RGM_TRAIN, NULL);
+    return RGM_STOPPED;
+}
+
+static rgm_status begin_loop(rgm_controller *c)
+{
+    if (rgm_trainer_loop_step(c->trainer) >= 0) /* one that was interrupted goes on */
+        return RGM_OK;
+    RGM_TRY(rgm_trainer_train_loop_begin(c->trainer));
+    rgmi_tell(c, RGM_EVENT_LOOP_BEGIN, RGM_TRAIN, NULL);
+    return RGM_OK;
+}
+
+/* What may be due behind a step that is not the loop's last. */
+static rgm_status between_steps(rgm_controller *c)
+{
+    if (rgm_trainer_loop_step(c->trainer) % c->options.steps_per_execution != 0)
+        return RGM_OK;
+    if (c->in_epochs)
+        return rgmi_save_if_due(c);
+    return c->store != NULL && c->folder != NULL && due_by_time(c) ? rgmi_state_save(c) : RGM_OK;
+}
+
+static rgm_status run_steps(rgm_controller *c, int64_t steps)
+{
+    rgm_trainer *trainer = c->trainer;
+
+    while (steps == RGM_TO_END || rgm_trainer_loop_step(trainer) < steps) {
+        rgm_status status;
+
+        if (rgm_trainer_loop_step(trainer) % c->options.steps_per_execution == 0 &&
+            rgmi_is_asked_to_stop(c))
+            return stop(c);
+        status = rgm_trainer_train_step(trainer);
+        if (status == RGM_END)
+            return RGM_OK;
+        c->changes++;
+        if (status != RGM_OK) {
+            RGM_TRY(recover(c, status));
+            if (c->rolled_back)
+                return RGM_OK;
+        }
+        RGM_TRY(rgmi_summarize_step(c));
+        RGM_TRY(rgmi_validate_inside_epoch(c));
+        if (!c->hooks.progress_in_epochs)
+            rgmi_show_progress(c, c->last_seen);
+        if (rgm_trainer_loop_step(trainer) != steps)
+            RGM_TRY(between_steps(c));
+    }
+    return RGM_OK;
+}
+
+static rgm_status run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
+                              const rgm_logs *logs)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_action *a = &actions[i];
+        rgm_status status;
+
+        if (a->condition != NULL && !a->condition(logs, c, a->payload))
+            continue;
+        status = a->run(logs, c, a->payload);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "action '%s'", a->name != NULL ? a->name : "");
+    }
+    return RGM_OK;
+}
+
+/* Steps and items a second since the last loop's end (or the restart of the timer). */
+static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
+{
+    double now = rgm_now(), seconds = now - c->timer_time;
+    int64_t step = rgm_trainer_global_step(c->trainer);
+
+    if (step > c->timer_step && seconds > 0) {
+        RGM_TRY(rgm_logs_set(rates, "steps_per_second", (double)(step - c->timer_step) / seconds));
+        RGM_TRY(rgm_logs_set(rates, "examples_per_second", c->timer_items / seconds));
+    }
+    c->timer_time = now;
+    c->timer_step = step;
+    c->timer_items = 0;
+    return RGM_OK;
+}
+
+static void log_line(const rgm_controller *c, const rgm_logs *logs)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log */
+        return;
+    for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
+        status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
+    if (status == RGM_OK && text.size > 0)
+        rgm_log_write(RGM_LOG_INFO, "train | step: %6lld |%s",
+                      (long long)rgm_trainer_global_step(c->trainer), text.data);
+    rgm_text_clear(&text);
+}
+
+static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
+{
+    rgm_status status = RGM_OK;
+    rgm_logs all = {0};
+    double items = c->trainer->sums[RGM_TRAIN].sums[1];
+
+    c->timer_items += items;
+    RGM_GO(rgm_trainer_train_loop_end(c->trainer, logs));
+    c->epochs += c->in_epochs;
+    c->changes++;
+    RGM_GO(rgm_logs_merge(&all, *logs));
+    RGM_GO(run_actions(c, c->train_actions, c->train_action_count, *logs));
+    RGM_GO(add_rates(c, &all));
+    log_line(c, &all);
+    RGM_GO(rgmi_log_metrics(c, "train", *logs));
+    RGM_GO(rgmi_summarize(c, "train", &all));
+    if (c->options.summary_interval == 0 ||
+        (c->options.summary_interval < 0 && !c->in_epochs))
+        RGM_GO(rgmi_summarize_weights(c));
+    rgmi_tell(c, RGM_EVENT_LOOP_END, RGM_TRAIN, &all);
+done:
+    rgm_logs_clear(&all);
+    return status;
+}
+
+rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs)
+{
+    *done = false;
+    c->rolled_back = false;
+    RGM_TRY(begin_loop(c));
+    RGM_TRY(run_steps(c, steps));
+    if (c->rolled_back)
+        return RGM_OK;
+    RGM_TRY(end_loop(c, logs));
+    *done = true;
+    return RGM_OK;
+}
+
+/* ---- to a step ----------------------------------------------------------------------------- */
+
+void rgmi_restart_timer(rgm_controller *c)
+{
+    c->timer_time = rgm_now();
+    c->timer_step = rgm_trainer_global_step(c->trainer);
+    c->timer_items = 0;
+}
+
+static int64_t loop_length(const rgm_controller *c, int64_t step)
+{
+    int64_t length = c->hooks.steps_per_loop != NULL
+                         ? c->hooks.steps_per_loop(step, c->hooks.payload)
+                         : c->options.steps_per_loop;
+
+    return length;
+}
+
+/* Loops until the target; *ended when the data have ended for good. */
+static rgm_status train_until(rgm_controller *c, int64_t target, bool *ended)
+{
+    rgm_trainer *trainer = c->trainer;
+    const rgm_logs *logs;
+
+    *ended = false;
+    while (rgm_trainer_global_step(trainer) < target && !c->finished) {
+        /* A loop under way began before this step, and ends where it would have ended. */
+        int64_t under_way = rgm_trainer_loop_step(trainer) > 0 ? rgm_trainer_loop_step(trainer) : 0;
+        int64_t begin = rgm_trainer_global_step(trainer) - under_way;
+        int64_t length = loop_length(c, begin);
+        bool done;
+
+        if (length < 1)
+            return RGM_FAIL(RGM_ERR_CONFIG, "steps_per_loop gave %lld at step %lld, at least 1 is "
+                                            "needed", (long long)length, (long long)begin);
+        if (length > target - begin)
+            length = target - begin;
+        RGM_TRY(rgmi_run_loop(c, length, &done, &logs));
+        if (done)
+            RGM_TRY(rgmi_save_if_due(c));
+        if (done && rgm_trainer_at_end(trainer)) {
+            *ended = true;
+            return RGM_OK;
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_target(const rgm_controller *c, int64_t steps)
+{
+    if (steps < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "to train to step %lld", (long long)steps);
+    if (!rgm_trainer_has_data(c->trainer, RGM_TRAIN))
+        return RGM_FAIL(RGM_ERR_ARG, "this trainer was made to evaluate only");
+    return RGM_OK;
+}
+
+rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
+{
+    bool ended;
+
+    RGM_TRY(check_target(c, steps));
+    c->in_epochs = false;
+    RGM_TRY(rgmi_events_open(c));
+    rgmi_restart_timer(c);
+    RGM_TRY(train_until(c, steps, &ended));
+    return rgmi_state_save(c);
+}
+
+rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_steps,
+                                             int64_t eval_steps, int64_t eval_interval,
+                                             const rgm_logs **logs)
+{
+    const rgm_logs *last = NULL;
+    bool ended = false;
+
+    RGM_TRY(check_target(c, train_steps));
+    if (eval_interval < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "to evaluate each %lld steps", (long long)eval_interval);
+    c->in_epochs = false;
+    RGM_TRY(rgmi_events_open(c));
+    rgmi_restart_timer(c);
+    /* The last evaluation's step is in the checkpoint: an interrupted run evaluates where it would have. */
+    while (c->evaluated_step < train_steps && !ended && !c->finished) {
+        int64_t target = train_steps;
+
+        if (eval_interval > 0 && eval_interval < train_steps - c->evaluated_step)
+            target = c->evaluated_step + eval_interval;
+        RGM_TRY(train_until(c, target, &ended));
+        if (rgm_trainer_global_step(c->trainer) < target && !ended)
+            continue; /* rolled back behind this stretch, or stopped */
+        RGM_TRY(rgmi_evaluate(c, RGM_VALID, eval_steps, &last));
+        rgmi_restart_timer(c);
+    }
+    if (logs != NULL)
+        *logs = last;
+    return rgmi_state_save(c);
+}
+
+rgm_status rgmi_run_eval_actions(rgm_controller *c, const rgm_logs *logs)
+{
+    return run_actions(c, c->eval_actions, c->eval_action_count, logs);
+}

@@ -1,0 +1,320 @@
+/*
+ * Where a run stands, in memory and in its folder. A checkpoint holds everything that the rest of the run
+ * depends on: the trainer's state, the best weights so far, counters. A run that was killed and started
+ * again ends with the same bytes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controller_internal.h"
+
+/* ---- save ---------------------------------------------------------------------------------- */
+
+static rgm_status add_best(rgm_checkpoint *checkpoint, const rgm_controller *c)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+
+    RGM_TRY(rgm_checkpoint_set_text(checkpoint, "best_metric", c->best_name));
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "best_step", c->best_step));
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "best_epoch", c->best_epoch));
+    RGM_TRY(rgm_checkpoint_set_number(checkpoint, "best_value", c->best_value));
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "stale_validations", c->stale));
+    RGM_TRY(rgm_checkpoint_set_number(checkpoint, "stop_value", c->stop_value));
+    RGM_TRY(rgm_checkpoint_set_blob(checkpoint, "best_list", c->kept,
+                                    c->kept_count * (int64_t)sizeof *c->kept));
+    if (c->best_step < 0)
+        return RGM_OK;
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        RGM_TRY(rgm_checkpoint_add_best(checkpoint, rgm_parameters_name(parameters, i),
+                                        c->best_weights[i]));
+    return RGM_OK;
+}
+
+static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_controller *c)
+{
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "epoch", c->epochs));
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "due_step", c->due_step));
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "evaluated_step", c->evaluated_step));
+    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "finished", c->finished));
+    return rgm_checkpoint_set_int(checkpoint, "recovery_tries", c->tries);
+}
+
+static rgm_status spare_best(rgm_controller *c)
+{
+    int64_t steps[RGMI_MAX_BEST];
+
+    for (int64_t i = 0; i < c->kept_count; i++)
+        steps[i] = c->kept[i].step;
+    return rgm_checkpoint_store_spare(c->store, steps, c->kept_count);
+}
+
+rgm_status rgmi_state_save(rgm_controller *c)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    int64_t offset = 0;
+
+    if (c->folder == NULL || c->saved_changes == c->changes)
+        return RGM_OK;
+    RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
+    RGM_GO(rgm_trainer_save_state(checkpoint, c->trainer));
+    RGM_GO(add_counters(checkpoint, c));
+    RGM_GO(add_best(checkpoint, c));
+    RGM_GO(rgm_metrics_log_commit(&offset, c->metrics_log));
+    RGM_GO(rgm_checkpoint_set_int(checkpoint, "metrics_offset", offset));
+    RGM_GO(rgmi_events_flush(c));
+    RGM_GO(spare_best(c));
+    RGM_GO(rgm_checkpoint_save(c->store, checkpoint));
+    c->saved_changes = c->changes;
+    c->saved_step = rgm_trainer_global_step(c->trainer);
+    c->saved_time = rgm_now();
+    rgmi_tell(c, RGM_EVENT_SAVE, RGM_TRAIN, NULL);
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgm_controller_save(rgm_controller *c)
+{
+    return rgmi_state_save(c);
+}
+
+/* ---- restore ------------------------------------------------------------------------------- */
+
+static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpoint, int64_t *offset)
+{
+    int64_t finished;
+
+    RGM_TRY(rgm_checkpoint_int(&c->epochs, checkpoint, "epoch"));
+    RGM_TRY(rgm_checkpoint_int(&c->due_step, checkpoint, "due_step"));
+    RGM_TRY(rgm_checkpoint_int(&c->evaluated_step, checkpoint, "evaluated_step"));
+    RGM_TRY(rgm_checkpoint_int(&finished, checkpoint, "finished"));
+    RGM_TRY(rgm_checkpoint_int(&c->tries, checkpoint, "recovery_tries"));
+    RGM_TRY(rgm_checkpoint_int(offset, checkpoint, "metrics_offset"));
+    c->finished = finished != 0;
+    return RGM_OK;
+}
+
+static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *checkpoint)
+{
+    const rgm_safetensors *file = rgm_checkpoint_best_weights(checkpoint);
+    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+
+    if (c->best_step < 0)
+        return RGM_OK;
+    if (file == NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "checkpoint %lld says step %lld was best but lacks its weights",
+                        (long long)rgm_checkpoint_step(checkpoint), (long long)c->best_step);
+    RGM_TRY(rgmi_best_weights_open(c));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        rgm_tensor *loaded = NULL, *to = c->best_weights[i];
+
+        RGM_TRY(rgm_safetensors_get(&loaded, file, rgm_parameters_name(parameters, i)));
+        if (rgm_tensor_bytes(loaded) != rgm_tensor_bytes(to)) {
+            rgm_tensor_release(loaded);
+            return RGM_FAIL(RGM_ERR_SHAPE, "best weight '%s' has another size in the checkpoint",
+                            rgm_parameters_name(parameters, i));
+        }
+        memcpy(rgm_tensor_data(to), rgm_tensor_data(loaded), rgm_tensor_bytes(to));
+        rgm_tensor_release(loaded);
+    }
+    return RGM_OK;
+}
+
+static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
+{
+    const char *metric;
+    const void *list;
+    int64_t size;
+
+    RGM_TRY(rgm_checkpoint_text(&metric, checkpoint, "best_metric"));
+    if (strcmp(metric, c->best_name) != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the run's best weights were chosen by '%s' and cannot go on by '%s'; use "
+                        "another run folder",
+                        metric, c->best_name);
+    RGM_TRY(rgm_checkpoint_int(&c->best_step, checkpoint, "best_step"));
+    RGM_TRY(rgm_checkpoint_int(&c->best_epoch, checkpoint, "best_epoch"));
+    RGM_TRY(rgm_checkpoint_number(&c->best_value, checkpoint, "best_value"));
+    RGM_TRY(rgm_checkpoint_int(&c->stale, checkpoint, "stale_validations"));
+    RGM_TRY(rgm_checkpoint_number(&c->stop_value, checkpoint, "stop_value"));
+    RGM_TRY(rgm_checkpoint_blob(&list, &size, checkpoint, "best_list"));
+    if (size < 0 || size % (int64_t)sizeof *c->kept != 0 || size > (int64_t)sizeof c->kept)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint's list of best validations is damaged");
+    c->kept_count = size / (int64_t)sizeof *c->kept;
+    if (size > 0)
+        memcpy(c->kept, list, (size_t)size);
+    if (c->kept_count > c->options.checkpoint.best.keep) /* fewer are asked for now */
+        c->kept_count = c->options.checkpoint.best.keep;
+    return read_best_weights(c, checkpoint);
+}
+
+/* All of a checkpoint, or (data_too false) what a rollback takes back. */
+static rgm_status take_up(rgm_controller *c, const rgm_checkpoint *checkpoint, bool data_too,
+                          int64_t *offset)
+{
+    RGM_TRY(read_counters(c, checkpoint, offset));
+    RGM_TRY(data_too ? rgm_trainer_restore_state(c->trainer, checkpoint)
+                     : rgm_trainer_roll_back(c->trainer, checkpoint));
+    RGM_TRY(read_best(c, checkpoint));
+    c->saved_step = rgm_checkpoint_step(checkpoint);
+    c->saved_changes = c->changes;
+    rgmi_tell(c, RGM_EVENT_RESTORE, RGM_TRAIN, NULL);
+    return RGM_OK;
+}
+
+static rgm_status initialize(rgm_controller *c)
+{
+    RGM_TRY(rgm_trainer_initialize_weights(c->trainer));
+    rgmi_tell(c, RGM_EVENT_INITIALIZE, RGM_TRAIN, NULL);
+    return RGM_OK;
+}
+
+static rgm_status restore_newest(rgm_controller *c, int64_t *offset)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = RGM_ERR_NOT_FOUND;
+
+    if (c->store != NULL)
+        status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return initialize(c);
+    }
+    RGM_GO(status);
+    RGM_GO(take_up(c, checkpoint, true, offset));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgm_controller_restore(rgm_controller *c, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    int64_t offset;
+
+    if (path == NULL && c->store == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder to restore from");
+    RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
+                        : rgm_checkpoint_load_newest(&checkpoint, c->store));
+    RGM_GO(take_up(c, checkpoint, true, &offset));
+    if (path == NULL && c->metrics_log != NULL)
+        RGM_GO(rgm_metrics_log_truncate(c->metrics_log, offset));
+    if (path != NULL)
+        c->changes++; /* another state than the run's newest */
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+/* As if the run had just begun, but for the data, which go on. */
+static rgm_status back_to_start(rgm_controller *c)
+{
+    RGM_TRY(rgmi_trainer_reset(c->trainer));
+    c->epochs = c->due_step = c->evaluated_step = 0;
+    c->best_step = -1;
+    c->kept_count = c->stale = 0;
+    c->best_value = c->stop_value = NAN;
+    if (c->metrics_log != NULL)
+        RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, 0));
+    c->changes++;
+    return RGM_OK;
+}
+
+rgm_status rgmi_roll_back(rgm_controller *c)
+{
+    rgm_status status = RGM_ERR_NOT_FOUND;
+    rgm_checkpoint *checkpoint = NULL;
+    int64_t offset;
+
+    if (c->store != NULL)
+        status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return back_to_start(c);
+    }
+    RGM_GO(status);
+    RGM_GO(take_up(c, checkpoint, false, &offset));
+    c->changes++; /* the data stand elsewhere */
+    if (c->metrics_log != NULL)
+        RGM_GO(rgm_metrics_log_truncate(c->metrics_log, offset));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+/* ---- run folder ---------------------------------------------------------------------------- */
+
+rgm_status rgmi_store_open(rgm_controller *c, bool read_only)
+{
+    rgm_checkpoint_store_options options = RGM_CHECKPOINT_STORE_OPTIONS_INIT;
+    char *path = NULL;
+    rgm_status status;
+
+    options.keep = c->options.checkpoint.keep;
+    options.read_only = read_only;
+    RGM_TRY(rgm_path_join(&path, c->run_dir, "ckpt"));
+    status = rgm_checkpoint_store_open(&c->store, path, &options);
+    rgm_free(path);
+    if (status == RGM_ERR_NOT_FOUND && read_only) { /* a trainer may yet begin there */
+        rgm_error_reset();
+        return RGM_OK;
+    }
+    return status;
+}
+
+static rgm_status best_store_open(rgm_controller *c)
+{
+    rgm_checkpoint_store_options options = {.keep = 1};
+    char *path = NULL;
+    rgm_status status;
+
+    if (!c->options.checkpoint.best.save || c->folder == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_path_join(&path, c->run_dir, "best"));
+    status = rgm_checkpoint_store_open(&c->best_store, path, &options);
+    rgm_free(path);
+    return status;
+}
+
+rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    rgm_run_folder_options folder = RGM_RUN_FOLDER_OPTIONS_INIT;
+    char *metrics = NULL;
+    int64_t offset = 0;
+
+    if (setup->run_dir == NULL)
+        return initialize(c);
+    folder.config = setup->config;
+    folder.seed = (uint64_t)c->trainer->runtime.seed;
+    folder.threads = rgm_threads();
+    folder.isa = rgm_kernels_for(RGM_F32)->isa;
+    RGM_GO(rgm_strdup(&c->run_dir, setup->run_dir));
+    if (!setup->read_only)
+        RGM_GO(rgm_run_folder_open(&c->folder, setup->run_dir, &folder));
+    RGM_GO(rgmi_store_open(c, setup->read_only));
+    RGM_GO(best_store_open(c));
+    RGM_GO(restore_newest(c, &offset));
+    if (!setup->read_only) {
+        RGM_GO(rgm_path_join(&metrics, setup->run_dir, "metrics.jsonl"));
+        RGM_GO(rgm_metrics_log_open(&c->metrics_log, metrics, offset));
+    }
+    c->saved_time = rgm_now();
+done:
+    rgm_free(metrics);
+    return status;
+}
+
+void rgmi_state_close(rgm_controller *c)
+{
+    rgmi_best_close(c);
+    rgmi_events_close(c);
+    rgm_metrics_log_close(c->metrics_log);
+    rgm_checkpoint_store_close(c->best_store);
+    rgm_checkpoint_store_close(c->store);
+    rgm_run_folder_close(c->folder);
+    rgm_free(c->run_dir);
+}

@@ -1,0 +1,170 @@
+/*
+ * evaluate_continuously: a second process that follows a run folder, restores each newest checkpoint that
+ * appears and evaluates it. What it finds has a folder of its own, because the run's is the trainer's.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "controller_internal.h"
+
+#define POLL_SECONDS 0.5
+
+/* The evaluator's own files: <run>/continuous_eval, locked by it. */
+typedef struct follower {
+    rgm_run_folder *folder;
+    rgm_metrics_log *metrics;
+    rgm_event_file *events;
+} follower;
+
+static rgm_status open_follower(follower *f, const rgm_controller *c)
+{
+    rgm_status status = RGM_OK;
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    char *path = NULL, *metrics = NULL;
+
+    options.resume = RGM_RESUME_ANY;
+    options.seed = (uint64_t)c->trainer->runtime.seed;
+    options.threads = rgm_threads();
+    options.isa = rgm_kernels_for(RGM_F32)->isa;
+    RGM_GO(rgm_path_join(&path, c->run_dir, "continuous_eval"));
+    RGM_GO(rgm_path_join(&metrics, path, "metrics.jsonl"));
+    RGM_GO(rgm_run_folder_open(&f->folder, path, &options));
+    RGM_GO(rgm_metrics_log_open(&f->metrics, metrics, rgm_path_exists(metrics) ? -1 : 0));
+    RGM_GO(rgm_event_file_create(&f->events, path, 0));
+done:
+    rgm_free(path);
+    rgm_free(metrics);
+    return status;
+}
+
+static void close_follower(follower *f)
+{
+    rgm_event_file_close(f->events);
+    rgm_metrics_log_close(f->metrics);
+    rgm_run_folder_close(f->folder);
+}
+
+/* The newest step there is, -1 when none. */
+static int64_t newest_step(rgm_controller *c)
+{
+    int64_t *steps = NULL, count = 0, newest = -1;
+
+    if (c->store == NULL && rgmi_store_open(c, true) != RGM_OK)
+        rgm_error_reset();
+    if (c->store == NULL)
+        return -1;
+    if (rgm_checkpoint_steps(&steps, &count, c->store) != RGM_OK)
+        rgm_error_reset(); /* the folder is being changed under us: look again */
+    else if (count > 0)
+        newest = steps[count - 1];
+    rgm_free(steps);
+    return newest;
+}
+
+/* Restore the newest checkpoint; *restored false when it vanished meanwhile (retention). */
+static rgm_status take_newest(rgm_controller *c, bool *restored)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+
+    *restored = false;
+    if (status == RGM_ERR_NOT_FOUND || status == RGM_ERR_FORMAT || status == RGM_ERR_IO) {
+        rgm_error_reset();
+        return RGM_OK;
+    }
+    if (status != RGM_OK)
+        return status;
+    status = rgm_trainer_restore_state(c->trainer, checkpoint);
+    rgm_checkpoint_release(checkpoint);
+    if (status != RGM_OK)
+        return status;
+    *restored = true;
+    rgmi_tell(c, RGM_EVENT_RESTORE, RGM_VALID, NULL);
+    return RGM_OK;
+}
+
+static rgm_status write_logs(follower *f, const rgm_controller *c, const rgm_logs *logs)
+{
+    int64_t step = rgm_trainer_global_step(c->trainer), offset;
+
+    RGM_TRY(rgm_metrics_log_add(f->metrics, "valid", step, rgm_trainer_passes(c->trainer),
+                                logs->items, logs->count));
+    RGM_TRY(rgm_metrics_log_commit(&offset, f->metrics));
+    for (int64_t i = 0; i < logs->count; i++)
+        RGM_TRY(rgm_event_file_scalar(f->events, logs->items[i].name, step, logs->items[i].value));
+    return rgm_event_file_flush(f->events);
+}
+
+static rgm_status evaluate_newest(rgm_controller *c, follower *f, int64_t steps, int64_t *evaluated,
+                                  const rgm_logs **logs)
+{
+    bool restored;
+
+    RGM_TRY(take_newest(c, &restored));
+    if (!restored)
+        return RGM_OK;
+    *evaluated = rgm_trainer_global_step(c->trainer);
+    rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, RGM_VALID, NULL);
+    RGM_TRY(rgm_trainer_evaluate(c->trainer, RGM_VALID, steps, logs));
+    RGM_TRY(rgmi_run_eval_actions(c, *logs));
+    RGM_TRY(write_logs(f, c, *logs));
+    rgmi_tell(c, RGM_EVENT_EVAL_END, RGM_VALID, *logs);
+    return RGM_OK;
+}
+
+static void wait_a_little(void)
+{
+    struct timespec pause = {.tv_nsec = (long)(POLL_SECONDS * 1e9)};
+
+    (void)nanosleep(&pause, NULL); /* a signal may cut it short: should_stop is asked next */
+}
+
+static rgm_status follow(rgm_controller *c, follower *f, int64_t steps, int64_t final_step,
+                         double timeout, bool (*timeout_fn)(void *payload), void *payload,
+                         const rgm_logs **logs)
+{
+    int64_t evaluated = -1;
+    double waiting_since = rgm_now();
+
+    while (final_step <= 0 || evaluated < final_step) {
+        if (rgmi_is_asked_to_stop(c))
+            return RGM_STOPPED;
+        if (newest_step(c) > evaluated) {
+            int64_t before = evaluated;
+
+            RGM_TRY(evaluate_newest(c, f, steps, &evaluated, logs));
+            if (evaluated > before) {
+                waiting_since = rgm_now();
+                continue;
+            }
+        }
+        if (timeout >= 0 && rgm_now() - waiting_since >= timeout) {
+            if (timeout_fn == NULL || timeout_fn(payload))
+                return RGM_OK;
+            waiting_since = rgm_now();
+        }
+        wait_a_little();
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_controller_evaluate_continuously(rgm_controller *c, int64_t steps,
+                                                int64_t final_step, double timeout,
+                                                bool (*timeout_fn)(void *payload), void *payload,
+                                                const rgm_logs **logs)
+{
+    follower f = {0};
+    rgm_status status = RGM_OK;
+
+    *logs = NULL;
+    if (c->run_dir == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "there is no run folder to follow");
+    if (c->folder != NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "a run is followed read_only: its trainer holds the folder");
+    RGM_GO(open_follower(&f, c));
+    RGM_GO(follow(c, &f, steps, final_step, timeout, timeout_fn, payload, logs));
+done:
+    close_follower(&f);
+    return status;
+}

@@ -1,0 +1,196 @@
+/*
+ * Weights from elsewhere: a run folder, a checkpoint folder or a safetensors file; all of them or those
+ * whose names match. Everything is checked before anything is copied.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "trainer_internal.h"
+
+/* Where weights come from: exactly one of the two is set, the tensors are in `file`. */
+typedef struct weights_source {
+    rgm_checkpoint *checkpoint;
+    rgm_safetensors *own;
+    const rgm_safetensors *file;
+} weights_source;
+
+static rgm_status open_checkpoint(weights_source *source, const char *path, bool best)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint_store *store = NULL;
+    rgm_checkpoint_store_options options = RGM_CHECKPOINT_STORE_OPTIONS_INIT;
+    char *manifest = NULL, *folder = NULL;
+
+    options.read_only = true;
+    RGM_GO(rgm_path_join(&manifest, path, "manifest.json"));
+    if (rgm_path_exists(manifest)) {
+        RGM_GO(rgm_checkpoint_load(&source->checkpoint, path));
+    } else {
+        RGM_GO(rgm_path_join(&folder, path, "ckpt"));
+        RGM_GO(rgm_checkpoint_store_open(&store, rgm_path_is_folder(folder) ? folder : path,
+                                         &options));
+        RGM_GO(rgm_checkpoint_load_newest(&source->checkpoint, store));
+    }
+    source->file = best ? rgm_checkpoint_best_weights(source->checkpoint)
+                        : rgm_checkpoint_weights(source->checkpoint);
+    if (source->file == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no %sweights", path, best ? "best " : ""));
+done:
+    rgm_checkpoint_store_close(store);
+    rgm_free(manifest);
+    rgm_free(folder);
+    return status;
+}
+
+static rgm_status open_source(weights_source *source, const rgm_trainer_initialize *options)
+{
+    if (!rgm_path_exists(options->checkpoint))
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "trainer.initialize.checkpoint: there is no %s",
+                        options->checkpoint);
+    if (rgm_path_is_folder(options->checkpoint))
+        return open_checkpoint(source, options->checkpoint, options->best);
+    if (options->best)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.initialize.best is about run folders; %s is a file",
+                        options->checkpoint);
+    RGM_TRY(rgm_safetensors_open(&source->own, options->checkpoint));
+    source->file = source->own;
+    return RGM_OK;
+}
+
+static bool matches(const rgm_texts *patterns, const char *name)
+{
+    for (int64_t i = 0; i < patterns->count; i++)
+        if (fnmatch(patterns->items[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool same_shape(const rgm_tensor *a, const rgm_tensor *b)
+{
+    if (rgm_tensor_dtype(a) != rgm_tensor_dtype(b) || rgm_tensor_rank(a) != rgm_tensor_rank(b))
+        return false;
+    for (int axis = 0; axis < rgm_tensor_rank(a); axis++)
+        if (rgm_tensor_dim(a, axis) != rgm_tensor_dim(b, axis))
+            return false;
+    return true;
+}
+
+static bool is_wanted(const rgm_trainer_initialize *options, const char *name)
+{
+    if (options->only.count > 0 && !matches(&options->only, name))
+        return false;
+    return !matches(&options->except, name);
+}
+
+/* What one parameter finds in the file; *found stays NULL when it is left as it is. */
+static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, const char *name,
+                          const rgm_tensor *to, const rgm_safetensors *file,
+                          const rgm_trainer_initialize *options)
+{
+    char here[96], there[96];
+
+    *found = NULL;
+    if (!is_wanted(options, name)) {
+        report->left++;
+        return rgm_text_printf(&report->text, "%s: not asked for\n", name);
+    }
+    if (rgm_safetensors_get(found, file, name) != RGM_OK) {
+        *found = NULL;
+        rgm_error_reset();
+        report->left++;
+        return rgm_text_printf(&report->text, "%s: not in the file\n", name);
+    }
+    if (same_shape(*found, to)) {
+        report->matched++;
+        return RGM_OK;
+    }
+    rgm_tensor_describe(to, here, sizeof here);
+    rgm_tensor_describe(*found, there, sizeof there);
+    return RGM_FAIL(RGM_ERR_SHAPE,
+                    "'%s' is %s in the model and %s in %s; leave it out with "
+                    "trainer.initialize.except",
+                    name, here, there, options->checkpoint);
+}
+
+static rgm_status report_unused(rgm_initialize_report *report, const rgm_parameters *parameters,
+                                const rgm_safetensors *file)
+{
+    for (int64_t i = 0; i < rgm_safetensors_count(file); i++) {
+        const char *name = rgm_safetensors_name(file, i);
+
+        if (rgm_parameters_find(parameters, name) != NULL)
+            continue;
+        report->unused++;
+        RGM_TRY(rgm_text_printf(&report->text, "%s: in the file, not in the model\n", name));
+    }
+    return RGM_OK;
+}
+
+static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *parameters,
+                               const rgm_safetensors *file, const rgm_trainer_initialize *options)
+{
+    rgm_status status = RGM_OK;
+    int64_t count = rgm_parameters_count(parameters);
+    rgm_tensor **found = NULL;
+
+    RGM_GO(RGM_NEW(found, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(look_up(&found[i], report, rgm_parameters_name(parameters, i),
+                       rgm_parameters_tensor(parameters, i), file, options));
+    RGM_GO(report_unused(report, parameters, file));
+    if (report->matched == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "nothing of %s fits this model: it has e.g. '%s', the model '%s'",
+                        options->checkpoint,
+                        rgm_safetensors_count(file) > 0 ? rgm_safetensors_name(file, 0) : "nothing",
+                        count > 0 ? rgm_parameters_name(parameters, 0) : "no parameters"));
+    for (int64_t i = 0; i < count; i++) {
+        rgm_tensor *to = rgm_parameters_tensor(parameters, i);
+
+        if (found[i] != NULL)
+            memcpy(rgm_tensor_data(to), rgm_tensor_data(found[i]), rgm_tensor_bytes(to));
+    }
+    rgm_parameters_touch(parameters);
+done:
+    for (int64_t i = 0; found != NULL && i < count; i++)
+        rgm_tensor_release(found[i]);
+    rgm_free(found);
+    return status;
+}
+
+rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_parameters *parameters,
+                                     const rgm_trainer_initialize *options)
+{
+    weights_source source = {0};
+    rgm_status status = RGM_OK;
+
+    *report = (rgm_initialize_report){0};
+    RGM_GO(open_source(&source, options));
+    RGM_GO(copy_weights(report, parameters, source.file, options));
+done:
+    rgm_checkpoint_release(source.checkpoint);
+    rgm_safetensors_close(source.own);
+    if (status != RGM_OK)
+        rgm_text_clear(&report->text);
+    return status;
+}
+
+rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
+{
+    const rgm_trainer_initialize *options = &trainer->options.initialize;
+    rgm_initialize_report report = {0};
+
+    if (options->checkpoint != NULL) {
+        RGM_TRY(rgm_parameters_initialize(&report, trainer->parameters, options));
+        rgm_log_write(RGM_LOG_INFO, "initialized %lld of %lld parameters from %s; %lld of its tensors "
+                                    "unused",
+                      (long long)report.matched, (long long)(report.matched + report.left),
+                      options->checkpoint, (long long)report.unused);
+        if (report.text.size > 0)
+            rgm_log_write(RGM_LOG_INFO, "%s", report.text.data);
+        rgm_text_clear(&report.text);
+    }
+    if (trainer->task.initialize != NULL)
+        return trainer->task.initialize(trainer->parameters, trainer->task.state);
+    return RGM_OK;
+}

@@ -1,0 +1,202 @@
+/*
+ * The keys of `trainer:` and `runtime:`, and what options exclude each other.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "controller_internal.h"
+
+#define BEST(member)    offsetof(rgm_trainer_best, member)
+#define SAVE(member)    offsetof(rgm_trainer_checkpoints, member)
+#define STOP(member)    offsetof(rgm_trainer_stopping, member)
+#define RECOVER(member) offsetof(rgm_trainer_recovery, member)
+#define START(member)   offsetof(rgm_trainer_initialize, member)
+#define OPTION(member)  offsetof(rgm_trainer_options, member)
+#define RUNTIME(member) offsetof(rgm_runtime_options, member)
+#define MOST            1e15
+
+static const char *const modes[] = {"auto", "min", "max", NULL};
+static const char *const restores[] = {"auto", "true", "false", NULL};
+static const char *const policies[] = {"stop", "skip", "rollback", NULL};
+static const char *const precisions[] = {"f32", "bf16", NULL};
+
+static const rgm_field best_fields[] = {
+    {"metric", RGM_FIELD_TEXT, BEST(metric), 0, 0, NULL, NULL, "e.g. valid.accuracy"},
+    {"mode", RGM_FIELD_CHOICE, BEST(mode), 0, 0, modes, NULL, "whether smaller or larger is better"},
+    {"keep", RGM_FIELD_INT, BEST(keep), 0, RGMI_MAX_BEST, NULL, NULL,
+     "checkpoints of the best validations that are kept beside the latest"},
+    {"save", RGM_FIELD_BOOL, BEST(save), 0, 0, NULL, NULL,
+     "write each new best to <run>/best: weights and info.json"},
+    {0}};
+static const rgm_field checkpoint_fields[] = {
+    {"every_steps", RGM_FIELD_INT, SAVE(every_steps), 0, MOST, NULL, NULL, "steps; 0: not by steps"},
+    {"every_epochs", RGM_FIELD_INT, SAVE(every_epochs), 0, MOST, NULL, NULL,
+     "epochs; 0: not by epochs"},
+    {"every_seconds", RGM_FIELD_FLOAT, SAVE(every_seconds), 0, MOST, NULL, NULL,
+     "seconds of work that a crash may lose; 0: not by time"},
+    {"keep", RGM_FIELD_INT, SAVE(keep), 1, 1e6, NULL, NULL, "latest checkpoints kept"},
+    {"best", RGM_FIELD_GROUP, SAVE(best), 0, 0, NULL, best_fields, "how the best weights are chosen"},
+    {0}};
+static const rgm_field stopping_fields[] = {
+    {"metric", RGM_FIELD_TEXT, STOP(metric), 0, 0, NULL, NULL, "default: the best metric"},
+    {"patience", RGM_FIELD_INT, STOP(patience), 0, MOST, NULL, NULL,
+     "validations without improvement; 0: never stop early"},
+    {0}};
+static const rgm_field recovery_fields[] = {
+    {"policy", RGM_FIELD_CHOICE, RECOVER(policy), 0, 0, policies, NULL,
+     "at a loss or gradient that is not finite, or a loss above its bound"},
+    {"loss_upper_bound", RGM_FIELD_FLOAT, RECOVER(loss_upper_bound), 0, INFINITY, NULL, NULL,
+     "of one step's loss"},
+    {"begin_steps", RGM_FIELD_INT, RECOVER(begin_steps), 0, MOST, NULL, NULL,
+     "step from which the bound holds"},
+    {"max_tries", RGM_FIELD_INT, RECOVER(max_tries), 0, 1e9, NULL, NULL,
+     "skips or rollbacks before it is an error after all"},
+    {0}};
+static const rgm_field initialize_fields[] = {
+    {"checkpoint", RGM_FIELD_TEXT, START(checkpoint), 0, 0, NULL, NULL,
+     "run folder, checkpoint folder or .safetensors file to start from"},
+    {"only", RGM_FIELD_TEXTS, START(only), 0, 0, NULL, NULL,
+     "shell patterns of parameter names; none: all"},
+    {"except", RGM_FIELD_TEXTS, START(except), 0, 0, NULL, NULL, "patterns of those left random"},
+    {"best", RGM_FIELD_BOOL, START(best), 0, 0, NULL, NULL, "a run folder's best weights"},
+    {0}};
+const rgm_field rgm_trainer_fields[] = {
+    {"train_steps", RGM_FIELD_INT, OPTION(train_steps), 0, MOST, NULL, NULL,
+     "length of the run in steps; 0: in epochs"},
+    {"steps_per_loop", RGM_FIELD_INT, OPTION(steps_per_loop), 1, MOST, NULL, NULL,
+     "steps that training metrics are taken over (length in steps)"},
+    {"validation_interval", RGM_FIELD_INT, OPTION(validation_interval), 0, MOST, NULL, NULL,
+     "steps between validations (length in steps); 0: at the end only"},
+    {"epochs", RGM_FIELD_INT, OPTION(epochs), 1, MOST, NULL, NULL, "length of the run in epochs"},
+    {"steps_per_epoch", RGM_FIELD_INT, OPTION(steps_per_epoch), 0, MOST, NULL, NULL,
+     "0: one pass over the data"},
+    {"validation_freq", RGM_FIELD_INT, OPTION(validation_freq), 1, MOST, NULL, NULL,
+     "validate each k-th epoch"},
+    {"validation_per_epoch", RGM_FIELD_INT, OPTION(validation_per_epoch), 0, MOST, NULL, NULL,
+     "validations inside an epoch; needs steps_per_epoch"},
+    {"validation_steps", RGM_FIELD_INT, OPTION(validation_steps), -1, MOST, NULL, NULL,
+     "-1: the whole validation set"},
+    {"steps_per_execution", RGM_FIELD_INT, OPTION(steps_per_execution), 1, MOST, NULL, NULL,
+     "steps between looks at signals and clock"},
+    {"summary_interval", RGM_FIELD_INT, OPTION(summary_interval), -1, MOST, NULL, NULL,
+     "steps between TensorBoard scalars; 0: each loop only; -1: 500, or each loop"},
+    {"histograms", RGM_FIELD_BOOL, OPTION(histograms), 0, 0, NULL, NULL,
+     "weight histograms with each summary"},
+    {"accumulation_steps", RGM_FIELD_INT, OPTION(accumulation_steps), 1, 1e9, NULL, NULL,
+     "batches whose gradients make one update"},
+    {"restore_best_weights", RGM_FIELD_CHOICE, OPTION(restore_best_weights), 0, 0, restores, NULL,
+     "auto: iff there are validation data"},
+    {"run_eagerly", RGM_FIELD_BOOL, OPTION(run_eagerly), 0, 0, NULL, NULL,
+     "op by op; stops at the first NaN"},
+    {"continuous_eval_timeout", RGM_FIELD_FLOAT, OPTION(continuous_eval_timeout), -1, MOST, NULL,
+     NULL, "seconds without a new checkpoint before continuous_eval ends; -1: never"},
+    {"checkpoint", RGM_FIELD_GROUP, OPTION(checkpoint), 0, 0, NULL, checkpoint_fields,
+     "when to save and what to keep"},
+    {"early_stopping", RGM_FIELD_GROUP, OPTION(early_stopping), 0, 0, NULL, stopping_fields,
+     "when to stop before the end"},
+    {"recovery", RGM_FIELD_GROUP, OPTION(recovery), 0, 0, NULL, recovery_fields,
+     "what to do about a bad step"},
+    {"initialize", RGM_FIELD_GROUP, OPTION(initialize), 0, 0, NULL, initialize_fields,
+     "weights to start from"},
+    {0}};
+const rgm_field rgm_runtime_fields[] = {
+    {"seed", RGM_FIELD_INT, RUNTIME(seed), 0, MOST, NULL, NULL, "of everything that is random"},
+    {"threads", RGM_FIELD_INT, RUNTIME(threads), 0, 1024, NULL, NULL,
+     "0: as many as the machine has"},
+    {"mixed_precision", RGM_FIELD_CHOICE, RUNTIME(mixed_precision), 0, 0, precisions, NULL,
+     "bf16: products in bf16, weights and sums in f32"},
+    {"loss_scale", RGM_FIELD_TEXT, RUNTIME(loss_scale), 0, 0, NULL, NULL,
+     "none, dynamic or a number"},
+    {0}};
+
+void rgm_trainer_defaults(rgm_trainer_options *options)
+{
+    *options = (rgm_trainer_options){
+        .steps_per_loop = 1000,
+        .validation_interval = 1000,
+        .epochs = 1,
+        .validation_freq = 1,
+        .validation_steps = RGM_TO_END,
+        .steps_per_execution = 1,
+        .summary_interval = -1,
+        .accumulation_steps = 1,
+        .continuous_eval_timeout = 3600,
+        .checkpoint = {.every_seconds = 300, .keep = 2},
+        .recovery = {.loss_upper_bound = INFINITY, .max_tries = 3},
+    };
+}
+
+void rgm_runtime_defaults(rgm_runtime_options *options)
+{
+    *options = (rgm_runtime_options){.seed = 1};
+}
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+static rgm_status check_epochs(const rgm_trainer_options *o)
+{
+    if (o->epochs < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.epochs is %lld, at least 1 is needed",
+                        (long long)o->epochs);
+    if (o->validation_per_epoch > 0 && o->steps_per_epoch == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.validation_per_epoch is %lld, which needs trainer.steps_per_epoch",
+                        (long long)o->validation_per_epoch);
+    if (o->validation_per_epoch > 0 && o->validation_freq > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.validation_per_epoch (%lld) and trainer.validation_freq (%lld) "
+                        "exclude each other",
+                        (long long)o->validation_per_epoch, (long long)o->validation_freq);
+    if (o->validation_per_epoch > o->steps_per_epoch)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.validation_per_epoch (%lld) is more than the %lld steps of an epoch",
+                        (long long)o->validation_per_epoch, (long long)o->steps_per_epoch);
+    return RGM_OK;
+}
+
+static rgm_status check_loops(const rgm_controller *c)
+{
+    const rgm_trainer_options *o = &c->options;
+
+    if (c->hooks.steps_per_loop != NULL)
+        return RGM_OK;
+    if (o->steps_per_loop < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.steps_per_loop is %lld, at least 1 is needed",
+                        (long long)o->steps_per_loop);
+    if (o->train_steps > 0 && o->summary_interval > 0 &&
+        o->summary_interval % o->steps_per_loop != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.summary_interval (%lld) is no multiple of trainer.steps_per_loop "
+                        "(%lld)",
+                        (long long)o->summary_interval, (long long)o->steps_per_loop);
+    return RGM_OK;
+}
+
+rgm_status rgmi_controller_check(const rgm_controller *c)
+{
+    const rgm_trainer_options *o = &c->options;
+    bool validates = rgm_trainer_has_data(c->trainer, RGM_VALID);
+
+    RGM_TRY(check_epochs(o));
+    RGM_TRY(check_loops(c));
+    if (o->validation_steps < RGM_TO_END || o->validation_steps == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.validation_steps is %lld; a number above 0 is needed, or -1: the "
+                        "whole validation set",
+                        (long long)o->validation_steps);
+    if (o->train_steps > 0 && o->steps_per_epoch > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.train_steps (%lld) and trainer.steps_per_epoch (%lld) exclude each "
+                        "other: a run is so many steps or so many epochs long",
+                        (long long)o->train_steps, (long long)o->steps_per_epoch);
+    if (!validates && (o->validation_per_epoch > 0 || o->validation_steps > 0))
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
+                        o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps");
+    if (!validates && o->restore_best_weights == 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.restore_best_weights is true but there are no "
+                                        "validation data to choose them by");
+    if (!validates && o->early_stopping.patience > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.early_stopping is set but there are no validation data");
+    return RGM_OK;
+}
