@@ -1,9 +1,15 @@
-/* Long options by table, with the nearest name for an unknown one, and --help from the same table. */
+/* Options by table, with the nearest name for an unknown one, and --help from the same table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+
+/* A name of one letter is a short option. */
+static const char *dashes(const char *name)
+{
+    return name[1] != '\0' ? "--" : "-";
+}
 
 static void print_help(const usage *how)
 {
@@ -13,8 +19,8 @@ static void print_help(const usage *how)
     for (const argument *a = how->arguments; a->name != NULL; a++) {
         char left[64];
 
-        snprintf(left, sizeof left, "--%s%s%s", a->name, a->meta != NULL ? " " : "",
-                 a->meta != NULL ? a->meta : "");
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(a->name), a->name,
+                 a->meta != NULL ? " " : "", a->meta != NULL ? a->meta : "");
         printf("  %-26s %s\n", left, a->help);
     }
 }
@@ -36,7 +42,7 @@ static int unknown(const usage *how, const char *option)
         names[count++] = a->name;
     near = rgm_nearest_name(option + 2, names, count);
     if (near != NULL)
-        return usage_error("unknown option '%s'; did you mean '--%s'?", option, near);
+        return usage_error("unknown option '%s'; did you mean '%s%s'?", option, dashes(near), near);
     return usage_error("unknown option '%s'; see regimen %.*s --help", option,
                        (int)strcspn(how->line, " "), how->line);
 }
@@ -59,14 +65,14 @@ static int store(const argument *a, const char *text)
         text_list *list = a->value;
 
         if (list->count == (int64_t)(sizeof list->items / sizeof *list->items))
-            return usage_error("--%s was given more than %lld times", a->name,
+            return usage_error("%s%s was given more than %lld times", dashes(a->name), a->name,
                                (long long)list->count);
         list->items[list->count++] = text;
         return EXIT_DONE;
     }
     }
     if (end == text || *end != '\0')
-        return usage_error("--%s: '%s' is not a number", a->name, text);
+        return usage_error("%s%s: '%s' is not a number", dashes(a->name), a->name, text);
     return EXIT_DONE;
 }
 
@@ -75,20 +81,21 @@ static int read_option(const usage *how, int argc, char **argv, int *i)
 {
     const char *option = argv[*i], *equals = strchr(option, '=');
     size_t size = equals != NULL ? (size_t)(equals - option) : strlen(option);
-    const argument *a = find(how, option + 2, size - 2);
+    size_t lead = option[1] == '-' ? 2 : 1;
+    const argument *a = find(how, option + lead, size - lead);
 
-    if (a == NULL)
-        return unknown(how, option);
+    if (a == NULL || strlen(dashes(a->name)) != lead)
+        return lead == 2 ? unknown(how, option) : usage_error("unknown option '%s'", option);
     if (a->kind == ARG_FLAG) {
         if (equals != NULL)
-            return usage_error("--%s takes no value", a->name);
+            return usage_error("%s%s takes no value", dashes(a->name), a->name);
         *(bool *)a->value = true;
         return EXIT_DONE;
     }
     if (equals != NULL)
         return store(a, equals + 1);
     if (*i + 1 >= argc)
-        return usage_error("--%s needs a value: %s", a->name, a->meta);
+        return usage_error("%s%s needs a value: %s", dashes(a->name), a->name, a->meta);
     return store(a, argv[++*i]);
 }
 
@@ -105,13 +112,11 @@ int arguments_read(text_list *rest, const usage *how, int argc, char **argv)
             return -1;
         } else if (!only_rest && (strcmp(argv[i], "-v") == 0 || strcmp(argv[i], "-q") == 0)) {
             verbosity = argv[i][1] == 'v' ? 1 : -1;
-        } else if (!only_rest && strncmp(argv[i], "--", 2) == 0) {
+        } else if (!only_rest && argv[i][0] == '-' && argv[i][1] != '\0') {
             int code = read_option(how, argc, argv, &i);
 
             if (code != EXIT_DONE)
                 return code;
-        } else if (!only_rest && argv[i][0] == '-' && argv[i][1] != '\0') {
-            return usage_error("unknown option '%s'", argv[i]);
         } else if (rest->count < how->most) {
             rest->items[rest->count++] = argv[i];
         } else {

@@ -11,7 +11,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
 
 typedef enum argument_kind { ARG_FLAG, ARG_TEXT, ARG_INT, ARG_FLOAT, ARG_LIST } argument_kind;
 
-/** A long option "--name"; value is bool *, const char **, int64_t *, double * or text_list *. */
+/** A long option "--name", or "-n" when the name is one letter; value is bool *, const char **, int64_t *, double * or text_list *. */
 typedef struct argument {
     const char *name;
     argument_kind kind;
@@ -77,6 +77,7 @@ int verb_run(int argc, char **argv);
 int verb_eval(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_plot(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);
 int data_import(int argc, char **argv);

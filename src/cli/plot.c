@@ -1,0 +1,262 @@
+/* regimen plot: learning curves of runs as SVG or PNG. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "plot.h"
+
+#define LARGEST_SIDE 20000
+
+/* ---- which curves -------------------------------------------------------------------------- */
+
+/* "valid.accuracy" is one curve of a run; "accuracy" is that of every part. */
+static bool is_asked_for(const plot_curve *c, const char *name)
+{
+    size_t part = strlen(c->part);
+
+    return strcmp(c->metric, name) == 0 ||
+           (strncmp(c->part, name, part) == 0 && name[part] == '.' &&
+            strcmp(c->metric, name + part + 1) == 0);
+}
+
+static rgm_status panel_of(plot_panel **out, plot_figure *f, const char *metric)
+{
+    for (int64_t i = 0; i < f->panel_count; i++) {
+        *out = &f->panels[i];
+        if (strcmp((*out)->title, metric) == 0)
+            return RGM_OK;
+    }
+    RGM_TRY(RGM_RESERVE(f->panels, f->panel_capacity, f->panel_count + 1));
+    *out = &f->panels[f->panel_count++];
+    **out = (plot_panel){0};
+    return rgm_strdup(&(*out)->title, metric);
+}
+
+static rgm_status add_curve(plot_figure *f, int64_t run, const plot_curve *c)
+{
+    plot_panel *panel = NULL;
+
+    RGM_TRY(panel_of(&panel, f, c->metric));
+    for (int64_t i = 0; i < panel->count; i++)
+        if (panel->curves[i].curve == c)
+            return RGM_OK;
+    RGM_TRY(RGM_RESERVE(panel->curves, panel->capacity, panel->count + 1));
+    panel->curves[panel->count++] = (plot_panel_curve){c, run};
+    return RGM_OK;
+}
+
+/* Add the curves of that name (NULL: all) of every run; *found counts them. */
+static rgm_status add_curves(int64_t *found, plot_figure *f, const char *name)
+{
+    *found = 0;
+    for (int64_t r = 0; r < f->run_count; r++)
+        for (int64_t i = 0; i < f->runs[r].count; i++)
+            if (name == NULL || is_asked_for(&f->runs[r].curves[i], name)) {
+                RGM_TRY(add_curve(f, r, &f->runs[r].curves[i]));
+                ++*found;
+            }
+    return RGM_OK;
+}
+
+/* "part.metric" of every curve, each once. */
+static rgm_status curve_names(rgm_map *names, const plot_figure *f)
+{
+    rgm_status status = RGM_OK;
+    char *name = NULL;
+
+    for (int64_t r = 0; r < f->run_count; r++)
+        for (int64_t i = 0; i < f->runs[r].count; i++) {
+            RGM_GO(rgm_strprintf(&name, "%s.%s", f->runs[r].curves[i].part,
+                                 f->runs[r].curves[i].metric));
+            RGM_GO(rgm_map_set(names, name, NULL));
+            rgm_free(name);
+            name = NULL;
+        }
+done:
+    rgm_free(name);
+    return status;
+}
+
+static rgm_status no_such_metric(const char *name, const plot_figure *f)
+{
+    rgm_status status = RGM_OK;
+    rgm_map *names = NULL;
+    rgm_text list = {0};
+    const char **keys = NULL, *near;
+
+    RGM_GO(rgm_map_create(&names));
+    RGM_GO(curve_names(names, f));
+    RGM_GO(RGM_NEW(keys, rgm_map_count(names)));
+    for (int64_t i = 0; i < rgm_map_count(names); i++) {
+        keys[i] = rgm_map_key(names, i);
+        RGM_GO(rgm_text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]));
+    }
+    near = rgm_nearest_name(name, keys, rgm_map_count(names));
+    status = RGM_FAIL(RGM_ERR_CONFIG, "--metric: no run has '%s'%s%s%s; there are %s", name,
+                      near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                      near != NULL ? "'?" : "", list.data);
+done:
+    rgm_free(keys);
+    rgm_map_release(names);
+    rgm_text_clear(&list);
+    return status;
+}
+
+/* A panel of one part says which. */
+static rgm_status complete_title(plot_panel *panel)
+{
+    char *title = NULL;
+
+    for (int64_t i = 1; i < panel->count; i++)
+        if (strcmp(panel->curves[i].curve->part, panel->curves[0].curve->part) != 0)
+            return RGM_OK;
+    RGM_TRY(rgm_strprintf(&title, "%s %s", panel->curves[0].curve->part, panel->title));
+    rgm_free(panel->title);
+    panel->title = title;
+    return RGM_OK;
+}
+
+/* Panels as asked for; by default the loss, then every other metric as it comes. */
+static rgm_status choose_curves(plot_figure *f, const text_list *metrics)
+{
+    int64_t found;
+
+    for (int64_t i = 0; i < metrics->count; i++) {
+        RGM_TRY(add_curves(&found, f, metrics->items[i]));
+        if (found == 0)
+            return no_such_metric(metrics->items[i], f);
+    }
+    if (metrics->count == 0) {
+        RGM_TRY(add_curves(&found, f, "loss"));
+        RGM_TRY(add_curves(&found, f, NULL));
+    }
+    for (int64_t i = 0; i < f->panel_count; i++)
+        RGM_TRY(complete_title(&f->panels[i]));
+    return RGM_OK;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+static rgm_status rename_run(run_curves *run, const char *path)
+{
+    char *name = NULL;
+
+    RGM_TRY(rgm_strdup(&name, path));
+    rgm_free(run->name);
+    run->name = name;
+    return RGM_OK;
+}
+
+/* Runs go by their folder's name, those that share one by the way to it. */
+static rgm_status read_runs(plot_figure *f, const text_list *folders)
+{
+    RGM_TRY(RGM_NEW(f->runs, folders->count));
+    for (int64_t i = 0; i < folders->count; i++) {
+        f->run_count++;
+        RGM_TRY(run_curves_read(&f->runs[i], folders->items[i]));
+    }
+    for (int64_t i = 0; i < folders->count; i++) {
+        bool shared = false;
+
+        for (int64_t k = i + 1; k < folders->count; k++)
+            if (strcmp(f->runs[i].name, f->runs[k].name) == 0) {
+                RGM_TRY(rename_run(&f->runs[k], folders->items[k]));
+                shared = true;
+            }
+        if (shared)
+            RGM_TRY(rename_run(&f->runs[i], folders->items[i]));
+    }
+    return RGM_OK;
+}
+
+static void figure_clear(plot_figure *f)
+{
+    for (int64_t i = 0; i < f->run_count; i++)
+        run_curves_clear(&f->runs[i]);
+    rgm_free(f->runs);
+    for (int64_t i = 0; i < f->panel_count; i++) {
+        rgm_free(f->panels[i].title);
+        rgm_free(f->panels[i].curves);
+    }
+    rgm_free(f->panels);
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static int read_size(plot_figure *f, const char *size)
+{
+    char end;
+
+    if (size == NULL)
+        return EXIT_DONE;
+    if (strlen(size) < 16 && size[0] >= '0' && size[0] <= '9' &&
+        sscanf(size, "%ldx%ld%c", &f->width, &f->height, &end) == 2 && f->width > 0 &&
+        f->width <= LARGEST_SIDE && f->height > 0 && f->height <= LARGEST_SIDE)
+        return EXIT_DONE;
+    return usage_error("--size: '%s' is not a width and a height such as 900x300, each %d at most",
+                       size, LARGEST_SIDE);
+}
+
+static int read_ending(plot_figure *f, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+
+    f->png = dot != NULL && strcasecmp(dot, ".png") == 0;
+    if (f->png || (dot != NULL && strcasecmp(dot, ".svg") == 0))
+        return EXIT_DONE;
+    return usage_error("-o: '%s' ends in neither .svg nor .png", path);
+}
+
+static rgm_status plot(plot_figure *f, const text_list *folders, const text_list *metrics,
+                       const char *path)
+{
+    rgm_status status = RGM_OK;
+    char *data = NULL;
+    size_t size = 0;
+
+    RGM_GO(read_runs(f, folders));
+    RGM_GO(choose_curves(f, metrics));
+    RGM_GO(figure_draw(&data, &size, f));
+    RGM_GO(rgm_file_save(path, data, (int64_t)size));
+done:
+    free(data);
+    return status;
+}
+
+int verb_plot(int argc, char **argv)
+{
+    const char *output = NULL, *size = NULL;
+    text_list metrics = {.count = 0}, rest;
+    plot_figure f = {0};
+    const argument arguments[] = {
+        {"metric", ARG_LIST, &metrics, "NAME", "valid.accuracy, or accuracy for all parts; repeat"},
+        {"o", ARG_TEXT, &output, "FILE", "FILE.svg or FILE.png; default RUN_DIR/curves.svg"},
+        {"log", ARG_FLAG, &f.log, NULL, "logarithmic values; what is not above 0 is left out"},
+        {"size", ARG_TEXT, &size, "WxH", "points of an SVG, pixels of a PNG"},
+        {0}};
+    const usage how = {
+        "plot RUN_DIR... [--metric NAME]... [-o FILE.svg|FILE.png] [--log] [--size WxH]",
+        "Learning curves of one run or several: a panel a metric, from each run's metrics.jsonl.\n"
+        "The same runs give the same bytes of SVG.",
+        arguments, 1, (int64_t)(sizeof rest.items / sizeof *rest.items)};
+    rgm_status status;
+    char *path = NULL;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    if ((code = read_size(&f, size)) != EXIT_DONE ||
+        (output != NULL && (code = read_ending(&f, output)) != EXIT_DONE))
+        return code;
+    status = output != NULL ? rgm_strdup(&path, output)
+                            : rgm_path_join(&path, rest.items[0], "curves.svg");
+    if (status == RGM_OK)
+        status = plot(&f, &rest, &metrics, path);
+    if (status == RGM_OK)
+        printf("%-8s %s\n", "plot", path);
+    code = status == RGM_OK ? print_text("") : report(status);
+    figure_clear(&f);
+    rgm_free(path);
+    return code;
+}
