@@ -607,7 +607,8 @@ void rgm_controller_release(rgm_controller *controller);
  * when the training data end (without `endless`) or early stopping says so.
  *
  * Order at each loop's end: train actions, log line with steps and examples a second, summaries,
- * checkpoint if due. A checkpoint is due `every_steps` after the last one that was due, or by time.
+ * checkpoint if due. A checkpoint is due when the loop has
+ * passed a multiple of `every_steps`, or by time.
  *
  * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues), RGM_ERR_NUMERIC (see
  * recovery), any other; the last good checkpoint stays.

@@ -244,9 +244,9 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     CHECK(rgm_run_metric(result, "valid", "bits_binary_accuracy") > 0.6);
     last = rgm_run_history(&records, result) - 1;
     /* Mean binary cross-entropy and cross-entropy are the heads' losses. */
-    CHECK_CLOSE(rgm_metric_values_get(&records[last].valid, "loss"),
-                rgm_metric_values_get(&records[last].valid, "kind_cross_entropy") +
-                    0.25 * rgm_metric_values_get(&records[last].valid, "bits_cross_entropy"),
+    CHECK_CLOSE(rgm_logs_get(&records[last].valid, "loss"),
+                rgm_logs_get(&records[last].valid, "kind_cross_entropy") +
+                    0.25 * rgm_logs_get(&records[last].valid, "bits_cross_entropy"),
                 1e-4, 0);
     rgm_run_result_release(result);
     /* Without the processor the first task would take its label off the shared graph. */

@@ -52,7 +52,6 @@ static rgm_status one_epoch(rgm_controller *c, bool validate, const rgm_logs **v
         *valid = now;
     RGM_TRY(remember(c, train, now));
     rgmi_show_progress(c, now != NULL ? c->last_seen : NAN);
-    rgmi_restart_timer(c);
     return rgmi_save_if_due(c);
 }
 
@@ -64,7 +63,7 @@ rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **
         return RGM_FAIL(RGM_ERR_ARG, "this trainer was made to evaluate only");
     if (c->epochs < c->options.epochs)
         RGM_TRY(rgmi_events_open(c));
-    rgmi_restart_timer(c);
+    rgmi_begin_stretch(c);
     while (c->epochs < c->options.epochs && !c->finished)
         RGM_TRY(one_epoch(c, validate, logs));
     return rgmi_state_save(c);

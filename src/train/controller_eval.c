@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "controller_internal.h"
+#include "train_internal.h"
 
 /* ---- which metrics ------------------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ struct rgm_controller {
     /* where the run stands, beside the trainer's own state */
     int64_t epochs;         /* loops that were epochs                                       */
     bool in_epochs;         /* loops are epochs now                                         */
-    int64_t due_step;       /* at which a checkpoint by steps was last due                  */
+    int64_t looked_step;    /* at which it was last asked whether a checkpoint is due by steps */
     int64_t evaluated_step; /* of the last validation                                       */
     bool finished;          /* early stopping said so                                       */
     int64_t tries;          /* of recovery                                                  */
@@ -81,9 +81,10 @@ void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_
  */
 rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
 rgm_status rgmi_save_if_due(rgm_controller *c);
+/** Training begins (again) at the present step: rates and intervals are counted from here. */
+void rgmi_begin_stretch(rgm_controller *c);
 bool rgmi_is_asked_to_stop(const rgm_controller *c);
 rgm_status rgmi_run_eval_actions(rgm_controller *c, const rgm_logs *logs);
-void rgmi_restart_timer(rgm_controller *c);
 
 /* controller_epochs.c */
 rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);

@@ -16,18 +16,35 @@ static bool due_by_time(const rgm_controller *c)
 }
 
 /*
- * Counted from the step at which one was last due, which is kept in the checkpoint: a run that was
- * interrupted saves where it would have saved.
+ * When a multiple of every_steps has been passed since the last look. The first loop of a run is no
+ * exception, and a run that was interrupted saves where it would have saved.
  */
 static bool due_by_steps(rgm_controller *c)
 {
-    int64_t every = c->options.checkpoint.every_steps, step = rgm_trainer_global_step(c->trainer);
+    int64_t every = c->options.checkpoint.every_steps, before = c->looked_step;
 
-    if (every == 0 || step < c->due_step + every)
-        return false;
-    c->due_step = step;
-    c->changes++; /* it is part of what is saved */
-    return true;
+    c->looked_step = rgm_trainer_global_step(c->trainer);
+    return every > 0 && c->looked_step / every > before / every;
+}
+
+static void restart_timer(rgm_controller *c)
+{
+    c->timer_time = rgm_now();
+    c->timer_step = rgm_trainer_global_step(c->trainer);
+    c->timer_items = 0;
+}
+
+/* A loop under way was last looked at where it began, or (in epochs) at its last execution. */
+void rgmi_begin_stretch(rgm_controller *c)
+{
+    int64_t under_way = rgm_trainer_loop_step(c->trainer);
+
+    if (under_way < 0)
+        under_way = 0;
+    if (c->in_epochs)
+        under_way %= c->options.steps_per_execution;
+    c->looked_step = rgm_trainer_global_step(c->trainer) - under_way;
+    restart_timer(c);
 }
 
 static bool due_by_epochs(const rgm_controller *c)
@@ -71,6 +88,7 @@ static rgm_status recover(rgm_controller *c, rgm_status failure)
 
         RGM_TRY(rgmi_roll_back(c));
         c->tries = tries; /* or it would be tried for ever */
+        rgmi_begin_stretch(c);
         c->rolled_back = true;
     }
     rgmi_tell(c, RGM_EVENT_RECOVER, RGM_TRAIN, NULL);
@@ -226,13 +244,6 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
 
 /* ---- to a step ----------------------------------------------------------------------------- */
 
-void rgmi_restart_timer(rgm_controller *c)
-{
-    c->timer_time = rgm_now();
-    c->timer_step = rgm_trainer_global_step(c->trainer);
-    c->timer_items = 0;
-}
-
 static int64_t loop_length(const rgm_controller *c, int64_t step)
 {
     int64_t length = c->hooks.steps_per_loop != NULL
@@ -288,7 +299,7 @@ rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
     RGM_TRY(check_target(c, steps));
     c->in_epochs = false;
     RGM_TRY(rgmi_events_open(c));
-    rgmi_restart_timer(c);
+    rgmi_begin_stretch(c);
     RGM_TRY(train_until(c, steps, &ended));
     return rgmi_state_save(c);
 }
@@ -305,7 +316,7 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
         return RGM_FAIL(RGM_ERR_ARG, "to evaluate each %lld steps", (long long)eval_interval);
     c->in_epochs = false;
     RGM_TRY(rgmi_events_open(c));
-    rgmi_restart_timer(c);
+    rgmi_begin_stretch(c);
     /* The last evaluation's step is in the checkpoint: an interrupted run evaluates where it would have. */
     while (c->evaluated_step < train_steps && !ended && !c->finished) {
         int64_t target = train_steps;
@@ -316,7 +327,7 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
         if (rgm_trainer_global_step(c->trainer) < target && !ended)
             continue; /* rolled back behind this stretch, or stopped */
         RGM_TRY(rgmi_evaluate(c, RGM_VALID, eval_steps, &last));
-        rgmi_restart_timer(c);
+        restart_timer(c);
     }
     if (logs != NULL)
         *logs = last;

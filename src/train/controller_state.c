@@ -34,7 +34,6 @@ static rgm_status add_best(rgm_checkpoint *checkpoint, const rgm_controller *c)
 static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_controller *c)
 {
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "epoch", c->epochs));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "due_step", c->due_step));
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "evaluated_step", c->evaluated_step));
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "finished", c->finished));
     return rgm_checkpoint_set_int(checkpoint, "recovery_tries", c->tries);
@@ -87,7 +86,6 @@ static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpo
     int64_t finished;
 
     RGM_TRY(rgm_checkpoint_int(&c->epochs, checkpoint, "epoch"));
-    RGM_TRY(rgm_checkpoint_int(&c->due_step, checkpoint, "due_step"));
     RGM_TRY(rgm_checkpoint_int(&c->evaluated_step, checkpoint, "evaluated_step"));
     RGM_TRY(rgm_checkpoint_int(&finished, checkpoint, "finished"));
     RGM_TRY(rgm_checkpoint_int(&c->tries, checkpoint, "recovery_tries"));
@@ -213,7 +211,7 @@ done:
 static rgm_status back_to_start(rgm_controller *c)
 {
     RGM_TRY(rgmi_trainer_reset(c->trainer));
-    c->epochs = c->due_step = c->evaluated_step = 0;
+    c->epochs = c->evaluated_step = 0;
     c->best_step = -1;
     c->kept_count = c->stale = 0;
     c->best_value = c->stop_value = NAN;

@@ -113,7 +113,20 @@ static rgm_status epoch_end(const rgm_epoch_record *record, void *payload)
     return RGM_OK;
 }
 
-static rgm_status start(rgm_trainer **out, plane *p, counter *c, const rgm_trainer_options *options,
+/* A trainer with its controller. */
+typedef struct run {
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+} run;
+
+static void end(run *r)
+{
+    rgm_controller_release(r->controller);
+    rgm_trainer_release(r->trainer);
+    *r = (run){0};
+}
+
+static rgm_status start(run *r, plane *p, counter *c, const rgm_trainer_options *options,
                         const char *run_dir)
 {
     rgm_task task = {.name = "plane",
@@ -122,18 +135,31 @@ static rgm_status start(rgm_trainer **out, plane *p, counter *c, const rgm_train
                      .build_inputs = plane_inputs,
                      .feeds = plane_feeds};
     rgm_optimizer_options adam = rgm_adam(0.05);
+    rgm_runtime_options runtime = {.seed = 5, .threads = 2};
+    rgm_controller_hooks hooks = {.payload = c, .should_stop = stop_at, .epoch_end = epoch_end};
     rgm_trainer_setup setup = {.task = &task,
                                .options = options,
+                               .runtime = &runtime,
                                .optimizer = &adam,
-                               .run_dir = run_dir,
-                               .config = "test: 1\n",
-                               .seed = 5,
-                               .threads = 2};
+                               .endless = options->steps_per_epoch > 0};
+    rgm_controller_setup control = {
+        .options = options, .run_dir = run_dir, .config = "test: 1\n", .hooks = &hooks};
+    rgm_status status;
 
-    setup.hooks.payload = c;
-    setup.hooks.should_stop = stop_at;
-    setup.hooks.epoch_end = epoch_end;
-    return rgm_trainer_create(out, &setup);
+    *r = (run){0};
+    RGM_TRY(rgm_trainer_create(&r->trainer, &setup));
+    control.trainer = r->trainer;
+    status = rgm_controller_create(&r->controller, &control);
+    if (status != RGM_OK)
+        end(r);
+    return status;
+}
+
+static rgm_status fit(run *r)
+{
+    const rgm_logs *logs;
+
+    return rgm_controller_run(r->controller, RGM_RUN_TRAIN_AND_EVAL, &logs);
 }
 
 static rgm_trainer_options four_epochs(void)
@@ -150,13 +176,13 @@ static rgm_trainer_options four_epochs(void)
 static rgm_status live(plane *p, const rgm_trainer_options *options, const char *run_dir,
                        int64_t stop, counter *c)
 {
-    rgm_trainer *trainer;
+    run r;
     rgm_status status;
 
     *c = (counter){.stop_at = stop};
-    CHECK_OK(start(&trainer, p, c, options, run_dir));
-    status = rgm_trainer_fit(trainer);
-    rgm_trainer_release(trainer);
+    CHECK_OK(start(&r, p, c, options, run_dir));
+    status = fit(&r);
+    end(&r);
     return status;
 }
 
@@ -247,50 +273,56 @@ static void validation_comes_when_it_was_asked_for(void **state)
 {
     rgm_trainer_options options = four_epochs();
     plane p = make_plane(false);
-    rgm_trainer *trainer;
+    run r;
     counter c = {.stop_at = -1};
     const rgm_epoch_record *records;
 
     (void)state;
     options.validation_freq = 3;
-    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
-    CHECK_OK(rgm_trainer_fit(trainer));
+    CHECK_OK(start(&r, &p, &c, &options, NULL));
+    CHECK_OK(fit(&r));
     CHECK_INT(4, c.epochs);
     CHECK_INT(1, c.validated);
-    CHECK_INT(4, rgm_trainer_history(&records, trainer));
+    CHECK_INT(4, rgm_controller_history(&records, r.controller));
     CHECK(!records[1].validated && records[2].validated);
     CHECK_INT(9, records[2].step);
-    CHECK(rgm_metric_values_get(&records[2].valid, "accuracy") > 0);
-    CHECK(isnan(rgm_metric_values_get(&records[2].valid, "no such")));
-    CHECK_INT(9, rgm_trainer_best_step(trainer));
-    rgm_trainer_release(trainer);
+    CHECK(rgm_logs_get(&records[2].valid, "accuracy") > 0);
+    CHECK(isnan(rgm_logs_get(&records[2].valid, "no such")));
+    CHECK_INT(9, rgm_controller_best_step(r.controller));
+    end(&r);
     clear_plane(&p);
 }
 
-static void steps_can_be_asked_for_one_by_one(void **state)
+/* What a search or a program of one's own does: train k batches, validate, save, go on, stop. */
+static void a_trainer_can_be_driven_from_outside_in_units(void **state)
 {
     rgm_trainer_options options = four_epochs();
     plane p = make_plane(false);
-    rgm_trainer *trainer;
+    run r;
     counter c = {.stop_at = -1};
-    rgm_metric_values values;
-    int64_t done;
+    const rgm_logs *logs;
 
     (void)state;
-    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
-    CHECK_OK(rgm_trainer_train(trainer, 2, &done));
-    CHECK_INT(2, done);
-    CHECK_INT(0, rgm_trainer_epoch(trainer));
-    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, &values));
-    CHECK_INT(2, values.count);
-    CHECK_TEXT("loss", values.names[0]);
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_trainer_evaluate(trainer, RGM_TEST, &values));
-    CHECK_OK(rgm_trainer_train(trainer, 100, &done));
-    CHECK_INT(10, done);
-    CHECK_INT(4, rgm_trainer_epoch(trainer));
+    CHECK_OK(start(&r, &p, &c, &options, NULL));
+    CHECK_OK(rgm_trainer_train(r.trainer, 2, &logs));
+    CHECK_INT(2, rgm_trainer_global_step(r.trainer));
+    CHECK(!rgm_trainer_at_end(r.trainer));
+    CHECK_TEXT("loss", logs->items[0].name);
+    CHECK(rgm_logs_has(logs, "learning_rate"));
+    CHECK_OK(rgm_trainer_evaluate(r.trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK_INT(2, logs->count);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_trainer_evaluate(r.trainer, RGM_TEST, RGM_TO_END, &logs));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_trainer_evaluate(r.trainer, RGM_VALID, 0, &logs));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_trainer_evaluate(r.trainer, RGM_VALID, -2, &logs));
+    CHECK_OK(rgm_trainer_train(r.trainer, 100, &logs)); /* a pass has 3 batches */
+    CHECK_INT(3, rgm_trainer_global_step(r.trainer));
+    CHECK(rgm_trainer_at_end(r.trainer));
+    CHECK_INT(1, rgm_trainer_passes(r.trainer));
+    CHECK_OK(rgm_trainer_train(r.trainer, RGM_TO_END, &logs));
+    CHECK_INT(6, rgm_trainer_global_step(r.trainer));
     /* A state takes its next value once a training step, and in no other run. */
-    CHECK_INT(12, rgm_tensor_at(rgm_parameters_find(rgm_trainer_parameters(trainer), "steps"), 0));
-    rgm_trainer_release(trainer);
+    CHECK_INT(6, rgm_tensor_at(rgm_parameters_find(rgm_trainer_parameters(r.trainer), "steps"), 0));
+    end(&r);
     clear_plane(&p);
 }
 
@@ -298,18 +330,19 @@ static void endless_data_are_evaluated_for_an_epoch(void **state)
 {
     rgm_trainer_options options = four_epochs();
     plane p = make_plane(false);
-    rgm_trainer *trainer;
+    run r;
     counter c = {.stop_at = -1};
-    rgm_metric_values values;
+    const rgm_logs *logs;
 
     (void)state;
     options.steps_per_epoch = 7;
-    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
-    CHECK_OK(rgm_trainer_fit(trainer));
-    CHECK_INT(28, rgm_trainer_step(trainer));
-    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_TRAIN, &values));
-    CHECK(isfinite(rgm_metric_values_get(&values, "loss")));
-    rgm_trainer_release(trainer);
+    CHECK_OK(start(&r, &p, &c, &options, NULL));
+    CHECK_OK(fit(&r));
+    CHECK_INT(28, rgm_trainer_global_step(r.trainer));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_trainer_evaluate(r.trainer, RGM_TRAIN, RGM_TO_END, &logs));
+    CHECK_OK(rgm_trainer_evaluate(r.trainer, RGM_TRAIN, 7, &logs));
+    CHECK(isfinite(rgm_logs_get(logs, "loss")));
+    end(&r);
     clear_plane(&p);
 }
 
@@ -317,19 +350,19 @@ static void training_learns(void **state)
 {
     rgm_trainer_options options = four_epochs();
     plane p = make_plane(false);
-    rgm_trainer *trainer;
+    run r;
     counter c = {.stop_at = -1};
     const rgm_epoch_record *records;
     int64_t count;
 
     (void)state;
     options.epochs = 60;
-    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
-    CHECK_OK(rgm_trainer_fit(trainer));
-    count = rgm_trainer_history(&records, trainer);
-    CHECK(rgm_metric_values_get(&records[count - 1].valid, "loss") <
-          0.6 * rgm_metric_values_get(&records[0].valid, "loss"));
-    rgm_trainer_release(trainer);
+    CHECK_OK(start(&r, &p, &c, &options, NULL));
+    CHECK_OK(fit(&r));
+    count = rgm_controller_history(&records, r.controller);
+    CHECK(rgm_logs_get(&records[count - 1].valid, "loss") <
+          0.6 * rgm_logs_get(&records[0].valid, "loss"));
+    end(&r);
     clear_plane(&p);
 }
 
@@ -337,39 +370,39 @@ static void patience_ends_a_run_early(void **state)
 {
     rgm_trainer_options options = four_epochs();
     plane p = make_plane(false);
-    rgm_trainer *trainer;
+    run r;
     counter c = {.stop_at = -1};
 
     (void)state;
     options.epochs = 1000;
     options.early_stopping.patience = 5;
     options.checkpoint.best.metric = "valid.accuracy";
-    CHECK_OK(start(&trainer, &p, &c, &options, NULL));
-    CHECK_OK(rgm_trainer_fit(trainer));
-    CHECK(rgm_trainer_epoch(trainer) < 1000);
-    CHECK_INT(rgm_trainer_epoch(trainer) * 3 - 15, rgm_trainer_best_step(trainer));
-    rgm_trainer_release(trainer);
+    CHECK_OK(start(&r, &p, &c, &options, NULL));
+    CHECK_OK(fit(&r));
+    CHECK(rgm_controller_epochs(r.controller) < 1000);
+    CHECK_INT(rgm_controller_epochs(r.controller) * 3 - 15, rgm_controller_best_step(r.controller));
+    end(&r);
     clear_plane(&p);
 }
 
 static void a_loss_that_is_no_number_stops_before_anything_is_spoilt(void **state)
 {
-    char root[128], run[160], last[200];
+    char root[128], folder[160], last[200];
     rgm_trainer_options options = four_epochs();
     plane p = make_plane(true);
     counter c;
 
     (void)state;
     snprintf(root, sizeof root, "%s", check_folder());
-    snprintf(run, sizeof run, "%s/run", root);
+    snprintf(folder, sizeof folder, "%s/run", root);
     options.checkpoint.every_steps = 1;
-    CHECK_STATUS(RGM_ERR_NUMERIC, live(&p, &options, run, -1, &c));
+    CHECK_STATUS(RGM_ERR_NUMERIC, live(&p, &options, folder, -1, &c));
     CHECK_MESSAGE("step ");
     /* Every checkpoint there is has finite weights. */
     for (int step = 1; step <= 12; step++) {
         rgm_checkpoint *checkpoint;
 
-        snprintf(last, sizeof last, "%s/ckpt/step-%08d", run, step);
+        snprintf(last, sizeof last, "%s/ckpt/step-%08d", folder, step);
         if (!rgm_path_exists(last))
             continue;
         CHECK_OK(rgm_checkpoint_load(&checkpoint, last));
@@ -392,75 +425,68 @@ static void options_that_exclude_each_other_are_refused(void **state)
 {
     plane p = make_plane(false);
     counter c = {.stop_at = -1};
-    rgm_trainer *trainer;
+    run r;
     rgm_trainer_options options = four_epochs();
 
     (void)state;
     options.validation_per_epoch = 2;
-    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("trainer.steps_per_epoch");
     options.steps_per_epoch = 4;
     options.validation_freq = 2;
-    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("exclude each other");
     options = four_epochs();
     options.checkpoint.best.metric = "test.accuracy";
-    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("valid.accuracy");
     p.blind = true;
     options = four_epochs();
     options.restore_best_weights = 1;
-    CHECK_STATUS(RGM_ERR_CONFIG, start(&trainer, &p, &c, &options, NULL));
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("no validation data");
     clear_plane(&p);
 }
 
 static void a_run_folder_has_one_trainer_at_a_time(void **state)
 {
-    char root[128], run[160];
+    char root[128], folder[160];
     plane p = make_plane(false), q = make_plane(false);
     counter c = {.stop_at = -1};
-    rgm_trainer *first, *second;
+    run first, second;
     rgm_trainer_options options = four_epochs();
 
     (void)state;
     snprintf(root, sizeof root, "%s", check_folder());
-    snprintf(run, sizeof run, "%s/run", root);
-    CHECK_OK(start(&first, &p, &c, &options, run));
-    CHECK_STATUS(RGM_ERR_BUSY, start(&second, &q, &c, &options, run));
-    rgm_trainer_release(first);
-    CHECK_OK(start(&first, &p, &c, &options, run));
-    rgm_trainer_release(first);
+    snprintf(folder, sizeof folder, "%s/run", root);
+    CHECK_OK(start(&first, &p, &c, &options, folder));
+    CHECK_STATUS(RGM_ERR_BUSY, start(&second, &q, &c, &options, folder));
+    end(&first);
+    CHECK_OK(start(&first, &p, &c, &options, folder));
+    end(&first);
     clear_plane(&p);
     clear_plane(&q);
     CHECK_OK(rgm_folder_remove(root));
-}
-
-static rgm_status create_trainer(plane *p, counter *c, const rgm_trainer_options *options,
-                                 rgm_trainer **trainer)
-{
-    *trainer = NULL;
-    return start(trainer, p, c, options, NULL);
 }
 
 static void creation_survives_every_failing_allocation(void **state)
 {
     plane p = make_plane(false);
     counter c = {.stop_at = -1};
-    rgm_trainer *trainer = NULL;
+    run r;
     rgm_trainer_options options = four_epochs();
 
     (void)state;
-    CHECK_OK(create_trainer(&p, &c, &options, &trainer)); /* one-time tables are made here */
-    rgm_trainer_release(trainer);
-    CHECK_EVERY_OOM(create_trainer(&p, &c, &options, &trainer), rgm_trainer_release(trainer));
+    CHECK_OK(start(&r, &p, &c, &options, NULL)); /* one-time tables are made here */
+    end(&r);
+    CHECK_EVERY_OOM(start(&r, &p, &c, &options, NULL), end(&r));
     clear_plane(&p);
 }
 
 TESTS(cmocka_unit_test(a_run_stopped_anywhere_and_continued_ends_with_the_same_bytes),
       cmocka_unit_test(saving_often_changes_nothing_of_the_result),
       cmocka_unit_test(validation_comes_when_it_was_asked_for),
-      cmocka_unit_test(steps_can_be_asked_for_one_by_one),
+      cmocka_unit_test(a_trainer_can_be_driven_from_outside_in_units),
       cmocka_unit_test(endless_data_are_evaluated_for_an_epoch), cmocka_unit_test(training_learns),
       cmocka_unit_test(patience_ends_a_run_early),
       cmocka_unit_test(a_loss_that_is_no_number_stops_before_anything_is_spoilt),
