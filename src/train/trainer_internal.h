@@ -96,6 +96,8 @@ void rgmi_model_close(rgm_trainer *trainer);
 /* trainer_step.c */
 rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count);
 rgm_status rgmi_scale_open(rgm_trainer *trainer);
+/** RGM_ERR_NUMERIC unless a step's loss is finite and within its bound. */
+rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss);
 
 /* trainer_loop.c */
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);
@@ -110,5 +112,3 @@ void rgmi_trainer_drop_loop(rgm_trainer *trainer);
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 
 #endif
-static inline bool rgm_optimizer_has_averages(const rgm_optimizer *o) { (void)o; return false; } /* TEMP */
-static inline rgm_status rgm_optimizer_averages_swap(rgm_optimizer *o, rgm_parameters *p) { (void)o; (void)p; return RGM_OK; } /* TEMP */

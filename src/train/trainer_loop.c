@@ -101,9 +101,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
         RGM_GO(task->train_step(&step, task->state));
     else
         RGM_GO(rgm_trainer_default_train_step(&step));
-    if (!isfinite(step.loss))
-        RGM_GO(RGM_FAIL(RGM_ERR_NUMERIC, "train_step of task '%s' gave the loss %g", task->name,
-                        step.loss));
+    RGM_GO(rgmi_check_loss(trainer, step.loss));
     rgmi_count_step(&step);
     trainer->last_loss = step.loss;
     trainer->step++;

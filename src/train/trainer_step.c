@@ -118,12 +118,23 @@ static void change_scale(rgmi_loss_scale *scale, double factor)
 
 /* ---- training ------------------------------------------------------------------------------ */
 
+rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss)
+{
+    const rgm_trainer_recovery *recovery = &trainer->options.recovery;
+
+    if (!isfinite(loss))
+        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g", loss);
+    if (trainer->step >= recovery->begin_steps && loss > recovery->loss_upper_bound)
+        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g, above trainer.recovery.loss_upper_bound "
+                                         "(%g)", loss, recovery->loss_upper_bound);
+    return RGM_OK;
+}
+
 /* Forward and backward of one batch; the loss must be a number within its bound. */
 static rgm_status run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
                             int64_t draw)
 {
     rgm_trainer *trainer = step->trainer;
-    const rgm_trainer_recovery *recovery = &trainer->options.recovery;
     rgmi_fetches *fetches = &trainer->train_fetches;
 
     RGM_TRY(feed(feeds, count, trainer, inputs));
@@ -133,10 +144,7 @@ static rgm_status run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm
     take_outputs(step, fetches, trainer->model.head_count);
     if (!isfinite(step->loss))
         return rgmi_explain_nan(trainer, feeds, *count);
-    if (trainer->step >= recovery->begin_steps && step->loss > recovery->loss_upper_bound)
-        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g, above trainer.recovery.loss_upper_bound "
-                                         "(%g)", step->loss, recovery->loss_upper_bound);
-    return RGM_OK;
+    return rgmi_check_loss(trainer, step->loss);
 }
 
 /* Gradients by parameter, NULL for those that are not trained, out of a run's fetched tensors. */
