@@ -1,7 +1,8 @@
 /*
  * optim: how parameters move. Learning-rate schedules as pure functions of the step, optimizers as
- * rows of one table, clipping by global norm, weight decay by parameter name. An optimizer's whole
- * state is its slot tensors and the step number, so a restored run goes on with the same bits.
+ * rows of one table, three ways to clip, weight decay and rates by parameter name, averaged weights.
+ * An optimizer's whole state is its slot tensors and the step number, so a restored run goes on with
+ * the same bits.
  */
 #ifndef REGIMEN_OPTIM_H
 #define REGIMEN_OPTIM_H
@@ -14,35 +15,80 @@ extern "C" {
 
 /* ---- schedules ----------------------------------------------------------------------------- */
 
-typedef enum rgm_schedule_type {
-    RGM_SCHEDULE_CONSTANT,    /* rate = peak                                                     */
-    RGM_SCHEDULE_EXPONENTIAL, /* rate = peak * decay_rate ^ (t / decay_steps)                     */
-    RGM_SCHEDULE_COSINE       /* rate = peak * (floor + (1 - floor) * (1 + cos(pi * u)) / 2),
-                                 u = min(t, decay_steps) / decay_steps                           */
-} rgm_schedule_type;
+typedef struct rgm_schedule_type rgm_schedule_type;
+
+enum { RGM_WARMUP_LINEAR, RGM_WARMUP_POLYNOMIAL };
+/**
+ * The first steps of any schedule. Let F be the schedule's own rate at step `steps`, where the warmup
+ * hands over; the schedule sees the true step, it does not begin anew. For step < steps:
+ *   linear:      start + step / steps * (F - start)
+ *   polynomial:  F * (max(step, 1) / steps) ^ power
+ */
+typedef struct rgm_warmup {
+    int type;
+    int64_t steps; /* 0: no warmup                          */
+    double start;  /* linear: rate of step 0, default 0     */
+    double power;  /* polynomial: default 1                 */
+} rgm_warmup;
 
 /**
- * A learning rate over time; every field is a config key of a map `learning_rate: {...}` (a plain
- * number is the constant schedule). t counts from the end of the warmup. Before it, for
- * step < warmup_steps: rate = warmup_start + (peak - warmup_start) * step / warmup_steps.
+ * A learning rate over time; every field is a config key of a map `learning_rate: {...}`, each type
+ * reads those of its table (a plain number is the constant schedule). s = max(0, step - offset),
+ * L = initial, D = decay_steps:
  *
- * The formulas are Keras' ExponentialDecay and CosineDecay (Loshchilov & Hutter 2017, eq. 5 without
- * restarts; `floor` is Keras' alpha), the warmup that of Keras' CosineDecay, in front of any type.
+ *   constant           L
+ *   stepwise           values[i] for boundaries[i-1] < s <= boundaries[i]; one value more
+ *   exponential        L * decay_rate ^ (s / D); staircase: the exponent is rounded down
+ *   inverse_time       L / (1 + decay_rate * s / D); staircase: s / D is rounded down
+ *   polynomial         (L - end) * (1 - min(s, D) / D) ^ power + end; cycle: D is the first multiple
+ *                      of decay_steps that s has not passed
+ *   cosine             L * (floor + (1 - floor) * (1 + cos(pi * min(s, D) / D)) / 2)
+ *   power              L * max(s, 1) ^ power
+ *   power_linear       L * max(s, 1) ^ power * min(1, (D - s) / (D * linear_decay_fraction)), not
+ *                      below 0
+ *   power_with_offset  L * max(s, 1) ^ power, at most pre_offset_rate, which is the rate up to offset
+ *   step_cosine_with_offset  from values[i] at boundaries[i] by half a cosine to values[i+1] at
+ *                      boundaries[i+1]; values[0] before, the last value after
+ *
+ * Sources: Keras' schedules of those names (cosine: Loshchilov & Hutter 2017, eq. 5 without restarts;
+ * `floor` is Keras' alpha), the TensorFlow model garden's power schedules. power -0.5 with a linear
+ * warmup and L = 2 d^-0.5 is the schedule of Vaswani et al. 2017 (their factor there is 1).
  */
 typedef struct rgm_schedule {
-    int type;            /* rgm_schedule_type; config: constant, exponential, cosine              */
-    double peak;         /* rate after warmup, > 0                                                 */
-    int64_t decay_steps; /* 0: all steps of the run after warmup, see rgm_optimizer_options_resolve */
-    double decay_rate;   /* exponential: in (0, 1]; default 0.96                                   */
-    bool staircase;      /* exponential: t / decay_steps is rounded down                           */
-    double floor;        /* cosine: last rate as a fraction of peak, in [0, 1]; default 0          */
-    int64_t warmup_steps;
-    double warmup_start; /* rate at step 0 of a warmup; default 0                                  */
+    const rgm_schedule_type *type;
+    double initial;               /* >= 0                                                       */
+    int64_t offset;               /* >= 0; not in constant and power                            */
+    int64_t decay_steps;          /* 0: to the end of the run, rgm_optimizer_options_resolve()  */
+    double decay_rate;            /* exponential: in (0, 1], 0.96; inverse_time: >= 0, 1        */
+    bool staircase;               /* exponential, inverse_time                                  */
+    double end;                   /* polynomial: last rate, 1e-4                                */
+    double floor;                 /* cosine: last rate as a fraction of initial, in [0, 1], 0   */
+    double power;                 /* polynomial: > 0, 1; power*: any, -0.5                      */
+    bool cycle;                   /* polynomial: rise to a new, lower start at each end         */
+    double linear_decay_fraction; /* power_linear: last part of D, in (0, 1], 0.1               */
+    double pre_offset_rate;       /* power_with_offset: 0 (the default) is initial              */
+    rgm_ints boundaries;          /* stepwise, step_cosine_with_offset: ascending steps         */
+    rgm_floats values;            /* rates there, >= 0                                          */
+    rgm_warmup warmup;
 } rgm_schedule;
 
+/** A schedule: one row. */
+struct rgm_schedule_type {
+    const char *name; /* config value */
+    const char *help;
+    const rgm_field *fields; /* its keys in rgm_schedule */
+    bool decays;             /* it has decay_steps       */
+    double (*rate)(const rgm_schedule *schedule, double s);
+};
+const rgm_schedule_type *const *rgm_schedule_types(int64_t *count);
+const rgm_schedule_type *rgm_schedule_find(const char *name); /* NULL if none */
+
+/** A schedule of `type` with the defaults above, no warmup. */
+rgm_schedule rgm_schedule_default(const rgm_schedule_type *type, double initial);
 rgm_schedule rgm_schedule_constant(double rate);
-rgm_schedule rgm_schedule_exponential(double peak, int64_t decay_steps, double decay_rate);
-rgm_schedule rgm_schedule_cosine(double peak, int64_t decay_steps);
+rgm_schedule rgm_schedule_exponential(double initial, int64_t decay_steps, double decay_rate);
+rgm_schedule rgm_schedule_cosine(double initial, int64_t decay_steps);
+rgm_schedule rgm_schedule_power(double initial, double power);
 /** The rate of update number `step` (0 is the first). Needs decay_steps > 0 where the type decays. */
 double rgm_schedule_rate(const rgm_schedule *schedule, int64_t step);
 
@@ -50,37 +96,74 @@ double rgm_schedule_rate(const rgm_schedule *schedule, int64_t step);
 
 typedef struct rgm_optimizer_type rgm_optimizer_type;
 
+/**
+ * Averages of the weights over time, beside them. After update number n (1 is the first), with
+ * k = n - start_step: average -= (1 - d) * (average - w), where d is `decay`, or with `dynamic`
+ * min(decay, (1 + k) / (10 + k)); before start_step the average is the weight. They start as copies
+ * of the weights, so they are not biased towards 0. (The recursion and the dynamic decay:
+ * tf.train.ExponentialMovingAverage.)
+ */
+typedef struct rgm_average {
+    double decay;       /* in [0, 1); 0: no averages. The config key `average: {}` makes it 0.99 */
+    int64_t start_step; /* 0    */
+    bool dynamic;       /* true */
+} rgm_average;
+
 /** What an optimizer is made from. Each type reads those that its table of fields lists. */
 typedef struct rgm_optimizer_options {
     const rgm_optimizer_type *type;
     rgm_schedule learning_rate;
-    double clip_norm;    /* gradients are scaled so that their global norm is at most this; 0: never */
-    double weight_decay; /* sgd, adam: L2, weight_decay * w is added to the (clipped) gradient, as
-                            PyTorch's SGD and Adam; adamw: decoupled, w -= rate * weight_decay * w
-                            (Loshchilov & Hutter 2019)                                               */
+    rgm_numbers rates; /* factors on the rate by shell pattern on the parameter's name; the first that
+                          fits counts, 1 without one. 0 freezes: no slots, and the bits stay          */
+
+    /* Clipping, in this order; 0: never. clip_norm and clip_global_norm exclude each other. */
+    double clip_value;       /* each element into [-clip_value, clip_value]                    */
+    double clip_norm;        /* each gradient by itself is scaled to at most this norm         */
+    double clip_global_norm; /* all are scaled alike, so that their norm together is at most this */
+
+    double weight_decay; /* adamw, adafactor: decoupled, w -= rate * weight_decay * w (Loshchilov &
+                            Hutter 2019); lamb: a part of the update; else L2, weight_decay * w is
+                            added to the (clipped) gradient, as in PyTorch                          */
     rgm_texts weight_decay_only;   /* shell patterns on parameter names ("conv1*", "*kernel"); empty: all */
     rgm_texts weight_decay_except; /* patterns of parameters that do not decay, after the above      */
-    double momentum;     /* sgd */
-    bool nesterov;       /* sgd */
-    double beta_1, beta_2, epsilon; /* adam, adamw; epsilon is outside the bias correction (Keras)   */
+    rgm_average average;
+
+    double momentum;        /* sgd, lars, rmsprop                                              */
+    bool nesterov;          /* sgd, lars                                                       */
+    double beta_1, beta_2;  /* adam, adamw, lamb; adafactor: beta_1 alone                      */
+    double epsilon;         /* adam, adamw: outside the bias correction (Keras); lamb: inside (paper);
+                               rmsprop, adagrad: added to the root                             */
+    bool amsgrad;           /* adam, adamw                                                     */
+    double rho;             /* rmsprop                                                         */
+    bool centered;          /* rmsprop                                                         */
+    double initial_accumulator_value; /* adagrad                                               */
+    double trust_coefficient;         /* lars                                                  */
+    bool classic_momentum;            /* lars                                                  */
+    rgm_texts layer_adaptation_except; /* lamb, lars: patterns of parameters whose trust ratio is 1;
+                                          items NULL: those of weight_decay_except             */
+    bool factored, multiply_by_parameter_scale;           /* adafactor, and the rest           */
+    int64_t min_dim_size_to_factor, step_offset;
+    double decay_rate, clipping_threshold, epsilon_1, epsilon_2;
 } rgm_optimizer_options;
 
-/** Keras' defaults: beta 0.9, 0.999, epsilon 1e-7, no decay, no clipping. */
+/** Keras' defaults: beta 0.9, 0.999, epsilon 1e-7, no decay, no clipping. The other types' defaults:
+ *  rgm_optimizer_find("lamb")->defaults(&options). */
 rgm_optimizer_options rgm_adam(double learning_rate);
 rgm_optimizer_options rgm_adamw(double learning_rate, double weight_decay);
 rgm_optimizer_options rgm_sgd(double learning_rate, double momentum);
 
 /**
- * Options from the `optimizer` map of an experiment file: `type` (adam, adamw, sgd; required) and
- * that type's keys. NULL map: adam with its defaults. Texts live in `arena`.
+ * Options from the `optimizer` map of an experiment file: `type` (a name of rgm_optimizer_types();
+ * required) and that type's keys. NULL map: adam with its defaults. Texts and lists live in `arena`.
  *
- * Errors: RGM_ERR_CONFIG with the place (unknown key or type, value out of range), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_CONFIG with the place (unknown key or type, value out of range, both norms),
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_optimizer_options_read(rgm_optimizer_options *options, const rgm_yaml_node *map,
                                       rgm_arena *arena);
 /**
- * Fill in decay_steps 0 from the length of the run: max(1, total_steps - warmup_steps). With
- * total_steps < 1 (unknown) a decaying schedule without decay_steps is RGM_ERR_CONFIG.
+ * Fill in decay_steps 0 from the length of the run: max(1, total_steps - offset). With total_steps < 1
+ * (unknown) a decaying schedule without decay_steps is RGM_ERR_CONFIG.
  */
 rgm_status rgm_optimizer_options_resolve(rgm_optimizer_options *options, int64_t total_steps);
 
@@ -88,18 +171,31 @@ rgm_status rgm_optimizer_options_resolve(rgm_optimizer_options *options, int64_t
 
 #define RGM_MAX_SLOTS 4
 
+/** One tensor of state that a type keeps for a parameter, of the parameter's dtype. */
+typedef struct rgm_slot {
+    const char *name; /* "m"                           */
+    int rank;
+    int64_t shape[RGM_MAX_RANK];
+    double initial; /* what it is filled with          */
+} rgm_slot;
+
 /** What a type's step function gets for one parameter. */
 typedef struct rgm_update {
     const rgm_optimizer_options *options;
-    const rgm_kernels *kernels; /* for the parameter's dtype           */
-    void *w;                    /* [count]                              */
-    const void *gradient;       /* [count]                              */
-    void *slots[RGM_MAX_SLOTS]; /* [count] each, in the type's order    */
+    const rgm_kernels *kernels; /* for the parameter's dtype               */
+    rgm_dtype dtype;            /* RGM_F32 or RGM_F64: w, gradient, slots, scratch */
+    int rank;
+    const int64_t *shape;
     int64_t count;
-    int64_t step;               /* updates done before this one         */
-    double rate;                /* of this step, from the schedule      */
-    double gradient_scale;      /* from clipping                        */
-    double weight_decay;        /* 0 where the name filter says so      */
+    void *w;                    /* [count]                                  */
+    const void *gradient;       /* [count]                                  */
+    void *slots[RGM_MAX_SLOTS]; /* in the type's order                      */
+    void *scratch;              /* [count], if the type has `scratch`       */
+    int64_t step;               /* updates done before this one             */
+    double rate;                /* of this step: schedule times `rates`     */
+    double gradient_scale;      /* from clipping                            */
+    double weight_decay;        /* 0 where the name filter says so          */
+    bool layer_adaptation;      /* whether a trust ratio is taken           */
 } rgm_update;
 
 /** An optimizer: one row. */
@@ -107,9 +203,10 @@ struct rgm_optimizer_type {
     const char *name; /* config value, and first part of its slots' names */
     const char *help;
     const rgm_field *fields; /* its keys in rgm_optimizer_options          */
+    bool scratch;            /* a step needs room for one tensor more      */
     void (*defaults)(rgm_optimizer_options *options);
-    /** Which slots these options need; at most RGM_MAX_SLOTS names, ended by NULL. */
-    const char *const *(*slots)(const rgm_optimizer_options *options);
+    /** The slots of parameter `w` with these options; returns how many, at most RGM_MAX_SLOTS. */
+    int (*slots)(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w);
     void (*step)(const rgm_update *update);
 };
 const rgm_optimizer_type *const *rgm_optimizer_types(int64_t *count);
@@ -118,12 +215,13 @@ const rgm_optimizer_type *rgm_optimizer_find(const char *name); /* NULL if none 
 typedef struct rgm_optimizer rgm_optimizer;
 
 /**
- * An optimizer with zeroed slots for `parameters` (f32 or f64), which it does not keep.
+ * An optimizer with fresh slots for `parameters` (f32 or f64), which it does not keep. States and
+ * frozen parameters have no slots.
  *
- * @param options  [in] copied; texts are not needed afterwards
+ * @param options  [in] copied; texts and lists are not needed afterwards
  *
- * Errors: RGM_ERR_CONFIG (a number out of range, a decaying schedule without decay_steps, a
- * weight_decay_only pattern that matches no parameter: the nearest name is told), RGM_ERR_DTYPE,
+ * Errors: RGM_ERR_CONFIG (a number out of range, a decaying schedule without decay_steps, a pattern
+ * of weight_decay_only or rates that matches no parameter: the nearest name is told), RGM_ERR_DTYPE,
  * RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options *options,
@@ -131,24 +229,37 @@ rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options
 void rgm_optimizer_release(rgm_optimizer *optimizer);
 
 /**
- * One update of all parameters, in place, in one sweep; then rgm_parameters_touch().
+ * One update of all parameters, in place, then rgm_parameters_touch(). States and frozen parameters
+ * stay as they are, and their gradients are not looked at.
  *
- * @param gradients  [in] [parameters] in their order, same dtypes and shapes; NULL: not updated.
- *                   States (rgm_parameters_trainable() false) never are, not even by weight decay
- * @param step       [in] updates done before, >= 0: the whole time dependence
+ * @param gradients  [in] [parameters] in their order, same dtypes and shapes; NULL: not updated
+ * @param step       [in] updates done before, >= 0: the whole time dependence. At step 0 the averages
+ *                   are made copies of the weights, which may have been loaded since the creation
  *
  * Errors: RGM_ERR_NUMERIC "gradient of 'conv1/kernel' has a NaN or infinity at step 12",
- * RGM_ERR_SHAPE, RGM_ERR_DTYPE; parameters and slots are then as they were.
+ * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_ARG (step < 0, or weights and averages are swapped);
+ * parameters and slots are then as they were.
  */
 rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
                               rgm_tensor *const *gradients, int64_t step);
-/** Global norm of the last step's gradients before clipping; 0 before the first step. */
+/** Global norm of the last step's gradients before any clipping; 0 before the first step. */
 double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer);
-/** Rate of update number `step`. */
+/** Rate of update number `step`, before the factors of `rates`. */
 double rgm_optimizer_rate(const rgm_optimizer *optimizer, int64_t step);
 const rgm_optimizer_options *rgm_optimizer_settings(const rgm_optimizer *optimizer);
 
-/** Slots by name, "adam/m/<parameter>", for a checkpoint. Borrowed. */
+/** Whether the options ask for averaged weights. */
+bool rgm_optimizer_has_averages(const rgm_optimizer *optimizer);
+/**
+ * Exchange the contents of weights and averages, and rgm_parameters_touch(): evaluation sees the
+ * averages; a second call restores every bit. In between no step may be taken and no checkpoint
+ * written. Without averages nothing happens.
+ *
+ * Errors: RGM_ERR_SHAPE (parameters of another graph); nothing is then changed.
+ */
+rgm_status rgm_optimizer_averages_swap(rgm_optimizer *optimizer, rgm_parameters *parameters);
+
+/** Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed. */
 int64_t rgm_optimizer_slot_count(const rgm_optimizer *optimizer);
 rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i);
 /**

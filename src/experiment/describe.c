@@ -64,6 +64,18 @@ static rgm_status print_typed(rgm_text *out, const char *section, const char *ty
     return print_fields(out, section, fields);
 }
 
+static rgm_status print_schedules(rgm_text *out)
+{
+    int64_t count;
+    const rgm_schedule_type *const *types = rgm_schedule_types(&count);
+
+    RGM_TRY(rgm_text_printf(out, "optimizer.learning_rate: a number, or a map with a type\n"));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(print_typed(out, "optimizer.learning_rate", types[i]->name, types[i]->help,
+                            types[i]->fields));
+    return RGM_OK;
+}
+
 static bool wanted(const char *section, const char *name)
 {
     return section == NULL || strcmp(section, name) == 0;
@@ -91,8 +103,9 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
         const rgm_optimizer_type *const *types = rgm_optimizer_types(&count);
 
         for (int64_t i = 0; i < count; i++)
-            RGM_TRY(print_typed(out, "optimizer", types[i]->name, types[i]->help,
-                                types[i]->fields));
+            RGM_TRY(
+                print_typed(out, "optimizer", types[i]->name, types[i]->help, types[i]->fields));
+        RGM_TRY(print_schedules(out));
     }
     if (wanted(section, "trainer"))
         RGM_TRY(print_fields(out, "trainer", rgm_trainer_fields));
@@ -102,9 +115,10 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
         RGM_TRY(rgm_text_printf(out, "export: a list of {type: onnx}; a model.onnx in the export "
                                      "folder\n"));
     if (out->size == 0)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
-                        "export",
-                        section);
+        return RGM_FAIL(
+            RGM_ERR_NOT_FOUND,
+            "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
+            "export",
+            section);
     return RGM_OK;
 }

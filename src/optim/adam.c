@@ -1,18 +1,19 @@
 /*
  * Adam (Kingma & Ba 2015, algorithm 1, in the form of its section 2 and of Keras: the bias
- * correction is folded into the rate, epsilon stands outside it) and AdamW (Loshchilov & Hutter
- * 2019, decoupled decay scaled by the scheduled rate).
+ * correction is folded into the rate, epsilon stands outside it), AMSGrad (Reddi et al. 2018, the
+ * root of the largest v so far) and AdamW (Loshchilov & Hutter 2019, decoupled decay scaled by the
+ * scheduled rate).
  */
 #include "optim_internal.h"
 
 #include <math.h>
 
-static const char *const adam_slot_names[] = {"m", "v", NULL};
-
-static const char *const *adam_slots(const rgm_optimizer_options *options)
+static int adam_slots(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w)
 {
-    (void)options;
-    return adam_slot_names;
+    slots[0] = rgmi_slot_like("m", w, 0);
+    slots[1] = rgmi_slot_like("v", w, 0);
+    slots[2] = rgmi_slot_like("v_max", w, 0);
+    return options->amsgrad ? 3 : 2;
 }
 
 /* What both rows hand to the kernel; they differ in where the decay goes. */
@@ -35,12 +36,40 @@ static rgm_adam_args adam_args(const rgm_update *u)
     };
 }
 
+static void amsgrad_rule(double *const *x, const double *g, int64_t n, const void *constants)
+{
+    const rgm_adam_args *c = constants;
+    double *w = x[0], *m = x[1], *v = x[2], *v_max = x[3];
+
+    for (int64_t i = 0; i < n; i++) {
+        m[i] = c->beta1 * m[i] + (1 - c->beta1) * g[i];
+        v[i] = c->beta2 * v[i] + (1 - c->beta2) * (g[i] * g[i]);
+        v_max[i] = v[i] > v_max[i] ? v[i] : v_max[i];
+        w[i] -= c->weight_decay_rate * w[i];
+        w[i] -= c->rate * (m[i] / (sqrt(v_max[i]) + c->epsilon));
+    }
+}
+
+/* The kernel does Adam in one pass over the four arrays; AMSGrad has five. */
+static void run(const rgm_update *u, const rgm_adam_args *args)
+{
+    if (u->options->amsgrad)
+        rgmi_sweep_run(&(rgmi_sweep){.update = u,
+                                     .rule = amsgrad_rule,
+                                     .constants = args,
+                                     .l2 = args->l2,
+                                     .arrays = {u->w, u->slots[0], u->slots[1], u->slots[2]},
+                                     .array_count = 4});
+    else
+        u->kernels->adam(args);
+}
+
 static void adam_step(const rgm_update *u)
 {
     rgm_adam_args args = adam_args(u);
 
     args.l2 = u->weight_decay;
-    u->kernels->adam(&args);
+    run(u, &args);
 }
 
 static void adamw_step(const rgm_update *u)
@@ -48,7 +77,7 @@ static void adamw_step(const rgm_update *u)
     rgm_adam_args args = adam_args(u);
 
     args.weight_decay_rate = u->rate * u->weight_decay;
-    u->kernels->adam(&args);
+    run(u, &args);
 }
 
 static void adam_defaults(rgm_optimizer_options *options)
@@ -62,41 +91,20 @@ static void adamw_defaults(rgm_optimizer_options *options)
 }
 
 #define ADAM_FIELDS                                                                                \
-    {.name = "beta_1",                                                                             \
-     .kind = RGM_FIELD_FLOAT,                                                                      \
-     .offset = offsetof(rgm_optimizer_options, beta_1),                                            \
-     .max = 1,                                                                                     \
-     .help = "decay of the mean of gradients, in [0, 1)"},                                         \
-        {.name = "beta_2",                                                                         \
-         .kind = RGM_FIELD_FLOAT,                                                                  \
-         .offset = offsetof(rgm_optimizer_options, beta_2),                                        \
-         .max = 1,                                                                                 \
-         .help = "decay of the mean of squared gradients, in [0, 1)"},                             \
-    {                                                                                              \
-        .name = "epsilon", .kind = RGM_FIELD_FLOAT,                                                \
-        .offset = offsetof(rgm_optimizer_options, epsilon), .max = INFINITY,                       \
-        .help = "added to the root of the mean of squares"                                         \
-    }
+    RGMI_OPTIMIZER_FIELDS, RGMI_FRACTION(beta_1, "decay of the mean of gradients, in [0, 1)"),     \
+        RGMI_FRACTION(beta_2, "decay of the mean of squared gradients, in [0, 1)"),                \
+        RGMI_NUMBER(epsilon, "added to the root of the mean of squares"),                          \
+        RGMI_SWITCH(amsgrad, "divide by the largest mean of squares so far")
 
 static const rgm_field adam_fields[] = {
-    RGMI_OPTIMIZER_FIELDS,
     ADAM_FIELDS,
-    {.name = "weight_decay",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_optimizer_options, weight_decay),
-     .max = INFINITY,
-     .help = "L2: weight_decay * w is added to the gradient"},
+    RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
     {0},
 };
 
 static const rgm_field adamw_fields[] = {
-    RGMI_OPTIMIZER_FIELDS,
     ADAM_FIELDS,
-    {.name = "weight_decay",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_optimizer_options, weight_decay),
-     .max = INFINITY,
-     .help = "decoupled: w -= learning_rate * weight_decay * w"},
+    RGMI_NUMBER(weight_decay, "decoupled: w -= learning_rate * weight_decay * w"),
     {0},
 };
 
@@ -120,11 +128,12 @@ const rgm_optimizer_type rgmi_adamw_type = {
 
 rgm_optimizer_options rgm_adam(double learning_rate)
 {
-    return (rgm_optimizer_options){.type = &rgmi_adam_type,
-                                   .learning_rate = rgm_schedule_constant(learning_rate),
-                                   .beta_1 = 0.9,
-                                   .beta_2 = 0.999,
-                                   .epsilon = 1e-7};
+    rgm_optimizer_options options = rgmi_optimizer_defaults(&rgmi_adam_type, learning_rate);
+
+    options.beta_1 = 0.9;
+    options.beta_2 = 0.999;
+    options.epsilon = 1e-7;
+    return options;
 }
 
 rgm_optimizer_options rgm_adamw(double learning_rate, double weight_decay)

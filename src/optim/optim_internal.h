@@ -4,30 +4,135 @@
 #ifndef RGM_OPTIM_INTERNAL_H
 #define RGM_OPTIM_INTERNAL_H
 
+#include <math.h>
 #include <regimen/optim.h>
 
-extern const rgm_optimizer_type rgmi_adam_type;
-extern const rgm_optimizer_type rgmi_adamw_type;
-extern const rgm_optimizer_type rgmi_sgd_type;
+extern const rgm_optimizer_type rgmi_sgd_type, rgmi_adam_type, rgmi_adamw_type, rgmi_lamb_type,
+    rgmi_lars_type, rgmi_rmsprop_type, rgmi_adagrad_type, rgmi_adafactor_type;
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+/** One row of a table of fields: a key of rgm_optimizer_options. */
+#define RGMI_KEY(key, field_kind, lowest, highest, text)                                           \
+    {                                                                                              \
+        .name = #key, .kind = (field_kind), .offset = offsetof(rgm_optimizer_options, key),        \
+        .min = (lowest), .max = (highest), .help = (text)                                          \
+    }
+#define RGMI_FRACTION(key, text) RGMI_KEY(key, RGM_FIELD_FLOAT, 0, RGM_BELOW_1, text)
+#define RGMI_NUMBER(key, text)   RGMI_KEY(key, RGM_FIELD_FLOAT, 0, INFINITY, text)
+#define RGMI_SWITCH(key, text)   RGMI_KEY(key, RGM_FIELD_BOOL, 0, 0, text)
+#define RGMI_TEXTS(key, text)    RGMI_KEY(key, RGM_FIELD_TEXTS, 0, 0, text)
+
+extern const rgm_field rgmi_average_fields[];
 
 /** The keys that every type has, as the first entries of its table of fields. */
 #define RGMI_OPTIMIZER_FIELDS                                                                      \
-    {.name = "clip_norm",                                                                          \
-     .kind = RGM_FIELD_FLOAT,                                                                      \
-     .offset = offsetof(rgm_optimizer_options, clip_norm),                                         \
-     .max = INFINITY,                                                                              \
-     .help = "largest global norm of the gradients; 0: no clipping"},                              \
-        {.name = "weight_decay_only",                                                              \
-         .kind = RGM_FIELD_TEXTS,                                                                  \
-         .offset = offsetof(rgm_optimizer_options, weight_decay_only),                             \
-         .help = "patterns of the parameters that decay; none: all"},                              \
+    RGMI_KEY(rates, RGM_FIELD_NUMBERS, 0, INFINITY,                                                \
+             "factor on the rate by pattern of parameter names; 0: frozen"),                       \
+        RGMI_NUMBER(clip_value, "largest absolute value of a gradient's element; 0: no limit"),    \
+        RGMI_NUMBER(clip_norm, "largest norm of each gradient by itself; 0: no limit"),            \
+        RGMI_NUMBER(clip_global_norm, "largest norm of all gradients together; 0: no limit"),      \
+        RGMI_TEXTS(weight_decay_only, "patterns of the parameters that decay; none: all"),         \
+        RGMI_TEXTS(weight_decay_except, "patterns of the parameters that do not decay"),           \
     {                                                                                              \
-        .name = "weight_decay_except", .kind = RGM_FIELD_TEXTS,                                    \
-        .offset = offsetof(rgm_optimizer_options, weight_decay_except),                            \
-        .help = "patterns of the parameters that do not decay"                                     \
+        .name = "average", .kind = RGM_FIELD_GROUP,                                                \
+        .offset = offsetof(rgm_optimizer_options, average), .group = rgmi_average_fields,          \
+        .help = "averages of the weights over time"                                                \
     }
 
+/** Options of `type` with what is the same for all: a constant rate, nothing clipped or averaged.
+ */
+rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate);
+
+rgm_status rgmi_schedule_check(const rgm_schedule *schedule);
 /** RGM_ERR_CONFIG naming the number that no optimizer can work with. */
 rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *options);
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+/** A slot of the shape of `w`. */
+rgm_slot rgmi_slot_like(const char *name, const rgm_tensor *w, double initial);
+
+/* ---- sweeps -------------------------------------------------------------------------------- */
+
+/**
+ * n elements of each array, in double: x[0] is w, x[1..] are what the sweep names beside it, all to
+ * be moved in place; g is the scaled gradient with its L2. At most RGMI_SWEEP_BLOCK elements a
+ * call.
+ */
+typedef void rgmi_rule(double *const *x, const double *g, int64_t n, const void *constants);
+
+#define RGMI_SWEEP_BLOCK  256
+#define RGMI_SWEEP_ARRAYS 5
+
+/** Element-wise work over one parameter. The same bits on any number of threads. */
+typedef struct rgmi_sweep {
+    const rgm_update *update; /* dtype, count, gradient and its scale            */
+    rgmi_rule *rule;
+    const void *constants;
+    double l2;                       /* g = gradient * gradient_scale + l2 * w          */
+    void *arrays[RGMI_SWEEP_ARRAYS]; /* [count] each, of the update's dtype; first w */
+    int array_count;
+} rgmi_sweep;
+void rgmi_sweep_run(const rgmi_sweep *sweep);
+
+/** Element i of an array of f32 or f64, as double. */
+static inline double rgmi_load(const void *x, rgm_dtype dtype, int64_t i)
+{
+    return dtype == RGM_F32 ? ((const float *)x)[i] : ((const double *)x)[i];
+}
+static inline void rgmi_store(void *x, rgm_dtype dtype, int64_t i, double value)
+{
+    if (dtype == RGM_F32)
+        ((float *)x)[i] = (float)value;
+    else
+        ((double *)x)[i] = value;
+}
+
+/** Euclidean norm of an array of the update's dtype and count. */
+double rgmi_norm(const rgm_update *update, const void *x);
+
+/* ---- the object ---------------------------------------------------------------------------- */
+
+/* One parameter's share: its slots, and what the patterns say of its name. */
+typedef struct rgmi_entry {
+    int64_t first_slot;  /* in the optimizer's slots                                */
+    int slot_count;      /* the type's; the average comes after them                */
+    rgm_tensor *average; /* borrowed from the slots; NULL: none                     */
+    rgm_dtype dtype;
+    int64_t count;
+    double rate_scale;
+    bool moves; /* neither a state nor frozen */
+    bool decays, layer_adaptation;
+    double norm; /* of this step's gradient, after clip_value */
+} rgmi_entry;
+
+typedef struct rgmi_named_slot {
+    char *name;
+    rgm_tensor *tensor;
+} rgmi_named_slot;
+
+struct rgm_optimizer {
+    rgm_optimizer_options options;
+    rgm_arena *lists;    /* the schedule's boundaries and values */
+    rgmi_entry *entries; /* in the parameters' order */
+    int64_t count;
+    rgmi_named_slot *slots;
+    int64_t slot_count;
+    double *scratch; /* room for one parameter, if the type wants it  */
+    double *clipped; /* room for one gradient, with clip_value        */
+    double gradient_norm;
+    bool swapped; /* weights and averages                     */
+};
+
+/** Whether `parameters` are those that the optimizer was made for. */
+rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
+                                           const rgm_parameters *parameters);
+/** RGM_ERR_DTYPE or RGM_ERR_SHAPE unless a is of b's dtype and shape. */
+rgm_status rgmi_check_same(const char *what, const char *name, const rgm_tensor *a,
+                           const rgm_tensor *b);
+/** Averages := weights; and one move of all averages after update number `n` (1 is the first). */
+void rgmi_averages_copy(rgm_optimizer *optimizer, const rgm_parameters *parameters);
+void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parameters, int64_t n);
 
 #endif

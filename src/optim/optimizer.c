@@ -1,6 +1,6 @@
 /*
- * The optimizer object: slots for each parameter, who decays, and one sweep an update. What differs
- * between optimizers is in their rows; this file is the same for all.
+ * The optimizer object: slots for each parameter, and what the patterns say of its name. What
+ * differs between optimizers is in their rows; this file is the same for all.
  */
 #include "optim_internal.h"
 
@@ -8,24 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One parameter's share: its slots, and whether its name lets it decay. */
-typedef struct entry {
-    rgm_tensor *slots[RGM_MAX_SLOTS];
-    rgm_dtype dtype;
-    int64_t count;
-    bool decays;
-} entry;
-
-struct rgm_optimizer {
-    rgm_optimizer_options options;
-    entry *entries; /* in the parameters' order */
-    int64_t count;
-    char **slot_names; /* [count * slots_each] */
-    int64_t slots_each;
-    double gradient_norm;
-};
-
-/* ---- creation ------------------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static bool matches_any(const rgm_texts *patterns, const char *name)
 {
@@ -36,8 +19,18 @@ static bool matches_any(const rgm_texts *patterns, const char *name)
     return false;
 }
 
-/* A pattern that fits nothing is a misspelt name: the decay would silently be gone. */
-static rgm_status check_pattern(const char *pattern, const rgm_parameters *parameters)
+static double rate_scale(const rgm_numbers *rates, const char *name)
+{
+    for (int64_t i = 0; i < rates->count; i++) {
+        if (fnmatch(rates->names[i], name, 0) == 0)
+            return rates->values[i];
+    }
+    return 1;
+}
+
+/* A pattern that fits nothing is a misspelt name: what it asks for would silently be gone. */
+static rgm_status check_pattern(const char *key, const char *pattern,
+                                const rgm_parameters *parameters)
 {
     int64_t count = rgm_parameters_count(parameters);
     const char **names = NULL;
@@ -54,35 +47,83 @@ static rgm_status check_pattern(const char *pattern, const rgm_parameters *param
     near = rgm_nearest_name(pattern, names, count);
     if (near == NULL && count > 0)
         near = names[0];
-    status = RGM_FAIL(RGM_ERR_CONFIG,
-                      "optimizer.weight_decay_only: '%s' matches none of %lld parameters%s%s",
+    status = RGM_FAIL(RGM_ERR_CONFIG, "optimizer.%s: '%s' matches none of %lld parameters%s%s", key,
                       pattern, (long long)count, near ? "; one is named " : "", near ? near : "");
 done:
     rgm_free(names);
     return status;
 }
 
-static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_parameters *parameters,
-                             const char *const *slot_names)
+/* ---- creation ------------------------------------------------------------------------------ */
+
+rgm_slot rgmi_slot_like(const char *name, const rgm_tensor *w, double initial)
+{
+    rgm_slot slot = {.name = name, .rank = rgm_tensor_rank(w), .initial = initial};
+
+    for (int axis = 0; axis < slot.rank; axis++)
+        slot.shape[axis] = rgm_tensor_shape(w)[axis];
+    return slot;
+}
+
+static void read_names(rgmi_entry *e, const rgm_optimizer_options *o, const char *name)
+{
+    const rgm_texts *rigid = o->layer_adaptation_except.items != NULL ? &o->layer_adaptation_except
+                                                                      : &o->weight_decay_except;
+
+    e->rate_scale = rate_scale(&o->rates, name);
+    e->decays = (o->weight_decay_only.count == 0 || matches_any(&o->weight_decay_only, name)) &&
+                !matches_any(&o->weight_decay_except, name);
+    e->layer_adaptation = !matches_any(rigid, name);
+}
+
+static rgm_status make_slot(rgmi_named_slot *out, const rgm_slot *slot, const char *type,
+                            const char *parameter, rgm_dtype dtype)
+{
+    RGM_TRY(rgm_strprintf(&out->name, "%s/%s/%s", type, slot->name, parameter));
+    RGM_TRY(rgm_tensor_create(&out->tensor, dtype, slot->rank, slot->shape));
+    for (int64_t i = 0; slot->initial != 0 && i < rgm_tensor_count(out->tensor); i++)
+        rgmi_store(rgm_tensor_data(out->tensor), dtype, i, slot->initial);
+    return RGM_OK;
+}
+
+/* The list has room for RGM_MAX_SLOTS and an average of every parameter. */
+static rgm_status make_slots(rgm_optimizer *optimizer, rgmi_entry *e, const char *name,
+                             const rgm_tensor *w)
 {
     const rgm_optimizer_options *o = &optimizer->options;
+    rgmi_named_slot *next = &optimizer->slots[optimizer->slot_count];
+    rgm_slot slots[RGM_MAX_SLOTS];
+
+    e->first_slot = optimizer->slot_count;
+    e->slot_count = o->type->slots(slots, o, w);
+    optimizer->slot_count += e->slot_count;
+    for (int s = 0; s < e->slot_count; s++)
+        RGM_TRY(make_slot(next++, &slots[s], o->type->name, name, e->dtype));
+    if (o->average.decay <= 0)
+        return RGM_OK;
+    optimizer->slot_count++;
+    RGM_TRY(rgm_strprintf(&next->name, "average/%s", name));
+    RGM_TRY(rgm_tensor_copy(&next->tensor, w));
+    e->average = next->tensor;
+    return RGM_OK;
+}
+
+static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_parameters *parameters)
+{
     const char *name = rgm_parameters_name(parameters, i);
     const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
-    entry *e = &optimizer->entries[i];
+    rgmi_entry *e = &optimizer->entries[i];
 
     e->dtype = rgm_tensor_dtype(w);
     e->count = rgm_tensor_count(w);
+    read_names(e, &optimizer->options, name);
+    e->moves = rgm_parameters_trainable(parameters, i) && e->rate_scale != 0;
+    if (!e->moves)
+        return RGM_OK;
     if (e->dtype != RGM_F32 && e->dtype != RGM_F64)
         return RGM_FAIL(RGM_ERR_DTYPE, "parameter '%s' is %s; an optimizer takes f32 and f64", name,
                         rgm_dtype_name(e->dtype));
-    e->decays = (o->weight_decay_only.count == 0 || matches_any(&o->weight_decay_only, name)) &&
-                !matches_any(&o->weight_decay_except, name);
-    for (int64_t s = 0; s < optimizer->slots_each; s++) {
-        RGM_TRY(rgm_strprintf(&optimizer->slot_names[i * optimizer->slots_each + s], "%s/%s/%s",
-                              o->type->name, slot_names[s], name));
-        RGM_TRY(rgm_tensor_create(&e->slots[s], e->dtype, rgm_tensor_rank(w), rgm_tensor_shape(w)));
-    }
-    return RGM_OK;
+    return make_slots(optimizer, e, name, w);
 }
 
 static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parameters *parameters)
@@ -92,11 +133,55 @@ static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parame
     if (o->type == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "optimizer options have no type; begin with rgm_adam()");
     RGM_TRY(rgmi_optimizer_options_check(o));
-    if (s->type != RGM_SCHEDULE_CONSTANT && s->decay_steps < 1)
+    if (s->type->decays && s->decay_steps < 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.learning_rate.decay_steps is missing; see "
                                         "rgm_optimizer_options_resolve()");
     for (int64_t i = 0; i < o->weight_decay_only.count; i++)
-        RGM_TRY(check_pattern(o->weight_decay_only.items[i], parameters));
+        RGM_TRY(check_pattern("weight_decay_only", o->weight_decay_only.items[i], parameters));
+    for (int64_t i = 0; i < o->rates.count; i++)
+        RGM_TRY(check_pattern("rates", o->rates.names[i], parameters));
+    return RGM_OK;
+}
+
+/* The options' lists may not outlive the caller's arena: the schedule's are copied, the patterns
+   have done their work. */
+static rgm_status keep_lists(rgm_optimizer *optimizer)
+{
+    rgm_optimizer_options *o = &optimizer->options;
+    rgm_schedule *s = &o->learning_rate;
+    size_t ints = (size_t)s->boundaries.count * sizeof(int64_t);
+    size_t floats = (size_t)s->values.count * sizeof(double);
+    void *copy;
+
+    o->weight_decay_only = o->weight_decay_except = o->layer_adaptation_except = (rgm_texts){0};
+    o->rates = (rgm_numbers){0};
+    if (ints + floats == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_arena_create(&optimizer->lists));
+    copy = rgm_arena_alloc(optimizer->lists, ints + floats);
+    if (copy == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the schedule's lists");
+    if (floats > 0)
+        memcpy(copy, s->values.items, floats);
+    if (ints > 0)
+        memcpy((char *)copy + floats, s->boundaries.items, ints);
+    s->values.items = copy;
+    s->boundaries.items = (void *)((char *)copy + floats);
+    return RGM_OK;
+}
+
+static rgm_status make_scratch(rgm_optimizer *optimizer)
+{
+    int64_t most = 0;
+
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        if (optimizer->entries[i].moves && optimizer->entries[i].count > most)
+            most = optimizer->entries[i].count;
+    }
+    if (optimizer->options.type->scratch)
+        RGM_TRY(RGM_NEW(optimizer->scratch, most));
+    if (optimizer->options.clip_value > 0)
+        RGM_TRY(RGM_NEW(optimizer->clipped, most));
     return RGM_OK;
 }
 
@@ -104,24 +189,19 @@ rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options
                                 const rgm_parameters *parameters)
 {
     rgm_optimizer *optimizer = NULL;
-    const char *const *slot_names;
     rgm_status status = RGM_OK;
 
     *out = NULL;
     RGM_GO(check_options(options, parameters));
     RGM_GO(RGM_NEW(optimizer, 1));
     optimizer->options = *options;
-    slot_names = options->type->slots(options);
-    while (slot_names[optimizer->slots_each] != NULL)
-        optimizer->slots_each++;
-    RGM_GO(RGM_NEW(optimizer->entries, rgm_parameters_count(parameters)));
     optimizer->count = rgm_parameters_count(parameters);
-    RGM_GO(RGM_NEW(optimizer->slot_names, optimizer->count * optimizer->slots_each));
+    RGM_GO(RGM_NEW(optimizer->entries, optimizer->count));
+    RGM_GO(RGM_NEW(optimizer->slots, optimizer->count * (RGM_MAX_SLOTS + 1)));
     for (int64_t i = 0; i < optimizer->count; i++)
-        RGM_GO(make_entry(optimizer, i, parameters, slot_names));
-    /* The patterns have done their work, and may not outlive the caller's arena. */
-    optimizer->options.weight_decay_only = (rgm_texts){0};
-    optimizer->options.weight_decay_except = (rgm_texts){0};
+        RGM_GO(make_entry(optimizer, i, parameters));
+    RGM_GO(make_scratch(optimizer));
+    RGM_GO(keep_lists(optimizer));
     *out = optimizer;
     optimizer = NULL;
 done:
@@ -133,117 +213,19 @@ void rgm_optimizer_release(rgm_optimizer *optimizer)
 {
     if (optimizer == NULL)
         return;
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        for (int64_t s = 0; s < optimizer->slots_each; s++) {
-            rgm_tensor_release(optimizer->entries[i].slots[s]);
-            if (optimizer->slot_names != NULL)
-                rgm_free(optimizer->slot_names[i * optimizer->slots_each + s]);
-        }
+    for (int64_t i = 0; i < optimizer->slot_count; i++) {
+        rgm_tensor_release(optimizer->slots[i].tensor);
+        rgm_free(optimizer->slots[i].name);
     }
-    rgm_free(optimizer->slot_names);
+    rgm_free(optimizer->slots);
     rgm_free(optimizer->entries);
+    rgm_free(optimizer->scratch);
+    rgm_free(optimizer->clipped);
+    rgm_arena_release(optimizer->lists);
     rgm_free(optimizer);
 }
 
-/* ---- one update ---------------------------------------------------------------------------- */
-
-static rgm_status check_same(const char *what, const char *name, const rgm_tensor *a,
-                             const rgm_tensor *b)
-{
-    char x[96], y[96];
-
-    if (rgm_tensor_dtype(a) != rgm_tensor_dtype(b))
-        return RGM_FAIL(RGM_ERR_DTYPE, "%s '%s' is %s, but should be %s", what, name,
-                        rgm_tensor_describe(a, x, sizeof x), rgm_tensor_describe(b, y, sizeof y));
-    if (rgm_tensor_rank(a) != rgm_tensor_rank(b) ||
-        (rgm_tensor_rank(a) > 0 && memcmp(rgm_tensor_shape(a), rgm_tensor_shape(b),
-                                          (size_t)rgm_tensor_rank(a) * sizeof(int64_t)) != 0))
-        return RGM_FAIL(RGM_ERR_SHAPE, "%s '%s' is %s, but should be %s", what, name,
-                        rgm_tensor_describe(a, x, sizeof x), rgm_tensor_describe(b, y, sizeof y));
-    return RGM_OK;
-}
-
-static rgm_status check_gradients(const rgm_optimizer *optimizer, const rgm_parameters *parameters,
-                                  rgm_tensor *const *gradients, int64_t step)
-{
-    if (step < 0)
-        return RGM_FAIL(RGM_ERR_ARG, "step is %lld", (long long)step);
-    if (rgm_parameters_count(parameters) != optimizer->count)
-        return RGM_FAIL(RGM_ERR_SHAPE, "%lld parameters, but the optimizer was made for %lld",
-                        (long long)rgm_parameters_count(parameters), (long long)optimizer->count);
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        const char *name = rgm_parameters_name(parameters, i);
-        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
-
-        if (rgm_tensor_dtype(w) != optimizer->entries[i].dtype ||
-            rgm_tensor_count(w) != optimizer->entries[i].count)
-            return RGM_FAIL(RGM_ERR_SHAPE,
-                            "parameter '%s' is not the one the optimizer was made for", name);
-        if (gradients[i] != NULL)
-            RGM_TRY(check_same("the gradient of", name, gradients[i], w));
-    }
-    return RGM_OK;
-}
-
-/* The global norm; it also finds what is not finite, at the price of one read of the gradients. */
-static rgm_status measure(double *norm, const rgm_optimizer *optimizer,
-                          const rgm_parameters *parameters, rgm_tensor *const *gradients,
-                          int64_t step)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        const rgm_kernels *kernels = rgm_kernels_for(optimizer->entries[i].dtype);
-        double squares;
-
-        if (gradients[i] == NULL)
-            continue;
-        squares =
-            kernels->sum_of_squares(rgm_tensor_data(gradients[i]), optimizer->entries[i].count);
-        if (!isfinite(squares))
-            return RGM_FAIL(
-                RGM_ERR_NUMERIC, "the gradient of '%s' %s at step %lld",
-                rgm_parameters_name(parameters, i),
-                kernels->all_finite(rgm_tensor_data(gradients[i]), optimizer->entries[i].count)
-                    ? "is so large that its norm overflows"
-                    : "has a NaN or infinity",
-                (long long)step);
-        sum += squares;
-    }
-    *norm = sqrt(sum);
-    return RGM_OK;
-}
-
-rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
-                              rgm_tensor *const *gradients, int64_t step)
-{
-    const rgm_optimizer_options *o = &optimizer->options;
-    rgm_update update = {.options = o, .step = step, .gradient_scale = 1};
-    double norm;
-
-    RGM_TRY(check_gradients(optimizer, parameters, gradients, step));
-    RGM_TRY(measure(&norm, optimizer, parameters, gradients, step));
-    optimizer->gradient_norm = norm;
-    update.rate = rgm_schedule_rate(&o->learning_rate, step);
-    if (o->clip_norm > 0 && norm > o->clip_norm)
-        update.gradient_scale = o->clip_norm / norm;
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        entry *e = &optimizer->entries[i];
-
-        if (gradients[i] == NULL || !rgm_parameters_trainable(parameters, i) || e->count == 0)
-            continue;
-        update.kernels = rgm_kernels_for(e->dtype);
-        update.w = rgm_tensor_data(rgm_parameters_tensor(parameters, i));
-        update.gradient = rgm_tensor_data(gradients[i]);
-        for (int64_t s = 0; s < optimizer->slots_each; s++)
-            update.slots[s] = rgm_tensor_data(e->slots[s]);
-        update.count = e->count;
-        update.weight_decay = e->decays ? o->weight_decay : 0;
-        o->type->step(&update);
-    }
-    rgm_parameters_touch(parameters);
-    return RGM_OK;
-}
+/* ---- what can be asked --------------------------------------------------------------------- */
 
 double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer)
 {
@@ -264,15 +246,28 @@ const rgm_optimizer_options *rgm_optimizer_settings(const rgm_optimizer *optimiz
 
 int64_t rgm_optimizer_slot_count(const rgm_optimizer *optimizer)
 {
-    return optimizer->count * optimizer->slots_each;
+    return optimizer->slot_count;
 }
 
 rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i)
 {
-    int64_t each = optimizer->slots_each;
+    return (rgm_named_tensor){optimizer->slots[i].name, optimizer->slots[i].tensor};
+}
 
-    return (rgm_named_tensor){optimizer->slot_names[i],
-                              optimizer->entries[i / each].slots[i % each]};
+rgm_status rgmi_check_same(const char *what, const char *name, const rgm_tensor *a,
+                           const rgm_tensor *b)
+{
+    char x[96], y[96];
+
+    if (rgm_tensor_dtype(a) != rgm_tensor_dtype(b))
+        return RGM_FAIL(RGM_ERR_DTYPE, "%s '%s' is %s, but should be %s", what, name,
+                        rgm_tensor_describe(a, x, sizeof x), rgm_tensor_describe(b, y, sizeof y));
+    if (rgm_tensor_rank(a) != rgm_tensor_rank(b) ||
+        (rgm_tensor_rank(a) > 0 && memcmp(rgm_tensor_shape(a), rgm_tensor_shape(b),
+                                          (size_t)rgm_tensor_rank(a) * sizeof(int64_t)) != 0))
+        return RGM_FAIL(RGM_ERR_SHAPE, "%s '%s' is %s, but should be %s", what, name,
+                        rgm_tensor_describe(a, x, sizeof x), rgm_tensor_describe(b, y, sizeof y));
+    return RGM_OK;
 }
 
 /* Every slot was found, yet the counts differ: name what the file has more. */
@@ -284,7 +279,7 @@ static rgm_status name_leftover(const rgm_optimizer *optimizer, const rgm_safete
         const char *name = rgm_safetensors_name(file, i);
         int64_t s = 0;
 
-        while (s < count && strcmp(optimizer->slot_names[s], name) != 0)
+        while (s < count && strcmp(optimizer->slots[s].name, name) != 0)
             s++;
         if (s == count)
             return RGM_FAIL(RGM_ERR_DATA,
@@ -306,7 +301,7 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
         rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
 
         RGM_GO(rgm_safetensors_get(&loaded[i], file, slot.name));
-        RGM_GO(check_same("the saved slot", slot.name, loaded[i], slot.tensor));
+        RGM_GO(rgmi_check_same("the saved slot", slot.name, loaded[i], slot.tensor));
     }
     if (rgm_safetensors_count(file) != count)
         RGM_GO(name_leftover(optimizer, file));
@@ -315,6 +310,7 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
             memcpy(rgm_tensor_data(rgm_optimizer_slot(optimizer, i).tensor),
                    rgm_tensor_data(loaded[i]), rgm_tensor_bytes(loaded[i]));
     }
+    optimizer->swapped = false;
 done:
     for (int64_t i = 0; loaded != NULL && i < count; i++)
         rgm_tensor_release(loaded[i]);

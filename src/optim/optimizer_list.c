@@ -6,9 +6,8 @@
 #include <string.h>
 
 static const rgm_optimizer_type *const types[] = {
-    &rgmi_sgd_type,
-    &rgmi_adam_type,
-    &rgmi_adamw_type,
+    &rgmi_sgd_type,  &rgmi_adam_type,    &rgmi_adamw_type,   &rgmi_lamb_type,
+    &rgmi_lars_type, &rgmi_rmsprop_type, &rgmi_adagrad_type, &rgmi_adafactor_type,
 };
 
 const rgm_optimizer_type *const *rgm_optimizer_types(int64_t *count)

@@ -190,7 +190,7 @@ static void clipping_scales_by_the_global_norm(void **state)
 
     (void)state;
     setup(&f, RGM_F64);
-    o.clip_norm = 1;
+    o.clip_global_norm = 1;
     CHECK_OK(rgm_optimizer_create(&optimizer, &o, f.parameters));
     CHECK(rgm_optimizer_gradient_norm(optimizer) == 0);
     rgm_tensor_f64(f.gradients[0])[2] = 3;

@@ -1,56 +1,363 @@
 /*
- * Learning-rate schedules: pure functions of the step, in double. No state, so nothing to save.
+ * Learning-rate schedules: pure functions of the step, in double. No state, so nothing to save. A
+ * new one is a function, its keys and a row here.
  */
 #include "optim_internal.h"
 
 #include <math.h>
+#include <string.h>
+
+/* ---- rates; s >= 0 counts from the schedule's offset --------------------------------------- */
+
+static double constant(const rgm_schedule *o, double s)
+{
+    (void)s;
+    return o->initial;
+}
+
+static double stepwise(const rgm_schedule *o, double s)
+{
+    int64_t i = 0;
+
+    while (i < o->boundaries.count && s > (double)o->boundaries.items[i])
+        i++;
+    return o->values.items[i];
+}
+
+/* How many times decay_steps have passed. */
+static double periods(const rgm_schedule *o, double s)
+{
+    double passed = s / (double)o->decay_steps;
+
+    return o->staircase ? floor(passed) : passed;
+}
+
+static double exponential(const rgm_schedule *o, double s)
+{
+    return o->initial * pow(o->decay_rate, periods(o, s));
+}
+
+static double inverse_time(const rgm_schedule *o, double s)
+{
+    return o->initial / (1 + o->decay_rate * periods(o, s));
+}
+
+static double polynomial(const rgm_schedule *o, double s)
+{
+    double d = (double)o->decay_steps;
+
+    if (o->cycle)
+        d *= fmax(1, ceil(s / d));
+    return (o->initial - o->end) * pow(1 - fmin(s, d) / d, o->power) + o->end;
+}
+
+/* 1 at u = 0, 0 at u = 1. */
+static double half_cosine(double u)
+{
+    const double pi = 3.14159265358979323846;
+
+    return 0.5 * (1 + cos(pi * u));
+}
+
+static double cosine(const rgm_schedule *o, double s)
+{
+    double d = (double)o->decay_steps;
+
+    return o->initial * (o->floor + (1 - o->floor) * half_cosine(fmin(s, d) / d));
+}
+
+static double power(const rgm_schedule *o, double s)
+{
+    return o->initial * pow(fmax(s, 1), o->power);
+}
+
+static double power_linear(const rgm_schedule *o, double s)
+{
+    double d = (double)o->decay_steps;
+    double left = (d - s) / (d * o->linear_decay_fraction);
+
+    return power(o, s) * fmax(0, fmin(1, left));
+}
+
+static double power_with_offset(const rgm_schedule *o, double s)
+{
+    double before = o->pre_offset_rate > 0 ? o->pre_offset_rate : o->initial;
+
+    return s <= 0 ? before : fmin(before, power(o, s));
+}
+
+/* The model garden's divides by zero after the last boundary; here the last value holds. */
+static double step_cosine(const rgm_schedule *o, double s)
+{
+    const int64_t *at = o->boundaries.items;
+    const double *values = o->values.items;
+    int64_t i = 0, last = o->values.count - 1;
+    double u;
+
+    if (s <= (double)at[0])
+        return values[0];
+    while (i < last && s >= (double)at[i + 1])
+        i++;
+    if (i == last)
+        return values[last];
+    u = (s - (double)at[i]) / (double)(at[i + 1] - at[i]);
+    return values[i + 1] + (values[i] - values[i + 1]) * half_cosine(u);
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static const char *const warmup_types[] = {"linear", "polynomial", NULL};
+
+static const rgm_field warmup_fields[] = {
+    {.name = "type",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = offsetof(rgm_warmup, type),
+     .choices = warmup_types,
+     .help = "linear: from start; polynomial: (step / steps) ^ power of the rate at its end"},
+    {.name = "steps",
+     .kind = RGM_FIELD_INT,
+     .offset = offsetof(rgm_warmup, steps),
+     .max = INFINITY,
+     .help = "steps of it; 0: none"},
+    {.name = "start",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_warmup, start),
+     .max = INFINITY,
+     .help = "linear: rate of step 0"},
+    {.name = "power",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_warmup, power),
+     .min = RGM_ABOVE_0,
+     .max = INFINITY,
+     .help = "polynomial: the exponent"},
+    {0},
+};
+
+#define KEY(key, field_kind, lowest, highest, text)                                                \
+    {                                                                                              \
+        .name = #key, .kind = (field_kind), .offset = offsetof(rgm_schedule, key),                 \
+        .min = (lowest), .max = (highest), .help = (text)                                          \
+    }
+#define WARMUP                                                                                     \
+    {                                                                                              \
+        .name = "warmup", .kind = RGM_FIELD_GROUP, .offset = offsetof(rgm_schedule, warmup),       \
+        .group = warmup_fields, .help = "the first steps"                                          \
+    }
+#define INITIAL KEY(initial, RGM_FIELD_FLOAT, 0, INFINITY, "rate at the start")
+#define OFFSET  KEY(offset, RGM_FIELD_INT, 0, INFINITY, "step that counts as the first")
+#define DECAY_STEPS                                                                                \
+    KEY(decay_steps, RGM_FIELD_INT, 0, INFINITY, "length of the decay; 0: to the end of the run")
+#define STAIRCASE  KEY(staircase, RGM_FIELD_BOOL, 0, 0, "decay in jumps")
+#define POWER      KEY(power, RGM_FIELD_FLOAT, 0, 0, "exponent of the step")
+#define BOUNDARIES KEY(boundaries, RGM_FIELD_INTS, 0, INFINITY, "steps, ascending")
+
+static const rgm_field constant_fields[] = {INITIAL, WARMUP, {0}};
+static const rgm_field stepwise_fields[] = {
+    BOUNDARIES,
+    KEY(values, RGM_FIELD_FLOATS, 0, INFINITY, "rates up to each boundary, and one for the rest"),
+    OFFSET,
+    WARMUP,
+    {0},
+};
+static const rgm_field exponential_fields[] = {
+    INITIAL,
+    DECAY_STEPS,
+    KEY(decay_rate, RGM_FIELD_FLOAT, RGM_ABOVE_0, 1, "factor of each decay_steps, in (0, 1]"),
+    STAIRCASE,
+    OFFSET,
+    WARMUP,
+    {0},
+};
+static const rgm_field inverse_time_fields[] = {
+    INITIAL,
+    DECAY_STEPS,
+    KEY(decay_rate, RGM_FIELD_FLOAT, 0, INFINITY, "growth of the divisor in each decay_steps"),
+    STAIRCASE,
+    OFFSET,
+    WARMUP,
+    {0},
+};
+static const rgm_field polynomial_fields[] = {
+    INITIAL,
+    DECAY_STEPS,
+    KEY(end, RGM_FIELD_FLOAT, 0, INFINITY, "last rate"),
+    KEY(power, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY, "exponent; 1: a straight line"),
+    KEY(cycle, RGM_FIELD_BOOL, 0, 0, "begin anew, lower, at each end"),
+    OFFSET,
+    WARMUP,
+    {0},
+};
+static const rgm_field cosine_fields[] = {
+    INITIAL, DECAY_STEPS, KEY(floor, RGM_FIELD_FLOAT, 0, 1, "last rate as a fraction of initial"),
+    OFFSET,  WARMUP,      {0},
+};
+static const rgm_field power_fields[] = {INITIAL, POWER, WARMUP, {0}};
+static const rgm_field power_linear_fields[] = {
+    INITIAL,
+    POWER,
+    DECAY_STEPS,
+    KEY(linear_decay_fraction, RGM_FIELD_FLOAT, RGM_ABOVE_0, 1,
+        "last part of decay_steps, in which the rate also goes down to 0 in a line"),
+    OFFSET,
+    WARMUP,
+    {0},
+};
+static const rgm_field power_with_offset_fields[] = {
+    INITIAL, POWER,
+    OFFSET,  KEY(pre_offset_rate, RGM_FIELD_FLOAT, 0, INFINITY, "rate up to offset; 0: initial"),
+    WARMUP,  {0},
+};
+static const rgm_field step_cosine_fields[] = {
+    BOUNDARIES, KEY(values, RGM_FIELD_FLOATS, 0, INFINITY, "rates at the boundaries, as many"),
+    OFFSET,     WARMUP,
+    {0},
+};
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static const rgm_schedule_type rows[] = {
+    {"constant", "one rate", constant_fields, false, constant},
+    {"stepwise", "a value between each two boundaries", stepwise_fields, false, stepwise},
+    {"exponential", "a factor each decay_steps", exponential_fields, true, exponential},
+    {"inverse_time", "one over a growing divisor", inverse_time_fields, true, inverse_time},
+    {"polynomial", "down to end by a power of the time left", polynomial_fields, true, polynomial},
+    {"cosine", "half a cosine down to floor", cosine_fields, true, cosine},
+    {"power", "a power of the step", power_fields, false, power},
+    {"power_linear", "a power of the step, at last down to 0", power_linear_fields, true,
+     power_linear},
+    {"power_with_offset", "a power of the step after offset", power_with_offset_fields, false,
+     power_with_offset},
+    {"step_cosine_with_offset", "half cosines between values at boundaries", step_cosine_fields,
+     false, step_cosine},
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+const rgm_schedule_type *const *rgm_schedule_types(int64_t *count)
+{
+    static const rgm_schedule_type *const types[] = {&rows[0], &rows[1], &rows[2], &rows[3],
+                                                     &rows[4], &rows[5], &rows[6], &rows[7],
+                                                     &rows[8], &rows[9]};
+
+    _Static_assert(sizeof types / sizeof *types == ROW_COUNT, "a row is not listed");
+    *count = (int64_t)ROW_COUNT;
+    return types;
+}
+
+const rgm_schedule_type *rgm_schedule_find(const char *name)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* ---- schedules ----------------------------------------------------------------------------- */
+
+rgm_schedule rgm_schedule_default(const rgm_schedule_type *type, double initial)
+{
+    bool exponential_one = type->rate == exponential, polynomial_one = type->rate == polynomial;
+
+    return (rgm_schedule){.type = type,
+                          .initial = initial,
+                          .decay_rate = exponential_one ? 0.96 : 1,
+                          .end = 1e-4,
+                          .power = polynomial_one ? 1 : -0.5,
+                          .linear_decay_fraction = 0.1,
+                          .warmup = {.power = 1}};
+}
 
 rgm_schedule rgm_schedule_constant(double rate)
 {
-    return (rgm_schedule){.type = RGM_SCHEDULE_CONSTANT, .peak = rate, .decay_rate = 0.96};
+    return rgm_schedule_default(rgm_schedule_find("constant"), rate);
 }
 
-rgm_schedule rgm_schedule_exponential(double peak, int64_t decay_steps, double decay_rate)
+rgm_schedule rgm_schedule_exponential(double initial, int64_t decay_steps, double decay_rate)
 {
-    return (rgm_schedule){.type = RGM_SCHEDULE_EXPONENTIAL,
-                          .peak = peak,
-                          .decay_steps = decay_steps,
-                          .decay_rate = decay_rate};
+    rgm_schedule s = rgm_schedule_default(rgm_schedule_find("exponential"), initial);
+
+    s.decay_steps = decay_steps;
+    s.decay_rate = decay_rate;
+    return s;
 }
 
-rgm_schedule rgm_schedule_cosine(double peak, int64_t decay_steps)
+rgm_schedule rgm_schedule_cosine(double initial, int64_t decay_steps)
 {
-    return (rgm_schedule){
-        .type = RGM_SCHEDULE_COSINE, .peak = peak, .decay_steps = decay_steps, .decay_rate = 0.96};
+    rgm_schedule s = rgm_schedule_default(rgm_schedule_find("cosine"), initial);
+
+    s.decay_steps = decay_steps;
+    return s;
 }
 
-static double exponential(const rgm_schedule *s, int64_t t)
+rgm_schedule rgm_schedule_power(double initial, double exponent)
 {
-    double periods = (double)t / (double)s->decay_steps;
+    rgm_schedule s = rgm_schedule_default(rgm_schedule_find("power"), initial);
 
-    return s->peak * pow(s->decay_rate, s->staircase ? floor(periods) : periods);
+    s.power = exponent;
+    return s;
 }
 
-static double cosine(const rgm_schedule *s, int64_t t)
+static double rate_without_warmup(const rgm_schedule *o, int64_t step)
 {
-    const double pi = 3.14159265358979323846;
-    double u = (double)(t < s->decay_steps ? t : s->decay_steps) / (double)s->decay_steps;
-
-    return s->peak * (s->floor + (1 - s->floor) * 0.5 * (1 + cos(pi * u)));
+    return o->type->rate(o, step > o->offset ? (double)(step - o->offset) : 0);
 }
 
-double rgm_schedule_rate(const rgm_schedule *s, int64_t step)
+double rgm_schedule_rate(const rgm_schedule *o, int64_t step)
 {
-    if (step < s->warmup_steps)
-        return s->warmup_start +
-               (s->peak - s->warmup_start) * ((double)step / (double)s->warmup_steps);
-    switch ((rgm_schedule_type)s->type) {
-    case RGM_SCHEDULE_EXPONENTIAL:
-        return exponential(s, step - s->warmup_steps);
-    case RGM_SCHEDULE_COSINE:
-        return cosine(s, step - s->warmup_steps);
-    case RGM_SCHEDULE_CONSTANT:
-        break;
+    const rgm_warmup *w = &o->warmup;
+    double passed, last;
+
+    if (step >= w->steps)
+        return rate_without_warmup(o, step);
+    last = rate_without_warmup(o, w->steps);
+    if (w->type == RGM_WARMUP_POLYNOMIAL)
+        return last * pow(fmax((double)step, 1) / (double)w->steps, w->power);
+    passed = (double)step / (double)w->steps;
+    return w->start + passed * (last - w->start);
+}
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+static rgm_status check_boundaries(const rgm_schedule *o)
+{
+    int64_t wanted = o->boundaries.count + (o->type->rate == stepwise);
+
+    if (o->values.count != wanted || wanted < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.learning_rate: %s takes %s; there are %lld boundaries and %lld "
+                        "values",
+                        o->type->name,
+                        o->type->rate == stepwise ? "one value more than boundaries"
+                                                  : "a value for each boundary",
+                        (long long)o->boundaries.count, (long long)o->values.count);
+    for (int64_t i = 1; i < o->boundaries.count; i++) {
+        if (o->boundaries.items[i] <= o->boundaries.items[i - 1])
+            return RGM_FAIL(
+                RGM_ERR_CONFIG,
+                "optimizer.learning_rate.boundaries should ascend, but %lld comes after "
+                "%lld",
+                (long long)o->boundaries.items[i], (long long)o->boundaries.items[i - 1]);
     }
-    return s->peak;
+    return RGM_OK;
+}
+
+rgm_status rgmi_schedule_check(const rgm_schedule *o)
+{
+    if (o->type == NULL)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "the schedule has no type; begin with rgm_schedule_constant()");
+    RGM_TRY(rgm_options_check(o, o->type->fields, "optimizer.learning_rate"));
+    if (o->type->rate == stepwise || o->type->rate == step_cosine)
+        RGM_TRY(check_boundaries(o));
+    if (o->warmup.type == RGM_WARMUP_POLYNOMIAL && o->warmup.start != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.learning_rate.warmup.start is %g, but only a linear warmup has "
+                        "a start",
+                        o->warmup.start);
+    if (o->warmup.type != RGM_WARMUP_POLYNOMIAL && o->warmup.power != 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.learning_rate.warmup.power is %g, but only a polynomial warmup "
+                        "has a power",
+                        o->warmup.power);
+    return RGM_OK;
 }

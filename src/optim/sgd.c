@@ -7,12 +7,10 @@
 
 #include <math.h>
 
-static const char *const no_slots[] = {NULL};
-static const char *const momentum_slots[] = {"momentum", NULL};
-
-static const char *const *sgd_slots(const rgm_optimizer_options *options)
+static int sgd_slots(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w)
 {
-    return options->momentum != 0 ? momentum_slots : no_slots;
+    slots[0] = rgmi_slot_like("momentum", w, 0);
+    return options->momentum != 0 ? 1 : 0;
 }
 
 static void sgd_step(const rgm_update *u)
@@ -39,20 +37,9 @@ static void sgd_defaults(rgm_optimizer_options *options)
 
 static const rgm_field sgd_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
-    {.name = "momentum",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_optimizer_options, momentum),
-     .max = 1,
-     .help = "in [0, 1); 0: plain gradient descent"},
-    {.name = "nesterov",
-     .kind = RGM_FIELD_BOOL,
-     .offset = offsetof(rgm_optimizer_options, nesterov),
-     .help = "look ahead along the momentum"},
-    {.name = "weight_decay",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_optimizer_options, weight_decay),
-     .max = INFINITY,
-     .help = "L2: weight_decay * w is added to the gradient"},
+    RGMI_FRACTION(momentum, "in [0, 1); 0: plain gradient descent"),
+    RGMI_SWITCH(nesterov, "look ahead along the momentum"),
+    RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
     {0},
 };
 
@@ -67,7 +54,8 @@ const rgm_optimizer_type rgmi_sgd_type = {
 
 rgm_optimizer_options rgm_sgd(double learning_rate, double momentum)
 {
-    return (rgm_optimizer_options){.type = &rgmi_sgd_type,
-                                   .learning_rate = rgm_schedule_constant(learning_rate),
-                                   .momentum = momentum};
+    rgm_optimizer_options options = rgmi_optimizer_defaults(&rgmi_sgd_type, learning_rate);
+
+    options.momentum = momentum;
+    return options;
 }

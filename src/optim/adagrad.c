@@ -1,0 +1,57 @@
+/*
+ * Adagrad (Duchi et al. 2011), diagonal form: gradients over the root of the sum of their squares.
+ */
+#include "optim_internal.h"
+
+#include <math.h>
+
+static int adagrad_slots(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w)
+{
+    slots[0] = rgmi_slot_like("accumulator", w, options->initial_accumulator_value);
+    return 1;
+}
+
+static void adagrad_rule(double *const *x, const double *g, int64_t n, const void *constants)
+{
+    const rgm_update *u = constants;
+    double *w = x[0], *sum = x[1];
+
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] += g[i] * g[i];
+        w[i] -= u->rate * g[i] / (sqrt(sum[i]) + u->options->epsilon);
+    }
+}
+
+static void adagrad_step(const rgm_update *u)
+{
+    rgmi_sweep_run(&(rgmi_sweep){.update = u,
+                                 .rule = adagrad_rule,
+                                 .constants = u,
+                                 .l2 = u->weight_decay,
+                                 .arrays = {u->w, u->slots[0]},
+                                 .array_count = 2});
+}
+
+static void adagrad_defaults(rgm_optimizer_options *options)
+{
+    *options = rgmi_optimizer_defaults(&rgmi_adagrad_type, 1e-3);
+    options->initial_accumulator_value = 0.1;
+    options->epsilon = 1e-7;
+}
+
+static const rgm_field adagrad_fields[] = {
+    RGMI_OPTIMIZER_FIELDS,
+    RGMI_NUMBER(initial_accumulator_value, "sum of squares at the start"),
+    RGMI_KEY(epsilon, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY, "added to the root"),
+    RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
+    {0},
+};
+
+const rgm_optimizer_type rgmi_adagrad_type = {
+    .name = "adagrad",
+    .help = "gradients over the root of the sum of their squares",
+    .fields = adagrad_fields,
+    .defaults = adagrad_defaults,
+    .slots = adagrad_slots,
+    .step = adagrad_step,
+};

@@ -1,0 +1,118 @@
+/*
+ * Averages of the weights over time: a slot beside each parameter that moves, one pass after each
+ * update, and the exchange of the two for evaluation.
+ */
+#include "optim_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+const rgm_field rgmi_average_fields[] = {
+    {.name = "decay",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_average, decay),
+     .max = RGM_BELOW_1,
+     .help = "share of the average that an update keeps; 0: no averages"},
+    {.name = "start_step",
+     .kind = RGM_FIELD_INT,
+     .offset = offsetof(rgm_average, start_step),
+     .max = INFINITY,
+     .help = "update up to which the average is the weight"},
+    {.name = "dynamic",
+     .kind = RGM_FIELD_BOOL,
+     .offset = offsetof(rgm_average, dynamic),
+     .help = "keep less at first: (1 + k) / (10 + k) in update k from start_step"},
+    {0},
+};
+
+bool rgm_optimizer_has_averages(const rgm_optimizer *optimizer)
+{
+    return optimizer->options.average.decay > 0;
+}
+
+void rgmi_averages_copy(rgm_optimizer *optimizer, const rgm_parameters *parameters)
+{
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        rgm_tensor *average = optimizer->entries[i].average;
+
+        if (average != NULL && rgm_tensor_bytes(average) > 0)
+            memcpy(rgm_tensor_data(average), rgm_tensor_data(rgm_parameters_tensor(parameters, i)),
+                   rgm_tensor_bytes(average));
+    }
+}
+
+typedef struct move_args {
+    void *average;
+    const void *w;
+    rgm_dtype dtype;
+    double rest; /* 1 - decay */
+} move_args;
+
+/* Written with the difference, so that an average that has arrived stays exactly. */
+static void move(void *payload, int64_t begin, int64_t end)
+{
+    const move_args *o = payload;
+
+    for (int64_t i = begin; i < end; i++) {
+        double average = rgmi_load(o->average, o->dtype, i);
+
+        average -= o->rest * (average - rgmi_load(o->w, o->dtype, i));
+        rgmi_store(o->average, o->dtype, i, average);
+    }
+}
+
+void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parameters, int64_t n)
+{
+    const rgm_average *o = &optimizer->options.average;
+    double k = (double)(n - o->start_step), decay = o->decay;
+
+    if (!rgm_optimizer_has_averages(optimizer))
+        return;
+    if (n < o->start_step) {
+        rgmi_averages_copy(optimizer, parameters);
+        return;
+    }
+    if (o->dynamic)
+        decay = fmin(decay, (1 + k) / (10 + k));
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const rgmi_entry *e = &optimizer->entries[i];
+        move_args args = {.dtype = e->dtype, .rest = 1 - decay};
+
+        if (e->average == NULL)
+            continue;
+        args.average = rgm_tensor_data(e->average);
+        args.w = rgm_tensor_data(rgm_parameters_tensor(parameters, i));
+        rgm_parallel(e->count, 2, move, &args);
+    }
+}
+
+static void swap_bytes(char *a, char *b, size_t size)
+{
+    char block[4096];
+
+    for (size_t done = 0; done < size; done += sizeof block) {
+        size_t n = size - done < sizeof block ? size - done : sizeof block;
+
+        memcpy(block, a + done, n);
+        memcpy(a + done, b + done, n);
+        memcpy(b + done, block, n);
+    }
+}
+
+rgm_status rgm_optimizer_averages_swap(rgm_optimizer *optimizer, rgm_parameters *parameters)
+{
+    if (!rgm_optimizer_has_averages(optimizer))
+        return RGM_OK;
+    RGM_TRY(rgmi_optimizer_check_parameters(optimizer, parameters));
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        rgm_tensor *average = optimizer->entries[i].average;
+
+        if (average != NULL)
+            swap_bytes(rgm_tensor_data(average),
+                       rgm_tensor_data(rgm_parameters_tensor(parameters, i)),
+                       rgm_tensor_bytes(average));
+    }
+    optimizer->swapped = !optimizer->swapped;
+    rgm_parameters_touch(parameters);
+    return RGM_OK;
+}

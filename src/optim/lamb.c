@@ -1,0 +1,93 @@
+/*
+ * LAMB (You et al. 2020, algorithm 2): Adam's direction, with decay, as long as the rate times the
+ * parameter's own norm. Epsilon stands inside the bias correction, as in the paper.
+ */
+#include "optim_internal.h"
+
+#include <math.h>
+
+typedef struct lamb_constants {
+    double beta_1, beta_2, m_correction, v_correction, epsilon, weight_decay;
+} lamb_constants;
+
+static int lamb_slots(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w)
+{
+    (void)options;
+    slots[0] = rgmi_slot_like("m", w, 0);
+    slots[1] = rgmi_slot_like("v", w, 0);
+    return 2;
+}
+
+/* Moments, and the direction into the scratch array. */
+static void direction_rule(double *const *x, const double *g, int64_t n, const void *constants)
+{
+    const lamb_constants *c = constants;
+    double *w = x[0], *m = x[1], *v = x[2], *u = x[3];
+
+    for (int64_t i = 0; i < n; i++) {
+        m[i] = c->beta_1 * m[i] + (1 - c->beta_1) * g[i];
+        v[i] = c->beta_2 * v[i] + (1 - c->beta_2) * (g[i] * g[i]);
+        u[i] = m[i] * c->m_correction / (sqrt(v[i] * c->v_correction) + c->epsilon) +
+               c->weight_decay * w[i];
+    }
+}
+
+static void lamb_step(const rgm_update *u)
+{
+    const rgm_optimizer_options *o = u->options;
+    double t = (double)u->step + 1, ratio = 1;
+    const lamb_constants constants = {
+        .beta_1 = o->beta_1,
+        .beta_2 = o->beta_2,
+        .m_correction = 1 / (1 - pow(o->beta_1, t)),
+        .v_correction = 1 / (1 - pow(o->beta_2, t)),
+        .epsilon = o->epsilon,
+        .weight_decay = u->weight_decay,
+    };
+
+    rgmi_sweep_run(&(rgmi_sweep){.update = u,
+                                 .rule = direction_rule,
+                                 .constants = &constants,
+                                 .arrays = {u->w, u->slots[0], u->slots[1], u->scratch},
+                                 .array_count = 4});
+    if (u->layer_adaptation) {
+        double w_norm = rgmi_norm(u, u->w), u_norm = rgmi_norm(u, u->scratch);
+
+        if (w_norm > 0 && u_norm > 0)
+            ratio = w_norm / u_norm;
+    }
+    u->kernels->sgd(&(rgm_sgd_args){.w = u->w,
+                                    .gradient = u->scratch,
+                                    .count = u->count,
+                                    .rate = u->rate * ratio,
+                                    .gradient_scale = 1});
+}
+
+static void lamb_defaults(rgm_optimizer_options *options)
+{
+    *options = rgmi_optimizer_defaults(&rgmi_lamb_type, 1e-3);
+    options->beta_1 = 0.9;
+    options->beta_2 = 0.999;
+    options->epsilon = 1e-6;
+}
+
+static const rgm_field lamb_fields[] = {
+    RGMI_OPTIMIZER_FIELDS,
+    RGMI_FRACTION(beta_1, "decay of the mean of gradients, in [0, 1)"),
+    RGMI_FRACTION(beta_2, "decay of the mean of squared gradients, in [0, 1)"),
+    RGMI_NUMBER(epsilon, "added to the root of the corrected mean of squares"),
+    RGMI_NUMBER(weight_decay, "weight_decay * w is added to the direction"),
+    RGMI_TEXTS(layer_adaptation_except,
+               "patterns of parameters whose trust ratio is 1; left out: weight_decay_except"),
+    {0},
+};
+
+const rgm_optimizer_type rgmi_lamb_type = {
+    .name = "lamb",
+    .help = "Adam with steps in proportion to each parameter's norm",
+    .fields = lamb_fields,
+    .scratch = true,
+    .defaults = lamb_defaults,
+    .slots = lamb_slots,
+    .step = lamb_step,
+};

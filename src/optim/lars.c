@@ -1,0 +1,94 @@
+/*
+ * LARS (You et al. 2017): momentum with a rate for each parameter in proportion to its norm over
+ * its gradient's. Classic momentum (the paper's) gathers steps, so that a rate holds for the
+ * gradient it was made for; otherwise the buffer gathers gradients, and the ratio is that of the
+ * whole update.
+ */
+#include "optim_internal.h"
+
+static int lars_slots(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w)
+{
+    slots[0] = rgmi_slot_like("momentum", w, 0);
+    return options->momentum != 0 ? 1 : 0;
+}
+
+/* The gradient with its decay, and without classic momentum the buffer, into the scratch array. */
+static void gradient_rule(double *const *x, const double *g, int64_t n, const void *constants)
+{
+    (void)constants;
+    for (int64_t i = 0; i < n; i++)
+        x[1][i] = g[i];
+}
+
+static void update_rule(double *const *x, const double *g, int64_t n, const void *constants)
+{
+    const rgm_optimizer_options *o = constants;
+    double *update = x[1], *v = x[2];
+
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = o->momentum * v[i] + g[i];
+        update[i] = o->nesterov ? o->momentum * v[i] + g[i] : v[i];
+    }
+}
+
+static void lars_step(const rgm_update *u)
+{
+    const rgm_optimizer_options *o = u->options;
+    bool gathers = o->momentum != 0 && !o->classic_momentum;
+    rgm_sgd_args move = {.w = u->w, .gradient = u->scratch, .count = u->count};
+    double ratio = 1;
+
+    rgmi_sweep_run(&(rgmi_sweep){.update = u,
+                                 .rule = gathers ? update_rule : gradient_rule,
+                                 .constants = o,
+                                 .l2 = u->weight_decay,
+                                 .arrays = {u->w, u->scratch, u->slots[0]},
+                                 .array_count = gathers ? 3 : 2});
+    if (u->layer_adaptation) {
+        double w_norm = rgmi_norm(u, u->w), norm = rgmi_norm(u, u->scratch);
+
+        if (w_norm > 0 && norm > 0)
+            ratio = o->trust_coefficient * w_norm / norm;
+    }
+    /* v = momentum v + rate ratio g; w -= v: the kernel's momentum with the rate at the gradient.
+     */
+    move.rate = 1;
+    move.gradient_scale = u->rate * ratio;
+    if (!gathers) {
+        move.m = u->slots[0];
+        move.momentum = o->momentum;
+        move.nesterov = o->nesterov;
+    }
+    u->kernels->sgd(&move);
+}
+
+static void lars_defaults(rgm_optimizer_options *options)
+{
+    *options = rgmi_optimizer_defaults(&rgmi_lars_type, 0.1);
+    options->momentum = 0.9;
+    options->trust_coefficient = 1e-3;
+    options->classic_momentum = true;
+}
+
+static const rgm_field lars_fields[] = {
+    RGMI_OPTIMIZER_FIELDS,
+    RGMI_FRACTION(momentum, "in [0, 1)"),
+    RGMI_SWITCH(nesterov, "look ahead along the momentum"),
+    RGMI_SWITCH(classic_momentum, "the buffer holds steps, not gradients"),
+    RGMI_KEY(trust_coefficient, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY,
+             "length of a step over the parameter's norm, at rate 1"),
+    RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
+    RGMI_TEXTS(layer_adaptation_except,
+               "patterns of parameters whose trust ratio is 1; left out: weight_decay_except"),
+    {0},
+};
+
+const rgm_optimizer_type rgmi_lars_type = {
+    .name = "lars",
+    .help = "momentum with steps in proportion to each parameter's norm",
+    .fields = lars_fields,
+    .scratch = true,
+    .defaults = lars_defaults,
+    .slots = lars_slots,
+    .step = lars_step,
+};

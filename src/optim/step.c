@@ -1,0 +1,180 @@
+/*
+ * One update of all parameters: are the gradients numbers, how far are they clipped, then each
+ * parameter in one sweep by its optimizer's row. Nothing has moved before all of it is known to be
+ * possible.
+ */
+#include "optim_internal.h"
+
+#include <math.h>
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
+                                           const rgm_parameters *parameters)
+{
+    if (rgm_parameters_count(parameters) != optimizer->count)
+        return RGM_FAIL(RGM_ERR_SHAPE, "%lld parameters, but the optimizer was made for %lld",
+                        (long long)rgm_parameters_count(parameters), (long long)optimizer->count);
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
+
+        if (rgm_tensor_dtype(w) != optimizer->entries[i].dtype ||
+            rgm_tensor_count(w) != optimizer->entries[i].count)
+            return RGM_FAIL(RGM_ERR_SHAPE,
+                            "parameter '%s' is not the one the optimizer was made for",
+                            rgm_parameters_name(parameters, i));
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_gradients(const rgm_optimizer *optimizer, const rgm_parameters *parameters,
+                                  rgm_tensor *const *gradients, int64_t step)
+{
+    if (step < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "step is %lld", (long long)step);
+    if (optimizer->swapped)
+        return RGM_FAIL(RGM_ERR_ARG, "the parameters hold their averages; swap them back before a "
+                                     "step, see rgm_optimizer_averages_swap()");
+    RGM_TRY(rgmi_optimizer_check_parameters(optimizer, parameters));
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        if (gradients[i] != NULL && optimizer->entries[i].moves)
+            RGM_TRY(rgmi_check_same("the gradient of", rgm_parameters_name(parameters, i),
+                                    gradients[i], rgm_parameters_tensor(parameters, i)));
+    }
+    return RGM_OK;
+}
+
+/* The norms; they also find what is not finite, at the price of one read of the gradients. */
+static rgm_status measure(rgm_optimizer *optimizer, const rgm_parameters *parameters,
+                          rgm_tensor *const *gradients, int64_t step)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        rgmi_entry *e = &optimizer->entries[i];
+        const rgm_kernels *kernels = rgm_kernels_for(e->dtype);
+        const void *g;
+        double squares;
+
+        e->norm = 0;
+        if (gradients[i] == NULL || !e->moves)
+            continue;
+        g = rgm_tensor_data(gradients[i]);
+        squares = kernels->sum_of_squares(g, e->count);
+        if (!isfinite(squares))
+            return RGM_FAIL(RGM_ERR_NUMERIC, "the gradient of '%s' %s at step %lld",
+                            rgm_parameters_name(parameters, i),
+                            kernels->all_finite(g, e->count) ? "is so large that its norm overflows"
+                                                             : "has a NaN or infinity",
+                            (long long)step);
+        e->norm = sqrt(squares);
+        sum += squares;
+    }
+    optimizer->gradient_norm = sqrt(sum);
+    return RGM_OK;
+}
+
+/* ---- clipping: value, then each norm or the norm of all ------------------------------------- */
+
+typedef struct clamp_args {
+    const void *from;
+    void *to;
+    rgm_dtype dtype;
+    double limit;
+} clamp_args;
+
+static void clamp(void *payload, int64_t begin, int64_t end)
+{
+    const clamp_args *o = payload;
+
+    for (int64_t i = begin; i < end; i++)
+        rgmi_store(o->to, o->dtype, i,
+                   fmax(-o->limit, fmin(o->limit, rgmi_load(o->from, o->dtype, i))));
+}
+
+/* The gradient's elements within clip_value, in a place that lasts until the next call. */
+static const void *clip_elements(const rgm_optimizer *optimizer, const rgmi_entry *e,
+                                 const rgm_tensor *gradient)
+{
+    const void *g = rgm_tensor_data(gradient);
+    clamp_args args = {g, optimizer->clipped, e->dtype, optimizer->options.clip_value};
+
+    if (args.limit <= 0)
+        return g;
+    rgm_parallel(e->count, 2, clamp, &args);
+    return optimizer->clipped;
+}
+
+/* Norms are of what clip_value leaves. With it, the elements are clipped a second time in the
+   update: cheaper than a copy of all gradients. */
+static double global_scale(rgm_optimizer *optimizer, rgm_tensor *const *gradients)
+{
+    const rgm_optimizer_options *o = &optimizer->options;
+    double norm = optimizer->gradient_norm;
+
+    if (o->clip_value > 0 && (o->clip_norm > 0 || o->clip_global_norm > 0)) {
+        double sum = 0;
+
+        for (int64_t i = 0; i < optimizer->count; i++) {
+            rgmi_entry *e = &optimizer->entries[i];
+            double squares;
+
+            if (gradients[i] == NULL || !e->moves)
+                continue;
+            squares = rgm_kernels_for(e->dtype)->sum_of_squares(
+                clip_elements(optimizer, e, gradients[i]), e->count);
+            e->norm = sqrt(squares);
+            sum += squares;
+        }
+        norm = sqrt(sum);
+    }
+    return o->clip_global_norm > 0 && norm > o->clip_global_norm ? o->clip_global_norm / norm : 1;
+}
+
+/* ---- the update ---------------------------------------------------------------------------- */
+
+static void update_one(rgm_optimizer *optimizer, rgmi_entry *e, const rgm_tensor *w,
+                       const rgm_tensor *gradient, rgm_update *update)
+{
+    const rgm_optimizer_options *o = update->options;
+    rgm_update u = *update;
+
+    u.kernels = rgm_kernels_for(e->dtype);
+    u.dtype = e->dtype;
+    u.rank = rgm_tensor_rank(w);
+    u.shape = rgm_tensor_shape(w);
+    u.count = e->count;
+    u.w = rgm_tensor_data(w);
+    u.gradient = clip_elements(optimizer, e, gradient);
+    for (int s = 0; s < e->slot_count; s++)
+        u.slots[s] = rgm_tensor_data(optimizer->slots[e->first_slot + s].tensor);
+    u.rate *= e->rate_scale;
+    if (o->clip_norm > 0 && e->norm > o->clip_norm)
+        u.gradient_scale = o->clip_norm / e->norm;
+    u.weight_decay = e->decays ? o->weight_decay : 0;
+    u.layer_adaptation = e->layer_adaptation;
+    o->type->step(&u);
+}
+
+rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
+                              rgm_tensor *const *gradients, int64_t step)
+{
+    rgm_update update = {
+        .options = &optimizer->options, .step = step, .scratch = optimizer->scratch};
+
+    RGM_TRY(check_gradients(optimizer, parameters, gradients, step));
+    RGM_TRY(measure(optimizer, parameters, gradients, step));
+    update.rate = rgm_optimizer_rate(optimizer, step);
+    update.gradient_scale = global_scale(optimizer, gradients);
+    if (step == 0)
+        rgmi_averages_copy(optimizer, parameters);
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        rgmi_entry *e = &optimizer->entries[i];
+
+        if (gradients[i] != NULL && e->moves && e->count > 0)
+            update_one(optimizer, e, rgm_parameters_tensor(parameters, i), gradients[i], &update);
+    }
+    rgmi_averages_update(optimizer, parameters, step + 1);
+    rgm_parameters_touch(parameters);
+    return RGM_OK;
+}
