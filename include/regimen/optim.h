@@ -341,7 +341,7 @@ double rgm_privacy_order(int64_t i);
  * mechanism. Below a noise multiplier of 0.05 the sampling is left out of account, a bound still.
  *
  * Errors: RGM_ERR_ARG (noise_multiplier < 0, sample_rate outside [0, 1], steps < 0; NaN).
- * Cost: some 5 ms when the mechanism differs from the last one's, else nothing.
+ * Cost: when the mechanism differs from the last one's, a millisecond, some 50 for noise near 0.05.
  */
 rgm_status rgm_privacy_step(rgm_privacy_accountant *accountant, double noise_multiplier,
                             double sample_rate, int64_t steps);

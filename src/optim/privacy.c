@@ -27,7 +27,8 @@ const rgm_field rgm_privacy_fields[] = {
     {.name = "delta",
      .kind = RGM_FIELD_FLOAT,
      .offset = offsetof(rgm_privacy, delta),
-     .max = 1,
+     .min = RGM_ABOVE_0,
+     .max = RGM_BELOW_1,
      .help = "of the (epsilon, delta) reported, in (0, 1)"},
     {.name = "sampling",
      .kind = RGM_FIELD_CHOICE,
@@ -39,19 +40,12 @@ const rgm_field rgm_privacy_fields[] = {
 
 rgm_status rgm_privacy_check(const rgm_privacy *p)
 {
-    if (!(p->clipping_norm >= 0) || isinf(p->clipping_norm))
-        return RGM_FAIL(RGM_ERR_CONFIG, "privacy.clipping_norm is %g, but must be 0 or more",
-                        p->clipping_norm);
-    if (!(p->noise_multiplier >= 0) || isinf(p->noise_multiplier))
-        return RGM_FAIL(RGM_ERR_CONFIG, "privacy.noise_multiplier is %g, but must be 0 or more",
-                        p->noise_multiplier);
+    RGM_TRY(rgm_options_check(p, rgm_privacy_fields, "privacy"));
     if (p->clipping_norm == 0 && p->noise_multiplier > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "privacy.noise_multiplier is %g without a clipping_norm, "
                         "which the noise is measured in",
                         p->noise_multiplier);
-    if (!(p->delta > 0 && p->delta < 1))
-        return RGM_FAIL(RGM_ERR_CONFIG, "privacy.delta is %g, but must be in (0, 1)", p->delta);
     if (p->sampling != RGM_PRIVACY_POISSON && p->sampling != RGM_PRIVACY_SHUFFLE)
         return RGM_FAIL(RGM_ERR_CONFIG, "privacy.sampling is %d, which does not exist",
                         p->sampling);

@@ -294,6 +294,17 @@ static void options_are_read_and_checked(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: 1, delta: 0}"));
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: 1, delta: 1}"));
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{sampling: poison}"));
+    p = (rgm_privacy)RGM_PRIVACY_INIT;
+    CHECK_OK(rgm_privacy_check(&p));
+    p.clipping_norm = INFINITY;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_privacy_check(&p));
+    CHECK_MESSAGE("privacy.clipping_norm");
+    p = (rgm_privacy)RGM_PRIVACY_INIT;
+    p.delta = NAN;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_privacy_check(&p));
+    p.delta = 1e-5;
+    p.sampling = 7;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_privacy_check(&p));
 }
 
 TESTS(cmocka_unit_test(one_example_moves_the_sum_by_the_clipping_norm_at_most),
