@@ -207,15 +207,15 @@ rgm_value *rgm_l2_normalize(rgm_value *x);
 /* ---- ops: images [n, height, width, channels]; all sizes but n are static ------------------------
  */
 
-typedef enum rgm_padding {
-    RGM_PADDING_VALID, /* windows that lie inside: (in - window) / stride + 1 places */
-    RGM_PADDING_SAME   /* ceil(in / stride) places, zeros around, the odd one behind (TensorFlow) */
-} rgm_padding;
+typedef enum rgm_image_padding {
+    RGM_PAD_VALID, /* windows that lie inside: (in - window) / stride + 1 places */
+    RGM_PAD_SAME   /* ceil(in / stride) places, zeros around, the odd one behind (TensorFlow) */
+} rgm_image_padding;
 
 /** Of height and width; 0 is 1. */
 typedef struct rgm_conv2d_options {
     int64_t stride[2], dilation[2];
-    rgm_padding padding;
+    rgm_image_padding padding;
 } rgm_conv2d_options;
 /** x [n, height, width, in] with kernel w [height, width, in, out] -> [n, .., .., out]: the
  * cross-correlation that networks call convolution. NULL options: stride 1, valid. */
@@ -223,7 +223,7 @@ rgm_value *rgm_conv2d(rgm_value *x, rgm_value *w, const rgm_conv2d_options *opti
 
 typedef struct rgm_pool2d_options {
     int64_t size[2], stride[2]; /* stride 0: the window's size */
-    rgm_padding padding;
+    rgm_image_padding padding;
 } rgm_pool2d_options;
 /** The largest number, and the mean, of each window; padding counts for neither. The gradient of
  * the largest goes to the first one. NULL options: 2 x 2, valid. */

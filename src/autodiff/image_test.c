@@ -50,9 +50,9 @@ static const double square[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 static void padding_lies_where_tensorflow_puts_it(void **state)
 {
     lab l;
-    const rgm_conv2d_options same = {.padding = RGM_PADDING_SAME};
-    const rgm_conv2d_options steps = {.padding = RGM_PADDING_SAME, .stride = {1, 2}};
-    const rgm_conv2d_options apart = {.padding = RGM_PADDING_SAME, .dilation = {1, 2}};
+    const rgm_conv2d_options same = {.padding = RGM_PAD_SAME};
+    const rgm_conv2d_options steps = {.padding = RGM_PAD_SAME, .stride = {1, 2}};
+    const rgm_conv2d_options apart = {.padding = RGM_PAD_SAME, .dilation = {1, 2}};
 
     (void)state;
     for (int dtype = 0; dtype < 2; dtype++) {
@@ -74,7 +74,7 @@ static void padding_lies_where_tensorflow_puts_it(void **state)
 static void padding_counts_for_no_pool(void **state)
 {
     lab l;
-    const rgm_pool2d_options same = {.size = {1, 2}, .stride = {1, 1}, .padding = RGM_PADDING_SAME};
+    const rgm_pool2d_options same = {.size = {1, 2}, .stride = {1, 1}, .padding = RGM_PAD_SAME};
     const double below[] = {-1, -2, -3, -4};
 
     (void)state;

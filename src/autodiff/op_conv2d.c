@@ -27,7 +27,7 @@ static rgm_status axis_set(rgm_window *w, int axis, int64_t in, int64_t size,
     w->stride[axis] = stride;
     w->dilation[axis] = dilation;
     w->before[axis] = 0;
-    if (attributes->integer[4] == RGM_PADDING_SAME) {
+    if (attributes->integer[4] == RGM_PAD_SAME) {
         w->out[axis] = (in + stride - 1) / stride;
         missing = (w->out[axis] - 1) * stride + reach - in;
         w->before[axis] = missing > 0 ? missing / 2 : 0;

@@ -332,10 +332,10 @@ static rgm_value *conv2d(lab *l, int variant)
 {
     static const int64_t kernel[][2] = {{3, 3}, {1, 1}, {1, 2}, {2, 3}};
     static const rgm_conv2d_options options[] = {
-        {.padding = RGM_PADDING_SAME},
-        {.padding = RGM_PADDING_SAME, .stride = {2, 2}},
-        {.padding = RGM_PADDING_SAME, .stride = {1, 3}, .dilation = {2, 1}},
-        {.padding = RGM_PADDING_SAME, .dilation = {1, 2}},
+        {.padding = RGM_PAD_SAME},
+        {.padding = RGM_PAD_SAME, .stride = {2, 2}},
+        {.padding = RGM_PAD_SAME, .stride = {1, 3}, .dilation = {2, 1}},
+        {.padding = RGM_PAD_SAME, .dilation = {1, 2}},
         {.stride = {2, 1}}};
     enum { OPTIONS = sizeof options / sizeof *options };
     const int64_t *s = images[variant / OPTIONS % IMAGES], *k = kernel[variant / OPTIONS / IMAGES];
@@ -350,8 +350,8 @@ static rgm_value *conv2d(lab *l, int variant)
 }
 
 static const rgm_pool2d_options pools[] = {
-    {.size = {2, 2}, .padding = RGM_PADDING_SAME},
-    {.size = {3, 3}, .stride = {2, 1}, .padding = RGM_PADDING_SAME},
+    {.size = {2, 2}, .padding = RGM_PAD_SAME},
+    {.size = {3, 3}, .stride = {2, 1}, .padding = RGM_PAD_SAME},
     {.size = {1, 2}},
     {.size = {1, 3}, .stride = {1, 2}}};
 enum { POOLS = sizeof pools / sizeof *pools };

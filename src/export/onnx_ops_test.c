@@ -249,9 +249,9 @@ enum { IMAGES = sizeof images / sizeof *images };
 
 static rgm_value *conv2d(lab *l, int variant)
 {
-    static const rgm_conv2d_options options[] = {{.padding = RGM_PADDING_SAME},
-                                                 {.padding = RGM_PADDING_SAME, .stride = {2, 3}},
-                                                 {.padding = RGM_PADDING_SAME, .dilation = {2, 1}},
+    static const rgm_conv2d_options options[] = {{.padding = RGM_PAD_SAME},
+                                                 {.padding = RGM_PAD_SAME, .stride = {2, 3}},
+                                                 {.padding = RGM_PAD_SAME, .dilation = {2, 1}},
                                                  {.stride = {2, 1}}};
 
     if (variant >= 4 * IMAGES)
@@ -264,8 +264,8 @@ static rgm_value *conv2d(lab *l, int variant)
 
 static const rgm_pool2d_options pools[] = {
     {.size = {2, 2}},
-    {.size = {2, 2}, .padding = RGM_PADDING_SAME},
-    {.size = {3, 2}, .stride = {1, 3}, .padding = RGM_PADDING_SAME}};
+    {.size = {2, 2}, .padding = RGM_PAD_SAME},
+    {.size = {3, 2}, .stride = {1, 3}, .padding = RGM_PAD_SAME}};
 #define POOL(name, call)                                                                           \
     static rgm_value *name(lab *l, int variant)                                                    \
     {                                                                                              \
