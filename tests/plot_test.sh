@@ -123,7 +123,7 @@ says "'foreign' has no metrics.jsonl" err
 expect 1 "$regimen" plot empty
 says "empty/metrics.jsonl has no measurement yet" err
 expect 2 "$regimen" plot runs/seed-1 --metric valid.acuracy
-says "did you mean 'valid.accuracy'.*train.loss, .*valid.cross_entropy" err
+says "did you mean 'valid.accuracy'.*there are train.loss, .*valid.cross_entropy" err
 expect 2 "$regimen" plot runs/seed-1 -o curves.pdf
 says "curves.pdf' ends in neither .svg nor .png" err
 expect 2 "$regimen" plot runs/seed-1 -o

@@ -204,6 +204,34 @@ rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, do
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
 
+/* ---- ops: images [n, height, width, channels]; all sizes but n are static ------------------------
+ */
+
+typedef enum rgm_image_padding {
+    RGM_PAD_VALID, /* windows that lie inside: (in - window) / stride + 1 places */
+    RGM_PAD_SAME   /* ceil(in / stride) places, zeros around, the odd one behind (TensorFlow) */
+} rgm_image_padding;
+
+/** Of height and width; 0 is 1. */
+typedef struct rgm_conv2d_options {
+    int64_t stride[2], dilation[2];
+    rgm_image_padding padding;
+} rgm_conv2d_options;
+/** x [n, height, width, in] with kernel w [height, width, in, out] -> [n, .., .., out]: the
+ * cross-correlation that networks call convolution. NULL options: stride 1, valid. */
+rgm_value *rgm_conv2d(rgm_value *x, rgm_value *w, const rgm_conv2d_options *options);
+
+typedef struct rgm_pool2d_options {
+    int64_t size[2], stride[2]; /* stride 0: the window's size */
+    rgm_image_padding padding;
+} rgm_pool2d_options;
+/** The largest number, and the mean, of each window; padding counts for neither. The gradient of
+ * the largest goes to the first one. NULL options: 2 x 2, valid. */
+rgm_value *rgm_max_pool2d(rgm_value *x, const rgm_pool2d_options *options);
+rgm_value *rgm_avg_pool2d(rgm_value *x, const rgm_pool2d_options *options);
+/** Mean over each image, [n, channels]. */
+rgm_value *rgm_global_avg_pool2d(rgm_value *x);
+
 /* ---- ops: sparse. P is a pattern [rows, columns] with `count` entries
  * ----------------------------- */
 

@@ -290,6 +290,38 @@ typedef struct rgm_sgd_args {
     bool nesterov;
 } rgm_sgd_args;
 
+/**
+ * A window of size[0] x size[1] taps, `dilation` apart, that slides over images [count, in[0],
+ * in[1], channels] in steps of `stride` to out[0] x out[1] places. Tap t of place o stands at
+ * o * stride - before + t * dilation of its axis; taps outside the image are padding: zeros to a
+ * convolution, absent to a pool. Each place has a tap inside.
+ */
+typedef struct rgm_window {
+    int64_t count, channels;
+    int64_t in[2], out[2], size[2], stride[2], dilation[2], before[2];
+} rgm_window;
+
+/**
+ * y [count, out, filters] = sum over taps and channels of x [count, in, channels] times w [size,
+ * channels, filters]. Gradients: grad_input gives dx from w and dy, grad_kernel dw from x and dy.
+ */
+typedef struct rgm_conv2d_args {
+    void *y; /* y, dx or dw */
+    const void *x, *w, *dy;
+    rgm_window window;
+    int64_t filters;
+} rgm_conv2d_args;
+
+/**
+ * y [count, out, channels] = the largest, or the mean, of each window's taps inside the image.
+ * Gradients: max from x, y and dy, all of it to the first of equal taps (row by row); mean from dy.
+ */
+typedef struct rgm_pool2d_args {
+    void *y; /* y or dx */
+    const void *x, *y_forward, *dy;
+    rgm_window window;
+} rgm_pool2d_args;
+
 /** The table. Every entry is set; a call never fails (arguments are checked above this layer). */
 typedef struct rgm_kernels {
     const char *isa; /* "reference", "avx2", "avx512" */
@@ -315,6 +347,13 @@ typedef struct rgm_kernels {
     void (*cross_entropy_grad)(const rgm_cross_entropy_args *args);
     void (*layer_norm)(const rgm_layer_norm_args *args);
     void (*layer_norm_grad)(const rgm_layer_norm_args *args);
+    void (*conv2d)(const rgm_conv2d_args *args);
+    void (*conv2d_grad_input)(const rgm_conv2d_args *args);
+    void (*conv2d_grad_kernel)(const rgm_conv2d_args *args);
+    void (*max_pool2d)(const rgm_pool2d_args *args);
+    void (*max_pool2d_grad)(const rgm_pool2d_args *args);
+    void (*avg_pool2d)(const rgm_pool2d_args *args);
+    void (*avg_pool2d_grad)(const rgm_pool2d_args *args);
     void (*adam)(const rgm_adam_args *args);
     void (*sgd)(const rgm_sgd_args *args);
     double (*sum_of_squares)(const void *x, int64_t count);

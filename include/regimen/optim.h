@@ -269,6 +269,97 @@ rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i);
  */
 rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors *file);
 
+/* ---- privacy ------------------------------------------------------------------------------- */
+
+/** How the examples of a step are chosen; decides what an epsilon is worth, see rgm_privacy_basis(). */
+typedef enum rgm_privacy_sampling {
+    RGM_PRIVACY_POISSON, /* each by a coin of its own: rgm_dataset_poisson()     */
+    RGM_PRIVACY_SHUFFLE  /* batches of fixed size from a shuffled pass           */
+} rgm_privacy_sampling;
+
+/**
+ * Differentially private gradient descent (Abadi et al. 2016): every example's gradient is scaled to
+ * a global norm of at most clipping_norm, and to their sum is added normal noise of standard
+ * deviation noise_multiplier * clipping_norm. Any optimizer may use what comes out. Every field is
+ * a config key.
+ */
+typedef struct rgm_privacy {
+    double clipping_norm;    /* > 0; 0: no privacy                                             */
+    double noise_multiplier; /* 0: clipping alone, with an epsilon of infinity                 */
+    double delta;            /* of the (epsilon, delta) reported; below 1 / number of examples */
+    int sampling;            /* rgm_privacy_sampling; config: poisson, shuffle                 */
+} rgm_privacy;
+#define RGM_PRIVACY_INIT                                                                           \
+    {.clipping_norm = 0, .noise_multiplier = 0, .delta = 1e-5, .sampling = RGM_PRIVACY_POISSON}
+extern const rgm_field rgm_privacy_fields[];
+/** RGM_ERR_CONFIG naming a number out of range, or noise without a clipping norm. */
+rgm_status rgm_privacy_check(const rgm_privacy *privacy);
+
+/**
+ * Add one example's gradients to the sums, scaled to a global norm of at most clipping_norm:
+ * sum += gradient * min(1, clipping_norm / norm), in double, rounded to the sum's dtype. The same
+ * bits for any number of threads.
+ *
+ * @param sums       [in, out] [count] f32 or f64
+ * @param gradients  [in] [count] f32 or f64 of the sums' shapes; NULL: does not depend on this one
+ * @param norm       [out] global norm before clipping; may be NULL
+ *
+ * Errors: RGM_ERR_NUMERIC (NaN, infinity or overflow in gradient i), RGM_ERR_SHAPE, RGM_ERR_DTYPE,
+ * RGM_ERR_ARG (clipping_norm is not above 0); nothing is added then.
+ */
+rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *gradients,
+                                int64_t count, double clipping_norm, double *norm);
+/**
+ * sum = (sum + sigma * z) * scale for every element, z standard normal and independent: element e of
+ * tensor i takes draw e of the stream (seed, i, step). sigma is noise_multiplier * clipping_norm,
+ * scale is 1 / expected batch size (sample rate * number of examples, not the size drawn). The same
+ * bits for any number of threads. Who knows the seed can take the noise away again: keep it secret.
+ *
+ * Errors: RGM_ERR_DTYPE (not f32 or f64), RGM_ERR_ARG (sigma or scale negative or not finite, step
+ * negative); nothing is changed then.
+ */
+rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigma, double scale,
+                             uint64_t seed, int64_t step);
+
+#define RGM_PRIVACY_ORDERS 156
+
+/**
+ * What has been spent: the Renyi divergence at each order, which adds up over steps. {0} is nothing
+ * spent. `rdp` is all there is to save in a checkpoint; the rest remembers the last mechanism.
+ */
+typedef struct rgm_privacy_accountant {
+    double rdp[RGM_PRIVACY_ORDERS];
+    double noise_multiplier, sample_rate;
+    double each[RGM_PRIVACY_ORDERS]; /* what one step of these costs */
+} rgm_privacy_accountant;
+
+/** Order i: 1.1, 1.2, ... 10.9, 11, 12, ... 63 (as Opacus, and 11), 128, 256, 512, 1024. */
+double rgm_privacy_order(int64_t i);
+/**
+ * `steps` further steps of the Poisson-subsampled Gaussian mechanism (Mironov, Talwar, Zhang 2019),
+ * neighbouring data sets differing in one example added or removed. sample_rate 1: the Gaussian
+ * mechanism. Below a noise multiplier of 0.05 the sampling is left out of account, a bound still.
+ *
+ * Errors: RGM_ERR_ARG (noise_multiplier < 0, sample_rate outside [0, 1], steps < 0; NaN).
+ * Cost: when the mechanism differs from the last one's, a millisecond, some 50 for noise near 0.05.
+ */
+rgm_status rgm_privacy_step(rgm_privacy_accountant *accountant, double noise_multiplier,
+                            double sample_rate, int64_t steps);
+/**
+ * The least epsilon over the orders of which (epsilon, delta) holds, >= 0, INFINITY if none does:
+ * rdp + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1) (Canonne, Kamath, Steinke 2020, prop. 12;
+ * Balle et al. 2020, thm. 21), as Opacus and TensorFlow Privacy.
+ */
+double rgm_privacy_epsilon(const rgm_privacy_accountant *accountant, double delta);
+/**
+ * The least noise multiplier, to nine digits and at least 0.05, whose epsilon after so many steps is
+ * at most `epsilon`. Errors: RGM_ERR_ARG (out of range), RGM_ERR_UNSUPPORTED (no noise is enough).
+ */
+rgm_status rgm_privacy_noise_for(double *noise_multiplier, double epsilon, double delta,
+                                 double sample_rate, int64_t steps);
+/** One line to stand beside a reported epsilon: which analysis it is, and whether it is a bound. */
+const char *rgm_privacy_basis(const rgm_privacy *privacy, double sample_rate);
+
 #ifdef __cplusplus
 }
 #endif

@@ -86,6 +86,8 @@ typedef struct rgm_checkpoint_store rgm_checkpoint_store;
 typedef struct rgm_checkpoint_store_options {
     int64_t keep;   /* newest checkpoints kept, >= 1 */
     bool read_only; /* for eval, predict, export: no folder is made, nothing is swept or repaired */
+    bool values_only; /* with read_only: loading gives integers, numbers and texts by the manifest
+                         alone; tensors and blobs are neither read nor verified */
 } rgm_checkpoint_store_options;
 #define RGM_CHECKPOINT_STORE_OPTIONS_INIT {.keep = 3}
 
@@ -167,6 +169,8 @@ void rgm_run_folder_close(rgm_run_folder *folder);
 const char *rgm_run_folder_path(const rgm_run_folder *folder);
 /** Whether an earlier start left a run here. */
 bool rgm_run_folder_resumed(const rgm_run_folder *folder);
+/** Whether a trainer has the folder locked at this moment; false where there is none. */
+rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 /** config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text). */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
 /** An rgm_log_sink with an rgm_run_folder as payload: one escaped line in log.txt, with time. */
@@ -205,6 +209,12 @@ typedef struct rgm_metrics_entry {
 typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *payload);
 /** Every intact line in order; a torn last line is passed over, another bad one is RGM_ERR_FORMAT. */
 rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
+/**
+ * The same for the lines that begin in the last `bytes` bytes of the file: what a long run measured
+ * last, at the cost of those alone. Damage before them is not seen.
+ */
+rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
+                                    void *payload);
 
 /** A TensorBoard event file: TFRecords of tensorflow.Event. */
 typedef struct rgm_event_file rgm_event_file;

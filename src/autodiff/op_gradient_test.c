@@ -323,6 +323,53 @@ static rgm_value *gather(lab *l, int variant)
     return rgm_gather(x, lab_index(l, variant % 2 ? RGM_I32 : RGM_I64, s[1], s[0]));
 }
 
+/* ---- images: odd sizes, strides that leave a rest, windows larger than the stride ---- */
+
+static const int64_t images[][4] = {{2, 5, 4, 3}, {1, 1, 3, 2}, {3, 6, 7, 1}, {0, 4, 4, 2}};
+enum { IMAGES = sizeof images / sizeof *images };
+
+static rgm_value *conv2d(lab *l, int variant)
+{
+    static const int64_t kernel[][2] = {{3, 3}, {1, 1}, {1, 2}, {2, 3}};
+    static const rgm_conv2d_options options[] = {
+        {.padding = RGM_PAD_SAME},
+        {.padding = RGM_PAD_SAME, .stride = {2, 2}},
+        {.padding = RGM_PAD_SAME, .stride = {1, 3}, .dilation = {2, 1}},
+        {.padding = RGM_PAD_SAME, .dilation = {1, 2}},
+        {.stride = {2, 1}}};
+    enum { OPTIONS = sizeof options / sizeof *options };
+    const int64_t *s = images[variant / OPTIONS % IMAGES], *k = kernel[variant / OPTIONS / IMAGES];
+
+    if (variant >= 4 * OPTIONS * IMAGES)
+        return NULL;
+    if (variant % OPTIONS == 4 && (s[1] < k[0] || s[2] < k[1]))
+        s = images[0];
+    rgm_value *x = lab_input(l, 4, s);
+    return rgm_conv2d(x, lab_input(l, 4, (int64_t[]){k[0], k[1], s[3], 2}),
+                      &options[variant % OPTIONS]);
+}
+
+static const rgm_pool2d_options pools[] = {
+    {.size = {2, 2}, .padding = RGM_PAD_SAME},
+    {.size = {3, 3}, .stride = {2, 1}, .padding = RGM_PAD_SAME},
+    {.size = {1, 2}},
+    {.size = {1, 3}, .stride = {1, 2}}};
+enum { POOLS = sizeof pools / sizeof *pools };
+#define POOL(name, call)                                                                           \
+    static rgm_value *name(lab *l, int variant)                                                    \
+    {                                                                                              \
+        if (variant >= POOLS * IMAGES)                                                             \
+            return NULL;                                                                           \
+        return call(lab_input(l, 4, images[variant / POOLS]), &pools[variant % POOLS]);            \
+    }
+POOL(max_pool2d, rgm_max_pool2d)
+POOL(avg_pool2d, rgm_avg_pool2d)
+
+static rgm_value *global_avg_pool2d(lab *l, int variant)
+{
+    return variant < IMAGES ? rgm_global_avg_pool2d(lab_input(l, 4, images[variant])) : NULL;
+}
+
 static rgm_value *when_training(lab *l, int variant)
 {
     if (variant >= 1)
@@ -378,6 +425,10 @@ static const struct {
     {"softplus", sigmoid_cross_entropy},
     {"layer_norm", layer_norm},
     {"l2_normalize", l2_normalize},
+    {"conv2d", conv2d},
+    {"max_pool2d", max_pool2d},
+    {"avg_pool2d", avg_pool2d},
+    {"reduce", global_avg_pool2d},
     {"spmm", spmm},
     {"broadcast_rows", broadcast_rows},
     {"broadcast_columns", broadcast_columns},

@@ -73,6 +73,14 @@ static const rgm_op_type *const list[] = {
     &rgmi_layer_norm_grad_op,
     &rgmi_l2_normalize_op,
     &rgmi_l2_normalize_grad_op,
+    /* images */
+    &rgmi_conv2d_op,
+    &rgmi_conv2d_grad_input_op,
+    &rgmi_conv2d_grad_kernel_op,
+    &rgmi_max_pool2d_op,
+    &rgmi_max_pool2d_grad_op,
+    &rgmi_avg_pool2d_op,
+    &rgmi_avg_pool2d_grad_op,
     /* sparse */
     &rgmi_transpose_pattern_op,
     &rgmi_add_self_loops_op,

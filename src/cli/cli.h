@@ -50,6 +50,10 @@ void say(const char *label, const char *format, ...) __attribute__((format(print
 /** 12345678 as "12,345,678" in a ring of static buffers. */
 const char *grouped(int64_t number);
 const char *bytes_text(int64_t bytes);
+/** RGM_ERR_CONFIG: the option's metric is none of these; the nearest, and all. */
+rgm_status unknown_metric(const char *option, const char *name, const rgm_map *names);
+/** A copy of a text from a file or a folder's name, safe to show: '?' for what is no character. */
+rgm_status printable(char **out, const char *text);
 /** Print to stdout; EXIT_FAILED with a message when stdout is gone. */
 int print_text(const char *text);
 int print_json(json_t *json); /* takes the reference */
@@ -77,6 +81,7 @@ int verb_run(int argc, char **argv);
 int verb_eval(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_runs(int argc, char **argv);
 int verb_plot(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);

@@ -126,6 +126,39 @@ const char *bytes_text(int64_t bytes)
     return text;
 }
 
+rgm_status unknown_metric(const char *option, const char *name, const rgm_map *names)
+{
+    rgm_status status = RGM_OK;
+    int64_t count = rgm_map_count(names);
+    const char **keys = NULL, *near;
+    rgm_text list = {0};
+
+    RGM_GO(RGM_NEW(keys, count));
+    for (int64_t i = 0; i < count; i++) {
+        keys[i] = rgm_map_key(names, i);
+        RGM_GO(rgm_text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]));
+    }
+    near = rgm_nearest_name(name, keys, count);
+    status = RGM_FAIL(RGM_ERR_CONFIG, "%s: no run has '%s'%s%s%s; there are %s", option, name,
+                      near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                      near != NULL ? "'?)" : "", count > 0 ? list.data : "none");
+done:
+    rgm_free(keys);
+    rgm_text_clear(&list);
+    return status;
+}
+
+rgm_status printable(char **out, const char *text)
+{
+    RGM_TRY(rgm_strdup(out, text));
+    for (int64_t bad; (bad = rgm_utf8_check(*out, (int64_t)strlen(*out))) >= 0;)
+        (*out)[bad] = '?';
+    for (char *at = *out; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = '?';
+    return RGM_OK;
+}
+
 int print_text(const char *text)
 {
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {

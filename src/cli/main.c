@@ -15,6 +15,7 @@ static const verb verbs[] = {
     {"eval", verb_eval, "metrics of a run folder's weights"},
     {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
     {"export", verb_export, "write a run folder's model for other programs (ONNX)"},
+    {"runs", verb_runs, "the run folders there are, with where they stand"},
     {"plot", verb_plot, "learning curves of run folders, as SVG or PNG"},
     {"config", verb_config, "an experiment file merged and checked, or the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},

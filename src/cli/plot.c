@@ -82,24 +82,12 @@ static rgm_status no_such_metric(const char *name, const plot_figure *f)
 {
     rgm_status status = RGM_OK;
     rgm_map *names = NULL;
-    rgm_text list = {0};
-    const char **keys = NULL, *near;
 
     RGM_GO(rgm_map_create(&names));
     RGM_GO(curve_names(names, f));
-    RGM_GO(RGM_NEW(keys, rgm_map_count(names)));
-    for (int64_t i = 0; i < rgm_map_count(names); i++) {
-        keys[i] = rgm_map_key(names, i);
-        RGM_GO(rgm_text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]));
-    }
-    near = rgm_nearest_name(name, keys, rgm_map_count(names));
-    status = RGM_FAIL(RGM_ERR_CONFIG, "--metric: no run has '%s'%s%s%s; there are %s", name,
-                      near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                      near != NULL ? "'?" : "", list.data);
+    RGM_GO(unknown_metric("--metric", name, names));
 done:
-    rgm_free(keys);
     rgm_map_release(names);
-    rgm_text_clear(&list);
     return status;
 }
 

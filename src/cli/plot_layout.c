@@ -70,25 +70,18 @@ static int64_t letters(const char *text)
     return count;
 }
 
-/* Names come from folders: what is no text becomes '?', a long one ends in an ellipsis. */
-static rgm_status printable(char **out, const char *name)
+/* A long name ends in an ellipsis. */
+static void shorten(char *name)
 {
     int64_t count = 0;
-    char *at;
 
-    RGM_TRY(rgm_strndup(out, name, strlen(name)));
-    for (int64_t bad; (bad = rgm_utf8_check(*out, (int64_t)strlen(*out))) >= 0;)
-        (*out)[bad] = '?';
-    for (at = *out; *at != '\0'; at++) {
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
+    for (char *at = name; *at != '\0'; at++) {
         count += (*at & 0xc0) != 0x80;
         if (count == LONGEST_NAME && strlen(at) > 3) {
             memcpy(at, "\xe2\x80\xa6", 4);
-            break;
+            return;
         }
     }
-    return RGM_OK;
 }
 
 static rgm_status add_item(plot_layout *l, const char *text, bool is_title, plot_look look)
@@ -98,6 +91,7 @@ static rgm_status add_item(plot_layout *l, const char *text, bool is_title, plot
 
     *item = (plot_legend_item){.is_title = is_title, .look = look};
     RGM_TRY(printable(&item->text, text));
+    shorten(item->text);
     width = (double)letters(item->text) * LETTER + (is_title ? 0 : SWATCH) + 16;
     l->item_width = fmax(l->item_width, width);
     return RGM_OK;

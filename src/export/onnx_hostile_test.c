@@ -284,6 +284,18 @@ static void cast_to_nothing(model *m)
 {
     add_node(m, "Cast", "x", "y", "to", INT64_C(1) << 32 | 1);
 }
+static void conv_of_a_vector(model *m)
+{
+    add_node(m, "Conv", "x x", "y", NULL, 0);
+}
+static void pool_of_a_vector(model *m)
+{
+    add_node(m, "MaxPool", "x", "y", NULL, 0);
+}
+static void pool_with_one_number(model *m)
+{
+    add_node(m, "AveragePool", "x", "y", "kernel_shape", 3);
+}
 static void wrong_raw_data(model *m)
 {
     message t = {.size = 0};
@@ -326,6 +338,10 @@ static const struct {
     {"gather_outside", gather_outside, RGM_ERR_DATA, "index 5 of 4"},
     {"gather_by_floats", gather_by_floats, RGM_ERR_DTYPE, "input 1 is f32, not an index"},
     {"gather_no_axis", gather_no_axis, RGM_ERR_SHAPE, "axis 3 of rank 1"},
+    {"conv_of_a_vector", conv_of_a_vector, RGM_ERR_UNSUPPORTED, "images and kernel of rank 4"},
+    {"pool_of_a_vector", pool_of_a_vector, RGM_ERR_UNSUPPORTED, "images of rank 1"},
+    {"pool_with_one_number", pool_with_one_number, RGM_ERR_UNSUPPORTED,
+     "kernel_shape has 0 numbers, not 2"},
     {"two_unknown", two_unknown, RGM_ERR_SHAPE, "size -1"},
     {"uneven", uneven, RGM_ERR_SHAPE, "4 elements as 5"},
     {"endless_range", endless_range, RGM_ERR_SHAPE, "impossible size"},

@@ -242,6 +242,40 @@ static rgm_value *layer_norm(lab *l, int variant)
                   &(rgm_attributes){.number[0] = 1e-3});
 }
 
+/* ---- images ---- */
+
+static const int64_t images[][4] = {{2, 5, 4, 3}, {1, 6, 7, 1}, {0, 4, 4, 2}};
+enum { IMAGES = sizeof images / sizeof *images };
+
+static rgm_value *conv2d(lab *l, int variant)
+{
+    static const rgm_conv2d_options options[] = {{.padding = RGM_PAD_SAME},
+                                                 {.padding = RGM_PAD_SAME, .stride = {2, 3}},
+                                                 {.padding = RGM_PAD_SAME, .dilation = {2, 1}},
+                                                 {.stride = {2, 1}}};
+
+    if (variant >= 4 * IMAGES)
+        return NULL;
+    const int64_t *s = images[variant / 4];
+    rgm_value *x = lab_input(l, 4, s);
+    l->symbolic = false;
+    return rgm_conv2d(x, lab_input(l, 4, (int64_t[]){3, 2, s[3], 4}), &options[variant % 4]);
+}
+
+static const rgm_pool2d_options pools[] = {
+    {.size = {2, 2}},
+    {.size = {2, 2}, .padding = RGM_PAD_SAME},
+    {.size = {3, 2}, .stride = {1, 3}, .padding = RGM_PAD_SAME}};
+#define POOL(name, call)                                                                           \
+    static rgm_value *name(lab *l, int variant)                                                    \
+    {                                                                                              \
+        if (variant >= 3 * IMAGES)                                                                 \
+            return NULL;                                                                           \
+        return call(lab_input(l, 4, images[variant / 3]), &pools[variant % 3]);                    \
+    }
+POOL(max_pool2d, rgm_max_pool2d)
+POOL(avg_pool2d, rgm_avg_pool2d)
+
 /* ---- sparse ---- */
 
 static const int64_t extents[][3] = {{5, 7, 20}, {7, 5, 6}, {4, 4, 0},
@@ -460,6 +494,9 @@ static const struct {
     {"log_softmax", log_softmax},
     {"layer_norm", layer_norm},
     {"l2_normalize", l2_normalize},
+    {"conv2d", conv2d},
+    {"max_pool2d", max_pool2d},
+    {"avg_pool2d", avg_pool2d},
     {"degree", degree},
     {"transpose_pattern", transpose_pattern},
     {"add_self_loops", add_self_loops},
@@ -542,6 +579,12 @@ static rgm_value *without_form(lab *l, const char *op)
     rgm_value *to[] = {q, rgm_scale(q, 1), a};
     for (int i = 0; i < 3 && y == NULL; i++)
         y = lab_find(lab_gradient(rgm_gatv2_score(p, to[0], to[1], a, 0.2), to[i]), op);
+    rgm_value *image = lab_input(l, 4, (int64_t[]){1, 4, 4, 2});
+    rgm_value *kernel = lab_input(l, 4, (int64_t[]){3, 3, 2, 2});
+    rgm_value *seen[] = {rgm_conv2d(image, kernel, NULL), rgm_max_pool2d(image, NULL),
+                         rgm_avg_pool2d(image, NULL)};
+    for (int i = 0; i < 4 && y == NULL; i++)
+        y = lab_find(lab_gradient(seen[i % 3], i < 3 ? image : kernel), op);
     if (y != NULL && rgm_value_is_pattern(y)) /* cannot be an output itself */
         y = rgm_pool_rows(y, x, RGM_SUM);
     if (strcmp(op, "map") == 0)

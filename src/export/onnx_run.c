@@ -54,9 +54,10 @@ static rgm_status unpack(Rgmi__Onnx__ModelProto **out, const void *data, int64_t
 const rgmi_operator *rgmi_operator_find(const char *type)
 {
     const rgmi_operator *const tables[] = {rgmi_elementwise_operators, rgmi_shape_operators,
-                                           rgmi_index_operators, rgmi_reduce_operators};
+                                           rgmi_index_operators, rgmi_reduce_operators,
+                                           rgmi_image_operators};
 
-    for (int t = 0; t < 4; t++)
+    for (int t = 0; t < 5; t++)
         for (const rgmi_operator *row = tables[t]; row->type != NULL; row++)
             if (strcmp(row->type, type) == 0)
                 return row;

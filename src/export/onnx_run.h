@@ -36,7 +36,7 @@ typedef struct rgmi_operator {
 } rgmi_operator;
 const rgmi_operator *rgmi_operator_find(const char *type); /* NULL if none */
 extern const rgmi_operator rgmi_elementwise_operators[], rgmi_shape_operators[],
-    rgmi_index_operators[], rgmi_reduce_operators[];
+    rgmi_index_operators[], rgmi_reduce_operators[], rgmi_image_operators[];
 
 /** Attributes with the specification's defaults. */
 int64_t rgmi_get_int(const rgmi_call *call, const char *name, int64_t otherwise);

@@ -108,9 +108,10 @@ static void name_tensor(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
 
 static rgmi_translator *translator_of(const char *op)
 {
-    const rgmi_translation *const tables[] = {rgmi_dense_translations, rgmi_sparse_translations};
+    const rgmi_translation *const tables[] = {rgmi_dense_translations, rgmi_image_translations,
+                                              rgmi_sparse_translations};
 
-    for (int t = 0; t < 2; t++)
+    for (int t = 0; t < 3; t++)
         for (const rgmi_translation *row = tables[t]; row->op != NULL; row++)
             if (strcmp(row->op, op) == 0)
                 return row->translate;

@@ -19,6 +19,8 @@
 #include "fast_stream.h"
 #include "fast_graph.h"
 #include "fast_map.h"
+#include "fast_conv.h"
+#include "fast_pool.h"
 
 const rgm_kernels FAST_TABLE = {
     .isa = FAST_ISA,
@@ -44,6 +46,13 @@ const rgm_kernels FAST_TABLE = {
     .cross_entropy_grad = cross_entropy_grad,
     .layer_norm = layer_norm,
     .layer_norm_grad = layer_norm_grad,
+    .conv2d = conv2d,
+    .conv2d_grad_input = conv2d_grad_input,
+    .conv2d_grad_kernel = conv2d_grad_kernel,
+    .max_pool2d = max_pool2d,
+    .max_pool2d_grad = max_pool2d_grad,
+    .avg_pool2d = avg_pool2d,
+    .avg_pool2d_grad = avg_pool2d_grad,
     .adam = adam,
     .sgd = sgd,
     .sum_of_squares = sum_of_squares,

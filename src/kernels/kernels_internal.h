@@ -56,6 +56,43 @@ static inline int64_t rgmi_entry(const rgm_csr *csr, int64_t p)
     return csr->entry ? csr->entry[p] : p;
 }
 
+/* ---- windows over images ---- */
+
+/** Where tap `tap` of place `out` stands on an axis; negative: outside the image. */
+static inline int64_t rgmi_tap(const rgm_window *w, int axis, int64_t out, int64_t tap)
+{
+    int64_t at = out * w->stride[axis] - w->before[axis] + tap * w->dilation[axis];
+
+    return at < w->in[axis] ? at : -1; /* below 0 it is outside as well */
+}
+
+/** The place whose tap `tap` stands at `in`; -1: none. */
+static inline int64_t rgmi_place_of(const rgm_window *w, int axis, int64_t in, int64_t tap)
+{
+    int64_t at = in + w->before[axis] - tap * w->dilation[axis];
+
+    if (at < 0 || at % w->stride[axis] != 0)
+        return -1;
+    at /= w->stride[axis];
+    return at < w->out[axis] ? at : -1;
+}
+
+/** Taps of place `out` that are inside. */
+static inline int64_t rgmi_taps_inside(const rgm_window *w, int axis, int64_t out)
+{
+    int64_t inside = 0;
+
+    for (int64_t t = 0; t < w->size[axis]; t++)
+        inside += rgmi_tap(w, axis, out, t) >= 0;
+    return inside;
+}
+
+/** Places over all images. */
+static inline int64_t rgmi_places(const rgm_window *w)
+{
+    return w->count * w->out[0] * w->out[1];
+}
+
 /* Rows are cut into blocks of about equal entries + rows, so that one hub does not hold up a
  * thread's whole share. */
 #define RGMI_ROW_BLOCK 2048

@@ -53,6 +53,7 @@ static inline int64_t index_at(const void *index, rgm_dtype dtype, int64_t i)
 #include "reference_graph.h"
 #include "reference_dense.h"
 #include "reference_map.h"
+#include "reference_image.h"
 
 const rgm_kernels REAL_TABLE = {
     .isa = "reference",
@@ -78,6 +79,13 @@ const rgm_kernels REAL_TABLE = {
     .cross_entropy_grad = cross_entropy_grad,
     .layer_norm = layer_norm,
     .layer_norm_grad = layer_norm_grad,
+    .conv2d = conv2d,
+    .conv2d_grad_input = conv2d_grad_input,
+    .conv2d_grad_kernel = conv2d_grad_kernel,
+    .max_pool2d = max_pool2d,
+    .max_pool2d_grad = max_pool2d_grad,
+    .avg_pool2d = avg_pool2d,
+    .avg_pool2d_grad = avg_pool2d_grad,
     .adam = adam,
     .sgd = sgd,
     .sum_of_squares = sum_of_squares,

@@ -69,7 +69,8 @@ done:
     return status;
 }
 
-static rgm_status load_all(rgm_checkpoint *checkpoint, const char *folder, const char *path)
+static rgm_status load_all(rgm_checkpoint *checkpoint, const char *folder, const char *path,
+                           bool values_only)
 {
     rgmi_manifest manifest = {0};
     char *data = NULL;
@@ -79,6 +80,8 @@ static rgm_status load_all(rgm_checkpoint *checkpoint, const char *folder, const
     RGM_GO(rgm_file_load(&data, &size, path, LARGEST_MANIFEST));
     RGM_GO(rgmi_manifest_parse(&manifest, checkpoint, data, size, path));
     checkpoint->step = manifest.step;
+    if (values_only)
+        goto done;
     for (int64_t i = 0; i < manifest.file_count; i++)
         RGM_GO(load_file(checkpoint, folder, &manifest.files[i]));
     if (checkpoint->set_files[RGMI_WEIGHTS] == NULL || checkpoint->set_files[RGMI_SLOTS] == NULL)
@@ -91,7 +94,7 @@ done:
     return status;
 }
 
-rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path)
+rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only)
 {
     rgm_checkpoint *checkpoint = NULL;
     char *manifest = NULL;
@@ -101,11 +104,17 @@ rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path)
     RGM_GO(rgm_checkpoint_create(&checkpoint, 0));
     RGM_GO(rgm_strdup(&checkpoint->path, path));
     RGM_GO(rgm_path_join(&manifest, path, "manifest.json"));
-    RGM_GO(load_all(checkpoint, path, manifest));
+    RGM_GO(load_all(checkpoint, path, manifest, values_only));
     *out = checkpoint;
     checkpoint = NULL;
 done:
     rgm_checkpoint_release(checkpoint);
     rgm_free(manifest);
     return status;
+}
+
+rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path)
+{
+    RGM_TRY(rgmi_checkpoint_load(out, path, false));
+    return RGM_OK;
 }

@@ -400,7 +400,7 @@ rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *
                           store->folder);
         goto done;
     }
-    RGM_GO(rgm_checkpoint_load(out, path));
+    RGM_GO(rgmi_checkpoint_load(out, path, store->options.values_only));
     if ((*out)->step != step) {
         status = RGM_FAIL(RGM_ERR_FORMAT, "%s holds step %lld: it was renamed", path,
                           (long long)(*out)->step);

@@ -306,6 +306,38 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void values_come_without_the_tensors(void **state)
+{
+    const rgm_checkpoint_store_options options = {.keep = 1, .read_only = true, .values_only = true};
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+    int64_t epoch[2];
+
+    (void)state;
+    save(store, 1);
+    save(store, 2);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_OK(rgm_checkpoint_int(&epoch[0], c, "epoch"));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    /* Damage of the weights is not looked for, that of the manifest is. */
+    flip(file_in(folder, 2, "weights.safetensors"), 60, 3);
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(2, rgm_checkpoint_step(c));
+    CHECK_OK(rgm_checkpoint_int(&epoch[1], c, "epoch"));
+    CHECK_INT(epoch[0], epoch[1]);
+    CHECK(rgm_checkpoint_weights(c) == NULL);
+    rgm_checkpoint_release(c);
+    flip(file_in(folder, 2, "manifest.json"), 20, 0);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(1, rgm_checkpoint_step(c));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void a_damaged_step_is_replaced_when_it_is_reached_again(void **state)
 {
     const char *folder = check_folder();
@@ -572,6 +604,7 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(the_bytes_depend_on_the_content_alone),
       cmocka_unit_test(every_flipped_bit_is_detected),
       cmocka_unit_test(a_damaged_checkpoint_is_skipped_with_a_warning),
+      cmocka_unit_test(values_come_without_the_tensors),
       cmocka_unit_test(a_damaged_step_is_replaced_when_it_is_reached_again),
       cmocka_unit_test(retention_keeps_the_newest),
       cmocka_unit_test(what_an_interrupted_save_left_is_swept),

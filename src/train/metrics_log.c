@@ -6,11 +6,14 @@
 #include "train_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define TAIL_SIZE   18 /* of: ,"crc":"01234567"} */
 #define LARGEST_LOG (INT64_C(4) << 30)
@@ -208,32 +211,102 @@ static rgm_status visit_line(const char *line, int64_t size, rgm_named_number **
     return status;
 }
 
-rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload)
+/* Where a line is: its number, or its offset in a file whose beginning was not read. */
+static void print_place(char place[40], int64_t start, int64_t at, int64_t line)
+{
+    if (start > 0)
+        snprintf(place, 40, "byte %" PRId64, start + at);
+    else
+        snprintf(place, 40, "%" PRId64, line);
+}
+
+/* Every intact line of `data`, which is the file from offset `start` on. */
+static rgm_status visit_lines(const char *data, int64_t size, const char *path, int64_t start,
+                              rgm_metrics_visit *visit, void *payload)
 {
     rgm_named_number *numbers = NULL;
-    char *data = NULL;
-    int64_t size = 0, capacity = 0, line = 1;
+    int64_t capacity = 0, line = 1;
+    char place[40];
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgm_file_load(&data, &size, path, LARGEST_LOG));
     for (int64_t at = 0, length; at < size && status == RGM_OK; at += length, line++) {
         length = check_line(data + at, size - at);
         if (length == 0)
             break;
+        print_place(place, start, at, line);
         if (length < 0) {
             status =
-                RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: the line is damaged (its checksum does not fit)",
-                         path, (long long)line);
-            goto done;
+                RGM_FAIL(RGM_ERR_FORMAT, "%s:%s: the line is damaged (its checksum does not fit)",
+                         path, place);
+            break;
         }
         status = visit_line(data + at, length, &numbers, &capacity, visit, payload);
         if (status == RGM_ERR_FORMAT)
-            status = rgm_error_prefix(status, "%s:%lld", path, (long long)line);
+            status = rgm_error_prefix(status, "%s:%s", path, place);
     }
-    if (status == RGM_END)
-        status = RGM_OK;
-done:
     rgm_free(numbers);
+    return status == RGM_END ? RGM_OK : rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload)
+{
+    char *data = NULL;
+    int64_t size = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_file_load(&data, &size, path, LARGEST_LOG));
+    RGM_GO(visit_lines(data, size, path, 0, visit, payload));
+done:
     rgm_free(data);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+    return status;
+}
+
+/* The bytes from `start` to the end; the file may have been cut meanwhile. */
+static rgm_status read_from(char *data, int64_t *size, int fd, int64_t start, const char *path)
+{
+    int64_t want = *size;
+
+    for (*size = 0; *size < want;) {
+        ssize_t n = pread(fd, data + *size, (size_t)(want - *size), (off_t)(start + *size));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return RGM_FAIL_SYSTEM("read", path);
+        if (n == 0)
+            break;
+        *size += n;
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
+                                    void *payload)
+{
+    char *data = NULL, *begin;
+    int64_t size, start;
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    rgm_status status = RGM_OK;
+
+    if (fd < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("open", path));
+    if (fstat(fd, &info) < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("examine", path));
+    /* The byte before tells whether a line begins with the first of those asked for. */
+    start = info.st_size > bytes ? info.st_size - bytes - 1 : 0;
+    size = info.st_size - start;
+    RGM_GO(RGM_NEW(data, size + 1));
+    RGM_GO(read_from(data, &size, fd, start, path));
+    begin = start > 0 ? memchr(data, '\n', (size_t)size) : data;
+    if (begin != NULL) {
+        begin += start > 0;
+        RGM_GO(visit_lines(begin, size - (begin - data), path, start + (begin - data), visit,
+                           payload));
+    }
+done:
+    if (fd >= 0)
+        close(fd);
+    rgm_free(data);
+    return status;
 }

@@ -177,6 +177,56 @@ static void a_visitor_can_stop(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Entries that begin in the last `bytes` bytes; "" when none does. */
+static void check_end(const char *path, int64_t bytes, const char *expected)
+{
+    rgm_text text = {0};
+
+    CHECK_OK(rgm_text_add(&text, "", 0));
+    CHECK_OK(rgm_metrics_log_read_end(path, bytes, list_one, &text));
+    CHECK_TEXT(expected, text.data);
+    rgm_text_clear(&text);
+}
+
+static void the_end_is_read_alone(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    int64_t offset[4] = {0}, size;
+    char *data = NULL, place[64];
+    int calls = 0;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    check_end(path, 100, "");
+    for (int64_t step = 1; step <= 3; step++) {
+        add(log, step, 0.5);
+        CHECK_OK(rgm_metrics_log_commit(&offset[step], log));
+    }
+    rgm_metrics_log_close(log);
+    check_end(path, offset[3] - offset[2] - 1, "");
+    check_end(path, offset[3] - offset[2], "3:0.5 ");
+    check_end(path, offset[3] - offset[1] - 1, "3:0.5 ");
+    check_end(path, offset[3] - offset[1], "2:0.5 3:0.5 ");
+    check_end(path, offset[3], "1:0.5 2:0.5 3:0.5 ");
+    check_end(path, 1 << 20, "1:0.5 2:0.5 3:0.5 ");
+    CHECK_INT(0, truncate(path, offset[3] - 1)); /* torn */
+    check_end(path, offset[3], "1:0.5 2:0.5 ");
+    /* Damage is placed where it is read, and not seen where it is not. */
+    CHECK_OK(rgm_file_load(&data, &size, path, 1000));
+    data[offset[1] + 10] ^= 1;
+    CHECK_OK(rgm_file_save(path, data, size));
+    rgm_free(data);
+    check_end(path, 10, "");
+    snprintf(place, sizeof place, "metrics.jsonl:byte %d: the line is damaged", (int)offset[1]);
+    CHECK_STATUS(RGM_ERR_FORMAT,
+                 rgm_metrics_log_read_end(path, size - offset[1], stop_at_once, &calls));
+    CHECK_MESSAGE(place);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND,
+                 rgm_metrics_log_read_end("/nowhere/metrics", 10, stop_at_once, &calls));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static rgm_status log_one(const char *path)
 {
     const rgm_named_number number = {"accuracy", 0.79};
@@ -207,11 +257,12 @@ static void logging_survives_every_failing_allocation(void **state)
     (void)state;
     CHECK_EVERY_OOM(log_one(path), (void)0);
     CHECK_EVERY_OOM(rgm_metrics_log_read(path, count_one, &calls), (void)0);
+    CHECK_EVERY_OOM(rgm_metrics_log_read_end(path, 70, count_one, &calls), (void)0);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
 TESTS(cmocka_unit_test(a_line_looks_like_the_documentation),
       cmocka_unit_test(lost_work_is_cut_off_on_resume),
       cmocka_unit_test(a_torn_last_line_is_passed_over), cmocka_unit_test(a_damaged_line_is_named),
-      cmocka_unit_test(a_visitor_can_stop),
+      cmocka_unit_test(a_visitor_can_stop), cmocka_unit_test(the_end_is_read_alone),
       cmocka_unit_test(logging_survives_every_failing_allocation))

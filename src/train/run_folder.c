@@ -43,6 +43,19 @@ static rgm_status busy(int fd, const char *path)
     return status;
 }
 
+/* Who looks whether a folder is in use has its lock for a moment, so a trainer asks a few times. */
+static int lock_patiently(int fd)
+{
+    const struct timespec moment = {.tv_nsec = 5000000};
+    int result = flock(fd, LOCK_EX | LOCK_NB);
+
+    for (int attempt = 0; result < 0 && errno == EWOULDBLOCK && attempt < 4; attempt++) {
+        nanosleep(&moment, NULL);
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    }
+    return result;
+}
+
 static rgm_status take_lock(rgm_run_folder *folder)
 {
     char *path = NULL, host[256] = "", text[320];
@@ -54,7 +67,7 @@ static rgm_status take_lock(rgm_run_folder *folder)
         status = RGM_FAIL_SYSTEM("open", path);
         goto done;
     }
-    if (flock(folder->lock, LOCK_EX | LOCK_NB) < 0) {
+    if (lock_patiently(folder->lock) < 0) {
         status =
             errno == EWOULDBLOCK ? busy(folder->lock, folder->path) : RGM_FAIL_SYSTEM("lock", path);
         goto done;
@@ -68,6 +81,28 @@ static rgm_status take_lock(rgm_run_folder *folder)
     RGM_GO(rgm_write_all(folder->lock, text, (int64_t)strlen(text), path));
 done:
     rgm_free(path);
+    return status;
+}
+
+rgm_status rgm_run_folder_in_use(bool *out, const char *path)
+{
+    char *file = NULL;
+    int fd = -1;
+    rgm_status status = RGM_OK;
+
+    *out = false;
+    RGM_GO(rgm_path_join(&file, path, ".lock"));
+    fd = rgmi_open(file, O_RDONLY);
+    if (fd < 0) {
+        if (errno != ENOENT)
+            status = RGM_FAIL_SYSTEM("open", file);
+        goto done;
+    }
+    *out = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+done:
+    if (fd >= 0)
+        close(fd);
+    rgm_free(file);
     return status;
 }
 

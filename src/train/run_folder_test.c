@@ -76,6 +76,41 @@ static void the_second_trainer_is_told_who_the_first_is(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void a_look_tells_whether_a_folder_is_in_use(void **state)
+{
+    enum { LOOKS = 2000 };
+    const char *folder = check_folder();
+    rgm_run_folder *run = NULL;
+    bool used = true;
+    pid_t child;
+
+    (void)state;
+    CHECK_OK(rgm_run_folder_in_use(&used, folder));
+    CHECK(!used);
+    CHECK_OK(rgm_run_folder_open(&run, folder, NULL));
+    CHECK_OK(rgm_run_folder_in_use(&used, folder));
+    CHECK(used);
+    rgm_run_folder_close(run);
+    CHECK_OK(rgm_run_folder_in_use(&used, folder));
+    CHECK(!used);
+    /* Looking does not keep a trainer out. */
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        for (int i = 0; i < LOOKS; i++) {
+            if (rgm_run_folder_in_use(&used, folder) != RGM_OK)
+                _exit(1);
+            usleep(100);
+        }
+        _exit(0);
+    }
+    for (int result = 0; waitpid(child, &result, WNOHANG) == 0;) {
+        CHECK_OK(rgm_run_folder_open(&run, folder, NULL));
+        rgm_run_folder_close(run);
+    }
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void of_many_that_start_at_once_one_proceeds(void **state)
 {
     enum { PROCESSES = 20 };
@@ -216,6 +251,7 @@ static void text_for_people_shows_what_it_hides(void **state)
 
 TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(the_second_trainer_is_told_who_the_first_is),
+      cmocka_unit_test(a_look_tells_whether_a_folder_is_in_use),
       cmocka_unit_test(of_many_that_start_at_once_one_proceeds),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),

@@ -105,6 +105,8 @@ rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
  */
 rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
                                const void *data, int64_t size, const char *name);
+/** rgm_checkpoint_load(), or by the manifest alone. */
+rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only);
 /** Letters, digits, '_' and '-', 1 to 64 of them. */
 bool rgmi_is_plain_name(const char *name, size_t size);
 

@@ -1,0 +1,202 @@
+/*
+ * Differentially private gradients (Abadi et al. 2016): options, clipping of each example's
+ * gradient to a global norm, and noise that is a function of seed, tensor, element and step alone.
+ * What it costs in privacy is counted in privacy_accountant.c.
+ */
+#include "optim_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+static const char *const sampling_names[] = {"poisson", "shuffle", NULL};
+
+const rgm_field rgm_privacy_fields[] = {
+    {.name = "clipping_norm",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_privacy, clipping_norm),
+     .max = INFINITY,
+     .help = "largest global norm of one example's gradient; 0: no privacy"},
+    {.name = "noise_multiplier",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_privacy, noise_multiplier),
+     .max = INFINITY,
+     .help = "standard deviation of the noise, in clipping norms"},
+    {.name = "delta",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = offsetof(rgm_privacy, delta),
+     .min = RGM_ABOVE_0,
+     .max = RGM_BELOW_1,
+     .help = "of the (epsilon, delta) reported, in (0, 1)"},
+    {.name = "sampling",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = offsetof(rgm_privacy, sampling),
+     .choices = sampling_names,
+     .help = "poisson: each example by a coin of its own; shuffle: batches of fixed size"},
+    {0},
+};
+
+rgm_status rgm_privacy_check(const rgm_privacy *p)
+{
+    RGM_TRY(rgm_options_check(p, rgm_privacy_fields, "privacy"));
+    if (p->clipping_norm == 0 && p->noise_multiplier > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "privacy.noise_multiplier is %g without a clipping_norm, "
+                        "which the noise is measured in",
+                        p->noise_multiplier);
+    if (p->sampling != RGM_PRIVACY_POISSON && p->sampling != RGM_PRIVACY_SHUFFLE)
+        return RGM_FAIL(RGM_ERR_CONFIG, "privacy.sampling is %d, which does not exist",
+                        p->sampling);
+    return RGM_OK;
+}
+
+const char *rgm_privacy_basis(const rgm_privacy *privacy, double sample_rate)
+{
+    if (sample_rate == 1)
+        return "Renyi DP of the Gaussian mechanism, every example in every step; a bound for one "
+               "example added or removed";
+    if (privacy->sampling == RGM_PRIVACY_POISSON)
+        return "Renyi DP of the Poisson-subsampled Gaussian mechanism; a bound for one example "
+               "added or removed";
+    return "Renyi DP as if batches were Poisson samples; customary, but not a bound for shuffled "
+           "batches of fixed size";
+}
+
+/* ---- clipping ------------------------------------------------------------------------------ */
+
+static rgm_status check_float(const char *what, int64_t i, const rgm_tensor *tensor)
+{
+    rgm_dtype dtype = rgm_tensor_dtype(tensor);
+
+    if (dtype != RGM_F32 && dtype != RGM_F64)
+        return RGM_FAIL(RGM_ERR_DTYPE, "%s %lld is %s, but should be f32 or f64", what,
+                        (long long)i, rgm_dtype_name(dtype));
+    return RGM_OK;
+}
+
+static rgm_status check_pair(int64_t i, const rgm_tensor *sum, const rgm_tensor *gradient)
+{
+    char a[96], b[96];
+
+    RGM_TRY(check_float("sum", i, sum));
+    RGM_TRY(check_float("gradient", i, gradient));
+    if (rgm_tensor_rank(sum) != rgm_tensor_rank(gradient) ||
+        (rgm_tensor_rank(sum) > 0 && memcmp(rgm_tensor_shape(sum), rgm_tensor_shape(gradient),
+                                            (size_t)rgm_tensor_rank(sum) * sizeof(int64_t)) != 0))
+        return RGM_FAIL(RGM_ERR_SHAPE, "gradient %lld is %s, but its sum %s", (long long)i,
+                        rgm_tensor_describe(gradient, a, sizeof a),
+                        rgm_tensor_describe(sum, b, sizeof b));
+    return RGM_OK;
+}
+
+static rgm_status global_norm(double *norm, rgm_tensor *const *gradients, int64_t count)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_tensor *g = gradients[i];
+
+        if (g != NULL)
+            sum += rgm_kernels_for(rgm_tensor_dtype(g))
+                       ->sum_of_squares(rgm_tensor_data(g), rgm_tensor_count(g));
+        if (!isfinite(sum))
+            return RGM_FAIL(RGM_ERR_NUMERIC,
+                            "gradient %lld of an example has a NaN or infinity, or its norm "
+                            "overflows",
+                            (long long)i);
+    }
+    *norm = sqrt(sum);
+    return RGM_OK;
+}
+
+typedef struct add_work {
+    rgm_tensor *sum;
+    const rgm_tensor *gradient;
+    double scale;
+} add_work;
+
+static double element(const rgm_tensor *tensor, int64_t i)
+{
+    return rgm_tensor_dtype(tensor) == RGM_F32 ? (double)rgm_tensor_f32(tensor)[i]
+                                               : rgm_tensor_f64(tensor)[i];
+}
+
+static void set_element(rgm_tensor *tensor, int64_t i, double value)
+{
+    if (rgm_tensor_dtype(tensor) == RGM_F32)
+        rgm_tensor_f32(tensor)[i] = (float)value;
+    else
+        rgm_tensor_f64(tensor)[i] = value;
+}
+
+static void add_scaled(void *payload, int64_t begin, int64_t end)
+{
+    const add_work *w = payload;
+
+    for (int64_t i = begin; i < end; i++)
+        set_element(w->sum, i, element(w->sum, i) + w->scale * element(w->gradient, i));
+}
+
+rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *gradients,
+                                int64_t count, double clipping_norm, double *norm)
+{
+    double length, scale = 1;
+
+    if (!(clipping_norm > 0))
+        return RGM_FAIL(RGM_ERR_ARG, "clipping to a norm of %g", clipping_norm);
+    for (int64_t i = 0; i < count; i++)
+        if (gradients[i] != NULL)
+            RGM_TRY(check_pair(i, sums[i], gradients[i]));
+    RGM_TRY(global_norm(&length, gradients, count));
+    if (length > clipping_norm)
+        scale = clipping_norm / length;
+    for (int64_t i = 0; i < count; i++) {
+        add_work work = {sums[i], gradients[i], scale};
+
+        if (gradients[i] != NULL)
+            rgm_parallel(rgm_tensor_count(gradients[i]), 4, add_scaled, &work);
+    }
+    if (norm != NULL)
+        *norm = length;
+    return RGM_OK;
+}
+
+/* ---- noise --------------------------------------------------------------------------------- */
+
+typedef struct noise_work {
+    rgm_tensor *sum;
+    rgm_rng rng;
+    double sigma, scale;
+} noise_work;
+
+static void add_noise(void *payload, int64_t begin, int64_t end)
+{
+    const noise_work *w = payload;
+
+    for (int64_t i = begin; i < end; i++) {
+        double z = w->sigma > 0 ? rgm_rng_normal(&w->rng, (uint64_t)i) : 0;
+
+        set_element(w->sum, i, (element(w->sum, i) + w->sigma * z) * w->scale);
+    }
+}
+
+rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigma, double scale,
+                             uint64_t seed, int64_t step)
+{
+    if (!(sigma >= 0 && scale >= 0) || isinf(sigma) || isinf(scale) || step < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "noise of deviation %g, scaled by %g, at step %lld", sigma,
+                        scale, (long long)step);
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(check_float("sum", i, sums[i]));
+    for (int64_t i = 0; i < count; i++) {
+        noise_work work = {.sum = sums[i], .sigma = sigma, .scale = scale};
+        char name[40];
+
+        snprintf(name, sizeof name, "privacy/%lld", (long long)i);
+        work.rng = rgm_rng_stream(seed, name, (uint64_t)step);
+        rgm_parallel(rgm_tensor_count(sums[i]), sigma > 0 ? 60 : 4, add_noise, &work);
+    }
+    return RGM_OK;
+}
