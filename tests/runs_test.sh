@@ -39,8 +39,8 @@ for run, path in zip(runs, sys.argv[2:]):
     assert best["metric"] == "valid.accuracy" and best["step"] == told["best_step"], (best, told)
     values = [line["accuracy"] for line in log if line["split"] == "valid"]
     assert abs(best["value"] - max(values)) < 1e-9 and values.index(max(values)) + 1 == best["step"], best
-    assert sorted(run["last"]) == ["train.accuracy", "train.cross_entropy", "train.loss",
-                                   "valid.accuracy", "valid.cross_entropy", "valid.loss"], run["last"]
+    assert sorted(run["last"]) == ["train.accuracy", "train.cross_entropy", "train.learning_rate",
+                                   "train.loss", "valid.accuracy", "valid.cross_entropy", "valid.loss"], run["last"]
     for part in "train", "valid":
         line = [line for line in log if line["split"] == part][-1]
         for name in "loss", "accuracy":
@@ -85,7 +85,7 @@ expect 0 "$regimen" runs runs/seed-2 runs/sweep
 "$regimen" run small.yaml --run-dir live/run --set trainer.epochs=1000000 >/dev/null 2>&1 &
 pid=$!
 for attempt in $(seq 100); do
-    "$regimen" runs live >out 2>/dev/null && grep -q running out && break
+    "$regimen" runs live >out 2>/dev/null && grep -q "1,000,000" out && break
     sleep 0.1
 done
 says "^live/run +running +[0-9,]+/1,000,000" out

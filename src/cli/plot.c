@@ -46,13 +46,19 @@ static rgm_status add_curve(plot_figure *f, int64_t run, const plot_curve *c)
     return RGM_OK;
 }
 
-/* Add the curves of that name (NULL: all) of every run; *found counts them. */
+/* NULL: all that say how good the model is; the learning rate is drawn when it is asked for. */
+static bool is_wanted(const plot_curve *curve, const char *name)
+{
+    return name != NULL ? is_asked_for(curve, name) : strcmp(curve->metric, "learning_rate") != 0;
+}
+
+/* Add the curves of that name (NULL: see above) of every run; *found counts them. */
 static rgm_status add_curves(int64_t *found, plot_figure *f, const char *name)
 {
     *found = 0;
     for (int64_t r = 0; r < f->run_count; r++)
         for (int64_t i = 0; i < f->runs[r].count; i++)
-            if (name == NULL || is_asked_for(&f->runs[r].curves[i], name)) {
+            if (is_wanted(&f->runs[r].curves[i], name)) {
                 RGM_TRY(add_curve(f, r, &f->runs[r].curves[i]));
                 ++*found;
             }
