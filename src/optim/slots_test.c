@@ -267,6 +267,33 @@ static void f32_and_f64_agree(void **state)
     }
 }
 
+/* Equal elements move equally, wherever the blocks of a sweep end. */
+static void no_element_is_left_out_of_a_sweep(void **state)
+{
+    static const int64_t sizes[] = {1, 255, 256, 257, 2047, 2048, 2049};
+    const rgm_init ones = {RGM_INIT_ONES, 0};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        problem x = {0};
+        rgm_optimizer *optimizer;
+        const double *w;
+
+        CHECK_OK(rgm_cgraph_create(&x.graph));
+        CHECK(rgm_parameter(x.graph, "w", RGM_F64, 1, &sizes[s], ones) != NULL);
+        CHECK_OK(rgm_parameters_create(&x.parameters, x.graph, 1));
+        CHECK_OK(rgm_tensor_copy(&x.gradients[0], rgm_parameters_tensor(x.parameters, 0)));
+        CHECK_OK(rgm_arena_create(&x.arena));
+        optimizer = optimizer_of(&x, "{type: adagrad, learning_rate: 1}");
+        CHECK_OK(rgm_optimizer_step(optimizer, x.parameters, x.gradients, 0));
+        w = rgm_tensor_f64(rgm_parameters_tensor(x.parameters, 0));
+        for (int64_t i = 0; i < sizes[s]; i++)
+            CHECK_CLOSE(w[i], 1 - 1 / (sqrt(1.1) + 1e-7), 1e-13, 0);
+        rgm_optimizer_release(optimizer);
+        teardown(&x);
+    }
+}
+
 static void creating_any_type_survives_every_failing_allocation(void **state)
 {
     static const char *const stepwise = "{type: lamb, clip_value: 1, learning_rate: {type: "
@@ -496,6 +523,7 @@ static void averages_start_at_the_weights_of_the_first_update(void **state)
 
 TESTS(cmocka_unit_test(every_type_goes_on_with_the_same_bits_after_a_restore),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(f32_and_f64_agree),
+      cmocka_unit_test(no_element_is_left_out_of_a_sweep),
       cmocka_unit_test(creating_any_type_survives_every_failing_allocation),
       cmocka_unit_test(options_are_not_needed_after_creation),
       cmocka_unit_test(a_frozen_parameter_and_a_state_keep_their_bits_and_have_no_slots),
