@@ -14,11 +14,12 @@ static int adagrad_slots(rgm_slot *slots, const rgm_optimizer_options *options, 
 static void adagrad_rule(double *const *x, const double *g, int64_t n, const void *constants)
 {
     const rgm_update *u = constants;
-    double *w = x[0], *sum = x[1];
+    const double rate = u->rate, epsilon = u->options->epsilon;
+    double *restrict w = x[0], *restrict sum = x[1];
 
     for (int64_t i = 0; i < n; i++) {
         sum[i] += g[i] * g[i];
-        w[i] -= u->rate * g[i] / (sqrt(sum[i]) + u->options->epsilon);
+        w[i] -= rate * g[i] / (sqrt(sum[i]) + epsilon);
     }
 }
 

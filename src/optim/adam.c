@@ -38,15 +38,15 @@ static rgm_adam_args adam_args(const rgm_update *u)
 
 static void amsgrad_rule(double *const *x, const double *g, int64_t n, const void *constants)
 {
-    const rgm_adam_args *c = constants;
-    double *w = x[0], *m = x[1], *v = x[2], *v_max = x[3];
+    const rgm_adam_args c = *(const rgm_adam_args *)constants;
+    double *restrict w = x[0], *restrict m = x[1], *restrict v = x[2], *restrict v_max = x[3];
 
     for (int64_t i = 0; i < n; i++) {
-        m[i] = c->beta1 * m[i] + (1 - c->beta1) * g[i];
-        v[i] = c->beta2 * v[i] + (1 - c->beta2) * (g[i] * g[i]);
+        m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
+        v[i] = c.beta2 * v[i] + (1 - c.beta2) * (g[i] * g[i]);
         v_max[i] = v[i] > v_max[i] ? v[i] : v_max[i];
-        w[i] -= c->weight_decay_rate * w[i];
-        w[i] -= c->rate * (m[i] / (sqrt(v_max[i]) + c->epsilon));
+        w[i] -= c.weight_decay_rate * w[i];
+        w[i] -= c.rate * (m[i] / (sqrt(v_max[i]) + c.epsilon));
     }
 }
 

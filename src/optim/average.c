@@ -49,16 +49,23 @@ typedef struct move_args {
 } move_args;
 
 /* Written with the difference, so that an average that has arrived stays exactly. */
+#define MOVE(type)                                                                                 \
+    do {                                                                                           \
+        type *restrict average = o->average;                                                       \
+        const type *restrict w = o->w;                                                             \
+                                                                                                   \
+        for (int64_t i = begin; i < end; i++)                                                      \
+            average[i] = (type)(average[i] - o->rest * ((double)average[i] - w[i]));               \
+    } while (0)
+
 static void move(void *payload, int64_t begin, int64_t end)
 {
     const move_args *o = payload;
 
-    for (int64_t i = begin; i < end; i++) {
-        double average = rgmi_load(o->average, o->dtype, i);
-
-        average -= o->rest * (average - rgmi_load(o->w, o->dtype, i));
-        rgmi_store(o->average, o->dtype, i, average);
-    }
+    if (o->dtype == RGM_F32)
+        MOVE(float);
+    else
+        MOVE(double);
 }
 
 void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parameters, int64_t n)
@@ -82,7 +89,7 @@ void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parame
             continue;
         args.average = rgm_tensor_data(e->average);
         args.w = rgm_tensor_data(rgm_parameters_tensor(parameters, i));
-        rgm_parallel(e->count, 2, move, &args);
+        rgm_parallel(e->count, 1, move, &args);
     }
 }
 

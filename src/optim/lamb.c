@@ -21,14 +21,14 @@ static int lamb_slots(rgm_slot *slots, const rgm_optimizer_options *options, con
 /* Moments, and the direction into the scratch array. */
 static void direction_rule(double *const *x, const double *g, int64_t n, const void *constants)
 {
-    const lamb_constants *c = constants;
-    double *w = x[0], *m = x[1], *v = x[2], *u = x[3];
+    const lamb_constants c = *(const lamb_constants *)constants;
+    double *restrict w = x[0], *restrict m = x[1], *restrict v = x[2], *restrict u = x[3];
 
     for (int64_t i = 0; i < n; i++) {
-        m[i] = c->beta_1 * m[i] + (1 - c->beta_1) * g[i];
-        v[i] = c->beta_2 * v[i] + (1 - c->beta_2) * (g[i] * g[i]);
-        u[i] = m[i] * c->m_correction / (sqrt(v[i] * c->v_correction) + c->epsilon) +
-               c->weight_decay * w[i];
+        m[i] = c.beta_1 * m[i] + (1 - c.beta_1) * g[i];
+        v[i] = c.beta_2 * v[i] + (1 - c.beta_2) * (g[i] * g[i]);
+        u[i] = m[i] * c.m_correction / (sqrt(v[i] * c.v_correction) + c.epsilon) +
+               c.weight_decay * w[i];
     }
 }
 

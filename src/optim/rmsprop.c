@@ -22,24 +22,25 @@ static void rmsprop_rule(double *const *x, const double *g, int64_t n, const voi
 {
     const rgm_update *u = constants;
     const rgm_optimizer_options *o = u->options;
-    double *w = x[0], *square = x[1], *mean = o->centered ? x[2] : NULL;
-    double *momentum = o->momentum != 0 ? x[o->centered ? 3 : 2] : NULL;
+    const double rho = o->rho, kept = o->momentum, epsilon = o->epsilon, rate = u->rate;
+    double *restrict w = x[0], *restrict square = x[1];
+    double *restrict mean = x[2], *restrict momentum = x[o->centered ? 3 : 2];
+    double variance[RGMI_SWEEP_BLOCK], step[RGMI_SWEEP_BLOCK];
 
-    for (int64_t i = 0; i < n; i++) {
-        double variance, step;
-
-        square[i] = o->rho * square[i] + (1 - o->rho) * (g[i] * g[i]);
-        variance = square[i];
-        if (mean != NULL) {
-            mean[i] = o->rho * mean[i] + (1 - o->rho) * g[i];
-            /* Rounding may take it just below 0. */
-            variance = fmax(0, variance - mean[i] * mean[i]);
-        }
-        step = g[i] / (sqrt(variance) + o->epsilon);
-        if (momentum != NULL)
-            step = momentum[i] = o->momentum * momentum[i] + step;
-        w[i] -= u->rate * step;
+    for (int64_t i = 0; i < n; i++)
+        variance[i] = square[i] = rho * square[i] + (1 - rho) * (g[i] * g[i]);
+    for (int64_t i = 0; o->centered && i < n; i++) {
+        mean[i] = rho * mean[i] + (1 - rho) * g[i];
+        variance[i] -= mean[i] * mean[i];
+        /* Rounding may take it just below 0. */
+        variance[i] = variance[i] > 0 ? variance[i] : 0;
     }
+    for (int64_t i = 0; i < n; i++)
+        step[i] = g[i] / (sqrt(variance[i]) + epsilon);
+    for (int64_t i = 0; kept != 0 && i < n; i++)
+        step[i] = momentum[i] = kept * momentum[i] + step[i];
+    for (int64_t i = 0; i < n; i++)
+        w[i] -= rate * step[i];
 }
 
 static void rmsprop_step(const rgm_update *u)

@@ -83,13 +83,25 @@ typedef struct clamp_args {
     double limit;
 } clamp_args;
 
+#define CLAMP(type)                                                                                \
+    do {                                                                                           \
+        const type *restrict from = o->from;                                                       \
+        type *restrict to = o->to, limit = (type)o->limit;                                         \
+                                                                                                   \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            type x = from[i] < limit ? from[i] : limit;                                            \
+            to[i] = x > -limit ? x : -limit;                                                       \
+        }                                                                                          \
+    } while (0)
+
 static void clamp(void *payload, int64_t begin, int64_t end)
 {
     const clamp_args *o = payload;
 
-    for (int64_t i = begin; i < end; i++)
-        rgmi_store(o->to, o->dtype, i,
-                   fmax(-o->limit, fmin(o->limit, rgmi_load(o->from, o->dtype, i))));
+    if (o->dtype == RGM_F32)
+        CLAMP(float);
+    else
+        CLAMP(double);
 }
 
 /* The gradient's elements within clip_value, in a place that lasts until the next call. */
@@ -101,7 +113,7 @@ static const void *clip_elements(const rgm_optimizer *optimizer, const rgmi_entr
 
     if (args.limit <= 0)
         return g;
-    rgm_parallel(e->count, 2, clamp, &args);
+    rgm_parallel(e->count, 1, clamp, &args);
     return optimizer->clipped;
 }
 

@@ -33,7 +33,7 @@ static void narrow(void *to, const double *from, rgm_dtype dtype, int64_t begin,
 static void sweep_block(const rgmi_sweep *s, int64_t begin, int64_t n)
 {
     double blocks[RGMI_SWEEP_ARRAYS][RGMI_SWEEP_BLOCK], g[RGMI_SWEEP_BLOCK];
-    double *x[RGMI_SWEEP_ARRAYS], scale = s->update->gradient_scale;
+    double *x[RGMI_SWEEP_ARRAYS] = {0}, scale = s->update->gradient_scale;
     rgm_dtype dtype = s->update->dtype;
 
     for (int a = 0; a < s->array_count; a++) {
