@@ -20,6 +20,7 @@ typedef enum rgm_dtype {
     RGM_I64,
     RGM_BOOL,   /* one byte, 0 or 1 */
     RGM_STRING, /* rgm_str          */
+    RGM_BF16,   /* bfloat16: the upper half of an f32; to store and convert, not to compute with */
     RGM_DTYPE_COUNT
 } rgm_dtype;
 
@@ -28,6 +29,28 @@ typedef struct rgm_str {
     const char *data;
     int64_t size;
 } rgm_str;
+
+/** The bits of x as bfloat16: nearest, ties to even; beyond 3.39e38 infinite; NaN a quiet NaN. */
+static inline uint16_t rgm_bf16_from(float x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } u = {x};
+    uint32_t rounded = u.bits + 0x7fff + (u.bits >> 16 & 1);
+
+    return (uint16_t)((u.bits & 0x7fffffff) > 0x7f800000 ? u.bits >> 16 | 0x40 : rounded >> 16);
+}
+/** The number that those bits are; exact. */
+static inline float rgm_bf16_to(uint16_t bits)
+{
+    union {
+        uint32_t bits;
+        float number;
+    } u = {(uint32_t)bits << 16};
+
+    return u.number;
+}
 
 size_t rgm_dtype_size(rgm_dtype dtype);
 const char *rgm_dtype_name(rgm_dtype dtype); /* "f32", "i64", ... */
@@ -63,6 +86,8 @@ rgm_status rgm_tensor_reshape(rgm_tensor **out, rgm_tensor *tensor, int rank, co
 /** A view of rows [begin, end) of the outermost axis. */
 rgm_status rgm_tensor_slice(rgm_tensor **out, rgm_tensor *tensor, int64_t begin, int64_t end);
 rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor);
+/** f32 as bf16 (rounded) or bf16 as f32 (exact), same shape; RGM_ERR_DTYPE for other pairs. */
+rgm_status rgm_tensor_convert(rgm_tensor **out, const rgm_tensor *tensor, rgm_dtype dtype);
 rgm_tensor *rgm_tensor_retain(rgm_tensor *tensor);
 void rgm_tensor_release(rgm_tensor *tensor);
 
@@ -75,6 +100,7 @@ size_t rgm_tensor_bytes(const rgm_tensor *tensor);
 /** The elements; the caller knows the dtype. */
 void *rgm_tensor_data(const rgm_tensor *tensor);
 static inline float *rgm_tensor_f32(const rgm_tensor *t) { return (float *)rgm_tensor_data(t); }
+static inline uint16_t *rgm_tensor_bf16(const rgm_tensor *t) { return (uint16_t *)rgm_tensor_data(t); }
 static inline double *rgm_tensor_f64(const rgm_tensor *t) { return (double *)rgm_tensor_data(t); }
 static inline int32_t *rgm_tensor_i32(const rgm_tensor *t) { return (int32_t *)rgm_tensor_data(t); }
 static inline int64_t *rgm_tensor_i64(const rgm_tensor *t) { return (int64_t *)rgm_tensor_data(t); }

@@ -178,8 +178,9 @@ rgm_value *rgm_input(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int r
 
     if (!shape_set(&s, graph, name, rank, shape))
         return NULL;
-    if (dtype == RGM_STRING)
-        return rgm_cgraph_fail(graph, RGM_ERR_DTYPE, "input '%s': text cannot enter a graph", name);
+    if (dtype >= RGM_STRING)
+        return rgm_cgraph_fail(graph, RGM_ERR_DTYPE, "input '%s': %s cannot enter a graph", name,
+                               rgm_dtype_name(dtype));
     rgm_value *value = leaf_named(graph, name, RGMI_INPUT, &s);
     if (value != NULL && value->index < 0)
         value->index = graph->input_count++;
@@ -203,7 +204,7 @@ rgm_value *rgm_constant(rgm_cgraph *graph, rgm_tensor *tensor)
 {
     if (graph == NULL || graph->error.status != RGM_OK)
         return NULL;
-    if (tensor == NULL || rgm_tensor_dtype(tensor) == RGM_STRING)
+    if (tensor == NULL || rgm_tensor_dtype(tensor) >= RGM_STRING)
         return rgm_cgraph_fail(graph, RGM_ERR_ARG, "constant: a numeric tensor is needed");
     rgm_value *value = rgmi_value_new(graph);
     if (value == NULL)

@@ -210,7 +210,7 @@ rgm_status rgm_csv_load_columns(rgm_tensor **out, const char *path, const rgm_cs
     RGM_GO(RGM_NEW(number, count));
     RGM_GO(rgm_csv_reader_open(&reader, path, options));
     for (int64_t i = 0; i < count; i++) {
-        if ((unsigned)columns[i].dtype >= RGM_DTYPE_COUNT)
+        if ((unsigned)columns[i].dtype >= RGM_DTYPE_COUNT || columns[i].dtype == RGM_BF16)
             RGM_GO(RGM_FAIL(RGM_ERR_DTYPE, "%s: dtype %d of column %lld", path,
                             (int)columns[i].dtype, (long long)i));
         g[i].dtype = columns[i].dtype;

@@ -20,7 +20,8 @@ static const struct {
     const char *name;
     rgm_dtype dtype;
 } dtype_names[] = {
-    {"F32", RGM_F32}, {"F64", RGM_F64}, {"I32", RGM_I32}, {"I64", RGM_I64}, {"BOOL", RGM_BOOL},
+    {"F32", RGM_F32}, {"F64", RGM_F64}, {"BF16", RGM_BF16},
+    {"I32", RGM_I32}, {"I64", RGM_I64}, {"BOOL", RGM_BOOL},
 };
 
 const char *rgmi_st_dtype_name(rgm_dtype dtype)
@@ -217,7 +218,7 @@ static rgm_status read_dtype(rgmi_st_tensor *t, reader *r)
             return RGM_OK;
         }
     return RGM_FAIL(RGM_ERR_FORMAT,
-                    "%s: tensor '%s': dtype '%s'; read here are F32, F64, I32, I64, BOOL", r->name,
+                    "%s: tensor '%s': dtype '%s'; read here are F32, F64, BF16, I32, I64, BOOL", r->name,
                     t->name, r->word.data);
 }
 

@@ -76,7 +76,7 @@ static void the_written_bytes_are_the_format(void **state)
 static void what_is_saved_reads_back_equal(void **state)
 {
     static const char *const metadata[] = {"k\\\t", "v\"\xc3\xa9"};
-    rgm_named_tensor named[6];
+    rgm_named_tensor named[7];
     rgm_safetensors *file = NULL;
     rgm_tensor *t = NULL;
     char text[3000];
@@ -90,12 +90,13 @@ static void what_is_saved_reads_back_equal(void **state)
     named[3] = (rgm_named_tensor){"i", make(RGM_I32, 1, (int64_t[]){3}, text)};
     named[4] = (rgm_named_tensor){"flag", make(RGM_BOOL, 1, (int64_t[]){1}, "\1")};
     named[5] = (rgm_named_tensor){"\xc3\xa9", make(RGM_I64, 0, NULL, text)};
-    CHECK_OK(rgm_safetensors_save(in("t"), named, 6, metadata, 1));
+    named[6] = (rgm_named_tensor){"half", make(RGM_BF16, 2, (int64_t[]){3, 1}, text)};
+    CHECK_OK(rgm_safetensors_save(in("t"), named, 7, metadata, 1));
     CHECK_OK(rgm_safetensors_open(&file, in("t")));
-    CHECK_INT(6, rgm_safetensors_count(file));
+    CHECK_INT(7, rgm_safetensors_count(file));
     CHECK_TEXT("v\"\xc3\xa9", rgm_safetensors_metadata(file, "k\\\t"));
     CHECK(rgm_safetensors_metadata(file, "none") == NULL);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         CHECK_OK(rgm_safetensors_get(&t, file, named[i].name));
         CHECK(rgm_tensor_equal(named[i].tensor, t));
         rgm_tensor_release(t);
@@ -105,20 +106,20 @@ static void what_is_saved_reads_back_equal(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_safetensors_get(&t, file, "w/kernle"));
     CHECK_MESSAGE("no tensor 'w/kernle'; did you mean 'w/kernel'?");
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_safetensors_get(&t, file, "something else"));
-    CHECK_MESSAGE("among its 6");
+    CHECK_MESSAGE("among its 7");
     rgm_safetensors_close(file);
     rgm_safetensors_close(NULL);
     CHECK_EVERY_OOM(rgm_safetensors_open(&file, in("t")), rgm_safetensors_close(file));
     for (int64_t n = 0;; n++) { /* a save without memory leaves no file */
         rgm_memory_fail_at(n, true);
-        rgm_status status = rgm_safetensors_save(in("u"), named, 6, metadata, 1);
+        rgm_status status = rgm_safetensors_save(in("u"), named, 7, metadata, 1);
         rgm_memory_fail_at(-1, false);
         if (status == RGM_OK)
             break;
         CHECK_STATUS(RGM_ERR_NOMEM, status);
         CHECK(!rgm_path_exists(in("u")));
     }
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         rgm_tensor_release(named[i].tensor);
 }
 

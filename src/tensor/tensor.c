@@ -26,8 +26,9 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[RGM_DTYPE_COUNT] = {
-    [RGM_F32] = {"f32", 4}, [RGM_F64] = {"f64", 8},   [RGM_I32] = {"i32", 4},
-    [RGM_I64] = {"i64", 8}, [RGM_BOOL] = {"bool", 1}, [RGM_STRING] = {"string", sizeof(rgm_str)},
+    [RGM_F32] = {"f32", 4},   [RGM_F64] = {"f64", 8},   [RGM_I32] = {"i32", 4},
+    [RGM_I64] = {"i64", 8},   [RGM_BOOL] = {"bool", 1}, [RGM_STRING] = {"string", sizeof(rgm_str)},
+    [RGM_BF16] = {"bf16", 2},
 };
 
 size_t rgm_dtype_size(rgm_dtype dtype)
@@ -48,7 +49,7 @@ rgm_status rgm_dtype_find(rgm_dtype *out, const char *name)
             return RGM_OK;
         }
     return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                    "no element type '%s'; there are f32, f64, i32, i64, bool, string", name);
+                    "no element type '%s'; there are f32, f64, bf16, i32, i64, bool, string", name);
 }
 
 /* ---- making -------------------------------------------------------------------------------- */
@@ -174,6 +175,23 @@ done:
 rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor)
 {
     RGM_TRY(rgm_tensor_create_from(out, tensor->dtype, tensor->rank, tensor->shape, tensor->data));
+    return RGM_OK;
+}
+
+rgm_status rgm_tensor_convert(rgm_tensor **out, const rgm_tensor *tensor, rgm_dtype dtype)
+{
+    bool narrow = tensor->dtype == RGM_F32 && dtype == RGM_BF16;
+
+    *out = NULL;
+    if (!narrow && (tensor->dtype != RGM_BF16 || dtype != RGM_F32))
+        return RGM_FAIL(RGM_ERR_DTYPE, "no conversion from %s to %s, only between f32 and bf16",
+                        rgm_dtype_name(tensor->dtype), rgm_dtype_name(dtype));
+    RGM_TRY(make_tensor(out, dtype, tensor->rank, tensor->shape, false));
+    for (int64_t i = 0; i < tensor->count; i++)
+        if (narrow)
+            rgm_tensor_bf16(*out)[i] = rgm_bf16_from(rgm_tensor_f32(tensor)[i]);
+        else
+            rgm_tensor_f32(*out)[i] = rgm_bf16_to(rgm_tensor_bf16(tensor)[i]);
     return RGM_OK;
 }
 
@@ -307,6 +325,8 @@ double rgm_tensor_at(const rgm_tensor *tensor, int64_t i)
         return (double)((const float *)tensor->data)[i];
     case RGM_F64:
         return ((const double *)tensor->data)[i];
+    case RGM_BF16:
+        return (double)rgm_bf16_to(((const uint16_t *)tensor->data)[i]);
     case RGM_STRING:
         return NAN;
     default:
@@ -321,6 +341,8 @@ int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
         return (int64_t)((const float *)tensor->data)[i];
     case RGM_F64:
         return (int64_t)((const double *)tensor->data)[i];
+    case RGM_BF16:
+        return (int64_t)rgm_bf16_to(((const uint16_t *)tensor->data)[i]);
     case RGM_I32:
         return ((const int32_t *)tensor->data)[i];
     case RGM_I64:

@@ -7,7 +7,7 @@
 
 static void element_types_have_sizes_and_names(void **state)
 {
-    static const size_t sizes[] = {4, 8, 4, 8, 1, sizeof(rgm_str)};
+    static const size_t sizes[] = {4, 8, 4, 8, 1, sizeof(rgm_str), 2};
     rgm_dtype dtype;
 
     (void)state;
@@ -235,7 +235,59 @@ static void every_constructor_survives_missing_memory(void **state)
     rgm_tensor_release(source);
 }
 
-TESTS(cmocka_unit_test(element_types_have_sizes_and_names),
+static void bf16_rounds_to_the_nearest_and_ties_to_even(void **state)
+{
+    static const struct {
+        uint32_t bits;
+        uint16_t want;
+    } cases[] = {
+        {0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, /* 1; a tie goes down to the even one     */
+        {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81}, /* a tie goes up; just above a tie        */
+        {0x3f817fff, 0x3f81}, {0x80000000, 0x8000}, /* just below a tie; -0                   */
+        {0x00000001, 0x0000}, {0x00018000, 0x0002}, /* denormals round like the others        */
+        {0x7f7f7fff, 0x7f7f}, {0x7f7f8000, 0x7f80}, /* the largest; beyond it infinity        */
+        {0xff800000, 0xff80}, {0x7fc00001, 0x7fc0}, /* -infinity; NaN                         */
+        {0x7f800001, 0x7fc0}, {0xffbfffff, 0xffff}, /* a signalling NaN becomes a quiet one   */
+        {0x7fffffff, 0x7fff},
+    };
+    float x;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(&x, &cases[i].bits, sizeof x);
+        CHECK_INT(cases[i].want, rgm_bf16_from(x));
+    }
+    for (uint32_t bits = 0; bits < 0x10000; bits++) { /* what is bf16 already stays */
+        x = rgm_bf16_to((uint16_t)bits);
+        CHECK_INT(isnan(x) ? bits | 0x40 : bits, rgm_bf16_from(x));
+    }
+}
+
+static void a_tensor_converts_to_bf16_and_back(void **state)
+{
+    rgm_tensor *f = NULL, *half = NULL, *back = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&f, RGM_F32, 2, (int64_t[]){1, 3}, (float[]){1, -2.5f, 0.1f}));
+    CHECK_OK(rgm_tensor_convert(&half, f, RGM_BF16));
+    CHECK_INT(6, rgm_tensor_bytes(half));
+    CHECK(rgm_tensor_at(half, 1) == -2.5);
+    CHECK_INT(-2, rgm_tensor_at_int(half, 1));
+    CHECK_OK(rgm_tensor_convert(&back, half, RGM_F32));
+    CHECK_INT(2, rgm_tensor_rank(back));
+    CHECK(rgm_tensor_f32(back)[2] == 0.10009765625f);
+    rgm_tensor_release(back);
+    CHECK_EVERY_OOM(rgm_tensor_convert(&back, half, RGM_F32), rgm_tensor_release(back));
+    CHECK_STATUS(RGM_ERR_DTYPE, rgm_tensor_convert(&back, half, RGM_F64));
+    CHECK_MESSAGE("from bf16 to f64");
+    CHECK(back == NULL);
+    rgm_tensor_release(half);
+    rgm_tensor_release(f);
+}
+
+TESTS(cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
+      cmocka_unit_test(a_tensor_converts_to_bf16_and_back),
+      cmocka_unit_test(element_types_have_sizes_and_names),
       cmocka_unit_test(a_new_tensor_is_zero_and_knows_its_shape),
       cmocka_unit_test(impossible_shapes_are_refused),
       cmocka_unit_test(a_copy_is_separate_from_its_source),
