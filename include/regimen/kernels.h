@@ -324,8 +324,8 @@ typedef struct rgm_pool2d_args {
 
 /** The table. Every entry is set; a call never fails (arguments are checked above this layer). */
 typedef struct rgm_kernels {
-    const char *isa; /* "reference", "avx2", "avx512" */
-    rgm_dtype dtype; /* RGM_F32 or RGM_F64            */
+    const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "amx" */
+    rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64            */
     void (*matmul)(const rgm_matmul_args *args);
     void (*spmm)(const rgm_spmm_args *args);
     void (*sddmm)(const rgm_sddmm_args *args);
@@ -361,11 +361,17 @@ typedef struct rgm_kernels {
 } rgm_kernels;
 
 /**
- * The best table for this CPU (REGIMEN_ISA=reference|avx2|avx512 in the environment forces a lower
- * one). dtype is RGM_F32 or RGM_F64; f64 is the reference compiled for double.
+ * The best table for this CPU. dtype is RGM_F32, RGM_F64 (the reference compiled for double) or
+ * RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a and b to bf16 (nearest, ties to even;
+ * denormals may become 0) and sums in f32: c is off by at most (2^-7 + k 2^-23) * sum |a| |b|. So
+ * where that is faster: on AMX, or AVX-512's bf16 dot product where it beats the f32 multiply-add
+ * (not on Intel). Elsewhere, and for small products everywhere, the arithmetic is that of RGM_F32.
+ * REGIMEN_ISA=amx|avx512_bf16|avx512|avx2|reference in the environment forbids what is above it in
+ * this list; the reference rounds to bf16 as well.
  */
 const rgm_kernels *rgm_kernels_for(rgm_dtype dtype);
-/** A named table, for tests and bench: NULL when this CPU cannot run it. */
+/** A named table, for tests and bench: NULL when this CPU cannot run it. For RGM_BF16: amx,
+ * avx512_bf16 and reference. */
 const rgm_kernels *rgm_kernels_named(const char *isa, rgm_dtype dtype);
 
 /** Drop the scratch memory that the process keeps between calls (packed operands, partial sums). */

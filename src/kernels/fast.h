@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "fast_finish.h"
 #include "fast_gemm.h"
 #include "fast_spmm.h"
 #include "fast_rows.h"

@@ -13,6 +13,16 @@ extern const rgm_kernels rgmi_reference_f64;
 extern const rgm_kernels rgmi_avx2_f32;
 extern const rgm_kernels rgmi_avx512_f32;
 
+/** Dense products in bf16: plain C, AMX and AVX-512's dot product (the last two where they run). */
+void rgmi_reference_bf16_matmul(const rgm_matmul_args *args);
+void rgmi_amx_matmul(const rgm_matmul_args *args);
+void rgmi_avx512_bf16_matmul(const rgm_matmul_args *args);
+/** Whether this process may use AMX tiles for bf16; asks the system for them. */
+bool rgmi_amx_ready(void);
+
+/** What rgm_kernels_for() gives for f32 and bf16 when REGIMEN_ISA is `most` (may be NULL). */
+void rgmi_kernels_choose(const char *most, const rgm_kernels **f32, const rgm_kernels **bf16);
+
 /**
  * Scratch memory, 64-byte aligned, kept in a free list between calls so that a training step
  * allocates nothing; NULL when there is none, and then the caller takes a way without. Not counted

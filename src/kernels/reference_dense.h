@@ -2,9 +2,14 @@
 
 /* ---- matmul -------------------------------------------------------------------------------- */
 
-static void matmul_rows(void *payload, int64_t begin, int64_t end)
+static inline double exact(REAL x)
 {
-    const rgm_matmul_args *o = payload;
+    return (double)x;
+}
+
+static inline __attribute__((always_inline)) void
+product_rows(const rgm_matmul_args *o, int64_t begin, int64_t end, double (*operand)(REAL x))
+{
     int64_t a_row = o->trans_a ? 1 : o->lda, a_column = o->trans_a ? o->lda : 1;
     int64_t b_row = o->trans_b ? 1 : o->ldb, b_column = o->trans_b ? o->ldb : 1;
 
@@ -16,7 +21,7 @@ static void matmul_rows(void *payload, int64_t begin, int64_t end)
         for (int64_t j = 0; j < o->n; j++) {
             double sum = 0;
             for (int64_t p = 0; p < o->k; p++)
-                sum += (double)a[p * a_column] * b[p * b_row + j * b_column];
+                sum += operand(a[p * a_column]) * operand(b[p * b_row + j * b_column]);
             if (o->bias)
                 sum += ((const REAL *)o->bias)[j];
             c[j] = o->accumulate ? (REAL)(c[j] + sum)
@@ -25,11 +30,35 @@ static void matmul_rows(void *payload, int64_t begin, int64_t end)
     }
 }
 
+static void matmul_rows(void *payload, int64_t begin, int64_t end)
+{
+    product_rows(payload, begin, end, exact);
+}
+
 static void matmul(const rgm_matmul_args *args)
 {
     rgm_parallel(args->m * args->batch, (double)args->n * (double)(args->k + 1), matmul_rows,
                  (void *)args);
 }
+
+#ifdef REAL_BF16_MATMUL
+static inline double rounded_to_bf16(REAL x)
+{
+    return (double)rgm_bf16_to(rgm_bf16_from(x));
+}
+
+static void matmul_bf16_rows(void *payload, int64_t begin, int64_t end)
+{
+    product_rows(payload, begin, end, rounded_to_bf16);
+}
+
+/* The same with operands rounded to bf16. */
+void REAL_BF16_MATMUL(const rgm_matmul_args *args)
+{
+    rgm_parallel(args->m * args->batch, 2 * (double)args->n * (double)(args->k + 1),
+                 matmul_bf16_rows, (void *)args);
+}
+#endif
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 

@@ -5,4 +5,5 @@
 #define REAL_TABLE      rgmi_reference_f32
 #define R(function)     function##f
 #define R_CONST(number) number##f
+#define REAL_BF16_MATMUL rgmi_reference_bf16_matmul
 #include "reference.h"
