@@ -7,14 +7,18 @@
 
 /* ---- making and releasing ---- */
 
-static const rgm_kernels *kernels_of(const rgm_value *v)
+static const rgm_kernels *kernels_of(const rgm_value *v, bool bf16)
 {
-    if (!v->s.is_pattern && rgmi_is_float(v->s.dtype))
-        return rgm_kernels_for(v->s.dtype);
-    for (int k = 0; k < v->inputs; k++)
-        if (!v->in[k]->s.is_pattern && rgmi_is_float(v->in[k]->s.dtype))
-            return rgm_kernels_for(v->in[k]->s.dtype);
-    return rgm_kernels_for(RGM_F32);
+    rgm_dtype dtype = RGM_F32;
+
+    if (!v->s.is_pattern && rgmi_is_float(v->s.dtype)) {
+        dtype = v->s.dtype;
+    } else {
+        for (int k = v->inputs - 1; k >= 0; k--)
+            if (!v->in[k]->s.is_pattern && rgmi_is_float(v->in[k]->s.dtype))
+                dtype = v->in[k]->s.dtype;
+    }
+    return rgm_kernels_for(bf16 && dtype == RGM_F32 ? RGM_BF16 : dtype);
 }
 
 static rgm_status inputs_find(rgm_executor *executor)
@@ -62,7 +66,7 @@ static rgm_status buffers_create(rgm_executor *executor)
     RGM_TRY(RGM_NEW(executor->binding, executor->program->symbol_count));
     for (int64_t s = 0; s < executor->count; s++) {
         const rgm_value *v = executor->order[s];
-        executor->kernels[s] = kernels_of(v);
+        executor->kernels[s] = kernels_of(v, executor->options.bf16);
         widest = v->inputs > widest ? v->inputs : widest;
     }
     return RGM_NEW(executor->in, widest);
