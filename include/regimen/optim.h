@@ -313,7 +313,7 @@ rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *grad
  * sum = (sum + sigma * z) * scale for every element, z standard normal and independent: element e of
  * tensor i takes draw e of the stream (seed, i, step). sigma is noise_multiplier * clipping_norm,
  * scale is 1 / expected batch size (sample rate * number of examples, not the size drawn). The same
- * bits for any number of threads. Who knows the seed can take the noise away again: keep it secret.
+ * bits for any number of threads. A NULL sum is passed over. Who knows the seed can take the noise away again: keep it secret.
  *
  * Errors: RGM_ERR_DTYPE (not f32 or f64), RGM_ERR_ARG (sigma or scale negative or not finite, step
  * negative); nothing is changed then.

@@ -120,6 +120,13 @@ typedef struct rgm_task_metric {
     int64_t head;
 } rgm_task_metric;
 
+/** How the examples of a training step are drawn: what a privacy guarantee rests on. */
+typedef struct rgm_sampling {
+    int64_t examples; /* in the training set                                       */
+    double rate;      /* expected batch / examples                                 */
+    bool poisson;     /* each by a coin of its own; else batches of a shuffled pass */
+} rgm_sampling;
+
 /** One step of training or validation, as a task's functions see it. */
 typedef struct rgm_step {
     rgm_mode mode;
@@ -166,6 +173,8 @@ typedef struct rgm_task {
     /** What to feed for a batch; feeds borrow from it. Needed with a model. */
     rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch);
+    /** How build_inputs draws training examples. NULL: training with privacy is refused. */
+    rgm_status (*sampling)(rgm_sampling *out, void *state);
     /** NULL: rgm_optimizer_create(). */
     rgm_status (*create_optimizer)(rgm_optimizer **out, const rgm_optimizer_options *options,
                                    const rgm_parameters *parameters, void *state);

@@ -366,6 +366,8 @@ typedef struct rgm_trainer_options {
     rgm_trainer_stopping early_stopping;
     rgm_trainer_recovery recovery;
     rgm_trainer_initialize initialize;
+    rgm_privacy privacy;           /* clipping_norm > 0: differentially private steps (optim.h); the
+                                      loop's logs then have "privacy_epsilon"                       */
 } rgm_trainer_options;
 void rgm_trainer_defaults(rgm_trainer_options *options);
 extern const rgm_field rgm_trainer_fields[];

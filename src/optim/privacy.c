@@ -189,11 +189,14 @@ rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigm
         return RGM_FAIL(RGM_ERR_ARG, "noise of deviation %g, scaled by %g, at step %lld", sigma,
                         scale, (long long)step);
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(check_float("sum", i, sums[i]));
+        if (sums[i] != NULL)
+            RGM_TRY(check_float("sum", i, sums[i]));
     for (int64_t i = 0; i < count; i++) {
         noise_work work = {.sum = sums[i], .sigma = sigma, .scale = scale};
         char name[40];
 
+        if (sums[i] == NULL)
+            continue;
         snprintf(name, sizeof name, "privacy/%lld", (long long)i);
         work.rng = rgm_rng_stream(seed, name, (uint64_t)step);
         rgm_parallel(rgm_tensor_count(sums[i]), sigma > 0 ? 60 : 4, add_noise, &work);

@@ -98,6 +98,8 @@ const rgm_field rgm_trainer_fields[] = {
      "what to do about a bad step"},
     {"initialize", RGM_FIELD_GROUP, OPTION(initialize), 0, 0, NULL, initialize_fields,
      "weights to start from"},
+    {"privacy", RGM_FIELD_GROUP, OPTION(privacy), 0, 0, NULL, rgm_privacy_fields,
+     "differentially private training"},
     {0}};
 const rgm_field rgm_runtime_fields[] = {
     {"seed", RGM_FIELD_INT, RUNTIME(seed), 0, MOST, NULL, NULL, "of everything that is random"},
@@ -123,6 +125,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
         .continuous_eval_timeout = 3600,
         .checkpoint = {.every_seconds = 300, .keep = 2},
         .recovery = {.loss_upper_bound = INFINITY, .max_tries = 3},
+        .privacy = RGM_PRIVACY_INIT,
     };
 }
 

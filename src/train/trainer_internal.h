@@ -28,11 +28,18 @@ typedef struct rgmi_fetches {
     int64_t updates;   /* index of the first, one for each state's next value */
 } rgmi_fetches;
 
-/** Gradients of several batches that make one update. */
+/** Gradients of several batches, or of single examples, that make one update. */
 typedef struct rgmi_accumulator {
     rgm_tensor **sums; /* [parameters]; NULL for one batch an update */
     double *kept;      /* the metric sums before the step             */
 } rgmi_accumulator;
+
+/** Private training: how examples are drawn and what has been spent. */
+typedef struct rgmi_private {
+    bool used;
+    rgm_sampling sampling;
+    rgm_privacy_accountant accountant;
+} rgmi_private;
 
 /** Multiplies the loss so that small gradients survive; a power of two. */
 typedef struct rgmi_loss_scale {
@@ -61,6 +68,7 @@ struct rgm_trainer {
     rgm_tensor **gradients; /* [parameters] of the step, borrowed; NULL: not trained */
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
+    rgmi_private private;
     rgmi_sums sums[3]; /* by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
@@ -98,6 +106,17 @@ rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t
 rgm_status rgmi_scale_open(rgm_trainer *trainer);
 /** RGM_ERR_NUMERIC unless a step's loss is finite and within its bound. */
 rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss);
+
+/** Forward and backward of `inputs` into the step's outputs and trainer->gradients. */
+rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                          int64_t draw);
+/** Let the optimizer update by `gradients`; feeds (or NULL) are what to explain a bad one with. */
+rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
+                       int64_t feed_count);
+
+/* trainer_private.c */
+rgm_status rgmi_private_open(rgm_trainer *trainer);
+rgm_status rgmi_private_step(rgm_step *step);
 
 /* trainer_loop.c */
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);

@@ -174,7 +174,7 @@ static rgm_status accumulator_open(rgm_trainer *trainer)
 {
     int64_t count = rgm_parameters_count(trainer->parameters);
 
-    if (trainer->options.accumulation_steps < 2)
+    if (trainer->options.accumulation_steps < 2 && !trainer->private.used)
         return RGM_OK;
     RGM_TRY(RGM_NEW(trainer->accumulator.sums, count));
     RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->sums[RGM_TRAIN].size));
@@ -211,6 +211,7 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
     if (trainer->data[RGM_TRAIN] == NULL)
         return RGM_OK;
     RGM_TRY(train_open(trainer));
+    RGM_TRY(rgmi_private_open(trainer));
     return accumulator_open(trainer);
 }
 

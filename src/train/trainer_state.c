@@ -15,6 +15,9 @@ static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_trainer *tr
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "passes", trainer->passes));
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "at_end", trainer->at_end));
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "loop_step", trainer->loop_step));
+    if (trainer->private.used)
+        RGM_TRY(rgm_checkpoint_set_blob(checkpoint, "privacy", trainer->private.accountant.rdp,
+                                        sizeof trainer->private.accountant.rdp));
     if (!trainer->loss_scale.dynamic)
         return RGM_OK;
     RGM_TRY(rgm_checkpoint_set_number(checkpoint, "loss_scale", trainer->loss_scale.scale));
@@ -84,6 +87,22 @@ static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoi
     return RGM_OK;
 }
 
+/* What was spent is spent: a rollback takes none of it back. */
+static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+{
+    double *rdp = trainer->private.accountant.rdp;
+    const void *data;
+    int64_t size;
+
+    if (!trainer->private.used)
+        return RGM_OK;
+    RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "privacy"));
+    if (size != (int64_t)sizeof trainer->private.accountant.rdp)
+        return RGM_FAIL(RGM_ERR_VERSION, "the checkpoint's privacy account has another length");
+    memcpy(rdp, data, (size_t)size);
+    return RGM_OK;
+}
+
 rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     RGM_TRY(check_seed(trainer, checkpoint));
@@ -107,6 +126,7 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     RGM_TRY(rgm_checkpoint_int(&trainer->passes, checkpoint, "passes"));
     RGM_TRY(rgm_checkpoint_int(&at_end, checkpoint, "at_end"));
     trainer->at_end = at_end != 0;
+    RGM_TRY(read_privacy(trainer, checkpoint));
     RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "data"));
     rgm_iterator_release(trainer->iterator);
     trainer->iterator = NULL;

@@ -118,6 +118,17 @@ static void change_scale(rgmi_loss_scale *scale, double factor)
 
 /* ---- training ------------------------------------------------------------------------------ */
 
+/* Gradients by parameter, NULL for those that are not trained, out of a run's fetched tensors. */
+static void take_gradients(rgm_trainer *trainer)
+{
+    int64_t at = trainer->train_fetches.gradients;
+
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+        trainer->gradients[i] = rgm_parameters_trainable(trainer->parameters, i)
+                                    ? trainer->train_fetches.tensors[at++]
+                                    : NULL;
+}
+
 rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss)
 {
     const rgm_trainer_recovery *recovery = &trainer->options.recovery;
@@ -131,8 +142,8 @@ rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss)
 }
 
 /* Forward and backward of one batch; the loss must be a number within its bound. */
-static rgm_status run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
-                            int64_t draw)
+rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                          int64_t draw)
 {
     rgm_trainer *trainer = step->trainer;
     rgmi_fetches *fetches = &trainer->train_fetches;
@@ -142,20 +153,10 @@ static rgm_status run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm
     RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
                              *count, (uint64_t)trainer->runtime.seed, (uint64_t)draw));
     take_outputs(step, fetches, trainer->model.head_count);
+    take_gradients(trainer);
     if (!isfinite(step->loss))
         return rgmi_explain_nan(trainer, feeds, *count);
     return rgmi_check_loss(trainer, step->loss);
-}
-
-/* Gradients by parameter, NULL for those that are not trained, out of a run's fetched tensors. */
-static void take_gradients(rgm_trainer *trainer)
-{
-    int64_t at = trainer->train_fetches.gradients;
-
-    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
-        trainer->gradients[i] = rgm_parameters_trainable(trainer->parameters, i)
-                                    ? trainer->train_fetches.tensors[at++]
-                                    : NULL;
 }
 
 /* sum += factor * x (or sum = factor * x), both of the parameter's dtype. */
@@ -186,8 +187,8 @@ static rgm_status update_states(rgm_trainer *trainer)
                                  trainer->train_fetches.tensors + trainer->train_fetches.updates);
 }
 
-static rgm_status update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
-                         int64_t feed_count)
+rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
+                       int64_t feed_count)
 {
     rgmi_loss_scale *scale = &trainer->loss_scale;
     rgm_status status = RGM_OK;
@@ -200,7 +201,7 @@ static rgm_status update(rgm_trainer *trainer, rgm_tensor *const *gradients, con
         change_scale(scale, 0.5);
         return RGM_OK;
     }
-    if (status == RGM_ERR_NUMERIC)
+    if (status == RGM_ERR_NUMERIC && feeds != NULL)
         return rgmi_explain_nan(trainer, feeds, feed_count);
     if (status != RGM_OK)
         return status;
@@ -216,9 +217,8 @@ static rgm_status train_one_batch(rgm_step *step)
     rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
 
-    RGM_TRY(run_batch(step, feeds, &count, step->inputs, trainer->step));
-    take_gradients(trainer);
-    RGM_TRY(update(trainer, trainer->gradients, feeds, count));
+    RGM_TRY(rgmi_run_batch(step, feeds, &count, step->inputs, trainer->step));
+    RGM_TRY(rgmi_update(trainer, trainer->gradients, feeds, count));
     RGM_TRY(update_states(trainer));
     rgmi_count_step(step);
     return RGM_OK;
@@ -251,8 +251,7 @@ static rgm_status train_batches(rgm_step *step)
             RGM_GO(status);
         }
         count = 0;
-        RGM_GO(run_batch(step, feeds, &count, inputs, trainer->step * batches + k));
-        take_gradients(trainer);
+        RGM_GO(rgmi_run_batch(step, feeds, &count, inputs, trainer->step * batches + k));
         for (int64_t i = 0; i < parameters; i++)
             if (trainer->gradients[i] != NULL)
                 add_scaled(trainer->accumulator.sums[i], trainer->gradients[i], step->items,
@@ -267,7 +266,7 @@ static rgm_status train_batches(rgm_step *step)
         if (trainer->accumulator.sums[i] != NULL)
             add_scaled(trainer->accumulator.sums[i], trainer->accumulator.sums[i],
                        items > 0 ? 1 / items : 1, true);
-    RGM_GO(update(trainer, trainer->accumulator.sums, feeds, count));
+    RGM_GO(rgmi_update(trainer, trainer->accumulator.sums, feeds, count));
     step->loss = items > 0 ? loss / items : step->loss;
     step->items = items;
     status = RGM_OK;
@@ -285,6 +284,8 @@ rgm_status rgm_trainer_default_train_step(rgm_step *step)
     if (trainer->train_run == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no train_step of its own",
                         trainer->task.name);
+    if (trainer->private.used)
+        return rgmi_private_step(step);
     return trainer->accumulator.sums != NULL ? train_batches(step) : train_one_batch(step);
 }
 
