@@ -27,7 +27,7 @@ static const rgm_field data_fields[] = {
      .kind = RGM_FIELD_FLOAT,
      .offset = AT(valid_fraction),
      .min = 0,
-     .max = 1,
+     .max = RGM_BELOW_1,
      .help = "part of train that is held out for validation, drawn by runtime.seed"},
     {.name = "header",
      .kind = RGM_FIELD_BOOL,
@@ -40,8 +40,8 @@ static const rgm_field data_fields[] = {
     {.name = "scale",
      .kind = RGM_FIELD_FLOAT,
      .offset = AT(scale),
-     .min = 1e-30,
-     .max = 1e30,
+     .min = RGM_ABOVE_0,
+     .max = 1e300,
      .help = "the other columns are divided by this"},
     {.name = "shape",
      .kind = RGM_FIELD_INTS,
@@ -83,7 +83,7 @@ static const rgm_field task_fields[] = {
      .kind = RGM_FIELD_FLOAT,
      .offset = AT(label_smoothing),
      .min = 0,
-     .max = 0.999,
+     .max = RGM_BELOW_1,
      .help = "part of a label's weight in the loss that is spread over all classes"},
     {.name = "per_class_statistics",
      .kind = RGM_FIELD_BOOL,
@@ -183,6 +183,8 @@ static rgm_status check(const record_task *t)
 {
     const rgm_record_options *o = &t->options;
 
+    RGM_TRY(rgm_options_check(o, data_fields, "data"));
+    RGM_TRY(rgm_options_check(o, task_fields, "task"));
     RGM_TRY(rgmi_check_classes(&t->classes));
     if (o->path == NULL || o->train == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",

@@ -328,6 +328,12 @@ static void options_that_contradict_each_other_or_the_file_are_told(void **state
     bad.num_classes = 0;
     refuse(&bad, RGM_ERR_CONFIG, "num_classes");
     bad = o;
+    bad.label_smoothing = 1;
+    refuse(&bad, RGM_ERR_CONFIG, "task.label_smoothing is 1");
+    bad = o;
+    bad.scale = 0;
+    refuse(&bad, RGM_ERR_CONFIG, "data.scale is 0");
+    bad = o;
     bad.path = NULL;
     refuse(&bad, RGM_ERR_CONFIG, "data.path");
     bad = o;
