@@ -406,6 +406,20 @@ typedef struct rgm_sage_gcn_options {
 rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,
                                     const char *node_set, const void *options);
 
+/* ---- networks of records: x [n, ...] -> [n, units] -------------------------------------------- */
+
+/** "mlp": dense layers on records laid flat. Parameters hidden_<i>/{kernel,bias}. */
+typedef struct rgm_mlp_options {
+    rgm_ints hidden;   /* units of each layer; default 256, 128 */
+    int activation;    /* rgm_activation, default relu          */
+    double dropout;    /* behind each layer                     */
+    double l2;         /* coefficient of sum(w^2) of the kernels */
+} rgm_mlp_options;
+void rgm_mlp_defaults(void *options);
+extern const rgm_field rgm_mlp_fields[];
+/** options: rgm_mlp_options. */
+rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options);
+
 /* ---- whole models --------------------------------------------------------------------------- */
 
 /**

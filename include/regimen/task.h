@@ -86,6 +86,11 @@ void rgm_logs_clear(rgm_logs *logs);
 
 /** sum(weights * x) / max(sum(weights), tiny) over items [n]; NULL weights: the mean. Scalar. */
 rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights);
+/**
+ * Cross-entropy [n] of logits [n, classes] with smoothed labels [n] i32/i64: the target of class k is
+ * (1 - smoothing) [k = label] + smoothing / classes (Szegedy et al. 2016, section 7). smoothing in [0, 1).
+ */
+rgm_value *rgm_smoothed_cross_entropy(rgm_value *logits, rgm_value *labels, double smoothing);
 
 /* ---- task ---------------------------------------------------------------------------------- */
 
@@ -248,6 +253,40 @@ typedef struct rgm_task_type {
 } rgm_task_type;
 const rgm_task_type *const *rgm_task_types(int64_t *count);
 const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
+
+/* ---- records: fixed-size arrays of numbers with a class each ------------------------------------- */
+
+/** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a line. */
+typedef struct rgm_record_options {
+    const char *path;        /* data: folder of the files                                            */
+    const char *train;       /* file names; train is required,                                       */
+    const char *valid;       /* NULL: valid_fraction of train; with that 0: no validation            */
+    const char *test;        /* NULL: none                                                           */
+    double valid_fraction;   /* of train, held out by the run's seed; in [0, 1)                      */
+    bool header;             /* each file's first line names the columns                             */
+    const char *label;       /* column of the class: "first", "last" or its number from 0            */
+    double scale;            /* the other columns are divided by it; > 0                             */
+    rgm_ints shape;          /* of a record, e.g. [8, 8, 1] (rows, columns, channels); none: as wide */
+    int64_t batch_size;
+    bool shuffle;            /* train in another order each epoch                                    */
+    int64_t shift;           /* train images are moved by up to so many rows and columns, at random  */
+    int64_t num_classes;     /* task: this or class_names; labels are 0 .. num_classes-1             */
+    rgm_texts class_names;
+    double label_smoothing;  /* in the loss, not in the metrics; in [0, 1)                           */
+    bool per_class_statistics;
+} rgm_record_options;
+
+/** A network of records: x [n, shape...] in the scope's dtype -> [n, units], the logits' input. */
+typedef struct rgm_record_network {
+    rgm_network_type type;
+    rgm_value *(*build)(rgm_scope *scope, rgm_value *x, const void *options);
+} rgm_record_network;
+
+/**
+ * One class for each record: a network, a dense layer "classification_logits" on it, smoothed
+ * cross-entropy. Files are read when the task is created.
+ */
+extern const rgm_task_type rgm_record_classification;
 
 /* ---- GNN tasks: one head on the states behind the GNN -------------------------------------------- */
 

@@ -40,8 +40,7 @@ extern const rgm_field rgmi_average_fields[];
         .help = "averages of the weights over time"                                                \
     }
 
-/** Options of `type` with what is the same for all: a constant rate, nothing clipped or averaged.
- */
+/** Options of `type` with what is the same for all: a constant rate, no clipping, no averages. */
 rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate);
 
 rgm_status rgmi_schedule_check(const rgm_schedule *schedule);
@@ -63,7 +62,7 @@ rgm_slot rgmi_slot_like(const char *name, const rgm_tensor *w, double initial);
 typedef void rgmi_rule(double *const *x, const double *g, int64_t n, const void *constants);
 
 #define RGMI_SWEEP_BLOCK  256
-#define RGMI_SWEEP_ARRAYS 5
+#define RGMI_SWEEP_ARRAYS 4
 
 /** Element-wise work over one parameter. The same bits on any number of threads. */
 typedef struct rgmi_sweep {

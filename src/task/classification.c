@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <regimen/task.h>
+#include "task_internal.h"
 
 /* ---- options ------------------------------------------------------------------------------- */
 
@@ -144,12 +144,20 @@ rgm_gnn_task rgm_graph_multiclass(const char *node_set, const char *label, int64
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
+static rgmi_classes classes_of(const rgm_gnn_task *task)
+{
+    const rgm_classification_options *o = &task->options;
+
+    return (rgmi_classes){.num_classes = o->num_classes,
+                          .names = o->class_names,
+                          .statistics = o->per_class_statistics};
+}
+
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task)
 {
-    if (task->type->binary)
-        return task->options.units;
-    return task->options.class_names.count > 0 ? task->options.class_names.count
-                                               : task->options.num_classes;
+    rgmi_classes classes = classes_of(task);
+
+    return task->type->binary ? task->options.units : rgmi_class_count(&classes);
 }
 
 /* Where the label feature stands: on the readout set, or where only this kind of task may look. */
@@ -172,6 +180,7 @@ static const rgm_set_schema *label_set(const rgm_gnn_task *task, const rgm_schem
 static rgm_status check_counts(const rgm_gnn_task *task)
 {
     const rgm_classification_options *o = &task->options;
+    rgmi_classes classes;
 
     if (task->type->binary) {
         for (int64_t i = 0; i < o->recall_at_precisions.count; i++) {
@@ -185,16 +194,8 @@ static rgm_status check_counts(const rgm_gnn_task *task)
         }
         return RGM_OK;
     }
-    if ((o->num_classes > 0) == (o->class_names.count > 0))
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "task: exactly one of num_classes (%lld) and class_names (%lld names) is "
-                        "needed",
-                        (long long)o->num_classes, (long long)o->class_names.count);
-    if (o->per_class_statistics && 2 + 2 * rgm_gnn_task_units(task) > RGM_MAX_METRICS)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "task.per_class_statistics: %lld classes, at most %d can be reported",
-                        (long long)rgm_gnn_task_units(task), (RGM_MAX_METRICS - 2) / 2);
-    return RGM_OK;
+    classes = classes_of(task);
+    return rgmi_check_classes(&classes);
 }
 
 rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema)
@@ -302,44 +303,6 @@ rgm_value *rgm_gnn_task_predict(const rgm_gnn_task *task, rgm_scope *scope,
 
 /* ---- loss and metrics ---------------------------------------------------------------------- */
 
-static rgm_metric *add_metric(rgm_head *head, const rgm_metric_type *type)
-{
-    rgm_metric *metric = &head->metrics[head->metric_count++];
-
-    *metric = (rgm_metric){.type = type};
-    snprintf(metric->name, sizeof metric->name, "%s", type->name);
-    return metric;
-}
-
-static void add_class_metrics(rgm_head *head, const rgm_gnn_task *task)
-{
-    for (int64_t c = 0; c < rgm_gnn_task_units(task); c++) {
-        char name[32];
-        rgm_metric *metric;
-
-        if (task->options.class_names.count > 0)
-            snprintf(name, sizeof name, "%s", task->options.class_names.items[c]);
-        else
-            snprintf(name, sizeof name, "class_%lld", (long long)c);
-        metric = add_metric(head, &rgm_metric_class_precision);
-        metric->class_id = c;
-        snprintf(metric->name, sizeof metric->name, "precision_for_%s", name);
-        metric = add_metric(head, &rgm_metric_class_recall);
-        metric->class_id = c;
-        snprintf(metric->name, sizeof metric->name, "recall_for_%s", name);
-    }
-}
-
-static void judge_multiclass(rgm_head *head, const rgm_gnn_task *task)
-{
-    head->loss = rgm_weighted_mean(rgm_softmax_cross_entropy(head->predictions, head->labels),
-                                   head->weights);
-    add_metric(head, &rgm_metric_accuracy);
-    add_metric(head, &rgm_metric_cross_entropy);
-    if (task->options.per_class_statistics)
-        add_class_metrics(head, task);
-}
-
 static void judge_binary(rgm_head *head, const rgm_gnn_task *task)
 {
     rgm_dim shape[2];
@@ -352,16 +315,16 @@ static void judge_binary(rgm_head *head, const rgm_gnn_task *task)
     targets = rgm_cast(rgm_reshape(head->labels, 2, shape), rgm_value_dtype(head->predictions));
     losses = rgm_sigmoid_cross_entropy(head->predictions, targets);
     head->loss = rgm_weighted_mean(rgm_reduce(losses, 1, RGM_MEAN), head->weights);
-    add_metric(head, &rgm_metric_binary_accuracy);
-    add_metric(head, &rgm_metric_binary_cross_entropy);
-    add_metric(head, &rgm_metric_precision);
-    add_metric(head, &rgm_metric_recall);
-    add_metric(head, &rgm_metric_auc_roc);
-    add_metric(head, &rgm_metric_auc_pr);
+    rgmi_add_metric(head, &rgm_metric_binary_accuracy);
+    rgmi_add_metric(head, &rgm_metric_binary_cross_entropy);
+    rgmi_add_metric(head, &rgm_metric_precision);
+    rgmi_add_metric(head, &rgm_metric_recall);
+    rgmi_add_metric(head, &rgm_metric_auc_roc);
+    rgmi_add_metric(head, &rgm_metric_auc_pr);
     for (int64_t i = 0;
          i < task->options.recall_at_precisions.count && head->metric_count < RGM_MAX_METRICS; i++) {
         const char *text = task->options.recall_at_precisions.items[i];
-        rgm_metric *metric = add_metric(head, &rgm_metric_recall_at_precision);
+        rgm_metric *metric = rgmi_add_metric(head, &rgm_metric_recall_at_precision);
 
         metric->precision = strtod(text, NULL);
         snprintf(metric->name, sizeof metric->name, "recall_at_precision_%g",
@@ -374,11 +337,13 @@ static void judge_binary(rgm_head *head, const rgm_gnn_task *task)
 
 rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task)
 {
+    rgmi_classes classes = classes_of(task);
+
     head->metric_count = 0;
     if (task->type->binary)
         judge_binary(head, task);
     else
-        judge_multiclass(head, task);
+        rgmi_judge_classes(head, &classes);
     if (head->loss == NULL)
         return head->predictions != NULL
                    ? rgm_cgraph_status(rgm_value_graph(head->predictions))

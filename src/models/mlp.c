@@ -1,0 +1,58 @@
+/*
+ * A multilayer perceptron: dense layers with dropout behind each, on records laid flat.
+ */
+#include "models_internal.h"
+
+void rgm_mlp_defaults(void *options)
+{
+    static const int64_t hidden[] = {256, 128};
+
+    *(rgm_mlp_options *)options =
+        (rgm_mlp_options){.hidden = {hidden, 2}, .activation = RGM_ACT_RELU};
+}
+
+#define AT(member) offsetof(rgm_mlp_options, member)
+const rgm_field rgm_mlp_fields[] = {
+    {.name = "hidden",
+     .kind = RGM_FIELD_INTS,
+     .offset = AT(hidden),
+     .min = 1,
+     .max = 1e6,
+     .help = "units of each hidden layer"},
+    {.name = "activation",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(activation),
+     .choices = rgmi_activation_names,
+     .help = "of the hidden layers"},
+    {.name = "dropout",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(dropout),
+     .min = 0,
+     .max = 0.999,
+     .help = "rate of dropout behind each hidden layer"},
+    {.name = "l2",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(l2),
+     .min = 0,
+     .max = 1e6,
+     .help = "coefficient of the sum of squared kernel weights in the loss"},
+    {0},
+};
+
+rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options)
+{
+    const rgm_mlp_options *o = options;
+
+    x = rgmi_as_rows(scope, x);
+    for (int64_t i = 0; i < o->hidden.count; i++) {
+        rgm_dense_options dense = RGM_DENSE_OPTIONS_INIT;
+        char name[32];
+
+        snprintf(name, sizeof name, "hidden_%lld", (long long)i);
+        dense.l2 = o->l2;
+        dense.activation = (rgm_activation)o->activation;
+        x = rgm_dense_with(scope, name, x, o->hidden.items[i], &dense);
+        x = rgm_dropout(rgm_scope_enter(scope, name), x, o->dropout);
+    }
+    return x;
+}

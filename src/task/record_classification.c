@@ -1,0 +1,277 @@
+/*
+ * "classification": one class for each record of a CSV file. Data in memory, a network, a dense layer to the
+ * logits; the trainer's default losses and steps do the rest.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "records.h"
+#include "task_internal.h"
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(rgm_record_options, member)
+
+static const rgm_field data_fields[] = {
+    {.name = "path", .kind = RGM_FIELD_TEXT, .offset = AT(path), .help = "folder of the files"},
+    {.name = "train",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(train),
+     .help = "CSV file to train on, plain or gzip, one record a line"},
+    {.name = "valid",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(valid),
+     .help = "file to validate on; this or valid_fraction"},
+    {.name = "test", .kind = RGM_FIELD_TEXT, .offset = AT(test), .help = "file to test on"},
+    {.name = "valid_fraction",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(valid_fraction),
+     .min = 0,
+     .max = RGM_BELOW_1,
+     .help = "part of train that is held out for validation, drawn by runtime.seed"},
+    {.name = "header",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(header),
+     .help = "the first line of each file names the columns"},
+    {.name = "label",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(label),
+     .help = "column of the class, an integer from 0: first, last or the column's number from 0"},
+    {.name = "scale",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(scale),
+     .min = RGM_ABOVE_0,
+     .max = 1e300,
+     .help = "the other columns are divided by this"},
+    {.name = "shape",
+     .kind = RGM_FIELD_INTS,
+     .offset = AT(shape),
+     .min = 1,
+     .max = 1e9,
+     .help = "of a record, e.g. [8, 8, 1]: rows, columns, channels; default: one row of numbers"},
+    {.name = "batch_size",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(batch_size),
+     .min = 1,
+     .max = 1e9,
+     .help = "records a step"},
+    {.name = "shuffle",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(shuffle),
+     .help = "train in another order each epoch"},
+    {.name = "shift",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(shift),
+     .min = 0,
+     .max = 1e6,
+     .help = "train images are moved by up to so many rows and columns, drawn anew each epoch"},
+    {0},
+};
+
+static const rgm_field task_fields[] = {
+    {.name = "num_classes",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(num_classes),
+     .min = 0,
+     .max = 1e9,
+     .help = "number of classes; this or class_names"},
+    {.name = "class_names",
+     .kind = RGM_FIELD_TEXTS,
+     .offset = AT(class_names),
+     .help = "names, in order"},
+    {.name = "label_smoothing",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(label_smoothing),
+     .min = 0,
+     .max = RGM_BELOW_1,
+     .help = "part of a label's weight in the loss that is spread over all classes"},
+    {.name = "per_class_statistics",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(per_class_statistics),
+     .help = "also precision and recall of each class"},
+    {0},
+};
+
+static void defaults(void *options)
+{
+    *(rgm_record_options *)options = (rgm_record_options){
+        .label = "last",
+        .scale = 1,
+        .batch_size = 32,
+        .shuffle = true,
+    };
+}
+
+/* ---- the task ------------------------------------------------------------------------------ */
+
+typedef struct record_task {
+    rgm_record_options options; /* texts are the caller's */
+    const rgm_record_network *network;
+    const void *network_options;
+    rgmi_classes classes;
+    rgmi_records parts[RGM_TEST + 1];
+    int threads;
+    rgm_value *records, *labels; /* inputs of the model */
+} record_task;
+
+static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    rgm_status status = RGM_OK;
+    record_task *t = state;
+    rgmi_records *part = &t->parts[mode];
+    rgm_dataset *data = NULL;
+
+    *out = NULL;
+    if (part->labels == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){part->features, part->labels}, 2));
+    if (mode == RGM_TRAIN && t->options.shuffle)
+        RGM_GO(rgm_dataset_shuffle_all(&data));
+    if (mode == RGM_TRAIN && t->options.shift > 0)
+        RGM_GO(rgm_dataset_map(&data, rgmi_records_shift, &t->options.shift, NULL, 0));
+    RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    if (endless)
+        RGM_GO(rgm_dataset_repeat(&data, -1));
+    RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    record_task *t = state;
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    const rgm_tensor *features = t->parts[RGM_TRAIN].features;
+    rgm_head *head = &out->heads[0];
+    rgm_dim shape[RGM_MAX_RANK];
+    rgm_value *x;
+
+    memcpy(shape, rgm_tensor_shape(features), (size_t)rgm_tensor_rank(features) * sizeof *shape);
+    shape[0] = rgm_cgraph_symbol(graph, "records");
+    t->records = rgm_input(graph, "records", RGM_F32, rgm_tensor_rank(features), shape);
+    t->labels = rgm_input(graph, "labels", RGM_I64, 1, shape);
+    x = rgm_scope_dtype(scope) == RGM_F32 ? t->records : rgm_cast(t->records, rgm_scope_dtype(scope));
+    x = t->network->build(scope, x, t->network_options);
+    out->head_count = 1;
+    *head = (rgm_head){.name = "classification_logits", .loss_weight = 1, .labels = t->labels};
+    head->predictions =
+        rgm_dense(scope, "classification_logits", x, rgmi_class_count(&t->classes));
+    rgmi_judge_classes(head, &t->classes);
+    return rgm_cgraph_status(graph);
+}
+
+static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state,
+                        rgm_element *batch)
+{
+    const record_task *t = state;
+
+    if (capacity < 2)
+        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, 2 are needed", (long long)capacity);
+    out[0] = (rgm_feed){.input = t->records, .tensor = rgm_element_tensor(batch, 0)};
+    out[1] = (rgm_feed){.input = t->labels, .tensor = rgm_element_tensor(batch, 1)};
+    *count = 2;
+    return RGM_OK;
+}
+
+/* ---- making it ----------------------------------------------------------------------------- */
+
+static rgm_status check(const record_task *t)
+{
+    const rgm_record_options *o = &t->options;
+
+    RGM_TRY(rgm_options_check(o, data_fields, "data"));
+    RGM_TRY(rgm_options_check(o, task_fields, "task"));
+    RGM_TRY(rgmi_check_classes(&t->classes));
+    if (o->path == NULL || o->train == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
+                        o->path == NULL ? "folder of the files" : "file to train on");
+    if (o->valid != NULL && o->valid_fraction > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
+                        "train, not both",
+                        o->valid, o->valid_fraction);
+    if (o->shift > 0 && o->shape.count != 2 && o->shape.count != 3)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.shift moves images: data.shape must be [rows, columns] or [rows, columns, "
+                        "channels], it has %lld numbers",
+                        (long long)o->shape.count);
+    return RGM_OK;
+}
+
+static rgm_status load_part(record_task *t, rgm_mode mode, const char *name)
+{
+    if (name == NULL)
+        return RGM_OK;
+    RGM_TRY(rgmi_records_load(&t->parts[mode], name, &t->options, rgmi_class_count(&t->classes)));
+    if (rgm_tensor_dim(t->parts[mode].features, 1) != rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1))
+        return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path, name,
+                        (long long)rgm_tensor_dim(t->parts[mode].features, 1), t->options.train,
+                        (long long)rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1));
+    return RGM_OK;
+}
+
+static rgm_status load(record_task *t, uint64_t seed)
+{
+    RGM_TRY(load_part(t, RGM_TRAIN, t->options.train));
+    RGM_TRY(load_part(t, RGM_VALID, t->options.valid));
+    RGM_TRY(load_part(t, RGM_TEST, t->options.test));
+    if (t->options.valid_fraction > 0)
+        RGM_TRY(rgmi_records_hold_out(&t->parts[RGM_TRAIN], &t->parts[RGM_VALID],
+                                      t->options.valid_fraction, seed));
+    return RGM_OK;
+}
+
+static void release(rgm_task *task)
+{
+    record_task *t = task->state;
+
+    for (int mode = RGM_TRAIN; t != NULL && mode <= RGM_TEST; mode++)
+        rgmi_records_clear(&t->parts[mode]);
+    rgm_free(t);
+    *task = (rgm_task){0};
+}
+
+static rgm_status create(rgm_task *out, const void *options, const rgm_network_type *network,
+                         const void *network_options, uint64_t seed, int threads)
+{
+    rgm_status status = RGM_OK;
+    record_task *t = NULL;
+
+    *out = (rgm_task){0};
+    RGM_GO(RGM_NEW(t, 1));
+    *out = (rgm_task){.name = rgm_record_classification.name,
+                      .state = t,
+                      .build_inputs = build_inputs,
+                      .build_model = build_model,
+                      .feeds = feeds};
+    t->options = *(const rgm_record_options *)options;
+    t->network = (const rgm_record_network *)network; /* its first member */
+    t->network_options = network_options;
+    t->threads = threads;
+    t->classes = (rgmi_classes){.num_classes = t->options.num_classes,
+                                .names = t->options.class_names,
+                                .statistics = t->options.per_class_statistics,
+                                .smoothing = t->options.label_smoothing};
+    RGM_GO(check(t));
+    RGM_GO(load(t, seed));
+done:
+    if (status != RGM_OK)
+        release(out);
+    return status;
+}
+
+const rgm_task_type rgm_record_classification = {
+    .name = "classification",
+    .help = "one class for each record of a CSV file",
+    .options_size = sizeof(rgm_record_options),
+    .defaults = defaults,
+    .data_fields = data_fields,
+    .task_fields = task_fields,
+    .networks = rgmi_record_networks,
+    .create = create,
+    .release = release,
+};

@@ -1,0 +1,268 @@
+/*
+ * Records from a CSV file to two tensors in memory; a part of them held out; an image moved at random.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "records.h"
+
+void rgmi_records_clear(rgmi_records *records)
+{
+    rgm_tensor_release(records->features);
+    rgm_tensor_release(records->labels);
+    *records = (rgmi_records){0};
+}
+
+/* ---- a file -------------------------------------------------------------------------------- */
+
+/* A file while it is read. */
+typedef struct loading {
+    const rgm_record_options *options;
+    const char *path;
+    rgm_csv_reader *reader;
+    int64_t classes;
+    int64_t label;       /* column                    */
+    int64_t width;       /* features of a record      */
+    int64_t rows;
+    float *features;     /* [rows, width]             */
+    int64_t features_capacity;
+    int64_t *labels;     /* [rows]                    */
+    int64_t labels_capacity;
+} loading;
+
+static rgm_status find_label(loading *l, int64_t columns)
+{
+    const char *text = l->options->label;
+    char *end;
+
+    if (strcmp(text, "last") == 0)
+        l->label = columns - 1;
+    else if (strcmp(text, "first") == 0)
+        l->label = 0;
+    else {
+        l->label = strtoll(text, &end, 10);
+        if (end == text || *end != '\0')
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "data.label is '%s'; it must be first, last or a column's number from 0",
+                            text);
+    }
+    if (l->label < 0 || l->label >= columns)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.label is column %lld, %s has columns 0 to %lld",
+                        (long long)l->label, l->path, (long long)columns - 1);
+    return RGM_OK;
+}
+
+/* What the first row tells: which column is the label, and that the others are a record. */
+static rgm_status look_at_columns(loading *l, int64_t columns)
+{
+    const rgm_ints *shape = &l->options->shape;
+    int64_t size = 1;
+
+    if (columns < 2)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: one column; a record is a label and at least one number",
+                        l->path);
+    RGM_TRY(find_label(l, columns));
+    l->width = columns - 1;
+    for (int64_t i = 0; i < shape->count; i++)
+        if (__builtin_mul_overflow(size, shape->items[i], &size))
+            size = -1;
+    if (shape->count > 0 && size != l->width)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.shape makes %lld numbers of a record, %s has %lld beside the label",
+                        (long long)size, l->path, (long long)l->width);
+    return RGM_OK;
+}
+
+static rgm_status read_row(loading *l, int64_t columns)
+{
+    long long line = (long long)rgm_csv_reader_line(l->reader);
+    int64_t label;
+    float *at;
+
+    RGM_TRY(RGM_RESERVE(l->labels, l->labels_capacity, l->rows + 1));
+    RGM_TRY(RGM_RESERVE(l->features, l->features_capacity, (l->rows + 1) * l->width));
+    RGM_TRY(rgm_csv_reader_i64(&label, l->reader, l->label));
+    if (label < 0 || label >= l->classes)
+        return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: the label is %lld, but there are %lld classes, from 0",
+                        l->path, line, (long long)label, (long long)l->classes);
+    at = l->features + l->rows * l->width;
+    for (int64_t c = 0; c < columns; c++) {
+        double number;
+
+        if (c == l->label)
+            continue;
+        RGM_TRY(rgm_csv_reader_f64(&number, l->reader, c));
+        *at = (float)(number / l->options->scale);
+        if (!isfinite(*at++))
+            return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: column %lld is %g, which is no finite number", l->path,
+                            line, (long long)c, number);
+    }
+    l->labels[l->rows++] = label;
+    return RGM_OK;
+}
+
+static rgm_status read_rows(loading *l)
+{
+    rgm_csv_options csv = RGM_CSV_OPTIONS_INIT;
+    const rgm_str *fields;
+    rgm_status status;
+    int64_t columns;
+
+    csv.header = l->options->header;
+    RGM_TRY(rgm_csv_reader_open(&l->reader, l->path, &csv));
+    while ((status = rgm_csv_reader_next(&fields, &columns, l->reader)) == RGM_OK) {
+        if (l->rows == 0)
+            RGM_TRY(look_at_columns(l, columns));
+        RGM_TRY(read_row(l, columns));
+    }
+    if (status != RGM_END)
+        RGM_TRY(status);
+    if (l->rows == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: no records", l->path);
+    return RGM_OK;
+}
+
+/* The read memory becomes the tensors'. */
+static rgm_status make_tensors(rgmi_records *out, loading *l)
+{
+    const rgm_ints *shape = &l->options->shape;
+    int64_t dims[RGM_MAX_RANK] = {l->rows, l->width};
+    int rank = 2;
+
+    if (shape->count > 0) {
+        memcpy(dims + 1, shape->items, (size_t)shape->count * sizeof *dims);
+        rank = (int)shape->count + 1;
+    }
+    RGM_TRY(rgm_tensor_wrap(&out->features, RGM_F32, rank, dims, l->features, rgm_free, l->features));
+    l->features = NULL;
+    RGM_TRY(rgm_tensor_wrap(&out->labels, RGM_I64, 1, &l->rows, l->labels, rgm_free, l->labels));
+    l->labels = NULL;
+    return RGM_OK;
+}
+
+rgm_status rgmi_records_load(rgmi_records *out, const char *name, const rgm_record_options *options,
+                             int64_t classes)
+{
+    rgm_status status = RGM_OK;
+    loading l = {.options = options, .classes = classes};
+    char *path = NULL;
+
+    *out = (rgmi_records){0};
+    if (options->shape.count >= RGM_MAX_RANK)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.shape has %lld numbers, at most %d are possible",
+                        (long long)options->shape.count, RGM_MAX_RANK - 1);
+    RGM_GO(rgm_path_join(&path, options->path, name));
+    l.path = path;
+    RGM_GO(read_rows(&l));
+    RGM_GO(make_tensors(out, &l));
+done:
+    if (status != RGM_OK)
+        rgmi_records_clear(out);
+    rgm_csv_reader_close(l.reader);
+    rgm_free(l.features);
+    rgm_free(l.labels);
+    rgm_free(path);
+    return status;
+}
+
+/* ---- holding out --------------------------------------------------------------------------- */
+
+/* The rows of a tensor whose mark is `mark`, `count` of them, in order. */
+static rgm_status pick_rows(rgm_tensor **out, const rgm_tensor *in, const bool *marks, bool mark,
+                            int64_t count)
+{
+    int64_t shape[RGM_MAX_RANK], rows = rgm_tensor_dim(in, 0);
+    size_t size = rgm_tensor_bytes(in) / (size_t)rows;
+    const char *from = rgm_tensor_data(in);
+    char *to;
+
+    memcpy(shape, rgm_tensor_shape(in), (size_t)rgm_tensor_rank(in) * sizeof *shape);
+    shape[0] = count;
+    RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(in), rgm_tensor_rank(in), shape));
+    to = rgm_tensor_data(*out);
+    for (int64_t i = 0; i < rows; i++, from += size)
+        if (marks[i] == mark) {
+            memcpy(to, from, size);
+            to += size;
+        }
+    return RGM_OK;
+}
+
+static rgm_status pick(rgmi_records *out, const rgmi_records *in, const bool *marks, bool mark,
+                       int64_t count)
+{
+    RGM_TRY(pick_rows(&out->features, in->features, marks, mark, count));
+    return pick_rows(&out->labels, in->labels, marks, mark, count);
+}
+
+rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, double fraction,
+                                 uint64_t seed)
+{
+    rgm_status status = RGM_OK;
+    int64_t rows = rgm_tensor_dim(records->labels, 0), held = llround(fraction * (double)rows);
+    rgm_rng rng = rgm_rng_stream(seed, "data/valid_fraction", 0);
+    rgmi_records rest = {0};
+    int64_t *order = NULL;
+    bool *marks = NULL;
+
+    *part = (rgmi_records){0};
+    if (held < 1 || held >= rows)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.valid_fraction is %g: of %lld records that holds out %lld; leave at least "
+                        "one on each side",
+                        fraction, (long long)rows, (long long)held);
+    RGM_GO(RGM_NEW(order, rows));
+    RGM_GO(RGM_NEW(marks, rows));
+    rgm_rng_permutation(&rng, order, rows);
+    for (int64_t i = 0; i < held; i++)
+        marks[order[i]] = true;
+    RGM_GO(pick(part, records, marks, true, held));
+    RGM_GO(pick(&rest, records, marks, false, rows - held));
+    rgmi_records_clear(records);
+    *records = rest;
+done:
+    if (status != RGM_OK) {
+        rgmi_records_clear(part);
+        rgmi_records_clear(&rest);
+    }
+    rgm_free(order);
+    rgm_free(marks);
+    return status;
+}
+
+/* ---- augmentation -------------------------------------------------------------------------- */
+
+/* to[y, x] = from[y - down, x - right] where that is inside; `to` is zeros. Pixels have `depth` numbers. */
+static void move_image(float *to, const float *from, const int64_t *shape, int64_t depth, int64_t down,
+                       int64_t right)
+{
+    int64_t height = shape[0], width = shape[1];
+    int64_t first = right > 0 ? right : 0, last = width + (right < 0 ? right : 0);
+
+    for (int64_t y = 0; y < height; y++)
+        if (y - down >= 0 && y - down < height && first < last)
+            memcpy(to + (y * width + first) * depth,
+                   from + ((y - down) * width + first - right) * depth,
+                   (size_t)((last - first) * depth) * sizeof *to);
+}
+
+rgm_status rgmi_records_shift(rgm_element **out, const rgm_element *record,
+                              const rgm_map_call *call, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *image = rgm_element_tensor(record, 0);
+    const int64_t *shape = rgm_tensor_shape(image);
+    int64_t most = *(const int64_t *)payload;
+    int64_t down = (int64_t)rgm_rng_below(&call->rng, 0, (uint64_t)(2 * most + 1)) - most;
+    int64_t right = (int64_t)rgm_rng_below(&call->rng, 1, (uint64_t)(2 * most + 1)) - most;
+    rgm_tensor *parts[2] = {NULL, rgm_element_tensor(record, 1)};
+
+    RGM_GO(rgm_tensor_create(&parts[0], RGM_F32, rgm_tensor_rank(image), shape));
+    move_image(rgm_tensor_f32(parts[0]), rgm_tensor_f32(image), shape,
+               rgm_tensor_rank(image) == 3 ? shape[2] : 1, down, right);
+    RGM_GO(rgm_element_create_tensors(out, parts, 2));
+done:
+    rgm_tensor_release(parts[0]);
+    return status;
+}
