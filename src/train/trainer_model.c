@@ -90,7 +90,9 @@ static void fetches_close(rgmi_fetches *fetches)
 
 static rgm_executor_options executor_options(const rgm_trainer *trainer, bool training)
 {
-    return (rgm_executor_options){.training = training, .eager = trainer->options.run_eagerly};
+    return (rgm_executor_options){.training = training,
+                                  .eager = trainer->options.run_eagerly,
+                                  .bf16 = trainer->runtime.mixed_precision == 1};
 }
 
 /* Validation needs no gradients: compiled before there are any, it never sees them. */

@@ -49,7 +49,8 @@ rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t
 {
     rgm_status status = RGM_OK;
     rgm_executor *eager = NULL;
-    rgm_executor_options options = {.training = true, .eager = true};
+    rgm_executor_options options = {
+        .training = true, .eager = true, .bf16 = trainer->runtime.mixed_precision == 1};
     rgmi_fetches *fetches = &trainer->train_fetches;
 
     RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));
