@@ -30,6 +30,7 @@ for form in read example graph loop; do
     expect records --data "$folder/records" --form $form
 done
 expect limits --size 2400000
+expect bf16 --size 96
 
 # The protocol that the driver speaks.
 lines=$(printf 'threads 1\ngo 1\ngo 3\n' | "$bench" gcn --data "$folder/cora")
