@@ -488,8 +488,6 @@ rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset 
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer);
 /** RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, ...: made by another model, optimizer or seed. */
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
-/** The same without the data position and counters of the data: what a rollback takes back. */
-rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 
 const rgm_task *rgm_trainer_task(const rgm_trainer *trainer);
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);

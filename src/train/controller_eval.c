@@ -239,6 +239,7 @@ rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const 
     RGM_GO(rgm_logs_merge(&all, *logs));
     if (steps > 0 && seconds > 0)
         RGM_GO(rgm_logs_set(&all, "steps_per_second", (double)c->trainer->eval_steps / seconds));
+    rgmi_log_line(c, " eval", &all);
     RGM_GO(rgmi_log_metrics(c, rgm_mode_name(mode), *logs));
     RGM_GO(rgmi_summarize(c, rgm_mode_name(mode), &all));
     rgmi_tell(c, RGM_EVENT_EVAL_END, mode, &all);
@@ -248,6 +249,7 @@ rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const 
         RGM_GO(judge(c, *logs));
     }
 done:
+    c->timer_time += rgm_now() - began; /* evaluating is not training: rates leave it out */
     rgm_logs_clear(&all);
     return status;
 }

@@ -77,7 +77,8 @@ void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_
 /* controller_loop.c */
 /**
  * Run (or go on with) one loop of `steps` steps, RGM_TO_END for a pass. *done: it came to its end, and
- * *logs are its. Not done, with RGM_OK: a rollback, so that another loop is under way.
+ * *logs are its. Not done, with RGM_OK: a rollback, so that another loop is under way, or data that had ended
+ * before the first step.
  */
 rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
 rgm_status rgmi_save_if_due(rgm_controller *c);
@@ -109,6 +110,8 @@ rgm_status rgmi_roll_back(rgm_controller *c);
 
 /* controller_log.c */
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** A line for people in the log. */
+void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
 /** Scalars of a loop ("train") or pass ("valid", "test") at the present step. */
 rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs);
 /** Scalars inside a loop, when they are due. */

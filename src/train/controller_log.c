@@ -19,6 +19,21 @@ rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs
                                logs->items, logs->count);
 }
 
+void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log */
+        return;
+    for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
+        status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
+    if (status == RGM_OK && text.size > 0)
+        rgm_log_write(RGM_LOG_INFO, "%s | step: %6lld |%s", what,
+                      (long long)rgm_trainer_global_step(c->trainer), text.data);
+    rgm_text_clear(&text);
+}
+
 /* ---- event files --------------------------------------------------------------------------- */
 
 /* The event file of a sub-folder of the run, opened at its first use. */

@@ -189,26 +189,11 @@ static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
     return RGM_OK;
 }
 
-static void log_line(const rgm_controller *c, const rgm_logs *logs)
-{
-    rgm_text text = {0};
-    rgm_status status = RGM_OK;
-
-    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log */
-        return;
-    for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
-        status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
-    if (status == RGM_OK && text.size > 0)
-        rgm_log_write(RGM_LOG_INFO, "train | step: %6lld |%s",
-                      (long long)rgm_trainer_global_step(c->trainer), text.data);
-    rgm_text_clear(&text);
-}
-
 static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
 {
     rgm_status status = RGM_OK;
     rgm_logs all = {0};
-    double items = c->trainer->sums[RGM_TRAIN].sums[1];
+    double items = c->trainer->train_sums.sums[1];
 
     c->timer_items += items;
     RGM_GO(rgm_trainer_train_loop_end(c->trainer, logs));
@@ -217,7 +202,7 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     RGM_GO(rgm_logs_merge(&all, *logs));
     RGM_GO(run_actions(c, c->train_actions, c->train_action_count, *logs));
     RGM_GO(add_rates(c, &all));
-    log_line(c, &all);
+    rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));
     RGM_GO(rgmi_summarize(c, "train", &all));
     if (c->options.summary_interval == 0 ||
@@ -237,6 +222,10 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
     RGM_TRY(run_steps(c, steps));
     if (c->rolled_back)
         return RGM_OK;
+    if (rgm_trainer_loop_step(c->trainer) == 0) { /* the loop before had used up the data */
+        rgmi_trainer_drop_loop(c->trainer);
+        return RGM_OK;
+    }
     RGM_TRY(end_loop(c, logs));
     *done = true;
     return RGM_OK;
@@ -275,7 +264,7 @@ static rgm_status train_until(rgm_controller *c, int64_t target, bool *ended)
         RGM_TRY(rgmi_run_loop(c, length, &done, &logs));
         if (done)
             RGM_TRY(rgmi_save_if_due(c));
-        if (done && rgm_trainer_at_end(trainer)) {
+        if (rgm_trainer_at_end(trainer) && !c->rolled_back) {
             *ended = true;
             return RGM_OK;
         }
@@ -327,7 +316,6 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
         if (rgm_trainer_global_step(c->trainer) < target && !ended)
             continue; /* rolled back behind this stretch, or stopped */
         RGM_TRY(rgmi_evaluate(c, RGM_VALID, eval_steps, &last));
-        restart_timer(c);
     }
     if (logs != NULL)
         *logs = last;

@@ -154,7 +154,7 @@ static rgm_status take_up(rgm_controller *c, const rgm_checkpoint *checkpoint, b
 {
     RGM_TRY(read_counters(c, checkpoint, offset));
     RGM_TRY(data_too ? rgm_trainer_restore_state(c->trainer, checkpoint)
-                     : rgm_trainer_roll_back(c->trainer, checkpoint));
+                     : rgmi_trainer_roll_back(c->trainer, checkpoint));
     RGM_TRY(read_best(c, checkpoint));
     c->saved_step = rgm_checkpoint_step(checkpoint);
     c->saved_changes = c->changes;

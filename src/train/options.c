@@ -161,6 +161,9 @@ static rgm_status check_loops(const rgm_controller *c)
 {
     const rgm_trainer_options *o = &c->options;
 
+    if (o->steps_per_execution < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.steps_per_execution is %lld, at least 1 is needed",
+                        (long long)o->steps_per_execution);
     if (c->hooks.steps_per_loop != NULL)
         return RGM_OK;
     if (o->steps_per_loop < 1)

@@ -69,6 +69,10 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     rgm_runtime_defaults(&trainer->runtime);
     if (setup->options != NULL)
         trainer->options = *setup->options;
+    if (trainer->options.accumulation_steps < 1)
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.accumulation_steps is %lld, at least 1 is needed",
+                        (long long)trainer->options.accumulation_steps));
     if (setup->runtime != NULL)
         trainer->runtime = *setup->runtime;
     if (setup->optimizer != NULL)

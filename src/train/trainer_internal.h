@@ -69,7 +69,7 @@ struct rgm_trainer {
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
     rgmi_private private;
-    rgmi_sums sums[3]; /* by rgm_mode */
+    rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
     rgm_iterator *iterator;
@@ -88,7 +88,7 @@ struct rgm_trainer {
 };
 
 /* trainer_metrics.c */
-rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode mode);
+rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training);
 void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
 /** Add a step to the sums of its mode, unless a default step function has done so. */
@@ -127,6 +127,8 @@ void rgmi_trainer_skip_step(rgm_trainer *trainer);
 void rgmi_trainer_drop_loop(rgm_trainer *trainer);
 
 /* trainer_state.c */
+/** Restore, but for the data position and what privacy has spent: those go on. */
+rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 /** Back to the weights of the seed and step 0, the data going on. */
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 

@@ -75,7 +75,7 @@ rgm_status rgm_trainer_train_loop_begin(rgm_trainer *trainer)
     if (trainer->loop_step >= 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training loop is under way, at its step %lld",
                         (long long)trainer->loop_step);
-    rgmi_sums_reset(&trainer->sums[RGM_TRAIN]);
+    rgmi_sums_reset(&trainer->train_sums);
     trainer->at_end = false;
     if (trainer->hooks.train_loop_begin != NULL)
         RGM_TRY(trainer->hooks.train_loop_begin(trainer, trainer->hooks.payload));
@@ -122,12 +122,12 @@ void rgmi_trainer_skip_step(rgm_trainer *trainer)
 void rgmi_trainer_drop_loop(rgm_trainer *trainer)
 {
     trainer->loop_step = -1;
-    rgmi_sums_reset(&trainer->sums[RGM_TRAIN]);
+    rgmi_sums_reset(&trainer->train_sums);
 }
 
 rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **logs)
 {
-    rgmi_sums *sums = &trainer->sums[RGM_TRAIN];
+    rgmi_sums *sums = &trainer->train_sums;
 
     *logs = &sums->logs;
     RGM_TRY(rgmi_sums_finish(sums));
@@ -224,9 +224,7 @@ rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode)
     trainer->evaluating = true;
     trainer->eval_mode = mode;
     trainer->eval_steps = 0;
-    if (mode == RGM_TRAIN && trainer->loop_step > 0)
-        return RGM_FAIL(RGM_ERR_ARG, "the training data cannot be evaluated inside a training loop");
-    rgmi_sums_reset(&trainer->sums[mode]);
+    rgmi_sums_reset(&trainer->eval_sums[mode]);
     RGM_TRY(swap_averages(trainer));
     if (trainer->hooks.eval_begin != NULL)
         RGM_TRY(trainer->hooks.eval_begin(trainer, mode, trainer->hooks.payload));
@@ -296,7 +294,7 @@ static rgm_status finish_pass(rgm_trainer *trainer, rgmi_sums *sums)
 rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
 {
     rgm_status status = RGM_OK, swapped = RGM_OK;
-    rgmi_sums *sums = &trainer->sums[trainer->eval_mode];
+    rgmi_sums *sums = &trainer->eval_sums[trainer->eval_mode];
 
     if (!trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "the end of an evaluation that was not begun");
@@ -307,8 +305,6 @@ rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
     drop_aggregate(trainer);
     if (trainer->averaged)
         swapped = swap_averages(trainer);
-    if (trainer->eval_mode == RGM_TRAIN)
-        rgmi_sums_reset(sums);
     rgm_iterator_release(trainer->eval_iterator);
     trainer->eval_iterator = NULL;
     trainer->evaluating = false;

@@ -29,7 +29,7 @@ static rgm_status collect_own(rgmi_sums *sums, const rgm_task_model *model)
     return RGM_OK;
 }
 
-static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode mode)
+static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, bool training)
 {
     const rgm_task *task = &trainer->task;
     rgm_task_metric metrics[RGM_MAX_METRICS];
@@ -37,7 +37,7 @@ static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, rgm_
 
     if (task->build_metrics == NULL)
         return RGM_OK;
-    RGM_TRY(task->build_metrics(metrics, &count, &trainer->model, mode == RGM_TRAIN, task->state));
+    RGM_TRY(task->build_metrics(metrics, &count, &trainer->model, training, task->state));
     for (int64_t i = 0; i < count; i++) {
         if (metrics[i].head < 0 || metrics[i].head >= RGM_MAX_HEADS)
             return RGM_FAIL(RGM_ERR_ARG, "metric '%s' of task '%s' looks at head %lld",
@@ -48,7 +48,7 @@ static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, rgm_
     return RGM_OK;
 }
 
-rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode mode)
+rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training)
 {
     int64_t most = RGM_MAX_METRICS, at = 2;
 
@@ -58,7 +58,7 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, rgm_mode 
     RGM_TRY(RGM_NEW(sums->names, most));
     RGM_TRY(RGM_NEW(sums->states, most));
     RGM_TRY(collect_own(sums, &trainer->model));
-    RGM_TRY(collect_task(sums, trainer, mode));
+    RGM_TRY(collect_task(sums, trainer, training));
     sums->size = 2;
     for (int64_t i = 0; i < sums->count; i++)
         sums->size += state_size(&sums->metrics[i]);
@@ -89,7 +89,7 @@ void rgmi_sums_reset(rgmi_sums *sums)
 void rgmi_count_step(const rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;
-    rgmi_sums *sums = &trainer->sums[step->mode];
+    rgmi_sums *sums = trainer->evaluating ? &trainer->eval_sums[step->mode] : &trainer->train_sums;
     const rgm_task *task = &trainer->task;
     int64_t own = sums->own, rest = sums->count - own;
 
@@ -124,17 +124,17 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums)
 
 int64_t rgm_trainer_metric_count(const rgm_trainer *trainer, rgm_mode mode)
 {
-    return 1 + trainer->sums[mode].count;
+    return 1 + trainer->eval_sums[mode].count;
 }
 
 const char *rgm_trainer_metric_name(const rgm_trainer *trainer, rgm_mode mode, int64_t i)
 {
-    return i == 0 ? "loss" : trainer->sums[mode].names[i - 1];
+    return i == 0 ? "loss" : trainer->eval_sums[mode].names[i - 1];
 }
 
 bool rgm_trainer_smaller_is_better(const rgm_trainer *trainer, const char *metric)
 {
-    const rgmi_sums *sums = &trainer->sums[RGM_VALID];
+    const rgmi_sums *sums = &trainer->eval_sums[RGM_VALID];
 
     if (strcmp(metric, "loss") == 0)
         return true;

@@ -179,7 +179,7 @@ static rgm_status accumulator_open(rgm_trainer *trainer)
     if (trainer->options.accumulation_steps < 2 && !trainer->private.used)
         return RGM_OK;
     RGM_TRY(RGM_NEW(trainer->accumulator.sums, count));
-    RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->sums[RGM_TRAIN].size));
+    RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->train_sums.size));
     for (int64_t i = 0; i < count; i++)
         if (rgm_parameters_trainable(trainer->parameters, i))
             RGM_TRY(rgm_tensor_copy(&trainer->accumulator.sums[i],
@@ -203,8 +203,9 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
         RGM_TRY(rgm_cgraph_status(trainer->graph));
         RGM_TRY(build_loss(trainer));
     }
+    RGM_TRY(rgmi_sums_open(&trainer->train_sums, trainer, true));
     for (int mode = 0; mode < 3; mode++)
-        RGM_TRY(rgmi_sums_open(&trainer->sums[mode], trainer, (rgm_mode)mode));
+        RGM_TRY(rgmi_sums_open(&trainer->eval_sums[mode], trainer, false));
     RGM_TRY(rgm_parameters_create(&trainer->parameters, trainer->graph,
                                   (uint64_t)trainer->runtime.seed));
     if (task->build_model == NULL)
@@ -260,8 +261,9 @@ void rgmi_model_close(rgm_trainer *trainer)
     rgm_free(trainer->gradients);
     rgm_tensor_release(trainer->loss_scale.tensor);
     rgm_tensor_release(trainer->loss_scale.inverse);
+    rgmi_sums_close(&trainer->train_sums);
     for (int mode = 0; mode < 3; mode++)
-        rgmi_sums_close(&trainer->sums[mode]);
+        rgmi_sums_close(&trainer->eval_sums[mode]);
     rgm_optimizer_release(trainer->optimizer);
     rgm_parameters_release(trainer->parameters);
     rgm_scope_release(trainer->scope);

@@ -29,7 +29,7 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
 {
     rgm_status status = RGM_OK;
     rgm_text position = {0};
-    const rgmi_sums *sums = &trainer->sums[RGM_TRAIN];
+    const rgmi_sums *sums = &trainer->train_sums;
 
     RGM_GO(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
     if (trainer->optimizer != NULL)
@@ -77,13 +77,13 @@ static rgm_status read_loss_scale(rgm_trainer *trainer, const rgm_checkpoint *ch
 static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     const void *data;
-    int64_t size, own = trainer->sums[RGM_TRAIN].size * (int64_t)sizeof(double);
+    int64_t size, own = trainer->train_sums.size * (int64_t)sizeof(double);
 
     RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "sums"));
     if (size != own)
         return RGM_FAIL(RGM_ERR_DATA, "the checkpoint's metric state has %lld bytes, this task's %lld",
                         (long long)size, (long long)own);
-    memcpy(trainer->sums[RGM_TRAIN].sums, data, (size_t)size);
+    memcpy(trainer->train_sums.sums, data, (size_t)size);
     return RGM_OK;
 }
 
@@ -103,7 +103,7 @@ static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *check
     return RGM_OK;
 }
 
-rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     RGM_TRY(check_seed(trainer, checkpoint));
     RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, trainer->parameters));
@@ -122,7 +122,7 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     const void *data;
     int64_t size, at_end;
 
-    RGM_TRY(rgm_trainer_roll_back(trainer, checkpoint));
+    RGM_TRY(rgmi_trainer_roll_back(trainer, checkpoint));
     RGM_TRY(rgm_checkpoint_int(&trainer->passes, checkpoint, "passes"));
     RGM_TRY(rgm_checkpoint_int(&at_end, checkpoint, "at_end"));
     trainer->at_end = at_end != 0;

@@ -235,7 +235,7 @@ static rgm_status train_batches(rgm_step *step)
     rgm_trainer *trainer = step->trainer;
     int64_t batches = trainer->options.accumulation_steps;
     int64_t parameters = rgm_parameters_count(trainer->parameters);
-    rgmi_sums *sums = &trainer->sums[RGM_TRAIN];
+    rgmi_sums *sums = &trainer->train_sums;
     rgm_element *inputs = rgm_element_retain(step->inputs);
     rgm_feed feeds[RGMI_MAX_FEEDS];
     double loss = 0, items = 0;
