@@ -108,23 +108,46 @@ done:
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
-/* Number of the first line that differs, and that line of either text, cut to fit. */
+/* A run may be made longer: the lines that say how long it is may differ. */
+static bool is_length(const char *line)
+{
+    line += strspn(line, " ");
+    return strncmp(line, "epochs:", 7) == 0 || strncmp(line, "train_steps:", 12) == 0;
+}
+
+/* Go to the next line that must agree; counts the lines left behind. */
+static const char *to_fixed_line(const char *text, int64_t *line)
+{
+    while (*text != 0 && is_length(text)) {
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+        ++*line;
+    }
+    return text;
+}
+
+/* Number of the first line that differs, 0 if none does; and that line of either text, cut to fit. */
 static int64_t first_difference(const char *a, const char *b, char shown[2][80])
 {
-    const char *const *texts[] = {&a, &b};
-    int64_t line = 1;
-    size_t i = 0;
+    int64_t line = 1, other = 1;
 
-    while (a[i] != 0 && a[i] == b[i]) {
-        if (a[i++] == '\n') {
-            line++;
-            a += i;
-            b += i;
-            i = 0;
-        }
+    for (;;) {
+        size_t size;
+
+        a = to_fixed_line(a, &line);
+        b = to_fixed_line(b, &other);
+        size = strcspn(a, "\n");
+        if (size != strcspn(b, "\n") || memcmp(a, b, size) != 0 || (*a == 0) != (*b == 0))
+            break;
+        if (a[size] == 0 && b[size] == 0)
+            return 0;
+        a += size + (a[size] == '\n');
+        b += size + (b[size] == '\n');
+        line++;
+        other++;
     }
-    for (int t = 0; t < 2; t++)
-        snprintf(shown[t], 80, "%.*s", (int)strcspn(*texts[t], "\n"), *texts[t]);
+    snprintf(shown[0], 80, "%.*s", (int)strcspn(a, "\n"), a);
+    snprintf(shown[1], 80, "%.*s", (int)strcspn(b, "\n"), b);
     return line;
 }
 
@@ -133,6 +156,8 @@ static rgm_status check_config(const char *path, const char *old, const char *ne
     char shown[2][80];
     int64_t line = first_difference(old, new, shown);
 
+    if (line == 0)
+        return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
                     "%s was begun with another configuration: line %" PRId64 " was '%s' and is now "
                     "'%s'. Take another run folder",
