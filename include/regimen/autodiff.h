@@ -59,7 +59,9 @@ rgm_value *rgm_scalar(rgm_cgraph *graph, rgm_dtype dtype, double number);
 typedef enum rgm_init_kind {
     RGM_INIT_ZEROS,
     RGM_INIT_ONES,
-    RGM_INIT_GLOROT_UNIFORM, /* limit sqrt(6 / (fan_in + fan_out)); fans: the last two dims */
+    /* limit sqrt(6 / (fan_in + fan_out)); fans: the last two dims, times the dims before (the taps
+       of a convolution) */
+    RGM_INIT_GLOROT_UNIFORM,
     RGM_INIT_GLOROT_NORMAL,
     RGM_INIT_HE_NORMAL,
     RGM_INIT_UNIFORM, /* [-scale, scale) */

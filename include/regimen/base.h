@@ -302,7 +302,7 @@ typedef struct rgm_yaml_node {
     const char *text;           /* scalar: its text                      */
     bool quoted;                /* scalar: in quotes or of several lines */
     int line, column;           /* 1-based                               */
-    const char *source;         /* file name, or "--set"                 */
+    const char *source;         /* file name, "--set" or "$VARIABLE"     */
     struct rgm_yaml_node **items;
     int64_t count;              /* of items                              */
 } rgm_yaml_node;

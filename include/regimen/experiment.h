@@ -1,7 +1,10 @@
 /*
  * experiment: one YAML file from data to export. Sections data, task (or tasks), model, optimizer,
  * trainer, runtime and export; every key is a field of an options struct of the layer that uses it. An
- * unknown key is an error with file, line, column and the nearest name.
+ * unknown key is an error with file, line, column and the nearest name. Every value knows where it was
+ * set:
+ *
+ *     default  <  the file it extends  <  the file  <  files laid over it  <  environment  <  --set
  */
 #ifndef REGIMEN_EXPERIMENT_H
 #define REGIMEN_EXPERIMENT_H
@@ -12,37 +15,97 @@
 extern "C" {
 #endif
 
+/* ---- named experiments --------------------------------------------------------------------- */
+
+/** An experiment file compiled into the library: configs/<name>.yaml. */
+typedef struct rgm_named_experiment {
+    const char *name;
+    const char *text;
+    int64_t size;
+} rgm_named_experiment;
+/** All of them, by name. */
+const rgm_named_experiment *rgm_named_experiments(int64_t *count);
+const rgm_named_experiment *rgm_named_experiment_find(const char *name); /* NULL if none */
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
 typedef struct rgm_experiment rgm_experiment;
 
+/** Where the values of an experiment come from, the later ones over the earlier. */
+typedef struct rgm_experiment_layers {
+    const char *name;        /* a file, or else the name of a named experiment                 */
+    const char *const *over; /* files or names laid over it, in order                          */
+    int64_t over_count;
+    char *const *environment;/* "NAME=value" as in environ, ended by NULL; NULL: none is read.
+                                REGIMEN_TRAINER__CHECKPOINT__KEEP sets trainer.checkpoint.keep   */
+    const char *const *sets; /* "trainer.epochs=3"; "trainer.epochs=~" takes the key back        */
+    int64_t set_count;
+} rgm_experiment_layers;
+
 /**
- * Load a file, lay it over the file that its `extends` names (relative to it; any depth up to 8), then
- * set `sets` ("trainer.epochs=3") in order, and check every key and value.
+ * Merge the layers, each with what it `extends` below it (a file beside it, or a name; any depth up to
+ * 8), and check every key, every value and every restriction between them. Nothing of the data is read.
  *
- * Errors: RGM_ERR_CONFIG "FILE:line:column: what", or "FILE: --set: what"; RGM_ERR_IO.
+ * Errors: RGM_ERR_CONFIG "FILE:line:column: what", "FILE: --set key: what" or "FILE: $REGIMEN_...: what";
+ * RGM_ERR_NOT_FOUND (neither a file nor a name; the nearest name is told), RGM_ERR_IO.
  */
-rgm_status rgm_experiment_load(rgm_experiment **out, const char *path, const char *const *sets,
+rgm_status rgm_experiment_load_layers(rgm_experiment **out, const rgm_experiment_layers *layers);
+/** The same from one file or name and `sets` alone. */
+rgm_status rgm_experiment_load(rgm_experiment **out, const char *name, const char *const *sets,
                                int64_t set_count);
 /** The same from a run folder's config.yaml. */
 rgm_status rgm_experiment_load_run(rgm_experiment **out, const char *run_dir,
                                    const char *const *sets, int64_t set_count);
 void rgm_experiment_release(rgm_experiment *experiment);
+
 /** The merged file as YAML, as it is kept in the run folder. */
 const char *rgm_experiment_text(const rgm_experiment *experiment);
 /** Name of the file without folder and ending: "cora_gcn". */
 const char *rgm_experiment_name(const rgm_experiment *experiment);
+/** What the file says of itself; "" if nothing. */
+const char *rgm_experiment_description(const rgm_experiment *experiment);
 
+/* ---- looking at one ------------------------------------------------------------------------ */
+
+/** One key with its value and where that was set. Everything belongs to the experiment. */
+typedef struct rgm_experiment_value {
+    const char *key;            /* "trainer.checkpoint.keep"                                        */
+    const rgm_yaml_node *value; /* a scalar or a list; NULL: there is none                          */
+    const char *source;         /* "FILE:line", "NAME:line", "--set", "$REGIMEN_..." or "default"   */
+    const char *unused;         /* why it has no effect here; NULL: it has                          */
+    bool given;                 /* it is not a default                                              */
+    bool writable;              /* a file may say so; false for defaults such as "no bound"         */
+} rgm_experiment_value;
+/** Every key that there is for this task, model and optimizer, in the order of the tables. */
+int64_t rgm_experiment_values(const rgm_experiment_value **values,
+                              const rgm_experiment *experiment);
+/** NULL if there is no such key. */
+const rgm_experiment_value *rgm_experiment_find(const rgm_experiment *experiment, const char *key);
 /**
- * Load the data and fill in everything for rgm_run(). What `options` points to belongs to the
- * experiment. run_dir is where sampled records are kept ("<run_dir>/samples"); it may be NULL unless the
- * file asks for them.
+ * All values as YAML with their sources in comments: an experiment file that says the same as this one.
+ * Keys that are not set stand in comments, as do those that are without having an effect.
  */
-rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
-                                  const char *run_dir);
-
-/** What a person wants to see before a run: "gcn on data/cora, 1 graph, ...". */
+rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *experiment);
+/** What a person wants to see before a run: "gcn on data/cora". */
 rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *experiment);
 /** Every section's keys with their help, for `regimen config`; section NULL: all. */
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+/**
+ * Load the data and fill in everything for a run. What `options` points to belongs to the experiment.
+ * run_dir is where sampled records are kept ("<run_dir>/samples"); it may be NULL unless the file asks
+ * for them.
+ */
+rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
+                                  const char *run_dir);
+/**
+ * rgm_run() or rgm_run_task(), as the experiment needs it, with the options that prepare filled in and the
+ * caller changed (mode, hooks, no_training). The experiment must outlive the result.
+ */
+rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *experiment,
+                              const rgm_run_options *options);
 
 #ifdef __cplusplus
 }

@@ -99,6 +99,44 @@ rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate);
 rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate);
 /** Layer norm over the last axis, epsilon 1e-3 (Keras), gamma 1, beta 0. */
 rgm_value *rgm_layer_norm(rgm_scope *scope, const char *name, rgm_value *x);
+
+typedef struct rgm_conv2d_layer_options {
+    int64_t size[2], stride[2], dilation[2]; /* height, width; stride and dilation 0: 1 */
+    rgm_image_padding padding;
+    bool no_bias;
+    rgm_activation activation;
+    double slope;    /* of leaky_relu */
+    double l2;       /* on the kernel */
+    rgm_init kernel; /* default: Glorot uniform */
+} rgm_conv2d_layer_options;
+#define RGM_CONV2D_LAYER_OPTIONS_INIT                                                              \
+    {                                                                                              \
+        .size = {3, 3}, .padding = RGM_PAD_SAME, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }          \
+    }
+/**
+ * Convolution of images x [n, height, width, in] -> [n, .., .., filters]: act(conv2d(x, W) + b),
+ * parameters "<name>/kernel" [size, in, filters] and "<name>/bias" [filters]. NULL options: the
+ * defaults above.
+ */
+rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, int64_t filters,
+                            const rgm_conv2d_layer_options *options);
+
+typedef struct rgm_batch_norm_options {
+    double momentum, epsilon;
+} rgm_batch_norm_options;
+#define RGM_BATCH_NORM_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .momentum = 0.99, .epsilon = 1e-3                                                          \
+    }
+/**
+ * Batch norm (Ioffe & Szegedy 2015) over the last axis of x [.., c]: (x - mean) / sqrt(variance +
+ * epsilon) * gamma + beta. In training executors mean and (biased) variance are the batch's, else
+ * the states "<name>/moving_mean" and "<name>/moving_variance", whose updates are m * momentum +
+ * batch * (1 - momentum) (Keras). Gradients are those of training. NULL options: the defaults
+ * above.
+ */
+rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
+                          const rgm_batch_norm_options *options);
 /** Rows of a table [count, width], initialized U(-0.05, 0.05); ids i32/i64 [n] -> [n, width]. */
 rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int64_t count,
                          int64_t width);

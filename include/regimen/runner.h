@@ -235,7 +235,10 @@ rgm_status rgm_run_preprocess(rgm_graph **out, const rgm_run_result *result,
 /** Predictions of head `head` [n, units] for a preprocessed graph; *out is owned. */
 rgm_status rgm_run_predict(rgm_tensor **out, const rgm_run_result *result, int64_t head,
                            rgm_graph *graph);
-/** One pass over a part's batches, calling `visit` with each batch's graph and predictions (borrowed). */
+/**
+ * One pass over a part's batches, calling `visit` with each batch's graph (NULL for a task that is no graph
+ * network) and predictions, both borrowed.
+ */
 typedef rgm_status rgm_predict_sink(void *payload, rgm_graph *graph, const rgm_tensor *predictions);
 rgm_status rgm_run_predict_all(const rgm_run_result *result, rgm_mode mode, int64_t head,
                                rgm_predict_sink *visit, void *payload);

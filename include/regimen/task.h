@@ -337,7 +337,7 @@ rgm_gnn_task rgm_node_multiclass(const char *node_set, const char *label, int64_
 rgm_gnn_task rgm_root_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
 rgm_gnn_task rgm_graph_multiclass(const char *node_set, const char *label, int64_t num_classes);
 
-/** RGM_ERR_CONFIG when options contradict each other or the schema (names what is there instead). */
+/** RGM_ERR_CONFIG when options contradict each other or the schema (NULL: not asked). */
 rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema);
 /**
  * Take the labels out of the graph: *labels is their value, *out the graph without them when they

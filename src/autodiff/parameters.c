@@ -14,13 +14,18 @@ struct rgm_parameters {
     uint64_t version;
 };
 
-/* fan_in and fan_out are the last two dims; a vector has one for both. */
+/* fan_in and fan_out are the last two dims, each as often as there are taps in front of them; a
+ * vector has one for both. */
 static void fans(double *fan_in, double *fan_out, const rgm_tensor *tensor)
 {
     int rank = rgm_tensor_rank(tensor);
 
     *fan_out = rank > 0 ? (double)rgm_tensor_dim(tensor, -1) : 1;
     *fan_in = rank > 1 ? (double)rgm_tensor_dim(tensor, -2) : *fan_out;
+    for (int i = 0; i < rank - 2; i++) {
+        *fan_in *= (double)rgm_tensor_dim(tensor, i);
+        *fan_out *= (double)rgm_tensor_dim(tensor, i);
+    }
 }
 
 static double draw(const rgm_rng *rng, int64_t i, rgm_init_kind kind, double scale)

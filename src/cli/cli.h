@@ -62,7 +62,11 @@ bool console_is_stopped(void *payload);
 rgm_progress *console_progress(bool in_epochs);
 extern int verbosity; /* -1 quiet, 0, 1 verbose */
 
-/* ---- session.c: a trained run opened to look at -------------------------------------------- */
+/* ---- session.c: an experiment with its layers; a trained run opened to look at -------------- */
+
+/** NAME|FILE with --config, the environment and --set; EXIT_DONE, or EXIT_USAGE after a message. */
+int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
+                    const text_list *sets);
 
 typedef struct session {
     rgm_experiment *experiment;
@@ -71,6 +75,7 @@ typedef struct session {
 } session;
 /** Open a run folder without training; last: the newest weights instead of the best. */
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets, bool last);
+bool session_has(const session *s, rgm_mode mode);
 void session_close(session *s);
 json_t *metrics_json(const rgm_logs *values);
 rgm_status mode_by_name(rgm_mode *mode, const char *name);
@@ -78,6 +83,7 @@ rgm_status mode_by_name(rgm_mode *mode, const char *name);
 /* ---- verbs --------------------------------------------------------------------------------- */
 
 int verb_run(int argc, char **argv);
+int verb_train(int argc, char **argv);
 int verb_eval(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_export(int argc, char **argv);

@@ -1,22 +1,157 @@
-/* regimen config: an experiment file merged and checked, and the keys there are. */
+/* regimen config: the named experiments, one merged and checked, where its values come from, and the keys. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-static int show(const char *path, const text_list *sets)
+/* ---- list ---------------------------------------------------------------------------------- */
+
+static int list(bool json)
 {
-    rgm_experiment *experiment = NULL;
+    int64_t count;
+    const rgm_named_experiment *named = rgm_named_experiments(&count);
+    json_t *all = json_array();
+    int code = EXIT_DONE;
+
+    for (int64_t i = 0; i < count && code == EXIT_DONE; i++) {
+        rgm_experiment *e = NULL;
+        rgm_status status = rgm_experiment_load(&e, named[i].name, NULL, 0);
+
+        if (status != RGM_OK)
+            code = report(status);
+        else if (json)
+            json_array_append_new(all, json_pack("{s:s, s:s}", "name", named[i].name, "description",
+                                                 rgm_experiment_description(e)));
+        else
+            printf("%-24s %s\n", named[i].name, rgm_experiment_description(e));
+        rgm_experiment_release(e);
+    }
+    if (code == EXIT_DONE && json)
+        return print_json(all);
+    json_decref(all);
+    return code == EXIT_DONE ? print_text("") : code;
+}
+
+/* ---- show ---------------------------------------------------------------------------------- */
+
+static json_t *json_of(const rgm_yaml_node *node)
+{
+    json_t *json;
+    char *end;
+
+    if (node == NULL)
+        return json_null();
+    if (node->kind == RGM_YAML_SCALAR) {
+        int64_t whole = strtoll(node->text, &end, 10);
+
+        if (node->quoted)
+            return json_string(node->text);
+        if (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0)
+            return json_boolean(node->text[0] == 't');
+        if (node->text[0] != '\0' && *end == '\0')
+            return json_integer(whole);
+        if (strchr("+-.0123456789", node->text[0]) != NULL) {
+            double number = strtod(node->text, &end);
+
+            if (end != node->text && *end == '\0')
+                return json_real(number);
+        }
+        return strcmp(node->text, "inf") == 0 ? json_null() : json_string(node->text);
+    }
+    json = node->kind == RGM_YAML_LIST ? json_array() : json_object();
+    for (int64_t i = 0; i < node->count; i++)
+        if (node->kind == RGM_YAML_LIST)
+            json_array_append_new(json, json_of(node->items[i]));
+        else
+            json_object_set_new(json, node->items[i]->key, json_of(node->items[i]));
+    return json;
+}
+
+/* Put {"value", "source"} where the dotted key says. */
+static void put_value(json_t *map, const rgm_experiment_value *value)
+{
+    json_t *leaf = json_pack("{s:o, s:s}", "value", json_of(value->value), "source", value->source);
+    const char *name = value->key, *dot;
+    char part[256];
+
+    if (value->unused != NULL)
+        json_object_set_new(leaf, "unused", json_string(value->unused));
+    for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
+        json_t *below;
+
+        snprintf(part, sizeof part, "%.*s", (int)(dot - name), name);
+        below = json_object_get(map, part);
+        if (below == NULL) {
+            below = json_object();
+            json_object_set_new(map, part, below);
+        }
+        map = below;
+    }
+    json_object_set_new(map, name, leaf);
+}
+
+static int show_json(const rgm_experiment *experiment, bool full)
+{
+    const rgm_experiment_value *values;
+    int64_t count = rgm_experiment_values(&values, experiment);
+    json_t *json = json_object();
+
+    for (int64_t i = 0; i < count; i++)
+        if (full || values[i].given)
+            put_value(json, &values[i]);
+    return print_json(json);
+}
+
+static int show(const rgm_experiment *experiment, bool full, bool json)
+{
+    rgm_text text = {0};
+    rgm_status status;
     int code;
 
-    if (rgm_experiment_load(&experiment, path, sets->items, sets->count) != RGM_OK) {
-        report(RGM_ERR_CONFIG);
-        return EXIT_USAGE;
-    }
-    code = print_text(rgm_experiment_text(experiment));
-    rgm_experiment_release(experiment);
+    if (json)
+        return show_json(experiment, full);
+    if (!full)
+        return print_text(rgm_experiment_text(experiment));
+    status = rgm_experiment_print(&text, experiment);
+    code = status == RGM_OK ? print_text(text.data) : report(status);
+    rgm_text_clear(&text);
     return code;
 }
+
+/* ---- check --------------------------------------------------------------------------------- */
+
+static const char *text_of(const rgm_experiment *experiment, const char *key)
+{
+    const rgm_experiment_value *value = rgm_experiment_find(experiment, key);
+
+    return value != NULL && value->value != NULL && value->unused == NULL ? value->value->text
+                                                                          : NULL;
+}
+
+static int check(const rgm_experiment *experiment, const char *name)
+{
+    const rgm_experiment_value *values;
+    int64_t count = rgm_experiment_values(&values, experiment);
+    const char *epochs = text_of(experiment, "trainer.epochs");
+    rgm_text text = {0};
+    rgm_status status = rgm_experiment_describe(&text, experiment);
+
+    if (status != RGM_OK)
+        return report(status);
+    for (int64_t i = 0; i < count; i++)
+        if (values[i].given && values[i].unused != NULL)
+            say("note", "%s (%s) has no effect: %s", values[i].key, values[i].source,
+                values[i].unused);
+    printf("%s: no mistakes; %s, %s, %s %s\n", name, text.data,
+           text_of(experiment, "optimizer.type"),
+           epochs != NULL ? epochs : text_of(experiment, "trainer.train_steps"),
+           epochs != NULL ? "epochs" : "steps");
+    rgm_text_clear(&text);
+    return print_text("");
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
 
 static int keys(const char *section)
 {
@@ -30,21 +165,39 @@ static int keys(const char *section)
 
 int verb_config(int argc, char **argv)
 {
-    text_list sets = {.count = 0}, rest;
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
+    bool full = false, json = false, checks;
     const argument arguments[] = {
-        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key"},
+        {"full", ARG_FLAG, &full, NULL, "show: defaults too, and where each value was set"},
+        {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key; KEY=~ takes it back"},
+        {"json", ARG_FLAG, &json, NULL, "list, show: as JSON on stdout"},
         {0}};
-    const usage how = {"config show FILE.yaml [--set KEY=VALUE]... | config keys [SECTION]",
-                       "show: the file merged with what it extends and --set, after every check.\n"
-                       "keys: every key of every section with its type and meaning.",
-                       arguments, 1, 2};
+    const usage how = {
+        "config list | show NAME|FILE [--full] | check NAME|FILE | keys [SECTION]",
+        "list: the named experiments.\n"
+        "show: the file merged with all layers, after every check; --full prints every key that\n"
+        "      applies with the source of its value, as a file that says the same.\n"
+        "check: exit 0 and a line, or 2 and the mistake. No data are read.\n"
+        "keys: every key of every section with its type and meaning.\n"
+        "Layers, the later over the earlier: defaults, extends, the file, --config, environment\n"
+        "(REGIMEN_TRAINER__EPOCHS=3 sets trainer.epochs), --set.",
+        arguments, 1, 2};
+    rgm_experiment *experiment = NULL;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    if (strcmp(rest.items[0], "show") == 0 && rest.count == 2)
-        return show(rest.items[1], &sets);
+    if (strcmp(rest.items[0], "list") == 0 && rest.count == 1)
+        return list(json);
     if (strcmp(rest.items[0], "keys") == 0)
         return keys(rest.count == 2 ? rest.items[1] : NULL);
-    return usage_error("usage: regimen %s", how.line);
+    checks = strcmp(rest.items[0], "check") == 0;
+    if ((!checks && strcmp(rest.items[0], "show") != 0) || rest.count != 2)
+        return usage_error("usage: regimen %s", how.line);
+    code = experiment_open(&experiment, rest.items[1], &over, &sets);
+    if (code == EXIT_DONE)
+        code = checks ? check(experiment, rest.items[1]) : show(experiment, full, json);
+    rgm_experiment_release(experiment);
+    return code;
 }

@@ -1,7 +1,7 @@
 /* regimen eval: metrics of a run folder's weights. */
 #include <stdio.h>
 
-#include "cli.h"
+#include "run.h"
 
 static int evaluate(session *s, const char *part, bool json)
 {
@@ -21,28 +21,59 @@ static int evaluate(session *s, const char *part, bool json)
     return print_text("\n");
 }
 
+/* The weights that a run ends with, on one part of its own data. */
+static int eval_run(const char *run_dir, const char *part, const text_list *sets, bool last, bool json)
+{
+    session s;
+    rgm_status status = session_open(&s, run_dir, sets, last);
+    int code = status == RGM_OK ? evaluate(&s, part, json) : report(status);
+
+    session_close(&s);
+    return code;
+}
+
+/* The newest weights of a run on the data that an experiment names. */
+static int eval_experiment(const char *name, const text_list *over, const text_list *sets,
+                           const run_request *request)
+{
+    rgm_experiment *experiment = NULL;
+    int code = experiment_open(&experiment, name, over, sets);
+
+    if (code == EXIT_DONE)
+        code = run_experiment(experiment, request);
+    rgm_experiment_release(experiment);
+    return code;
+}
+
 int verb_eval(int argc, char **argv)
 {
-    const char *part = "test";
-    text_list sets = {.count = 0}, rest;
-    bool json = false, last = false;
+    run_request request = {.mode = RUN_EVAL};
+    const char *part = NULL;
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
     const argument arguments[] = {
-        {"part", ARG_TEXT, &part, "NAME", "train, valid or test (default)"},
-        {"last", ARG_FLAG, &last, NULL, "the newest weights, not the best"},
-        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
-        {"json", ARG_FLAG, &json, NULL, "as one JSON object on stdout"},
+        {"part", ARG_TEXT, &part, "NAME", "RUN_DIR: train, valid or test (default)"},
+        {"last", ARG_FLAG, &request.last, NULL, "RUN_DIR: the newest weights, not the best"},
+        {"run-dir", ARG_TEXT, &request.run_dir, "DIR", "NAME|FILE: the run whose weights are meant"},
+        {"config", ARG_LIST, &over, "FILE", "NAME|FILE: lay a file or named experiment over it"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. data.path=DIR"},
+        {"json", ARG_FLAG, &request.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {"eval RUN_DIR [--part NAME] [--last] [--set KEY=VALUE]... [--json]",
-                       "Metrics of a run folder's best weights on one part of its data.", arguments,
-                       1, 1};
-    session s;
-    rgm_status status;
+    const usage how = {
+        "eval RUN_DIR [--part NAME] [--last] | eval NAME|FILE --run-dir DIR",
+        "Metrics of a run folder's best weights on one part of its data; or, as regimen run --mode\n"
+        "eval, one validation of its newest weights with an experiment's data.",
+        arguments, 1, 1};
     int code = arguments_read(&rest, &how, argc, argv);
+    const char *what = rest.items[0];
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    status = session_open(&s, rest.items[0], &sets, last);
-    code = status == RGM_OK ? evaluate(&s, part, json) : report(status);
-    session_close(&s);
-    return code;
+    if (request.run_dir == NULL && (over.count > 0 || rgm_named_experiment_find(what) != NULL ||
+                                    (rgm_path_exists(what) && !rgm_path_is_folder(what))))
+        return usage_error("eval of an experiment needs --run-dir DIR: the run whose weights are meant");
+    if (request.run_dir == NULL)
+        return eval_run(what, part != NULL ? part : "test", &sets, request.last, request.json);
+    if (part != NULL || request.last)
+        return usage_error("--%s goes with eval RUN_DIR", part != NULL ? "part" : "last");
+    return eval_experiment(what, &over, &sets, &request);
 }

@@ -12,9 +12,9 @@ typedef struct wishes {
 /* The part to try the file on: the test data, or what there is. */
 static rgm_mode part_of(const session *s)
 {
-    if (s->options.test_data != NULL)
+    if (session_has(s, RGM_TEST))
         return RGM_TEST;
-    return s->options.valid_data != NULL ? RGM_VALID : RGM_TRAIN;
+    return session_has(s, RGM_VALID) ? RGM_VALID : RGM_TRAIN;
 }
 
 static int print_result(const char *path, const wishes *w, const rgm_export_check *check,

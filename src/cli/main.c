@@ -11,13 +11,14 @@ typedef struct verb {
 } verb;
 
 static const verb verbs[] = {
-    {"run", verb_run, "train, validate, test and export what an experiment file says"},
+    {"run", verb_run, "train, validate, test and export what an experiment says; other modes"},
+    {"train", verb_train, "train what an experiment says, without validation"},
     {"eval", verb_eval, "metrics of a run folder's weights"},
     {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
     {"export", verb_export, "write a run folder's model for other programs (ONNX)"},
     {"runs", verb_runs, "the run folders there are, with where they stand"},
     {"plot", verb_plot, "learning curves of run folders, as SVG or PNG"},
-    {"config", verb_config, "an experiment file merged and checked, or the keys there are"},
+    {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
 };
 #define VERBS (int)(sizeof verbs / sizeof *verbs)

@@ -11,7 +11,7 @@ typedef struct prediction_view {
     bool head_printed;
 } prediction_view;
 
-/* Number of the node that item i asks about, through "#id" of sampled graphs; -1: not a node task. */
+/* Number of the node that item i asks about, through "#id" of sampled graphs; -1: no node is. */
 static int64_t node_of(const prediction_view *view, rgm_graph *graph, int64_t i)
 {
     const rgm_gnn_task *task = view->s->options.task_count > 0 ? &view->s->options.tasks[0]
@@ -21,7 +21,7 @@ static int64_t node_of(const prediction_view *view, rgm_graph *graph, int64_t i)
     const rgm_set_schema *set;
     const rgm_feature *id;
 
-    if (task->type->place != RGM_READ_NODES)
+    if (graph == NULL || task->type->place != RGM_READ_NODES)
         return -1;
     snprintf(edge_set, sizeof edge_set, "%s/%s", task->options.readout_set, task->options.key);
     set = rgm_schema_find(rgm_graph_schema(graph), RGM_EDGE_SET, edge_set);
@@ -85,6 +85,9 @@ static rgm_status predict_files(prediction_view *view, const char *pattern, int6
     rgm_graph *graph = NULL;
     rgm_tensor *predictions = NULL;
 
+    if (view->s->options.train_data == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "--input takes graphs; this run's data are none: name "
+                                             "others with --set data.test=FILE");
     RGM_GO(rgm_dataset_list_files(&data, pattern));
     RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
     RGM_GO(rgm_dataset_batch(&data, view->s->options.global_batch_size, false));

@@ -1,16 +1,10 @@
-/* regimen run: an experiment file to a run folder. */
-#include <math.h>
+/* regimen run, train: what an experiment says, in one of the modes. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "run.h"
 
-/* What the hooks need. */
-typedef struct run_view {
-    rgm_experiment *experiment;
-    const char *run_dir;
-    const rgm_run_options *options;
-} run_view;
+/* ---- folders ------------------------------------------------------------------------------- */
 
 /* runs/<name>-<n> with the first free n. */
 static rgm_status next_run_dir(char **out, const char *name)
@@ -25,6 +19,8 @@ static rgm_status next_run_dir(char **out, const char *name)
     return RGM_FAIL(RGM_ERR_IO, "runs/ is full of runs of '%s'", name);
 }
 
+/* ---- while it runs ------------------------------------------------------------------------- */
+
 static rgm_status begin(const rgm_run_result *run, void *payload)
 {
     const run_view *view = payload;
@@ -32,74 +28,38 @@ static rgm_status begin(const rgm_run_result *run, void *payload)
     rgm_trainer *trainer = rgm_run_trainer(run);
 
     RGM_TRY(rgm_experiment_describe(&text, view->experiment));
-    say("train", "%s", text.data);
+    say(trains(view->mode) ? "train" : "eval", "%s", text.data);
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s",
         grouped(rgm_parameters_total(rgm_trainer_parameters(trainer))),
-        (unsigned long long)view->options->runtime.seed, rgm_threads(), rgm_kernels_for(RGM_F32)->isa);
+        (unsigned long long)view->options->runtime.seed, rgm_threads(),
+        rgm_kernels_for(RGM_F32)->isa);
     if (rgm_trainer_global_step(trainer) > 0)
-        say("resume", "from step %s of %s", grouped(rgm_trainer_global_step(trainer)), view->run_dir);
+        say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
+            grouped(rgm_trainer_global_step(trainer)), view->run_dir);
+    else if (view->mode == RUN_EVAL)
+        say("weights", "as initialized: %s has no checkpoint yet", view->run_dir);
     rgm_text_clear(&text);
     return RGM_OK;
 }
 
-static json_t *result_json(const rgm_run_result *run, const char *run_dir, double seconds)
+/* continuous_eval: a line for each evaluation as it is made. */
+static void on_event(const rgm_event *event, void *payload)
 {
-    json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
+    run_view *view = payload;
 
-    json_object_set_new(json, "run_dir", json_string(run_dir));
-    json_object_set_new(json, "steps", json_integer(rgm_run_steps(run)));
-    json_object_set_new(json, "epochs", json_integer(rgm_run_epochs(run)));
-    json_object_set_new(json, "seconds", json_real(seconds));
-    for (int mode = 0; mode < 3; mode++)
-        json_object_set_new(metrics, rgm_mode_name((rgm_mode)mode),
-                            metrics_json(rgm_run_metrics(run, (rgm_mode)mode)));
-    json_object_set_new(json, "metrics", metrics);
-    if (rgm_run_best_step(run) >= 0)
-        json_object_set_new(json, "best_step", json_integer(rgm_run_best_step(run)));
-    else
-        json_object_set_new(json, "best_step", json_null());
-    for (int64_t i = 0; i < rgm_run_export_count(run); i++)
-        json_array_append_new(exports, json_string(rgm_run_export(run, i)));
-    json_object_set_new(json, "exports", exports);
-    return json;
-}
-
-static int print_result(const rgm_run_result *run, const char *run_dir)
-{
-    for (int mode = 0; mode < 3; mode++) {
-        const rgm_logs *values = rgm_run_metrics(run, (rgm_mode)mode);
-
-        if (values->count == 0)
-            continue;
-        printf("%-8s", rgm_mode_name((rgm_mode)mode));
-        for (int64_t i = 0; i < values->count; i++)
-            printf(" %s %.4f", values->items[i].name, values->items[i].value);
-        printf("\n");
+    if (event->kind != RGM_EVENT_EVAL_END || view->mode != RUN_CONTINUOUS_EVAL)
+        return;
+    if (view->evaluations != NULL) {
+        json_array_append_new(view->evaluations,
+                              json_pack("{s:I, s:o}", "step", (json_int_t)event->step, "metrics",
+                                        metrics_json(event->logs)));
+        return;
     }
-    if (rgm_run_best_step(run) >= 0)
-        printf("%-8s step %s\n", "best", grouped(rgm_run_best_step(run)));
-    for (int64_t i = 0; i < rgm_run_export_count(run); i++)
-        printf("%-8s %s\n", "export", rgm_run_export(run, i));
-    printf("%-8s %s\n", "run", run_dir);
-    return print_text("");
-}
-
-static int finish(rgm_status status, const rgm_run_result *run, const char *run_dir, double seconds,
-                  bool json)
-{
-    if (status < 0) {
-        int code = report(status);
-
-        if (rgm_path_exists(run_dir))
-            fprintf(stderr, "regimen: what was saved is in %s\n", run_dir);
-        return code;
-    }
-    if (status == RGM_STOPPED) {
-        say("stopped", "saved step %s in %s. Continue with the same command%s.",
-            grouped(rgm_run_steps(run)), run_dir, " and --run-dir");
-        return EXIT_CONTINUE;
-    }
-    return json ? print_json(result_json(run, run_dir, seconds)) : print_result(run, run_dir);
+    printf("step %s", grouped(event->step));
+    for (int64_t i = 0; i < event->logs->count; i++)
+        printf(" %s %.4f", event->logs->items[i].name, event->logs->items[i].value);
+    printf("\n");
+    fflush(stdout); /* a failure is told when the last line is printed */
 }
 
 /* One graph (or batch) an epoch is told in epochs, anything else in steps. */
@@ -108,7 +68,8 @@ static bool counts_epochs(const rgm_run_options *options)
     rgm_dataset *data = NULL;
     int64_t count = -1;
 
-    if (options->trainer.steps_per_epoch > 0 ||
+    if (options->trainer.train_steps > 0 || options->trainer.steps_per_epoch > 0 ||
+        options->train_data == NULL ||
         rgm_provider_dataset(&data, options->train_data, false) != RGM_OK)
         return false;
     count = rgm_dataset_count(data);
@@ -116,65 +77,210 @@ static bool counts_epochs(const rgm_run_options *options)
     return count == 1;
 }
 
-static int run_experiment(rgm_experiment *experiment, const char *run_dir, bool json)
+/* ---- its modes ----------------------------------------------------------------------------- */
+
+static const char *const mode_names[] = {"train", "eval", "train_and_eval", "train_and_post_eval",
+                                         "continuous_eval", "export", NULL};
+
+bool trains(run_mode mode)
+{
+    return mode != RUN_EVAL && mode != RUN_CONTINUOUS_EVAL && mode != RUN_EXPORT;
+}
+
+static int mode_of(run_mode *mode, const char *name)
+{
+    const char *near;
+    int64_t count = 0;
+
+    for (; mode_names[count] != NULL; count++)
+        if (strcmp(mode_names[count], name) == 0) {
+            *mode = (run_mode)count;
+            return EXIT_DONE;
+        }
+    near = rgm_nearest_name(name, mode_names, count);
+    if (near != NULL)
+        return usage_error("--mode '%s' is unknown; did you mean '%s'?", name, near);
+    return usage_error("--mode '%s' is unknown; there are train, eval, train_and_eval, "
+                       "train_and_post_eval, continuous_eval, export", name);
+}
+
+/* Every exporter of the file, or ONNX, with the weights that are in place. */
+static rgm_status export_weights(char **folder, rgm_run_result *run, const run_view *view)
+{
+    const rgm_run_options *o = view->options;
+    rgm_exporter onnx = rgm_onnx_exporter();
+    const rgm_exporter *exporters = o->exporter_count > 0 ? o->exporters : &onnx;
+    int64_t count = o->exporter_count > 0 ? o->exporter_count : 1;
+
+    if (rgm_run_steps(run) == 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", view->run_dir);
+    RGM_TRY(rgm_path_join(folder, view->run_dir, "export"));
+    RGM_TRY(rgm_folder_make(*folder));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(exporters[i].save(run, *folder, exporters[i].payload));
+    return RGM_OK;
+}
+
+static int run_export(rgm_experiment *experiment, rgm_run_options *options, run_view *view, bool last,
+                      bool json)
+{
+    rgm_run_result *run = NULL;
+    char *folder = NULL;
+    rgm_status status;
+    int code;
+
+    options->no_training = true;
+    if (last)
+        options->trainer.restore_best_weights = 2;
+    status = rgm_experiment_run(&run, experiment, options);
+    if (status == RGM_OK)
+        status = export_weights(&folder, run, view);
+    if (status != RGM_OK) {
+        code = report(status);
+    } else if (json) {
+        code = print_json(json_pack("{s:s, s:I, s:[s]}", "run_dir", view->run_dir, "steps",
+                                    (json_int_t)rgm_run_steps(run), "exports", folder));
+    } else {
+        printf("%-8s %s\n", "export", folder);
+        code = print_text("");
+    }
+    rgm_free(folder);
+    rgm_run_result_release(run);
+    return code;
+}
+
+/* A run that is looked at is there; one that is followed may yet come. */
+static rgm_status check_folder(const run_request *request)
+{
+    if ((request->mode == RUN_EVAL || request->mode == RUN_EXPORT) &&
+        !rgm_path_is_folder(request->run_dir))
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder '%s'", request->run_dir);
+    return RGM_OK;
+}
+
+int run_experiment(rgm_experiment *experiment, const run_request *request)
 {
     rgm_run_options options;
     rgm_run_result *run = NULL;
-    run_view view = {.experiment = experiment, .run_dir = run_dir, .options = &options};
+    run_view view = {.experiment = experiment,
+                     .run_dir = request->run_dir,
+                     .options = &options,
+                     .mode = request->mode};
     double started = rgm_now();
-    rgm_status status = rgm_experiment_prepare(&options, experiment, run_dir);
+    rgm_status status = check_folder(request);
     int code;
 
+    if (status == RGM_OK)
+        status = rgm_experiment_prepare(&options, experiment, request->run_dir);
     if (status != RGM_OK)
         return report(status);
     options.begin = begin;
     options.hooks.payload = &view;
     options.hooks.should_stop = console_is_stopped;
-    options.hooks.progress_in_epochs = counts_epochs(&options);
-    options.hooks.progress = console_progress(options.hooks.progress_in_epochs);
-    status = rgm_run(&run, &options);
+    options.hooks.event = on_event;
+    if (request->mode == RUN_EXPORT)
+        return run_export(experiment, &options, &view, request->last, request->json);
+    options.mode = (rgm_run_mode)request->mode;
+    if (request->json && request->mode == RUN_CONTINUOUS_EVAL)
+        view.evaluations = json_array();
+    if (trains(request->mode)) {
+        options.hooks.progress_in_epochs = counts_epochs(&options);
+        options.hooks.progress = console_progress(options.hooks.progress_in_epochs);
+    }
+    status = rgm_experiment_run(&run, experiment, &options);
     rgm_progress_release(options.hooks.progress);
-    code = finish(status, run, run_dir, rgm_now() - started, json);
+    code = run_finish(status, run, &view, rgm_now() - started, request->json);
+    json_decref(view.evaluations);
     rgm_run_result_release(run);
+    return code;
+}
+
+/* ---- verbs --------------------------------------------------------------------------------- */
+
+static int open_and_run(const char *name, const text_list *over, const text_list *sets,
+                        run_request *request)
+{
+    rgm_experiment *experiment = NULL;
+    char *made = NULL;
+    rgm_status status;
+    int code;
+
+    if (request->run_dir == NULL && !trains(request->mode))
+        return usage_error("--mode %s needs --run-dir DIR: the run whose weights are meant",
+                           mode_names[request->mode]);
+    if (request->last && request->mode != RUN_EXPORT)
+        return usage_error("--last goes with --mode export");
+    code = experiment_open(&experiment, name, over, sets);
+    if (code != EXIT_DONE)
+        return code;
+    if (request->run_dir == NULL) {
+        status = next_run_dir(&made, rgm_experiment_name(experiment));
+        request->run_dir = made;
+        if (status != RGM_OK)
+            code = report(status);
+    }
+    if (code == EXIT_DONE)
+        code = run_experiment(experiment, request);
+    rgm_experiment_release(experiment);
+    rgm_free(made);
     return code;
 }
 
 int verb_run(int argc, char **argv)
 {
-    const char *run_dir = NULL;
-    text_list sets = {.count = 0}, rest;
-    bool json = false;
+    run_request request = {.mode = RUN_TRAIN_AND_EVAL};
+    const char *mode = "train_and_eval";
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
     const argument arguments[] = {
-        {"run-dir", ARG_TEXT, &run_dir, "DIR", "run folder; one that is there is continued"},
+        {"mode", ARG_TEXT, &mode, "MODE",
+         "train, eval, train_and_eval (default), train_and_post_eval, continuous_eval, export"},
+        {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
+         "run folder; one that is there is continued"},
+        {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
-        {"json", ARG_FLAG, &json, NULL, "the result as one JSON object on stdout"},
+        {"last", ARG_FLAG, &request.last, NULL, "export: the newest weights, not the best"},
+        {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "run FILE.yaml [--run-dir DIR] [--set KEY=VALUE]... [--json]",
-        "Train, validate, test and export what FILE.yaml says. Without --run-dir a new folder\n"
-        "runs/<file>-<n> is made. Running the same command on the same folder continues it;\n"
-        "Ctrl-C or SIGTERM saves and exits with 75.",
+        "run NAME|FILE [--mode MODE] [--run-dir DIR] [--config FILE]... [--set KEY=VALUE]...",
+        "Train, validate, test and export what an experiment says: a file, or a name of\n"
+        "`regimen config list`. Without --run-dir a new folder runs/<name>-<n> is made. Running the\n"
+        "same command on the same folder continues it; Ctrl-C or SIGTERM saves and exits with 75.\n\n"
+        "  train                train alone\n"
+        "  eval                 one validation of the newest weights of --run-dir\n"
+        "  train_and_eval       train, with validations on the way\n"
+        "  train_and_post_eval  train, then one validation\n"
+        "  continuous_eval      follow a trainer in another process: validate each new checkpoint of\n"
+        "                       --run-dir until its last step or trainer.continuous_eval_timeout\n"
+        "  export               write --run-dir's best (or --last) weights for other programs",
         arguments, 1, 1};
-    rgm_experiment *experiment = NULL;
-    char *made = NULL;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    if (rgm_experiment_load(&experiment, rest.items[0], sets.items, sets.count) != RGM_OK) {
-        report(RGM_ERR_CONFIG);
-        return EXIT_USAGE;
-    }
-    if (run_dir == NULL) {
-        rgm_status status = next_run_dir(&made, rgm_experiment_name(experiment));
+    code = mode_of(&request.mode, mode);
+    return code == EXIT_DONE ? open_and_run(rest.items[0], &over, &sets, &request) : code;
+}
 
-        if (status != RGM_OK) {
-            rgm_experiment_release(experiment);
-            return report(status);
-        }
-    }
-    code = run_experiment(experiment, run_dir != NULL ? run_dir : made, json);
-    rgm_experiment_release(experiment);
-    rgm_free(made);
-    return code;
+int verb_train(int argc, char **argv)
+{
+    run_request request = {.mode = RUN_TRAIN};
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
+    const argument arguments[] = {
+        {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
+         "run folder; one that is there is continued"},
+        {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
+        {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
+        {0}};
+    const usage how = {
+        "train NAME|FILE [--run-dir DIR] [--config FILE]... [--set KEY=VALUE]... [--json]",
+        "Train alone, as regimen run --mode train: validations are another process's\n"
+        "(regimen run --mode continuous_eval) or nobody's.",
+        arguments, 1, 1};
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    return open_and_run(rest.items[0], &over, &sets, &request);
 }

@@ -1,7 +1,24 @@
-/* A run folder opened again, to evaluate, predict or export with its weights. */
+/* An experiment opened with its layers, and a run folder opened again to look at. */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
+
+int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
+                    const text_list *sets)
+{
+    rgm_experiment_layers layers = {.name = name,
+                                    .over = over->items,
+                                    .over_count = over->count,
+                                    .environment = environ,
+                                    .sets = sets->items,
+                                    .set_count = sets->count};
+
+    if (rgm_experiment_load_layers(out, &layers) == RGM_OK)
+        return EXIT_DONE;
+    report(RGM_ERR_CONFIG);
+    return EXIT_USAGE;
+}
 
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets, bool last)
 {
@@ -11,10 +28,15 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets, 
     s->options.no_training = true;
     if (last)
         s->options.trainer.restore_best_weights = 2;
-    RGM_TRY(rgm_run(&s->run, &s->options));
+    RGM_TRY(rgm_experiment_run(&s->run, s->experiment, &s->options));
     if (rgm_run_steps(s->run) == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
     return RGM_OK;
+}
+
+bool session_has(const session *s, rgm_mode mode)
+{
+    return rgm_trainer_has_data(rgm_run_trainer(s->run), mode);
 }
 
 void session_close(session *s)

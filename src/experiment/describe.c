@@ -6,14 +6,30 @@
 
 #include "experiment_internal.h"
 
+/* The text of a key that has an effect, or NULL. */
+static const char *effective(const rgm_experiment *e, const char *key)
+{
+    const rgm_experiment_value *value = rgm_experiment_find(e, key);
+
+    if (value == NULL || value->value == NULL || value->unused != NULL ||
+        value->value->kind != RGM_YAML_SCALAR)
+        return NULL;
+    return value->value->text;
+}
+
 rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *e)
 {
-    static const char *const types[] = {"", "", "a generated graph", ""};
-    const char *data = e->data.path;
+    const char *model = e->task_type != NULL ? e->network->name : e->model->name;
+    const char *data = effective(e, "data.path");
 
     if (data == NULL)
-        data = e->data.type == RGMI_DATA_RECORDS ? e->data.train : types[e->data.type];
-    return rgm_text_printf(out, "%s on %s", e->model->name, data);
+        data = effective(e, "data.train");
+    if (data != NULL)
+        return rgm_text_printf(out, "%s on %s", model, data);
+    data = effective(e, "data.type");
+    if (data != NULL)
+        return rgm_text_printf(out, "%s on %s data", model, data);
+    return rgm_text_printf(out, "%s for %s", model, effective(e, "task.type"));
 }
 
 static const char *kind_name(const rgm_field *field)
@@ -64,61 +80,112 @@ static rgm_status print_typed(rgm_text *out, const char *section, const char *ty
     return print_fields(out, section, fields);
 }
 
-static rgm_status print_schedules(rgm_text *out)
+/* ---- by section ---------------------------------------------------------------------------- */
+
+static rgm_status print_data(rgm_text *out)
 {
     int64_t count;
-    const rgm_schedule_type *const *types = rgm_schedule_types(&count);
+    const rgm_task_type *const *types = rgm_task_types(&count);
 
-    RGM_TRY(rgm_text_printf(out, "optimizer.learning_rate: a number, or a map with a type\n"));
-    for (int64_t i = 0; i < count; i++)
-        RGM_TRY(print_typed(out, "optimizer.learning_rate", types[i]->name, types[i]->help,
-                            types[i]->fields));
+    RGM_TRY(rgm_text_printf(out, "data, for graph networks\n"));
+    RGM_TRY(print_fields(out, "data", rgmi_graph_data_fields));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_TRY(rgm_text_printf(out, "data, for task.type: %s\n", types[i]->name));
+        RGM_TRY(print_fields(out, "data", types[i]->data_fields));
+    }
     return RGM_OK;
 }
 
-static bool wanted(const char *section, const char *name)
+static rgm_status print_tasks(rgm_text *out)
 {
-    return section == NULL || strcmp(section, name) == 0;
+    int64_t count;
+    const rgm_gnn_task_type *const *graph_types = rgm_gnn_task_types(&count);
+    const rgm_task_type *const *types;
+
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(print_typed(out, "task", graph_types[i]->name, graph_types[i]->help,
+                            graph_types[i]->fields));
+    types = rgm_task_types(&count);
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(print_typed(out, "task", types[i]->name, types[i]->help, types[i]->task_fields));
+    return RGM_OK;
+}
+
+static rgm_status print_models(rgm_text *out)
+{
+    int64_t count;
+    const rgm_model_type *const *models = rgm_model_types(&count);
+    const rgm_task_type *const *types;
+
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(print_typed(out, "model", models[i]->name, models[i]->help, models[i]->fields));
+    types = rgm_task_types(&count);
+    for (int64_t i = 0; i < count; i++) {
+        RGM_TRY(rgm_text_printf(out, "model, for task.type: %s\n", types[i]->name));
+        for (const rgm_network_type *const *network = types[i]->networks; *network != NULL; network++)
+            RGM_TRY(print_typed(out, "model", (*network)->name, (*network)->help,
+                                (*network)->fields));
+    }
+    return RGM_OK;
+}
+
+static rgm_status print_optimizers(rgm_text *out)
+{
+    int64_t count;
+    const rgm_optimizer_type *const *types = rgm_optimizer_types(&count);
+    const rgm_schedule_type *const *schedules;
+
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(print_typed(out, "optimizer", types[i]->name, types[i]->help, types[i]->fields));
+    schedules = rgm_schedule_types(&count);
+    RGM_TRY(rgm_text_printf(out, "optimizer.learning_rate: a number, or a map with a type\n"));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(print_typed(out, "optimizer.learning_rate", schedules[i]->name, schedules[i]->help,
+                            schedules[i]->fields));
+    return RGM_OK;
+}
+
+static rgm_status print_trainer(rgm_text *out)
+{
+    return print_fields(out, "trainer", rgm_trainer_fields);
+}
+
+static rgm_status print_runtime(rgm_text *out)
+{
+    return print_fields(out, "runtime", rgm_runtime_fields);
+}
+
+static rgm_status print_export(rgm_text *out)
+{
+    return rgm_text_printf(out, "export: a list of {type: onnx}; a model.onnx in the export folder\n");
+}
+
+static rgm_status print_restrictions(rgm_text *out)
+{
+    return rgm_text_printf(out, "restrictions: a list of texts, \"KEY RELATION KEY|CONSTANT\", with "
+                                "==, !=, <, <=, >, >=, multiple_of, excludes\n");
 }
 
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
 {
-    int64_t count;
+    static const struct {
+        const char *name;
+        rgm_status (*print)(rgm_text *out);
+    } sections[] = {
+        {"data", print_data},         {"task", print_tasks},      {"model", print_models},
+        {"optimizer", print_optimizers}, {"trainer", print_trainer}, {"runtime", print_runtime},
+        {"export", print_export},     {"restrictions", print_restrictions}};
+    bool found = false;
 
-    if (wanted(section, "data"))
-        RGM_TRY(print_fields(out, "data", rgmi_data_fields));
-    if (wanted(section, "task")) {
-        const rgm_gnn_task_type *const *types = rgm_gnn_task_types(&count);
-
-        for (int64_t i = 0; i < count; i++)
-            RGM_TRY(print_typed(out, "task", types[i]->name, types[i]->help, types[i]->fields));
-    }
-    if (wanted(section, "model")) {
-        const rgm_model_type *const *types = rgm_model_types(&count);
-
-        for (int64_t i = 0; i < count; i++)
-            RGM_TRY(print_typed(out, "model", types[i]->name, types[i]->help, types[i]->fields));
-    }
-    if (wanted(section, "optimizer")) {
-        const rgm_optimizer_type *const *types = rgm_optimizer_types(&count);
-
-        for (int64_t i = 0; i < count; i++)
-            RGM_TRY(
-                print_typed(out, "optimizer", types[i]->name, types[i]->help, types[i]->fields));
-        RGM_TRY(print_schedules(out));
-    }
-    if (wanted(section, "trainer"))
-        RGM_TRY(print_fields(out, "trainer", rgm_trainer_fields));
-    if (wanted(section, "runtime"))
-        RGM_TRY(print_fields(out, "runtime", rgm_runtime_fields));
-    if (wanted(section, "export"))
-        RGM_TRY(rgm_text_printf(out, "export: a list of {type: onnx}; a model.onnx in the export "
-                                     "folder\n"));
-    if (out->size == 0)
-        return RGM_FAIL(
-            RGM_ERR_NOT_FOUND,
-            "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
-            "export",
-            section);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (section == NULL || strcmp(section, sections[i].name) == 0) {
+            RGM_TRY(sections[i].print(out));
+            found = true;
+        }
+    if (!found)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
+                        "export, restrictions",
+                        section);
     return RGM_OK;
 }

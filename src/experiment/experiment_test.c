@@ -119,7 +119,13 @@ static void wrong_types_and_values_are_refused(void **state)
     refuse(MINIMAL, (const char *[]){"trainer.epochs=0"}, 1, "--set trainer.epochs: ");
     refuse(MINIMAL, (const char *[]){"model.type=gnc"}, 1, "gcn");
     refuse(MINIMAL, (const char *[]){"data.type=csv"}, 1, "data.type");
-    refuse("model: {type: gcn}\n", NULL, 0, "'data' is missing");
+    refuse("model: {type: gcn}\n", NULL, 0, "exactly one of the sections 'task' and 'tasks'");
+    refuse("model: {type: gcn}\ntask: {type: node_classification, num_classes: 3}\n", NULL, 0,
+           "'data' is missing");
+    refuse("model: {type: gcn}\ntask: {type: node_classification}\ndata: {type: citation}\n", NULL, 0,
+           "x.yaml:2:7: task: exactly one of num_classes (0) and class_names");
+    refuse("model: {type: gcn}\ntask: {type: node_clasification}\n", NULL, 0,
+           "task.type 'node_clasification' is unknown; did you mean 'node_classification'?");
     refuse("- 1\n", NULL, 0, "map of sections");
 }
 

@@ -33,10 +33,10 @@ static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const 
     }
 }
 
-rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
+/* What only a graph network has. */
+static rgm_status prepare_graph(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
-    RGM_TRY(rgmi_data_open(e, run_dir));
-    *options = rgm_run_options_default();
+    RGM_TRY(rgmi_graph_data_open(e, run_dir));
     options->train_data = e->providers[RGM_TRAIN];
     options->valid_data = e->providers[RGM_VALID];
     options->test_data = e->providers[RGM_TEST];
@@ -50,12 +50,34 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, c
         options->task_count = e->task_count;
         options->loss_weights = e->loss_weights;
     }
-    options->optimizer = e->optimizer;
-    options->trainer = e->trainer;
     options->global_batch_size = e->data.batch_size;
     options->drop_remainder = e->data.drop_remainder;
     options->train_padding = e->data.train_padding;
     options->valid_padding = e->data.valid_padding;
+    return RGM_OK;
+}
+
+static rgm_status prepare_task(rgm_experiment *e)
+{
+    int threads = e->runtime.threads > 0 ? (int)e->runtime.threads : rgm_threads();
+
+    if (e->task_made)
+        return RGM_OK;
+    RGM_TRY(e->task_type->create(&e->task, e->task_options, e->network, e->model_options,
+                                 (uint64_t)e->runtime.seed, threads));
+    e->task_made = true;
+    return RGM_OK;
+}
+
+rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
+{
+    *options = rgm_run_options_default();
+    if (e->task_type != NULL)
+        RGM_TRY(prepare_task(e));
+    else
+        RGM_TRY(prepare_graph(options, e, run_dir));
+    options->optimizer = e->optimizer;
+    options->trainer = e->trainer;
     options->run_dir = run_dir;
     options->exporters = e->exporters;
     options->exporter_count = run_dir != NULL ? e->exporter_count : 0;
@@ -66,4 +88,15 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, c
     options->hparams = e->hparams;
     options->hparam_count = e->hparam_count;
     return RGM_OK;
+}
+
+rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *e,
+                              const rgm_run_options *options)
+{
+    *result = NULL;
+    if (e->task_type == NULL)
+        return rgm_run(result, options);
+    if (!e->task_made)
+        return RGM_FAIL(RGM_ERR_ARG, "rgm_experiment_prepare() comes first");
+    return rgm_run_task(result, &e->task, options);
 }

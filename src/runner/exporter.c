@@ -12,7 +12,9 @@ static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir
     rgm_status status = RGM_OK;
     const rgm_task_model *model = rgm_run_trained_model(result);
     rgm_export_output outputs[RGM_MAX_HEADS];
-    rgm_onnx_options options = {.description = "graph network trained by Regimen"};
+    rgm_onnx_options options = {.description = result->root != NULL
+                                                    ? "graph network trained by Regimen"
+                                                    : "network trained by Regimen"};
     char *path = NULL;
 
     (void)payload;
@@ -41,17 +43,8 @@ typedef struct comparison {
     rgm_export_check *check;
 } comparison;
 
-static rgm_status graph_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_run_result *run,
-                               rgm_graph *graph)
-{
-    rgm_feed feeds[RGMI_MAX_FEEDS];
-    int64_t feed_count = 0;
-
-    RGM_TRY(rgm_graph_feeds(feeds, RGMI_MAX_FEEDS, &feed_count, rgm_run_input(run), graph));
-    return rgm_onnx_inputs(inputs, count, feeds, feed_count);
-}
-
-static rgm_status run_onnx(rgm_tensor **out, comparison *c, rgm_graph *graph)
+static rgm_status run_onnx(rgm_tensor **out, comparison *c, const rgm_feed *feeds,
+                           int64_t feed_count)
 {
     rgm_status status = RGM_OK;
     rgm_named_tensor *inputs = NULL;
@@ -59,7 +52,7 @@ static rgm_status run_onnx(rgm_tensor **out, comparison *c, rgm_graph *graph)
     int64_t input_count = 0, output_count = rgm_onnx_output_count(c->model);
 
     RGM_GO(RGM_NEW(outputs, output_count));
-    RGM_GO(graph_inputs(&inputs, &input_count, c->run, graph));
+    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
     RGM_GO(rgm_onnx_run(outputs, c->model, inputs, input_count));
     *out = outputs[c->output];
     outputs[c->output] = NULL;
@@ -79,15 +72,17 @@ static double difference_of(double a, double b)
     return isnan(difference) ? INFINITY : difference;
 }
 
-static rgm_status compare_batch(void *payload, rgm_graph *graph, const rgm_tensor *predictions)
+static rgm_status compare_batch(void *payload, rgm_element *batch, const rgm_feed *feeds,
+                                int64_t feed_count, const rgm_tensor *predictions)
 {
     comparison *c = payload;
     rgm_tensor *theirs = NULL;
     char a[64], b[64];
 
+    (void)batch;
     if (c->batches++ >= c->max_batches)
         return RGM_END;
-    RGM_TRY(run_onnx(&theirs, c, graph));
+    RGM_TRY(run_onnx(&theirs, c, feeds, feed_count));
     rgm_tensor_describe(theirs, a, sizeof a);
     rgm_tensor_describe(predictions, b, sizeof b);
     if (strcmp(a, b) != 0) {
@@ -123,7 +118,7 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *re
             RGM_GO(
                 RGM_FAIL(RGM_ERR_DATA, "%s has no output '%s'", path, model->heads[c.head].name));
         c.batches = 0;
-        RGM_GO(rgm_run_predict_all(result, mode, c.head, compare_batch, &c));
+        RGM_GO(rgmi_predict_batches(result, mode, c.head, compare_batch, &c));
     }
     if (check->items == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: the %s data are empty, nothing was compared", path,
@@ -161,7 +156,8 @@ done:
     return status;
 }
 
-static rgm_status dump_batch(void *payload, rgm_graph *graph, const rgm_tensor *predictions)
+static rgm_status dump_batch(void *payload, rgm_element *batch, const rgm_feed *feeds,
+                             int64_t feed_count, const rgm_tensor *predictions)
 {
     dump *d = payload;
     rgm_status status = RGM_OK;
@@ -169,11 +165,12 @@ static rgm_status dump_batch(void *payload, rgm_graph *graph, const rgm_tensor *
     rgm_named_tensor *inputs = NULL, outputs[RGM_MAX_HEADS] = {0};
     int64_t input_count = 0;
 
+    (void)batch;
     (void)predictions; /* of head 0 alone */
-    RGM_GO(graph_inputs(&inputs, &input_count, d->run, graph));
+    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
     for (int64_t h = 0; h < model->head_count; h++) {
         outputs[h].name = model->heads[h].name;
-        RGM_GO(rgm_run_predict(&outputs[h].tensor, d->run, h, graph));
+        RGM_GO(rgmi_predict(&outputs[h].tensor, d->run, h, feeds, feed_count));
     }
     RGM_GO(save_tensors(d, "inputs", inputs, input_count));
     RGM_GO(save_tensors(d, "outputs", outputs, model->head_count));
@@ -192,7 +189,7 @@ rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, con
 
     *batches = 0;
     RGM_TRY(rgm_folder_make(folder));
-    RGM_TRY(rgm_run_predict_all(result, mode, 0, dump_batch, &d));
+    RGM_TRY(rgmi_predict_batches(result, mode, 0, dump_batch, &d));
     *batches = d.batches;
     return RGM_OK;
 }

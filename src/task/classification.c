@@ -206,6 +206,8 @@ rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema
     if (task->type->place != RGM_READ_NODES && o->node_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: %s needs the node set whose states it reads",
                         task->type->name);
+    if (schema == NULL)
+        return RGM_OK;
     if (o->node_set != NULL && rgm_schema_find(schema, RGM_NODE_SET, o->node_set) == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: the schema has no node set '%s'",
                         o->node_set);

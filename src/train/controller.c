@@ -119,6 +119,17 @@ static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
     return restore_if_asked(c);
 }
 
+/* The step at which training ends; 0: known only by training. */
+static int64_t last_step(const rgm_controller *c)
+{
+    const rgm_trainer_options *o = &c->options;
+    int64_t steps = o->steps_per_epoch > 0 ? o->steps_per_epoch : rgm_trainer_pass_steps(c->trainer);
+
+    if (o->train_steps > 0)
+        return o->train_steps;
+    return steps > 0 && steps <= INT64_MAX / o->epochs ? steps * o->epochs : 0;
+}
+
 rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
 {
     const rgm_trainer_options *o = &c->options;
@@ -135,7 +146,7 @@ rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_lo
         RGM_TRY(train(c, false, logs));
         return rgm_controller_evaluate(c, RGM_VALID, o->validation_steps, logs);
     case RGM_RUN_CONTINUOUS_EVAL:
-        return rgm_controller_evaluate_continuously(c, o->validation_steps, o->train_steps,
+        return rgm_controller_evaluate_continuously(c, o->validation_steps, last_step(c),
                                                     o->continuous_eval_timeout, NULL, NULL, logs);
     }
     return RGM_FAIL(RGM_ERR_ARG, "run mode %d", (int)mode);

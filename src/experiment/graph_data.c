@@ -10,7 +10,7 @@
 
 static rgm_status load_source(rgm_experiment *e)
 {
-    const rgmi_data *d = &e->data;
+    const rgmi_graph_data *d = &e->data;
 
     if (d->type == RGMI_DATA_CITATION) {
         rgm_citation_options options = d->citation;
@@ -19,9 +19,6 @@ static rgm_status load_source(rgm_experiment *e)
         options.edge_set = d->edge_set;
         return rgm_generate_citation(&e->source, &options);
     }
-    if (d->path == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "%s: data.path is missing: the folder of the data set",
-                        e->path);
     if (d->type == RGMI_DATA_FOLDER)
         return rgm_source_load(&e->source, d->path, d->split);
     if (!rgm_path_is_folder(d->path))
@@ -79,9 +76,6 @@ static rgm_status open_records(rgm_experiment *e)
 {
     const char *patterns[3] = {e->data.train, e->data.valid, e->data.test};
 
-    if (e->data.schema == NULL || e->data.train == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "%s: data.schema and data.train are needed for records",
-                        e->path);
     RGM_TRY(rgm_schema_load(&e->schema, e->data.schema));
     for (int i = 0; i < 3; i++)
         if (patterns[i] != NULL)
@@ -116,14 +110,10 @@ static rgm_status default_edge_set(const char **out, const rgm_experiment *e)
 static rgm_status make_spec(rgm_experiment *e)
 {
     const rgmi_sampling *s = &e->data.sampling;
-    const char *edge_sets[32];
+    const char *edge_sets[RGMI_MAX_HOPS];
 
     if (e->source.split_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
-    if (s->sizes.count > 32 || (s->edge_sets.count > 0 && s->edge_sets.count != s->sizes.count))
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.sampling: %lld sizes and %lld edge_sets; one of each for every hop",
-                        (long long)s->sizes.count, (long long)s->edge_sets.count);
     for (int64_t i = 0; i < s->sizes.count; i++) {
         if (s->edge_sets.count > 0)
             edge_sets[i] = s->edge_sets.items[i];
@@ -207,7 +197,7 @@ static rgm_status sample_in_memory(rgm_experiment *e)
     return RGM_OK;
 }
 
-rgm_status rgmi_data_open(rgm_experiment *e, const char *run_dir)
+rgm_status rgmi_graph_data_open(rgm_experiment *e, const char *run_dir)
 {
     if (e->data.type == RGMI_DATA_RECORDS)
         return open_records(e);

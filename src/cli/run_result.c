@@ -1,0 +1,72 @@
+/* How a run ended, in words or JSON. */
+#include <stdio.h>
+
+#include "run.h"
+
+static json_t *result_json(const rgm_run_result *run, const run_view *view, double seconds)
+{
+    json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
+
+    json_object_set_new(json, "run_dir", json_string(view->run_dir));
+    json_object_set_new(json, "steps", json_integer(rgm_run_steps(run)));
+    json_object_set_new(json, "epochs", json_integer(rgm_run_epochs(run)));
+    json_object_set_new(json, "seconds", json_real(seconds));
+    for (int mode = 0; mode < 3; mode++)
+        json_object_set_new(metrics, rgm_mode_name((rgm_mode)mode),
+                            metrics_json(rgm_run_metrics(run, (rgm_mode)mode)));
+    json_object_set_new(json, "metrics", metrics);
+    if (rgm_run_best_step(run) >= 0)
+        json_object_set_new(json, "best_step", json_integer(rgm_run_best_step(run)));
+    else
+        json_object_set_new(json, "best_step", json_null());
+    for (int64_t i = 0; i < rgm_run_export_count(run); i++)
+        json_array_append_new(exports, json_string(rgm_run_export(run, i)));
+    json_object_set_new(json, "exports", exports);
+    if (view->evaluations != NULL)
+        json_object_set(json, "evaluations", view->evaluations);
+    return json;
+}
+
+static int print_result(const rgm_run_result *run, const run_view *view)
+{
+    for (int mode = 0; mode < 3 && view->mode != RUN_CONTINUOUS_EVAL; mode++) {
+        const rgm_logs *values = rgm_run_metrics(run, (rgm_mode)mode);
+
+        if (values->count == 0)
+            continue;
+        printf("%-8s", rgm_mode_name((rgm_mode)mode));
+        for (int64_t i = 0; i < values->count; i++)
+            printf(" %s %.4f", values->items[i].name, values->items[i].value);
+        printf("\n");
+    }
+    if (trains(view->mode) && rgm_run_best_step(run) >= 0)
+        printf("%-8s step %s\n", "best", grouped(rgm_run_best_step(run)));
+    for (int64_t i = 0; i < rgm_run_export_count(run); i++)
+        printf("%-8s %s\n", "export", rgm_run_export(run, i));
+    if (trains(view->mode))
+        printf("%-8s %s\n", "run", view->run_dir);
+    return print_text("");
+}
+
+int run_finish(rgm_status status, const rgm_run_result *run, const run_view *view, double seconds,
+               bool json)
+{
+    if (status < 0) {
+        int code = report(status);
+
+        if (trains(view->mode) && rgm_path_exists(view->run_dir))
+            fprintf(stderr, "regimen: what was saved is in %s\n", view->run_dir);
+        return code;
+    }
+    if (status == RGM_STOPPED && trains(view->mode)) {
+        say("stopped", "saved step %s in %s. Continue with the same command and --run-dir.",
+            grouped(rgm_run_steps(run)), view->run_dir);
+        return EXIT_CONTINUE;
+    }
+    if (status == RGM_STOPPED) {
+        say("stopped", "at step %s of %s; the same command goes on.", grouped(rgm_run_steps(run)),
+            view->run_dir);
+        return EXIT_CONTINUE;
+    }
+    return json ? print_json(result_json(run, view, seconds)) : print_result(run, view);
+}

@@ -1,0 +1,170 @@
+/*
+ * All values of an experiment as YAML that reads back to the same, with the source of each behind it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "experiment_internal.h"
+
+#define SOURCE_COLUMN 40
+
+static bool is_flow_word(const char *text)
+{
+    return text[0] != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                           "0123456789_.+-/") == strlen(text) &&
+           strcmp(text, "-") != 0;
+}
+
+/* `inside` brackets a comma or a bracket would end the text. */
+static rgm_status print_text(rgm_text *out, const rgm_yaml_node *node, bool inside)
+{
+    rgm_yaml_node copy = *node;
+
+    copy.quoted = node->quoted || (inside && !is_flow_word(node->text));
+    RGM_TRY(rgm_yaml_print(out, &copy));
+    out->data[--out->size] = '\0'; /* the printer ends the line */
+    return RGM_OK;
+}
+
+static rgm_status print_key(rgm_text *out, const char *key)
+{
+    rgm_yaml_node node = {.kind = RGM_YAML_SCALAR, .text = key};
+
+    return print_text(out, &node, true);
+}
+
+static rgm_status print_flow(rgm_text *out, const rgm_yaml_node *node, bool inside)
+{
+    bool map = node->kind == RGM_YAML_MAP;
+
+    if (node->kind == RGM_YAML_SCALAR)
+        return print_text(out, node, inside);
+    RGM_TRY(rgm_text_add(out, map ? "{" : "[", 1));
+    for (int64_t i = 0; i < node->count; i++) {
+        if (i > 0)
+            RGM_TRY(rgm_text_add(out, ", ", 2));
+        if (map) {
+            RGM_TRY(print_key(out, node->items[i]->key));
+            RGM_TRY(rgm_text_add(out, ": ", 2));
+        }
+        RGM_TRY(print_flow(out, node->items[i], true));
+    }
+    return rgm_text_add(out, map ? "}" : "]", 1);
+}
+
+rgm_status rgmi_flow_print(rgm_text *out, const rgm_yaml_node *node)
+{
+    return print_flow(out, node, false);
+}
+
+/* "# text" behind what stands on the line since `begin`. */
+static rgm_status print_source(rgm_text *out, int64_t begin, const rgm_experiment_value *value)
+{
+    int64_t width = out->size - begin;
+
+    RGM_TRY(rgm_text_printf(out, "%*s# %s", (int)(width < SOURCE_COLUMN ? SOURCE_COLUMN - width : 2),
+                            "", value->source));
+    if (value->unused != NULL)
+        RGM_TRY(rgm_text_printf(out, "; %s", value->unused));
+    return rgm_text_add(out, "\n", 1);
+}
+
+/* Length of the maps that two keys have in common: "trainer.checkpoint." of a.b.c and a.b.d. */
+static size_t shared_maps(const char *a, const char *b)
+{
+    size_t shared = 0;
+
+    for (size_t i = 0; a[i] != '\0' && a[i] == b[i]; i++)
+        if (a[i] == '.')
+            shared = i + 1;
+    return shared;
+}
+
+/* Heads of the maps of `key` that `open` is not in yet; *rest is the last name, *indent its depth. */
+static rgm_status print_maps(rgm_text *out, const char **rest, int *indent, const char *key,
+                             const char *open)
+{
+    size_t shared = shared_maps(key, open);
+    const char *dot;
+    char name[256];
+
+    *indent = 0;
+    for (*rest = key; (dot = strchr(*rest, '.')) != NULL; *rest = dot + 1, *indent += 2) {
+        if ((size_t)(dot - key) < shared)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(dot - *rest), *rest);
+        RGM_TRY(rgm_text_printf(out, "%*s", *indent, ""));
+        RGM_TRY(print_key(out, name));
+        RGM_TRY(rgm_text_add(out, ":\n", 2));
+    }
+    return RGM_OK;
+}
+
+static bool is_written(const rgm_experiment_value *value)
+{
+    return value->value != NULL && value->writable && value->unused == NULL;
+}
+
+/* Whether a value's section has one that is written, so that comments may stand inside it. */
+static bool has_section(const rgm_experiment *e, const rgm_experiment_value *value)
+{
+    size_t size = strcspn(value->key, ".") + 1;
+
+    for (int64_t i = 0; i < e->value_count; i++)
+        if (is_written(&e->values[i]) && strncmp(e->values[i].key, value->key, size) == 0)
+            return true;
+    return false;
+}
+
+static rgm_status print_written(rgm_text *out, const rgm_experiment_value *value, const char *open)
+{
+    const char *rest;
+    int64_t begin;
+    int indent;
+
+    RGM_TRY(print_maps(out, &rest, &indent, value->key, open));
+    begin = out->size;
+    RGM_TRY(rgm_text_printf(out, "%*s", indent, ""));
+    RGM_TRY(print_key(out, rest));
+    RGM_TRY(rgm_text_add(out, ": ", 2));
+    RGM_TRY(rgmi_flow_print(out, value->value));
+    return print_source(out, begin, value);
+}
+
+/* "  # checkpoint.best.metric: " inside its section. */
+static rgm_status print_comment(rgm_text *out, const rgm_experiment_value *value)
+{
+    const char *dot = strchr(value->key, '.');
+    int64_t begin = out->size;
+
+    RGM_TRY(rgm_text_printf(out, "  # %s:", dot != NULL ? dot + 1 : value->key));
+    if (value->value != NULL) {
+        RGM_TRY(rgm_text_add(out, " ", 1));
+        RGM_TRY(rgmi_flow_print(out, value->value));
+    }
+    return print_source(out, begin, value);
+}
+
+rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *e)
+{
+    char open[256] = "";
+
+    for (int64_t i = 0; i < e->value_count; i++) {
+        const rgm_experiment_value *value = &e->values[i];
+        size_t section = strcspn(value->key, ".");
+
+        if (is_written(value)) {
+            RGM_TRY(print_written(out, value, open));
+            snprintf(open, sizeof open, "%s", value->key);
+            continue;
+        }
+        if (value->unused != NULL && !value->given)
+            continue;
+        if (strncmp(open, value->key, section + 1) != 0 && has_section(e, value)) {
+            snprintf(open, sizeof open, "%.*s.", (int)section, value->key);
+            RGM_TRY(rgm_text_printf(out, "%.*s:\n", (int)section, value->key));
+        }
+        RGM_TRY(print_comment(out, value));
+    }
+    return RGM_OK;
+}

@@ -1,0 +1,101 @@
+/* Layers of image networks: convolution, and batch norm, which rows of numbers may have too. */
+#include "nn_internal.h"
+
+static bool wrong(rgm_scope *layer, bool is_wrong, const char *what, double got)
+{
+    if (is_wrong)
+        rgm_cgraph_fail(rgm_scope_graph(layer), RGM_ERR_ARG, "'%s': %s, got %g",
+                        rgm_scope_path(layer), what, got);
+    return is_wrong;
+}
+
+rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, int64_t filters,
+                            const rgm_conv2d_layer_options *options)
+{
+    static const rgm_conv2d_layer_options defaults = RGM_CONV2D_LAYER_OPTIONS_INIT;
+    rgm_scope *layer = rgm_scope_enter(scope, name);
+    rgm_value *kernel, *y;
+    int64_t channels = rgm_width(x);
+
+    if (layer == NULL || channels < 0)
+        return NULL;
+    rgmi_scope_mark(layer);
+    if (options == NULL)
+        options = &defaults;
+    if (wrong(layer, filters < 1, "filters is at least 1", (double)filters))
+        return NULL;
+    kernel = rgm_scope_parameter(layer, "kernel", 4,
+                                 (int64_t[]){options->size[0], options->size[1], channels, filters},
+                                 options->kernel);
+    rgm_scope_add_l2(layer, kernel, options->l2);
+    y = rgm_conv2d(x, kernel,
+                   &(rgm_conv2d_options){.stride = {options->stride[0], options->stride[1]},
+                                         .dilation = {options->dilation[0], options->dilation[1]},
+                                         .padding = options->padding});
+    if (!options->no_bias)
+        y = rgm_add(y,
+                    rgm_scope_parameter(layer, "bias", 1, &filters, (rgm_init){RGM_INIT_ZEROS, 0}));
+    y = rgm_activate(y, options->activation, options->slope);
+    rgmi_scope_mark(scope);
+    return y;
+}
+
+/* Mean over all axes but the last. */
+static rgm_value *batch_mean(rgm_value *x)
+{
+    if (x == NULL)
+        return NULL;
+    return rgm_reduce(rgm_reshape(x, 2, (rgm_dim[]){RGM_INFER, rgm_value_dim(x, -1)}), 0, RGM_MEAN);
+}
+
+/*
+ * `batch` in training, else the moving average of it, which training moves. A layer called twice
+ * moves it twice.
+ */
+static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *batch, rgm_init_kind start,
+                         double momentum)
+{
+    rgm_cgraph *graph = rgm_scope_graph(layer);
+    int64_t width;
+    rgm_value *state, *next;
+
+    if (batch == NULL)
+        return NULL;
+    width = rgm_value_dim(batch, 0);
+    state = rgm_scope_state(layer, name, 1, &width, (rgm_init){start, 0});
+    next = rgm_add(rgm_scale(rgm_cgraph_state_next(graph, state), momentum),
+                   rgm_scale(batch, 1 - momentum));
+    rgm_cgraph_update(graph, state, next);
+    return rgm_when_training(batch, state);
+}
+
+rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
+                          const rgm_batch_norm_options *options)
+{
+    static const rgm_batch_norm_options defaults = RGM_BATCH_NORM_OPTIONS_INIT;
+    rgm_scope *layer = rgm_scope_enter(scope, name);
+    rgm_value *gamma, *beta, *mean, *variance, *centred, *y;
+    int64_t width = rgm_width(x);
+
+    if (layer == NULL || width < 0)
+        return NULL;
+    rgmi_scope_mark(layer);
+    if (options == NULL)
+        options = &defaults;
+    if (wrong(layer, !(options->momentum >= 0 && options->momentum <= 1), "momentum is in [0, 1]",
+              options->momentum) ||
+        wrong(layer, !(options->epsilon > 0), "epsilon is above 0", options->epsilon) ||
+        wrong(layer, rgm_value_rank(x) < 2, "the rank of the input is at least 2",
+              rgm_value_rank(x)))
+        return NULL;
+    gamma = rgm_scope_parameter(layer, "gamma", 1, &width, (rgm_init){RGM_INIT_ONES, 0});
+    beta = rgm_scope_parameter(layer, "beta", 1, &width, (rgm_init){RGM_INIT_ZEROS, 0});
+    mean = moving(layer, "moving_mean", batch_mean(x), RGM_INIT_ZEROS, options->momentum);
+    centred = rgm_sub(x, mean);
+    variance = moving(layer, "moving_variance", batch_mean(rgm_square(centred)), RGM_INIT_ONES,
+                      options->momentum);
+    y = rgm_mul(rgm_rsqrt(rgm_shift(variance, options->epsilon)), gamma);
+    y = rgm_add(rgm_mul(centred, y), beta);
+    rgmi_scope_mark(scope);
+    return y;
+}

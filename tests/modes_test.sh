@@ -1,0 +1,210 @@
+#!/bin/sh
+# Experiments by name and by layers, `config` on them, and every mode of a run, two processes included.
+. "$(dirname "$0")/lib.sh"
+small_experiment "$work/small.yaml"
+cd "$work" || exit 1
+
+# Named experiments.
+expect 0 "$regimen" config list
+says "^demo +two graph convolutions on a generated graph$" out
+expect 0 "$regimen" config list --json
+python3 - out <<'PY' || fail "config list --json is not what it should be"
+import json, sys
+names = [e["name"] for e in json.load(open(sys.argv[1]))]
+assert names == sorted(names) and "demo" in names and "cora_gcn" in names, names
+PY
+expect 0 "$regimen" config check demo
+says "^demo: no mistakes; gcn on citation data, adam, 200 epochs$" out
+says "^note +data.path \(cora_gcn:5\) has no effect: only with data.type == ogb\|folder$" err
+expect 2 "$regimen" config check dmo
+says "did you mean 'demo'" err
+expect 2 "$regimen" config check demo --set trainer.train_steps=100
+says "trainer.train_steps is 100 \(--set\) and excludes trainer.epochs, which is 200 \(cora_gcn:26\)" err
+expect 2 "$regimen" config chekc demo
+expect 2 "$regimen" config show
+
+# The full print says the same as what it was printed from.
+expect 0 "$regimen" config show demo --full
+cp out full.yaml
+expect 0 "$regimen" config show full.yaml --full
+sed 's/ *#.*//' full.yaml | grep -v '^$' >first
+sed 's/ *#.*//' out | grep -v '^$' >second
+diff first second >/dev/null || fail "config show --full does not read back"
+says "^  epochs: 200 +# full.yaml:[0-9]+$" out
+expect 0 "$regimen" config show demo --full --json
+python3 - out <<'PY' || fail "config show --full --json is not what it should be"
+import json, sys
+e = json.load(open(sys.argv[1]))
+assert e["trainer"]["epochs"] == {"value": 200, "source": "cora_gcn:26"}, e["trainer"]["epochs"]
+assert e["trainer"]["checkpoint"]["keep"] == {"value": 2, "source": "default"}
+assert e["model"]["hidden"]["value"] == [64] and e["model"]["input"]["normalize"]["value"] is True
+assert "unused" in e["data"]["path"] and e["trainer"]["recovery"]["loss_upper_bound"]["value"] is None
+PY
+
+# Layers: --config over the file, the environment over it, --set over that.
+printf 'trainer: {epochs: 7}\nruntime: {seed: 5, threads: 1}\n' >over.yaml
+expect 0 env REGIMEN_RUNTIME__SEED=6 REGIMEN_RUNTIME__THREADS=2 "$regimen" config show small.yaml \
+    --full --config over.yaml --set runtime.threads=1
+says "^  epochs: 7 +# over.yaml:1$" out
+says "^  seed: 6 +# \\\$REGIMEN_RUNTIME__SEED$" out
+says "^  threads: 1 +# --set$" out
+expect 2 env REGIMEN_TRAINER_EPOCHS=3 "$regimen" run small.yaml
+says "REGIMEN_TRAINER__EPOCHS=3" err
+expect 0 "$regimen" run demo --config over.yaml --run-dir named --json
+python3 -c "import json; assert json.load(open('out'))['epochs'] == 7" || fail "--config was not heard"
+
+# A run of so many steps, in each mode.
+steps="--set trainer.epochs=~ --set trainer.train_steps=60 --set trainer.steps_per_loop=20
+    --set trainer.validation_interval=20 --set trainer.checkpoint.every_epochs=~"
+expect 2 "$regimen" run small.yaml --mode trian
+says "did you mean 'train'" err
+expect 2 "$regimen" run small.yaml --mode eval
+says "needs --run-dir" err
+expect 2 "$regimen" eval small.yaml
+says "needs --run-dir" err
+expect 1 "$regimen" run small.yaml --mode eval --run-dir nowhere
+says "no run folder 'nowhere'" err
+expect 1 "$regimen" run small.yaml --mode export --run-dir nowhere
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $steps --run-dir trained --json
+python3 - out trained/metrics.jsonl <<'PY' || fail "train: the result is not what it should be"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["steps"] == 60 and r["best_step"] is None, r
+splits = {json.loads(l)["split"] for l in open(sys.argv[2])}
+assert splits == {"train"}, splits
+PY
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --mode train_and_post_eval --run-dir post
+python3 - post/metrics.jsonl <<'PY' || fail "train_and_post_eval: one validation, at the end"
+import json, sys
+steps = [json.loads(l)["step"] for l in open(sys.argv[1]) if json.loads(l)["split"] == "valid"]
+assert steps == [60], steps
+PY
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --run-dir both
+python3 - both/metrics.jsonl <<'PY' || fail "train_and_eval: a validation every 20 steps"
+import json, sys
+steps = [json.loads(l)["step"] for l in open(sys.argv[1]) if json.loads(l)["split"] == "valid"]
+assert steps == [20, 40, 60], steps
+PY
+before=$(find trained -type f | sort | xargs md5sum)
+# shellcheck disable=SC2086
+expect 0 "$regimen" eval small.yaml $steps --run-dir trained --json
+cp out eval.json
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --mode eval --run-dir trained
+says "^valid +loss" out
+expect 0 "$regimen" eval trained --part valid --last --json
+python3 - eval.json out <<'PY' || fail "eval of the experiment and of the folder differ"
+import json, sys
+a, b = (json.load(open(p)) for p in sys.argv[1:])
+assert a["metrics"]["valid"] == b["metrics"] and a["steps"] == 60, (a, b)
+PY
+[ "$before" = "$(find trained -type f | sort | xargs md5sum)" ] || fail "eval changed the run folder"
+mkdir empty
+expect 0 "$regimen" run small.yaml --mode eval --run-dir empty
+says "as initialized: empty has no checkpoint yet" err
+expect 1 "$regimen" run small.yaml --mode export --run-dir empty
+says "empty has no checkpoint yet" err
+
+# export: the best weights, or the last.
+rm -r both/export
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --mode export --run-dir both
+says "^export +both/export$" out
+expect 0 "$regimen" export both --to best
+cmp -s both/export/model.onnx best/model.onnx || fail "--mode export wrote other weights than export"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --mode export --last --run-dir both --json
+expect 0 "$regimen" export both --to last --last
+cmp -s both/export/model.onnx last/model.onnx || fail "--mode export --last wrote other weights"
+
+# Two processes: one trains, one evaluates what the other saves, until its last step.
+steps="--set trainer.epochs=~ --set trainer.train_steps=3000 --set trainer.steps_per_loop=100
+    --set trainer.checkpoint.every_epochs=~ --set trainer.checkpoint.every_steps=200"
+# shellcheck disable=SC2086
+"$regimen" run small.yaml $steps --mode continuous_eval --run-dir followed >lines 2>follow.err &
+follower=$!
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $steps --run-dir followed
+wait $follower || fail "the follower ended with $?: $(cat follow.err)"
+python3 - lines <<'PY' || fail "continuous_eval: ascending steps to the last one"
+import sys
+steps = [int(l.split()[1].replace(",", "")) for l in open(sys.argv[1])]
+assert steps == sorted(set(steps)) and steps[-1] == 3000, steps
+PY
+says "^step 3,000 loss [0-9.]+ accuracy [0-9.]+" lines
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --mode continuous_eval --run-dir followed --json
+cp out follow.json
+# shellcheck disable=SC2086
+expect 0 "$regimen" eval small.yaml $steps --run-dir followed --json
+python3 - follow.json out <<'PY' || fail "continuous_eval --json and eval differ"
+import json, sys
+a, b = (json.load(open(p)) for p in sys.argv[1:])
+assert a["evaluations"][-1] == {"step": 3000, "metrics": b["metrics"]["valid"]}, a["evaluations"]
+PY
+# Nothing comes: it ends by itself. In epochs it knows the last step too.
+expect 0 "$regimen" run small.yaml --mode continuous_eval --run-dir empty \
+    --set trainer.continuous_eval_timeout=0.3 --json
+python3 -c "import json; assert json.load(open('out'))['evaluations'] == []" || fail "of nothing?"
+expect 0 "$regimen" train small.yaml --run-dir epochs
+expect 0 "$regimen" run small.yaml --mode continuous_eval --run-dir epochs
+says "^step 40 " out
+# Another one may not follow too; SIGTERM ends it with 75.
+"$regimen" run small.yaml --mode continuous_eval --run-dir waits >lines 2>&1 &
+follower=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -e waits/continuous_eval/.lock ] || sleep 0.2; done
+expect 1 "$regimen" run small.yaml --mode continuous_eval --run-dir waits
+says "waits" err
+kill -TERM $follower
+wait $follower
+[ $? = 75 ] || fail "SIGTERM ended the follower with another status than 75"
+
+# A task that is no graph network: the same verbs.
+python3 - <<'PY'
+import random
+random.seed(1)
+for name, count in ("train", 200), ("test", 50):
+    with open(name + ".csv", "w") as f:
+        for _ in range(count):
+            k = random.randrange(3)
+            f.write(",".join("%.3f" % random.gauss(k, 0.3) for _ in range(6)) + ",%d\n" % k)
+PY
+cat >records.yaml <<'YAML'
+data: {path: ., train: train.csv, test: test.csv, valid_fraction: 0.25, batch_size: 16}
+task: {type: classification, num_classes: 3}
+model: {type: mlp}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {train_steps: 200, steps_per_loop: 20, validation_interval: 50}
+runtime: {seed: 3, threads: 2}
+export: [{type: onnx}]
+YAML
+expect 0 "$regimen" config check records.yaml
+says "mlp on" out
+expect 0 "$regimen" run records.yaml --run-dir records --json
+cp out records.json
+python3 - out <<'PY' || fail "the classification of records did not learn"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["steps"] == 200 and r["metrics"]["test"]["accuracy"] > 0.9, r
+PY
+expect 0 "$regimen" eval records --json
+python3 - records.json out <<'PY' || fail "run and eval disagree on records"
+import json, sys
+a, b = (json.load(open(p)) for p in sys.argv[1:])
+assert a["metrics"]["test"] == b["metrics"], (a, b)
+PY
+expect 0 "$regimen" predict records
+[ "$(wc -l <out)" = 51 ] || fail "predict printed $(wc -l <out) lines, expected 51"
+says "^0,,[012],-?[0-9.]+" out
+expect 1 "$regimen" predict records --input "*.tfrecord"
+says "takes graphs" err
+expect 0 "$regimen" export records --verify --dump dumped
+says "verified on 50 items" out
+[ -e dumped/inputs-0.safetensors ] || fail "export --dump wrote nothing"
+expect 0 "$regimen" run records.yaml --mode eval --run-dir records
+says "^valid +loss" out
+expect 0 "$regimen" run records.yaml --mode export --run-dir records
+finish
