@@ -1,60 +1,94 @@
 #!/bin/sh
 # A run killed with SIGKILL at random moments and continued by the same command ends with the same
-# bytes; so do 1 and 2 threads. KILLS (default 100) moments in all, over as many lives as it takes.
+# bytes; so do 1 and 2 threads. KILLS (default 200) moments over three forms of a run: epochs of one pass,
+# epochs with validations inside them, steps with loops across their ends; all with averages, several
+# batches an update, the two best checkpoints kept and the best weights saved by themselves. The moments
+# come from SEED, which is printed; they are parts of the time that the whole run takes, so they fall into
+# start, steps, saves (saves are frequent) and export alike.
 . "$(dirname "$0")/lib.sh"
-small_experiment "$work/small.yaml"
+fast_work
+recovery_experiment "$work/small.yaml"
 cd "$work" || exit 1
-kills=${KILLS:-100}
-run="run small.yaml --set trainer.epochs=600 --set trainer.checkpoint.every_steps=5"
+kills=${KILLS:-200}
+seed=${SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
+awk -v s="$seed" -v n=$((4 * kills + 100)) 'BEGIN { srand(s); for (i = 0; i < n; i++) print rand() }' >moments
 
-# shellcheck disable=SC2086
-"$regimen" $run --run-dir whole >/dev/null 2>err || fail "the whole run failed: $(tail -1 err)"
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
-# Everything that results, without what tells of time and process.
-compare() {
-    for file in ckpt metrics.jsonl export; do
-        diff -r "whole/$file" "$1/$file" >diff.txt || {
-            fail "$2: $file differs"
-            head -3 diff.txt
-        }
+# form_options NAME: what the form adds to the experiment.
+form_options() {
+    case $1 in
+    passes) echo "--set trainer.epochs=120 --set trainer.checkpoint.every_steps=4" ;;
+    epochs) echo "--set trainer.epochs=16 --set trainer.steps_per_epoch=7 \
+                  --set trainer.validation_per_epoch=3 --set trainer.checkpoint.every_epochs=1" ;;
+    steps) echo "--set trainer.train_steps=120 --set trainer.steps_per_loop=7 \
+                 --set trainer.validation_interval=9 --set trainer.checkpoint.every_steps=4" ;;
+    esac
+}
+
+# whole FORM: the run that nothing interrupts, and how long it takes.
+whole() {
+    # shellcheck disable=SC2046
+    set -- "$1" $(form_options "$1")
+    form=$1
+    shift
+    begun=$(milliseconds)
+    "$regimen" run small.yaml "$@" --run-dir "whole-$form" >/dev/null 2>err ||
+        fail "the whole run failed: $(tail -1 err)"
+    length=$(($(milliseconds) - begun))
+    "$regimen" run small.yaml "$@" --run-dir "again-$form" >/dev/null 2>err ||
+        fail "the second run failed: $(tail -1 err)"
+    same_run "whole-$form" "again-$form" "the same command twice ($form)"
+}
+
+# kill_until FORM COUNT: runs of the form, each killed up to 10 times, until so many kills were made in all.
+# A life that ends before its moment is none.
+kill_until() {
+    form=$1 upto=$2 round=0
+    # shellcheck disable=SC2046
+    set -- $(form_options "$form")
+    while [ "$killed" -lt "$upto" ] && [ "$failures" = 0 ]; do
+        rm -rf "life-$form"
+        lives=0
+        round=$((round + 1))
+        while :; do
+            "$regimen" run small.yaml "$@" --run-dir "life-$form" >/dev/null 2>err &
+            pid=$!
+            if [ "$lives" -lt 10 ] && [ "$killed" -lt "$upto" ]; then
+                moment=$((moment + 1))
+                sleep "$(awk -v n=$moment -v ms="$length" \
+                             'NR == n { printf "%.4f", $1 * ms / 1000 }' moments)"
+                kill -KILL $pid 2>/dev/null
+                lives=$((lives + 1))
+            fi
+            wait $pid 2>/dev/null
+            code=$?
+            [ $code = 137 ] || break
+            killed=$((killed + 1))
+            for left in "life-$form"/ckpt/*.tmp-* "life-$form"/best/*.tmp-*; do
+                [ -e "$left" ] && inside=$((inside + 1)) && break
+            done
+        done
+        [ $code = 0 ] || fail "$form: a life ended with $code: $(tail -1 err)"
+        same_run "whole-$form" "life-$form" "killed and continued ($form, round $round, SEED=$seed)"
     done
 }
 
-# shellcheck disable=SC2086
-"$regimen" $run --run-dir again >/dev/null 2>err || fail "the second run failed"
-compare again "the same command twice"
-
-done_kills=0
-round=0
-while [ "$done_kills" -lt "$kills" ] && [ "$failures" = 0 ]; do
-    round=$((round + 1))
-    rm -rf "life"
-    lives=0
-    while :; do
-        lives=$((lives + 1))
-        # shellcheck disable=SC2086
-        "$regimen" $run --run-dir life >/dev/null 2>err &
-        pid=$!
-        if [ "$lives" -le 12 ] && [ "$done_kills" -lt "$kills" ]; then
-            moment=$(awk -v s="$round$lives" 'BEGIN { srand(s * 7919); printf "%.3f", 0.005 + rand() * 0.12 }')
-            sleep "$moment"
-            kill -KILL $pid 2>/dev/null && done_kills=$((done_kills + 1))
-            wait $pid 2>/dev/null
-            code=$?
-        else
-            wait $pid
-            code=$?
-        fi
-        [ $code = 0 ] && break
-        [ $code = 137 ] || { fail "life $lives ended with $code: $(tail -1 err)"; break; }
-    done
-    compare life "killed and continued, round $round"
+killed=0
+inside=0
+moment=0
+form_count=0
+for form in passes epochs steps; do
+    form_count=$((form_count + 1))
+    whole $form
+    kill_until $form $((kills * form_count / 3))
 done
-echo "$done_kills kills in $round rounds"
+echo "$killed kills, $inside of them seen inside a save; SEED=$seed"
 
 sed 's/threads: 2/threads: 1/' small.yaml >one.yaml
 mv small.yaml two.yaml && mv one.yaml small.yaml
-# shellcheck disable=SC2086
-"$regimen" $run --run-dir one >/dev/null 2>err || fail "the run with one thread failed"
-compare one "1 and 2 threads"
+# shellcheck disable=SC2046
+"$regimen" run small.yaml $(form_options steps) --run-dir one >/dev/null 2>err ||
+    fail "the run with one thread failed: $(tail -1 err)"
+same_run whole-steps one "1 and 2 threads"
 finish

@@ -46,6 +46,36 @@ export: [{type: onnx}]
 YAML
 }
 
+# The scratch folder in memory where there is room: many small synced files, whose durability is not what
+# is tested. (Kills are of the process; for power cuts see src/train/io_fault_test.c.)
+fast_work() {
+    memory=$(mktemp -d /dev/shm/regimen-cli-XXXXXX 2>/dev/null) || return 0
+    [ "$(df -Pk "$memory" | awk 'NR == 2 { print ($4 > 200000) }')" = 1 ] || {
+        rmdir "$memory"
+        return 0
+    }
+    rmdir "$work"
+    work=$memory
+}
+
+# As above, with all that a checkpoint may hold or spare: averages, several batches an update, the two best
+# checkpoints kept, the best weights in a folder of their own.
+recovery_experiment() {
+    small_experiment "$1"
+    sed -i -e 's/learning_rate: 1e-2/learning_rate: 1e-2, average: {decay: 0.9}/' \
+        -e 's/^trainer: .*/trainer:\n  epochs: 40\n  accumulation_steps: 2\n  checkpoint:\n    every_seconds: 0\n    best: {metric: valid.accuracy, keep: 2, save: true}/' "$1"
+}
+
+# same_run A B WHAT: everything that results, without what tells of time and process.
+same_run() {
+    for part in ckpt best metrics.jsonl export; do
+        diff -r "$1/$part" "$2/$part" >diff.txt || {
+            fail "$3: $part differs"
+            head -3 diff.txt
+        }
+    done
+}
+
 finish() {
     [ "$failures" = 0 ] || {
         echo "$failures failures"

@@ -272,6 +272,11 @@ rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size);
 /** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never less. */
 rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
+/**
+ * Remove what killed processes left behind in rgm_file_save(): files named *.tmp-<pid>-<number>. Only for
+ * who owns the folder: another process may be saving. One that cannot be removed is told to the log.
+ */
+rgm_status rgm_folder_sweep(const char *path);
 /** Plain write of a new file, synced (O_EXCL): for folders that are renamed as a whole. */
 rgm_status rgm_file_create(const char *path, const void *data, int64_t size);
 /** All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message. */

@@ -176,6 +176,46 @@ done:
     return status;
 }
 
+/* NAME.tmp-<pid>-<number>, as rgm_file_save() makes them. */
+static bool is_left_behind(const char *name)
+{
+    const char *at = strstr(name, ".tmp-");
+    size_t digits;
+
+    if (at == NULL || at == name)
+        return false;
+    at += strlen(".tmp-");
+    digits = strspn(at, "0123456789");
+    if (digits == 0 || at[digits] != '-')
+        return false;
+    at += digits + 1;
+    digits = strspn(at, "0123456789");
+    return digits > 0 && at[digits] == 0;
+}
+
+rgm_status rgm_folder_sweep(const char *path)
+{
+    rgm_status status = RGM_OK;
+    char **names = NULL;
+    int64_t count = 0;
+
+    RGM_GO(rgm_folder_list(&names, &count, path));
+    for (int64_t i = 0; i < count; i++) {
+        struct stat info;
+        char *file = NULL;
+
+        if (!is_left_behind(names[i]))
+            continue;
+        RGM_GO(rgm_path_join(&file, path, names[i]));
+        if (lstat(file, &info) == 0 && S_ISREG(info.st_mode) && unlink(file) != 0)
+            rgm_log_write(RGM_LOG_WARNING, "cannot remove %s: %s", file, strerror(errno));
+        rgm_free(file);
+    }
+done:
+    rgm_names_release(names, count);
+    return status;
+}
+
 rgm_status rgm_file_map(rgm_mapped_file *file, const char *path)
 {
     rgm_status status = RGM_OK;

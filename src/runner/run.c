@@ -246,7 +246,9 @@ static rgm_status export_all(rgm_run_result *run, const rgm_run_options *o)
     RGM_TRY(RGM_NEW(run->exports, o->export_dirs != NULL ? o->export_dir_count : 1));
     if (o->export_dirs == NULL) {
         RGM_TRY(rgm_path_join(&folder, o->run_dir, "export"));
-        status = export_to(run, o, folder);
+        status = rgm_path_is_folder(folder) ? rgm_folder_sweep(folder) : RGM_OK;
+        if (status == RGM_OK)
+            status = export_to(run, o, folder);
         rgm_free(folder);
         return status;
     }

@@ -77,6 +77,7 @@ static rgm_status sweep(const rgm_checkpoint_store *store)
         discard(path);
         rgm_free(path);
     }
+    RGM_GO(rgm_folder_sweep(store->folder));
 done:
     rgm_names_release(names, count);
     return status;
@@ -330,8 +331,11 @@ static bool is_spared(const rgm_checkpoint_store *store, int64_t step)
     return false;
 }
 
-/* Keep the newest ones up to `current`, which has just been saved, and those that are spared. */
-static void apply_retention(rgm_checkpoint_store *store, int64_t current)
+/*
+ * Keep the newest ones up to `current`, the run's present one, and those that are spared. Damaged ones go
+ * only when a newer one was saved.
+ */
+static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool saved)
 {
     int64_t *steps = NULL, count = 0, kept = 0;
 
@@ -342,14 +346,22 @@ static void apply_retention(rgm_checkpoint_store *store, int64_t current)
     for (int64_t i = count - 1; i >= 0; i--) {
         bool damaged = steps[i] != current && is_damaged(store, steps[i]);
 
+        if (damaged && !saved)
+            continue;
         if (damaged ||
             (steps[i] <= current && kept >= store->options.keep && !is_spared(store, steps[i])))
             delete_step(store, steps[i]);
         else if (steps[i] <= current)
             kept++;
     }
-    store->damaged_count = 0;
+    if (saved)
+        store->damaged_count = 0;
     rgm_free(steps);
+}
+
+void rgmi_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
+{
+    apply_retention(store, current, false);
 }
 
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint)
@@ -372,7 +384,7 @@ rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint
     RGM_GO(rgm_folder_sync(store->folder));
     if (rgm_path_exists(temporary))
         discard(temporary);
-    apply_retention(store, checkpoint->step);
+    apply_retention(store, checkpoint->step, true);
 done:
     if (status != RGM_OK && temporary != NULL && !published) {
         rgm_error_save(&error, status);

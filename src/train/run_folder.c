@@ -264,6 +264,7 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
     RGM_GO(rgm_strdup(&folder->path, path));
     RGM_GO(rgm_folder_make(path));
     RGM_GO(take_lock(folder));
+    RGM_GO(rgm_folder_sweep(path));
     RGM_GO(write_config(folder, options));
     RGM_GO(write_environment(folder, options));
     RGM_GO(open_log(folder));

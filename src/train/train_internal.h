@@ -107,6 +107,8 @@ rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoi
                                const void *data, int64_t size, const char *name);
 /** rgm_checkpoint_load(), or by the manifest alone. */
 rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only);
+/** Delete the old checkpoints that a save which was killed behind its rename has left. */
+void rgmi_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
 /** Letters, digits, '_' and '-', 1 to 64 of them. */
 bool rgmi_is_plain_name(const char *name, size_t size);
 
