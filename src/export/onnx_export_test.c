@@ -100,6 +100,36 @@ static void every_model_means_the_same_in_the_file(void **state)
     }
 }
 
+/* The file has the moving statistics, not the batch's, and none of the nodes that training needs.
+ */
+static void an_image_network_means_the_same_in_the_file(void **state)
+{
+    (void)state;
+    for (int symbolic = 0; symbolic < 2; symbolic++) {
+        lab l;
+        rgm_scope *scope;
+        rgm_parameters *parameters;
+        lab_open(&l, RGM_F32, symbolic);
+        CHECK_OK(rgm_scope_create(&scope, l.graph, RGM_F32));
+        rgm_value *x = lab_input(&l, 4, (int64_t[]){5, 8, 6, 3});
+        rgm_value *h = rgm_conv2d_layer(scope, "first", x, 4, NULL);
+        h = rgm_relu(rgm_batch_norm(scope, "norm", h, NULL));
+        h = rgm_add(h, rgm_conv2d_layer(scope, "second", h, 4, NULL));
+        h = rgm_global_avg_pool2d(rgm_max_pool2d(rgm_avg_pool2d(h, NULL), NULL));
+        h = rgm_dense(scope, "logits", rgm_batch_norm(scope, "rows", h, NULL), 2);
+        CHECK_OK(rgm_cgraph_status(l.graph));
+        CHECK_OK(rgm_parameters_create(&parameters, l.graph, 5));
+        for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+            for (int64_t k = 0; !rgm_parameters_trainable(parameters, i) && k < 4; k++)
+                rgm_tensor_f32(rgm_parameters_tensor(parameters, i))[k] = 0.5f + (float)(i + k) / 9;
+        lab_check(h, parameters, l.feeds, l.count, symbolic ? "images.varying" : "images.fixed",
+                  1e-5);
+        rgm_parameters_release(parameters);
+        rgm_scope_release(scope);
+        lab_close(&l);
+    }
+}
+
 static bool has_input(const rgm_onnx_model *model, const char *name)
 {
     for (int64_t i = 0; i < rgm_onnx_input_count(model); i++)
@@ -371,6 +401,7 @@ static void every_failing_allocation_is_reported_and_nothing_leaks(void **state)
 }
 
 TESTS(cmocka_unit_test(every_model_means_the_same_in_the_file),
+      cmocka_unit_test(an_image_network_means_the_same_in_the_file),
       cmocka_unit_test(a_size_is_an_input_only_where_no_tensor_has_it),
       cmocka_unit_test(the_bytes_depend_on_the_arguments_alone),
       cmocka_unit_test(names_that_would_be_taken_twice_are_refused),
