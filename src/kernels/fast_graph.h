@@ -85,6 +85,7 @@ static void sddmm(const rgm_sddmm_args *args)
 {
     score_job g = {args->csr, args->y, args->a, args->b, NULL, args->heads, args->depth, 0};
 
+    NARROW_TAKES(args->depth, sddmm(args));
     score_run(&g);
 }
 
@@ -93,6 +94,7 @@ static void gatv2_score(const rgm_gatv2_args *args)
     score_job g = {args->csr, args->y,     args->q,     args->v,
                    args->a,   args->heads, args->depth, (float)args->slope};
 
+    NARROW_TAKES(args->depth, gatv2_score(args));
     score_run(&g);
 }
 
@@ -202,6 +204,7 @@ static void gatv2_grad_q(const rgm_gatv2_args *args)
 {
     side_job g = {args, args->q, args->v, NULL, args->depth % LANES == 0};
 
+    NARROW_TAKES(args->depth, gatv2_grad_q(args));
     rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
@@ -209,6 +212,7 @@ static void gatv2_grad_v(const rgm_gatv2_args *args)
 {
     side_job g = {args, args->v, args->q, NULL, args->depth % LANES == 0};
 
+    NARROW_TAKES(args->depth, gatv2_grad_v(args));
     rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
@@ -281,6 +285,7 @@ static void gatv2_grad_a(const rgm_gatv2_args *args)
     side_job g = {args, NULL, NULL, NULL, args->depth % LANES == 0};
     int64_t width = args->heads * args->depth, blocks = rgmi_row_blocks(args->csr);
 
+    NARROW_TAKES(args->depth, gatv2_grad_a(args));
     g.partial = rgmi_scratch_take((size_t)(blocks * width) * sizeof(float));
     if (g.partial == NULL) {
         rgmi_reference_f32.gatv2_grad_a(args);
@@ -477,6 +482,7 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
+    NARROW_TAKES(args->channels > 1 ? args->channels : LANES, segment_softmax(args));
     rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (8 + (double)args->channels),
                  segment_softmax_blocks, (void *)args);
 }
@@ -528,6 +534,7 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
 
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
+    NARROW_TAKES(args->channels > 1 ? args->channels : LANES, segment_softmax_grad(args));
     rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (4 + 0.5 * (double)args->channels),
                  segment_softmax_grad_blocks, (void *)args);
 }

@@ -313,6 +313,7 @@ static void spmm(const rgm_spmm_args *args)
     if (args->channels == 0)
         return;
     g.depth = args->channels / args->heads;
+    NARROW_TAKES(args->heads > 1 ? g.depth : LANES, spmm(args));
     g.kind = spmm_kind(args);
     g.whole_heads = g.depth % LANES == 0;
     g.far = csr->columns * bytes > CACHED_BYTES;
