@@ -408,17 +408,43 @@ rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *gra
 
 /* ---- networks of records: x [n, ...] -> [n, units] -------------------------------------------- */
 
-/** "mlp": dense layers on records laid flat. Parameters hidden_<i>/{kernel,bias}. */
+/**
+ * "mlp": dense layers on records laid flat, each behind the other: product, batch norm, activation,
+ * dropout. Parameters hidden_<i>/{kernel,bias}, with batch_norm hidden_<i>/kernel and those of
+ * hidden_<i>/norm.
+ */
 typedef struct rgm_mlp_options {
-    rgm_ints hidden;   /* units of each layer; default 256, 128 */
-    int activation;    /* rgm_activation, default relu          */
-    double dropout;    /* behind each layer                     */
+    rgm_ints hidden;   /* units of each layer; default 256, 128  */
+    int activation;    /* rgm_activation, default relu           */
+    double dropout;    /* behind each layer                      */
+    bool batch_norm;   /* before each activation, for the bias   */
     double l2;         /* coefficient of sum(w^2) of the kernels */
 } rgm_mlp_options;
 void rgm_mlp_defaults(void *options);
 extern const rgm_field rgm_mlp_fields[];
 /** options: rgm_mlp_options. */
 rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options);
+
+/**
+ * "cnn": blocks of convolutions (zeros around the image, so that it keeps its size) and one max pool, then
+ * dropout and an mlp on what is left. Parameters conv_<i>/{kernel,bias}, with batch_norm conv_<i>/kernel and
+ * those of conv_<i>/norm; and the mlp's.
+ */
+typedef struct rgm_cnn_options {
+    rgm_ints channels; /* of each block; default 32, 64          */
+    int64_t kernel;    /* rows and columns of a window           */
+    int64_t depth;     /* convolutions of a block                */
+    int64_t pool;      /* rows and columns pooled into one; 1: none */
+    rgm_ints hidden;   /* of the mlp; default 128                */
+    int activation;
+    double dropout;    /* of the images laid flat, and in the mlp */
+    bool batch_norm;
+    double l2;
+} rgm_cnn_options;
+void rgm_cnn_defaults(void *options);
+extern const rgm_field rgm_cnn_fields[];
+/** x [n, rows, columns, channels] or [n, rows, columns]; options: rgm_cnn_options. */
+rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
 
 /* ---- whole models --------------------------------------------------------------------------- */
 

@@ -30,6 +30,10 @@ const rgm_field rgm_mlp_fields[] = {
      .min = 0,
      .max = 0.999,
      .help = "rate of dropout behind each hidden layer"},
+    {.name = "batch_norm",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(batch_norm),
+     .help = "batch norm in place of the bias before each activation"},
     {.name = "l2",
      .kind = RGM_FIELD_FLOAT,
      .offset = AT(l2),
@@ -39,9 +43,17 @@ const rgm_field rgm_mlp_fields[] = {
     {0},
 };
 
+rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
+                              rgm_activation activation)
+{
+    return rgm_activate(rgm_batch_norm(rgm_scope_enter(scope, layer), "norm", x, NULL), activation,
+                        RGMI_SLOPE);
+}
+
 rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options)
 {
     const rgm_mlp_options *o = options;
+    rgm_activation activation = (rgm_activation)o->activation;
 
     x = rgmi_as_rows(scope, x);
     for (int64_t i = 0; i < o->hidden.count; i++) {
@@ -50,8 +62,13 @@ rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options)
 
         snprintf(name, sizeof name, "hidden_%lld", (long long)i);
         dense.l2 = o->l2;
-        dense.activation = (rgm_activation)o->activation;
+        dense.slope = RGMI_SLOPE;
+        dense.no_bias = o->batch_norm;
+        if (!o->batch_norm)
+            dense.activation = activation;
         x = rgm_dense_with(scope, name, x, o->hidden.items[i], &dense);
+        if (o->batch_norm)
+            x = rgmi_norm_activate(scope, name, x, activation);
         x = rgm_dropout(rgm_scope_enter(scope, name), x, o->dropout);
     }
     return x;

@@ -57,6 +57,12 @@ bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set);
 bool rgmi_one_receiver(rgm_scope *scope, int receiver);
 
+/* Of leaky_relu where there is no option for it. */
+#define RGMI_SLOPE 0.2
+/* The activation of x behind a batch norm "<layer>/norm". */
+rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
+                              rgm_activation activation);
+
 extern const char *const rgmi_activation_names[];
 extern const char *const rgmi_receiver_names[];
 extern const char *const rgmi_l2_layer_names[];

@@ -12,4 +12,13 @@ static const rgm_record_network mlp = {
     .build = rgm_mlp,
 };
 
-const rgm_network_type *const rgmi_record_networks[] = {&mlp.type, NULL};
+static const rgm_record_network cnn = {
+    .type = {.name = "cnn",
+             .help = "convolutions and pools on images",
+             .options_size = sizeof(rgm_cnn_options),
+             .defaults = rgm_cnn_defaults,
+             .fields = rgm_cnn_fields},
+    .build = rgm_cnn,
+};
+
+const rgm_network_type *const rgmi_record_networks[] = {&mlp.type, &cnn.type, NULL};
