@@ -244,6 +244,8 @@ typedef struct rgm_task_type {
     const rgm_field *data_fields; /* keys of `data:`             */
     const rgm_field *task_fields; /* keys of `task:` beside type */
     const rgm_network_type *const *networks; /* ended by NULL */
+    /** RGM_ERR_CONFIG when options contradict each other or lack something; reads no data. May be NULL. */
+    rgm_status (*check)(const void *options);
     /**
      * Make the task. Options outlive it. Errors: RGM_ERR_CONFIG (key, value, what to do), RGM_ERR_IO.
      */

@@ -57,10 +57,53 @@ static void an_experiment_runs_as_its_file_says(void **state)
     CHECK_TEXT("a", rgm_experiment_name(experiment));
     CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
     CHECK_INT(9, options.runtime.seed);
-    CHECK_OK(rgm_run(&result, &options));
+    CHECK_OK(rgm_experiment_run(&result, experiment, &options));
     CHECK_INT(5, rgm_run_epochs(result));
     CHECK_INT(5, rgm_run_steps(result));
     CHECK(rgm_run_metric(result, "valid", "accuracy") > 0);
+    rgm_run_result_release(result);
+    rgm_experiment_release(experiment);
+}
+
+/* 90 records of two numbers, the class being the nearest of three points on a line. */
+static void write_records(void)
+{
+    char text[4096];
+    size_t used = 0;
+
+    for (int i = 0; i < 90; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d.%d,%d,%d\n", i % 3, i % 4, i % 3,
+                                 i % 3);
+    write_file("records.csv", text);
+}
+
+static void a_task_with_its_own_data_runs_too(void **state)
+{
+    rgm_experiment *experiment = NULL;
+    rgm_run_options options;
+    rgm_run_result *result = NULL;
+    rgm_export_check check;
+    char text[512], run_dir[160], onnx[192];
+
+    (void)state;
+    write_records();
+    snprintf(run_dir, sizeof run_dir, "%s/own", folder);
+    snprintf(onnx, sizeof onnx, "%s/export/model.onnx", run_dir);
+    snprintf(text, sizeof text,
+             "data: {path: %s, train: records.csv, test: records.csv, batch_size: 30}\n"
+             "task: {type: classification, num_classes: 3}\nmodel: {type: mlp}\n"
+             "trainer: {epochs: 30}\nexport: [{type: onnx}]\n",
+             folder);
+    CHECK_OK(rgm_experiment_load(&experiment, write_file("t.yaml", text), NULL, 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_experiment_run(&result, experiment, &(rgm_run_options){0}));
+    CHECK_OK(rgm_experiment_prepare(&options, experiment, run_dir));
+    CHECK_OK(rgm_experiment_run(&result, experiment, &options));
+    CHECK_INT(90, rgm_run_steps(result));
+    CHECK(rgm_run_metric(result, "test", "accuracy") == 1);
+    CHECK_OK(rgm_run_verify_onnx(&check, result, onnx, RGM_TEST, 3));
+    CHECK_INT(90, check.items);
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_run_preprocess(&(rgm_graph *){NULL}, result, NULL, 1));
+    CHECK_MESSAGE("'classification' is no graph network");
     rgm_run_result_release(result);
     rgm_experiment_release(experiment);
 }
@@ -185,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_experiment_runs_as_its_file_says),
+        cmocka_unit_test(a_task_with_its_own_data_runs_too),
         cmocka_unit_test(the_merged_text_reads_back_to_itself),
         cmocka_unit_test(a_file_lies_over_the_one_it_extends),
         cmocka_unit_test(files_that_extend_each_other_are_refused),

@@ -2,6 +2,7 @@
  * The sections of an experiment file. task.type decides what data, task and model are made of: a graph
  * network, or a task that brings tables of its own.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,16 @@ done:
     return status;
 }
 
+/* What a check by another layer found, told with the section's place; NULL: it is not in the file. */
+static rgm_status at_section(rgm_status status, const rgm_yaml_node *section)
+{
+    if (status == RGM_OK || section == NULL)
+        return status;
+    if (section->source[0] == '-' || section->source[0] == '$')
+        return rgm_error_prefix(status, "%s", section->source);
+    return rgm_error_prefix(status, "%s:%d:%d", section->source, section->line, section->column);
+}
+
 /* Zeroed options of a row, with its defaults. */
 static rgm_status make_options(void **out, rgm_experiment *e, size_t size, void (*defaults)(void *))
 {
@@ -81,15 +92,10 @@ static rgm_status read_graph_task(rgm_gnn_task *task, rgm_experiment *e, const c
                                   const rgm_yaml_node *section, const char *path,
                                   const char *const *also)
 {
-    rgm_status status;
-
     task->type = rgm_gnn_task_find(type);
     rgm_classification_defaults(&task->options);
     RGM_TRY(rgm_options_read(&task->options, task->type->fields, section, path, also, e->arena));
-    status = rgm_gnn_task_check(task, NULL);
-    if (status != RGM_OK)
-        return rgm_error_prefix(status, "%s:%d:%d", section->source, section->line, section->column);
-    return RGM_OK;
+    return at_section(rgm_gnn_task_check(task, NULL), section);
 }
 
 static rgm_status read_graph_tasks(rgm_experiment *e, const rgm_yaml_node *many)
@@ -173,7 +179,8 @@ static rgm_status read_own_tables(rgm_experiment *e, const rgm_yaml_node *root,
     RGM_TRY(make_options(&e->task_options, e, type->options_size, type->defaults));
     RGM_TRY(rgm_options_read(e->task_options, type->data_fields, rgm_yaml_find(root, "data"), "data",
                              NULL, e->arena));
-    return rgm_options_read(e->task_options, type->task_fields, task, "task", type_key, e->arena);
+    RGM_TRY(rgm_options_read(e->task_options, type->task_fields, task, "task", type_key, e->arena));
+    return type->check != NULL ? at_section(type->check(e->task_options), task) : RGM_OK;
 }
 
 /* ---- data, task, model --------------------------------------------------------------------- */
@@ -229,6 +236,18 @@ static rgm_status read_exports(rgm_experiment *e, const rgm_yaml_node *root)
     }
     e->exporter_count = list->count;
     return RGM_OK;
+}
+
+static rgm_status check_loss_scale(const rgm_yaml_node *runtime)
+{
+    const rgm_yaml_node *node = rgm_yaml_find(runtime, "loss_scale");
+    double scale;
+
+    if (node == NULL || strcmp(node->text, "none") == 0 || strcmp(node->text, "dynamic") == 0 ||
+        (rgmi_number(&scale, node->text) && scale > 0 && isfinite(scale)))
+        return RGM_OK;
+    return rgm_yaml_fail(node, "'loss_scale' is %.60s; it is none, dynamic or a number above 0",
+                         node->text);
 }
 
 static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
@@ -301,8 +320,10 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(rgm_optimizer_options_read(&e->optimizer, rgm_yaml_find(root, "optimizer"), e->arena));
     RGM_TRY(rgm_options_read(&e->trainer, rgm_trainer_fields, rgm_yaml_find(root, "trainer"),
                              "trainer", NULL, e->arena));
+    RGM_TRY(at_section(rgm_privacy_check(&e->trainer.privacy), rgm_yaml_find(root, "trainer")));
     RGM_TRY(rgm_options_read(&e->runtime, rgm_runtime_fields, rgm_yaml_find(root, "runtime"),
                              "runtime", NULL, e->arena));
+    RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));
     RGM_TRY(read_description(e, root));
     return read_exports(e, root);
 }

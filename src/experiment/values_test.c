@@ -133,10 +133,27 @@ static void tasks_with_tables_of_their_own_read_back_too(void **state)
         for (const rgm_network_type *const *n = types[i]->networks; *n != NULL; n++) {
             char text[256];
 
-            snprintf(text, sizeof text, "task: {type: %s}\nmodel: {type: %s}\n", types[i]->name,
-                     (*n)->name);
+            snprintf(text, sizeof text, "data: {path: p, train: t}\ntask: {type: %s, num_classes: 3}\n"
+                                        "model: {type: %s}\n", types[i]->name, (*n)->name);
             check_reads_back(write_file("task.yaml", text), NULL, 0);
         }
+}
+
+static void what_a_task_cannot_do_is_told_without_its_data(void **state)
+{
+    rgm_experiment *experiment = NULL;
+    const char *path = write_file("t.yaml", "data: {path: /nowhere, train: t.csv, shift: 2}\n"
+                                            "task: {type: classification, num_classes: 3}\n"
+                                            "model: {type: mlp}\n");
+    const char *sets[] = {"data.shift=0", "data.train=~"};
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_experiment_load(&experiment, path, NULL, 0));
+    CHECK_MESSAGE("t.yaml:2:7: data.shift moves images");
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_experiment_load(&experiment, path, sets, 2));
+    CHECK_MESSAGE("data.train: name the file to train on");
+    CHECK_OK(rgm_experiment_load(&experiment, path, sets, 1));
+    rgm_experiment_release(experiment);
 }
 
 static void the_print_says_where_each_value_was_set(void **state)
@@ -233,6 +250,19 @@ static void keys_that_contradict_each_other_are_refused(void **state)
     check_file("trainer: {validation_per_epoch: 2, steps_per_epoch: 4, validation_freq: 2}\n",
                "r.yaml:2:73: trainer.validation_freq is 2 (r.yaml:2), but must be 1: "
                "trainer.validation_per_epoch already says when to validate");
+    check_file("trainer: {validation_steps: 0}\n",
+               "r.yaml:2:29: trainer.validation_steps is 0 (r.yaml:2), but must not be 0: -1 is the "
+               "whole validation set");
+    check_file("trainer:\n  privacy: {clipping_norm: 1}\n  accumulation_steps: 4\n",
+               "r.yaml:4:23: trainer.accumulation_steps is 4 (r.yaml:4), but must be 1: a private step "
+               "adds up the gradients of single examples itself");
+    check_file("trainer: {privacy: {noise_multiplier: 1}}\n",
+               "cora_gcn:26:3: privacy.noise_multiplier is 1 without a clipping_norm, which the noise "
+               "is measured in");
+    check_file("runtime: {loss_scale: -1}\n",
+               "r.yaml:2:23: 'loss_scale' is -1; it is none, dynamic or a number above 0");
+    check_file("runtime: {loss_scale: 128}\n", NULL);
+    check_file("runtime: {loss_scale: dynamic}\n", NULL);
     check_file("trainer: {recovery: {policy: skip, max_tries: 0}}\n",
                "r.yaml:2:47: trainer.recovery.max_tries is 0 (r.yaml:2), but must be at least 1: a bad "
                "step could not be recovered from even once");
@@ -313,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_experiment_reads_back_from_its_full_print),
         cmocka_unit_test(tasks_with_tables_of_their_own_read_back_too),
+        cmocka_unit_test(what_a_task_cannot_do_is_told_without_its_data),
         cmocka_unit_test(the_print_says_where_each_value_was_set),
         cmocka_unit_test(what_will_run_is_told_in_a_few_words),
         cmocka_unit_test(keys_that_contradict_each_other_are_refused),

@@ -179,13 +179,22 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 
 /* ---- making it ----------------------------------------------------------------------------- */
 
-static rgm_status check(const record_task *t)
+static rgmi_classes classes_of(const rgm_record_options *options)
 {
-    const rgm_record_options *o = &t->options;
+    return (rgmi_classes){.num_classes = options->num_classes,
+                          .names = options->class_names,
+                          .statistics = options->per_class_statistics,
+                          .smoothing = options->label_smoothing};
+}
+
+static rgm_status check(const void *options)
+{
+    const rgm_record_options *o = options;
+    rgmi_classes classes = classes_of(o);
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
-    RGM_TRY(rgmi_check_classes(&t->classes));
+    RGM_TRY(rgmi_check_classes(&classes));
     if (o->path == NULL || o->train == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
                         o->path == NULL ? "folder of the files" : "file to train on");
@@ -252,11 +261,8 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
     t->network = (const rgm_record_network *)network; /* its first member */
     t->network_options = network_options;
     t->threads = threads;
-    t->classes = (rgmi_classes){.num_classes = t->options.num_classes,
-                                .names = t->options.class_names,
-                                .statistics = t->options.per_class_statistics,
-                                .smoothing = t->options.label_smoothing};
-    RGM_GO(check(t));
+    t->classes = classes_of(&t->options);
+    RGM_GO(check(options));
     RGM_GO(load(t, seed));
 done:
     if (status != RGM_OK)
@@ -272,6 +278,7 @@ const rgm_task_type rgm_record_classification = {
     .data_fields = data_fields,
     .task_fields = task_fields,
     .networks = rgmi_record_networks,
+    .check = check,
     .create = create,
     .release = release,
 };
