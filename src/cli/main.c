@@ -25,7 +25,7 @@ static const verb verbs[] = {
 
 static int help(void)
 {
-    printf("regimen: train graph networks from data to export\n\n"
+    printf("regimen: train networks from data to export\n\n"
            "usage: regimen VERB [arguments] [-v | -q]\n\n");
     for (int i = 0; i < VERBS; i++)
         printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
