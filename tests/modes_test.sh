@@ -152,6 +152,15 @@ python3 -c "import json; assert json.load(open('out'))['evaluations'] == []" || 
 expect 0 "$regimen" train small.yaml --run-dir epochs
 expect 0 "$regimen" run small.yaml --mode continuous_eval --run-dir epochs
 says "^step 40 " out
+# A run that was stopped early brings no more.
+early="--set trainer.epochs=~ --set trainer.train_steps=50000 --set trainer.steps_per_loop=10
+    --set trainer.validation_interval=10 --set trainer.early_stopping.patience=1
+    --set trainer.checkpoint.every_epochs=~"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $early --run-dir early
+# shellcheck disable=SC2086
+expect 0 timeout 60 "$regimen" run small.yaml $early --mode continuous_eval --run-dir early
+says "^step [0-9]+ loss" out
 # Another one may not follow too; SIGTERM ends it with 75.
 "$regimen" run small.yaml --mode continuous_eval --run-dir waits >lines 2>&1 &
 follower=$!

@@ -640,9 +640,9 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *controller, int64_t
                                              const rgm_logs **logs);
 /**
  * Follow the run folder of a trainer in another process: evaluate each newest checkpoint that appears,
- * until the one of `final_step` was, or `timeout` seconds brought none and timeout_fn (NULL: yes) says to
- * stop; timeout < 0 waits for ever. The controller is read_only; what it finds goes to
- * <run>/continuous_eval (metrics.jsonl, event files).
+ * until the one of `final_step` was (0: unknown), or one that was stopped early, or `timeout` seconds
+ * brought none and timeout_fn (NULL: yes) says to stop; timeout < 0 waits for ever. The controller is
+ * read_only; what it finds goes to <run>/continuous_eval (metrics.jsonl, event files).
  *
  * Errors: RGM_STOPPED (asked to stop), RGM_ERR_BUSY (another evaluator follows the run).
  */

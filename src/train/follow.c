@@ -67,6 +67,7 @@ static rgm_status take_newest(rgm_controller *c, bool *restored)
 {
     rgm_checkpoint *checkpoint = NULL;
     rgm_status status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+    int64_t finished = 0;
 
     *restored = false;
     if (status == RGM_ERR_NOT_FOUND || status == RGM_ERR_FORMAT || status == RGM_ERR_IO) {
@@ -76,9 +77,12 @@ static rgm_status take_newest(rgm_controller *c, bool *restored)
     if (status != RGM_OK)
         return status;
     status = rgm_trainer_restore_state(c->trainer, checkpoint);
+    if (status == RGM_OK)
+        status = rgm_checkpoint_int(&finished, checkpoint, "finished");
     rgm_checkpoint_release(checkpoint);
     if (status != RGM_OK)
         return status;
+    c->finished = finished != 0;
     *restored = true;
     rgmi_tell(c, RGM_EVENT_RESTORE, RGM_VALID, NULL);
     return RGM_OK;
@@ -135,6 +139,8 @@ static rgm_status follow(rgm_controller *c, follower *f, int64_t steps, int64_t 
 
             RGM_TRY(evaluate_newest(c, f, steps, &evaluated, logs));
             if (evaluated > before) {
+                if (c->finished) /* stopped early: no more will come */
+                    return RGM_OK;
                 waiting_since = rgm_now();
                 continue;
             }
