@@ -270,6 +270,7 @@ typedef struct rgm_record_options {
     double scale;            /* the other columns are divided by it; > 0                             */
     rgm_ints shape;          /* of a record, e.g. [8, 8, 1] (rows, columns, channels); none: as wide */
     int64_t batch_size;
+    bool poisson;            /* training records by a coin each, batch_size on average             */
     bool shuffle;            /* train in another order each epoch                                    */
     int64_t shift;           /* train images are moved by up to so many rows and columns, at random  */
     int64_t num_classes;     /* task: this or class_names; labels are 0 .. num_classes-1             */

@@ -59,6 +59,11 @@ static const rgm_field data_fields[] = {
      .kind = RGM_FIELD_BOOL,
      .offset = AT(shuffle),
      .help = "train in another order each epoch"},
+    {.name = "poisson",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(poisson),
+     .help = "draw each training record by a coin of its own, batch_size a step on average: for "
+             "trainer.privacy"},
     {.name = "shift",
      .kind = RGM_FIELD_INT,
      .offset = AT(shift),
@@ -114,6 +119,24 @@ typedef struct record_task {
     rgm_value *records, *labels; /* inputs of the model */
 } record_task;
 
+static double sample_rate(const record_task *t)
+{
+    double n = (double)rgm_tensor_dim(t->parts[RGM_TRAIN].labels, 0);
+    double rate = (double)t->options.batch_size / n;
+
+    return rate < 1 ? rate : 1;
+}
+
+static rgm_status sampling(rgm_sampling *out, void *state)
+{
+    const record_task *t = state;
+
+    *out = (rgm_sampling){.examples = rgm_tensor_dim(t->parts[RGM_TRAIN].labels, 0),
+                          .rate = sample_rate(t),
+                          .poisson = t->options.poisson};
+    return RGM_OK;
+}
+
 static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
 {
     rgm_status status = RGM_OK;
@@ -125,11 +148,14 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     if (part->labels == NULL)
         return RGM_OK;
     RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){part->features, part->labels}, 2));
-    if (mode == RGM_TRAIN && t->options.shuffle)
+    if (mode == RGM_TRAIN && t->options.shuffle && !t->options.poisson)
         RGM_GO(rgm_dataset_shuffle_all(&data));
     if (mode == RGM_TRAIN && t->options.shift > 0)
         RGM_GO(rgm_dataset_map(&data, rgmi_records_shift, &t->options.shift, NULL, 0));
-    RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
+    if (mode == RGM_TRAIN && t->options.poisson)
+        RGM_GO(rgm_dataset_poisson(&data, sample_rate(t)));
+    else
+        RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
     RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
     if (endless)
         RGM_GO(rgm_dataset_repeat(&data, -1));
@@ -203,6 +229,11 @@ static rgm_status check(const void *options)
                         "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
                         "train, not both",
                         o->valid, o->valid_fraction);
+    if (o->poisson && o->shift > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.poisson and data.shift (%lld) exclude each other: records are drawn as they "
+                        "are",
+                        (long long)o->shift);
     if (o->shift > 0 && o->shape.count != 2 && o->shape.count != 3)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.shift moves images: data.shape must be [rows, columns] or [rows, columns, "
@@ -256,7 +287,8 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
                       .state = t,
                       .build_inputs = build_inputs,
                       .build_model = build_model,
-                      .feeds = feeds};
+                      .feeds = feeds,
+                      .sampling = sampling};
     t->options = *(const rgm_record_options *)options;
     t->network = (const rgm_record_network *)network; /* its first member */
     t->network_options = network_options;
