@@ -390,7 +390,7 @@ typedef struct rgm_executor_options {
     bool training;  /* dropout on                                                                */
     bool eager;     /* no fusion, op by op, every value kept; stops at the first NaN or infinity */
     bool no_fusion; /* tests: plan without the passes                                            */
-    bool bf16;      /* f32 matrix products, those of gradients too, round their operands to bf16
+    bool bf16;      /* f32 products of matrices, in convolutions and gradients too, round to bf16
                        and sum in f32, where the CPU is faster so (rgm_kernels_for(RGM_BF16)); all
                        else, parameters first of all, stays f32                                  */
 } rgm_executor_options;

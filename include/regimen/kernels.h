@@ -304,12 +304,15 @@ typedef struct rgm_window {
 /**
  * y [count, out, filters] = sum over taps and channels of x [count, in, channels] times w [size,
  * channels, filters]. Gradients: grad_input gives dx from w and dy, grad_kernel dw from x and dy.
+ * `matmul` multiplies where a row works through products: that of the table for RGM_BF16, say; NULL:
+ * the row's own.
  */
 typedef struct rgm_conv2d_args {
     void *y; /* y, dx or dw */
     const void *x, *w, *dy;
     rgm_window window;
     int64_t filters;
+    void (*matmul)(const rgm_matmul_args *args);
 } rgm_conv2d_args;
 
 /**

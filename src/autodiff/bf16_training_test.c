@@ -4,8 +4,7 @@
  * the row of this CPU does is tested in the kernels layer; this program also runs as a test of its
  * own with REGIMEN_ISA=reference, whose row always rounds.
  */
-#include <check.h>
-#include <regimen/autodiff.h>
+#include "lab.h"
 
 enum { ROWS = 128, WIDTH = 96, CLASSES = 6, LAYERS = 3, TENSORS = 2 * LAYERS, STEPS = 200 };
 
@@ -206,7 +205,43 @@ static void double_is_computed_in_double(void **state)
     net_close(&bf16);
 }
 
-TESTS(cmocka_unit_test(two_hundred_steps_reach_the_loss_of_f32),
+/* A convolution multiplies with the table's product too; the reference's goes tap by tap in f32. */
+static void convolutions_take_the_same_products(void **state)
+{
+    const int64_t image[] = {2, 14, 14, 32}, kernel[] = {3, 3, 32, 64};
+    const rgm_executor_options modes[] = {{.bf16 = false}, {.bf16 = true}};
+    rgm_tensor *got[2][2];
+    rgm_executor *executor[2];
+    double error = 0, size = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *w = lab_input(&l, 4, kernel);
+    rgm_value *y = rgm_conv2d(lab_input(&l, 4, image), w, &(rgm_conv2d_options){0});
+    rgm_value *fetches[] = {y, NULL};
+    CHECK_OK(rgm_cgraph_gradients(&fetches[1], rgm_mean(rgm_square(y)), &w, 1));
+    for (int mode = 0; mode < 2; mode++) {
+        CHECK_OK(rgm_executor_create(&executor[mode], l.graph, fetches, 2, &modes[mode]));
+        CHECK_OK(rgm_executor_run(executor[mode], got[mode], NULL, l.feeds, l.count, 1, 0));
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int64_t k = 0; k < rgm_tensor_count(got[0][i]); k++) {
+            double want = rgm_tensor_at(got[0][i], k), off = rgm_tensor_at(got[1][i], k) - want;
+            error += off * off;
+            size += want * want;
+        }
+        CHECK(sqrt(error) <= 0x1p-7 * sqrt(size));
+        CHECK((error > 0) ==
+              (rounds() && strcmp(rgm_kernels_for(RGM_BF16)->isa, "reference") != 0));
+    }
+    rgm_executor_release(executor[0]);
+    rgm_executor_release(executor[1]);
+    lab_close(&l);
+}
+
+TESTS(cmocka_unit_test(convolutions_take_the_same_products),
+      cmocka_unit_test(two_hundred_steps_reach_the_loss_of_f32),
       cmocka_unit_test(gradients_are_near_those_of_f32),
       cmocka_unit_test(the_number_of_threads_changes_no_bit),
       cmocka_unit_test(double_is_computed_in_double))

@@ -114,8 +114,11 @@ static rgm_status conv_infer(rgm_op_shape *out, rgm_value *const *in, int inputs
 static rgm_status conv_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *w = &run->in[1];
-    rgm_conv2d_args args = {
-        .y = run->out->data, .x = x->data, .w = w->data, .filters = w->shape[3]};
+    rgm_conv2d_args args = {.y = run->out->data,
+                            .x = x->data,
+                            .w = w->data,
+                            .filters = w->shape[3],
+                            .matmul = run->kernels->matmul};
 
     RGM_TRY(conv_window(&args.window, x->shape + 1, w->shape, run->attributes));
     images_set(&args.window, x->shape);
@@ -163,8 +166,11 @@ static rgm_status grad_input_infer(rgm_op_shape *out, rgm_value *const *in, int 
 static rgm_status grad_input_forward(rgm_op_run *run)
 {
     const rgm_view *dy = &run->in[0], *w = &run->in[1];
-    rgm_conv2d_args args = {
-        .y = run->out->data, .dy = dy->data, .w = w->data, .filters = w->shape[3]};
+    rgm_conv2d_args args = {.y = run->out->data,
+                            .dy = dy->data,
+                            .w = w->data,
+                            .filters = w->shape[3],
+                            .matmul = run->kernels->matmul};
 
     RGM_TRY(conv_window(&args.window, run->out->shape + 1, w->shape, run->attributes));
     images_set(&args.window, run->out->shape);
@@ -196,8 +202,11 @@ static rgm_status grad_kernel_infer(rgm_op_shape *out, rgm_value *const *in, int
 static rgm_status grad_kernel_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *dy = &run->in[1];
-    rgm_conv2d_args args = {
-        .y = run->out->data, .x = x->data, .dy = dy->data, .filters = dy->shape[3]};
+    rgm_conv2d_args args = {.y = run->out->data,
+                            .x = x->data,
+                            .dy = dy->data,
+                            .filters = dy->shape[3],
+                            .matmul = run->kernels->matmul};
 
     RGM_TRY(conv_window(&args.window, x->shape + 1, run->out->shape, run->attributes));
     images_set(&args.window, x->shape);

@@ -63,6 +63,11 @@ static inline void taps_inside(const rgm_window *w, int64_t j, int64_t *from, in
     *to = rgmi_max(*from, rgmi_min(w->size[1], w->in[1] - first));
 }
 
+static inline void conv_multiply(const rgm_conv2d_args *o, const rgm_matmul_args *multiply)
+{
+    (o->matmul ? o->matmul : matmul)(multiply);
+}
+
 /* The taps in one row of the window at place j: row [size[1]][channels] from image row x. */
 static inline void row_patch(float *dst, const float *x, const rgm_window *w, int64_t j)
 {
@@ -126,7 +131,7 @@ static void conv_blocks(void *payload, int64_t begin, int64_t end)
         patches_of(patches, &o->window, o->x, from, to);
         multiply.c = (float *)o->y + from * o->filters;
         multiply.m = to - from;
-        matmul(&multiply);
+        conv_multiply(o, &multiply);
     }
     rgmi_scratch_give(patches);
 }
@@ -155,7 +160,7 @@ static void conv2d(const rgm_conv2d_args *args)
                                 .batch = 1};
 
     if (conv_is_product(w))
-        matmul(&multiply);
+        conv_multiply(args, &multiply);
     else if (!conv_run(args))
         rgmi_reference_f32.conv2d(args);
 }
@@ -231,7 +236,7 @@ static void patch_gradients(float *patches, const conv_job *g, int64_t begin, in
                                 .ldc = g->depth,
                                 .batch = 1};
 
-    matmul(&multiply);
+    conv_multiply(o, &multiply);
 }
 
 static void conv_groups(void *payload, int64_t begin, int64_t end)
@@ -335,7 +340,7 @@ static void conv_slices(void *payload, int64_t begin, int64_t end)
             multiply.accumulate = p > s * g->slice;
             job.from = p;
             rgm_parallel(multiply.k, (double)g->depth / 4, patch_places, &job);
-            matmul(&multiply);
+            conv_multiply(o, &multiply);
         }
     }
     rgmi_scratch_give(patches);
@@ -398,7 +403,7 @@ static void conv2d_grad_kernel(const rgm_conv2d_args *args)
     if (rgmi_places(w) == 0)
         memset(args->y, 0, (size_t)(depth * args->filters) * sizeof(float));
     else if (conv_is_product(w))
-        matmul(&multiply);
+        conv_multiply(args, &multiply);
     else if (!conv_kernel_run(args))
         rgmi_reference_f32.conv2d_grad_kernel(args);
 }
