@@ -191,9 +191,14 @@ void *rgm_map_value(const rgm_map *map, int64_t i);
 /* ---- log and clock ------------------------------------------------------------------------- */
 
 enum { RGM_LOG_ERROR, RGM_LOG_WARNING, RGM_LOG_INFO, RGM_LOG_DEBUG };
-/** Where rgm_log_write() goes; NULL (the default) drops it. The sink may be called from any thread. */
+/** Where rgm_log_write() goes, one call at a time, from any thread. */
 typedef void rgm_log_sink(int level, const char *message, void *payload);
-void rgm_log_set_sink(rgm_log_sink *sink, void *payload);
+/**
+ * Messages go to every sink there is; without one they are dropped. A run folder adds itself. No call
+ * of a sink runs any more when removing it returns. RGM_ERR_ARG: more than 32 sinks.
+ */
+rgm_status rgm_log_add_sink(rgm_log_sink *sink, void *payload);
+void rgm_log_remove_sink(rgm_log_sink *sink, void *payload);
 void rgm_log_write(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 double rgm_now(void);       /* seconds, monotonic            */

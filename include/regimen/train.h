@@ -159,7 +159,8 @@ typedef struct rgm_run_folder_options {
 #define RGM_RUN_FOLDER_OPTIONS_INIT {.resume = RGM_RESUME_SAME, .threads = 1}
 
 /**
- * Make or enter a run folder and lock it until closed (or the process ends).
+ * Make or enter a run folder and lock it until closed (or the process ends). Until then its log.txt gets every
+ * rgm_log_write(), one escaped line each, with time.
  *
  * Errors: RGM_ERR_BUSY (another trainer has it: pid and host are named), RGM_ERR_CONFIG
  * (RGM_RESUME_SAME and the first line that differs; RGM_RESUME_NEVER), RGM_ERR_IO.
@@ -174,8 +175,7 @@ bool rgm_run_folder_resumed(const rgm_run_folder *folder);
 rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 /** config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text). */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
-/** An rgm_log_sink with an rgm_run_folder as payload: one escaped line in log.txt, with time. */
-void rgm_run_folder_log(int level, const char *message, void *folder);
+
 
 /* ---- summaries ----------------------------------------------------------------------------- */
 

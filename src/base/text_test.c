@@ -194,19 +194,24 @@ static void keep_message(int level, const char *message, void *payload)
     rgm_log_write(RGM_LOG_ERROR, "a sink that logs is not heard, and does not hang");
 }
 
-static void the_log_goes_to_the_sink_or_nowhere(void **state)
+static void the_log_goes_to_every_sink_or_nowhere(void **state)
 {
-    static char payload[] = "> ";
+    static char payload[] = "> ", other[] = "+ ";
 
     (void)state;
     rgm_log_write(RGM_LOG_INFO, "dropped");
-    rgm_log_set_sink(keep_message, payload);
+    CHECK_OK(rgm_log_add_sink(keep_message, payload));
+    CHECK_OK(rgm_log_add_sink(keep_message, other));
     rgm_log_write(RGM_LOG_WARNING, "step %d", 5);
-    CHECK_TEXT("> step 5", logged);
+    CHECK_TEXT("+ step 5", logged); /* the last one was asked last */
     CHECK_INT(RGM_LOG_WARNING, logged_level);
-    rgm_log_set_sink(NULL, NULL);
+    rgm_log_remove_sink(keep_message, other);
+    rgm_log_write(RGM_LOG_WARNING, "step %d", 6);
+    CHECK_TEXT("> step 6", logged);
+    rgm_log_remove_sink(keep_message, payload);
+    rgm_log_remove_sink(keep_message, payload); /* not there: nothing */
     rgm_log_write(RGM_LOG_INFO, "dropped");
-    CHECK_TEXT("> step 5", logged);
+    CHECK_TEXT("> step 6", logged);
 }
 
 static void clocks_go_forward(void **state)
@@ -231,5 +236,5 @@ TESTS(cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
       cmocka_unit_test(the_nearest_name_is_what_was_meant),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
-      cmocka_unit_test(an_empty_map_answers), cmocka_unit_test(the_log_goes_to_the_sink_or_nowhere),
+      cmocka_unit_test(an_empty_map_answers), cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere),
       cmocka_unit_test(clocks_go_forward), cmocka_unit_test(hashes_are_xxh3))

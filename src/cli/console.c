@@ -19,6 +19,19 @@ static void on_signal(int number)
     signal(number, SIG_DFL);
 }
 
+/* Warnings for the person at the terminal; all of it with -v. The run folder's log.txt has everything. */
+static void show_message(int level, const char *message, void *payload)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+
+    (void)payload;
+    if (verbosity < 0 || level > (verbosity > 0 ? RGM_LOG_INFO : RGM_LOG_WARNING))
+        return;
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr); /* the progress line is drawn again */
+    fprintf(stderr, "regimen: %s: %s\n", names[level], message);
+}
+
 void console_open(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -31,6 +44,7 @@ void console_open(void)
     /* A closed pipe and a file size limit are errors of a write like others. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    (void)rgm_log_add_sink(show_message, NULL); /* the first one: there is room */
 }
 
 bool console_is_stopped(void *payload)

@@ -249,55 +249,8 @@ done:
     return status;
 }
 
-rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
-                               const rgm_run_folder_options *options)
-{
-    const rgm_run_folder_options defaults = RGM_RUN_FOLDER_OPTIONS_INIT;
-    rgm_run_folder *folder = NULL;
-    rgm_status status = RGM_OK;
-
-    *out = NULL;
-    if (options == NULL)
-        options = &defaults;
-    RGM_GO(RGM_NEW(folder, 1));
-    folder->lock = folder->log = -1;
-    RGM_GO(rgm_strdup(&folder->path, path));
-    RGM_GO(rgm_folder_make(path));
-    RGM_GO(take_lock(folder));
-    RGM_GO(rgm_folder_sweep(path));
-    RGM_GO(write_config(folder, options));
-    RGM_GO(write_environment(folder, options));
-    RGM_GO(open_log(folder));
-    *out = folder;
-    folder = NULL;
-done:
-    rgm_run_folder_close(folder);
-    return status;
-}
-
-void rgm_run_folder_close(rgm_run_folder *folder)
-{
-    if (folder == NULL)
-        return;
-    if (folder->log >= 0)
-        close(folder->log);
-    if (folder->lock >= 0)
-        close(folder->lock);
-    rgm_free(folder->path);
-    rgm_free(folder);
-}
-
-const char *rgm_run_folder_path(const rgm_run_folder *folder)
-{
-    return folder->path;
-}
-
-bool rgm_run_folder_resumed(const rgm_run_folder *folder)
-{
-    return folder->resumed;
-}
-
-void rgm_run_folder_log(int level, const char *message, void *payload)
+/* The folder's rgm_log_sink. */
+static void write_log(int level, const char *message, void *payload)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     const rgm_run_folder *folder = payload;
@@ -318,4 +271,54 @@ void rgm_run_folder_log(int level, const char *message, void *payload)
     rgm_text_clear(&line);
     if (error.message[0] != 0)
         (void)rgm_error_restore(&error);
+}
+
+rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
+                               const rgm_run_folder_options *options)
+{
+    const rgm_run_folder_options defaults = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *folder = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    if (options == NULL)
+        options = &defaults;
+    RGM_GO(RGM_NEW(folder, 1));
+    folder->lock = folder->log = -1;
+    RGM_GO(rgm_strdup(&folder->path, path));
+    RGM_GO(rgm_folder_make(path));
+    RGM_GO(take_lock(folder));
+    RGM_GO(rgm_folder_sweep(path));
+    RGM_GO(write_config(folder, options));
+    RGM_GO(write_environment(folder, options));
+    RGM_GO(open_log(folder));
+    RGM_GO(rgm_log_add_sink(write_log, folder));
+    *out = folder;
+    folder = NULL;
+done:
+    rgm_run_folder_close(folder);
+    return status;
+}
+
+void rgm_run_folder_close(rgm_run_folder *folder)
+{
+    if (folder == NULL)
+        return;
+    rgm_log_remove_sink(write_log, folder);
+    if (folder->log >= 0)
+        close(folder->log);
+    if (folder->lock >= 0)
+        close(folder->lock);
+    rgm_free(folder->path);
+    rgm_free(folder);
+}
+
+const char *rgm_run_folder_path(const rgm_run_folder *folder)
+{
+    return folder->path;
+}
+
+bool rgm_run_folder_resumed(const rgm_run_folder *folder)
+{
+    return folder->resumed;
 }

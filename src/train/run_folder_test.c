@@ -38,8 +38,8 @@ static void a_new_folder_gets_its_files(void **state)
     CHECK_OK(rgm_run_folder_open(&run, path, &options));
     CHECK(!rgm_run_folder_resumed(run));
     CHECK_TEXT(path, rgm_run_folder_path(run));
-    rgm_run_folder_log(RGM_LOG_WARNING, "a\nb\033[31m", run);
-    rgm_run_folder_log(RGM_LOG_INFO, "c", run);
+    rgm_log_write(RGM_LOG_WARNING, "a\nb\033[31m");
+    rgm_log_write(RGM_LOG_INFO, "c");
     CHECK_OK(rgm_run_folder_config(&text, &size, path));
     CHECK_TEXT("task: {type: x}\n", text);
     rgm_free(text);

@@ -67,8 +67,8 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
         const rgm_head *head = &trainer->model.heads[h];
 
         fetches->predictions[h] = fetch(fetches, head->predictions);
-        fetches->labels[h] = fetch(fetches, loss ? head->labels : NULL);
-        fetches->weights[h] = fetch(fetches, loss ? head->weights : NULL);
+        fetches->labels[h] = fetch(fetches, head->labels);
+        fetches->weights[h] = fetch(fetches, head->weights);
     }
     fetches->gradients = fetches->count;
     for (int64_t i = 0; i < parameters; i++)
