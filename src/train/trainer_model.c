@@ -132,14 +132,15 @@ static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     int64_t count = rgm_cgraph_parameter_count(trainer->graph), wanted = 0;
-    rgm_value **parameters = NULL, **found = NULL;
+    rgm_value **parameters = NULL, **found = NULL, *loss = scaled_loss(trainer);
 
+    RGM_GO(rgm_cgraph_status(trainer->graph));
     RGM_GO(RGM_NEW(parameters, count));
     RGM_GO(RGM_NEW(found, count));
     for (int64_t i = 0; i < count; i++)
         if (rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
             parameters[wanted++] = rgm_cgraph_parameter(trainer->graph, i);
-    RGM_GO(rgm_cgraph_gradients(found, scaled_loss(trainer), parameters, wanted));
+    RGM_GO(rgm_cgraph_gradients(found, loss, parameters, wanted));
     for (int64_t i = 0, at = 0; i < count; i++) {
         gradients[i] = NULL;
         if (!rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
