@@ -414,11 +414,11 @@ rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *gra
  * hidden_<i>/norm.
  */
 typedef struct rgm_mlp_options {
-    rgm_ints hidden;   /* units of each layer; default 256, 128  */
-    int activation;    /* rgm_activation, default relu           */
-    double dropout;    /* behind each layer                      */
-    bool batch_norm;   /* before each activation, for the bias   */
-    double l2;         /* coefficient of sum(w^2) of the kernels */
+    rgm_ints hidden;   /* units of each layer; default 256, 128                           */
+    int activation;    /* rgm_activation, default relu                                    */
+    double dropout;    /* behind each layer                                               */
+    bool batch_norm;   /* in the bias' place; its moving statistics have momentum 0.9     */
+    double l2;         /* coefficient of sum(w^2) of the kernels                          */
 } rgm_mlp_options;
 void rgm_mlp_defaults(void *options);
 extern const rgm_field rgm_mlp_fields[];

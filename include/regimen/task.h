@@ -356,6 +356,144 @@ rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
 /** Number of units a head without dense layer must find in the states. */
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
 
+/* ---- scores of machine translation ---------------------------------------------------------------- */
+
+/*
+ * BLEU, chrF and TER, each in three parts: a scorer holds options and working memory, add() adds one
+ * sentence to statistics in the caller's hands, result() makes a score of them. Statistics start as
+ * {0}; merge() adds up those of several parts of a corpus, and those of a single sentence give its own
+ * score. Numbers are sacrebleu's (Post, 2018), to rounding.
+ *
+ * Lines are UTF-8 without their line end; a NUL is a character like others, and an empty line has no
+ * words. add(): RGM_ERR_ARG without a reference, RGM_ERR_FORMAT "reference 2: byte 17 (0xff) is not
+ * UTF-8", RGM_ERR_NOMEM, RGM_ERR_UNSUPPORTED for a line above 500 million words or characters; the
+ * statistics are then as before. A scorer is used by one thread at a time. signature() is one line to
+ * print beside every score, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1", owned by
+ * the caller. NULL options are the defaults.
+ */
+
+/** How a line becomes words. */
+typedef enum rgm_mt_tokenizer {
+    RGM_MT_TOKENIZER_13A,  /* NIST's mteval-v13a: ASCII punctuation split off, but between digits       */
+    RGM_MT_TOKENIZER_INTL, /* mteval-v14, international: punctuation and symbols by Unicode category   */
+    RGM_MT_TOKENIZER_CHAR, /* each character that is no white space                                    */
+    RGM_MT_TOKENIZER_NONE  /* at white space                                                           */
+} rgm_mt_tokenizer;
+extern const char *const rgm_mt_tokenizer_names[]; /* "13a", "intl", "char", "none", NULL */
+/**
+ * Add the words of a line to `out`, one space between two.
+ *
+ * Errors: RGM_ERR_FORMAT "byte 17 (0xff) is not UTF-8"; RGM_ERR_NOMEM.   Cost: O(line).
+ */
+rgm_status rgm_mt_tokenize(rgm_text *out, rgm_mt_tokenizer tokenizer, rgm_str line);
+
+/** How many sentences statistics are of, and how many references these had. */
+typedef struct rgm_mt_counts {
+    int64_t sentences, least_references, most_references;
+} rgm_mt_counts;
+
+#define RGM_BLEU_ORDER 4
+
+/** What a precision without a match becomes (Chen and Cherry, 2014). */
+typedef enum rgm_bleu_smoothing {
+    RGM_SMOOTH_EXP,   /* the k-th such order: 1 / 2^k of a match          */
+    RGM_SMOOTH_FLOOR, /* smooth_value of a match                          */
+    RGM_SMOOTH_ADD_K, /* orders 2..4 have smooth_value more of both       */
+    RGM_SMOOTH_NONE   /* 0, and so does the score                         */
+} rgm_bleu_smoothing;
+extern const char *const rgm_bleu_smoothing_names[]; /* "exp", "floor", "add-k", "none", NULL */
+
+typedef struct rgm_bleu_options {
+    rgm_mt_tokenizer tokenizer;
+    bool lowercase;
+    rgm_bleu_smoothing smoothing;
+    double smooth_value;  /* 0: 0.1 for floor, 1 for add-k                                         */
+    bool effective_order; /* leave out orders the hypotheses are too short for: for single sentences */
+} rgm_bleu_options;
+#define RGM_BLEU_OPTIONS_INIT {.tokenizer = RGM_MT_TOKENIZER_13A, .smoothing = RGM_SMOOTH_EXP}
+
+typedef struct rgm_bleu_stats {
+    int64_t matches[RGM_BLEU_ORDER]; /* n-grams of hypotheses that a reference has */
+    int64_t totals[RGM_BLEU_ORDER];  /* n-grams of hypotheses                      */
+    int64_t hypothesis_length;       /* words                                      */
+    int64_t reference_length;        /* words of the reference nearest in length   */
+    rgm_mt_counts counts;
+} rgm_bleu_stats;
+
+typedef struct rgm_bleu_score {
+    double score;                      /* 0..100                             */
+    double precisions[RGM_BLEU_ORDER]; /* percent, smoothed                  */
+    double brevity_penalty;            /* 0..1                               */
+    double ratio;                      /* of the lengths; 0 without a reference's word */
+} rgm_bleu_score;
+
+typedef struct rgm_bleu rgm_bleu;
+/** RGM_ERR_ARG for a smooth_value below 0 or not finite. */
+rgm_status rgm_bleu_create(rgm_bleu **out, const rgm_bleu_options *options);
+void rgm_bleu_release(rgm_bleu *bleu);
+/** Cost: O(length of all lines). */
+rgm_status rgm_bleu_add(rgm_bleu_stats *stats, rgm_bleu *bleu, rgm_str hypothesis,
+                        const rgm_str *references, int64_t count);
+void rgm_bleu_merge(rgm_bleu_stats *to, const rgm_bleu_stats *from);
+rgm_bleu_score rgm_bleu_result(const rgm_bleu_stats *stats, const rgm_bleu_options *options);
+rgm_status rgm_bleu_signature(char **out, const rgm_bleu_stats *stats,
+                              const rgm_bleu_options *options);
+
+#define RGM_CHRF_MOST_ORDERS 16
+
+/** chrF2; with word_order 2 chrF2++. */
+typedef struct rgm_chrf_options {
+    int char_order, word_order; /* at most RGM_CHRF_MOST_ORDERS together       */
+    double beta;                /* recall weighs beta times as much as precision */
+    bool lowercase;
+} rgm_chrf_options;
+#define RGM_CHRF_OPTIONS_INIT {.char_order = 6, .word_order = 0, .beta = 2}
+
+/** n-grams by order: characters' first, then words'. Of several references the best one's. */
+typedef struct rgm_chrf_stats {
+    int64_t hypotheses[RGM_CHRF_MOST_ORDERS];
+    int64_t references[RGM_CHRF_MOST_ORDERS];
+    int64_t matches[RGM_CHRF_MOST_ORDERS];
+    rgm_mt_counts counts;
+} rgm_chrf_stats;
+
+typedef struct rgm_chrf rgm_chrf;
+/** RGM_ERR_ARG for orders or a beta out of range. */
+rgm_status rgm_chrf_create(rgm_chrf **out, const rgm_chrf_options *options);
+void rgm_chrf_release(rgm_chrf *chrf);
+/** Cost: O(length of all lines). */
+rgm_status rgm_chrf_add(rgm_chrf_stats *stats, rgm_chrf *chrf, rgm_str hypothesis,
+                        const rgm_str *references, int64_t count);
+void rgm_chrf_merge(rgm_chrf_stats *to, const rgm_chrf_stats *from);
+double rgm_chrf_result(const rgm_chrf_stats *stats, const rgm_chrf_options *options); /* 0..100 */
+rgm_status rgm_chrf_signature(char **out, const rgm_chrf_stats *stats,
+                              const rgm_chrf_options *options);
+
+/** Tercom's, without normalisation. */
+typedef struct rgm_ter_options {
+    bool case_sensitive;
+} rgm_ter_options;
+
+typedef struct rgm_ter_stats {
+    int64_t edits;           /* against the reference that needs fewest */
+    double reference_length; /* words, the mean over the references     */
+    rgm_mt_counts counts;
+} rgm_ter_stats;
+
+typedef struct rgm_ter rgm_ter;
+rgm_status rgm_ter_create(rgm_ter **out, const rgm_ter_options *options);
+void rgm_ter_release(rgm_ter *ter);
+/**
+ * Memory: O(length of the lines). Cost: words * 50 for the distance, and for each shift (Tercom's limits:
+ * 1000 tried in a sentence) about 100 * 50 more.
+ */
+rgm_status rgm_ter_add(rgm_ter_stats *stats, rgm_ter *ter, rgm_str hypothesis,
+                       const rgm_str *references, int64_t count);
+void rgm_ter_merge(rgm_ter_stats *to, const rgm_ter_stats *from);
+/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits. */
+double rgm_ter_result(const rgm_ter_stats *stats);
+rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats, const rgm_ter_options *options);
+
 #ifdef __cplusplus
 }
 #endif

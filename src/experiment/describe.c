@@ -163,7 +163,7 @@ static rgm_status print_export(rgm_text *out)
 static rgm_status print_restrictions(rgm_text *out)
 {
     return rgm_text_printf(out, "restrictions: a list of texts, \"KEY RELATION KEY|CONSTANT\", with "
-                                "==, !=, <, <=, >, >=, multiple_of, excludes\n");
+                                "==, !=, <, <=, >, >=, multiple_of\n");
 }
 
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section)

@@ -16,7 +16,7 @@ typedef enum relation {
     BELOW,
     ABOVE,
     MULTIPLE_OF,
-    EXCLUDES /* not both given */
+    EXCLUDES /* not both given; built in alone, since a full print gives everything */
 } relation;
 
 /* Longest first, so that "<=" is not taken for "<"; `violated` is for messages. */
@@ -50,11 +50,11 @@ typedef struct restriction {
 
 /* ---- parsing ------------------------------------------------------------------------------- */
 
-/* The first relation in a text, the longest that begins there; NULL: none. */
-static const char *find_relation(relation *out, const char *text)
+/* The first of `count` relations in a text, the longest that begins there; NULL: none. */
+static const char *find_relation(relation *out, const char *text, int count)
 {
     for (; *text != '\0'; text++)
-        for (int i = 0; i < RELATIONS; i++)
+        for (int i = 0; i < count; i++)
             if (strncmp(text, relations[i].sign, strlen(relations[i].sign)) == 0) {
                 *out = (relation)i;
                 return text;
@@ -109,21 +109,22 @@ static void resolve(operand *o, const rgm_experiment *e)
     o->is_number = o->constant != NULL && rgmi_number(&o->number, o->constant);
 }
 
-/* Split at the one relation; RGM_ERR_CONFIG at `node`'s place. */
+/* Split at the one relation; RGM_ERR_CONFIG at `node`'s place. NULL: a line of the tables below. */
 static rgm_status parse(restriction *out, const rgm_experiment *e, const char *text,
                         const rgm_yaml_node *node)
 {
-    const char *sign = find_relation(&out->relation, text), *behind;
+    int known = node != NULL ? EXCLUDES : RELATIONS;
+    const char *sign = find_relation(&out->relation, text, known), *behind;
     relation second;
 
     *out = (restriction){.relation = out->relation};
     if (sign == NULL)
         return rgm_yaml_fail(node,
-                             "the restriction '%s' has no relation; there are ==, !=, <, <=, >, >=, "
-                             "multiple_of and excludes",
+                             "the restriction '%s' has no relation; there are ==, !=, <, <=, >, >= "
+                             "and multiple_of",
                              text);
     behind = sign + strlen(relations[out->relation].sign);
-    if (find_relation(&second, behind) != NULL)
+    if (find_relation(&second, behind, known) != NULL)
         return rgm_yaml_fail(node, "the restriction '%s' has two relations; write it as two", text);
     trim(out->left.text, text, sign);
     trim(out->right.text, behind, behind + strlen(behind));

@@ -132,6 +132,7 @@ rgm_status rgm_controller_restore_best(rgm_controller *c)
     if (c->best_step < 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "no best weights were kept: there was no validation");
     copy_weights(c, false);
+    rgmi_averages_reset(c->trainer); /* or evaluating them would see the last averages */
     c->changes++;
     return RGM_OK;
 }

@@ -191,6 +191,7 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
         rgm_text_clear(&report.text);
     }
     if (trainer->task.initialize != NULL)
-        return trainer->task.initialize(trainer->parameters, trainer->task.state);
+        RGM_TRY(trainer->task.initialize(trainer->parameters, trainer->task.state));
+    rgmi_averages_reset(trainer);
     return RGM_OK;
 }

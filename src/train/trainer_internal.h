@@ -32,6 +32,7 @@ typedef struct rgmi_fetches {
 typedef struct rgmi_accumulator {
     rgm_tensor **sums; /* [parameters]; NULL for one batch an update */
     double *kept;      /* the metric sums before the step             */
+    rgm_tensor **states; /* [parameters]; those that are not trained, before the step */
 } rgmi_accumulator;
 
 /** Private training: how examples are drawn and what has been spent. */
@@ -78,6 +79,7 @@ struct rgm_trainer {
     bool at_end;
     double last_loss;
     bool counted; /* the step under way is in the sums */
+    int64_t draw; /* of the last batch's dropout       */
 
     /* the pass under way */
     bool evaluating, averaged; /* averaged: weights and averages are exchanged */
@@ -129,6 +131,8 @@ void rgmi_trainer_drop_loop(rgm_trainer *trainer);
 /* trainer_state.c */
 /** Restore, but for the data position and what privacy has spent: those go on. */
 rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
+/** Weights were put in place from elsewhere: the averages of the weights begin anew from them. */
+void rgmi_averages_reset(rgm_trainer *trainer);
 /** Back to the weights of the seed and step 0, the data going on. */
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 

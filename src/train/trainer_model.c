@@ -132,14 +132,15 @@ static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     int64_t count = rgm_cgraph_parameter_count(trainer->graph), wanted = 0;
-    rgm_value **parameters = NULL, **found = NULL;
+    rgm_value **parameters = NULL, **found = NULL, *loss = scaled_loss(trainer);
 
+    RGM_GO(rgm_cgraph_status(trainer->graph));
     RGM_GO(RGM_NEW(parameters, count));
     RGM_GO(RGM_NEW(found, count));
     for (int64_t i = 0; i < count; i++)
         if (rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
             parameters[wanted++] = rgm_cgraph_parameter(trainer->graph, i);
-    RGM_GO(rgm_cgraph_gradients(found, scaled_loss(trainer), parameters, wanted));
+    RGM_GO(rgm_cgraph_gradients(found, loss, parameters, wanted));
     for (int64_t i = 0, at = 0; i < count; i++) {
         gradients[i] = NULL;
         if (!rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
@@ -180,10 +181,12 @@ static rgm_status accumulator_open(rgm_trainer *trainer)
         return RGM_OK;
     RGM_TRY(RGM_NEW(trainer->accumulator.sums, count));
     RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->train_sums.size));
+    RGM_TRY(RGM_NEW(trainer->accumulator.states, count));
     for (int64_t i = 0; i < count; i++)
-        if (rgm_parameters_trainable(trainer->parameters, i))
-            RGM_TRY(rgm_tensor_copy(&trainer->accumulator.sums[i],
-                                    rgm_parameters_tensor(trainer->parameters, i)));
+        RGM_TRY(rgm_tensor_copy(rgm_parameters_trainable(trainer->parameters, i)
+                                    ? &trainer->accumulator.sums[i]
+                                    : &trainer->accumulator.states[i],
+                                rgm_parameters_tensor(trainer->parameters, i)));
     return RGM_OK;
 }
 
@@ -253,9 +256,14 @@ void rgmi_model_close(rgm_trainer *trainer)
     fetches_close(&trainer->train_fetches);
     fetches_close(&trainer->eval_fetches);
     fetches_close(&trainer->infer_fetches);
-    if (trainer->accumulator.sums != NULL)
-        for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+    for (int64_t i = 0; trainer->parameters != NULL && i < rgm_parameters_count(trainer->parameters);
+         i++) {
+        if (trainer->accumulator.sums != NULL)
             rgm_tensor_release(trainer->accumulator.sums[i]);
+        if (trainer->accumulator.states != NULL)
+            rgm_tensor_release(trainer->accumulator.states[i]);
+    }
+    rgm_free(trainer->accumulator.states);
     rgm_free(trainer->accumulator.sums);
     rgm_free(trainer->accumulator.kept);
     rgm_free(trainer->gradients);

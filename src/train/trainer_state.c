@@ -136,6 +136,23 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     return rgm_iterator_restore(trainer->iterator, data, size);
 }
 
+void rgmi_averages_reset(rgm_trainer *trainer)
+{
+    const char *prefix = "average/";
+    int64_t count = trainer->optimizer != NULL ? rgm_optimizer_slot_count(trainer->optimizer) : 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        rgm_named_tensor slot = rgm_optimizer_slot(trainer->optimizer, i);
+        const rgm_tensor *weight = NULL;
+
+        if (strncmp(slot.name, prefix, strlen(prefix)) == 0)
+            weight = rgm_parameters_find(trainer->parameters, slot.name + strlen(prefix));
+        if (weight != NULL && rgm_tensor_bytes(slot.tensor) > 0)
+            memcpy(rgm_tensor_data(slot.tensor), rgm_tensor_data((rgm_tensor *)weight),
+                   rgm_tensor_bytes(slot.tensor));
+    }
+}
+
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer)
 {
     rgm_parameters *fresh = NULL;

@@ -55,7 +55,7 @@ rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t
 
     RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));
     status = rgm_executor_run(eager, fetches->tensors, trainer->parameters, feeds, count,
-                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step);
+                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->draw);
     if (status == RGM_OK)
         status = RGM_FAIL(RGM_ERR_NUMERIC, "the loss or a gradient is not finite");
 done:
@@ -151,6 +151,7 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
 
     RGM_TRY(feed(feeds, count, trainer, inputs));
     RGM_TRY(feed_scale(feeds, count, trainer));
+    trainer->draw = draw;
     RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
                              *count, (uint64_t)trainer->runtime.seed, (uint64_t)draw));
     take_outputs(step, fetches, trainer->model.head_count);
@@ -225,6 +226,25 @@ static rgm_status train_one_batch(rgm_step *step)
     return RGM_OK;
 }
 
+/* Metric sums and states as they are before a step of several batches; `back` undoes what they took. */
+static void keep(rgm_trainer *trainer, bool back)
+{
+    rgmi_accumulator *a = &trainer->accumulator;
+    rgmi_sums *sums = &trainer->train_sums;
+
+    memcpy(back ? sums->sums : a->kept, back ? a->kept : sums->sums,
+           (size_t)sums->size * sizeof(double));
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
+        rgm_tensor *state = rgm_parameters_tensor(trainer->parameters, i);
+
+        if (a->states[i] != NULL && rgm_tensor_bytes(state) > 0)
+            memcpy(rgm_tensor_data(back ? state : a->states[i]),
+                   rgm_tensor_data(back ? a->states[i] : state), rgm_tensor_bytes(state));
+    }
+    if (back)
+        rgm_parameters_touch(trainer->parameters);
+}
+
 /*
  * Several batches for one update: the gradient of the mean loss over all their items, however many each
  * batch has. Data that end before make the update from those there are.
@@ -235,21 +255,22 @@ static rgm_status train_batches(rgm_step *step)
     rgm_trainer *trainer = step->trainer;
     int64_t batches = trainer->options.accumulation_steps;
     int64_t parameters = rgm_parameters_count(trainer->parameters);
-    rgmi_sums *sums = &trainer->train_sums;
     rgm_element *inputs = rgm_element_retain(step->inputs);
     rgm_feed feeds[RGMI_MAX_FEEDS];
     double loss = 0, items = 0;
     int64_t count = 0;
 
-    memcpy(trainer->accumulator.kept, sums->sums, (size_t)sums->size * sizeof(double));
+    keep(trainer, false);
     for (int64_t k = 0; k < batches; k++) {
         if (k > 0) {
-            rgm_element_release(inputs);
-            inputs = NULL;
-            status = rgmi_next_train_inputs(&inputs, trainer);
-            if (status == RGM_END)
+            rgm_element *next;
+
+            status = rgmi_next_train_inputs(&next, trainer);
+            if (status == RGM_END) /* the feeds still are the last batch's */
                 break;
             RGM_GO(status);
+            rgm_element_release(inputs);
+            inputs = next;
         }
         count = 0;
         RGM_GO(rgmi_run_batch(step, feeds, &count, inputs, trainer->step * batches + k));
@@ -273,7 +294,7 @@ static rgm_status train_batches(rgm_step *step)
     status = RGM_OK;
 done:
     if (status != RGM_OK)
-        memcpy(sums->sums, trainer->accumulator.kept, (size_t)sums->size * sizeof(double));
+        keep(trainer, true);
     rgm_element_release(inputs);
     return status;
 }

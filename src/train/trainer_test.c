@@ -2,95 +2,7 @@
  * The trainer with a small task of its own: when it validates, saves and stops, what a continued run
  * leaves behind, and what is refused.
  */
-#include "check.h"
-
-#include <regimen/train.h>
-
-#define ITEMS 12
-#define WIDTH 3
-
-/* Two classes that a plane divides; batches of 4, so 3 steps an epoch. */
-typedef struct plane {
-    rgm_tensor *x, *label;
-    rgm_value *x_value, *label_value;
-    bool poisoned; /* one input is infinite */
-    bool blind;    /* no validation data    */
-    int validations;
-} plane;
-
-static rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void *state)
-{
-    plane *p = state;
-    rgm_cgraph *graph = rgm_scope_graph(scope);
-    rgm_dim n = rgm_cgraph_symbol(graph, "batch");
-    rgm_head *head = &out->heads[0];
-
-    *out = (rgm_task_model){.head_count = 1};
-    p->x_value = rgm_input(graph, "x", RGM_F32, 2, (rgm_dim[]){n, WIDTH});
-    p->label_value = rgm_input(graph, "label", RGM_I64, 1, &n);
-    rgm_value *steps = rgm_scope_state(scope, "steps", 0, NULL, (rgm_init){RGM_INIT_ZEROS, 0});
-    rgm_cgraph_update(graph, steps, rgm_shift(steps, 1));
-    head->predictions = rgm_dense(scope, "logits", rgm_dropout(scope, p->x_value, 0.25), 2);
-    head->labels = p->label_value;
-    head->loss = rgm_mean(rgm_softmax_cross_entropy(head->predictions, head->labels));
-    head->loss_weight = 1;
-    head->metrics[0] = (rgm_metric){.type = &rgm_metric_accuracy, .name = "accuracy"};
-    head->metric_count = 1;
-    out->loss = head->loss;
-    return RGM_OK;
-}
-
-static rgm_status plane_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
-{
-    plane *p = state;
-    rgm_tensor *tensors[] = {p->x, p->label};
-
-    *out = NULL;
-    if (mode == RGM_TEST || (mode == RGM_VALID && p->blind))
-        return RGM_OK;
-    RGM_TRY(rgm_dataset_from_tensors(out, tensors, 2));
-    if (mode == RGM_TRAIN)
-        RGM_TRY(rgm_dataset_shuffle(out, 8));
-    RGM_TRY(rgm_dataset_batch(out, 4, false));
-    RGM_TRY(rgm_dataset_map(out, rgm_element_stack, NULL, NULL, 2));
-    if (endless)
-        RGM_TRY(rgm_dataset_repeat(out, -1));
-    return rgm_dataset_prefetch(out, 2);
-}
-
-static rgm_status plane_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
-                              rgm_element *batch)
-{
-    plane *p = state;
-
-    CHECK(capacity >= 2);
-    feeds[0] = (rgm_feed){.input = p->x_value, .tensor = rgm_element_tensor(batch, 0)};
-    feeds[1] = (rgm_feed){.input = p->label_value, .tensor = rgm_element_tensor(batch, 1)};
-    *count = 2;
-    return RGM_OK;
-}
-
-static plane make_plane(bool poisoned)
-{
-    plane p = {.poisoned = poisoned};
-
-    CHECK_OK(rgm_tensor_create(&p.x, RGM_F32, 2, (int64_t[]){ITEMS, WIDTH}));
-    CHECK_OK(rgm_tensor_create(&p.label, RGM_I64, 1, (int64_t[]){ITEMS}));
-    for (int i = 0; i < ITEMS; i++) {
-        for (int k = 0; k < WIDTH; k++)
-            rgm_tensor_f32(p.x)[i * WIDTH + k] = (float)((i * 7 + k * 5) % 11) / 5 - 1;
-        rgm_tensor_i64(p.label)[i] = rgm_tensor_f32(p.x)[i * WIDTH] > 0;
-    }
-    if (poisoned)
-        rgm_tensor_f32(p.x)[5 * WIDTH] = INFINITY;
-    return p;
-}
-
-static void clear_plane(plane *p)
-{
-    rgm_tensor_release(p->x);
-    rgm_tensor_release(p->label);
-}
+#include "train_check.h"
 
 /* Stops before step `at` of this process; counts what it is asked and told. */
 typedef struct counter {
@@ -129,11 +41,7 @@ static void end(run *r)
 static rgm_status start(run *r, plane *p, counter *c, const rgm_trainer_options *options,
                         const char *run_dir)
 {
-    rgm_task task = {.name = "plane",
-                     .state = p,
-                     .build_model = plane_model,
-                     .build_inputs = plane_inputs,
-                     .feeds = plane_feeds};
+    rgm_task task = plane_task(p);
     rgm_optimizer_options adam = rgm_adam(0.05);
     rgm_runtime_options runtime = {.seed = 5, .threads = 2};
     rgm_controller_hooks hooks = {.payload = c, .should_stop = stop_at, .epoch_end = epoch_end};
@@ -186,23 +94,6 @@ static rgm_status live(plane *p, const rgm_trainer_options *options, const char 
     return status;
 }
 
-static void check_same_file(const char *a, const char *b, const char *name)
-{
-    char path[2][300];
-    char *data[2];
-    int64_t size[2];
-
-    snprintf(path[0], sizeof path[0], "%s/%s", a, name);
-    snprintf(path[1], sizeof path[1], "%s/%s", b, name);
-    for (int i = 0; i < 2; i++)
-        CHECK_OK(rgm_file_load(&data[i], &size[i], path[i], 1 << 24));
-    CHECK_INT(size[0], size[1]);
-    if (memcmp(data[0], data[1], (size_t)size[0]) != 0)
-        fail_msg("%s differs between %s and %s", name, a, b);
-    rgm_free(data[0]);
-    rgm_free(data[1]);
-}
-
 static void check_same_run(const char *a, const char *b, int step)
 {
     static const char *const files[] = {"weights.safetensors", "slots.safetensors",
@@ -227,7 +118,7 @@ static void a_run_stopped_anywhere_and_continued_ends_with_the_same_bytes(void *
     counter c;
 
     (void)state;
-    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(root, sizeof root, "%s", check_fast_folder());
     for (int form = 0; form < 2; form++) {
         rgm_trainer_options options = four_epochs();
         int last = form == 0 ? 12 : 20;
@@ -257,7 +148,7 @@ static void saving_often_changes_nothing_of_the_result(void **state)
     counter c;
 
     (void)state;
-    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(root, sizeof root, "%s", check_fast_folder());
     snprintf(rarely, sizeof rarely, "%s/rarely", root);
     snprintf(often, sizeof often, "%s/often", root);
     CHECK_OK(live(&p, &options, rarely, -1, &c));
@@ -393,7 +284,7 @@ static void a_loss_that_is_no_number_stops_before_anything_is_spoilt(void **stat
     counter c;
 
     (void)state;
-    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(root, sizeof root, "%s", check_fast_folder());
     snprintf(folder, sizeof folder, "%s/run", root);
     options.checkpoint.every_steps = 1;
     CHECK_STATUS(RGM_ERR_NUMERIC, live(&p, &options, folder, -1, &c));
@@ -457,7 +348,7 @@ static void a_run_folder_has_one_trainer_at_a_time(void **state)
     rgm_trainer_options options = four_epochs();
 
     (void)state;
-    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(root, sizeof root, "%s", check_fast_folder());
     snprintf(folder, sizeof folder, "%s/run", root);
     CHECK_OK(start(&first, &p, &c, &options, folder));
     CHECK_STATUS(RGM_ERR_BUSY, start(&second, &q, &c, &options, folder));

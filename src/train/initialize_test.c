@@ -1,0 +1,291 @@
+/*
+ * Weights from elsewhere: from a run folder, a checkpoint folder or a file; all or some of them; what is
+ * refused, and that a run which has a checkpoint of its own takes nothing from outside.
+ */
+#include "train_check.h"
+
+#define FILLED 7.0f /* what the weights of the source are */
+
+/* A trainer of the plane task whose trained weights are all `value`. */
+static void open_filled(rgm_trainer **out, plane_setup *s, float value)
+{
+    rgm_parameters *p;
+
+    CHECK_OK(open_plane(out, s));
+    p = rgm_trainer_parameters(*out);
+    for (int64_t i = 0; i < rgm_parameters_count(p); i++)
+        for (int64_t k = 0; k < rgm_tensor_count(rgm_parameters_tensor(p, i)); k++)
+            rgm_tensor_f32(rgm_parameters_tensor(p, i))[k] = value;
+    rgm_parameters_touch(p);
+}
+
+static bool is_filled(const rgm_trainer *trainer, const char *name, float value)
+{
+    const rgm_tensor *w = rgm_parameters_find(rgm_trainer_parameters(trainer), name);
+
+    for (int64_t k = 0; k < rgm_tensor_count(w); k++)
+        if (rgm_tensor_at(w, k) != value)
+            return false;
+    return true;
+}
+
+/* root/run/ckpt/step-00000001 with weights of FILLED and best weights of FILLED + 1; root/file with FILLED. */
+static void make_sources(const char *root, plane_setup *s)
+{
+    char path[200];
+    rgm_trainer *trainer, *best;
+    rgm_checkpoint_store *store;
+    rgm_checkpoint *checkpoint;
+    rgm_named_tensor tensors[8];
+    rgm_parameters *p, *q;
+
+    open_filled(&trainer, s, FILLED);
+    open_filled(&best, s, FILLED + 1);
+    p = rgm_trainer_parameters(trainer);
+    q = rgm_trainer_parameters(best);
+    CHECK_OK(rgm_checkpoint_create(&checkpoint, 1));
+    CHECK_OK(rgm_trainer_save_state(checkpoint, trainer));
+    for (int64_t i = 0; i < rgm_parameters_count(p); i++) {
+        tensors[i] = (rgm_named_tensor){rgm_parameters_name(p, i), rgm_parameters_tensor(p, i)};
+        CHECK_OK(rgm_checkpoint_add_best(checkpoint, rgm_parameters_name(q, i),
+                                         rgm_parameters_tensor(q, i)));
+    }
+    snprintf(path, sizeof path, "%s/run/ckpt", root);
+    CHECK_OK(rgm_checkpoint_store_open(&store, path, NULL));
+    CHECK_OK(rgm_checkpoint_save(store, checkpoint));
+    rgm_checkpoint_store_close(store);
+    rgm_checkpoint_release(checkpoint);
+    snprintf(path, sizeof path, "%s/file.safetensors", root);
+    CHECK_OK(rgm_safetensors_save(path, tensors, rgm_parameters_count(p), NULL, 0));
+    rgm_trainer_release(trainer);
+    rgm_trainer_release(best);
+}
+
+static rgm_texts texts(const char *const *items, int64_t count)
+{
+    return (rgm_texts){items, count};
+}
+
+/* Initialize a fresh trainer; the caller releases it. */
+static rgm_status initialize(rgm_trainer **trainer, rgm_initialize_report *report, plane_setup *s,
+                             const rgm_trainer_initialize *options)
+{
+    CHECK_OK(open_plane(trainer, s));
+    return rgm_parameters_initialize(report, rgm_trainer_parameters(*trainer), options);
+}
+
+/* ---- where from ---------------------------------------------------------------------------- */
+
+static void weights_come_from_run_checkpoint_or_file(void **state)
+{
+    static const char *const places[] = {"run", "run/ckpt", "run/ckpt/step-00000001",
+                                         "file.safetensors"};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    make_sources(root, &s);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (int best = 0; best < 2; best++) {
+            rgm_trainer_initialize options = {.checkpoint = path, .best = best};
+            rgm_initialize_report report;
+            rgm_trainer *trainer;
+
+            snprintf(path, sizeof path, "%s/%s", root, places[i]);
+            if (best && i == 3) {
+                CHECK_STATUS(RGM_ERR_CONFIG, initialize(&trainer, &report, &s, &options));
+                CHECK_MESSAGE("trainer.initialize.best");
+                rgm_trainer_release(trainer);
+                continue;
+            }
+            CHECK_OK(initialize(&trainer, &report, &s, &options));
+            CHECK_INT(3, report.matched); /* kernel, bias, state */
+            CHECK_INT(0, report.left);
+            CHECK_INT(0, report.unused);
+            CHECK(is_filled(trainer, "logits/kernel", best ? FILLED + 1 : FILLED));
+            CHECK(is_filled(trainer, "logits/bias", best ? FILLED + 1 : FILLED));
+            rgm_text_clear(&report.text);
+            rgm_trainer_release(trainer);
+        }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* ---- which --------------------------------------------------------------------------------- */
+
+static void patterns_choose_parameters(void **state)
+{
+    static const char *const kernels[] = {"*kernel"}, *const logits[] = {"logits/*"},
+                            *const biases[] = {"*bias", "steps"};
+    const struct {
+        rgm_texts only, except;
+        int64_t matched;
+        bool kernel, bias;
+    } cases[] = {
+        {texts(kernels, 1), texts(NULL, 0), 1, true, false},
+        {texts(NULL, 0), texts(biases, 2), 1, true, false},
+        {texts(logits, 1), texts(kernels, 1), 1, false, true},
+        {texts(logits, 1), texts(NULL, 0), 2, true, true},
+    };
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(path, sizeof path, "%s/run", root);
+    make_sources(root, &s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_trainer_initialize options = {
+            .checkpoint = path, .only = cases[i].only, .except = cases[i].except};
+        rgm_initialize_report report;
+        rgm_trainer *trainer;
+
+        CHECK_OK(initialize(&trainer, &report, &s, &options));
+        CHECK_INT(cases[i].matched, report.matched);
+        CHECK_INT(3 - cases[i].matched, report.left);
+        CHECK(strstr(report.text.data, "not asked for") != NULL);
+        CHECK(is_filled(trainer, "logits/kernel", FILLED) == cases[i].kernel);
+        CHECK(is_filled(trainer, "logits/bias", FILLED) == cases[i].bias);
+        rgm_text_clear(&report.text);
+        rgm_trainer_release(trainer);
+    }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* A file with a kernel of another shape, a tensor more and no bias. */
+static void what_does_not_fit_is_told_and_changes_nothing(void **state)
+{
+    static const char *const kernels[] = {"*kernel"}, *const none[] = {"no such*"};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+    rgm_named_tensor tensors[3] = {{.name = "logits/kernel"}, {.name = "steps"}, {.name = "other"}};
+    rgm_trainer_initialize options = {.checkpoint = path};
+    rgm_initialize_report report;
+    rgm_trainer *trainer, *fresh;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(path, sizeof path, "%s/file.safetensors", root);
+    CHECK_OK(rgm_tensor_create(&tensors[0].tensor, RGM_F32, 2, (int64_t[]){WIDTH, 9}));
+    CHECK_OK(rgm_tensor_create(&tensors[1].tensor, RGM_F32, 0, NULL));
+    CHECK_OK(rgm_tensor_create(&tensors[2].tensor, RGM_F32, 1, (int64_t[]){4}));
+    rgm_tensor_f32(tensors[1].tensor)[0] = FILLED;
+    CHECK_OK(rgm_safetensors_save(path, tensors, 3, NULL, 0));
+    CHECK_OK(open_plane(&fresh, &s));
+
+    CHECK_STATUS(RGM_ERR_SHAPE, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("f32[3,9]");
+    CHECK_MESSAGE("f32[3,2]");
+    CHECK_MESSAGE("trainer.initialize.except");
+    check_same_weights("after a wrong shape", fresh, trainer);
+    rgm_trainer_release(trainer);
+
+    options.except = texts(kernels, 1);
+    CHECK_OK(initialize(&trainer, &report, &s, &options));
+    CHECK_INT(1, report.matched);
+    CHECK_INT(2, report.left);
+    CHECK_INT(1, report.unused);
+    CHECK(strstr(report.text.data, "other: in the file, not in the model") != NULL);
+    CHECK(strstr(report.text.data, "logits/bias: not in the file") != NULL);
+    CHECK(is_filled(trainer, "steps", FILLED));
+    rgm_text_clear(&report.text);
+    rgm_trainer_release(trainer);
+
+    options.only = texts(none, 1);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("nothing of");
+    check_same_weights("after no match", fresh, trainer);
+    rgm_trainer_release(trainer);
+
+    options.checkpoint = "/no/such/run";
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("/no/such/run");
+    rgm_trainer_release(trainer);
+    rgm_trainer_release(fresh);
+    for (int i = 0; i < 3; i++)
+        rgm_tensor_release(tensors[i].tensor);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* ---- when ---------------------------------------------------------------------------------- */
+
+/* Averages too: what is evaluated before the first update are the initialized weights. */
+static void a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on(void **state)
+{
+    char root[128], source[200], run[200];
+    plane_setup s = make_plane_setup();
+    rgm_trainer *trainer, *filled;
+    rgm_controller *controller;
+    const rgm_logs *logs;
+    double expected;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(source, sizeof source, "%s/run", root);
+    snprintf(run, sizeof run, "%s/new", root);
+    make_sources(root, &s);
+    open_filled(&filled, &s, FILLED);
+    CHECK_OK(rgm_trainer_evaluate(filled, RGM_VALID, RGM_TO_END, &logs));
+    expected = rgm_logs_get(logs, "loss");
+    rgm_trainer_release(filled);
+
+    s.options.initialize.checkpoint = source;
+    s.optimizer.average = (rgm_average){0.9, 0, false};
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK(is_filled(trainer, "logits/kernel", FILLED));
+    CHECK_OK(rgm_controller_evaluate(controller, RGM_VALID, RGM_TO_END, &logs));
+    CHECK(rgm_logs_get(logs, "loss") == expected);
+    CHECK_OK(rgm_controller_train(controller, 3)); /* saves at its end */
+    rgm_controller_release(controller);
+
+    CHECK_OK(rgm_folder_remove(source)); /* it is not looked at any more */
+    filled = trainer;
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK_INT(3, rgm_trainer_global_step(trainer));
+    check_same_trainer("continued", filled, trainer);
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    rgm_trainer_release(filled);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void initializing_survives_every_failing_allocation(void **state)
+{
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+    rgm_trainer_initialize options = {.checkpoint = path};
+    rgm_initialize_report report;
+    rgm_trainer *trainer, *fresh;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(path, sizeof path, "%s/run", root);
+    make_sources(root, &s);
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane(&fresh, &s));
+    rgm_memory_fail_at(20, false); /* somewhere inside: nothing is changed */
+    CHECK_STATUS(RGM_ERR_NOMEM,
+                 rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options));
+    rgm_memory_fail_at(-1, false);
+    check_same_weights("after no memory", fresh, trainer);
+    CHECK_EVERY_OOM(
+        rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options),
+        rgm_text_clear(&report.text));
+    CHECK(is_filled(trainer, "logits/kernel", FILLED));
+    rgm_trainer_release(trainer);
+    rgm_trainer_release(fresh);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+TESTS(cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
+      cmocka_unit_test(patterns_choose_parameters),
+      cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),
+      cmocka_unit_test(a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on),
+      cmocka_unit_test(initializing_survives_every_failing_allocation))

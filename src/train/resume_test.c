@@ -1,0 +1,156 @@
+/*
+ * The trainer's state: stopped anywhere and restored into a new trainer it goes on with the same bits, for
+ * every optimizer, with averages, schedules, several batches an update and a dynamic loss scale.
+ */
+#include "train_check.h"
+
+static void check_same_logs(const char *what, const rgm_logs *a, const rgm_logs *b)
+{
+    CHECK_INT(a->count, b->count);
+    for (int64_t i = 0; i < a->count; i++)
+        if (strcmp(a->items[i].name, b->items[i].name) != 0 ||
+            memcmp(&a->items[i].value, &b->items[i].value, sizeof(double)) != 0)
+            fail_msg("%s: %s is %.17g and %s is %.17g", what, a->items[i].name, a->items[i].value,
+                     b->items[i].name, b->items[i].value);
+}
+
+/* Through a checkpoint on disk into a new trainer. */
+static void move_on(rgm_trainer **trainer, plane_setup *s, const char *folder)
+{
+    rgm_checkpoint_store *store;
+    rgm_checkpoint *saved, *loaded;
+
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, NULL));
+    CHECK_OK(rgm_checkpoint_create(&saved, rgm_trainer_global_step(*trainer)));
+    CHECK_OK(rgm_trainer_save_state(saved, *trainer));
+    CHECK_OK(rgm_checkpoint_save(store, saved));
+    rgm_checkpoint_release(saved);
+    rgm_trainer_release(*trainer);
+    CHECK_OK(open_plane(trainer, s));
+    CHECK_OK(rgm_checkpoint_load_newest(&loaded, store));
+    CHECK_OK(rgm_trainer_restore_state(*trainer, loaded));
+    rgm_checkpoint_release(loaded);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* Two loops of 7 steps; stopped after 4 steps, and inside the second loop after 9. */
+static void check_resumes(plane_setup *s, const char *what, const char *folder)
+{
+    rgm_trainer *whole, *parts;
+    const rgm_logs *a, *b;
+
+    CHECK_OK(open_plane(&whole, s));
+    train_steps(whole, 7);
+    CHECK_OK(rgm_trainer_train(whole, 7, &a));
+
+    CHECK_OK(open_plane(&parts, s));
+    CHECK_OK(rgm_trainer_train_loop_begin(parts));
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(rgm_trainer_train_step(parts));
+    move_on(&parts, s, folder);
+    CHECK_INT(4, rgm_trainer_loop_step(parts));
+    train_steps(parts, 3); /* the rest of the loop */
+    CHECK_OK(rgm_trainer_train_loop_begin(parts));
+    CHECK_OK(rgm_trainer_train_step(parts));
+    CHECK_OK(rgm_trainer_train_step(parts));
+    move_on(&parts, s, folder);
+    CHECK_OK(rgm_trainer_train(parts, 5, &b));
+    check_same_logs(what, a, b);
+    check_same_trainer(what, whole, parts);
+    CHECK(isfinite(rgm_logs_get(a, "loss")));
+    rgm_trainer_release(whole);
+    rgm_trainer_release(parts);
+}
+
+static const char *place(char path[128], const char *root)
+{
+    snprintf(path, 128, "%s/ckpt", root);
+    return path;
+}
+
+/* Options that make a type keep all the slots it can. */
+static rgm_optimizer_options everything(const rgm_optimizer_type *type)
+{
+    rgm_optimizer_options o = {.type = type, .learning_rate = rgm_schedule_constant(0.01)};
+
+    type->defaults(&o);
+    o.learning_rate = rgm_schedule_constant(0.01);
+    o.momentum = 0.9;
+    o.amsgrad = o.centered = o.factored = o.nesterov = true;
+    o.min_dim_size_to_factor = 1;
+    o.clip_global_norm = 0.5;
+    o.weight_decay = 0.01;
+    return o;
+}
+
+static void every_optimizer_resumes_to_the_same_bits(void **state)
+{
+    char what[128], path[128];
+    const char *root = check_fast_folder();
+    int64_t count;
+    const rgm_optimizer_type *const *types = rgm_optimizer_types(&count);
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    CHECK(count >= 8);
+    for (int64_t t = 0; t < count; t++)
+        for (int form = 0; form < 8; form++) {
+            s.optimizer = everything(types[t]);
+            s.optimizer.average = (rgm_average){form & 1 ? 0.9 : 0, 2, true};
+            s.options.accumulation_steps = form & 2 ? 3 : 1;
+            s.runtime.loss_scale = form & 4 ? "dynamic" : NULL;
+            s.finite = false;
+            snprintf(what, sizeof what, "%s, average %d, %d batches, loss scale %s", types[t]->name,
+                     form & 1, form & 2 ? 3 : 1, form & 4 ? "dynamic" : "none");
+            check_resumes(&s, what, place(path, root));
+        }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void every_schedule_resumes_to_the_same_bits(void **state)
+{
+    char path[128];
+    const char *root = check_fast_folder();
+    int64_t count;
+    const rgm_schedule_type *const *types = rgm_schedule_types(&count);
+    int64_t boundaries[] = {3, 8};
+    double values[] = {0.1, 0.05, 0.01};
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    for (int64_t t = 0; t < count; t++) {
+        rgm_schedule schedule = rgm_schedule_default(types[t], 0.1);
+        bool both_ends = strcmp(types[t]->name, "stepwise") != 0; /* values at boundaries, not between */
+
+        schedule.boundaries = (rgm_ints){boundaries, 2};
+        schedule.values = (rgm_floats){values, both_ends ? 2 : 3};
+        schedule.warmup = (rgm_warmup){RGM_WARMUP_LINEAR, 6, 0, 1};
+        s.optimizer = rgm_adam(0.1);
+        s.optimizer.learning_rate = schedule;
+        check_resumes(&s, types[t]->name, place(path, root));
+    }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* The overflows come behind the first stop too: the scale goes on where it was. */
+static void a_scale_on_its_way_down_resumes_to_the_same_bits(void **state)
+{
+    char path[128];
+    const char *root = check_fast_folder();
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    s.data.loss_weight = 1e36;
+    s.optimizer = rgm_sgd(1e-37, 0.9);
+    s.runtime.loss_scale = "dynamic";
+    check_resumes(&s, "scale on its way down", place(path, root));
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
+      cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
+      cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits))
