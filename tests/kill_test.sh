@@ -21,7 +21,7 @@ form_options() {
     passes) echo "--set trainer.epochs=120 --set trainer.checkpoint.every_steps=4" ;;
     epochs) echo "--set trainer.epochs=16 --set trainer.steps_per_epoch=7 \
                   --set trainer.validation_per_epoch=3 --set trainer.checkpoint.every_epochs=1" ;;
-    steps) echo "--set trainer.train_steps=120 --set trainer.steps_per_loop=7 \
+    steps) echo "--set trainer.epochs=~ --set trainer.train_steps=120 --set trainer.steps_per_loop=7 \
                  --set trainer.validation_interval=9 --set trainer.checkpoint.every_steps=4" ;;
     esac
 }

@@ -1,0 +1,321 @@
+/*
+ * A task's functions and a trainer's hooks, one by one: what each is given, when it is called, and what
+ * happens in its place when it is not there. And bf16 against f32.
+ */
+#include "train_check.h"
+
+/* The plane with functions of its own, which note what they were asked. */
+typedef struct asked {
+    plane plane; /* first: the plane's functions take it as their state */
+    rgm_text calls;
+    double aux; /* what build_losses was given, read back through the loss */
+} asked;
+
+static void note(asked *a, const char *what)
+{
+    CHECK_OK(rgm_text_printf(&a->calls, " %s", what));
+}
+
+static rgm_status model_with_l2(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    RGM_TRY(plane_model(out, scope, state));
+    rgm_scope_add_loss(scope, rgm_scalar(rgm_scope_graph(scope), RGM_F32, 100));
+    return RGM_OK;
+}
+
+/* Ten times the first head's loss, and the layers' losses once. */
+static rgm_value *own_losses(const rgm_task_model *model, rgm_value *aux, void *state)
+{
+    note(state, aux != NULL ? "losses+aux" : "losses");
+    return rgm_add(rgm_scale(model->heads[0].loss, 10), aux);
+}
+
+static rgm_status own_metrics(rgm_task_metric *out, int64_t *count, const rgm_task_model *model,
+                              bool training, void *state)
+{
+    (void)model;
+    note(state, training ? "metrics-train" : "metrics-eval");
+    out[0] = (rgm_task_metric){.metric = {.type = &rgm_metric_cross_entropy}};
+    snprintf(out[0].metric.name, sizeof out[0].metric.name, training ? "train_xent" : "xent");
+    *count = 1;
+    return RGM_OK;
+}
+
+static void own_process(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                        const rgm_step *step, void *state)
+{
+    CHECK_INT(1, count);
+    CHECK(step->predictions[0] != NULL && step->labels[0] != NULL);
+    note(state, "process");
+    rgm_metrics_update(states, metrics, count, step);
+}
+
+static void own_process_compiled(double *const *states, const rgm_task_metric *metrics,
+                                 int64_t count, const rgm_step *step, void *state)
+{
+    CHECK_INT(1, count);
+    CHECK_TEXT("accuracy", metrics[0].metric.name);
+    note(state, "compiled");
+    rgm_metrics_update(states, metrics, count, step);
+}
+
+static rgm_status own_train(rgm_step *step, void *state)
+{
+    note(state, "train");
+    return rgm_trainer_default_train_step(step);
+}
+
+static rgm_status own_validate(rgm_step *step, void *state)
+{
+    note(state, "validate");
+    return rgm_trainer_default_validation_step(step);
+}
+
+static rgm_status own_infer(rgm_step *step, void *state)
+{
+    note(state, "infer");
+    return rgm_trainer_default_inference_step(step);
+}
+
+static rgm_status own_optimizer(rgm_optimizer **out, const rgm_optimizer_options *options,
+                                const rgm_parameters *parameters, void *state)
+{
+    note(state, "optimizer");
+    return rgm_optimizer_create(out, options, parameters);
+}
+
+static rgm_status make(rgm_trainer **out, const rgm_task *task, const rgm_trainer_hooks *hooks,
+                       const rgm_runtime_options *runtime)
+{
+    rgm_optimizer_options sgd = rgm_sgd(0.01, 0);
+    rgm_trainer_setup setup = {
+        .task = task, .optimizer = &sgd, .endless = true, .hooks = hooks, .runtime = runtime};
+
+    return rgm_trainer_create(out, &setup);
+}
+
+static void own_functions_are_called_in_the_place_of_the_defaults(void **state)
+{
+    asked a = {.plane = make_plane(false)};
+    rgm_task task = plane_task(&a.plane);
+    rgm_trainer *trainer;
+    const rgm_logs *logs;
+
+    (void)state;
+    a.plane.dropout = 0;
+    a.plane.in_order = true;
+    task.state = &a;
+    task.build_model = model_with_l2;
+    CHECK_OK(make(&trainer, &task, NULL, NULL)); /* the defaults: loss + aux */
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, 1, &logs));
+    CHECK(rgm_logs_get(logs, "loss") > 100 && rgm_logs_get(logs, "loss") < 110);
+    a.aux = rgm_logs_get(logs, "loss") - 100;
+    CHECK_INT(2, logs->count);
+    rgm_trainer_release(trainer);
+
+    task.build_losses = own_losses;
+    task.build_metrics = own_metrics;
+    task.process_metrics = own_process;
+    task.process_compiled_metrics = own_process_compiled;
+    task.train_step = own_train;
+    task.validation_step = own_validate;
+    task.create_optimizer = own_optimizer;
+    CHECK_OK(make(&trainer, &task, NULL, NULL));
+    CHECK_TEXT(" losses+aux metrics-train metrics-eval metrics-eval metrics-eval optimizer",
+               a.calls.data);
+    rgm_text_clear(&a.calls);
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, 1, &logs));
+    CHECK_CLOSE(100 + 10 * a.aux, rgm_logs_get(logs, "loss"), 1e-5, 0);
+    CHECK_CLOSE(a.aux, rgm_logs_get(logs, "xent"), 1e-5, 0);
+    CHECK(rgm_logs_has(logs, "accuracy") && !rgm_logs_has(logs, "train_xent"));
+    CHECK_OK(rgm_trainer_train(trainer, 1, &logs));
+    CHECK(rgm_logs_has(logs, "train_xent"));
+    CHECK_TEXT(" validate compiled process train compiled process", a.calls.data);
+    rgm_text_clear(&a.calls);
+
+    task.inference_step = own_infer; /* forward alone: predictions, but no loss */
+    rgm_trainer_release(trainer);
+    CHECK_OK(make(&trainer, &task, NULL, NULL));
+    rgm_text_clear(&a.calls);
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, 1, &logs));
+    CHECK_TEXT(" validate infer compiled process", a.calls.data);
+    CHECK(!rgm_logs_has(logs, "loss"));
+    CHECK_CLOSE(a.aux, rgm_logs_get(logs, "xent"), 1e-5, 0);
+    rgm_trainer_release(trainer);
+    rgm_text_clear(&a.calls);
+    clear_plane(&a.plane);
+}
+
+/* ---- hooks --------------------------------------------------------------------------------- */
+
+typedef struct hooked {
+    rgm_text calls;
+    int64_t batches; /* given to training before its data end */
+} hooked;
+
+static void hear(hooked *h, const char *what)
+{
+    CHECK_OK(rgm_text_printf(&h->calls, " %s", what));
+}
+
+static rgm_status loop_begin(rgm_trainer *trainer, void *payload)
+{
+    CHECK_INT(-1, rgm_trainer_loop_step(trainer)); /* not yet */
+    hear(payload, "begin");
+    return RGM_OK;
+}
+
+static rgm_status limited(rgm_element **out, rgm_iterator *iterator, void *payload)
+{
+    hooked *h = payload;
+
+    hear(h, "next");
+    if (h->batches-- == 0)
+        return RGM_END;
+    return rgm_iterator_next(out, iterator);
+}
+
+static rgm_status loop_end(rgm_logs *logs, rgm_trainer *trainer, void *payload)
+{
+    (void)trainer;
+    hear(payload, "end");
+    return rgm_logs_set(logs, "mine", 7);
+}
+
+static rgm_status pass_begin(rgm_trainer *trainer, rgm_mode mode, void *payload)
+{
+    (void)trainer;
+    CHECK_INT(RGM_VALID, mode);
+    hear(payload, "eval-begin");
+    return RGM_OK;
+}
+
+/* The number of the batch rides along beside what the model is fed. */
+static rgm_status with_extra(rgm_element **out, rgm_element **extra, rgm_iterator *iterator,
+                             void *payload)
+{
+    char name[32];
+
+    (void)payload;
+    RGM_TRY(rgm_iterator_next(out, iterator));
+    snprintf(name, sizeof name, "id%lld", (long long)rgm_iterator_position(iterator));
+    return rgm_element_create_bytes(extra, name, (int64_t)strlen(name));
+}
+
+static rgm_status collect(void **aggregate, const rgm_step *step, void *payload)
+{
+    int64_t size;
+    const char *extra = rgm_element_bytes(step->extra, &size);
+    char heard[40];
+
+    *aggregate = payload; /* not NULL: something is aggregated */
+    snprintf(heard, sizeof heard, "%.*s:%lld", (int)size, extra,
+             (long long)rgm_tensor_dim(step->predictions[0], 0));
+    hear(payload, heard);
+    return RGM_OK;
+}
+
+static rgm_status pass_end(rgm_logs *logs, rgm_trainer *trainer, rgm_mode mode, void *payload)
+{
+    (void)trainer;
+    (void)mode;
+    hear(payload, "eval-end");
+    return rgm_logs_set(logs, "score", 3);
+}
+
+static void hooks_stand_between_the_steps(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    hooked h = {.batches = 2};
+    rgm_trainer_hooks hooks = {.train_loop_begin = loop_begin,
+                               .next_train_inputs = limited,
+                               .train_loop_end = loop_end,
+                               .eval_begin = pass_begin,
+                               .next_eval_inputs = with_extra,
+                               .eval_reduce = collect,
+                               .eval_end = pass_end,
+                               .payload = &h};
+    rgm_trainer *trainer;
+    const rgm_logs *logs;
+
+    (void)state;
+    CHECK_OK(make(&trainer, &task, &hooks, NULL));
+    CHECK_OK(rgm_trainer_train(trainer, 5, &logs));
+    CHECK_INT(2, rgm_trainer_global_step(trainer));
+    CHECK_INT(7, rgm_logs_get(logs, "mine"));
+    CHECK_TEXT(" begin next next next end", h.calls.data);
+    rgm_text_clear(&h.calls);
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK_TEXT(" eval-begin id1:4 id2:4 id3:4 eval-end", h.calls.data);
+    CHECK_INT(3, rgm_logs_get(logs, "score"));
+    rgm_text_clear(&h.calls);
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
+/* ---- data sets from outside ---------------------------------------------------------------- */
+
+static void data_sets_can_be_given_and_exchanged(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_optimizer_options sgd = rgm_sgd(0.1, 0);
+    rgm_dataset *once = NULL, *half = NULL;
+    rgm_trainer_setup setup = {.task = &task, .optimizer = &sgd};
+    rgm_trainer *trainer;
+    const rgm_logs *logs;
+
+    (void)state;
+    CHECK_OK(plane_inputs(&once, &p, RGM_TRAIN, false));
+    CHECK_OK(plane_inputs(&half, &p, RGM_VALID, false));
+    CHECK_OK(rgm_dataset_take(&half, 1));
+    setup.train_dataset = half;
+    CHECK_OK(rgm_trainer_create(&trainer, &setup));
+    CHECK_OK(rgm_trainer_train(trainer, RGM_TO_END, &logs));
+    CHECK_INT(1, rgm_trainer_global_step(trainer));
+    CHECK_OK(rgm_trainer_set_train_dataset(trainer, once));
+    CHECK_OK(rgm_trainer_train(trainer, RGM_TO_END, &logs));
+    CHECK_INT(4, rgm_trainer_global_step(trainer));
+    CHECK_OK(rgm_trainer_set_validation_dataset(trainer, half));
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_trainer_set_train_dataset(trainer, NULL));
+    rgm_trainer_release(trainer);
+    rgm_dataset_release(once);
+    rgm_dataset_release(half);
+    clear_plane(&p);
+}
+
+/* ---- precision ----------------------------------------------------------------------------- */
+
+/* Products of operands with 8 bits: the loss after 60 steps is f32's within 2 %. */
+static void bf16_trains_as_f32_within_its_bound(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    double loss[2];
+
+    (void)state;
+    p.dropout = 0;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        rgm_runtime_options runtime;
+        rgm_trainer *trainer;
+        const rgm_logs *logs;
+
+        rgm_runtime_defaults(&runtime);
+        runtime.mixed_precision = bf16;
+        CHECK_OK(make(&trainer, &task, NULL, &runtime));
+        CHECK_OK(rgm_trainer_train(trainer, 60, &logs));
+        CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));
+        loss[bf16] = rgm_logs_get(logs, "loss");
+        CHECK_INT(RGM_F32, rgm_tensor_dtype(rgm_parameters_tensor(rgm_trainer_parameters(trainer), 0)));
+        rgm_trainer_release(trainer);
+    }
+    CHECK_CLOSE(loss[0], loss[1], 0.02, 0);
+    clear_plane(&p);
+}
+
+TESTS(cmocka_unit_test(own_functions_are_called_in_the_place_of_the_defaults),
+      cmocka_unit_test(hooks_stand_between_the_steps),
+      cmocka_unit_test(data_sets_can_be_given_and_exchanged),
+      cmocka_unit_test(bf16_trains_as_f32_within_its_bound))
