@@ -21,6 +21,7 @@ says "did you mean 'demo'" err
 expect 2 "$regimen" config check demo --set trainer.train_steps=100
 says "trainer.train_steps is 100 \(--set\) and excludes trainer.epochs, which is 200 \(cora_gcn:26\)" err
 expect 2 "$regimen" config chekc demo
+says "no 'config chekc'; did you mean 'config check'" err
 expect 2 "$regimen" config show
 
 # The full print says the same as what it was printed from.

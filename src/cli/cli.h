@@ -91,6 +91,7 @@ int verb_runs(int argc, char **argv);
 int verb_plot(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);
+int verb_text(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);
 int data_validate(int argc, char **argv);

@@ -163,6 +163,17 @@ static int keys(const char *section)
     return code;
 }
 
+/* What stands behind `config` and is none of its words, or has too few or many behind it. */
+static int wrong_word(const char *word, const char *line)
+{
+    static const char *const words[] = {"list", "show", "check", "keys"};
+    const char *near = rgm_nearest_name(word, words, 4);
+
+    if (near != NULL && strcmp(near, word) != 0)
+        return usage_error("no 'config %s'; did you mean 'config %s'?", word, near);
+    return usage_error("usage: regimen %s", line);
+}
+
 int verb_config(int argc, char **argv)
 {
     text_list over = {.count = 0}, sets = {.count = 0}, rest;
@@ -194,7 +205,7 @@ int verb_config(int argc, char **argv)
         return keys(rest.count == 2 ? rest.items[1] : NULL);
     checks = strcmp(rest.items[0], "check") == 0;
     if ((!checks && strcmp(rest.items[0], "show") != 0) || rest.count != 2)
-        return usage_error("usage: regimen %s", how.line);
+        return wrong_word(rest.items[0], how.line);
     code = experiment_open(&experiment, rest.items[1], &over, &sets);
     if (code == EXIT_DONE)
         code = checks ? check(experiment, rest.items[1]) : show(experiment, full, json);

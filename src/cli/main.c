@@ -20,6 +20,7 @@ static const verb verbs[] = {
     {"plot", verb_plot, "learning curves of run folders, as SVG or PNG"},
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
+    {"text", verb_text, "tokenizers: train, encode, decode; stats of a parallel corpus"},
 };
 #define VERBS (int)(sizeof verbs / sizeof *verbs)
 

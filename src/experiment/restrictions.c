@@ -257,6 +257,7 @@ static const effect effects[] = {
     {"trainer.steps_per_epoch", "trainer.train_steps == 0"},
     {"trainer.validation_freq", "trainer.train_steps == 0"},
     {"trainer.validation_per_epoch", "trainer.train_steps == 0"},
+    {"trainer.checkpoint.every_epochs", "trainer.train_steps == 0"},
     {"trainer.steps_per_loop", "trainer.train_steps > 0"},
     {"trainer.validation_interval", "trainer.train_steps > 0"},
     {"optimizer.average.start_step", "optimizer.average.decay > 0"},

@@ -1,0 +1,291 @@
+/* Sentences in memory, each side in one buffer with the place where every sentence ends. */
+#include "data_internal.h"
+
+typedef struct side {
+    rgm_text text;
+    int64_t *ends; /* [count] */
+    int64_t count, capacity;
+} side;
+
+struct rgm_corpus {
+    atomic_int references;
+    side sides[2]; /* source, target */
+    bool has_target;
+    int64_t empty;
+};
+
+static rgm_status side_add(side *s, rgm_str sentence)
+{
+    RGM_TRY(RGM_RESERVE(s->ends, s->capacity, s->count + 1));
+    RGM_TRY(rgm_text_add(&s->text, sentence.data, sentence.size));
+    s->ends[s->count++] = s->text.size;
+    return RGM_OK;
+}
+
+static rgm_str side_get(const side *s, int64_t i)
+{
+    int64_t begin = i > 0 ? s->ends[i - 1] : 0;
+    int64_t size = s->ends[i] - begin;
+
+    return (rgm_str){size > 0 ? s->text.data + begin : "", size};
+}
+
+static rgm_status corpus_create(rgm_corpus **out, bool has_target)
+{
+    *out = NULL;
+    RGM_TRY(RGM_NEW(*out, 1));
+    atomic_init(&(*out)->references, 1);
+    (*out)->has_target = has_target;
+    return RGM_OK;
+}
+
+rgm_corpus *rgm_corpus_retain(const rgm_corpus *corpus)
+{
+    rgm_corpus *own = (rgm_corpus *)corpus;
+
+    if (own != NULL)
+        atomic_fetch_add_explicit(&own->references, 1, memory_order_relaxed);
+    return own;
+}
+
+void rgm_corpus_release(rgm_corpus *corpus)
+{
+    if (corpus == NULL ||
+        atomic_fetch_sub_explicit(&corpus->references, 1, memory_order_acq_rel) > 1)
+        return;
+    for (int i = 0; i < 2; i++) {
+        rgm_text_clear(&corpus->sides[i].text);
+        rgm_free(corpus->sides[i].ends);
+    }
+    rgm_free(corpus);
+}
+
+/** The whole corpus is there: count what is empty, and hand it out. */
+static void corpus_finish(rgm_corpus **out, rgm_corpus **corpus)
+{
+    rgm_corpus *c = *corpus;
+
+    for (int64_t i = 0; i < rgm_corpus_count(c); i++)
+        c->empty += rgm_corpus_source(c, i).size == 0 ||
+                    (c->has_target && rgm_corpus_target(c, i).size == 0);
+    *out = c;
+    *corpus = NULL;
+}
+
+/* ---- two files ------------------------------------------------------------------------------ */
+
+static rgm_status read_side(side *s, const char *path, const rgm_line_options *options)
+{
+    rgm_line_reader *reader;
+    rgm_status status;
+    rgm_str line;
+
+    RGM_TRY(rgm_line_reader_open(&reader, path, options));
+    while ((status = rgm_line_reader_next(&line, reader)) == RGM_OK)
+        RGM_GO(side_add(s, line));
+done:
+    rgm_line_reader_close(reader);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+rgm_status rgm_corpus_load(rgm_corpus **out, const char *source, const char *target,
+                           const rgm_line_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_corpus *corpus;
+    int64_t counts[2];
+
+    *out = NULL;
+    RGM_GO(corpus_create(&corpus, target != NULL));
+    RGM_GO(read_side(&corpus->sides[0], source, options));
+    if (target != NULL) {
+        RGM_GO(read_side(&corpus->sides[1], target, options));
+        counts[0] = corpus->sides[0].count;
+        counts[1] = corpus->sides[1].count;
+        if (counts[0] != counts[1])
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA,
+                            "%s has %lld lines and %s has %lld: they must be aligned line by line; "
+                            "%s is short, its line %lld is missing",
+                            source, (long long)counts[0], target, (long long)counts[1],
+                            counts[0] < counts[1] ? source : target,
+                            (long long)(counts[0] < counts[1] ? counts[0] : counts[1]) + 1));
+    }
+    corpus_finish(out, &corpus);
+done:
+    rgm_corpus_release(corpus);
+    return status;
+}
+
+/* ---- tab-separated ---------------------------------------------------------------------------
+ */
+
+static rgm_status add_row(rgm_corpus *corpus, rgm_str line, const char *path, int64_t number)
+{
+    const char *tab = memchr(line.data, '\t', (size_t)line.size);
+    int64_t fields = 1;
+
+    for (int64_t i = 0; i < line.size; i++)
+        fields += line.data[i] == '\t';
+    if (fields != 2)
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s:%lld: %lld fields between tabs; a pair is a source and a target", path,
+                        (long long)number, (long long)fields);
+    RGM_TRY(side_add(&corpus->sides[0], (rgm_str){line.data, tab - line.data}));
+    return side_add(&corpus->sides[1], (rgm_str){tab + 1, line.size - (tab + 1 - line.data)});
+}
+
+rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_line_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_corpus *corpus = NULL;
+    rgm_line_reader *reader = NULL;
+    rgm_str line;
+
+    *out = NULL;
+    RGM_GO(corpus_create(&corpus, true));
+    RGM_GO(rgm_line_reader_open(&reader, path, options));
+    while ((status = rgm_line_reader_next(&line, reader)) == RGM_OK)
+        RGM_GO(add_row(corpus, line, path, rgm_line_reader_line(reader)));
+    if (status != RGM_END)
+        goto done;
+    status = RGM_OK;
+    corpus_finish(out, &corpus);
+done:
+    rgm_line_reader_close(reader);
+    rgm_corpus_release(corpus);
+    return status;
+}
+
+/* ---- TFRecords ------------------------------------------------------------------------------- */
+
+static rgm_status add_feature(side *s, const rgm_example *example, const char *key, int64_t most)
+{
+    const rgm_example_field *field = rgm_example_find(example, key);
+    rgm_str text;
+    int64_t bad;
+
+    if (field == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "the example has no feature '%s'", key);
+    if (field->kind != RGM_FEATURE_BYTES || field->count != 1)
+        return RGM_FAIL(RGM_ERR_DATA, "feature '%s' is not one text", key);
+    text = field->bytes[0];
+    bad = rgm_utf8_check(text.data, text.size);
+    if (text.size > most)
+        return RGM_FAIL(RGM_ERR_FORMAT, "feature '%s' has %lld bytes, more than %lld", key,
+                        (long long)text.size, (long long)most);
+    if (bad >= 0)
+        return RGM_FAIL(RGM_ERR_FORMAT, "feature '%s' is not UTF-8 at byte %lld", key,
+                        (long long)bad);
+    if (memchr(text.data, 0, (size_t)text.size) != NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "feature '%s' has a zero byte", key);
+    return side_add(s, text);
+}
+
+static rgm_status read_records(rgm_corpus *corpus, rgm_example *example, const char *path,
+                               const char *const keys[2], int64_t most)
+{
+    rgm_status status = RGM_OK;
+    rgm_tfrecord_reader *reader;
+    const uint8_t *data;
+    int64_t size;
+
+    RGM_TRY(rgm_tfrecord_reader_open(&reader, path, NULL));
+    while ((status = rgm_tfrecord_reader_next(&data, &size, reader)) == RGM_OK) {
+        status = rgm_example_decode(example, data, size);
+        for (int i = 0; status == RGM_OK && i < 1 + corpus->has_target; i++)
+            status = add_feature(&corpus->sides[i], example, keys[i], most);
+        if (status != RGM_OK) {
+            rgm_error_prefix(status, "%s: record %lld", path,
+                             (long long)rgm_tfrecord_reader_record(reader) - 1);
+            break;
+        }
+    }
+    rgm_tfrecord_reader_close(reader);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, const char *source_key,
+                                     const char *target_key, const rgm_line_options *options)
+{
+    static const rgm_line_options usual = RGM_LINE_OPTIONS_INIT;
+    const char *const keys[2] = {source_key, target_key};
+    rgm_status status = RGM_OK;
+    rgm_corpus *corpus = NULL;
+    rgm_example *example = NULL;
+    char **paths = NULL;
+    int64_t count = 0;
+
+    *out = NULL;
+    options = options != NULL ? options : &usual;
+    RGM_GO(corpus_create(&corpus, target_key != NULL));
+    RGM_GO(rgm_example_create(&example));
+    RGM_GO(rgm_tfrecord_paths(&paths, &count, pattern));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(read_records(corpus, example, paths[i], keys, options->max_line_bytes));
+    corpus_finish(out, &corpus);
+done:
+    rgm_names_release(paths, count);
+    rgm_example_release(example);
+    rgm_corpus_release(corpus);
+    return status;
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+int64_t rgm_corpus_count(const rgm_corpus *corpus)
+{
+    return corpus->sides[0].count;
+}
+
+bool rgm_corpus_has_target(const rgm_corpus *corpus)
+{
+    return corpus->has_target;
+}
+
+int64_t rgm_corpus_empty(const rgm_corpus *corpus)
+{
+    return corpus->empty;
+}
+
+rgm_str rgm_corpus_source(const rgm_corpus *corpus, int64_t i)
+{
+    return side_get(&corpus->sides[0], i);
+}
+
+rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i)
+{
+    return corpus->has_target ? side_get(&corpus->sides[1], i) : (rgm_str){"", 0};
+}
+
+static rgm_status get_pair(rgm_element **out, int64_t i, void *payload)
+{
+    rgm_status status = RGM_OK;
+    const rgm_corpus *corpus = payload;
+    rgm_str sentences[2] = {rgm_corpus_source(corpus, i), rgm_corpus_target(corpus, i)};
+    rgm_tensor *tensors[2] = {NULL, NULL};
+    int sides = 1 + corpus->has_target;
+
+    for (int k = 0; k < sides; k++)
+        RGM_GO(rgm_tensor_create_from(&tensors[k], RGM_STRING, 0, NULL, &sentences[k]));
+    RGM_GO(rgm_element_create_tensors(out, tensors, sides));
+done:
+    rgm_tensor_release(tensors[0]);
+    rgm_tensor_release(tensors[1]);
+    return status;
+}
+
+static void release_payload(void *corpus)
+{
+    rgm_corpus_release(corpus);
+}
+
+rgm_status rgm_corpus_dataset(rgm_dataset **out, const rgm_corpus *corpus)
+{
+    rgm_corpus *own = rgm_corpus_retain(corpus);
+    rgm_status status =
+        rgm_dataset_from_function(out, rgm_corpus_count(corpus), get_pair, own, release_payload);
+
+    if (status != RGM_OK)
+        rgm_corpus_release(own);
+    return status;
+}

@@ -1,0 +1,206 @@
+/* SentencePiece behind plain C functions: every call catches what is thrown and names it. */
+#include "sentencepiece_shim.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <memory>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+/* Exported by the library, though its installed headers do not declare it. */
+namespace sentencepiece {
+namespace logging {
+void SetMinLogLevel(int level);
+}
+} // namespace sentencepiece
+
+struct rgmi_sentencepiece {
+    sentencepiece::SentencePieceProcessor processor;
+};
+
+namespace {
+
+/** A library does not print: only what ends the process would still be heard. */
+void be_quiet()
+{
+    sentencepiece::logging::SetMinLogLevel(3);
+}
+
+rgm_status fail_with(rgm_status code, const char *doing, const sentencepiece::util::Status &status)
+{
+    return RGM_FAIL(code, "%s: SentencePiece: %s", doing, status.ToString().c_str());
+}
+
+/** Run `body`, which gives a status; what it throws becomes one. */
+template <typename Body> rgm_status guarded(const char *doing, const Body &body) noexcept
+{
+    try {
+        return body();
+    } catch (const std::bad_alloc &) {
+        return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory in SentencePiece", doing);
+    } catch (const std::exception &e) {
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: SentencePiece: %s", doing, e.what());
+    } catch (...) {
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: SentencePiece failed", doing);
+    }
+}
+
+/** The caller's sentences as the trainer asks for them. */
+class Sentences : public sentencepiece::SentenceIterator {
+  public:
+    Sentences(rgmi_next_sentence *next, void *payload) : next_(next), payload_(payload)
+    {
+        Next();
+    }
+    bool done() const override
+    {
+        return result_ != RGM_OK;
+    }
+    void Next() override
+    {
+        rgm_str sentence;
+        result_ = next_(&sentence, payload_);
+        if (result_ == RGM_OK)
+            value_.assign(sentence.data, static_cast<size_t>(sentence.size));
+    }
+    const std::string &value() const override
+    {
+        return value_;
+    }
+    sentencepiece::util::Status status() const override
+    {
+        return result_ < 0 ? sentencepiece::util::Status(
+                                 sentencepiece::util::StatusCode::kAborted, "no more sentences")
+                           : sentencepiece::util::Status();
+    }
+    rgm_status result() const
+    {
+        return result_;
+    }
+
+  private:
+    rgmi_next_sentence *next_;
+    void *payload_;
+    rgm_status result_ = RGM_OK;
+    std::string value_;
+};
+
+std::unordered_map<std::string, std::string> trainer_options(const rgm_tokenizer_options &o)
+{
+    return {{"vocab_size", std::to_string(o.vocab_size)},
+            {"model_type", o.kind == RGM_TOKENIZER_BPE ? "bpe" : "unigram"},
+            {"character_coverage", std::to_string(o.character_coverage)},
+            {"input_sentence_size", std::to_string(o.max_sentences)},
+            {"max_sentence_length", std::to_string(o.lines.max_line_bytes)},
+            {"pad_id", "0"},
+            {"eos_id", "1"},
+            {"unk_id", "2"},
+            {"bos_id", "-1"}};
+}
+
+} // namespace
+
+rgm_status rgmi_sentencepiece_open(rgmi_sentencepiece **out, const void *model, int64_t size,
+                                   const char *name)
+{
+    *out = nullptr;
+    return guarded(name, [&]() -> rgm_status {
+        be_quiet();
+        auto own = std::make_unique<rgmi_sentencepiece>();
+        auto status = own->processor.LoadFromSerializedProto(
+            absl::string_view(static_cast<const char *>(model), static_cast<size_t>(size)));
+        if (!status.ok())
+            return fail_with(RGM_ERR_FORMAT, name, status);
+        *out = own.release();
+        return RGM_OK;
+    });
+}
+
+void rgmi_sentencepiece_close(rgmi_sentencepiece *processor)
+{
+    delete processor;
+}
+
+int32_t rgmi_sentencepiece_size(const rgmi_sentencepiece *processor)
+{
+    return processor->processor.GetPieceSize();
+}
+
+int32_t rgmi_sentencepiece_pad_id(const rgmi_sentencepiece *processor)
+{
+    return processor->processor.pad_id();
+}
+
+int32_t rgmi_sentencepiece_unk_id(const rgmi_sentencepiece *processor)
+{
+    return processor->processor.unk_id();
+}
+
+int32_t rgmi_sentencepiece_bos_id(const rgmi_sentencepiece *processor)
+{
+    return processor->processor.bos_id();
+}
+
+int32_t rgmi_sentencepiece_eos_id(const rgmi_sentencepiece *processor)
+{
+    return processor->processor.eos_id();
+}
+
+const char *rgmi_sentencepiece_piece(const rgmi_sentencepiece *processor, int32_t id)
+{
+    return processor->processor.IdToPiece(id).c_str();
+}
+
+int32_t rgmi_sentencepiece_find(const rgmi_sentencepiece *processor, const char *piece)
+{
+    return processor->processor.PieceToId(piece);
+}
+
+rgm_status rgmi_sentencepiece_encode(rgm_ids *ids, const rgmi_sentencepiece *processor,
+                                     const char *text, int64_t size)
+{
+    return guarded("encoding", [&]() -> rgm_status {
+        std::vector<int> pieces;
+        auto status = processor->processor.Encode(
+            absl::string_view(text, static_cast<size_t>(size)), &pieces);
+        if (!status.ok())
+            return fail_with(RGM_ERR_FORMAT, "encoding", status);
+        RGM_TRY(RGM_RESERVE(ids->items, ids->capacity,
+                            ids->count + static_cast<int64_t>(pieces.size())));
+        for (int id : pieces)
+            ids->items[ids->count++] = id;
+        return RGM_OK;
+    });
+}
+
+rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *processor,
+                                     const int32_t *ids, int64_t count)
+{
+    return guarded("decoding", [&]() -> rgm_status {
+        std::string decoded;
+        auto status = processor->processor.Decode(std::vector<int>(ids, ids + count), &decoded);
+        if (!status.ok())
+            return fail_with(RGM_ERR_FORMAT, "decoding", status);
+        return rgm_text_add(text, decoded.data(), static_cast<int64_t>(decoded.size()));
+    });
+}
+
+rgm_status rgmi_sentencepiece_train(rgm_text *model, const rgm_tokenizer_options *options,
+                                    rgmi_next_sentence *next, void *payload)
+{
+    return guarded("training a tokenizer", [&]() -> rgm_status {
+        std::string trained;
+        be_quiet();
+        Sentences sentences(next, payload);
+        auto status = sentencepiece::SentencePieceTrainer::Train(trainer_options(*options),
+                                                                 &sentences, &trained);
+        if (sentences.result() < 0)
+            return sentences.result();
+        if (!status.ok())
+            return fail_with(RGM_ERR_DATA, "training a tokenizer", status);
+        return rgm_text_add(model, trained.data(), static_cast<int64_t>(trained.size()));
+    });
+}

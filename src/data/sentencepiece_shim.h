@@ -1,0 +1,42 @@
+/*
+ * The SentencePiece library as C sees it. Behind these functions is the only C++ of the project; no
+ * exception leaves it. A model has to be checked before it comes here (tokenizer_check.c): the
+ * library trusts the tables in it.
+ */
+#ifndef RGMI_SENTENCEPIECE_SHIM_H
+#define RGMI_SENTENCEPIECE_SHIM_H
+
+#include <regimen/data.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rgmi_sentencepiece rgmi_sentencepiece;
+
+rgm_status rgmi_sentencepiece_open(rgmi_sentencepiece **out, const void *model, int64_t size,
+                                   const char *name);
+void rgmi_sentencepiece_close(rgmi_sentencepiece *processor);
+int32_t rgmi_sentencepiece_size(const rgmi_sentencepiece *processor);
+int32_t rgmi_sentencepiece_pad_id(const rgmi_sentencepiece *processor);
+int32_t rgmi_sentencepiece_unk_id(const rgmi_sentencepiece *processor);
+int32_t rgmi_sentencepiece_bos_id(const rgmi_sentencepiece *processor);
+int32_t rgmi_sentencepiece_eos_id(const rgmi_sentencepiece *processor);
+const char *rgmi_sentencepiece_piece(const rgmi_sentencepiece *processor, int32_t id);
+int32_t rgmi_sentencepiece_find(const rgmi_sentencepiece *processor, const char *piece);
+/** Both append. */
+rgm_status rgmi_sentencepiece_encode(rgm_ids *ids, const rgmi_sentencepiece *processor,
+                                     const char *text, int64_t size);
+rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *processor,
+                                     const int32_t *ids, int64_t count);
+
+/** The next sentence, borrowed until the next call; RGM_END after the last. */
+typedef rgm_status rgmi_next_sentence(rgm_str *sentence, void *payload);
+/** Appends the trained model's bytes to `model`. */
+rgm_status rgmi_sentencepiece_train(rgm_text *model, const rgm_tokenizer_options *options,
+                                    rgmi_next_sentence *next, void *payload);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

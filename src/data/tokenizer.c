@@ -1,0 +1,211 @@
+/* A tokenizer: a SentencePiece model that was checked, with its bytes; and training one. */
+#include "sentencepiece_shim.h"
+#include "tokenizer_internal.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum { LARGEST_MODEL = 64 << 20, LARGEST_TEXT = 16 << 20 };
+
+struct rgm_tokenizer {
+    atomic_int references;
+    rgmi_sentencepiece *processor;
+    rgm_text model;
+};
+
+void rgm_ids_clear(rgm_ids *ids)
+{
+    rgm_free(ids->items);
+    *ids = (rgm_ids){0};
+}
+
+rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
+                                const char *name)
+{
+    rgm_status status = RGM_OK;
+    rgm_tokenizer *tokenizer = NULL;
+
+    *out = NULL;
+    if (size > LARGEST_MODEL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: a SentencePiece model of %lld bytes; %d is the most",
+                        name, (long long)size, LARGEST_MODEL);
+    RGM_TRY(rgmi_tokenizer_check(model, size, name));
+    RGM_GO(RGM_NEW(tokenizer, 1));
+    atomic_init(&tokenizer->references, 1);
+    RGM_GO(rgm_text_add(&tokenizer->model, model, size));
+    RGM_GO(rgmi_sentencepiece_open(&tokenizer->processor, model, size, name));
+    *out = tokenizer;
+    tokenizer = NULL;
+done:
+    rgm_tokenizer_release(tokenizer);
+    return status;
+}
+
+rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path)
+{
+    rgm_status status;
+    char *data = NULL;
+    int64_t size;
+
+    *out = NULL;
+    RGM_TRY(rgm_file_load(&data, &size, path, LARGEST_MODEL));
+    status = rgm_tokenizer_create(out, data, size, path);
+    rgm_free(data);
+    return status;
+}
+
+rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer)
+{
+    rgm_tokenizer *own = (rgm_tokenizer *)tokenizer;
+
+    if (own != NULL)
+        atomic_fetch_add_explicit(&own->references, 1, memory_order_relaxed);
+    return own;
+}
+
+void rgm_tokenizer_release(rgm_tokenizer *tokenizer)
+{
+    if (tokenizer == NULL ||
+        atomic_fetch_sub_explicit(&tokenizer->references, 1, memory_order_acq_rel) > 1)
+        return;
+    rgmi_sentencepiece_close(tokenizer->processor);
+    rgm_text_clear(&tokenizer->model);
+    rgm_free(tokenizer);
+}
+
+const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size)
+{
+    *size = tokenizer->model.size;
+    return tokenizer->model.data;
+}
+
+int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer)
+{
+    return rgmi_sentencepiece_size(tokenizer->processor);
+}
+
+int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer)
+{
+    return rgmi_sentencepiece_pad_id(tokenizer->processor);
+}
+
+int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer)
+{
+    return rgmi_sentencepiece_unk_id(tokenizer->processor);
+}
+
+int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer)
+{
+    return rgmi_sentencepiece_bos_id(tokenizer->processor);
+}
+
+int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer)
+{
+    return rgmi_sentencepiece_eos_id(tokenizer->processor);
+}
+
+const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id)
+{
+    return id >= 0 && id < rgm_tokenizer_size(tokenizer)
+               ? rgmi_sentencepiece_piece(tokenizer->processor, id)
+               : NULL;
+}
+
+int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece)
+{
+    return rgmi_sentencepiece_find(tokenizer->processor, piece);
+}
+
+rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
+                                int64_t size)
+{
+    if (size < 0 || size > LARGEST_TEXT)
+        return RGM_FAIL(RGM_ERR_ARG, "a sentence of %lld bytes; %d is the most", (long long)size,
+                        LARGEST_TEXT);
+    return rgmi_sentencepiece_encode(ids, tokenizer->processor, text, size);
+}
+
+rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
+                                int64_t count)
+{
+    int64_t size = rgm_tokenizer_size(tokenizer);
+
+    for (int64_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= size)
+            return RGM_FAIL(RGM_ERR_ARG, "id %d at place %lld; the tokenizer has %lld pieces",
+                            ids[i], (long long)i, (long long)size);
+    return rgmi_sentencepiece_decode(text, tokenizer->processor, ids, count);
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+/** The lines of several files, one after the other. */
+typedef struct training_text {
+    const char *const *paths;
+    int64_t count, next;
+    const rgm_line_options *options;
+    rgm_line_reader *reader;
+    int64_t sentences; /* that are not empty */
+} training_text;
+
+static rgm_status next_sentence(rgm_str *sentence, void *payload)
+{
+    training_text *text = payload;
+
+    for (;;) {
+        rgm_status status;
+
+        if (text->reader == NULL && text->next == text->count)
+            return RGM_END;
+        if (text->reader == NULL)
+            RGM_TRY(rgm_line_reader_open(&text->reader, text->paths[text->next++], text->options));
+        status = rgm_line_reader_next(sentence, text->reader);
+        if (status != RGM_END) {
+            text->sentences += status == RGM_OK && sentence->size > 0;
+            return status;
+        }
+        rgm_line_reader_close(text->reader);
+        text->reader = NULL;
+    }
+}
+
+static rgm_status check_options(const rgm_tokenizer_options *o)
+{
+    if (o->vocab_size < 4 || o->vocab_size > 1 << 24)
+        return RGM_FAIL(RGM_ERR_ARG, "a vocabulary of %lld pieces; it has 4 to %d",
+                        (long long)o->vocab_size, 1 << 24);
+    if (o->kind != RGM_TOKENIZER_UNIGRAM && o->kind != RGM_TOKENIZER_BPE)
+        return RGM_FAIL(RGM_ERR_ARG, "%d is no kind of tokenizer", (int)o->kind);
+    if (!(o->character_coverage > 0 && o->character_coverage <= 1))
+        return RGM_FAIL(RGM_ERR_ARG, "character_coverage is %g; it is in (0, 1]",
+                        o->character_coverage);
+    if (o->max_sentences < 0 || o->lines.max_line_bytes < 1 ||
+        o->lines.max_line_bytes > LARGEST_TEXT)
+        return RGM_FAIL(RGM_ERR_ARG, "max_sentences is %lld, max_line_bytes %lld (1 to %d)",
+                        (long long)o->max_sentences, (long long)o->lines.max_line_bytes,
+                        LARGEST_TEXT);
+    return RGM_OK;
+}
+
+rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
+                               const rgm_tokenizer_options *options)
+{
+    static const rgm_tokenizer_options usual = RGM_TOKENIZER_OPTIONS_INIT;
+    const rgm_tokenizer_options *o = options != NULL ? options : &usual;
+    training_text text = {.paths = paths, .count = count, .options = &o->lines};
+    rgm_status status;
+    rgm_text model = {0};
+
+    *out = NULL;
+    RGM_TRY(check_options(o));
+    status = rgmi_sentencepiece_train(&model, o, next_sentence, &text);
+    if (status == RGM_ERR_DATA && text.sentences == 0)
+        status = RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: the %lld files have no text",
+                          (long long)count);
+    RGM_GO(status);
+    RGM_GO(rgm_tokenizer_create(out, model.data, model.size, "the trained tokenizer"));
+done:
+    rgm_line_reader_close(text.reader);
+    rgm_text_clear(&model);
+    return status;
+}

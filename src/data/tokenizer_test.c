@@ -1,0 +1,361 @@
+/*
+ * Tokenizers: training is reproducible, ids lead back to the text, and no damaged or hostile model
+ * does more than fail. (That the ids are spm_encode's is checked by tests/text_test.sh.)
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <unistd.h>
+#include <regimen/data.h>
+
+static const char *folder;
+
+static void remove_folder(void)
+{
+    rgm_folder_remove(folder);
+}
+
+static const char *file(const char *name, const char *data, int64_t size)
+{
+    static char path[256];
+    int fd;
+
+    if (folder == NULL) {
+        folder = check_folder();
+        atexit(remove_folder);
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    CHECK(fd >= 0 && write(fd, data, (size_t)size) == (ssize_t)size);
+    close(fd);
+    return path;
+}
+
+/** Words of two to four syllables, so that there is something to find in them. */
+static void sentence(rgm_text *out, uint64_t number)
+{
+    static const char *const syllables[] = {"ta", "ne", "lö", "ris", "um", "fuß", "ga", "po", "ski",
+                                            "ei", "ber", "dü"};
+    enum { SYLLABLES = sizeof syllables / sizeof *syllables };
+    rgm_rng rng = rgm_rng_stream(3, "sentence", number);
+    uint64_t draw = 0, count = 4 + rgm_rng_below(&rng, draw++, 9);
+
+    out->size = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t parts = 2 + rgm_rng_below(&rng, draw++, 3);
+
+        CHECK_OK(rgm_text_add(out, " ", i > 0));
+        for (uint64_t k = 0; k < parts; k++)
+            CHECK_OK(rgm_text_printf(out, "%s", syllables[rgm_rng_below(&rng, draw++, SYLLABLES)]));
+    }
+}
+
+/** A file of 600 sentences, an empty line among them. */
+static const char *training_file(void)
+{
+    rgm_text text = {0}, one = {0};
+    const char *path;
+
+    for (uint64_t i = 0; i < 600; i++) {
+        sentence(&one, i);
+        CHECK_OK(rgm_text_printf(&text, "%s\n%s", one.data, i == 7 ? "\n" : ""));
+    }
+    path = file("train.txt", text.data, text.size);
+    rgm_text_clear(&text);
+    rgm_text_clear(&one);
+    return path;
+}
+
+static rgm_tokenizer *small(rgm_tokenizer_kind kind, int64_t max_sentences)
+{
+    rgm_tokenizer_options options = RGM_TOKENIZER_OPTIONS_INIT;
+    const char *path = training_file();
+    rgm_tokenizer *tokenizer;
+
+    options.vocab_size = 60;
+    options.kind = kind;
+    options.max_sentences = max_sentences;
+    CHECK_OK(rgm_tokenizer_train(&tokenizer, &path, 1, &options));
+    return tokenizer;
+}
+
+static bool same_model(rgm_tokenizer *a, rgm_tokenizer *b)
+{
+    int64_t size, other;
+    const void *x = rgm_tokenizer_model(a, &size), *y = rgm_tokenizer_model(b, &other);
+    bool same = size == other && memcmp(x, y, (size_t)size) == 0;
+
+    rgm_tokenizer_release(a);
+    rgm_tokenizer_release(b);
+    return same;
+}
+
+static void training_gives_the_ids_a_translation_model_wants(void **state)
+{
+    (void)state;
+    for (int kind = RGM_TOKENIZER_UNIGRAM; kind <= RGM_TOKENIZER_BPE; kind++) {
+        rgm_tokenizer *t = small((rgm_tokenizer_kind)kind, 0);
+
+        CHECK_INT(60, rgm_tokenizer_size(t));
+        CHECK_INT(0, rgm_tokenizer_pad_id(t));
+        CHECK_INT(1, rgm_tokenizer_eos_id(t));
+        CHECK_INT(2, rgm_tokenizer_unk_id(t));
+        CHECK_INT(-1, rgm_tokenizer_bos_id(t));
+        CHECK_TEXT("<pad>", rgm_tokenizer_piece(t, 0));
+        CHECK_TEXT("</s>", rgm_tokenizer_piece(t, 1));
+        CHECK(rgm_tokenizer_piece(t, 60) == NULL && rgm_tokenizer_piece(t, -1) == NULL);
+        for (int32_t id = 0; id < 60; id++)
+            CHECK_INT(id, rgm_tokenizer_find(t, rgm_tokenizer_piece(t, id)));
+        CHECK_INT(2, rgm_tokenizer_find(t, "no such piece"));
+        rgm_tokenizer_release(t);
+    }
+}
+
+static void the_same_text_trains_the_same_model(void **state)
+{
+    (void)state;
+    CHECK(same_model(small(RGM_TOKENIZER_UNIGRAM, 0), small(RGM_TOKENIZER_UNIGRAM, 0)));
+    CHECK(same_model(small(RGM_TOKENIZER_BPE, 200), small(RGM_TOKENIZER_BPE, 200)));
+    CHECK(!same_model(small(RGM_TOKENIZER_UNIGRAM, 200), small(RGM_TOKENIZER_UNIGRAM, 0)));
+}
+
+static void ids_lead_back_to_the_text(void **state)
+{
+    (void)state;
+    rgm_tokenizer *trained = small(RGM_TOKENIZER_UNIGRAM, 0), *t;
+    rgm_text text = {0}, back = {0};
+    rgm_ids ids = {0};
+    int64_t size;
+    const void *model = rgm_tokenizer_model(trained, &size);
+
+    CHECK_OK(rgm_tokenizer_load(&t, file("small.model", model, size)));
+    for (uint64_t i = 1000; i < 1100; i++) {
+        ids.count = back.size = 0;
+        sentence(&text, i);
+        CHECK_OK(rgm_tokenizer_encode(&ids, t, text.data, text.size));
+        CHECK_OK(rgm_tokenizer_decode(&back, t, ids.items, ids.count));
+        CHECK_TEXT(text.data, back.data);
+    }
+    ids.count = 0;
+    CHECK_OK(rgm_tokenizer_encode(&ids, t, "", 0));
+    CHECK_INT(0, ids.count);
+    CHECK_OK(rgm_tokenizer_encode(&ids, t, "\xff\xfe \0", 4)); /* no text, and no crash */
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tokenizer_decode(&back, t, (int32_t[]){3, 60}, 2));
+    CHECK_MESSAGE("id 60 at place 1; the tokenizer has 60 pieces");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tokenizer_decode(&back, t, (int32_t[]){-1}, 1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tokenizer_encode(&ids, t, text.data, INT64_C(1) << 40));
+    rgm_tokenizer_release(rgm_tokenizer_retain(t));
+    rgm_tokenizer_release(t);
+    CHECK_EVERY_OOM(rgm_tokenizer_create(&t, model, size, "small"), rgm_tokenizer_release(t));
+    rgm_tokenizer_release(trained);
+    rgm_ids_clear(&ids);
+    rgm_text_clear(&text);
+    rgm_text_clear(&back);
+}
+
+static void training_tells_what_it_cannot_do(void **state)
+{
+    (void)state;
+    rgm_tokenizer_options options = RGM_TOKENIZER_OPTIONS_INIT;
+    const char *path = training_file();
+    rgm_tokenizer *t;
+
+    options.vocab_size = 5000;
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_train(&t, &path, 1, &options));
+    CHECK_MESSAGE("Vocabulary size too high");
+    CHECK(t == NULL);
+    options.vocab_size = 3;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tokenizer_train(&t, &path, 1, &options));
+    options.vocab_size = 8;
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_train(&t, &path, 1, &options));
+    CHECK_MESSAGE("smaller than required_chars");
+    options.vocab_size = 60;
+    options.character_coverage = NAN;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tokenizer_train(&t, &path, 1, &options));
+    options.character_coverage = 1;
+    path = file("empty.txt", "\n\n", 2);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_train(&t, &path, 1, &options));
+    CHECK_MESSAGE("the 1 files have no text");
+    path = file("bad.txt", "good\nb\xff\n", 8);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_tokenizer_train(&t, &path, 1, &options));
+    CHECK_MESSAGE("bad.txt:2:2: not UTF-8");
+    path = "/no/such/file";
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tokenizer_train(&t, &path, 1, &options));
+}
+
+/* ---- hostile models ---------------------------------------------------------------------------- */
+
+static void put_field(rgm_text *out, int number, const void *data, int64_t size)
+{
+    uint8_t head[8] = {(uint8_t)(number << 3 | 2), (uint8_t)(size % 128 + 128),
+                       (uint8_t)(size / 128 % 128 + 128), (uint8_t)(size / 16384)};
+
+    CHECK_OK(rgm_text_add(out, head, 4));
+    CHECK_OK(rgm_text_add(out, data, size));
+}
+
+static void put_piece(rgm_text *out, const char *text, int64_t size, float score, uint8_t type)
+{
+    rgm_text piece = {0};
+
+    put_field(&piece, 1, text, size);
+    CHECK_OK(rgm_text_add(&piece, "\x15", 1));
+    CHECK_OK(rgm_text_add(&piece, &score, 4));
+    CHECK_OK(rgm_text_add(&piece, (uint8_t[]){0x18, type}, 2));
+    put_field(out, 1, piece.data, piece.size);
+    rgm_text_clear(&piece);
+}
+
+/** A model of <unk> and a piece; with a normalizer's table if one is given. */
+static void put_model(rgm_text *out, const uint32_t *units, uint32_t unit_count, const char *text,
+                      int64_t text_size)
+{
+    rgm_text table = {0}, normalizer = {0};
+    uint32_t bytes = unit_count * 4;
+
+    out->size = 0;
+    put_piece(out, "<unk>", 5, 0, 2);
+    put_piece(out, "a", 1, -1, 1);
+    if (units == NULL)
+        return;
+    CHECK_OK(rgm_text_add(&table, &bytes, 4));
+    CHECK_OK(rgm_text_add(&table, units, bytes));
+    CHECK_OK(rgm_text_add(&table, text, text_size));
+    put_field(&normalizer, 2, table.data, table.size);
+    put_field(out, 3, normalizer.data, normalizer.size);
+    rgm_text_clear(&table);
+    rgm_text_clear(&normalizer);
+}
+
+#define REFUSED(model, part)                                                                       \
+    do {                                                                                           \
+        rgm_tokenizer *refused_;                                                                   \
+        CHECK_STATUS(RGM_ERR_FORMAT,                                                               \
+                     rgm_tokenizer_create(&refused_, (model).data, (model).size, "evil"));         \
+        CHECK(refused_ == NULL);                                                                   \
+        CHECK_MESSAGE("evil: ");                                                                   \
+        CHECK_MESSAGE(part);                                                                       \
+    } while (0)
+
+static void hostile_pieces_are_refused(void **state)
+{
+    (void)state;
+    rgm_text model = {0};
+    rgm_tokenizer *t;
+    char many[80];
+
+    put_model(&model, NULL, 0, NULL, 0);
+    CHECK_OK(rgm_tokenizer_create(&t, model.data, model.size, "fine"));
+    CHECK_INT(2, rgm_tokenizer_size(t));
+    rgm_tokenizer_release(t);
+    put_piece(&model, "b\0c", 3, 0, 1);
+    REFUSED(model, "a piece is not a short text in UTF-8");
+    put_model(&model, NULL, 0, NULL, 0);
+    put_piece(&model, "\xff", 1, 0, 1);
+    REFUSED(model, "a piece is not a short text in UTF-8");
+    put_model(&model, NULL, 0, NULL, 0);
+    put_piece(&model, "b", 1, NAN, 1);
+    REFUSED(model, "a piece's score is not a number");
+    put_model(&model, NULL, 0, NULL, 0);
+    put_piece(&model, "", 0, 0, 1);
+    REFUSED(model, "a piece without text");
+    put_model(&model, NULL, 0, NULL, 0);
+    put_piece(&model, "a", 1, 0, 1);
+    REFUSED(model, "a is already defined");
+    put_model(&model, NULL, 0, NULL, 0);
+    memset(many, 'x', sizeof many);
+    for (int i = 1; i <= 70; i++)
+        put_piece(&model, many, i, 0, 4);
+    REFUSED(model, "user-defined pieces");
+    model.size = 0;
+    REFUSED(model, "it has no pieces");
+    CHECK_OK(rgm_text_add(&model, "<!DOCTYPE html>", 15));
+    REFUSED(model, "not a sound SentencePiece model");
+    model.size = 0;
+    put_piece(&model, "a", 1, 0, 1);
+    REFUSED(model, "unk is not defined");
+    CHECK_STATUS(RGM_ERR_FORMAT,
+                 rgm_tokenizer_create(&t, model.data, INT64_C(65) << 20, "huge"));
+    CHECK_MESSAGE("huge: a SentencePiece model of 68157440 bytes");
+    rgm_text_clear(&model);
+}
+
+static void hostile_normalizers_are_refused(void **state)
+{
+    (void)state;
+    enum { RULE = 1 << 8, X = 256 ^ 'x' };
+    uint32_t units[512];
+    rgm_text model = {0};
+    rgm_tokenizer *t;
+    rgm_ids ids = {0};
+
+    for (int i = 0; i < 512; i++)
+        units[i] = 1u << 31; /* no child of anything */
+    /* The root's children lie at 256 ^ byte; the rule for "x" has its place in unit 257. */
+    units[0] = 256u << 10;
+    units[X] = 'x' | RULE | (uint32_t)('x' ^ 1) << 10;
+    units[257] = 1 | 1u << 31;
+    put_model(&model, units, 512, "\0a\0", 3);
+    CHECK_OK(rgm_tokenizer_create(&t, model.data, model.size, "fine"));
+    CHECK_OK(rgm_tokenizer_encode(&ids, t, "x", 1));
+    CHECK_INT(1, ids.items[ids.count - 1]); /* x became a */
+    rgm_ids_clear(&ids);
+    rgm_tokenizer_release(t);
+    units[257] = 3 | 1u << 31;
+    put_model(&model, units, 512, "\0a\0", 3);
+    REFUSED(model, "a rule of its normalizer points nowhere");
+    units[257] = 1 | 1u << 31;
+    put_model(&model, units, 512, "\0a", 2);
+    REFUSED(model, "a replacement of its normalizer has no end");
+    put_model(&model, units, 512, "\0\xff\0", 3);
+    REFUSED(model, "a replacement of its normalizer is not UTF-8");
+    put_model(&model, units, 300, "\0a\0", 3);
+    REFUSED(model, "trie points outside itself");
+    units[X] = 'x' | (uint32_t)'x' << 10; /* its children are the root's */
+    put_model(&model, units, 512, "\0a\0", 3);
+    REFUSED(model, "runs in a circle");
+    rgm_text_clear(&model);
+}
+
+/** A model with any byte changed is refused or works: it never crashes. */
+static void damaged_models_fail_or_work(void **state)
+{
+    (void)state;
+    rgm_tokenizer *sound = small(RGM_TOKENIZER_UNIGRAM, 0), *t;
+    int64_t size, accepted = 0, tries = 0;
+    const char *model = rgm_tokenizer_model(sound, &size);
+    char *copy = malloc((size_t)size);
+    rgm_ids ids = {0};
+    rgm_text text = {0};
+
+    sentence(&text, 5);
+    memcpy(copy, model, (size_t)size);
+    for (int64_t at = 0; at < size; at += at < 3000 ? 17 : 1511) {
+        copy[at] = (char)(copy[at] ^ (1 << at % 8));
+        if (rgm_tokenizer_create(&t, copy, size, "damaged") == RGM_OK) {
+            ids.count = 0;
+            accepted++;
+            (void)rgm_tokenizer_encode(&ids, t, text.data, text.size);
+            rgm_tokenizer_release(t);
+        }
+        copy[at] = model[at];
+        tries++;
+    }
+    CHECK(accepted > 0 && accepted < tries);
+    for (int64_t cut = 0; cut < size; cut += size / 97)
+        if (rgm_tokenizer_create(&t, copy, cut, "cut") == RGM_OK)
+            rgm_tokenizer_release(t); /* whole pieces are a model still */
+    free(copy);
+    rgm_ids_clear(&ids);
+    rgm_text_clear(&text);
+    rgm_tokenizer_release(sound);
+}
+
+TESTS(cmocka_unit_test(training_gives_the_ids_a_translation_model_wants),
+      cmocka_unit_test(the_same_text_trains_the_same_model),
+      cmocka_unit_test(ids_lead_back_to_the_text),
+      cmocka_unit_test(training_tells_what_it_cannot_do),
+      cmocka_unit_test(hostile_pieces_are_refused),
+      cmocka_unit_test(hostile_normalizers_are_refused),
+      cmocka_unit_test(damaged_models_fail_or_work))
