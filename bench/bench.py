@@ -149,7 +149,12 @@ def gathered_over_triad(f, m):
     return 4 * f["edges"] * f["width"] / f["seconds"] / m["triad"]
 
 
+def steps_a_microsecond(f, m):
+    return f["loop_steps"] / f["seconds"] * 1e-6
+
+
 CORA = ("cora", "nodes=2708 pairs=5429 words=1433 classes=7 train=140")
+FILES = ("files", "")  # a folder, not a graph
 LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 skew=2")
 
 # title, workload, data, form, size, floor, peers [(name, form, goal)], goals against the limits
@@ -179,6 +184,12 @@ WORKLOADS = [
      [], None),
     ("bf16", "MLP 3 x 1,024, 1,024 rows: f32, then bf16", "bf16", None, "", 1024, None, [],
      [("times own f32", times_f32, least_times_f32)], None),
+    ("loop", "1,000 steps that do nothing", "loop", None, "", 0, None, [],
+     [("steps a microsecond", steps_a_microsecond, 0.2)], None),
+    ("checkpoint", "checkpoint of 400 MB: save", "checkpoint", FILES, "save", 0, None,
+     [("dd conv=fsync", "dd", 0.7)], [], None),
+    ("checkpoint", "checkpoint of 400 MB: restore", "checkpoint", FILES, "restore", 0, None,
+     [("dd conv=fsync", "dd", 0.7)], [], None),
     ("records", "TFRecord: read and check", "records", LARGE, "read", 0, None,
      [("C loop: read, check CRC", "loop", 0.8)], [], None),
     ("records", "TFRecord + Example: read, check, parse", "records", LARGE, "example", 0, None,
@@ -211,6 +222,9 @@ class Bench:
 
     def data(self, what, workload):
         path = os.path.join(self.folder, what[0])
+        if what is FILES:
+            os.makedirs(path, exist_ok=True)
+            return path
         if not os.path.exists(path):
             subprocess.run([self.bench, "make", path] + what[1].split(), check=True)
         if workload != "records":
@@ -221,7 +235,7 @@ class Bench:
         return records
 
     def peer(self, workload, data, form, size):
-        if workload == "records":
+        if workload in ("records", "checkpoint"):
             return Child([self.bench, workload, "--data", data, "--form", form])
         if self.python is None:
             return None
@@ -310,6 +324,12 @@ def rates(result):
     if "seeds" in f:
         return "%.0f seeds/s, %d nodes, %d edges a step" % (f["seeds"] / seconds, f["nodes"],
                                                             f["edges"])
+    if result["workload"] == "loop":
+        return "%.2f us a step" % (seconds / f["loop_steps"] * 1e6)
+    if result["workload"] == "checkpoint":
+        return "%.2f GB/s, %s" % (f["bytes"] / seconds * 1e-9, ", ".join(
+            "%s %.2f GB/s" % (p["name"], f["bytes"] / p["seconds"] * 1e-9)
+            for p in result["peers"]))
     if result["workload"] == "bf16":
         return "f32 (%s) %s, bf16 (%s) %s" % (f["isa_f32"], duration(f["f32"]), f["isa_bf16"],
                                               duration(f["bf16"]))

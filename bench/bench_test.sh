@@ -31,6 +31,10 @@ for form in read example graph loop; do
 done
 expect limits --size 2400000
 expect bf16 --size 96
+expect loop
+for form in save restore dd; do
+    expect checkpoint --data "$folder" --size 4000000 --form $form
+done
 
 # The protocol that the driver speaks.
 lines=$(printf 'threads 1\ngo 1\ngo 3\n' | "$bench" gcn --data "$folder/cora")
