@@ -83,16 +83,25 @@ done:
     return status;
 }
 
+/*
+ * In pieces of 1 MiB: with larger ones the kernel looks for larger runs of free memory for its cache, which
+ * on a machine in use took several times as long (4 MiB: 0.2 to 1.1 s for 400 MB, 1 MiB: 0.1 to 0.2 s). A
+ * piece's way to the disk begins at once, so that the sync at the end has little left to wait for.
+ */
+#define PIECE ((int64_t)1 << 20)
+
 rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *path)
 {
     const char *p = data;
 
     while (size > 0) {
-        ssize_t n = write(fd, p, (size_t)size);
+        ssize_t n = write(fd, p, (size_t)(size < PIECE ? size : PIECE));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return RGM_FAIL_SYSTEM("write", path);
+        if (n == PIECE) /* a hint: errors come with the sync */
+            (void)sync_file_range(fd, lseek(fd, 0, SEEK_CUR) - n, n, SYNC_FILE_RANGE_WRITE);
         p += n;
         size -= n;
     }
