@@ -273,7 +273,8 @@ static rgm_status work(rgm_run_result *run, const rgm_run_options *o)
     RGM_TRY(rgm_controller_run(run->controller, o->mode, &logs));
     if (!trains(o))
         return logs != NULL ? rgm_logs_merge(&run->metrics[RGM_VALID], logs) : RGM_OK;
-    RGM_TRY(final_metrics(run, o));
+    if (o->mode != RGM_RUN_TRAIN) /* which leaves all validation to another process */
+        RGM_TRY(final_metrics(run, o));
     return export_all(run, o);
 }
 
