@@ -89,6 +89,7 @@ int verb_predict(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_runs(int argc, char **argv);
 int verb_plot(int argc, char **argv);
+int verb_score(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);
 int verb_text(int argc, char **argv);

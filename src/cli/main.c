@@ -18,6 +18,7 @@ static const verb verbs[] = {
     {"export", verb_export, "write a run folder's model for other programs (ONNX)"},
     {"runs", verb_runs, "the run folders there are, with where they stand"},
     {"plot", verb_plot, "learning curves of run folders, as SVG or PNG"},
+    {"score", verb_score, "BLEU, chrF and TER of translations"},
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
     {"text", verb_text, "tokenizers: train, encode, decode; stats of a parallel corpus"},

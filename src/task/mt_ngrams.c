@@ -105,7 +105,7 @@ rgm_status rgmi_ngrams_add_part(int32_t **symbols, rgmi_ngrams *ngrams, int64_t 
 {
     int64_t end = ngrams->symbol_count + size;
 
-    RGM_TRY(RGM_RESERVE(ngrams->symbols, ngrams->symbol_capacity, end));
+    RGM_TRY(RGM_RESERVE(ngrams->symbols, ngrams->symbol_capacity, end + 1)); /* never NULL */
     RGM_TRY(RGM_RESERVE(ngrams->ends, ngrams->part_capacity, ngrams->part_count + 1));
     *symbols = ngrams->symbols + ngrams->symbol_count;
     ngrams->symbol_count = end;
