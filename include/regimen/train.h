@@ -658,6 +658,12 @@ rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
 /** Put the weights of the best validation in place; RGM_ERR_NOT_FOUND when there is none. */
 rgm_status rgm_controller_restore_best(rgm_controller *controller);
 
+/**
+ * Put in place what a finished run leaves for use: the best weights when there are some and
+ * restore_best_weights is not false, else the averages when the optimizer keeps some.
+ */
+rgm_status rgm_controller_place_final_weights(rgm_controller *controller);
+
 rgm_trainer *rgm_controller_trainer(const rgm_controller *controller);
 int64_t rgm_controller_epochs(const rgm_controller *controller);    /* complete ones          */
 int64_t rgm_controller_best_step(const rgm_controller *controller); /* -1: no best yet        */
@@ -677,8 +683,8 @@ typedef enum rgm_run_mode {
 } rgm_run_mode;
 extern const char *const rgm_run_mode_names[]; /* "train", ..., ended by NULL */
 /**
- * Do what the mode says with the controller's options: train in steps or in epochs, then put the best
- * weights in place if so asked (restore_best_weights). *logs: of the last evaluation, or NULL.
+ * Do what the mode says with the controller's options: train in steps or in epochs, then
+ * rgm_controller_place_final_weights(). *logs: of the last evaluation, or NULL.
  */
 rgm_status rgm_controller_run(rgm_controller *controller, rgm_run_mode mode, const rgm_logs **logs);
 

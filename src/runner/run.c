@@ -267,9 +267,7 @@ static rgm_status work(rgm_run_result *run, const rgm_run_options *o)
     const rgm_logs *logs;
 
     if (o->no_training) /* the weights that a finished run would have in place */
-        return o->trainer.restore_best_weights != 2 && rgm_controller_best_step(run->controller) >= 0
-                   ? rgm_controller_restore_best(run->controller)
-                   : RGM_OK;
+        return rgm_controller_place_final_weights(run->controller);
     RGM_TRY(rgm_controller_run(run->controller, o->mode, &logs));
     if (!trains(o))
         return logs != NULL ? rgm_logs_merge(&run->metrics[RGM_VALID], logs) : RGM_OK;

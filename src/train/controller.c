@@ -93,12 +93,11 @@ void rgm_controller_release(rgm_controller *c)
 const char *const rgm_run_mode_names[] = {"train", "eval", "train_and_eval", "train_and_post_eval",
                                           "continuous_eval", NULL};
 
-static rgm_status restore_if_asked(rgm_controller *c)
+rgm_status rgm_controller_place_final_weights(rgm_controller *c)
 {
-    int restore = c->options.restore_best_weights;
-
-    if (restore == 1 || (restore == 0 && c->best_step >= 0))
+    if (c->options.restore_best_weights != 2 && c->best_step >= 0)
         return rgm_controller_restore_best(c);
+    RGM_TRY(rgmi_averages_place(c->trainer));
     return RGM_OK;
 }
 
@@ -119,7 +118,7 @@ static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
     else
         RGM_TRY(rgm_controller_train(c, o->train_steps));
     RGM_TRY(rgmi_events_end(c));
-    return restore_if_asked(c);
+    return rgm_controller_place_final_weights(c);
 }
 
 /* The step at which training ends; 0: known only by training. */

@@ -262,7 +262,51 @@ static void the_best_weights_are_the_averages_that_were_evaluated(void **state)
     clear_plane(&s.data);
 }
 
-TESTS(cmocka_unit_test(several_batches_are_worth_one_of_all_their_items),
+/* Without validation there is no best: what is left for use are the averages. */
+static void a_finished_run_leaves_its_averages(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
+    rgm_trainer_options options;
+    rgm_trainer_setup setup = {
+        .task = &task, .options = &options, .optimizer = &sgd, .no_eval = true};
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    rgm_controller_setup control = {.options = &options};
+    const rgm_logs *logs;
+    float averages[2 * WIDTH];
+    rgm_parameters *parameters;
+    rgm_tensor *kernel;
+
+    (void)state;
+    sgd.average.decay = 0.9;
+    rgm_trainer_defaults(&options);
+    options.epochs = 3;
+    CHECK_OK(rgm_trainer_create(&trainer, &setup));
+    control.trainer = trainer;
+    CHECK_OK(rgm_controller_create(&controller, &control));
+    CHECK_OK(rgm_controller_run(controller, RGM_RUN_TRAIN, &logs));
+    parameters = rgm_trainer_parameters(trainer);
+    kernel = rgm_parameters_find(parameters, "logits/kernel");
+    memcpy(averages, rgm_tensor_f32(kernel), sizeof averages);
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+
+    CHECK_OK(rgm_trainer_create(&trainer, &setup));
+    for (int epoch = 0; epoch < 3; epoch++)
+        CHECK_OK(rgm_trainer_train(trainer, RGM_TO_END, &logs));
+    parameters = rgm_trainer_parameters(trainer);
+    kernel = rgm_parameters_find(parameters, "logits/kernel");
+    CHECK(memcmp(averages, rgm_tensor_f32(kernel), sizeof averages) != 0);
+    CHECK_OK(rgm_optimizer_averages_swap(rgm_trainer_optimizer(trainer), parameters));
+    CHECK(memcmp(averages, rgm_tensor_f32(kernel), sizeof averages) == 0);
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+}
+
+TESTS(cmocka_unit_test(a_finished_run_leaves_its_averages),
+      cmocka_unit_test(several_batches_are_worth_one_of_all_their_items),
       cmocka_unit_test(data_that_end_inside_an_update_make_it_from_those_there_are),
       cmocka_unit_test(a_bad_batch_inside_an_update_changes_nothing),
       cmocka_unit_test(a_loss_scale_that_is_a_power_of_two_changes_no_bit),

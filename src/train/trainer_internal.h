@@ -133,6 +133,8 @@ void rgmi_trainer_drop_loop(rgm_trainer *trainer);
 rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 /** Weights were put in place from elsewhere: the averages of the weights begin anew from them. */
 void rgmi_averages_reset(rgm_trainer *trainer);
+/** Let the averages, when there are some, be the weights. */
+rgm_status rgmi_averages_place(rgm_trainer *trainer);
 /** Back to the weights of the seed and step 0, the data going on. */
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 

@@ -43,6 +43,11 @@ rgm_status rgmi_private_open(rgm_trainer *trainer)
                         "trainer.privacy (clipping_norm %g) and trainer.accumulation_steps (%lld) "
                         "exclude each other",
                         privacy->clipping_norm, (long long)trainer->options.accumulation_steps);
+    if (trainer->loss_scale.used)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.privacy (clipping_norm %g) and runtime.loss_scale (%s) exclude each "
+                        "other: what is clipped is the gradient itself",
+                        privacy->clipping_norm, trainer->runtime.loss_scale);
     if (rgm_cgraph_update_count(trainer->graph) > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.privacy: the model keeps averages over examples (batch "

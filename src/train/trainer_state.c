@@ -153,6 +153,16 @@ void rgmi_averages_reset(rgm_trainer *trainer)
     }
 }
 
+rgm_status rgmi_averages_place(rgm_trainer *trainer)
+{
+    if (trainer->optimizer == NULL || !rgm_optimizer_has_averages(trainer->optimizer) ||
+        trainer->updates == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters));
+    rgmi_averages_reset(trainer); /* both are the averages: the way back changes nothing */
+    return rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters);
+}
+
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer)
 {
     rgm_parameters *fresh = NULL;
