@@ -200,11 +200,39 @@ rgm_value *rgm_log_softmax(rgm_value *x); /* last axis */
 /** [rows] losses from logits [rows, classes] and labels [rows] i32/i64. Labels outside 0..classes-1
  * are RGM_ERR_DATA at run time. */
 rgm_value *rgm_softmax_cross_entropy(rgm_value *logits, rgm_value *labels);
+/** How the target of a cross-entropy is spread. */
+typedef struct rgm_cross_entropy_options {
+    int64_t classes;  /* the first so many columns are the classes, others do not count; 0: all     */
+    double smoothing; /* in [0, 1): the label's target is 1 - smoothing, each other class' is
+                         smoothing / (classes - 1)                                                   */
+} rgm_cross_entropy_options;
+/** The same with smoothed labels, which keeps no other value of the size of the logits. */
+rgm_value *rgm_softmax_cross_entropy_with(rgm_value *logits, rgm_value *labels,
+                                          const rgm_cross_entropy_options *options);
 /** Element-wise max(z,0) - z y + log(1+exp(-|z|)). */
 rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets);
 rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, double epsilon);
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
+
+/** How rgm_attention() attends. */
+typedef struct rgm_attention_options {
+    int64_t heads;
+    double scale;       /* of the scores; 0: 1 / sqrt(width / heads)                                  */
+    bool causal;        /* query i sees keys up to i + keys - queries                                 */
+    rgm_value *key;     /* i32/i64 [batch, keys], 0: nobody sees that key (ids with 0 as padding);
+                           NULL: all are seen                                                         */
+    double dropout;     /* of the probabilities, on training runs                                     */
+    const char *stream; /* of the dropout; NULL takes a name from the scope and op number             */
+} rgm_attention_options;
+/**
+ * Scaled dot-product attention (Vaswani et al. 2017, section 3.2) of heads that lie side by side:
+ * query [batch, queries, width], key and value [batch, keys, width] -> [batch, queries, width]. Neither
+ * scores nor probabilities are stored; the gradient computes them again. A query that sees nothing
+ * gets 0.
+ */
+rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
+                         const rgm_attention_options *options);
 
 /* ---- ops: images [n, height, width, channels]; all sizes but n are static ------------------------
  */

@@ -244,15 +244,43 @@ typedef struct rgm_softmax_args {
 } rgm_softmax_args;
 
 /**
- * loss [rows] = logsumexp(x[r]) - x[r, label[r]] for logits x [rows, channels], label [rows] int32
- * or int64 in 0..channels-1. Gradient: dx [rows, channels] = (softmax(x) - onehot) * dloss[r].
+ * loss [rows] = logsumexp(x[r]) - sum over c of t[c] x[r, c] for logits x [rows, channels] whose first
+ * `classes` columns count (0: all), label [rows] int32 or int64 in 0..classes-1; the target t is
+ * `spread` for each class but the label, which has the rest of 1: 0 is the plain loss. Gradient: dx
+ * [rows, channels] = (softmax(x) - t) * dloss[r], 0 behind the classes; dx may be x.
  */
 typedef struct rgm_cross_entropy_args {
     void *y; /* loss or dx */
     const void *x, *dloss, *label;
     rgm_dtype label_dtype;
-    int64_t rows, channels;
+    int64_t rows, channels, classes;
+    double spread;
 } rgm_cross_entropy_args;
+
+/**
+ * Scaled dot-product attention of each head (Vaswani et al. 2017, section 3.2), the scores never
+ * stored: blocks of keys with a running softmax (Milakov & Gimelshein 2018).
+ *
+ * y [batch, queries, heads * depth]: y[b, i, h] = sum over j of p[i, j] v[b, j, h],
+ * p[i, .] = softmax over the visible j of scale * q[b, i, h] . k[b, j, h]
+ *
+ * Key j is visible unless key[b, j] is 0 (key NULL: all are), and when causal only to queries i >= j
+ * - (keys - queries). Where nothing is visible y is 0. With rate > 0 p is dropped out: the draw of
+ * (b, h, i, j) is word j % 8 of block ((b * heads + h) * keys64 + j / 64) * queries16 + i) * 8 + j %
+ * 64 / 8, where keys64 and queries16 are blocks of 64 keys and queries rounded up to 16. So y does not
+ * change by a bit when invisible keys are appended.
+ *
+ * Gradient: dq, dk, dv from q, k, v, y_forward and dy; p is computed, and drawn, again.
+ */
+typedef struct rgm_attention_args {
+    void *y, *dq, *dk, *dv;
+    const void *q, *k, *v, *y_forward, *dy, *key;
+    rgm_dtype key_dtype; /* int32 or int64 */
+    int64_t batch, queries, keys, heads, depth;
+    double scale, rate;
+    rgm_rng rng;
+    bool causal;
+} rgm_attention_args;
 
 /**
  * Layer norm (Ba et al. 2016) with an optional residual: s = x (+ residual), y = (s - mean) /
@@ -348,6 +376,8 @@ typedef struct rgm_kernels {
     void (*softmax_grad)(const rgm_softmax_args *args);
     void (*cross_entropy)(const rgm_cross_entropy_args *args);
     void (*cross_entropy_grad)(const rgm_cross_entropy_args *args);
+    void (*attention)(const rgm_attention_args *args);
+    void (*attention_grad)(const rgm_attention_args *args);
     void (*layer_norm)(const rgm_layer_norm_args *args);
     void (*layer_norm_grad)(const rgm_layer_norm_args *args);
     void (*conv2d)(const rgm_conv2d_args *args);

@@ -446,6 +446,138 @@ extern const rgm_field rgm_cnn_fields[];
 /** x [n, rows, columns, channels] or [n, rows, columns]; options: rgm_cnn_options. */
 rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
 
+/* ---- sequence to sequence: the Transformer ------------------------------------------------------ */
+
+enum { RGM_FFN_RELU, RGM_FFN_GELU };
+enum { RGM_EMBEDDINGS_SHARED, RGM_EMBEDDINGS_TARGET, RGM_EMBEDDINGS_UNTIED };
+enum { RGM_POSITIONS_SINUSOIDAL, RGM_POSITIONS_LEARNED };
+
+/** One of the two stacks: `model.encoder` and `model.decoder`. */
+typedef struct rgm_seq2seq_stack {
+    int64_t num_layers, num_attention_heads, intermediate_size;
+    int activation;                /* RGM_FFN_RELU or RGM_FFN_GELU (exact, with erf)               */
+    double dropout_rate;           /* of what a block adds                                         */
+    double attention_dropout_rate; /* of attention's probabilities, and of what the encoder's adds */
+    double intermediate_dropout;   /* inside the feed-forward block                                */
+    bool use_bias;                 /* of attention's projections                                   */
+    bool norm_first;               /* norm before each block, else behind its sum                  */
+    double norm_epsilon;
+} rgm_seq2seq_stack;
+
+/** `model:` of a translation task. */
+typedef struct rgm_seq2seq_options {
+    rgm_seq2seq_stack encoder, decoder;
+    int64_t embedding_width;
+    double dropout_rate;   /* of embeddings with their positions                                    */
+    int embeddings;        /* shared: source, target and output are one table; target: target and
+                              output; untied: three                                                 */
+    int positions;         /* sinusoidal or learned                                                 */
+    int64_t max_positions; /* longer sequences are an error                                         */
+} rgm_seq2seq_options;
+/** Base (6 + 6 layers of 512, 8 heads, 2048 inside) and big (1024, 16 heads, 4096). */
+void rgm_seq2seq_defaults(void *options);
+void rgm_seq2seq_big_defaults(void *options);
+extern const rgm_field rgm_seq2seq_fields[];
+
+/**
+ * The Transformer with its vocabularies. Id 0 is padding, and what a target begins with. Tables have
+ * rgm_seq2seq_padded() rows; logits behind the vocabulary mean nothing: whoever reads them leaves them
+ * out (rgm_cross_entropy_options.classes).
+ *
+ * Parameters: embedding/table (or source_embedding/, target_embedding/, output/), positions below
+ * encoder/ and decoder/ if learned, encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/},
+ * ffn/{norm/,inner/,outer/}}, decoder/layer_<i>/{self_attention/,cross_attention/,ffn/},
+ * encoder/norm/, decoder/norm/.
+ */
+typedef struct rgm_seq2seq {
+    rgm_seq2seq_options options;
+    int64_t source_vocabulary, target_vocabulary;
+} rgm_seq2seq;
+/** Rows of a vocabulary's table: rounded up to a multiple of 8. */
+int64_t rgm_seq2seq_padded(int64_t vocabulary);
+/** RGM_ERR_CONFIG: bounds, heads that do not divide the width, vocabularies that cannot be shared. */
+rgm_status rgm_seq2seq_check(const rgm_seq2seq *model);
+/** ids [b, s] i32/i64, 0 behind a sentence; positions [s] i64 = 0, 1, .. -> [b s, width]. */
+rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
+                              rgm_value *positions);
+/**
+ * States [b t, width] of target ids [b, t], which begin with 0 and see themselves and what is before
+ * them; memory: the encoder's result for `source`; positions [t] i64.
+ */
+rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
+                              rgm_value *positions, rgm_value *memory, rgm_value *source);
+/** [n, rgm_seq2seq_padded(target vocabulary)] from states [n, width]. */
+rgm_value *rgm_seq2seq_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *states);
+
+/**
+ * Cross-entropy [n] of logits [n, padded] with labels [n], label smoothing as the Model Garden has it:
+ * 1 - smoothing on the label, smoothing / (V - 1) on the others, less the entropy of that target, so
+ * that a perfect prediction costs 0. What a batch minimises is their mean over the labels that are not 0.
+ */
+rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_value *labels,
+                              double smoothing);
+/** [n] in the scope's dtype: 1 for labels [n] i64 that are tokens, 0 for padding. */
+rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
+
+/** How translations are searched for. */
+typedef struct rgm_search_options {
+    int64_t beams;         /* 1: greedy                                                             */
+    int64_t n_best;        /* hypotheses of each sentence, at most beams                            */
+    double alpha;          /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
+    int64_t max_length;    /* tokens of a translation, its end included; 0: extra_length more than
+                              the source has                                                        */
+    int64_t extra_length;
+    int64_t batch_size;    /* sentences decoded together                                            */
+    bool sample;           /* draw each token instead (beams is 1)                                  */
+    double temperature;    /* of sampling: logits are divided by it; > 0                            */
+    int64_t top_k;         /* among the k most probable tokens; 0: all                              */
+    double top_p;          /* among the fewest most probable ones that have this much together      */
+    uint64_t seed;         /* of sampling; sentence i draws from a stream of its own                */
+    int32_t end_id;        /* end of sentence                                                       */
+} rgm_search_options;
+#define RGM_SEARCH_OPTIONS_INIT                                                                    \
+    {.beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 32,                  \
+     .temperature = 1, .top_p = 1, .end_id = 1}
+extern const rgm_field rgm_search_fields[];
+
+/** Tokens without start and end, with sum of log-probabilities (of the end too) and score. */
+typedef struct rgm_hypothesis {
+    int32_t *ids;
+    int64_t count;
+    double log_probability, score;
+    bool finished; /* false: cut at the longest length, and the score is the log-probability */
+} rgm_hypothesis;
+/** The best hypotheses of a sentence, best first. */
+typedef struct rgm_hypotheses {
+    rgm_hypothesis *items;
+    int64_t count;
+} rgm_hypotheses;
+void rgm_hypotheses_clear(rgm_hypotheses *hypotheses);
+
+/** Decodes with a model's weights: executors for the encoder and for one step of the decoder. */
+typedef struct rgm_translator rgm_translator;
+/** @param parameters  [in] borrowed; may change between runs. bf16: as rgm_executor_options.bf16 */
+rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
+                                 const rgm_parameters *parameters, bool bf16);
+void rgm_translator_release(rgm_translator *translator);
+/**
+ * Translate `count` sentences of ids, each with its end. Sentences of similar length go together, keys
+ * and values of earlier tokens are kept, and who is finished leaves the batch; a sentence's result does
+ * not depend on its batch mates, on padding or on the number of threads.
+ *
+ * Beam search: of beams * vocabulary continuations the best 2 * beams are looked at; those that end are
+ * hypotheses, of which the best `beams` are kept, the best others go on. A sentence ends at its longest
+ * length, or when its worst hypothesis so far scores above what the best open one could reach at that
+ * length. If none has ended the open ones are returned.
+ *
+ * @param out  [out] [count], cleared by the caller; nothing to clear after an error
+ *
+ * Errors: RGM_ERR_CONFIG (options), RGM_ERR_DATA (an id outside the vocabulary, an empty sentence, one
+ * longer than max_positions), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator, const int32_t *const *sources,
+                         const int64_t *lengths, int64_t count, const rgm_search_options *options);
+
 /* ---- whole models --------------------------------------------------------------------------- */
 
 /**

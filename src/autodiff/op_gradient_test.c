@@ -197,6 +197,37 @@ static rgm_value *cross_entropy(lab *l, int variant)
         x, lab_index(l, variant % 2 ? RGM_I32 : RGM_I64, size[variant][0], size[variant][1]));
 }
 
+static rgm_value *smoothed_cross_entropy(lab *l, int variant)
+{
+    static const rgm_cross_entropy_options options[] = {
+        {.smoothing = 0.1}, {.classes = 5}, {.classes = 5, .smoothing = 0.3}, {.classes = 1}};
+
+    if (variant >= 4)
+        return NULL;
+    rgm_value *x = lab_input(l, 2, (int64_t[]){6, 8});
+    return rgm_softmax_cross_entropy_with(
+        x, lab_index(l, RGM_I64, 6, options[variant].classes ? options[variant].classes : 8),
+        &options[variant]);
+}
+
+static rgm_value *attention(lab *l, int variant)
+{
+    static const int64_t size[][3] = {{3, 3, 4}, {2, 5, 6}, {1, 1, 2}, {5, 70, 4}, {0, 3, 2}, {3, 0, 2}};
+    rgm_attention_options options = {.heads = 2, .causal = variant & 1, .dropout = variant & 2 ? 0.4 : 0};
+
+    if (variant >= 8 * 6)
+        return NULL;
+    const int64_t *s = size[variant / 8];
+    rgm_value *q = lab_input(l, 3, (int64_t[]){2, s[0], s[2]});
+    rgm_value *k = lab_input(l, 3, (int64_t[]){2, s[1], s[2]});
+    rgm_value *v = lab_input(l, 3, (int64_t[]){2, s[1], s[2]});
+    if (variant & 4)
+        options.key = rgm_reshape(lab_index(l, RGM_I64, 2 * s[1], 4), 2, (rgm_dim[]){2, s[1]});
+    if (variant % 3 == 0)
+        options.scale = 0.7;
+    return rgm_attention(q, k, v, &options);
+}
+
 static rgm_value *layer_norm(lab *l, int variant)
 {
     static const shape some[] = {{2, {3, 4}}, {2, {1, 5}}, {3, {2, 3, 17}}, {2, {0, 4}}, {1, {6}}};
@@ -422,6 +453,8 @@ static const struct {
     {"softmax", softmax},
     {"log_softmax", log_softmax},
     {"softmax_cross_entropy", cross_entropy},
+    {"softmax_cross_entropy", smoothed_cross_entropy},
+    {"attention", attention},
     {"softplus", sigmoid_cross_entropy},
     {"layer_norm", layer_norm},
     {"l2_normalize", l2_normalize},

@@ -69,6 +69,8 @@ static const rgm_op_type *const list[] = {
     &rgmi_log_softmax_grad_op,
     &rgmi_cross_entropy_op,
     &rgmi_cross_entropy_grad_op,
+    &rgmi_attention_op,
+    &rgmi_attention_grad_op,
     &rgmi_layer_norm_op,
     &rgmi_layer_norm_grad_op,
     &rgmi_l2_normalize_op,

@@ -147,10 +147,12 @@ const rgm_op_type rgmi_masked_softmax_op = {
     .in_place = true,
 };
 
-/* ---- softmax cross-entropy ---- */
+/* ---- softmax cross-entropy: integer[0] = classes (0: all columns), number[0] = the target of each
+ * class but the label ---- */
 
-static rgm_status logits_check(rgm_value *const *in)
+static rgm_status logits_check(rgm_value *const *in, const rgm_attributes *attributes)
 {
+    int64_t columns, classes = attributes->integer[0];
     char a[RGMI_TEXT], b[RGMI_TEXT];
 
     RGM_TRY(rgmi_need_float(in[0], "logits"));
@@ -162,14 +164,23 @@ static rgm_status logits_check(rgm_value *const *in)
     if (!rgmi_is_index(in[1]->s.dtype))
         return RGM_FAIL(RGM_ERR_DTYPE, "labels must be i32 or i64, are %s",
                         rgm_dtype_name(in[1]->s.dtype));
+    columns = in[0]->s.shape[1];
+    if ((classes != 0 || attributes->number[0] != 0) && (columns < 0 || classes < 0 || classes > columns))
+        return RGM_FAIL(RGM_ERR_SHAPE, "%lld classes in logits %s", (long long)classes,
+                        rgm_value_describe(in[0], a, sizeof a));
     return RGM_OK;
+}
+
+static int64_t classes_of(const rgm_op_run *run)
+{
+    return run->attributes->integer[0] > 0 ? run->attributes->integer[0] : run->in[0].shape[1];
 }
 
 static rgm_status cross_entropy_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                       const rgm_attributes *attributes)
 {
-    (void)inputs, (void)attributes;
-    RGM_TRY(logits_check(in));
+    (void)inputs;
+    RGM_TRY(logits_check(in, attributes));
     out->dtype = in[0]->s.dtype;
     out->rank = 1;
     out->shape[0] = in[0]->s.shape[0];
@@ -196,9 +207,11 @@ static rgm_status cross_entropy_forward(rgm_op_run *run)
                                    .label = label->data,
                                    .label_dtype = label->dtype,
                                    .rows = x->shape[0],
-                                   .channels = x->shape[1]};
+                                   .channels = x->shape[1],
+                                   .classes = classes_of(run),
+                                   .spread = run->attributes->number[0]};
 
-    RGM_TRY(labels_check(label, args.channels));
+    RGM_TRY(labels_check(label, args.classes));
     if (args.rows > 0)
         run->kernels->cross_entropy(&args);
     return RGM_OK;
@@ -208,7 +221,7 @@ static rgm_status cross_entropy_backward(rgm_value **dx, rgm_value *y, rgm_value
                                          const bool *wanted)
 {
     if (wanted[0])
-        dx[0] = rgmi_op3(&rgmi_cross_entropy_grad_op, y->in[0], y->in[1], dy, NULL);
+        dx[0] = rgmi_op3(&rgmi_cross_entropy_grad_op, y->in[0], y->in[1], dy, &y->attributes);
     return RGM_OK;
 }
 
@@ -222,14 +235,37 @@ const rgm_op_type rgmi_cross_entropy_op = {
 
 rgm_value *rgm_softmax_cross_entropy(rgm_value *logits, rgm_value *labels)
 {
-    return rgmi_op2(&rgmi_cross_entropy_op, logits, labels, NULL);
+    return rgm_softmax_cross_entropy_with(logits, labels, &(rgm_cross_entropy_options){.classes = 0});
+}
+
+rgm_value *rgm_softmax_cross_entropy_with(rgm_value *logits, rgm_value *labels,
+                                          const rgm_cross_entropy_options *options)
+{
+    rgm_attributes attributes = {.integer[0] = options->classes};
+    int64_t classes = options->classes;
+
+    if (logits == NULL)
+        return NULL;
+    if (!(options->smoothing >= 0 && options->smoothing < 1))
+        return rgm_cgraph_fail(logits->graph, RGM_ERR_ARG,
+                               "softmax_cross_entropy: smoothing is %g, must be in [0, 1)",
+                               options->smoothing);
+    if (classes == 0 && logits->s.rank > 0)
+        classes = logits->s.shape[logits->s.rank - 1];
+    if (options->smoothing > 0 && classes < 2)
+        return rgm_cgraph_fail(logits->graph, RGM_ERR_ARG,
+                               "softmax_cross_entropy: smoothing needs a static number of classes, two or "
+                               "more");
+    if (options->smoothing > 0)
+        attributes.number[0] = options->smoothing / (double)(classes - 1);
+    return rgmi_op2(&rgmi_cross_entropy_op, logits, labels, &attributes);
 }
 
 static rgm_status cross_entropy_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                            const rgm_attributes *attributes)
 {
-    (void)inputs, (void)attributes;
-    RGM_TRY(logits_check(in));
+    (void)inputs;
+    RGM_TRY(logits_check(in, attributes));
     return rgmi_same_shape(out, in[0]);
 }
 
@@ -243,9 +279,11 @@ static rgm_status cross_entropy_grad_forward(rgm_op_run *run)
                                    .label = label->data,
                                    .label_dtype = label->dtype,
                                    .rows = x->shape[0],
-                                   .channels = x->shape[1]};
+                                   .channels = x->shape[1],
+                                   .classes = classes_of(run),
+                                   .spread = run->attributes->number[0]};
 
-    RGM_TRY(labels_check(label, args.channels));
+    RGM_TRY(labels_check(label, args.classes));
     if (args.rows > 0)
         run->kernels->cross_entropy_grad(&args);
     return RGM_OK;
@@ -257,4 +295,5 @@ const rgm_op_type rgmi_cross_entropy_grad_op = {
     .infer = cross_entropy_grad_infer,
     .forward = cross_entropy_grad_forward,
     .no_gradient = SECOND,
+    .in_place = true, /* logits over a vocabulary: the largest value of a step, not kept twice */
 };

@@ -33,6 +33,7 @@
 #include "fast_spmm.h"
 #include "fast_rows.h"
 #include "fast_stream.h"
+#include "fast_attention.h"
 #include "fast_graph.h"
 #include "fast_map.h"
 #include "fast_conv.h"
@@ -60,6 +61,8 @@ const rgm_kernels FAST_TABLE = {
     .softmax_grad = softmax_grad,
     .cross_entropy = cross_entropy,
     .cross_entropy_grad = cross_entropy_grad,
+    .attention = attention,
+    .attention_grad = attention_grad,
     .layer_norm = layer_norm,
     .layer_norm_grad = layer_norm_grad,
     .conv2d = conv2d,

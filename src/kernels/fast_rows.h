@@ -92,14 +92,34 @@ static void softmax_grad(const rgm_softmax_args *args)
     rgm_parallel(args->rows, 10 + (double)args->channels, softmax_grad_rows, (void *)args);
 }
 
+static inline int64_t classes_of(const rgm_cross_entropy_args *o)
+{
+    return o->classes > 0 ? o->classes : o->channels;
+}
+
+/* Sum of label_x - x over a row: what smoothing adds to the loss, without cancellation of large sums. */
+static inline float row_below(const float *x, float label_x, int64_t n)
+{
+    vf sum = v_zero(), shift = v_set1(label_x);
+
+    for (int64_t c = 0; c < n; c += LANES)
+        sum = v_add(sum, v_sub(shift, v_load_or(x + c, n - c, shift)));
+    return v_sum(sum);
+}
+
 static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_cross_entropy_args *o = payload;
+    int64_t classes = classes_of(o);
 
     for (int64_t r = begin; r < end; r++) {
         const float *x = (const float *)o->x + r * o->channels;
-        float most = row_most(x, o->channels), sum = row_exp(NULL, x, most, o->channels);
-        ((float *)o->y)[r] = log_scalar(sum) + (most - x[label_at(o->label, o->label_dtype, r)]);
+        float most = row_most(x, classes), sum = row_exp(NULL, x, most, classes);
+        float at_label = x[label_at(o->label, o->label_dtype, r)];
+        float loss = log_scalar(sum) + (most - at_label);
+        if (o->spread > 0)
+            loss += (float)o->spread * row_below(x, at_label, classes);
+        ((float *)o->y)[r] = loss;
     }
 }
 
@@ -111,24 +131,28 @@ static void cross_entropy(const rgm_cross_entropy_args *args)
 static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_cross_entropy_args *o = payload;
-    int64_t n = o->channels;
+    int64_t n = classes_of(o), rest = o->channels - n;
+    float spread = (float)o->spread, more = (float)(1 - o->spread * (double)n);
 
     for (int64_t r = begin; r < end; r++) {
-        const float *x = (const float *)o->x + r * n;
-        float *dx = (float *)o->y + r * n, dloss = ((const float *)o->dloss)[r];
+        const float *x = (const float *)o->x + r * o->channels;
+        float *dx = (float *)o->y + r * o->channels, dloss = ((const float *)o->dloss)[r];
         int64_t label = label_at(o->label, o->label_dtype, r);
         float most, sum;
-        if (dloss == 0) { /* masked out: most rows of a semi-supervised step */
-            memset(dx, 0, (size_t)n * sizeof(float));
+        if (dloss == 0) { /* masked out: most rows of a semi-supervised step, padding */
+            memset(dx, 0, (size_t)o->channels * sizeof(float));
             continue;
         }
         most = row_most(x, n);
         sum = row_exp(dx, x, most, n);
         for (int64_t c = 0; c < n; c += LANES)
-            v_store_n(dx + c, v_mul(v_load_n(dx + c, n - c), v_set1(1 / sum)), n - c);
-        dx[label] -= 1;
+            v_store_n(dx + c,
+                      v_sub(v_mul(v_load_n(dx + c, n - c), v_set1(1 / sum)), v_set1(spread)), n - c);
+        dx[label] -= more;
         for (int64_t c = 0; c < n; c += LANES)
             v_store_n(dx + c, v_mul(v_load_n(dx + c, n - c), v_set1(dloss)), n - c);
+        if (rest > 0)
+            memset(dx + n, 0, (size_t)rest * sizeof(float));
     }
 }
 

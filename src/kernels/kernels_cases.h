@@ -16,7 +16,7 @@ typedef struct run {
     const rgm_kernels *kernels;
     int variant;
     uint64_t state; /* of the generator */
-    void *memory[64];
+    void *memory[256];
     int memories;
     void *out[4]; /* guarded, of kernels->dtype */
     int64_t out_count[4];
@@ -66,7 +66,7 @@ static void *keep(run *t, size_t size)
 {
     void *memory = rgm_malloc(size + 64);
 
-    CHECK(memory != NULL && t->memories < 64);
+    CHECK(memory != NULL && t->memories < 256);
     memset(memory, 0, size + 64);
     return t->memory[t->memories++] = memory;
 }
@@ -518,7 +518,11 @@ static rgm_cross_entropy_args cross_entropy_args(run *t)
     rgm_cross_entropy_args o = {.rows = draw_rows(t), .channels = draw_channels(t)};
 
     o.label_dtype = draw_bool(t) ? RGM_I32 : RGM_I64;
-    o.label = draw_index(t, o.rows, o.channels, o.label_dtype);
+    if (t->variant % 2) { /* columns behind the classes; smoothed */
+        o.classes = 1 + draw_below(t, o.channels);
+        o.spread = o.classes > 1 && draw_bool(t) ? 0.1 / (double)(o.classes - 1) : 0;
+    }
+    o.label = draw_index(t, o.rows, o.classes ? o.classes : o.channels, o.label_dtype);
     o.x = logits(t, o.rows * o.channels);
     return o;
 }
@@ -541,6 +545,60 @@ static void cross_entropy_grad_case(run *t)
     o.dloss = dloss;
     o.y = out(t, o.rows * o.channels, NULL);
     t->kernels->cross_entropy_grad(&o);
+}
+
+/* Masks of all kinds, rows that see nothing, and depths that the fast rows take and decline. */
+static rgm_attention_args attention_args(run *t)
+{
+    rgm_attention_args o = {.batch = PICK(t, 1, 1, 2, 3), .heads = PICK(t, 1, 2, 3)};
+    int32_t *key;
+
+    o.queries = PICK(t, 1, 2, 3, 4, 5, 17, 33, t->variant % 8 ? 70 : 0);
+    o.keys = draw_bool(t) ? o.queries : PICK(t, 1, 5, 16, 30, 63, 64, 65, 130, t->variant % 8 ? 1 : 0);
+    o.depth = PICK(t, 1, 5, 8, 16, 16, 32, 48, 64, 64, t->variant % 8 ? 80 : 288);
+    o.scale = 1 / sqrt((double)o.depth);
+    o.causal = draw_bool(t);
+    o.rate = draw_bool(t) ? 0.3 : 0;
+    o.rng = rgm_rng_stream(11, "attention", (uint64_t)t->variant);
+    o.key_dtype = draw_bool(t) ? RGM_I32 : RGM_I64;
+    if (draw_bool(t)) {
+        key = draw_index(t, o.batch * o.keys, 3, o.key_dtype);
+        if (t->variant % 7 == 0)
+            memset(key, 0, (size_t)(o.keys * 4)); /* nothing to see for the first rows */
+        o.key = key;
+    }
+    o.q = in(t, o.batch * o.queries * o.heads * o.depth);
+    o.k = in(t, o.batch * o.keys * o.heads * o.depth);
+    o.v = in(t, o.batch * o.keys * o.heads * o.depth);
+    return o;
+}
+
+static void attention_case(run *t)
+{
+    rgm_attention_args o = attention_args(t);
+
+    o.y = out(t, o.batch * o.queries * o.heads * o.depth, NULL);
+    t->kernels->attention(&o);
+}
+
+static void attention_grad_case(run *t)
+{
+    rgm_attention_args o;
+    int64_t queries, keys;
+
+    do
+        o = attention_args(t);
+    while (o.keys < 16); /* of a query that sees one key the gradient is 0, and rounding */
+    queries = o.batch * o.queries * o.heads * o.depth;
+    keys = o.batch * o.keys * o.heads * o.depth;
+    o.y = keep(t, (size_t)queries * element(t));
+    t->kernels->attention(&o);
+    o.y_forward = o.y;
+    o.dy = in(t, queries);
+    o.dq = out(t, queries, NULL);
+    o.dk = out(t, keys, NULL);
+    o.dv = out(t, keys, NULL);
+    t->kernels->attention_grad(&o);
 }
 
 static rgm_layer_norm_args layer_norm_args(run *t)
@@ -801,6 +859,8 @@ static const kernel_case kernel_cases[] = {
     CASE(softmax_grad, 60, 1e-10),
     CASE(cross_entropy, 60, 1e-11),
     CASE(cross_entropy_grad, 60, 1e-11),
+    CASE(attention, 120, 1e-11),
+    CASE(attention_grad, 120, 1e-10),
     CASE(layer_norm, 60, 1e-11),
     CASE(layer_norm_grad, 60, 1e-10),
     CASE(conv2d, 80, 1e-10),

@@ -66,6 +66,34 @@ static inline int64_t rgmi_entry(const rgm_csr *csr, int64_t p)
     return csr->entry ? csr->entry[p] : p;
 }
 
+/* ---- attention ---- */
+
+#define RGMI_KEYS    64 /* of a block; one row's draws for a block are 8 blocks of the generator */
+#define RGMI_QUERIES 16 /* rows whose draws are made together */
+
+/** Number of the first key that query i does not see for being behind it. */
+static inline int64_t rgmi_sees(const rgm_attention_args *o, int64_t i)
+{
+    return o->causal ? rgmi_max(0, rgmi_min(o->keys, i + 1 + o->keys - o->queries)) : o->keys;
+}
+
+static inline bool rgmi_key_visible(const rgm_attention_args *o, int64_t b, int64_t j)
+{
+    int64_t at = b * o->keys + j;
+
+    return o->key == NULL || (o->key_dtype == RGM_I32 ? ((const int32_t *)o->key)[at] != 0
+                                                      : ((const int64_t *)o->key)[at] != 0);
+}
+
+/** First block of the draws of query i in key block `block`; item: number of (b, h). */
+static inline uint64_t rgmi_attention_draws(const rgm_attention_args *o, int64_t item, int64_t block,
+                                            int64_t i)
+{
+    int64_t rows = rgmi_blocks(o->queries, RGMI_QUERIES) * RGMI_QUERIES;
+
+    return (uint64_t)(((item * rgmi_blocks(o->keys, RGMI_KEYS) + block) * rows + i) * 8);
+}
+
 /* ---- windows over images ---- */
 
 /** Where tap `tap` of place `out` stands on an axis; negative: outside the image. */

@@ -153,18 +153,26 @@ static void softmax_grad(const rgm_softmax_args *args)
     rgm_parallel(args->rows, 4 * (double)args->channels, softmax_grad_rows, (void *)args);
 }
 
+static int64_t classes_of(const rgm_cross_entropy_args *o)
+{
+    return o->classes > 0 ? o->classes : o->channels;
+}
+
 static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_cross_entropy_args *o = payload;
+    int64_t classes = classes_of(o);
 
     for (int64_t r = begin; r < end; r++) {
         const REAL *x = (const REAL *)o->x + r * o->channels;
         int64_t label = index_at(o->label, o->label_dtype, r);
-        REAL most = row_most(x, o->channels);
-        double sum = 0;
-        for (int64_t c = 0; c < o->channels; c++)
+        REAL most = row_most(x, classes);
+        double sum = 0, below = 0;
+        for (int64_t c = 0; c < classes; c++)
             sum += R(exp)(x[c] - most);
-        ((REAL *)o->y)[r] = (REAL)(log(sum) + ((double)most - x[label]));
+        for (int64_t c = 0; c < classes && o->spread > 0; c++)
+            below += (double)x[label] - x[c];
+        ((REAL *)o->y)[r] = (REAL)(log(sum) + ((double)most - x[label]) + o->spread * below);
     }
 }
 
@@ -176,17 +184,22 @@ static void cross_entropy(const rgm_cross_entropy_args *args)
 static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_cross_entropy_args *o = payload;
+    int64_t classes = classes_of(o);
+    double target = 1 - o->spread * (double)(classes - 1);
 
     for (int64_t r = begin; r < end; r++) {
         const REAL *x = (const REAL *)o->x + r * o->channels;
         REAL *dx = (REAL *)o->y + r * o->channels, dloss = ((const REAL *)o->dloss)[r];
         int64_t label = index_at(o->label, o->label_dtype, r);
-        REAL most = row_most(x, o->channels);
+        REAL most = row_most(x, classes);
         double sum = 0;
-        for (int64_t c = 0; c < o->channels; c++)
+        for (int64_t c = 0; c < classes; c++)
             sum += R(exp)(x[c] - most);
-        for (int64_t c = 0; c < o->channels; c++)
-            dx[c] = (REAL)(R(exp)(x[c] - most) / sum - (c == label)) * dloss;
+        for (int64_t c = 0; c < classes; c++)
+            dx[c] =
+                (REAL)(R(exp)(x[c] - most) / sum - (c == label ? target : o->spread)) * dloss;
+        for (int64_t c = classes; c < o->channels; c++)
+            dx[c] = 0;
     }
 }
 

@@ -34,8 +34,6 @@ typedef struct rgmi_words {
 void rgmi_words_clear(rgmi_words *words);
 /** Tokenize a line of valid UTF-8. */
 rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase, rgm_str line);
-/** Divide words->text at white space. */
-rgm_status rgmi_words_split(rgmi_words *words);
 
 /* ---- mt_ngrams.c ------------------------------------------------------------------------------- */
 

@@ -278,6 +278,7 @@ static int64_t stripped_size(rgm_str line)
     return end - line.data;
 }
 
+/* Divide words->text at white space, or into characters. */
 static rgm_status split(rgmi_words *words, bool characters)
 {
     const char *p = words->text.data, *end = p + words->text.size;
@@ -300,11 +301,6 @@ static rgm_status split(rgmi_words *words, bool characters)
         p += bytes;
     }
     return RGM_OK;
-}
-
-rgm_status rgmi_words_split(rgmi_words *words)
-{
-    return split(words, false);
 }
 
 rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase, rgm_str line)

@@ -1,0 +1,266 @@
+/*
+ * The Transformer: parameter counts of the papers' sizes; values, loss and every gradient of small
+ * models against tests/oracle/seq2seq_reference.txt, which PyTorch made; padding; options that
+ * contradict each other.
+ */
+#include "seq2seq_check.h"
+
+#define FIXTURE "tests/oracle/seq2seq_reference.txt"
+enum { B = 3, S = 5, T = 6, MOST = 128 };
+static const int64_t source_lengths[B] = {5, 3, 1}, target_lengths[B] = {4, 6, 2};
+
+static int64_t count_of(const rgm_seq2seq *model)
+{
+    rgm_cgraph *graph;
+    rgm_scope *scope;
+    rgm_value *source, *target, *at;
+    int64_t total = 0;
+
+    CHECK_OK(rgm_seq2seq_check(model));
+    CHECK_OK(rgm_cgraph_create(&graph));
+    CHECK_OK(rgm_scope_create(&scope, graph, RGM_F32));
+    source = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){2, 3});
+    target = rgm_input(graph, "target", RGM_I64, 2, (rgm_dim[]){2, 3});
+    at = rgm_input(graph, "at", RGM_I64, 1, (rgm_dim[]){3});
+    rgm_seq2seq_logits(scope, model,
+                       rgm_seq2seq_decode(scope, model, target, at,
+                                          rgm_seq2seq_encode(scope, model, source, at), source));
+    CHECK_OK(rgm_cgraph_status(graph));
+    for (int64_t i = 0; i < rgm_cgraph_parameter_count(graph); i++) {
+        const rgm_value *p = rgm_cgraph_parameter(graph, i);
+        int64_t size = 1;
+        for (int axis = 0; axis < rgm_value_rank(p); axis++)
+            size *= rgm_value_dim(p, axis);
+        total += size;
+    }
+    rgm_scope_release(scope);
+    rgm_cgraph_release(graph);
+    return total;
+}
+
+static void base_and_big_have_as_many_parameters_as_they_should(void **state)
+{
+    rgm_seq2seq model = {.source_vocabulary = 32000, .target_vocabulary = 32000};
+
+    (void)state;
+    rgm_seq2seq_defaults(&model.options);
+    CHECK_INT(60487680, count_of(&model));
+    model.options.embeddings = RGM_EMBEDDINGS_UNTIED;
+    CHECK_INT(60487680 + 2 * 32000 * 512, count_of(&model));
+    rgm_seq2seq_big_defaults(&model.options);
+    CHECK_INT(209055744, count_of(&model));
+    model.source_vocabulary = model.target_vocabulary = 31993; /* padded to the same */
+    CHECK_INT(209055744, count_of(&model));
+}
+
+/* ---- against PyTorch ---- */
+
+typedef struct net {
+    rgm_seq2seq model;
+    double smoothing;
+    rgm_cgraph *graph;
+    rgm_scope *scope;
+    rgm_parameters *parameters;
+    rgm_feed feeds[5];
+    rgm_value *fetches[2 + MOST]; /* loss, logits, gradients by parameter */
+    int64_t count;
+} net;
+
+static void feed_ids(net *n, int at, const char *name, const int64_t *lengths, int64_t longest,
+                     int64_t vocabulary, int64_t seed, bool shifted)
+{
+    rgm_tensor *t;
+
+    CHECK_OK(rgm_tensor_create(&t, RGM_I64, 2, (int64_t[]){B, longest}));
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t i = 0; i < longest; i++) {
+            int64_t from = i - shifted;
+            rgm_tensor_i64(t)[b * longest + i] =
+                from < 0 ? 0 : token_of(b, from, lengths[b], vocabulary, seed);
+        }
+    n->feeds[at] = (rgm_feed){.input = rgm_input(n->graph, name, RGM_I64, 2, (rgm_dim[]){B, longest}),
+                              .tensor = t};
+}
+
+static void net_open(net *n, rgm_dtype dtype)
+{
+    rgm_value *wrt[MOST], *states, *labels, *losses, *weights;
+    const rgm_seq2seq *m = &n->model;
+
+    CHECK_OK(rgm_seq2seq_check(m));
+    CHECK_OK(rgm_cgraph_create(&n->graph));
+    CHECK_OK(rgm_scope_create(&n->scope, n->graph, dtype));
+    feed_ids(n, 0, "source", source_lengths, S, m->source_vocabulary, 0, false);
+    feed_ids(n, 1, "target", target_lengths, T, m->target_vocabulary, 5, true);
+    feed_ids(n, 2, "labels", target_lengths, T, m->target_vocabulary, 5, false);
+    n->feeds[3] = (rgm_feed){.input = rgm_input(n->graph, "s", RGM_I64, 1, (rgm_dim[]){S}),
+                             .tensor = make_positions(S)};
+    n->feeds[4] = (rgm_feed){.input = rgm_input(n->graph, "t", RGM_I64, 1, (rgm_dim[]){T}),
+                             .tensor = make_positions(T)};
+    states = rgm_seq2seq_encode(n->scope, m, n->feeds[0].input, n->feeds[3].input);
+    states = rgm_seq2seq_decode(n->scope, m, n->feeds[1].input, n->feeds[4].input, states,
+                                n->feeds[0].input);
+    n->fetches[1] = rgm_seq2seq_logits(n->scope, m, states);
+    labels = rgm_reshape(n->feeds[2].input, 1, (rgm_dim[]){B * T});
+    losses = rgm_seq2seq_losses(m, n->fetches[1], labels, n->smoothing);
+    weights = rgm_seq2seq_weights(n->scope, labels);
+    n->fetches[0] = rgm_div(rgm_sum(rgm_mul(losses, weights)), rgm_sum(weights));
+    CHECK_OK(rgm_cgraph_status(n->graph));
+    CHECK_OK(rgm_parameters_create(&n->parameters, n->graph, 1));
+    set_weights(n->parameters);
+    n->count = rgm_parameters_count(n->parameters);
+    CHECK(n->count <= MOST);
+    for (int64_t i = 0; i < n->count; i++)
+        wrt[i] = rgm_cgraph_parameter(n->graph, i);
+    CHECK_OK(rgm_cgraph_gradients(n->fetches + 2, n->fetches[0], wrt, n->count));
+}
+
+static void net_close(net *n)
+{
+    for (int i = 0; i < 5; i++)
+        rgm_tensor_release(n->feeds[i].tensor);
+    rgm_parameters_release(n->parameters);
+    rgm_scope_release(n->scope);
+    rgm_cgraph_release(n->graph);
+}
+
+/* The first four numbers and three sums with weights of their own, of `count` picked numbers. */
+static void figures(double *out, double *largest, const rgm_tensor *x, const int64_t *picked, int64_t count)
+{
+    static const double k[3] = {1, 2.3, 3.1};
+
+    memset(out, 0, 7 * sizeof *out);
+    *largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double v = rgm_tensor_at(x, picked != NULL ? picked[i] : i);
+        if (i < 4)
+            out[i] = v;
+        *largest = fmax(*largest, fabs(v));
+        for (int s = 0; s < 3; s++)
+            out[4 + s] += v * sin(k[s] * (double)i + k[s]);
+    }
+}
+
+static void compare(const char *what, const double *want, const double *got, double largest,
+                    int64_t count, double tolerance)
+{
+    for (int i = 0; i < 7; i++) {
+        double scale = fmax(largest, 1e-3) * (i < 4 ? 1 : sqrt((double)count));
+        if (!(fabs(want[i] - got[i]) <= tolerance * scale))
+            fail_msg("%s, figure %d: %.9g, PyTorch has %.9g", what, i, got[i], want[i]);
+    }
+}
+
+static void check_line(net *n, rgm_tensor *const *results, const char *name, const double *want,
+                       double tolerance)
+{
+    double got[7], largest;
+
+    if (strcmp(name, "loss") == 0) {
+        CHECK_CLOSE(rgm_tensor_at(results[0], 0), want[0], tolerance, tolerance);
+    } else if (strcmp(name, "logits") == 0) {
+        int64_t picked[B * T * 16], count = 0, columns = rgm_tensor_dim(results[1], 1);
+        for (int64_t r = 0; r < B * T; r++)
+            for (int64_t c = 0; c < n->model.target_vocabulary && r % T < target_lengths[r / T]; c++)
+                picked[count++] = r * columns + c;
+        figures(got, &largest, results[1], picked, count);
+        compare(name, want, got, largest, count, tolerance);
+    } else {
+        for (int64_t i = 0; i < n->count; i++)
+            if (strcmp(rgm_parameters_name(n->parameters, i), name + strlen("gradient/")) == 0) {
+                int64_t count = rgm_tensor_count(results[2 + i]);
+                figures(got, &largest, results[2 + i], NULL, count);
+                compare(name, want, got, largest, count, tolerance);
+                return;
+            }
+        fail_msg("no parameter for %s", name);
+    }
+}
+
+/* The lines of one model; all of its gradients must be there. */
+static void compare_with_pytorch(const char *name, net *n, rgm_dtype dtype, double tolerance)
+{
+    FILE *file = fopen(FIXTURE, "r");
+    rgm_executor *executor;
+    rgm_tensor *results[2 + MOST];
+    char line[1024];
+    bool ours = false;
+    int64_t gradients = 0;
+
+    CHECK(file != NULL);
+    net_open(n, dtype);
+    CHECK_OK(rgm_executor_create(&executor, n->graph, n->fetches, 2 + n->count, NULL));
+    CHECK_OK(rgm_executor_run(executor, results, n->parameters, n->feeds, 5, 1, 1));
+    while (fgets(line, sizeof line, file) != NULL) {
+        double want[7] = {0};
+        char *at = strchr(line, ' ');
+        CHECK(at != NULL);
+        *at++ = '\0';
+        if (strcmp(line, "model") == 0)
+            ours = strncmp(at, name, strlen(name)) == 0;
+        if (!ours || strcmp(line, "model") == 0)
+            continue;
+        for (int i = 0; i < 7; i++)
+            want[i] = strtod(at, &at);
+        check_line(n, results, line, want, tolerance);
+        gradients += strncmp(line, "gradient/", 9) == 0;
+    }
+    CHECK_INT(n->count, gradients);
+    rgm_executor_release(executor);
+    net_close(n);
+    fclose(file);
+}
+
+static void values_and_gradients_are_pytorchs(void **state)
+{
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        rgm_dtype dtype = d ? RGM_F32 : RGM_F64;
+        double tolerance = d ? 1e-5 : 1e-8;
+        net base = {.model = small_model(2, 1, 13, 13), .smoothing = 0.1};
+        net options = {.model = small_model(1, 2, 9, 13)};
+        net untied = {.model = small_model(1, 1, 9, 14), .smoothing = 0.3};
+        rgm_seq2seq_stack *stacks[] = {&options.model.options.encoder, &options.model.options.decoder};
+
+        compare_with_pytorch("base", &base, dtype, tolerance);
+        for (int i = 0; i < 2; i++) {
+            stacks[i]->use_bias = true;
+            stacks[i]->norm_first = false;
+            stacks[i]->activation = RGM_FFN_GELU;
+        }
+        options.model.options.embeddings = RGM_EMBEDDINGS_TARGET;
+        options.model.options.positions = RGM_POSITIONS_LEARNED;
+        compare_with_pytorch("options", &options, dtype, tolerance);
+        untied.model.options.embeddings = RGM_EMBEDDINGS_UNTIED;
+        untied.model.options.encoder.activation = RGM_FFN_GELU;
+        untied.model.options.decoder.activation = RGM_FFN_GELU;
+        compare_with_pytorch("untied", &untied, dtype, tolerance);
+    }
+}
+
+/* ---- options ---- */
+
+static void options_that_contradict_are_refused(void **state)
+{
+    rgm_seq2seq m = small_model(1, 1, 9, 13);
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("9 and 13 tokens");
+    m.options.embeddings = RGM_EMBEDDINGS_TARGET;
+    CHECK_OK(rgm_seq2seq_check(&m));
+    m.options.decoder.num_attention_heads = 3;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("model.decoder.num_attention_heads is 3");
+    m = small_model(1, 1, 13, 13);
+    m.options.embedding_width = 33;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    m = small_model(1, 1, 13, 13);
+    m.options.dropout_rate = 1;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("model.dropout_rate");
+}
+
+TESTS(cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),
+      cmocka_unit_test(values_and_gradients_are_pytorchs),
+      cmocka_unit_test(options_that_contradict_are_refused))
