@@ -659,6 +659,12 @@ rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
 rgm_status rgm_controller_restore_best(rgm_controller *controller);
 
 /**
+ * Put in place the mean of several checkpoints' weights (of their averages, where the optimizer keeps some): of
+ * the newest `count`, or of the best `count` validations. RGM_ERR_NOT_FOUND: how many there are, and the key
+ * that keeps more.
+ */
+rgm_status rgm_controller_restore_mean(rgm_controller *controller, bool best, int64_t count);
+/**
  * Put in place what a finished run leaves for use: the best weights when there are some and
  * restore_best_weights is not false, else the averages when the optimizer keeps some.
  */

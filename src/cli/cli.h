@@ -68,13 +68,27 @@ extern int verbosity; /* -1 quiet, 0, 1 verbose */
 int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
                     const text_list *sets);
 
+/** Which weights of a run are meant; zero-initialised: the best. */
+typedef struct weights_choice {
+    bool last;            /* --last: the newest                            */
+    int64_t mean_of_last; /* --average N: the mean of the newest N         */
+    int64_t mean_of_best; /* --average-best N: of the N best validations   */
+} weights_choice;
+/** Its options for a verb's table. */
+#define WEIGHTS_ARGUMENTS(choice)                                                                  \
+    {"last", ARG_FLAG, &(choice).last, NULL, "the newest weights, not the best"},         \
+    {"average", ARG_INT, &(choice).mean_of_last, "N", "the mean of the newest N checkpoints"}, \
+    {"average-best", ARG_INT, &(choice).mean_of_best, "N",                                         \
+     "the mean of those of the N best validations"}
+
 typedef struct session {
     rgm_experiment *experiment;
     rgm_run_options options;
     rgm_run_result *run;
 } session;
 /** Open a run folder without training; last: the newest weights instead of the best. */
-rgm_status session_open(session *s, const char *run_dir, const text_list *sets, bool last);
+rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
+                        const weights_choice *weights);
 bool session_has(const session *s, rgm_mode mode);
 void session_close(session *s);
 json_t *metrics_json(const rgm_logs *values);

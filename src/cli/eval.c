@@ -22,10 +22,11 @@ static int evaluate(session *s, const char *part, bool json)
 }
 
 /* The weights that a run ends with, on one part of its own data. */
-static int eval_run(const char *run_dir, const char *part, const text_list *sets, bool last, bool json)
+static int eval_run(const char *run_dir, const char *part, const text_list *sets,
+                    const weights_choice *weights, bool json)
 {
     session s;
-    rgm_status status = session_open(&s, run_dir, sets, last);
+    rgm_status status = session_open(&s, run_dir, sets, weights);
     int code = status == RGM_OK ? evaluate(&s, part, json) : report(status);
 
     session_close(&s);
@@ -48,18 +49,19 @@ static int eval_experiment(const char *name, const text_list *over, const text_l
 int verb_eval(int argc, char **argv)
 {
     run_request request = {.mode = RUN_EVAL};
+    weights_choice weights = {.last = false};
     const char *part = NULL;
     text_list over = {.count = 0}, sets = {.count = 0}, rest;
     const argument arguments[] = {
         {"part", ARG_TEXT, &part, "NAME", "RUN_DIR: train, valid or test (default)"},
-        {"last", ARG_FLAG, &request.last, NULL, "RUN_DIR: the newest weights, not the best"},
+        WEIGHTS_ARGUMENTS(weights),
         {"run-dir", ARG_TEXT, &request.run_dir, "DIR", "NAME|FILE: the run whose weights are meant"},
         {"config", ARG_LIST, &over, "FILE", "NAME|FILE: lay a file or named experiment over it"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. data.path=DIR"},
         {"json", ARG_FLAG, &request.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "eval RUN_DIR [--part NAME] [--last] | eval NAME|FILE --run-dir DIR",
+        "eval RUN_DIR [--part NAME] [--last | --average N] | eval NAME|FILE --run-dir DIR",
         "Metrics of a run folder's best weights on one part of its data; or, as regimen run --mode\n"
         "eval, one validation of its newest weights with an experiment's data.",
         arguments, 1, 1};
@@ -72,8 +74,8 @@ int verb_eval(int argc, char **argv)
                                     (rgm_path_exists(what) && !rgm_path_is_folder(what))))
         return usage_error("eval of an experiment needs --run-dir DIR: the run whose weights are meant");
     if (request.run_dir == NULL)
-        return eval_run(what, part != NULL ? part : "test", &sets, request.last, request.json);
-    if (part != NULL || request.last)
-        return usage_error("--%s goes with eval RUN_DIR", part != NULL ? "part" : "last");
+        return eval_run(what, part != NULL ? part : "test", &sets, &weights, request.json);
+    if (part != NULL || weights.last || weights.mean_of_last > 0 || weights.mean_of_best > 0)
+        return usage_error("--part, --last and --average go with eval RUN_DIR");
     return eval_experiment(what, &over, &sets, &request);
 }

@@ -65,7 +65,7 @@ int verb_export(int argc, char **argv)
 {
     const char *to = NULL;
     text_list sets = {.count = 0}, rest;
-    bool last = false;
+    weights_choice weights = {.last = false};
     wishes w = {.dump = NULL};
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for model.onnx; default RUN_DIR/export"},
@@ -73,11 +73,11 @@ int verb_export(int argc, char **argv)
          "run the file with an interpreter of its own on up to 8 batches and compare"},
         {"dump", ARG_TEXT, &w.dump, "DIR",
          "inputs and outputs of every test batch there, to try another runtime on"},
-        {"last", ARG_FLAG, &last, NULL, "the newest weights, not the best"},
+        WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last] [--json]",
+    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last | --average N] [--json]",
                        "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1,
                        1};
     session s;
@@ -87,7 +87,7 @@ int verb_export(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    status = session_open(&s, rest.items[0], &sets, last);
+    status = session_open(&s, rest.items[0], &sets, &weights);
     if (status == RGM_OK && to == NULL)
         status = rgm_path_join(&folder, rest.items[0], "export");
     if (status == RGM_OK)

@@ -127,15 +127,15 @@ int verb_predict(int argc, char **argv)
     const char *part = "test", *input = NULL;
     text_list sets = {.count = 0}, rest;
     int64_t head = 0;
-    bool last = false;
+    weights_choice weights = {.last = false};
     const argument arguments[] = {
         {"part", ARG_TEXT, &part, "NAME", "train, valid or test (default)"},
         {"input", ARG_TEXT, &input, "PATTERN", "TFRecord files of Examples instead"},
         {"head", ARG_INT, &head, "N", "which task, default 0"},
-        {"last", ARG_FLAG, &last, NULL, "the newest weights, not the best"},
+        WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last]",
+    const usage how = {"predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
                        "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
     session s;
     prediction_view view = {.s = &s};
@@ -145,7 +145,7 @@ int verb_predict(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    status = session_open(&s, rest.items[0], &sets, last);
+    status = session_open(&s, rest.items[0], &sets, &weights);
     if (status == RGM_OK)
         status = mode_by_name(&mode, part);
     if (status == RGM_OK)

@@ -20,18 +20,31 @@ int experiment_open(rgm_experiment **out, const char *name, const text_list *ove
     return EXIT_USAGE;
 }
 
-rgm_status session_open(session *s, const char *run_dir, const text_list *sets, bool last)
+static rgm_status place_mean(session *s, const weights_choice *weights)
+{
+    bool best = weights->mean_of_best > 0;
+
+    if (best && weights->mean_of_last > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "--average and --average-best exclude each other");
+    if (!best && weights->mean_of_last <= 0)
+        return RGM_OK;
+    return rgm_controller_restore_mean(rgm_run_controller(s->run), best,
+                                       best ? weights->mean_of_best : weights->mean_of_last);
+}
+
+rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
+                        const weights_choice *weights)
 {
     *s = (session){0};
     RGM_TRY(rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
     RGM_TRY(rgm_experiment_prepare(&s->options, s->experiment, run_dir));
     s->options.no_training = true;
-    if (last)
+    if (weights->last)
         s->options.trainer.restore_best_weights = 2;
     RGM_TRY(rgm_experiment_run(&s->run, s->experiment, &s->options));
     if (rgm_run_steps(s->run) == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
-    return RGM_OK;
+    return place_mean(s, weights);
 }
 
 bool session_has(const session *s, rgm_mode mode)

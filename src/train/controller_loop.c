@@ -50,8 +50,9 @@ void rgmi_begin_stretch(rgm_controller *c)
 static bool due_by_epochs(const rgm_controller *c)
 {
     int64_t every = c->options.checkpoint.every_epochs;
+    bool at_end = rgm_trainer_loop_step(c->trainer) < 0;
 
-    return every > 0 && c->in_epochs && c->epochs % every == 0;
+    return every > 0 && c->in_epochs && at_end && c->epochs % every == 0;
 }
 
 rgm_status rgmi_save_if_due(rgm_controller *c)

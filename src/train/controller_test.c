@@ -375,6 +375,31 @@ static void checkpoints_come_at_the_first_loop_end_behind_their_interval(void **
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void epochs_are_loops_that_may_be_a_pass(void **state)
+{
+    char root[128], folder[200];
+    run r;
+    const rgm_logs *logs;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    r = new_run(test_folder(folder, sizeof folder, root, "run"));
+    r.finite = true;
+    r.options.epochs = 4;
+    r.options.validation_freq = 2;
+    r.options.checkpoint.every_epochs = 3;
+    r.options.checkpoint.every_steps = 10; /* inside epochs too */
+    CHECK_OK(open_run(&r));
+    CHECK_OK(rgm_controller_run(r.controller, RGM_RUN_TRAIN_AND_EVAL, &logs));
+    check_only("7 14 21 28", &r, "loop_end");
+    check_only("14 28", &r, "eval_end");
+    check_only("10 20 21 28", &r, "save");
+    CHECK_INT(4, rgm_controller_epochs(r.controller));
+    CHECK_INT(4, rgm_trainer_passes(r.trainer));
+    close_run(&r);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void compare(const char *a, const char *b, const char *name)
 {
     char path[300];
@@ -729,6 +754,7 @@ TESTS(cmocka_unit_test(training_runs_loops_up_to_an_absolute_step),
       cmocka_unit_test(evaluation_cuts_loops_short_and_ends_the_run),
       cmocka_unit_test(a_pass_calls_the_task_in_order),
       cmocka_unit_test(checkpoints_come_at_the_first_loop_end_behind_their_interval),
+      cmocka_unit_test(epochs_are_loops_that_may_be_a_pass),
       cmocka_unit_test(a_signal_between_steps_saves_and_the_run_goes_on_where_it_was),
       cmocka_unit_test(actions_run_before_the_checkpoint_and_may_end_the_run),
       cmocka_unit_test(summaries_come_each_loop_and_at_their_interval),

@@ -284,7 +284,59 @@ static void initializing_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-TESTS(cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
+/* The mean of two checkpoints' weights, of the newest and of the best; more than there are is told. */
+static void checkpoints_can_be_averaged(void **state)
+{
+    char root[128], folder[200], path[300];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
+    rgm_trainer_options options;
+    rgm_trainer_setup setup = {.task = &task, .options = &options, .optimizer = &sgd};
+    rgm_controller_setup control = {.options = &options, .run_dir = folder};
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    const rgm_logs *logs;
+    double sum = 0;
+    rgm_tensor *kernel;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(folder, sizeof folder, "%s/run", root);
+    rgm_trainer_defaults(&options);
+    options.epochs = 4;
+    options.checkpoint.every_seconds = 0;
+    options.checkpoint.every_epochs = 1;
+    options.checkpoint.keep = 2;
+    CHECK_OK(rgm_trainer_create(&trainer, &setup));
+    control.trainer = trainer;
+    CHECK_OK(rgm_controller_create(&controller, &control));
+    CHECK_OK(rgm_controller_run(controller, RGM_RUN_TRAIN, &logs));
+    for (int step = 9; step <= 12; step += 3) {
+        rgm_checkpoint *checkpoint;
+
+        snprintf(path, sizeof path, "%s/ckpt/step-%08d", folder, step);
+        CHECK_OK(rgm_checkpoint_load(&checkpoint, path));
+        CHECK_OK(rgm_safetensors_get(&kernel, rgm_checkpoint_weights(checkpoint), "logits/kernel"));
+        sum += rgm_tensor_at(kernel, 1);
+        rgm_tensor_release(kernel);
+        rgm_checkpoint_release(checkpoint);
+    }
+    CHECK_OK(rgm_controller_restore_mean(controller, false, 2));
+    kernel = rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/kernel");
+    CHECK_CLOSE(sum / 2, rgm_tensor_at(kernel, 1), 1e-6, 0);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_controller_restore_mean(controller, false, 3));
+    CHECK_MESSAGE("has 2");
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_controller_restore_mean(controller, true, 1));
+    CHECK_MESSAGE("best.keep");
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+TESTS(cmocka_unit_test(checkpoints_can_be_averaged),
+      cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
       cmocka_unit_test(patterns_choose_parameters),
       cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),
       cmocka_unit_test(a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on),
