@@ -278,7 +278,7 @@ static void mixed_types(model *m)
 static void scatter_shapes(model *m)
 {
     add_sizes(m, "i", 1, zero);
-    add_node(m, "ScatterND", "x i x", "y", NULL, 0);
+    add_node(m, "ScatterElements", "x i x", "y", NULL, 0);
 }
 static void cast_to_nothing(model *m)
 {
@@ -346,7 +346,7 @@ static const struct {
     {"uneven", uneven, RGM_ERR_SHAPE, "4 elements as 5"},
     {"endless_range", endless_range, RGM_ERR_SHAPE, "impossible size"},
     {"mixed_types", mixed_types, RGM_ERR_DTYPE, "f32 and i64"},
-    {"scatter_shapes", scatter_shapes, RGM_ERR_UNSUPPORTED, "takes indices [count, 1]"},
+    {"scatter_shapes", scatter_shapes, RGM_ERR_SHAPE, "at indices"},
     {"cast_to_nothing", cast_to_nothing, RGM_ERR_UNSUPPORTED, "element type 4294967297"},
     {"wrong_raw_data", wrong_raw_data, RGM_ERR_FORMAT, "4 bytes for 1000 elements of f32"},
 };

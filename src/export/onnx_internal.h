@@ -107,7 +107,7 @@ const char *rgmi_reshape(rgmi_writer *w, const char *x, const rgm_dim *from, int
 const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, double value);
 /** data with updates [count, ...] put at rows `index` [count] by "add", "max", "min" or "mul". */
 const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, const char *updates,
-                         const char *reduction);
+                         int rank, const char *reduction);
 const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activation, double slope,
                           rgm_dtype dtype);
 /** What a reduction gives for nothing: the lowest number for a maximum, and so on. */

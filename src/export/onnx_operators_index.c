@@ -91,33 +91,34 @@ static rgm_status reduction_of(double (**f)(double, double), const rgmi_call *ca
 static rgm_status check_scatter(const rgmi_call *call)
 {
     const rgm_tensor *data = call->in[0], *index = call->in[1], *updates = call->in[2];
-    bool fits;
+    bool fits = rgm_tensor_dtype(updates) == rgm_tensor_dtype(data) && rgm_tensor_rank(data) >= 1 &&
+                rgm_tensor_rank(updates) == rgm_tensor_rank(data) &&
+                rgm_tensor_rank(index) == rgm_tensor_rank(data);
 
     RGM_TRY(rgmi_need_index(call, 1));
-    if (rgm_tensor_rank(index) != 2 || rgm_tensor_dim(index, 1) != 1 || rgm_tensor_rank(data) < 1)
-        return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "takes indices [count, 1] here");
-    fits = rgm_tensor_dtype(updates) == rgm_tensor_dtype(data) &&
-           rgm_tensor_rank(updates) == rgm_tensor_rank(data) &&
-           rgm_tensor_dim(updates, 0) == rgm_tensor_dim(index, 0);
-    for (int i = 1; fits && i < rgm_tensor_rank(data); i++)
-        fits = rgm_tensor_dim(updates, i) == rgm_tensor_dim(data, i);
+    for (int i = 0; fits && i < rgm_tensor_rank(data); i++)
+        fits = rgm_tensor_dim(index, i) == rgm_tensor_dim(updates, i) &&
+               (i == 0 || rgm_tensor_dim(updates, i) == rgm_tensor_dim(data, i));
     if (!fits) {
-        char a[64], b[64];
+        char a[64], b[64], c[64];
 
-        return rgmi_call_fail(call, RGM_ERR_SHAPE, "updates %s for data %s",
+        return rgmi_call_fail(call, RGM_ERR_SHAPE, "updates %s at indices %s for data %s",
                               rgm_tensor_describe(updates, a, sizeof a),
+                              rgm_tensor_describe(index, c, sizeof c),
                               rgm_tensor_describe(data, b, sizeof b));
     }
     return RGM_OK;
 }
 
-/* indices [count, 1]: whole rows of data are updated, one after the other. */
-static rgm_status run_scatter_nd(rgmi_call *call)
+/* Along axis 0: element k of the updates goes to row index[k] of its own column, one after the other. */
+static rgm_status run_scatter_elements(rgmi_call *call)
 {
     const rgm_tensor *data = call->in[0], *updates = call->in[2];
     double (*f)(double, double);
     int64_t outer, width, row;
 
+    if (rgmi_get_int(call, "axis", 0) != 0)
+        return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "scatters along axis 0 here");
     RGM_TRY(reduction_of(&f, call));
     RGM_TRY(check_scatter(call));
     rgmi_around(&outer, &width, data, 0);
@@ -125,17 +126,18 @@ static rgm_status run_scatter_nd(rgmi_call *call)
         rgmi_make_out(call, rgm_tensor_dtype(data), rgm_tensor_rank(data), rgm_tensor_shape(data)));
     RGM_TRY(rgmi_work(call, rgm_tensor_count(updates)));
     rgmi_move(call->out, 0, data, 0, rgm_tensor_count(data));
-    for (int64_t k = 0; k < rgm_tensor_dim(updates, 0); k++) {
+    for (int64_t k = 0; k < rgm_tensor_count(updates); k++) {
+        int64_t i;
+
         RGM_TRY(read_index(&row, call, k, rgm_tensor_dim(data, 0)));
-        for (int64_t i = row * width; i < (row + 1) * width; i++)
-            rgmi_put(call->out, i,
-                     f(rgm_tensor_at(call->out, i), rgm_tensor_at(updates, (k - row) * width + i)));
+        i = row * width + k % width;
+        rgmi_put(call->out, i, f(rgm_tensor_at(call->out, i), rgm_tensor_at(updates, k)));
     }
     return RGM_OK;
 }
 
 const rgmi_operator rgmi_index_operators[] = {
     {"Gather", 2, 2, run_gather, {"axis"}},
-    {"ScatterND", 3, 3, run_scatter_nd, {"reduction"}},
+    {"ScatterElements", 3, 3, run_scatter_elements, {"axis", "reduction"}},
     {NULL, 0, 0, NULL, {NULL}},
 };

@@ -1,6 +1,6 @@
 /*
  * Sparse ops to ONNX nodes: a pattern is two vectors of indices, so a pull over rows is a Gather at
- * the columns and a ScatterND at the rows.
+ * the columns and a ScatterElements at the rows.
  */
 #include <math.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static const char *entries_per_row(rgmi_writer *w, const rgm_value *p, rgm_dtype
         return known;
     ones = rgmi_filled(w, rgmi_node(w, "Shape", pattern->rows, NULL, NULL), dtype, 1);
     known = rgmi_scatter(w, rgmi_filled(w, rgmi_size(w, rgm_value_shape(p)[0]), dtype, 0),
-                         pattern->rows, ones, "add");
+                         pattern->rows, ones, 1, "add");
     return rgmi_keep(w, key, known);
 }
 
@@ -140,7 +140,8 @@ static void translate_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 
     if (pattern == NULL)
         return;
-    pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1), how);
+    pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1), rank,
+                          how);
     if (reduction == RGM_MEAN) {
         count = rgmi_node(w, "Max", entries_per_row(w, p, dtype), rgmi_scalar(w, dtype, 1), NULL);
         pooled = rgmi_node(w, "Div", pooled, rgmi_as_column(w, count, rank), NULL);
@@ -157,16 +158,17 @@ static void translate_softmax_rows(rgmi_writer *w, const rgm_value *y, rgmi_name
     const rgm_value *p = rgm_value_input(y, 0), *x = rgm_value_input(y, 1);
     const rgmi_name *pattern = rgmi_pattern_of(w, p);
     rgm_dtype dtype = rgm_value_dtype(y);
+    int rank = rgm_value_rank(y);
     const char *largest, *e, *sum, *none;
 
     if (pattern == NULL)
         return;
     largest = rgmi_scatter(w, row_shape(w, p, x, rgmi_empty(RGM_MAX, dtype)), pattern->rows,
-                           input(w, y, 1), "max");
+                           input(w, y, 1), rank, "max");
     e = rgmi_node(w, "Exp",
                   rgmi_node(w, "Sub", input(w, y, 1), gathered(w, largest, pattern->rows), NULL),
                   NULL, NULL);
-    sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, e, "add");
+    sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, e, rank, "add");
     none = rgmi_node(w, "Equal", sum, rgmi_scalar(w, dtype, 0), NULL);
     sum = rgmi_node(w, "Where", none, rgmi_scalar(w, dtype, 1), sum);
     name->name = rgmi_node(w, "Div", e, gathered(w, sum, pattern->rows), NULL);
@@ -239,7 +241,7 @@ static void translate_spmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
     messages = gathered(w, scaled, pattern->columns);
     if (part[WEIGHT] != NULL)
         messages = weighted(w, messages, p, x, part[WEIGHT]);
-    sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, messages, "add");
+    sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, messages, rank, "add");
     if (a->integer[1] != 0)
         sum = rgmi_node(w, "Add", sum, scaled, NULL);
     if (part[ROW_SCALE] != NULL)

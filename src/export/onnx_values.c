@@ -328,11 +328,17 @@ const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, doub
     return y;
 }
 
+/* The index once for each channel: onnxruntime's ScatterND, which would do without, races on threads. */
 const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, const char *updates,
-                         const char *reduction)
+                         int rank, const char *reduction)
 {
-    const char *y = rgmi_node(w, "ScatterND", data, rgmi_unsqueeze(w, index, 1), updates);
+    const char *each = index, *y;
 
+    if (rank > 1)
+        each = rgmi_node(w, "Expand", rgmi_as_column(w, index, rank),
+                         rgmi_node(w, "Shape", updates, NULL, NULL), NULL);
+    y = rgmi_node(w, "ScatterElements", data, each, updates);
+    rgmi_int(w, "axis", 0);
     rgmi_string(w, "reduction", reduction);
     return y;
 }
