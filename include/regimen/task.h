@@ -143,6 +143,7 @@ typedef struct rgm_step {
     double loss;          /* [out] of this step; NaN in validation: it has none                      */
     double items;         /* [out] how many it is the mean of: the weight of this step in a loop's   */
     struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default        */
+    const rgm_parameters *parameters; /* the weights at this moment: averages while they are evaluated */
 } rgm_step;
 
 /**
@@ -355,6 +356,60 @@ rgm_value *rgm_gnn_task_predict(const rgm_gnn_task *task, rgm_scope *scope,
 rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
 /** Number of units a head without dense layer must find in the states. */
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
+
+/* ---- translation: pairs of sentences ------------------------------------------------------------- */
+
+/** Pairs made by a formula instead of files: a sequence of random tokens and the same backwards. */
+typedef struct rgm_reverse_options {
+    int64_t vocabulary;             /* tokens, padding and end among them; 0: there are files */
+    int64_t min_length, max_length; /* tokens of a sequence without its end                   */
+    int64_t train, valid, test;     /* pairs                                                  */
+} rgm_reverse_options;
+
+/** "translation": its `data:` and `task:` keys. */
+typedef struct rgm_translation_options {
+    const char *path;             /* data: folder of the files                                        */
+    rgm_texts train, valid, test; /* [source, target] aligned line by line, or one file of
+                                     "source TAB target"; plain or gzip                               */
+    const char *tokenizer;        /* SentencePiece model of the source, and of the target unless ...  */
+    const char *target_tokenizer; /* ... it has its own                                               */
+    int64_t max_length;           /* tokens of a side with its end: longer ones are not trained on    */
+    int64_t batch_tokens;         /* of a training batch: rows * longer side, padding included        */
+    int64_t batch_shapes;         /* different shapes of training batches                             */
+    rgm_reverse_options reverse;
+    double label_smoothing;       /* task                                                             */
+    bool decode;                  /* translate validation and test sets: bleu, chrf, exact_match      */
+    rgm_search_options search;    /* how                                                              */
+} rgm_translation_options;
+
+/**
+ * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer): the mean over a batch's
+ * tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update hold.
+ * Validation gives its loss and, translating, the corpus' BLEU (13a, as sacrebleu's default), chrF2 and
+ * the share of translations that are equal to their reference, token by token.
+ */
+extern const rgm_task_type rgm_translation;
+
+/** A translation of a line. */
+typedef struct rgm_line_translation {
+    char *text; /* owned; NULL: there are fewer translations than were asked for */
+    double score;
+} rgm_line_translation;
+void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count);
+/** The search that a task made by rgm_translation was configured with. */
+const rgm_search_options *rgm_translation_search(const rgm_task *task);
+/**
+ * Translate lines of text with given weights, in their order. Without a tokenizer (data.reverse) the words
+ * are tokens' numbers. A line without a token becomes an empty one.
+ *
+ * @param out  [out] [count * search->n_best], a line's translations best first
+ *
+ * Errors: RGM_ERR_DATA (a line longer than max_positions; a number that is no token), RGM_ERR_CONFIG (the
+ * search), RGM_ERR_NOMEM; there is nothing to clear then.
+ */
+rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task,
+                                 const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
+                                 const rgm_search_options *search);
 
 /* ---- scores of machine translation ---------------------------------------------------------------- */
 

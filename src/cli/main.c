@@ -14,6 +14,7 @@ static const verb verbs[] = {
     {"run", verb_run, "train, validate, test and export what an experiment says; other modes"},
     {"train", verb_train, "train what an experiment says, without validation"},
     {"eval", verb_eval, "metrics of a run folder's weights"},
+    {"translate", verb_translate, "lines of stdin to lines of stdout, with a run folder's weights"},
     {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
     {"export", verb_export, "write a run folder's model for other programs (ONNX)"},
     {"runs", verb_runs, "the run folders there are, with where they stand"},

@@ -7,6 +7,7 @@
 
 static const rgm_task_type *const types[] = {
     &rgm_record_classification,
+    &rgm_translation,
 };
 
 const rgm_task_type *const *rgm_task_types(int64_t *count)

@@ -91,7 +91,8 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
                      .global_step = trainer->step,
                      .loss = NAN,
                      .items = 1,
-                     .trainer = trainer};
+                     .trainer = trainer,
+                     .parameters = trainer->parameters};
 
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
@@ -258,7 +259,8 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
                      .global_step = trainer->step,
                      .loss = NAN,
                      .items = 1,
-                     .trainer = trainer};
+                     .trainer = trainer,
+                     .parameters = trainer->parameters};
 
     if (!trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "an evaluation step outside an evaluation");

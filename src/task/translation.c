@@ -1,0 +1,347 @@
+/*
+ * "translation": sentences to sentences with the Transformer. The trainer's default steps do the training;
+ * validation translates each batch beside its loss and judges the whole set at the end.
+ */
+#include <string.h>
+
+#include "translation.h"
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+#define REVERSE(member) offsetof(rgm_reverse_options, member)
+#define COUNT(key, text)                                                                           \
+    {.name = #key, .kind = RGM_FIELD_INT, .offset = REVERSE(key), .min = 0, .max = 1e9, .help = text}
+static const rgm_field reverse_fields[] = {
+    COUNT(vocabulary, "different tokens, padding and end among them; 0: the data are files"),
+    COUNT(min_length, "tokens of the shortest sequence"),
+    COUNT(max_length, "tokens of the longest sequence"),
+    COUNT(train, "pairs to train on"),
+    COUNT(valid, "pairs to validate on"),
+    COUNT(test, "pairs to test on"),
+    {0},
+};
+
+#define AT(member) offsetof(rgm_translation_options, member)
+static const rgm_field data_fields[] = {
+    {.name = "path", .kind = RGM_FIELD_TEXT, .offset = AT(path), .help = "folder of the files"},
+    {.name = "train",
+     .kind = RGM_FIELD_TEXTS,
+     .offset = AT(train),
+     .help = "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"},
+    {.name = "valid", .kind = RGM_FIELD_TEXTS, .offset = AT(valid), .help = "the same to validate on"},
+    {.name = "test", .kind = RGM_FIELD_TEXTS, .offset = AT(test), .help = "the same to test on"},
+    {.name = "tokenizer",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(tokenizer),
+     .help = "SentencePiece model of both sides, or of the source"},
+    {.name = "target_tokenizer",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(target_tokenizer),
+     .help = "SentencePiece model of the target, where it is another"},
+    {.name = "max_length",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(max_length),
+     .min = 1,
+     .max = 1e6,
+     .help = "longest side in tokens, its end included: longer pairs are not trained on"},
+    {.name = "batch_tokens",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(batch_tokens),
+     .min = 1,
+     .max = 1e9,
+     .help = "of a batch: pairs times the longer side, padding included"},
+    {.name = "batch_shapes",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(batch_shapes),
+     .min = 2,
+     .max = 1000,
+     .help = "different shapes of batches; more of them pad less"},
+    {.name = "reverse",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(reverse),
+     .group = reverse_fields,
+     .help = "instead of files: random sequences, to be written backwards"},
+    {0},
+};
+
+static const rgm_field task_fields[] = {
+    {.name = "label_smoothing",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(label_smoothing),
+     .min = 0,
+     .max = RGM_BELOW_1,
+     .help = "part of a label's weight in the loss that is spread over the other tokens"},
+    {.name = "decode",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(decode),
+     .help = "translate in validation: bleu, chrf and exact_match beside the loss"},
+    {.name = "search",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(search),
+     .group = rgm_search_fields,
+     .help = "how translations are searched for"},
+    {0},
+};
+
+static void defaults(void *options)
+{
+    *(rgm_translation_options *)options = (rgm_translation_options){
+        .max_length = 64,
+        .batch_tokens = 4096,
+        .batch_shapes = 32,
+        .reverse = {.min_length = 1, .max_length = 10},
+        .label_smoothing = 0.1,
+        .decode = true,
+        .search = RGM_SEARCH_OPTIONS_INIT,
+    };
+}
+
+static const rgm_network_type base = {
+    .name = "seq2seq_transformer",
+    .help = "Transformer, as base as its paper's unless the keys say otherwise",
+    .options_size = sizeof(rgm_seq2seq_options),
+    .defaults = rgm_seq2seq_defaults,
+    .fields = rgm_seq2seq_fields,
+};
+
+static const rgm_network_type big = {
+    .name = "seq2seq_transformer_big",
+    .help = "the same with the paper's big sizes",
+    .options_size = sizeof(rgm_seq2seq_options),
+    .defaults = rgm_seq2seq_big_defaults,
+    .fields = rgm_seq2seq_fields,
+};
+
+static const rgm_network_type *const networks[] = {&base, &big, NULL};
+
+static rgm_status check_reverse(const rgm_translation_options *o)
+{
+    const rgm_reverse_options *r = &o->reverse;
+
+    if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.reverse: a vocabulary of 3 or more (%lld), min_length (%lld) up to max_length "
+                        "(%lld) and pairs to train on (%lld) are needed",
+                        (long long)r->vocabulary, (long long)r->min_length, (long long)r->max_length,
+                        (long long)r->train);
+    if (o->train.count > 0 || o->tokenizer != NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.reverse makes the pairs: data.train and data.tokenizer do not "
+                                        "go with it");
+    return RGM_OK;
+}
+
+static rgm_status check(const void *options)
+{
+    const rgm_translation_options *o = options;
+    const rgm_texts *files[] = {&o->train, &o->valid, &o->test};
+    static const char *const names[] = {"train", "valid", "test"};
+
+    RGM_TRY(rgm_options_check(o, data_fields, "data"));
+    RGM_TRY(rgm_options_check(o, task_fields, "task"));
+    if (o->batch_tokens < o->max_length)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.batch_tokens is %lld, below data.max_length (%lld): no batch "
+                                        "could hold such a pair",
+                        (long long)o->batch_tokens, (long long)o->max_length);
+    if (o->reverse.vocabulary > 0)
+        return check_reverse(o);
+    if (o->path == NULL || o->train.count == 0 || o->tokenizer == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s",
+                        o->path == NULL ? "path" : (o->train.count == 0 ? "train" : "tokenizer"),
+                        o->path == NULL          ? "folder of the files"
+                        : o->train.count == 0 ? "files to train on, [source, target]"
+                                                 : "SentencePiece model; 'regimen text' trains one");
+    for (int i = 0; i < 3; i++)
+        if (files[i]->count > 2)
+            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: %lld files; they are [source, target] or one TSV",
+                            names[i], (long long)files[i]->count);
+    return RGM_OK;
+}
+
+/* ---- the task ------------------------------------------------------------------------------ */
+
+typedef rgmi_translation_task translation_task;
+
+static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    rgm_status status = RGM_OK;
+    translation_task *t = state;
+    rgm_dataset *data = NULL;
+
+    *out = NULL;
+    RGM_GO(rgmi_parallel_batches(&data, &t->data, mode, &t->options));
+    if (data == NULL)
+        return RGM_OK;
+    if (endless)
+        RGM_GO(rgm_dataset_repeat(&data, -1));
+    RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    translation_task *t = state;
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
+    rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
+    rgm_dim target = rgm_cgraph_symbol(graph, "target_length");
+    rgm_value **in = t->inputs, *states, *labels, *losses;
+    rgm_head *head = &out->heads[0];
+
+    in[RGMI_SOURCE] = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){pairs, source});
+    in[RGMI_TARGET] = rgm_input(graph, "target", RGM_I64, 2, (rgm_dim[]){pairs, target});
+    in[RGMI_LABELS] = rgm_input(graph, "labels", RGM_I64, 2, (rgm_dim[]){pairs, target});
+    in[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
+    in[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
+    states = rgm_seq2seq_encode(scope, &t->model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
+    states = rgm_seq2seq_decode(scope, &t->model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
+                                in[RGMI_SOURCE]);
+    labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
+    losses = rgm_seq2seq_losses(&t->model, rgm_seq2seq_logits(scope, &t->model, states), labels,
+                                t->options.label_smoothing);
+    out->head_count = 1;
+    /* What is fetched of each batch are the tokens' losses: logits over a vocabulary stay inside. */
+    *head = (rgm_head){.name = "tokens", .loss_weight = 1};
+    head->predictions = rgm_reshape(losses, 2, (rgm_dim[]){RGM_INFER, 1});
+    head->weights = rgm_seq2seq_weights(scope, labels);
+    head->loss = rgm_weighted_mean(losses, head->weights);
+    return rgm_cgraph_status(graph);
+}
+
+static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state, rgm_element *batch)
+{
+    const translation_task *t = state;
+
+    if (capacity < RGMI_PAIRS)
+        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, %d are needed", (long long)capacity,
+                        (int)RGMI_PAIRS);
+    for (int64_t i = 0; i < RGMI_PAIRS; i++)
+        out[i] = (rgm_feed){.input = t->inputs[i], .tensor = rgm_element_tensor(batch, i)};
+    *count = RGMI_PAIRS;
+    return RGM_OK;
+}
+
+/* ---- translating in validation --------------------------------------------------------------- */
+
+/* The pairs of a batch, whole: the batch itself may have cut them. */
+static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, rgm_mode mode,
+                                  const int64_t *pairs, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    const int32_t **sources = NULL;
+    int64_t *lengths = NULL;
+
+    RGM_GO(RGM_NEW(sources, count));
+    RGM_GO(RGM_NEW(lengths, count));
+    for (int64_t i = 0; i < count; i++)
+        sources[i] = rgm_token_pairs_source(t->data.parts[mode].pairs, pairs[i], &lengths[i]);
+    RGM_GO(rgm_translate(out, t->translator, sources, lengths, count, &t->options.search));
+done:
+    rgm_free(sources);
+    rgm_free(lengths);
+    return status;
+}
+
+static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *state)
+{
+    rgm_status status = RGM_OK;
+    translation_task *t = state;
+    const rgm_tensor *pairs = rgm_element_tensor(step->inputs, RGMI_PAIRS);
+    int64_t count = rgm_tensor_count(pairs);
+    rgm_hypotheses *translations = NULL;
+    rgmi_translation_scores *scores = *aggregate;
+
+    if (step->mode == RGM_TRAIN)
+        return RGM_OK; /* what was trained on is only measured by its loss: there is much of it */
+    if (scores == NULL) {
+        RGM_TRY(rgmi_scores_create(&scores));
+        *aggregate = scores;
+    }
+    RGM_TRY(rgmi_translation_ready(t, step->parameters));
+    RGM_TRY(RGM_NEW(translations, count));
+    RGM_GO(translate_pairs(translations, t, step->mode, rgm_tensor_i64(pairs), count));
+    RGM_GO(rgmi_scores_add(scores, &t->data, step->mode, rgm_tensor_i64(pairs), translations, count));
+done:
+    for (int64_t i = 0; i < count; i++)
+        rgm_hypotheses_clear(&translations[i]);
+    rgm_free(translations);
+    return status;
+}
+
+static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_t global_step, void *state)
+{
+    (void)global_step, (void)state;
+    return rgmi_scores_result(logs, aggregate);
+}
+
+static void release_aggregate(void *aggregate, void *state)
+{
+    (void)state;
+    rgmi_scores_release(aggregate);
+}
+
+/* ---- making it ----------------------------------------------------------------------------- */
+
+static void release(rgm_task *task)
+{
+    translation_task *t = task->state;
+
+    if (t != NULL) {
+        rgm_translator_release(t->translator);
+        rgmi_parallel_clear(&t->data);
+    }
+    rgm_free(t);
+    *task = (rgm_task){0};
+}
+
+static rgm_status create(rgm_task *out, const void *options, const rgm_network_type *network,
+                         const void *network_options, uint64_t seed, int threads)
+{
+    rgm_status status = RGM_OK;
+    translation_task *t = NULL;
+
+    (void)network; /* both are the same with other defaults */
+    *out = (rgm_task){0};
+    RGM_TRY(check(options));
+    RGM_TRY(RGM_NEW(t, 1));
+    *out = (rgm_task){.name = rgm_translation.name,
+                      .state = t,
+                      .build_inputs = build_inputs,
+                      .build_model = build_model,
+                      .feeds = feeds};
+    t->options = *(const rgm_translation_options *)options;
+    if (t->options.decode) {
+        out->aggregate_logs = aggregate_logs;
+        out->reduce_aggregated_logs = reduce_aggregated_logs;
+        out->release_aggregate = release_aggregate;
+    }
+    RGM_GO(rgmi_parallel_load(&t->data, &t->options, seed, threads));
+    t->options.search.end_id = t->data.end_id;
+    t->model.options = *(const rgm_seq2seq_options *)network_options;
+    t->model.source_vocabulary = t->data.source_vocabulary;
+    t->model.target_vocabulary = t->data.target_vocabulary;
+    RGM_GO(rgm_seq2seq_check(&t->model));
+    if (t->options.max_length > t->model.options.max_positions)
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
+                        (long long)t->options.max_length, (long long)t->model.options.max_positions));
+done:
+    if (status != RGM_OK)
+        release(out);
+    return status;
+}
+
+const rgm_task_type rgm_translation = {
+    .name = "translation",
+    .help = "sentences to sentences: parallel text, or sequences to be reversed",
+    .options_size = sizeof(rgm_translation_options),
+    .defaults = defaults,
+    .data_fields = data_fields,
+    .task_fields = task_fields,
+    .networks = networks,
+    .check = check,
+    .create = create,
+    .release = release,
+};

@@ -1,0 +1,63 @@
+/* What the files of the translation task share: its data in tokens, and judging translations. */
+#ifndef RGM_TRANSLATION_H
+#define RGM_TRANSLATION_H
+
+#include <regimen/task.h>
+
+/** One part of the data; pairs NULL: there is none. */
+typedef struct rgmi_parallel {
+    rgm_corpus *corpus; /* NULL when the pairs were made by a formula */
+    rgm_token_pairs *pairs;
+} rgmi_parallel;
+
+typedef struct rgmi_parallel_data {
+    rgm_tokenizer *source, *target; /* NULL with made pairs */
+    int64_t source_vocabulary, target_vocabulary;
+    int32_t end_id;
+    rgmi_parallel parts[RGM_TEST + 1];
+} rgmi_parallel_data;
+/** RGM_ERR_CONFIG, the readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
+rgm_status rgmi_parallel_load(rgmi_parallel_data *out, const rgm_translation_options *options,
+                              uint64_t seed, int threads);
+void rgmi_parallel_clear(rgmi_parallel_data *data);
+
+/** Tensors of a batch. */
+enum {
+    RGMI_SOURCE,           /* i64 [b, s]                                             */
+    RGMI_TARGET,           /* i64 [b, t]: what the decoder reads, 0 and then the labels */
+    RGMI_LABELS,           /* i64 [b, t]                                             */
+    RGMI_SOURCE_POSITIONS, /* i64 [s]                                                */
+    RGMI_TARGET_POSITIONS, /* i64 [t]                                                */
+    RGMI_PAIRS,            /* i64 [b] numbers of the pairs                           */
+    RGMI_BATCH_TENSORS
+};
+rgm_status rgmi_parallel_batches(rgm_dataset **out, const rgmi_parallel_data *data, rgm_mode mode,
+                                 const rgm_translation_options *options);
+
+/** Tokens as text, in the place of what `out` had; tokenizer NULL: their numbers. */
+rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids, int64_t count);
+
+/** Statistics of a pass over a part. */
+typedef struct rgmi_translation_scores rgmi_translation_scores;
+rgm_status rgmi_scores_create(rgmi_translation_scores **out);
+void rgmi_scores_release(rgmi_translation_scores *scores);
+/** Judge the translations of the pairs with those numbers by their references. */
+rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data, rgm_mode mode,
+                           const int64_t *pairs, const rgm_hypotheses *translations, int64_t count);
+/** Set bleu, chrf and exact_match. */
+rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
+
+/* ---- the task's state ---- */
+
+typedef struct rgmi_translation_task {
+    rgm_translation_options options; /* texts are the caller's */
+    rgmi_parallel_data data;
+    rgm_seq2seq model;
+    rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
+    rgm_translator *translator;       /* made at the first translation ..   */
+    const rgm_parameters *parameters; /* .. with these                      */
+} rgmi_translation_task;
+/** Have the translator for those weights. */
+rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters);
+
+#endif

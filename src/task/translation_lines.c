@@ -1,0 +1,139 @@
+/*
+ * Lines of text to lines of text with a trained task.
+ */
+#include <string.h>
+
+#include "translation.h"
+
+rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters)
+{
+    if (t->translator != NULL && t->parameters == parameters)
+        return RGM_OK;
+    rgm_translator_release(t->translator);
+    t->translator = NULL;
+    t->parameters = parameters;
+    return rgm_translator_create(&t->translator, &t->model, parameters, false);
+}
+
+const rgm_search_options *rgm_translation_search(const rgm_task *task)
+{
+    return &((const rgmi_translation_task *)task->state)->options.search;
+}
+
+void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        rgm_free(translations[i].text);
+        translations[i] = (rgm_line_translation){0};
+    }
+}
+
+/* ---- to tokens ----------------------------------------------------------------------------- */
+
+/* Numbers between spaces, and the end. */
+static rgm_status read_numbers(rgm_ids *ids, rgm_str line, int64_t vocabulary)
+{
+    int64_t i = 0;
+
+    while (i < line.size) {
+        int64_t number = 0, begin = i;
+        while (i < line.size && line.data[i] != ' ') {
+            char c = line.data[i++];
+            if (c < '0' || c > '9' || (number = 10 * number + (c - '0')) >= vocabulary)
+                return RGM_FAIL(RGM_ERR_DATA, "'%.*s' is no token: they are numbers from 0 to %lld",
+                                (int)(i - begin > 40 ? 40 : i - begin), line.data + begin,
+                                (long long)vocabulary - 1);
+        }
+        if (i > begin) {
+            RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
+            ids->items[ids->count++] = (int32_t)number;
+        }
+        i++;
+    }
+    return RGM_OK;
+}
+
+/* Tokens of all lines one behind the other; `begin` [count + 1] says where each starts. */
+static rgm_status read_lines(rgm_ids *ids, int64_t *begin, const rgmi_translation_task *t,
+                             const rgm_str *lines, int64_t count)
+{
+    int32_t end = t->data.source != NULL ? rgm_tokenizer_eos_id(t->data.source) : 1;
+
+    for (int64_t i = 0; i < count; i++) {
+        rgm_status status;
+        begin[i] = ids->count;
+        status = t->data.source != NULL
+                     ? rgm_tokenizer_encode(ids, t->data.source, lines[i].data, lines[i].size)
+                     : read_numbers(ids, lines[i], t->data.source_vocabulary);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "line %lld", (long long)i + 1);
+        if (ids->count - begin[i] >= t->model.options.max_positions)
+            return RGM_FAIL(RGM_ERR_DATA, "line %lld has %lld tokens; model.max_positions is %lld",
+                            (long long)i + 1, (long long)(ids->count - begin[i]),
+                            (long long)t->model.options.max_positions);
+        if (ids->count == begin[i])
+            continue; /* nothing to translate */
+        RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
+        ids->items[ids->count++] = end;
+    }
+    begin[count] = ids->count;
+    return RGM_OK;
+}
+
+/* ---- to text ------------------------------------------------------------------------------- */
+
+static rgm_status write_line(rgm_line_translation *out, rgm_text *text, const rgmi_translation_task *t,
+                             const rgm_hypotheses *from, int64_t n_best)
+{
+    for (int64_t k = 0; k < from->count && k < n_best; k++) {
+        RGM_TRY(rgmi_write_text(text, t->data.target, from->items[k].ids, from->items[k].count));
+        RGM_TRY(rgm_strndup(&out[k].text, text->size > 0 ? text->data : "", (size_t)text->size));
+        out[k].score = from->items[k].score;
+    }
+    if (from->count == 0)
+        RGM_TRY(rgm_strdup(&out[0].text, ""));
+    return RGM_OK;
+}
+
+rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task,
+                                 const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
+                                 const rgm_search_options *search)
+{
+    rgm_status status = RGM_OK;
+    rgmi_translation_task *t = task->state;
+    rgm_hypotheses *made = NULL, none = {0};
+    const int32_t **sources = NULL;
+    int64_t *begin = NULL, *lengths = NULL, n = 0;
+    rgm_ids ids = {0};
+    rgm_text text = {0};
+
+    memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
+    RGM_GO(RGM_NEW(begin, count + 1));
+    RGM_GO(RGM_NEW(lengths, count));
+    RGM_GO(RGM_NEW(sources, count));
+    RGM_GO(RGM_NEW(made, count));
+    RGM_GO(read_lines(&ids, begin, t, lines, count));
+    for (int64_t i = 0; i < count; i++)
+        if (begin[i + 1] > begin[i]) {
+            sources[n] = ids.items + begin[i];
+            lengths[n++] = begin[i + 1] - begin[i];
+        }
+    RGM_GO(rgmi_translation_ready(t, parameters));
+    RGM_GO(rgm_translate(made, t->translator, sources, lengths, n, search));
+    n = 0;
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(write_line(out + i * search->n_best, &text, t,
+                          begin[i + 1] > begin[i] ? &made[n++] : &none, search->n_best));
+done:
+    for (int64_t i = 0; made != NULL && i < count; i++)
+        rgm_hypotheses_clear(&made[i]);
+    if (status != RGM_OK)
+        rgm_line_translations_clear(out, count * search->n_best);
+    rgm_ids_clear(&ids);
+    rgm_text_clear(&text);
+    rgm_free(begin);
+    rgm_free(lengths);
+    rgm_free(sources);
+    rgm_free(made);
+    return status;
+}

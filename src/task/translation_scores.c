@@ -1,0 +1,101 @@
+/*
+ * Translations against their references: BLEU and chrF over text, and how many are equal token by token.
+ * Pairs made by a formula have no text: their tokens' numbers are the words.
+ */
+#include <string.h>
+
+#include "translation.h"
+
+struct rgmi_translation_scores {
+    rgm_bleu *bleu;
+    rgm_chrf *chrf;
+    rgm_bleu_options bleu_options;
+    rgm_chrf_options chrf_options;
+    rgm_bleu_stats bleu_stats;
+    rgm_chrf_stats chrf_stats;
+    int64_t equal, count;
+    rgm_text hypothesis, reference; /* of one sentence at a time */
+};
+
+rgm_status rgmi_scores_create(rgmi_translation_scores **out)
+{
+    rgm_status status = RGM_OK;
+    rgmi_translation_scores *s = NULL;
+
+    *out = NULL;
+    RGM_TRY(RGM_NEW(s, 1));
+    s->bleu_options = (rgm_bleu_options)RGM_BLEU_OPTIONS_INIT;
+    s->chrf_options = (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
+    RGM_GO(rgm_bleu_create(&s->bleu, &s->bleu_options));
+    RGM_GO(rgm_chrf_create(&s->chrf, &s->chrf_options));
+    *out = s;
+    s = NULL;
+done:
+    rgmi_scores_release(s);
+    return status;
+}
+
+void rgmi_scores_release(rgmi_translation_scores *scores)
+{
+    if (scores == NULL)
+        return;
+    rgm_bleu_release(scores->bleu);
+    rgm_chrf_release(scores->chrf);
+    rgm_text_clear(&scores->hypothesis);
+    rgm_text_clear(&scores->reference);
+    rgm_free(scores);
+}
+
+rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids,
+                           int64_t count)
+{
+    out->size = 0;
+    if (tokenizer != NULL)
+        return rgm_tokenizer_decode(out, tokenizer, ids, count);
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(rgm_text_printf(out, i > 0 ? " %d" : "%d", (int)ids[i]));
+    return RGM_OK;
+}
+
+static rgm_str text_of(const rgm_text *text)
+{
+    return (rgm_str){.data = text->size > 0 ? text->data : "", .size = text->size};
+}
+
+static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *data, rgm_mode mode,
+                          int64_t pair, const rgm_hypothesis *h)
+{
+    const rgmi_parallel *part = &data->parts[mode];
+    int64_t length;
+    const int32_t *ids = rgm_token_pairs_target(part->pairs, pair, &length);
+    rgm_str reference, hypothesis;
+
+    length--; /* its end */
+    s->count++;
+    s->equal += h->count == length && (length == 0 || memcmp(h->ids, ids, (size_t)length * sizeof *ids) == 0);
+    RGM_TRY(rgmi_write_text(&s->hypothesis, data->target, h->ids, h->count));
+    hypothesis = text_of(&s->hypothesis);
+    if (part->corpus != NULL) {
+        reference = rgm_corpus_target(part->corpus, pair);
+    } else {
+        RGM_TRY(rgmi_write_text(&s->reference, NULL, ids, length));
+        reference = text_of(&s->reference);
+    }
+    RGM_TRY(rgm_bleu_add(&s->bleu_stats, s->bleu, hypothesis, &reference, 1));
+    return rgm_chrf_add(&s->chrf_stats, s->chrf, hypothesis, &reference, 1);
+}
+
+rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data, rgm_mode mode,
+                           const int64_t *pairs, const rgm_hypotheses *translations, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(add_one(scores, data, mode, pairs[i], &translations[i].items[0]));
+    return RGM_OK;
+}
+
+rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *s)
+{
+    RGM_TRY(rgm_logs_set(logs, "bleu", rgm_bleu_result(&s->bleu_stats, &s->bleu_options).score));
+    RGM_TRY(rgm_logs_set(logs, "chrf", rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
+    return rgm_logs_set(logs, "exact_match", (double)s->equal / (double)(s->count > 0 ? s->count : 1));
+}

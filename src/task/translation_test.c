@@ -1,0 +1,264 @@
+/*
+ * The translation task by itself: its data made and read, batches as the model is fed them, what is
+ * refused, and judging translations.
+ */
+#include <check.h>
+
+#include "translation.h"
+
+static rgm_translation_options reversing(void)
+{
+    rgm_translation_options o;
+
+    rgm_translation.defaults(&o);
+    o.reverse = (rgm_reverse_options){
+        .vocabulary = 9, .min_length = 1, .max_length = 6, .train = 50, .valid = 20};
+    o.batch_tokens = 64;
+    o.max_length = 7;
+    return o;
+}
+
+static rgm_status create(rgm_task *out, const rgm_translation_options *o)
+{
+    rgm_seq2seq_options model;
+
+    rgm_seq2seq_defaults(&model);
+    return rgm_translation.create(out, o, rgm_translation.networks[0], &model, 3, 1);
+}
+
+static char folder[64];
+static const char *make_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/regimen-translation-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    return folder;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "wb");
+    CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* ---- data ---------------------------------------------------------------------------------- */
+
+static int64_t at(const rgm_tensor *t, int64_t row, int64_t column)
+{
+    return rgm_tensor_i64(t)[row * rgm_tensor_dim(t, 1) + column];
+}
+
+/* One pair of a batch: the target is the source backwards, shifted by one in what the decoder reads. */
+static void check_pair(const rgm_element *batch, int64_t row)
+{
+    const rgm_tensor *source = rgm_element_tensor(batch, RGMI_SOURCE);
+    const rgm_tensor *target = rgm_element_tensor(batch, RGMI_TARGET);
+    const rgm_tensor *labels = rgm_element_tensor(batch, RGMI_LABELS);
+    int64_t length = 0, longest = rgm_tensor_dim(labels, 1);
+
+    while (at(source, row, length) != 1)
+        length++;
+    CHECK(length >= 1 && length <= 6);
+    for (int64_t i = 0; i < length; i++) {
+        CHECK(at(source, row, i) >= 2 && at(source, row, i) < 9);
+        CHECK_INT(at(source, row, length - 1 - i), at(labels, row, i));
+    }
+    CHECK_INT(1, at(labels, row, length));
+    for (int64_t i = length + 1; i < longest; i++)
+        CHECK_INT(0, at(labels, row, i));
+    CHECK_INT(0, at(target, row, 0));
+    for (int64_t i = 1; i < longest; i++)
+        CHECK_INT(at(labels, row, i - 1), at(target, row, i));
+}
+
+static void batches_hold_every_pair_once_shifted_and_with_positions(void **state)
+{
+    rgm_translation_options o = reversing();
+    rgm_dataset *data;
+    rgm_iterator *iterator;
+    rgm_element *batch;
+    rgm_task task;
+    int64_t seen[50] = {0};
+
+    (void)state;
+    CHECK_OK(create(&task, &o));
+    CHECK_OK(task.build_inputs(&data, task.state, RGM_TEST, false));
+    CHECK(data == NULL);
+    CHECK_OK(task.build_inputs(&data, task.state, RGM_TRAIN, false));
+    CHECK_OK(rgm_iterator_create(&iterator, data, NULL));
+    while (rgm_iterator_next(&batch, iterator) == RGM_OK) {
+        const rgm_tensor *pairs = rgm_element_tensor(batch, RGMI_PAIRS);
+        const rgm_tensor *positions = rgm_element_tensor(batch, RGMI_TARGET_POSITIONS);
+        CHECK_INT(rgm_tensor_dim(rgm_element_tensor(batch, RGMI_LABELS), 1), rgm_tensor_count(positions));
+        for (int64_t i = 0; i < rgm_tensor_count(positions); i++)
+            CHECK_INT(i, rgm_tensor_i64(positions)[i]);
+        for (int64_t i = 0; i < rgm_tensor_count(pairs); i++) {
+            seen[rgm_tensor_i64(pairs)[i]]++;
+            check_pair(batch, i);
+        }
+        rgm_element_release(batch);
+    }
+    for (int i = 0; i < 50; i++)
+        CHECK_INT(1, seen[i]);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(data);
+    rgm_translation.release(&task);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static const char german[] = "ein Hund läuft\nzwei Hunde laufen im Schnee\n\nein Kind spielt im Schnee\n";
+static const char english[] = "a dog runs\ntwo dogs run in the snow\n\na child plays in the snow\n";
+
+static void train_tokenizer(void)
+{
+    rgm_tokenizer_options options = RGM_TOKENIZER_OPTIONS_INIT;
+    char source[128], target[128], model[128];
+    const char *paths[2] = {source, target};
+    rgm_tokenizer *tokenizer;
+    int64_t size;
+
+    snprintf(source, sizeof source, "%s/train.de", folder);
+    snprintf(target, sizeof target, "%s/train.en", folder);
+    snprintf(model, sizeof model, "%s/spm.model", folder);
+    options.vocab_size = 40;
+    options.kind = RGM_TOKENIZER_BPE;
+    CHECK_OK(rgm_tokenizer_train(&tokenizer, paths, 2, &options));
+    const void *bytes = rgm_tokenizer_model(tokenizer, &size);
+    CHECK_OK(rgm_file_save(model, bytes, size));
+    rgm_tokenizer_release(tokenizer);
+}
+
+static rgm_translation_options of_files(void)
+{
+    static const char *const names[2] = {"train.de", "train.en"};
+    rgm_translation_options o;
+
+    rgm_translation.defaults(&o);
+    o.path = folder;
+    o.train = o.valid = (rgm_texts){names, 2};
+    o.tokenizer = "spm.model";
+    return o;
+}
+
+static void write_files(void)
+{
+    make_folder();
+    write_file("train.de", german);
+    write_file("train.en", english);
+    train_tokenizer();
+}
+
+/* Translations that are the references, but for the pairs from `wrong` on, which are empty. */
+static double judge(rgm_logs *logs, const rgm_translation_options *o, int64_t wrong)
+{
+    rgmi_parallel_data data;
+    rgmi_translation_scores *scores;
+    int64_t count;
+
+    CHECK_OK(rgmi_parallel_load(&data, o, 1, 1));
+    CHECK_OK(rgmi_scores_create(&scores));
+    count = rgm_token_pairs_count(data.parts[RGM_VALID].pairs);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length;
+        const int32_t *ids = rgm_token_pairs_target(data.parts[RGM_VALID].pairs, i, &length);
+        rgm_hypothesis h = {.ids = (int32_t *)ids, .count = i < wrong ? length - 1 : 0};
+        rgm_hypotheses one = {.items = &h, .count = 1};
+        CHECK_OK(rgmi_scores_add(scores, &data, RGM_VALID, &i, &one, 1));
+    }
+    CHECK_OK(rgmi_scores_result(logs, scores));
+    rgmi_scores_release(scores);
+    rgmi_parallel_clear(&data);
+    return rgm_logs_get(logs, "exact_match");
+}
+
+static void references_score_best_and_empty_translations_do_not(void **state)
+{
+    rgm_translation_options o;
+    rgm_logs logs = {0};
+
+    (void)state;
+    write_files();
+    o = of_files();
+    CHECK_CLOSE(judge(&logs, &o, 4), 1, 0, 0);
+    CHECK_CLOSE(rgm_logs_get(&logs, "bleu"), 100, 1e-9, 0);
+    CHECK_CLOSE(rgm_logs_get(&logs, "chrf"), 100, 1e-9, 0);
+    CHECK_CLOSE(judge(&logs, &o, 2), 0.75, 0, 0); /* the empty line is translated rightly by nothing */
+    CHECK(rgm_logs_get(&logs, "bleu") < 80);
+    o = reversing();
+    CHECK_CLOSE(judge(&logs, &o, 20), 1, 0, 0);
+    CHECK_CLOSE(judge(&logs, &o, 5), 0.25, 0, 0);
+    rgm_logs_clear(&logs);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* ---- what is refused ----------------------------------------------------------------------- */
+
+static void refuse(const rgm_translation_options *o, rgm_status status, const char *part)
+{
+    rgm_task task;
+
+    CHECK_STATUS(status, create(&task, o));
+    CHECK_MESSAGE(part);
+    CHECK(task.state == NULL);
+}
+
+static void mistakes_are_told(void **state)
+{
+    static const char *const short_names[2] = {"train.de", "short.en"};
+    rgm_translation_options o, bad;
+    rgm_task task;
+
+    (void)state;
+    write_files();
+    write_file("short.en", "a dog runs\n");
+    o = of_files();
+    CHECK_OK(create(&task, &o));
+    rgm_translation.release(&task);
+    bad = o;
+    bad.path = NULL;
+    refuse(&bad, RGM_ERR_CONFIG, "data.path");
+    bad = o;
+    bad.tokenizer = NULL;
+    refuse(&bad, RGM_ERR_CONFIG, "data.tokenizer");
+    bad = o;
+    bad.tokenizer = "none.model";
+    refuse(&bad, RGM_ERR_NOT_FOUND, "none.model");
+    bad = o;
+    bad.train.items = short_names;
+    refuse(&bad, RGM_ERR_DATA, "short.en");
+    bad = o;
+    bad.batch_tokens = 32;
+    refuse(&bad, RGM_ERR_CONFIG, "data.batch_tokens is 32");
+    bad = o;
+    bad.label_smoothing = 1;
+    refuse(&bad, RGM_ERR_CONFIG, "task.label_smoothing");
+    bad = o;
+    bad.max_length = bad.batch_tokens = 2000;
+    refuse(&bad, RGM_ERR_CONFIG, "above model.max_positions (1024)");
+    bad = o;
+    bad.reverse.vocabulary = 9;
+    bad.reverse.train = 5;
+    refuse(&bad, RGM_ERR_CONFIG, "data.reverse makes the pairs");
+    bad = reversing();
+    bad.reverse.min_length = 7;
+    refuse(&bad, RGM_ERR_CONFIG, "min_length (7) up to max_length (6)");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    rgm_translation_options o = reversing();
+    rgm_task task;
+
+    (void)state;
+    CHECK_EVERY_OOM(create(&task, &o), rgm_translation.release(&task));
+}
+
+TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
+      cmocka_unit_test(references_score_best_and_empty_translations_do_not),
+      cmocka_unit_test(mistakes_are_told),
+      cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))

@@ -1,0 +1,160 @@
+/*
+ * The translation task under its trainer: sequences reversed without a mistake after some hundred steps,
+ * the same bits for any number of threads, and a stopped run that goes on to the same bits.
+ */
+#include <check.h>
+#include <regimen/train.h>
+
+static rgm_translation_options reversing(void)
+{
+    rgm_translation_options o;
+
+    rgm_translation.defaults(&o);
+    o.reverse = (rgm_reverse_options){
+        .vocabulary = 8, .min_length = 1, .max_length = 4, .train = 600, .valid = 40};
+    o.batch_tokens = 320;
+    o.batch_shapes = 8;
+    o.max_length = 8;
+    o.search.beams = 2;
+    return o;
+}
+
+static rgm_seq2seq_options tiny(double dropout)
+{
+    rgm_seq2seq_options o;
+    rgm_seq2seq_stack *stacks[] = {&o.encoder, &o.decoder};
+
+    rgm_seq2seq_defaults(&o);
+    o.embedding_width = 32;
+    o.dropout_rate = dropout;
+    o.max_positions = 16;
+    for (int i = 0; i < 2; i++) {
+        stacks[i]->num_layers = 1;
+        stacks[i]->num_attention_heads = 2;
+        stacks[i]->intermediate_size = 64;
+        stacks[i]->dropout_rate = stacks[i]->attention_dropout_rate = dropout;
+        stacks[i]->intermediate_dropout = dropout;
+    }
+    return o;
+}
+
+typedef struct run {
+    rgm_translation_options data;
+    rgm_seq2seq_options model;
+    rgm_task task;
+    rgm_trainer *trainer;
+} run;
+
+static void start(run *r, double dropout, int64_t accumulation)
+{
+    rgm_trainer_options options;
+    rgm_optimizer_options adam = rgm_adam(3e-3);
+    rgm_runtime_options runtime = {.seed = 5, .threads = 2};
+
+    r->data = reversing();
+    r->model = tiny(dropout);
+    CHECK_OK(rgm_translation.create(&r->task, &r->data, rgm_translation.networks[0], &r->model, 3, 2));
+    rgm_trainer_defaults(&options);
+    options.accumulation_steps = accumulation;
+    rgm_trainer_setup setup = {.task = &r->task,
+                               .options = &options,
+                               .runtime = &runtime,
+                               .optimizer = &adam,
+                               .endless = true};
+    CHECK_OK(rgm_trainer_create(&r->trainer, &setup));
+}
+
+static void end(run *r)
+{
+    rgm_trainer_release(r->trainer);
+    rgm_translation.release(&r->task);
+}
+
+static void check_same_weights(const run *a, const run *b)
+{
+    rgm_parameters *x = rgm_trainer_parameters(a->trainer), *y = rgm_trainer_parameters(b->trainer);
+
+    for (int64_t i = 0; i < rgm_parameters_count(x); i++) {
+        const rgm_tensor *v = rgm_parameters_tensor(x, i), *w = rgm_parameters_tensor(y, i);
+        CHECK(memcmp(rgm_tensor_data(v), rgm_tensor_data(w),
+                     (size_t)rgm_tensor_count(v) * sizeof(float)) == 0);
+    }
+}
+
+static void sequences_are_reversed_without_a_mistake(void **state)
+{
+    const rgm_logs *logs;
+    run r;
+
+    (void)state;
+    start(&r, 0, 1);
+    CHECK_OK(rgm_trainer_evaluate(r.trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK(rgm_logs_get(logs, "exact_match") < 0.2);
+    for (int i = 0; i < 8; i++) {
+        CHECK_OK(rgm_trainer_train(r.trainer, 100, &logs));
+        CHECK_OK(rgm_trainer_evaluate(r.trainer, RGM_VALID, RGM_TO_END, &logs));
+        if (rgm_logs_get(logs, "exact_match") == 1)
+            break;
+    }
+    CHECK_CLOSE(rgm_logs_get(logs, "exact_match"), 1, 0, 0);
+    CHECK_CLOSE(rgm_logs_get(logs, "chrf"), 100, 1e-12, 0);
+    CHECK(rgm_logs_get(logs, "loss") < 0.3);
+    end(&r);
+}
+
+static void threads_change_no_bit(void **state)
+{
+    const rgm_logs *logs;
+    run one, two;
+    double score;
+
+    (void)state;
+    rgm_threads_set(1);
+    start(&one, 0.1, 1);
+    rgm_threads_set(1);
+    CHECK_OK(rgm_trainer_train(one.trainer, 12, &logs));
+    CHECK_OK(rgm_trainer_evaluate(one.trainer, RGM_VALID, RGM_TO_END, &logs));
+    score = rgm_logs_get(logs, "chrf");
+    start(&two, 0.1, 1);
+    rgm_threads_set(2);
+    CHECK_OK(rgm_trainer_train(two.trainer, 12, &logs));
+    CHECK_OK(rgm_trainer_evaluate(two.trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK(rgm_logs_get(logs, "chrf") == score);
+    check_same_weights(&one, &two);
+    end(&one);
+    end(&two);
+}
+
+static void a_restored_run_goes_on_to_the_same_bits(void **state)
+{
+    const rgm_logs *logs;
+    rgm_checkpoint *checkpoint;
+    rgm_checkpoint_store *store;
+    char folder[] = "/tmp/regimen-translation-XXXXXX";
+    run whole, half;
+
+    (void)state;
+    CHECK(mkdtemp(folder) != NULL);
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, NULL));
+    start(&whole, 0.1, 2);
+    CHECK_OK(rgm_trainer_train(whole.trainer, 5, &logs));
+    CHECK_OK(rgm_checkpoint_create(&checkpoint, 5));
+    CHECK_OK(rgm_trainer_save_state(checkpoint, whole.trainer));
+    CHECK_OK(rgm_checkpoint_save(store, checkpoint));
+    rgm_checkpoint_release(checkpoint);
+    CHECK_OK(rgm_trainer_train(whole.trainer, 5, &logs));
+
+    start(&half, 0.1, 2);
+    CHECK_OK(rgm_checkpoint_load_newest(&checkpoint, store));
+    CHECK_OK(rgm_trainer_restore_state(half.trainer, checkpoint));
+    CHECK_OK(rgm_trainer_train(half.trainer, 5, &logs));
+    check_same_weights(&whole, &half);
+    rgm_checkpoint_release(checkpoint);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+    end(&whole);
+    end(&half);
+}
+
+TESTS(cmocka_unit_test(sequences_are_reversed_without_a_mistake), cmocka_unit_test(threads_change_no_bit),
+      cmocka_unit_test(a_restored_run_goes_on_to_the_same_bits))
