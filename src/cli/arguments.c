@@ -128,3 +128,47 @@ int arguments_read(text_list *rest, const usage *how, int argc, char **argv)
         return usage_error("usage: regimen %s", how->line);
     return EXIT_DONE;
 }
+
+/* ---- verbs --------------------------------------------------------------------------------- */
+
+#define MOST_VERBS 32
+
+void verbs_print(const verb *verbs, int64_t count)
+{
+    int width = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        width = (int)strlen(verbs[i].name) > width ? (int)strlen(verbs[i].name) : width;
+    for (int64_t i = 0; i < count; i++)
+        printf("  %-*s  %s\n", width, verbs[i].name, verbs[i].help);
+}
+
+int verb_dispatch(const char *family, const char *name, const verb *verbs, int64_t count, int argc,
+                  char **argv)
+{
+    const char *names[MOST_VERBS], *near;
+
+    for (int64_t i = 0; i < count && i < MOST_VERBS; i++) {
+        if (strcmp(name, verbs[i].name) == 0)
+            return verbs[i].run(argc, argv);
+        names[i] = verbs[i].name;
+    }
+    near = rgm_nearest_name(name, names, count < MOST_VERBS ? count : MOST_VERBS);
+    if (near != NULL)
+        return usage_error("no verb '%s%s'; did you mean '%s%s'?", family, name, family, near);
+    return usage_error("no verb '%s%s'; see regimen %s--help", family, name, family);
+}
+
+int verb_family(const char *family, const verb *verbs, int64_t count, int argc, char **argv)
+{
+    char prefix[32];
+
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        printf("usage: regimen %s VERB [arguments]\n\n", family);
+        verbs_print(verbs, count);
+        printf("\nregimen %s VERB --help says more.\n", family);
+        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+    }
+    snprintf(prefix, sizeof prefix, "%s ", family);
+    return verb_dispatch(prefix, argv[1], verbs, count, argc - 1, argv + 1);
+}

@@ -39,6 +39,20 @@ typedef struct usage {
  */
 int arguments_read(text_list *rest, const usage *how, int argc, char **argv);
 
+/** A verb, of the command or of one of its families ("data", "text"). */
+typedef struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* one line */
+} verb;
+/** The verb's name and help, aligned, on stdout. */
+void verbs_print(const verb *verbs, int64_t count);
+/** Run the verb that `name` names, with what follows it; else say which was meant. family: "" or "data ". */
+int verb_dispatch(const char *family, const char *name, const verb *verbs, int64_t count, int argc,
+                  char **argv);
+/** All of a family's verb: its help, or the verb that argv[1] names. */
+int verb_family(const char *family, const verb *verbs, int64_t count, int argc, char **argv);
+
 /* ---- console.c ----------------------------------------------------------------------------- */
 
 /** The library's last error on stderr; its exit code. */

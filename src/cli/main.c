@@ -4,12 +4,6 @@
 
 #include "cli.h"
 
-typedef struct verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help;
-} verb;
-
 static const verb verbs[] = {
     {"run", verb_run, "train, validate, test and export what an experiment says; other modes"},
     {"train", verb_train, "train what an experiment says, without validation"},
@@ -30,8 +24,7 @@ static int help(void)
 {
     printf("regimen: train networks from data to export\n\n"
            "usage: regimen VERB [arguments] [-v | -q]\n\n");
-    for (int i = 0; i < VERBS; i++)
-        printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
+    verbs_print(verbs, VERBS);
     printf("\nregimen VERB --help says more. Exit status: 0 done, 1 failed, 2 usage or experiment\n"
            "file, 75 stopped early with its state saved (the same command continues).\n");
     return EXIT_DONE;
@@ -51,21 +44,11 @@ static int version(void)
 
 int main(int argc, char **argv)
 {
-    const char *names[VERBS], *near;
-
     console_open();
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
         return argc < 2 ? (help(), EXIT_USAGE) : help();
     if (strcmp(argv[1], "--version") == 0)
         return version();
-    for (int i = 0; i < VERBS; i++) {
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
-        names[i] = verbs[i].name;
-    }
-    near = rgm_nearest_name(argv[1], names, VERBS);
-    if (near != NULL)
-        return usage_error("no verb '%s'; did you mean '%s'?", argv[1], near);
-    return usage_error("no verb '%s'; see regimen --help", argv[1]);
+    return verb_dispatch("", argv[1], verbs, VERBS, argc - 1, argv + 1);
 }

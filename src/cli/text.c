@@ -311,36 +311,14 @@ static int text_stats(int argc, char **argv)
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help;
-} verbs[] = {
+static const verb verbs[] = {
     {"train-tokenizer", text_train, "a SentencePiece model from text files"},
     {"encode", text_encode, "lines to ids"},
     {"decode", text_decode, "ids to lines"},
     {"stats", text_stats, "lengths of a parallel corpus, its batches and their padding"},
 };
-#define VERBS (int)(sizeof verbs / sizeof *verbs)
 
 int verb_text(int argc, char **argv)
 {
-    const char *names[VERBS], *near;
-
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        printf("usage: regimen text VERB [arguments]\n\n");
-        for (int i = 0; i < VERBS; i++)
-            printf("  %-15s %s\n", verbs[i].name, verbs[i].help);
-        printf("\nregimen text VERB --help says more.\n");
-        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
-    }
-    for (int i = 0; i < VERBS; i++) {
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
-        names[i] = verbs[i].name;
-    }
-    near = rgm_nearest_name(argv[1], names, VERBS);
-    if (near != NULL)
-        return usage_error("no verb 'text %s'; did you mean 'text %s'?", argv[1], near);
-    return usage_error("no verb 'text %s'; see regimen text --help", argv[1]);
+    return verb_family("text", verbs, sizeof verbs / sizeof *verbs, argc, argv);
 }
