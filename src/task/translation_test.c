@@ -195,6 +195,119 @@ static void references_score_best_and_empty_translations_do_not(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* ---- lines --------------------------------------------------------------------------------- */
+
+typedef struct trained {
+    rgm_translation_options options;
+    rgm_task task;
+    rgm_cgraph *graph;
+    rgm_scope *scope;
+    rgm_parameters *parameters;
+} trained;
+
+/* A small model with random weights. */
+static void trained_open(trained *t, const rgm_translation_options *options)
+{
+    rgm_seq2seq_options model;
+    rgm_task_model built = {0};
+
+    t->options = *options;
+    rgm_seq2seq_defaults(&model);
+    model.embedding_width = 16;
+    model.encoder.num_layers = model.decoder.num_layers = 1;
+    model.encoder.num_attention_heads = model.decoder.num_attention_heads = 2;
+    model.encoder.intermediate_size = model.decoder.intermediate_size = 16;
+    CHECK_OK(rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], &model, 3, 1));
+    CHECK_OK(rgm_cgraph_create(&t->graph));
+    CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
+    CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
+    CHECK_OK(rgm_parameters_create(&t->parameters, t->graph, 1));
+}
+
+static void trained_close(trained *t)
+{
+    rgm_translation.release(&t->task);
+    rgm_parameters_release(t->parameters);
+    rgm_scope_release(t->scope);
+    rgm_cgraph_release(t->graph);
+}
+
+static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *const *text, int64_t count,
+                           int64_t n_best)
+{
+    rgm_search_options search = *rgm_translation_search(&t->task);
+    rgm_str lines[4];
+
+    search.beams = search.n_best = n_best;
+    search.max_length = 3;
+    for (int64_t i = 0; i < count; i++)
+        lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
+    return rgm_translation_lines(out, &t->task, t->parameters, lines, count, &search);
+}
+
+/* With a translator of its own, whose executors keep memory between runs. */
+static rgm_status lines_afresh(rgm_line_translation *out, trained *t, const char *const *text)
+{
+    rgmi_translation_task *task = t->task.state;
+    rgm_status status;
+
+    rgm_translator_release(task->translator);
+    task->translator = NULL;
+    status = lines_of(out, t, text, 3, 2);
+    rgm_translator_release(task->translator);
+    task->translator = NULL;
+    return status;
+}
+
+static void lines_stay_in_order_and_are_the_same_alone(void **state)
+{
+    static const char *const text[3] = {"3 4 5 6", "", "8  2"};
+    rgm_translation_options o = reversing();
+    rgm_line_translation all[6], one[2];
+    trained t;
+
+    (void)state;
+    trained_open(&t, &o);
+    CHECK_OK(lines_of(all, &t, text, 3, 2));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(lines_of(one, &t, text + i, 1, 2));
+        for (int k = 0; k < 2; k++) {
+            CHECK((all[2 * i + k].text == NULL) == (one[k].text == NULL));
+            CHECK(one[k].text == NULL || strcmp(all[2 * i + k].text, one[k].text) == 0);
+            CHECK(all[2 * i + k].score == one[k].score);
+        }
+        rgm_line_translations_clear(one, 2);
+    }
+    CHECK_TEXT("", all[2].text);
+    CHECK(all[3].text == NULL);
+    rgm_line_translations_clear(all, 6);
+    CHECK_STATUS(RGM_ERR_DATA, lines_of(one, &t, (const char *const[]){"3 9"}, 1, 1));
+    CHECK_MESSAGE("line 1: '9' is no token: they are numbers from 0 to 8");
+    CHECK_OK(lines_afresh(all, &t, text));
+    rgm_line_translations_clear(all, 6);
+    CHECK_EVERY_OOM(lines_afresh(all, &t, text), rgm_line_translations_clear(all, 6));
+    trained_close(&t);
+}
+
+static void lines_of_text_go_through_the_tokenizer(void **state)
+{
+    static const char *const text[2] = {"ein Hund", "zwei Kinder im Schnee"};
+    rgm_translation_options o;
+    rgm_line_translation out[2];
+    trained t;
+
+    (void)state;
+    write_files();
+    o = of_files();
+    trained_open(&t, &o);
+    CHECK_OK(lines_of(out, &t, text, 2, 1));
+    for (int i = 0; i < 2; i++)
+        CHECK(out[i].text != NULL && rgm_utf8_check(out[i].text, (int64_t)strlen(out[i].text)) == -1);
+    rgm_line_translations_clear(out, 2);
+    trained_close(&t);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 /* ---- what is refused ----------------------------------------------------------------------- */
 
 static void refuse(const rgm_translation_options *o, rgm_status status, const char *part)
@@ -260,5 +373,6 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 
 TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(references_score_best_and_empty_translations_do_not),
-      cmocka_unit_test(mistakes_are_told),
+      cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
+      cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))
