@@ -536,7 +536,7 @@ typedef struct rgm_search_options {
     int32_t end_id;        /* end of sentence                                                       */
 } rgm_search_options;
 #define RGM_SEARCH_OPTIONS_INIT                                                                    \
-    {.beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 32,                  \
+    {.beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 64,                  \
      .temperature = 1, .top_p = 1, .end_id = 1}
 extern const rgm_field rgm_search_fields[];
 

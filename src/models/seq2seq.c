@@ -48,6 +48,14 @@ static rgm_value *output_table(rgm_scope *scope, const rgm_seq2seq *model)
                : target_table(scope, model);
 }
 
+static void set_number(rgm_tensor *tensor, int64_t i, double x)
+{
+    if (rgm_tensor_dtype(tensor) == RGM_F64)
+        rgm_tensor_f64(tensor)[i] = x;
+    else
+        rgm_tensor_f32(tensor)[i] = (float)x;
+}
+
 /*
  * Row p: sin(p / t_i) for i < width / 2, then cos(p / t_i); t_i = 10000^(i / (width / 2 - 1)). In
  * double, then rounded once.
@@ -56,18 +64,18 @@ static rgm_value *sinusoids(rgm_scope *scope, int64_t count, int64_t width)
 {
     rgm_cgraph *graph = rgm_scope_graph(scope);
     rgm_tensor *table = NULL;
-    rgm_value *value = NULL;
+    rgm_value *value;
     int64_t half = width / 2;
 
-    if (rgm_tensor_create(&table, RGM_F64, 2, (int64_t[]){count, width}) != RGM_OK)
+    if (rgm_tensor_create(&table, rgm_scope_dtype(scope), 2, (int64_t[]){count, width}) != RGM_OK)
         return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory: positions");
     for (int64_t p = 0; p < count; p++)
         for (int64_t i = 0; i < half; i++) {
             double angle = (double)p * pow(10000, -(double)i / (double)(half > 1 ? half - 1 : 1));
-            rgm_tensor_f64(table)[p * width + i] = sin(angle);
-            rgm_tensor_f64(table)[p * width + half + i] = cos(angle);
+            set_number(table, p * width + i, sin(angle));
+            set_number(table, p * width + half + i, cos(angle));
         }
-    value = rgm_cast(rgm_constant(graph, table), rgm_scope_dtype(scope));
+    value = rgm_constant(graph, table);
     rgm_tensor_release(table);
     return value;
 }
