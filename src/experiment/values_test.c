@@ -122,6 +122,21 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
         "restrictions=[\"trainer.epochs <= 200\", 'runtime.seed != null']"}, 1);
 }
 
+/* The least that a task's sections need; every task type has its line here. */
+static const char *least_sections(const char *task)
+{
+    static const char *const lines[][2] = {
+        {"classification", "data: {path: p, train: t}\ntask: {type: classification, num_classes: 3}\n"},
+        {"translation", "data: {path: p, train: [a, b], tokenizer: m}\ntask: {type: translation}\n"},
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (strcmp(lines[i][0], task) == 0)
+            return lines[i][1];
+    fail_msg("no sections for the task type '%s' in this test", task);
+    return NULL;
+}
+
 static void tasks_with_tables_of_their_own_read_back_too(void **state)
 {
     int64_t count;
@@ -133,8 +148,8 @@ static void tasks_with_tables_of_their_own_read_back_too(void **state)
         for (const rgm_network_type *const *n = types[i]->networks; *n != NULL; n++) {
             char text[256];
 
-            snprintf(text, sizeof text, "data: {path: p, train: t}\ntask: {type: %s, num_classes: 3}\n"
-                                        "model: {type: %s}\n", types[i]->name, (*n)->name);
+            snprintf(text, sizeof text, "%smodel: {type: %s}\n", least_sections(types[i]->name),
+                     (*n)->name);
             check_reads_back(write_file("task.yaml", text), NULL, 0);
         }
 }
