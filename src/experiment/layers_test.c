@@ -54,7 +54,7 @@ static const char *at(const char *key)
 
 static void each_layer_lies_over_those_before(void **state)
 {
-    char *environment[] = {"HOME=/root", "REGIMEN_TRAINER__CHECKPOINT__KEEP=7",
+    char *environment[] = {"HOME=/home/me", "REGIMEN_TRAINER__CHECKPOINT__KEEP=7",
                            "REGIMEN_RUNTIME__THREADS=3", "REGIMEN_DATA=/data", NULL};
     const char *over[] = {write_file("over.yaml", "trainer: {epochs: 5}\n\n\nruntime: {seed: 4}\n")};
     const char *sets[] = {"runtime.threads=1", "optimizer={type: sgd, learning_rate: 0.5}"};
