@@ -57,7 +57,7 @@ static void mixed_close(void *state)
 
 static rgm_value *dense(rgm_cgraph *graph, rgm_value *x, int layer, int64_t width)
 {
-    char weight[16], bias[16];
+    char weight[24], bias[24];
 
     snprintf(weight, sizeof weight, "kernel_%d", layer);
     snprintf(bias, sizeof bias, "bias_%d", layer);

@@ -22,7 +22,7 @@ typedef struct net {
 static rgm_value *dense(rgm_cgraph *graph, rgm_value *x, int layer, rgm_dtype dtype)
 {
     const int64_t shape[] = {WIDTH, layer + 1 < LAYERS ? WIDTH : CLASSES};
-    char weight[8], bias[8];
+    char weight[16], bias[16];
 
     snprintf(weight, sizeof weight, "w%d", layer);
     snprintf(bias, sizeof bias, "b%d", layer);
