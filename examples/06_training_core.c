@@ -54,11 +54,8 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 {
     points *p = state;
 
-    (void)capacity;
-    out[0] = (rgm_feed){.input = p->xy_value, .tensor = rgm_element_tensor(batch, 0)};
-    out[1] = (rgm_feed){.input = p->label_value, .tensor = rgm_element_tensor(batch, 1)};
-    *count = 2;
-    return RGM_OK;
+    return rgm_feed_tensors(out, capacity, count,
+                            (rgm_value *[]){p->xy_value, p->label_value}, 2, batch);
 }
 
 /* Class 1 lies inside a circle. */

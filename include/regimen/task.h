@@ -221,6 +221,13 @@ typedef struct rgm_task {
     bool (*smaller_is_better)(const char *name, void *state);
 } rgm_task;
 
+/**
+ * What `feeds` is for batches of tensors: tensor i of the batch goes to inputs[i]. RGM_ERR_ARG when there
+ * is no room for them.
+ */
+rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                            rgm_value *const *inputs, int64_t input_count, rgm_element *batch);
+
 /** Update metrics of a step with their heads' predictions and labels: the default of process_metrics. */
 void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
                         const rgm_step *step);

@@ -195,12 +195,7 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 {
     const record_task *t = state;
 
-    if (capacity < 2)
-        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, 2 are needed", (long long)capacity);
-    out[0] = (rgm_feed){.input = t->records, .tensor = rgm_element_tensor(batch, 0)};
-    out[1] = (rgm_feed){.input = t->labels, .tensor = rgm_element_tensor(batch, 1)};
-    *count = 2;
-    return RGM_OK;
+    return rgm_feed_tensors(out, capacity, count, (rgm_value *[]){t->records, t->labels}, 2, batch);
 }
 
 /* ---- making it ----------------------------------------------------------------------------- */

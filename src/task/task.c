@@ -24,6 +24,18 @@ rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights)
     return rgm_div(rgm_sum(rgm_mul(x, weights)), total);
 }
 
+rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                            rgm_value *const *inputs, int64_t input_count, rgm_element *batch)
+{
+    if (capacity < input_count)
+        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, %lld are needed", (long long)capacity,
+                        (long long)input_count);
+    for (int64_t i = 0; i < input_count; i++)
+        feeds[i] = (rgm_feed){.input = inputs[i], .tensor = rgm_element_tensor(batch, i)};
+    *count = input_count;
+    return RGM_OK;
+}
+
 void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
                         const rgm_step *step)
 {

@@ -215,13 +215,7 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 {
     const translation_task *t = state;
 
-    if (capacity < RGMI_PAIRS)
-        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, %d are needed", (long long)capacity,
-                        (int)RGMI_PAIRS);
-    for (int64_t i = 0; i < RGMI_PAIRS; i++)
-        out[i] = (rgm_feed){.input = t->inputs[i], .tensor = rgm_element_tensor(batch, i)};
-    *count = RGMI_PAIRS;
-    return RGM_OK;
+    return rgm_feed_tensors(out, capacity, count, t->inputs, RGMI_PAIRS, batch);
 }
 
 /* ---- translating in validation --------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 
 static bool due_by_time(const rgm_controller *c)
 {
-    return c->options.checkpoint.every_seconds > 0 &&
+    return c->folder != NULL && c->options.checkpoint.every_seconds > 0 &&
            rgm_now() - c->saved_time >= c->options.checkpoint.every_seconds;
 }
 
@@ -59,7 +59,7 @@ rgm_status rgmi_save_if_due(rgm_controller *c)
 {
     bool steps, due;
 
-    if (c->store == NULL || c->folder == NULL)
+    if (c->folder == NULL)
         return RGM_OK;
     steps = due_by_steps(c); /* always looked at: it moves on */
     due = steps || due_by_epochs(c) || due_by_time(c);
@@ -126,7 +126,7 @@ static rgm_status between_steps(rgm_controller *c)
         return RGM_OK;
     if (c->in_epochs)
         return rgmi_save_if_due(c);
-    return c->store != NULL && c->folder != NULL && due_by_time(c) ? rgmi_state_save(c) : RGM_OK;
+    return due_by_time(c) ? rgmi_state_save(c) : RGM_OK;
 }
 
 static rgm_status run_steps(rgm_controller *c, int64_t steps)
