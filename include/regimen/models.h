@@ -519,6 +519,37 @@ rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_v
 /** [n] in the scope's dtype: 1 for labels [n] i64 that are tokens, 0 for padding. */
 rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
 
+/** Most layers that a decoder may have. */
+enum { RGM_SEQ2SEQ_LAYERS = 64 };
+
+/*
+ * The two graphs that decode one token at a time: rgm_translator runs them, an export writes them. Keys
+ * of the decoder's layer i stand at [2 i] of an array, its values at [2 i + 1].
+ */
+
+/** Sources read: what the decoder's layers look up in them. */
+typedef struct rgm_seq2seq_source {
+    rgm_value *ids;                            /* [sentences, length] i64, 0 behind a sentence */
+    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, width] */
+} rgm_seq2seq_source;
+/** @param positions [length] i64 = 0, 1, ..; errors: rgm_seq2seq_check()'s and the graph's. */
+rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope, const rgm_seq2seq *model,
+                                    rgm_value *ids, rgm_value *positions);
+
+/** One token more for each row; rows are sentences * beams, a sentence's beams one behind the other. */
+typedef struct rgm_seq2seq_step {
+    rgm_value *ids;      /* input "ids" i64 [sentences, beams]: the newest tokens, 0 at first */
+    rgm_value *position; /* input "position" i64 [1]: how many came before them              */
+    rgm_value *source;   /* as given: where it is 0 nothing is looked up                     */
+    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS];  /* inputs "memory_keys_0", "memory_values_0", .. */
+    rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];    /* inputs "past_keys_0", .. [rows, steps, width] */
+    rgm_value *log_probabilities;               /* [rows, target_vocabulary]                     */
+    rgm_value *present[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, steps + 1, width]                      */
+} rgm_seq2seq_step;
+/** @param source [sentences, length] i64; errors: rgm_seq2seq_check()'s and the graph's. */
+rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const rgm_seq2seq *model,
+                                  rgm_value *source);
+
 /** How translations are searched for. */
 typedef struct rgm_search_options {
     int64_t beams;         /* 1: greedy                                                             */

@@ -284,7 +284,7 @@ void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope, cons
 rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
                               rgm_value *positions, rgm_value *memory, rgm_value *source)
 {
-    rgmi_seq2seq_layer layers[RGMI_SEQ2SEQ_LAYERS] = {0};
+    rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};
     rgmi_seq2seq_shape shape, from;
 
     if (target == NULL || source == NULL || memory == NULL)

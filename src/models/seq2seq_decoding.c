@@ -1,8 +1,6 @@
 /*
- * One token at a time: two executors, one that encodes sources and makes the keys and values which the
- * decoder's layers read of them, and one that runs the decoder for the newest token of every row and
- * gives back the keys and values with that token's. The beams of a sentence share its source: they are
- * the queries of one attention.
+ * One token at a time: an executor for each of the two graphs of seq2seq_graphs.c, and between their runs
+ * the keys and values of the sentences under way.
  */
 #include "seq2seq_internal.h"
 
@@ -13,9 +11,8 @@ struct rgm_translator {
     rgm_scope *scope;
     rgm_executor *encode, *step;
     rgm_value *source, *source_positions; /* what encode is fed */
-    rgm_value *ids, *position, *visible;  /* what step is fed, with what follows */
-    rgm_value *memory[2 * RGMI_SEQ2SEQ_LAYERS], *past[2 * RGMI_SEQ2SEQ_LAYERS];
-    rgm_tensor *fetched[2 * RGMI_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
+    rgm_seq2seq_step inputs;              /* what step is fed   */
+    rgm_tensor *fetched[2 * RGM_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
 };
 
 const rgm_seq2seq *rgmi_translator_model(const rgm_translator *translator)
@@ -28,92 +25,46 @@ static int64_t layers_of(const rgm_translator *t)
     return t->model.options.decoder.num_layers;
 }
 
-/* ---- the two graphs ---- */
+/* ---- the two executors ---- */
 
-static rgm_value *input(rgm_cgraph *graph, const char *name, int64_t i, rgm_dtype dtype, int rank,
-                        const rgm_dim *shape)
+static rgm_status open_encode(rgm_translator *t, const rgm_executor_options *options)
 {
-    char text[64];
+    rgm_seq2seq_source encoder;
+    rgm_dim shape[2] = {rgm_cgraph_symbol(t->graph, "sentences"),
+                        rgm_cgraph_symbol(t->graph, "source_length")};
 
-    snprintf(text, sizeof text, "%s_%lld", name, (long long)i);
-    return rgm_input(graph, text, dtype, rank, shape);
+    t->source = rgm_input(t->graph, "source", RGM_I64, 2, shape);
+    t->source_positions = rgm_input(t->graph, "source_positions", RGM_I64, 1, &shape[1]);
+    RGM_TRY(rgm_seq2seq_source_graph(&encoder, t->scope, &t->model, t->source, t->source_positions));
+    return rgm_executor_create(&t->encode, t->graph, encoder.memory, 2 * layers_of(t), options);
 }
 
-static rgm_status build_encode(rgm_translator *t, bool bf16)
+static rgm_status open_step(rgm_translator *t, const rgm_executor_options *options)
 {
-    rgm_executor_options options = {.bf16 = bf16};
-    rgmi_seq2seq_layer layers[RGMI_SEQ2SEQ_LAYERS] = {0};
-    rgm_value *fetches[2 * RGMI_SEQ2SEQ_LAYERS];
-    rgmi_seq2seq_shape shape = {rgm_cgraph_symbol(t->graph, "sentences"),
-                                rgm_cgraph_symbol(t->graph, "source_length")};
+    rgm_value *fetches[2 * RGM_SEQ2SEQ_LAYERS + 1];
 
-    t->source = rgm_input(t->graph, "source", RGM_I64, 2, (rgm_dim[]){shape.sequences, shape.length});
-    t->source_positions = rgm_input(t->graph, "source_positions", RGM_I64, 1, &shape.length);
-    rgmi_seq2seq_source_keys(layers, t->scope, &t->model,
-                             rgm_seq2seq_encode(t->scope, &t->model, t->source, t->source_positions),
-                             &shape);
-    for (int64_t i = 0; i < layers_of(t); i++) {
-        fetches[2 * i] = layers[i].source_keys;
-        fetches[2 * i + 1] = layers[i].source_values;
-    }
-    RGM_TRY(rgm_cgraph_status(t->graph));
-    return rgm_executor_create(&t->encode, t->graph, fetches, 2 * layers_of(t), &options);
-}
-
-static rgm_status build_step(rgm_translator *t, bool bf16)
-{
-    rgm_executor_options options = {.bf16 = bf16};
-    rgmi_seq2seq_layer layers[RGMI_SEQ2SEQ_LAYERS] = {0};
-    rgm_value *fetches[2 * RGMI_SEQ2SEQ_LAYERS + 1], *flat, *states;
-    int64_t width = t->model.options.embedding_width;
-    rgm_dim sentences = rgm_cgraph_symbol(t->graph, "sentences");
-    rgm_dim beams = rgm_cgraph_symbol(t->graph, "beams"), steps = rgm_cgraph_symbol(t->graph, "steps");
-    rgm_dim length = rgm_cgraph_symbol(t->graph, "source_length");
-    rgmi_seq2seq_shape shape = {.length = 1};
-
-    t->ids = rgm_input(t->graph, "ids", RGM_I64, 2, (rgm_dim[]){sentences, beams});
-    t->position = rgm_input(t->graph, "position", RGM_I64, 1, (rgm_dim[]){1});
-    t->visible = rgm_input(t->graph, "visible", RGM_I64, 2, (rgm_dim[]){sentences, length});
-    flat = rgm_reshape(t->ids, 2, (rgm_dim[]){RGM_INFER, 1});
-    if (flat == NULL)
-        return rgm_cgraph_status(t->graph);
-    shape.sequences = rgm_value_dim(flat, 0);
-    for (int64_t i = 0; i < 2 * layers_of(t); i++) {
-        t->memory[i] = input(t->graph, "memory", i, RGM_F32, 3, (rgm_dim[]){sentences, length, width});
-        t->past[i] = input(t->graph, "past", i, RGM_F32, 3, (rgm_dim[]){shape.sequences, steps, width});
-    }
-    for (int64_t i = 0; i < layers_of(t); i++)
-        layers[i] = (rgmi_seq2seq_layer){.source_keys = t->memory[2 * i],
-                                         .source_values = t->memory[2 * i + 1],
-                                         .past_keys = t->past[2 * i],
-                                         .past_values = t->past[2 * i + 1],
-                                         .source_queries = {sentences, beams}};
-    states = rgmi_seq2seq_decoder(t->scope, &t->model, flat, t->position, t->visible, layers, &shape);
-    fetches[0] = rgm_log_softmax(rgm_slice(rgm_seq2seq_logits(t->scope, &t->model, states), 1, 0,
-                                           t->model.target_vocabulary));
-    for (int64_t i = 0; i < layers_of(t); i++) {
-        fetches[1 + 2 * i] = layers[i].keys;
-        fetches[2 + 2 * i] = layers[i].values;
-    }
-    RGM_TRY(rgm_cgraph_status(t->graph));
-    return rgm_executor_create(&t->step, t->graph, fetches, 1 + 2 * layers_of(t), &options);
+    RGM_TRY(rgm_seq2seq_step_graph(&t->inputs, t->scope, &t->model, t->source));
+    fetches[0] = t->inputs.log_probabilities;
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        fetches[1 + i] = t->inputs.present[i];
+    return rgm_executor_create(&t->step, t->graph, fetches, 1 + 2 * layers_of(t), options);
 }
 
 rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
                                  const rgm_parameters *parameters, bool bf16)
 {
+    rgm_executor_options options = {.bf16 = bf16};
     rgm_status status = RGM_OK;
     rgm_translator *t = NULL;
 
     *out = NULL;
-    RGM_TRY(rgm_seq2seq_check(model));
     RGM_TRY(RGM_NEW(t, 1));
     t->model = *model;
     t->parameters = parameters;
     RGM_GO(rgm_cgraph_create(&t->graph));
     RGM_GO(rgm_scope_create(&t->scope, t->graph, RGM_F32));
-    RGM_GO(build_encode(t, bf16));
-    RGM_GO(build_step(t, bf16));
+    RGM_GO(open_encode(t, &options));
+    RGM_GO(open_step(t, &options));
     *out = t;
     t = NULL;
 done:
@@ -183,7 +134,7 @@ done:
 void rgmi_decoding_close(rgmi_decoding *d)
 {
     rgm_tensor_release(d->source);
-    for (int64_t i = 0; i < 2 * RGMI_SEQ2SEQ_LAYERS; i++) {
+    for (int64_t i = 0; i < 2 * RGM_SEQ2SEQ_LAYERS; i++) {
         rgm_tensor_release(d->memory[i]);
         rgm_tensor_release(d->past[i]);
     }
@@ -194,7 +145,7 @@ rgm_status rgmi_decoding_step(const float **log_probabilities, rgmi_decoding *d,
 {
     rgm_status status = RGM_OK;
     rgm_translator *t = d->translator;
-    rgm_feed feeds[3 + 4 * RGMI_SEQ2SEQ_LAYERS];
+    rgm_feed feeds[3 + 4 * RGM_SEQ2SEQ_LAYERS];
     rgm_tensor *newest = NULL, *position = NULL;
     int64_t count = 3;
 
@@ -202,12 +153,12 @@ rgm_status rgmi_decoding_step(const float **log_probabilities, rgmi_decoding *d,
     for (int64_t i = 0; i < d->sentences * d->beams; i++)
         rgm_tensor_i64(newest)[i] = ids[i];
     RGM_GO(positions_create(&position, d->steps, 1));
-    feeds[0] = (rgm_feed){.input = t->ids, .tensor = newest};
-    feeds[1] = (rgm_feed){.input = t->position, .tensor = position};
-    feeds[2] = (rgm_feed){.input = t->visible, .tensor = d->source};
+    feeds[0] = (rgm_feed){.input = t->inputs.ids, .tensor = newest};
+    feeds[1] = (rgm_feed){.input = t->inputs.position, .tensor = position};
+    feeds[2] = (rgm_feed){.input = t->source, .tensor = d->source};
     for (int64_t i = 0; i < 2 * layers_of(t); i++) {
-        feeds[count++] = (rgm_feed){.input = t->memory[i], .tensor = d->memory[i]};
-        feeds[count++] = (rgm_feed){.input = t->past[i], .tensor = d->past[i]};
+        feeds[count++] = (rgm_feed){.input = t->inputs.memory[i], .tensor = d->memory[i]};
+        feeds[count++] = (rgm_feed){.input = t->inputs.past[i], .tensor = d->past[i]};
     }
     RGM_GO(rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0));
     *log_probabilities = rgm_tensor_f32(t->fetched[0]);

@@ -4,8 +4,6 @@
 
 #include "models_internal.h"
 
-enum { RGMI_SEQ2SEQ_LAYERS = 64 };
-
 /** How rows [sequences * length, width] are grouped. */
 typedef struct rgmi_seq2seq_shape {
     rgm_dim sequences, length;
@@ -41,8 +39,8 @@ typedef struct rgmi_decoding {
     int64_t sentences, beams;                    /* rows are sentences * beams */
     int64_t steps;                               /* tokens whose keys and values are kept */
     rgm_tensor *source;                          /* i64 [sentences, s] */
-    rgm_tensor *memory[2 * RGMI_SEQ2SEQ_LAYERS]; /* keys and values of it, by layer */
-    rgm_tensor *past[2 * RGMI_SEQ2SEQ_LAYERS];   /* [rows, steps, width] */
+    rgm_tensor *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* keys and values of it, by layer */
+    rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* [rows, steps, width] */
 } rgmi_decoding;
 /** Encode sources padded to the longest; one beam each. */
 rgm_status rgmi_decoding_open(rgmi_decoding *decoding, rgm_translator *translator,

@@ -1,0 +1,76 @@
+/*
+ * The two graphs that decode one token at a time: one reads sources into the keys and values that the
+ * decoder's layers look up in them, one runs the decoder for the newest token of every row and gives
+ * back the keys and values with that token's. The beams of a sentence share its source: they are the
+ * queries of one attention.
+ */
+#include "seq2seq_internal.h"
+
+static rgm_value *layer_input(rgm_cgraph *graph, const char *what, int64_t i, const rgm_dim *shape)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s_%s_%lld", what, i % 2 == 0 ? "keys" : "values", (long long)i / 2);
+    return rgm_input(graph, name, RGM_F32, 3, shape);
+}
+
+rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope, const rgm_seq2seq *model,
+                                    rgm_value *ids, rgm_value *positions)
+{
+    rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};
+    rgmi_seq2seq_shape shape;
+    rgm_value *states;
+
+    *out = (rgm_seq2seq_source){.ids = ids};
+    RGM_TRY(rgm_seq2seq_check(model));
+    RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
+    shape = (rgmi_seq2seq_shape){rgm_value_dim(ids, 0), rgm_value_dim(ids, 1)};
+    states = rgm_seq2seq_encode(scope, model, ids, positions);
+    rgmi_seq2seq_source_keys(layers, scope, model, states, &shape);
+    for (int64_t i = 0; i < model->options.decoder.num_layers; i++) {
+        out->memory[2 * i] = layers[i].source_keys;
+        out->memory[2 * i + 1] = layers[i].source_values;
+    }
+    return rgm_cgraph_status(rgm_scope_graph(scope));
+}
+
+rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const rgm_seq2seq *model,
+                                  rgm_value *source)
+{
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};
+    rgmi_seq2seq_shape rows = {.length = 1}, queries;
+    rgm_dim length, width = model->options.embedding_width;
+    rgm_dim steps = rgm_cgraph_symbol(graph, "steps");
+    rgm_value *flat, *states;
+
+    *out = (rgm_seq2seq_step){.source = source};
+    RGM_TRY(rgm_seq2seq_check(model));
+    RGM_TRY(rgm_cgraph_status(graph));
+    queries = (rgmi_seq2seq_shape){rgm_value_dim(source, 0), rgm_cgraph_symbol(graph, "beams")};
+    length = rgm_value_dim(source, 1);
+    out->ids = rgm_input(graph, "ids", RGM_I64, 2, (rgm_dim[]){queries.sequences, queries.length});
+    out->position = rgm_input(graph, "position", RGM_I64, 1, (rgm_dim[]){1});
+    flat = rgm_reshape(out->ids, 2, (rgm_dim[]){RGM_INFER, 1});
+    RGM_TRY(rgm_cgraph_status(graph));
+    rows.sequences = rgm_value_dim(flat, 0);
+    for (int64_t i = 0; i < 2 * model->options.decoder.num_layers; i++) {
+        out->memory[i] =
+            layer_input(graph, "memory", i, (rgm_dim[]){queries.sequences, length, width});
+        out->past[i] = layer_input(graph, "past", i, (rgm_dim[]){rows.sequences, steps, width});
+    }
+    for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
+        layers[i] = (rgmi_seq2seq_layer){.source_keys = out->memory[2 * i],
+                                         .source_values = out->memory[2 * i + 1],
+                                         .past_keys = out->past[2 * i],
+                                         .past_values = out->past[2 * i + 1],
+                                         .source_queries = queries};
+    states = rgmi_seq2seq_decoder(scope, model, flat, out->position, source, layers, &rows);
+    out->log_probabilities = rgm_log_softmax(
+        rgm_slice(rgm_seq2seq_logits(scope, model, states), 1, 0, model->target_vocabulary));
+    for (int64_t i = 0; i < model->options.decoder.num_layers; i++) {
+        out->present[2 * i] = layers[i].keys;
+        out->present[2 * i + 1] = layers[i].values;
+    }
+    return rgm_cgraph_status(graph);
+}
