@@ -32,6 +32,9 @@ done
 expect limits --size 2400000
 expect bf16 --size 96
 expect loop
+for form in small small-bf16; do
+    expect translate --size 2 --form $form
+done
 for form in save restore dd; do
     expect checkpoint --data "$folder" --size 4000000 --form $form
 done

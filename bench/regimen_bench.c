@@ -14,9 +14,8 @@
 #include <string.h>
 
 static const bench_workload *const workloads[] = {
-    &bench_limits,    &bench_gcn,    &bench_gat,     &bench_sage, &bench_aggregate,
-    &bench_minibatch, &bench_sample, &bench_records, &bench_bf16,
-    &bench_loop,      &bench_checkpoint,
+    &bench_limits, &bench_gcn,     &bench_gat,  &bench_sage, &bench_aggregate,  &bench_minibatch,
+    &bench_sample, &bench_records, &bench_bf16, &bench_loop, &bench_checkpoint, &bench_translate,
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
@@ -144,7 +143,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < WORKLOADS; i++)
         if (strcmp(argv[1], workloads[i]->name) == 0) {
             if (options.data == NULL && workloads[i] != &bench_limits &&
-                workloads[i] != &bench_bf16 && workloads[i] != &bench_loop)
+                workloads[i] != &bench_bf16 && workloads[i] != &bench_loop &&
+                workloads[i] != &bench_translate)
                 return usage();
             return finish(run(workloads[i], &options, steps));
         }
