@@ -75,7 +75,10 @@ static rgm_status loop_fill(loop *l)
     rgm_trainer_options options;
     rgm_progress_options progress = {.write = show, .payload = l, .live = true, .interval = -1};
     rgm_controller_hooks hooks = {.should_stop = should_stop, .payload = l};
-    rgm_trainer_setup setup = {.task = &task, .options = &options, .no_eval = true, .endless = true};
+    rgm_trainer_setup setup = {.task = &task,
+                               .options = &options,
+                               .no_data = {[RGM_VALID] = true, [RGM_TEST] = true},
+                               .endless = true};
     rgm_controller_setup control = {.options = &options, .hooks = &hooks};
 
     rgm_trainer_defaults(&options);

@@ -101,6 +101,13 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
                                   const char *run_dir);
 /**
+ * The same to look at a run that was trained: files that it keeps with its weights (rgm_task.files) are read
+ * from its folder, so that nothing is needed from where they came. A task's data are read when they are asked
+ * for: options->no_data says which never will be.
+ */
+rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *experiment,
+                                          const char *run_dir);
+/**
  * rgm_run() or rgm_run_task(), as the experiment needs it, with the options that prepare filled in and the
  * caller changed (mode, hooks, no_training). The experiment must outlive the result.
  */

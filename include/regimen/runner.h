@@ -126,7 +126,10 @@ typedef struct rgm_exporter {
     rgm_status (*save)(const rgm_run_result *result, const char *export_dir, void *payload);
     void *payload;
 } rgm_exporter;
-/** model.onnx with the preprocessing in it (export.h): every head is an output of its name. */
+/**
+ * model.onnx with the preprocessing in it (export.h): every head is an output of its name. Beside it the
+ * task's files (rgm_task.files): a tokenizer, say.
+ */
 rgm_exporter rgm_onnx_exporter(void);
 
 /** What a comparison of an exported graph with the model found. */
@@ -190,6 +193,8 @@ typedef struct rgm_run_options {
     rgm_status (*begin)(const rgm_run_result *run, void *payload);
     rgm_run_mode mode;             /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
     bool no_training;              /* build and restore only: evaluate, predict, export */
+    bool no_data[3];               /* with no_training or a mode that does not train, by rgm_mode: the
+                                      trainer leaves these data alone (rgm_trainer_setup) */
 } rgm_run_options;
 #define RGM_RUN_OPTIONS_INIT rgm_run_options_default()
 rgm_run_options rgm_run_options_default(void);

@@ -146,6 +146,15 @@ typedef struct rgm_step {
     const rgm_parameters *parameters; /* the weights at this moment: averages while they are evaluated */
 } rgm_step;
 
+/** A file that a trained model needs beside its weights: a tokenizer, say. */
+typedef struct rgm_task_file {
+    const char *name;   /* in run folders and exports, "tokenizer.model" */
+    const void *data;
+    int64_t size;
+    const char *origin; /* where it was read: for messages */
+} rgm_task_file;
+#define RGM_MAX_TASK_FILES 8
+
 /**
  * A task for the trainer: the seeds' tfm Task as a table of functions over `state`. Those that may be
  * NULL say what then happens.
@@ -179,6 +188,13 @@ typedef struct rgm_task {
     /** What to feed for a batch; feeds borrow from it. Needed with a model. */
     rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch);
+    /**
+     * Files that travel with the weights, borrowed from the task: a run folder keeps them from its beginning,
+     * and a run goes on only with the same ones. NULL: there are none.
+     *
+     * @param out  [out] [RGM_MAX_TASK_FILES]
+     */
+    void (*files)(rgm_task_file *out, int64_t *count, void *state);
     /** How build_inputs draws training examples. NULL: training with privacy is refused. */
     rgm_status (*sampling)(rgm_sampling *out, void *state);
     /** NULL: rgm_optimizer_create(). */
@@ -232,6 +248,17 @@ rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
 void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
                         const rgm_step *step);
 
+/**
+ * Write a task's files into a folder that is there, each whole or not at all; those of the same name are
+ * replaced.
+ */
+rgm_status rgm_task_files_save(const rgm_task *task, const char *folder);
+/**
+ * Whether those that the folder has are the task's: RGM_ERR_CONFIG names the one that is another. What the
+ * folder lacks is no difference.
+ */
+rgm_status rgm_task_files_check(const rgm_task *task, const char *folder);
+
 /* ---- task types: what an experiment file can name ----------------------------------------------- */
 
 /** A network a task can train: `model.type` and its keys. Tasks extend the row by what builds it. */
@@ -260,6 +287,11 @@ typedef struct rgm_task_type {
     rgm_status (*create)(rgm_task *out, const void *options, const rgm_network_type *network,
                          const void *network_options, uint64_t seed, int threads);
     void (*release)(rgm_task *task);
+    /**
+     * Options for a run that was trained: what `files` gave is read from its folder (borrowed) where it has
+     * such a file, in the place of those that the options name. NULL: there are no such files.
+     */
+    void (*use_files)(void *options, const char *run_dir);
 } rgm_task_type;
 const rgm_task_type *const *rgm_task_types(int64_t *count);
 const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
@@ -387,6 +419,8 @@ typedef struct rgm_translation_options {
     double label_smoothing;       /* task                                                             */
     bool decode;                  /* translate validation and test sets: bleu, chrf, exact_match      */
     rgm_search_options search;    /* how                                                              */
+    const char *run_dir;          /* no key: folder of a trained run, whose tokenizers are used where
+                                     it has them; set by rgm_translation.use_files                    */
 } rgm_translation_options;
 
 /**
@@ -394,6 +428,10 @@ typedef struct rgm_translation_options {
  * tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update hold.
  * Validation gives its loss and, translating, the corpus' BLEU (13a, as sacrebleu's default), chrF2 and
  * the share of translations that are equal to their reference, token by token.
+ *
+ * Tokenizers are read when the task is created, a part of the data when its batches are first asked for.
+ * The tokenizers are the task's files: "tokenizer.model" and, if the target has its own,
+ * "target_tokenizer.model".
  */
 extern const rgm_task_type rgm_translation;
 

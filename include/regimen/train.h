@@ -419,8 +419,7 @@ typedef struct rgm_trainer_setup {
     const rgm_trainer_options *options;     /* NULL: defaults */
     const rgm_runtime_options *runtime;     /* NULL: defaults */
     const rgm_optimizer_options *optimizer; /* NULL: none; the task's own train_step must update */
-    bool no_train;            /* made to evaluate only: training data are not asked for              */
-    bool no_eval;             /* made to train only                                                  */
+    bool no_data[3];          /* by rgm_mode: these data are left alone; without RGM_TRAIN it cannot train */
     bool endless;             /* training data repeat for ever; else a pass at a time                */
     rgm_dataset *train_dataset, *validation_dataset; /* in the place of the task's; retained         */
     const rgm_trainer_hooks *hooks; /* copied; may be NULL */

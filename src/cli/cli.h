@@ -100,9 +100,13 @@ typedef struct session {
     rgm_run_options options;
     rgm_run_result *run;
 } session;
-/** Open a run folder without training; last: the newest weights instead of the best. */
+/** What of a run's data a verb will ask for; zero-initialised: nothing. */
+typedef struct data_choice {
+    bool modes[3];
+} data_choice;
+/** Open a run folder without training; data that are not asked for need not be there. */
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
-                        const weights_choice *weights);
+                        const weights_choice *weights, const data_choice *data);
 bool session_has(const session *s, rgm_mode mode);
 void session_close(session *s);
 json_t *metrics_json(const rgm_logs *values);

@@ -3,14 +3,12 @@
 
 #include "run.h"
 
-static int evaluate(session *s, const char *part, bool json)
+static int evaluate(session *s, rgm_mode mode, bool json)
 {
+    const char *part = rgm_mode_name(mode);
     const rgm_logs *values;
-    rgm_mode mode;
-    rgm_status status = mode_by_name(&mode, part);
+    rgm_status status = rgm_trainer_evaluate(rgm_run_trainer(s->run), mode, RGM_TO_END, &values);
 
-    if (status == RGM_OK)
-        status = rgm_trainer_evaluate(rgm_run_trainer(s->run), mode, RGM_TO_END, &values);
     if (status != RGM_OK)
         return report(status);
     if (json)
@@ -25,10 +23,17 @@ static int evaluate(session *s, const char *part, bool json)
 static int eval_run(const char *run_dir, const char *part, const text_list *sets,
                     const weights_choice *weights, bool json)
 {
-    session s;
-    rgm_status status = session_open(&s, run_dir, sets, weights);
-    int code = status == RGM_OK ? evaluate(&s, part, json) : report(status);
+    session s = {.run = NULL};
+    data_choice data = {.modes = {false}};
+    rgm_mode mode;
+    rgm_status status = mode_by_name(&mode, part);
+    int code;
 
+    if (status == RGM_OK) {
+        data.modes[mode] = true;
+        status = session_open(&s, run_dir, sets, weights, &data);
+    }
+    code = status == RGM_OK ? evaluate(&s, mode, json) : report(status);
     session_close(&s);
     return code;
 }

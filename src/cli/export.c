@@ -67,6 +67,7 @@ int verb_export(int argc, char **argv)
     text_list sets = {.count = 0}, rest;
     weights_choice weights = {.last = false};
     wishes w = {.dump = NULL};
+    data_choice data = {.modes = {false}};
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for model.onnx; default RUN_DIR/export"},
         {"verify", ARG_FLAG, &w.verified, NULL,
@@ -87,7 +88,9 @@ int verb_export(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    status = session_open(&s, rest.items[0], &sets, &weights);
+    for (int mode = 0; mode < 3; mode++) /* part_of() chooses */
+        data.modes[mode] = w.verified || w.dump != NULL;
+    status = session_open(&s, rest.items[0], &sets, &weights, &data);
     if (status == RGM_OK && to == NULL)
         status = rgm_path_join(&folder, rest.items[0], "export");
     if (status == RGM_OK)

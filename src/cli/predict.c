@@ -137,7 +137,8 @@ int verb_predict(int argc, char **argv)
         {0}};
     const usage how = {"predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
                        "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
-    session s;
+    session s = {.run = NULL};
+    data_choice data = {.modes = {false}};
     prediction_view view = {.s = &s};
     rgm_mode mode = RGM_TEST;
     rgm_status status;
@@ -145,9 +146,9 @@ int verb_predict(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    status = session_open(&s, rest.items[0], &sets, &weights);
-    if (status == RGM_OK)
-        status = mode_by_name(&mode, part);
+    status = mode_by_name(&mode, part);
+    if (status == RGM_OK) /* batches are the run's own, not its trainer's */
+        status = session_open(&s, rest.items[0], &sets, &weights, &data);
     if (status == RGM_OK)
         status = input != NULL ? predict_files(&view, input, head)
                                : rgm_run_predict_all(s.run, mode, head, print_batch, &view);

@@ -158,6 +158,14 @@ static rgm_status check_folder(const run_request *request)
     return RGM_OK;
 }
 
+/* continuous_eval learns from the training data how long the run is. */
+static void leave_data_alone(rgm_run_options *options, run_mode mode)
+{
+    options->no_data[RGM_TRAIN] = mode == RUN_EVAL || mode == RUN_EXPORT;
+    options->no_data[RGM_VALID] = mode == RUN_EXPORT;
+    options->no_data[RGM_TEST] = !trains(mode);
+}
+
 int run_experiment(rgm_experiment *experiment, const run_request *request)
 {
     rgm_run_options options;
@@ -171,9 +179,12 @@ int run_experiment(rgm_experiment *experiment, const run_request *request)
     int code;
 
     if (status == RGM_OK)
-        status = rgm_experiment_prepare(&options, experiment, request->run_dir);
+        status = trains(request->mode)
+                     ? rgm_experiment_prepare(&options, experiment, request->run_dir)
+                     : rgm_experiment_prepare_trained(&options, experiment, request->run_dir);
     if (status != RGM_OK)
         return report(status);
+    leave_data_alone(&options, request->mode);
     options.begin = begin;
     options.hooks.payload = &view;
     options.hooks.should_stop = console_is_stopped;

@@ -33,12 +33,14 @@ static rgm_status place_mean(session *s, const weights_choice *weights)
 }
 
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
-                        const weights_choice *weights)
+                        const weights_choice *weights, const data_choice *data)
 {
     *s = (session){0};
     RGM_TRY(rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
-    RGM_TRY(rgm_experiment_prepare(&s->options, s->experiment, run_dir));
+    RGM_TRY(rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
     s->options.no_training = true;
+    for (int mode = 0; mode < 3; mode++)
+        s->options.no_data[mode] = !data->modes[mode];
     if (weights->last)
         s->options.trainer.restore_best_weights = 2;
     RGM_TRY(rgm_experiment_run(&s->run, s->experiment, &s->options));

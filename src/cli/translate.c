@@ -103,6 +103,7 @@ int verb_translate(int argc, char **argv)
         {0}};
     const usage how = {"translate RUN_DIR [--beam N] [--n-best N] [--scores] [--average N] < IN > OUT",
                        "Translate lines of stdin to lines of stdout, in their order.", arguments, 1, 1};
+    const data_choice none = {.modes = {false}};
     rgm_search_options search;
     session s;
     rgm_status status;
@@ -112,7 +113,7 @@ int verb_translate(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (n_best < 1 || beam < 0)
         return usage_error("--n-best is 1 or more, --beam too");
-    status = session_open(&s, rest.items[0], &sets, &weights);
+    status = session_open(&s, rest.items[0], &sets, &weights, &none);
     if (status == RGM_OK && strcmp(rgm_trainer_task(rgm_run_trainer(s.run))->name, rgm_translation.name) != 0)
         status = RGM_FAIL(RGM_ERR_CONFIG, "%s is a run of another task than translation", rest.items[0]);
     if (status == RGM_OK) {

@@ -57,23 +57,27 @@ static rgm_status prepare_graph(rgm_run_options *options, rgm_experiment *e, con
     return RGM_OK;
 }
 
-static rgm_status prepare_task(rgm_experiment *e)
+static rgm_status prepare_task(rgm_experiment *e, const char *trained)
 {
     int threads = e->runtime.threads > 0 ? (int)e->runtime.threads : rgm_threads();
 
     if (e->task_made)
         return RGM_OK;
+    if (trained != NULL && e->task_type->use_files != NULL)
+        e->task_type->use_files(e->task_options, trained);
     RGM_TRY(e->task_type->create(&e->task, e->task_options, e->network, e->model_options,
                                  (uint64_t)e->runtime.seed, threads));
     e->task_made = true;
     return RGM_OK;
 }
 
-rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
+/* trained: the folder of a run to look at, or NULL. */
+static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
+                          const char *trained)
 {
     *options = rgm_run_options_default();
     if (e->task_type != NULL)
-        RGM_TRY(prepare_task(e));
+        RGM_TRY(prepare_task(e, trained));
     else
         RGM_TRY(prepare_graph(options, e, run_dir));
     options->optimizer = e->optimizer;
@@ -88,6 +92,17 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, c
     options->hparams = e->hparams;
     options->hparam_count = e->hparam_count;
     return RGM_OK;
+}
+
+rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
+{
+    return prepare(options, e, run_dir, NULL);
+}
+
+rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *e,
+                                          const char *run_dir)
+{
+    return prepare(options, e, run_dir, run_dir);
 }
 
 rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *e,

@@ -1,5 +1,5 @@
 /*
- * The ONNX exporter: every head of a trained run in one file, and a check that another
+ * The ONNX exporter: every head of a trained run in one file, the task's files beside it, and a check that another
  * implementation (export's interpreter) computes the same from it.
  */
 #include <math.h>
@@ -24,6 +24,7 @@ static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir
     RGM_GO(rgm_onnx_save(path, rgm_trainer_graph(rgm_run_trainer(result)),
                          rgm_trainer_parameters(rgm_run_trainer(result)), outputs,
                          model->head_count, &options));
+    RGM_GO(rgm_task_files_save(&result->task, export_dir));
 done:
     rgm_free(path);
     return status;

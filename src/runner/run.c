@@ -165,6 +165,8 @@ static rgm_status open_trainer(rgm_run_result *run, const rgm_run_options *o,
         .endless = options->train_steps > 0 || options->steps_per_epoch > 0,
     };
 
+    for (int mode = 0; mode < 3; mode++)
+        setup.no_data[mode] = o->no_data[mode];
     return rgm_trainer_create(&run->trainer, &setup);
 }
 

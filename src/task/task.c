@@ -1,7 +1,9 @@
 /*
  * What all tasks share: names of the modes, the weighted mean of per-item losses, how
- * metrics see a step.
+ * metrics see a step, the files that travel with the weights.
  */
+#include <string.h>
+
 #include <regimen/task.h>
 
 const char *rgm_mode_name(rgm_mode mode)
@@ -48,4 +50,78 @@ void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, i
         if (batch.predictions != NULL && batch.labels != NULL)
             metrics[i].metric.type->update(states[i], &metrics[i].metric, &batch);
     }
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+typedef rgm_status file_visitor(const rgm_task_file *file, const char *path, const char *folder);
+
+static rgm_status visit_files(const rgm_task *task, const char *folder, file_visitor *visit)
+{
+    rgm_task_file files[RGM_MAX_TASK_FILES];
+    int64_t count = 0;
+
+    if (task->files != NULL)
+        task->files(files, &count, task->state);
+    for (int64_t i = 0; i < count; i++) {
+        rgm_status status;
+        char *path;
+
+        RGM_TRY(rgm_path_join(&path, folder, files[i].name));
+        status = visit(&files[i], path, folder);
+        rgm_free(path);
+        RGM_TRY(status);
+    }
+    return RGM_OK;
+}
+
+/* *kept: bytes of the file that is there, -1 when there is none. */
+static rgm_status compare(bool *same, int64_t *kept, const rgm_task_file *file, const char *path)
+{
+    rgm_mapped_file map;
+
+    *same = false;
+    *kept = -1;
+    if (!rgm_path_exists(path))
+        return RGM_OK;
+    RGM_TRY(rgm_file_map(&map, path));
+    *kept = map.size;
+    *same = map.size == file->size && (map.size == 0 || memcmp(map.data, file->data, (size_t)map.size) == 0);
+    rgm_file_unmap(&map);
+    return RGM_OK;
+}
+
+static rgm_status save_file(const rgm_task_file *file, const char *path, const char *folder)
+{
+    bool same;
+    int64_t kept;
+
+    (void)folder;
+    RGM_TRY(compare(&same, &kept, file, path));
+    return same ? RGM_OK : rgm_file_save(path, file->data, file->size);
+}
+
+static rgm_status check_file(const rgm_task_file *file, const char *path, const char *folder)
+{
+    bool same;
+    int64_t kept;
+
+    RGM_TRY(compare(&same, &kept, file, path));
+    if (same || kept < 0)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s was begun with another %s (%lld bytes) than %s is now (%lld bytes), and its weights "
+                    "mean nothing with that. Put the old file back, of which %s is a copy, or take another "
+                    "run folder",
+                    folder, file->name, (long long)kept, file->origin, (long long)file->size, path);
+}
+
+rgm_status rgm_task_files_save(const rgm_task *task, const char *folder)
+{
+    return visit_files(task, folder, save_file);
+}
+
+rgm_status rgm_task_files_check(const rgm_task *task, const char *folder)
+{
+    return visit_files(task, folder, check_file);
 }

@@ -168,7 +168,7 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     rgm_dataset *data = NULL;
 
     *out = NULL;
-    RGM_GO(rgmi_parallel_batches(&data, &t->data, mode, &t->options));
+    RGM_GO(rgmi_parallel_batches(&data, &t->data, mode));
     if (data == NULL)
         return RGM_OK;
     if (endless)
@@ -211,6 +211,16 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     return rgm_cgraph_status(graph);
 }
 
+static void files(rgm_task_file *out, int64_t *count, void *state)
+{
+    rgmi_parallel_files(out, count, &((const translation_task *)state)->data);
+}
+
+static void use_files(void *options, const char *run_dir)
+{
+    ((rgm_translation_options *)options)->run_dir = run_dir;
+}
+
 static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state, rgm_element *batch)
 {
     const translation_task *t = state;
@@ -250,6 +260,10 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
 
     if (step->mode == RGM_TRAIN)
         return RGM_OK; /* what was trained on is only measured by its loss: there is much of it */
+    if (t->data.parts[step->mode].pairs == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "task.decode translates the %s data of the experiment; batches "
+                                             "from elsewhere need decode: false",
+                        rgm_mode_name(step->mode));
     if (scores == NULL) {
         RGM_TRY(rgmi_scores_create(&scores));
         *aggregate = scores;
@@ -305,6 +319,7 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
                       .state = t,
                       .build_inputs = build_inputs,
                       .build_model = build_model,
+                      .files = files,
                       .feeds = feeds};
     t->options = *(const rgm_translation_options *)options;
     if (t->options.decode) {
@@ -312,7 +327,7 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
         out->reduce_aggregated_logs = reduce_aggregated_logs;
         out->release_aggregate = release_aggregate;
     }
-    RGM_GO(rgmi_parallel_load(&t->data, &t->options, seed, threads));
+    RGM_GO(rgmi_parallel_open(&t->data, &t->options, seed, threads));
     t->options.search.end_id = t->data.end_id;
     t->model.options = *(const rgm_seq2seq_options *)network_options;
     t->model.source_vocabulary = t->data.source_vocabulary;
@@ -338,4 +353,5 @@ const rgm_task_type rgm_translation = {
     .check = check,
     .create = create,
     .release = release,
+    .use_files = use_files,
 };

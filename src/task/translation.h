@@ -11,15 +11,21 @@ typedef struct rgmi_parallel {
 } rgmi_parallel;
 
 typedef struct rgmi_parallel_data {
-    rgm_tokenizer *source, *target; /* NULL with made pairs */
+    const rgm_translation_options *options; /* borrowed */
+    uint64_t seed;
+    int threads;
+    rgm_tokenizer *source, *target;           /* NULL with made pairs                 */
+    char *source_path, *target_path;          /* where they were read; target: or NULL */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
-    rgmi_parallel parts[RGM_TEST + 1];
+    rgmi_parallel parts[RGM_TEST + 1]; /* read when batches of them are first asked for */
 } rgmi_parallel_data;
-/** RGM_ERR_CONFIG, the readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
-rgm_status rgmi_parallel_load(rgmi_parallel_data *out, const rgm_translation_options *options,
+/** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
+rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
                               uint64_t seed, int threads);
 void rgmi_parallel_clear(rgmi_parallel_data *data);
+/** The tokenizers' files: rgm_task.files. */
+void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data);
 
 /** Tensors of a batch. */
 enum {
@@ -31,8 +37,8 @@ enum {
     RGMI_PAIRS,            /* i64 [b] numbers of the pairs                           */
     RGMI_BATCH_TENSORS
 };
-rgm_status rgmi_parallel_batches(rgm_dataset **out, const rgmi_parallel_data *data, rgm_mode mode,
-                                 const rgm_translation_options *options);
+/** Read or make the part unless it is there; *out is NULL when there is no such part. */
+rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rgm_mode mode);
 
 /** Tokens as text, in the place of what `out` had; tokenizer NULL: their numbers. */
 rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids, int64_t count);

@@ -2,27 +2,91 @@
  * Pairs of sentences in tokens: read from files with a tokenizer, or made by a formula; and their batches
  * as the model is fed them.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "translation.h"
 
 /* ---- from files ---------------------------------------------------------------------------- */
 
-static rgm_status load_tokenizer(rgm_tokenizer **out, const char *folder, const char *name)
+/* The file that a trained run keeps, or the one that the options name. */
+static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, const char *name,
+                                 const char *kept)
 {
-    rgm_status status = RGM_OK;
-    char *path = NULL;
+    if (o->run_dir != NULL) {
+        RGM_TRY(rgm_path_join(out, o->run_dir, kept));
+        if (rgm_path_exists(*out))
+            return RGM_OK;
+        rgm_free(*out);
+        *out = NULL;
+    }
+    return rgm_path_join(out, o->path, name);
+}
 
-    RGM_GO(rgm_path_join(&path, folder, name));
-    RGM_GO(rgm_tokenizer_load(out, path));
-    if (rgm_tokenizer_pad_id(*out) != 0 || rgm_tokenizer_eos_id(*out) < 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_DATA,
-                        "%s: padding has id %lld and the end of a sentence %lld; 0 and another are needed, as "
-                        "'regimen text train-tokenizer' makes them",
-                        path, (long long)rgm_tokenizer_pad_id(*out), (long long)rgm_tokenizer_eos_id(*out)));
-done:
-    rgm_free(path);
-    return status;
+static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *path)
+{
+    static const char train[] = "train one with 'regimen text train-tokenizer --vocab-size N --out FILE TEXT...'";
+
+    char padding[32];
+
+    if (rgm_tokenizer_pad_id(tokenizer) < 0)
+        snprintf(padding, sizeof padding, "no id");
+    else
+        snprintf(padding, sizeof padding, "the id %lld", (long long)rgm_tokenizer_pad_id(tokenizer));
+    if (rgm_tokenizer_pad_id(tokenizer) != 0)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: its padding has %s, but batches are padded with 0: %s, or with spm_train and "
+                        "--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1",
+                        path, padding, train);
+    if (rgm_tokenizer_eos_id(tokenizer) < 0)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s has no end of sentence (</s>), so that a translation could not end: %s, or with "
+                        "spm_train and --eos_id=1",
+                        path, train);
+    return RGM_OK;
+}
+
+static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, const rgm_translation_options *o,
+                                 const char *name, const char *kept)
+{
+    rgm_status status;
+
+    RGM_TRY(tokenizer_path(path, o, name, kept));
+    status = rgm_tokenizer_load(out, *path);
+    if (status == RGM_ERR_NOT_FOUND && o->run_dir != NULL)
+        return rgm_error_prefix(status, "%s keeps no %s", o->run_dir, kept);
+    RGM_TRY(status);
+    return check_tokenizer(*out, *path);
+}
+
+static const char source_file[] = "tokenizer.model", target_file[] = "target_tokenizer.model";
+
+static rgm_status load_tokenizers(rgmi_parallel_data *data, const rgm_translation_options *o)
+{
+    RGM_TRY(load_tokenizer(&data->source, &data->source_path, o, o->tokenizer, source_file));
+    if (o->target_tokenizer != NULL)
+        RGM_TRY(load_tokenizer(&data->target, &data->target_path, o, o->target_tokenizer, target_file));
+    else
+        data->target = rgm_tokenizer_retain(data->source);
+    data->source_vocabulary = rgm_tokenizer_size(data->source);
+    data->target_vocabulary = rgm_tokenizer_size(data->target);
+    data->end_id = rgm_tokenizer_eos_id(data->target);
+    return RGM_OK;
+}
+
+void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data)
+{
+    *count = 0;
+    if (data->source_path != NULL) {
+        out[0] = (rgm_task_file){.name = source_file, .origin = data->source_path};
+        out[0].data = rgm_tokenizer_model(data->source, &out[0].size);
+        *count = 1;
+    }
+    if (data->target_path != NULL) {
+        out[1] = (rgm_task_file){.name = target_file, .origin = data->target_path};
+        out[1].data = rgm_tokenizer_model(data->target, &out[1].size);
+        *count = 2;
+    }
 }
 
 static rgm_status load_corpus(rgm_corpus **out, const char *folder, const rgm_texts *files)
@@ -41,30 +105,20 @@ done:
     return status;
 }
 
-static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data, const char *folder,
-                            const rgm_texts *files, int threads)
+static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
 {
+    const rgm_translation_options *o = data->options;
+    const rgm_texts *files = mode == RGM_TRAIN ? &o->train : (mode == RGM_VALID ? &o->valid : &o->test);
+    rgm_status status;
+
     if (files->count == 0)
         return RGM_OK;
-    RGM_TRY(load_corpus(&part->corpus, folder, files));
-    return rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, threads);
-}
-
-static rgm_status load_files(rgmi_parallel_data *data, const rgm_translation_options *o, int threads)
-{
-    const rgm_texts *files[] = {&o->train, &o->valid, &o->test};
-
-    RGM_TRY(load_tokenizer(&data->source, o->path, o->tokenizer));
-    if (o->target_tokenizer != NULL)
-        RGM_TRY(load_tokenizer(&data->target, o->path, o->target_tokenizer));
-    else
-        data->target = rgm_tokenizer_retain(data->source);
-    data->source_vocabulary = rgm_tokenizer_size(data->source);
-    data->target_vocabulary = rgm_tokenizer_size(data->target);
-    data->end_id = rgm_tokenizer_eos_id(data->target);
-    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
-        RGM_TRY(load_part(&data->parts[mode], data, o->path, files[mode], threads));
-    return RGM_OK;
+    status = load_corpus(&part->corpus, o->path, files);
+    if (status == RGM_ERR_NOT_FOUND)
+        return rgm_error_prefix(status, "data.%s is not in data.path (elsewhere: --set data.path=DIR)",
+                                rgm_mode_name(mode));
+    RGM_TRY(status);
+    return rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, data->threads);
 }
 
 /* ---- by a formula -------------------------------------------------------------------------- */
@@ -84,51 +138,72 @@ static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_r
     return rgm_token_pairs_add(pairs, ids, length + 1, backwards, length + 1);
 }
 
-static rgm_status make_reversed(rgmi_parallel_data *data, const rgm_reverse_options *o, uint64_t seed)
+static rgm_status make_reversed(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
 {
     rgm_status status = RGM_OK;
-    const int64_t counts[] = {o->train, o->valid, o->test};
+    const rgm_reverse_options *o = &data->options->reverse;
+    int64_t count = mode == RGM_TRAIN ? o->train : (mode == RGM_VALID ? o->valid : o->test), draws = 0;
+    rgm_rng rng = rgm_rng_stream(data->seed, "reverse", (uint64_t)mode);
     int32_t *ids = NULL;
 
-    data->source_vocabulary = data->target_vocabulary = o->vocabulary;
-    data->end_id = 1;
+    if (count == 0)
+        return RGM_OK;
     RGM_GO(RGM_NEW(ids, 2 * (o->max_length + 1)));
-    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
-        rgm_rng rng = rgm_rng_stream(seed, "reverse", (uint64_t)mode);
-        int64_t draws = 0;
-        if (counts[mode] == 0)
-            continue;
-        RGM_GO(rgm_token_pairs_create(&data->parts[mode].pairs));
-        for (int64_t i = 0; i < counts[mode]; i++)
-            RGM_GO(add_reversed(data->parts[mode].pairs, ids, o, &rng, &draws));
-    }
+    RGM_GO(rgm_token_pairs_create(&part->pairs));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(add_reversed(part->pairs, ids, o, &rng, &draws));
 done:
     rgm_free(ids);
     return status;
 }
 
-rgm_status rgmi_parallel_load(rgmi_parallel_data *out, const rgm_translation_options *options,
+/* ---- either -------------------------------------------------------------------------------- */
+
+rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
                               uint64_t seed, int threads)
 {
-    rgm_status status;
+    rgm_status status = RGM_OK;
 
-    *out = (rgmi_parallel_data){0};
-    status = options->reverse.vocabulary > 0 ? make_reversed(out, &options->reverse, seed)
-                                             : load_files(out, options, threads);
+    *out = (rgmi_parallel_data){.options = options, .seed = seed, .threads = threads};
+    if (options->reverse.vocabulary > 0) {
+        out->source_vocabulary = out->target_vocabulary = options->reverse.vocabulary;
+        out->end_id = 1;
+        return RGM_OK;
+    }
+    status = load_tokenizers(out, options);
     if (status != RGM_OK)
         rgmi_parallel_clear(out);
     return status;
 }
 
+static void part_clear(rgmi_parallel *part)
+{
+    rgm_corpus_release(part->corpus);
+    rgm_token_pairs_release(part->pairs);
+    *part = (rgmi_parallel){0};
+}
+
 void rgmi_parallel_clear(rgmi_parallel_data *data)
 {
-    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
-        rgm_corpus_release(data->parts[mode].corpus);
-        rgm_token_pairs_release(data->parts[mode].pairs);
-    }
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        part_clear(&data->parts[mode]);
     rgm_tokenizer_release(data->source);
     rgm_tokenizer_release(data->target);
+    rgm_free(data->source_path);
+    rgm_free(data->target_path);
     *data = (rgmi_parallel_data){0};
+}
+
+static rgm_status part_open(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
+{
+    rgm_status status;
+
+    if (part->pairs != NULL)
+        return RGM_OK;
+    status = data->source == NULL ? make_reversed(part, data, mode) : load_part(part, data, mode);
+    if (status != RGM_OK)
+        part_clear(part);
+    return status;
 }
 
 /* ---- batches ------------------------------------------------------------------------------- */
@@ -173,19 +248,19 @@ done:
     return status;
 }
 
-rgm_status rgmi_parallel_batches(rgm_dataset **out, const rgmi_parallel_data *data, rgm_mode mode,
-                                 const rgm_translation_options *options)
+rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rgm_mode mode)
 {
     rgm_status status = RGM_OK;
     rgm_token_batch_options batch = RGM_TOKEN_BATCH_OPTIONS_INIT;
     rgm_dataset *made = NULL;
 
     *out = NULL;
+    RGM_GO(part_open(&data->parts[mode], data, mode));
     if (data->parts[mode].pairs == NULL)
         return RGM_OK;
-    batch.tokens = options->batch_tokens;
-    batch.max_length = options->max_length;
-    batch.max_shapes = options->batch_shapes;
+    batch.tokens = data->options->batch_tokens;
+    batch.max_length = data->options->max_length;
+    batch.max_shapes = data->options->batch_shapes;
     batch.training = mode == RGM_TRAIN;
     batch.dtype = RGM_I64;
     RGM_GO(rgm_token_batches(&made, data->parts[mode].pairs, &batch));

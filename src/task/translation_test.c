@@ -157,9 +157,12 @@ static double judge(rgm_logs *logs, const rgm_translation_options *o, int64_t wr
 {
     rgmi_parallel_data data;
     rgmi_translation_scores *scores;
+    rgm_dataset *batches;
     int64_t count;
 
-    CHECK_OK(rgmi_parallel_load(&data, o, 1, 1));
+    CHECK_OK(rgmi_parallel_open(&data, o, 1, 1));
+    CHECK_OK(rgmi_parallel_batches(&batches, &data, RGM_VALID));
+    rgm_dataset_release(batches);
     CHECK_OK(rgmi_scores_create(&scores));
     count = rgm_token_pairs_count(data.parts[RGM_VALID].pairs);
     for (int64_t i = 0; i < count; i++) {
@@ -319,9 +322,23 @@ static void refuse(const rgm_translation_options *o, rgm_status status, const ch
     CHECK(task.state == NULL);
 }
 
+/* What is only found when the training data are read. */
+static void refuse_data(const rgm_translation_options *o, rgm_status status, const char *part)
+{
+    rgm_dataset *data;
+    rgm_task task;
+
+    CHECK_OK(create(&task, o));
+    CHECK_STATUS(status, task.build_inputs(&data, task.state, RGM_TRAIN, true));
+    CHECK_MESSAGE(part);
+    CHECK(data == NULL);
+    rgm_translation.release(&task);
+}
+
 static void mistakes_are_told(void **state)
 {
     static const char *const short_names[2] = {"train.de", "short.en"};
+    static const char *const missing_names[2] = {"train.de", "train.fr"};
     rgm_translation_options o, bad;
     rgm_task task;
 
@@ -342,7 +359,10 @@ static void mistakes_are_told(void **state)
     refuse(&bad, RGM_ERR_NOT_FOUND, "none.model");
     bad = o;
     bad.train.items = short_names;
-    refuse(&bad, RGM_ERR_DATA, "short.en");
+    refuse_data(&bad, RGM_ERR_DATA, "short.en is short, its line 2 is missing");
+    bad.train.items = missing_names;
+    refuse_data(&bad, RGM_ERR_NOT_FOUND, "data.train is not in data.path (elsewhere: --set data.path=DIR)");
+    CHECK_MESSAGE("train.fr");
     bad = o;
     bad.batch_tokens = 32;
     refuse(&bad, RGM_ERR_CONFIG, "data.batch_tokens is 32");
@@ -362,6 +382,100 @@ static void mistakes_are_told(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* The tokenizer's file with its first "<name>" spelt another way, so that the model lacks that piece. */
+static void spoil_tokenizer(const char *piece, const char *other, const char *name)
+{
+    char from[128], to[128];
+    int64_t size, at = 0, length = (int64_t)strlen(piece);
+    char *model;
+
+    snprintf(from, sizeof from, "%s/spm.model", folder);
+    snprintf(to, sizeof to, "%s/%s", folder, name);
+    CHECK_OK(rgm_file_load(&model, &size, from, 1 << 20));
+    while (at + length <= size && memcmp(model + at, piece, (size_t)length) != 0)
+        at++;
+    CHECK(at + length <= size && strlen(other) == strlen(piece));
+    memcpy(model + at, other, (size_t)length);
+    CHECK_OK(rgm_file_save(to, model, size));
+    rgm_free(model);
+}
+
+static void a_tokenizer_must_pad_with_0_and_end_sentences(void **state)
+{
+    rgm_translation_options o;
+
+    (void)state;
+    write_files();
+    o = of_files();
+    spoil_tokenizer("<pad>", "<pax>", "no_padding.model");
+    spoil_tokenizer("</s>", "</x>", "no_end.model");
+    o.tokenizer = "no_padding.model";
+    refuse(&o, RGM_ERR_DATA, "no_padding.model: its padding has no id, but batches are padded with 0");
+    CHECK_MESSAGE("regimen text train-tokenizer");
+    o.tokenizer = "no_end.model";
+    refuse(&o, RGM_ERR_DATA, "no_end.model has no end of sentence (</s>)");
+    CHECK_MESSAGE("regimen text train-tokenizer");
+    o.tokenizer = "spm.model";
+    o.target_tokenizer = "no_end.model";
+    refuse(&o, RGM_ERR_DATA, "no_end.model has no end");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* ---- files that travel with the weights ------------------------------------------------------- */
+
+static rgm_status use(rgm_task *task, const rgm_translation_options *o, const char *run_dir)
+{
+    static rgm_translation_options own;
+
+    own = *o;
+    rgm_translation.use_files(&own, run_dir);
+    return create(task, &own);
+}
+
+static void tokenizers_travel_with_the_weights(void **state)
+{
+    rgm_translation_options o;
+    rgm_task task, again;
+    rgm_task_file files[RGM_MAX_TASK_FILES];
+    rgm_dataset *data;
+    char run[128], moved[96];
+    int64_t count;
+
+    (void)state;
+    write_files();
+    o = of_files();
+    o.target_tokenizer = "spm.model";
+    snprintf(run, sizeof run, "%s/run", folder);
+    snprintf(moved, sizeof moved, "%s-moved", folder);
+    CHECK_OK(rgm_folder_make(run));
+    CHECK_OK(create(&task, &o));
+    task.files(files, &count, task.state);
+    CHECK_INT(2, count);
+    CHECK_TEXT("tokenizer.model", files[0].name);
+    CHECK_TEXT("target_tokenizer.model", files[1].name);
+    CHECK_OK(rgm_task_files_check(&task, run)); /* nothing there yet */
+    CHECK_OK(rgm_task_files_save(&task, run));
+    CHECK_OK(rgm_task_files_check(&task, run));
+
+    o.path = moved; /* where nothing is */
+    refuse(&o, RGM_ERR_NOT_FOUND, "spm.model");
+    CHECK_OK(use(&again, &o, run));
+    CHECK_OK(rgm_task_files_check(&again, run));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, again.build_inputs(&data, again.state, RGM_VALID, false));
+    CHECK_MESSAGE("data.valid is not in data.path");
+    rgm_translation.release(&again);
+
+    write_file("run/target_tokenizer.model", "another");
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_task_files_check(&task, run));
+    CHECK_MESSAGE("was begun with another target_tokenizer.model (7 bytes)");
+    CHECK_MESSAGE("take another run folder");
+    snprintf(run, sizeof run, "%s", folder); /* a folder that keeps none */
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run));
+    CHECK_MESSAGE("keeps no tokenizer.model");
+    rgm_translation.release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     rgm_translation_options o = reversing();
@@ -375,4 +489,6 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(references_score_best_and_empty_translations_do_not),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
+      cmocka_unit_test(a_tokenizer_must_pad_with_0_and_end_sentences),
+      cmocka_unit_test(tokenizers_travel_with_the_weights),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))

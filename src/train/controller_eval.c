@@ -52,6 +52,8 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
     const char *name = best->metric != NULL ? best->metric : "valid.loss";
     const char *stop = c->options.early_stopping.metric;
 
+    if (c->trainer->no_data[RGM_VALID]) /* nothing is chosen: a checkpoint says what was */
+        return RGM_OK;
     if (!rgm_trainer_has_data(c->trainer, RGM_VALID) && best->metric == NULL)
         return RGM_OK;
     RGM_TRY(check_metric(c, "trainer.checkpoint.best.metric", name));

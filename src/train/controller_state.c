@@ -128,7 +128,9 @@ static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
     int64_t size;
 
     RGM_TRY(rgm_checkpoint_text(&metric, checkpoint, "best_metric"));
-    if (strcmp(metric, c->best_name) != 0)
+    if (c->trainer->no_data[RGM_VALID])
+        snprintf(c->best_name, sizeof c->best_name, "%s", metric);
+    else if (strcmp(metric, c->best_name) != 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "the run's best weights were chosen by '%s' and cannot go on by '%s'; use "
                         "another run folder",
@@ -298,6 +300,9 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     RGM_GO(rgm_strdup(&c->run_dir, setup->run_dir));
     if (!setup->read_only)
         RGM_GO(rgm_run_folder_open(&c->folder, setup->run_dir, &folder));
+    RGM_GO(rgm_task_files_check(rgm_trainer_task(c->trainer), setup->run_dir));
+    if (!setup->read_only)
+        RGM_GO(rgm_task_files_save(rgm_trainer_task(c->trainer), setup->run_dir));
     RGM_GO(rgmi_store_open(c, setup->read_only));
     RGM_GO(best_store_open(c));
     RGM_GO(restore_newest(c, &offset));

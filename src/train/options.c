@@ -181,7 +181,7 @@ static rgm_status check_loops(const rgm_controller *c)
 rgm_status rgmi_controller_check(const rgm_controller *c)
 {
     const rgm_trainer_options *o = &c->options;
-    bool validates = rgm_trainer_has_data(c->trainer, RGM_VALID);
+    bool validates = rgm_trainer_has_data(c->trainer, RGM_VALID) || c->trainer->no_data[RGM_VALID];
 
     RGM_TRY(check_epochs(o));
     RGM_TRY(check_loops(c));

@@ -270,7 +270,7 @@ static void a_finished_run_leaves_its_averages(void **state)
     rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
     rgm_trainer_options options;
     rgm_trainer_setup setup = {
-        .task = &task, .options = &options, .optimizer = &sgd, .no_eval = true};
+        .task = &task, .options = &options, .optimizer = &sgd, .no_data = {[RGM_VALID] = true, [RGM_TEST] = true}};
     rgm_trainer *trainer;
     rgm_controller *controller;
     rgm_controller_setup control = {.options = &options};

@@ -11,11 +11,13 @@
 
 static rgm_status check_task(const rgm_task *task, const rgm_trainer_setup *setup)
 {
-    if (task->build_model == NULL && !setup->no_train && task->train_step == NULL)
+    const bool *none = setup->no_data;
+
+    if (task->build_model == NULL && !none[RGM_TRAIN] && task->train_step == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has neither build_model nor train_step",
                         task->name);
-    if (task->build_model == NULL && !setup->no_eval && task->validation_step == NULL &&
-        setup->no_train)
+    if (task->build_model == NULL && !(none[RGM_VALID] && none[RGM_TEST]) &&
+        task->validation_step == NULL && none[RGM_TRAIN])
         return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has neither build_model nor validation_step",
                         task->name);
     if (task->build_inputs == NULL && setup->train_dataset == NULL &&
@@ -32,6 +34,8 @@ static rgm_status open_mode(rgm_trainer *trainer, rgm_mode mode, rgm_dataset *gi
 {
     const rgm_task *task = &trainer->task;
 
+    if (trainer->no_data[mode])
+        return RGM_OK;
     if (given != NULL) {
         trainer->data[mode] = rgm_dataset_retain(given);
         return RGM_OK;
@@ -43,13 +47,9 @@ static rgm_status open_mode(rgm_trainer *trainer, rgm_mode mode, rgm_dataset *gi
 
 static rgm_status open_data(rgm_trainer *trainer, const rgm_trainer_setup *setup)
 {
-    if (!setup->no_train) {
-        RGM_TRY(open_mode(trainer, RGM_TRAIN, setup->train_dataset, setup->endless));
-        if (trainer->data[RGM_TRAIN] == NULL)
-            return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has no training data", trainer->task.name);
-    }
-    if (setup->no_eval)
-        return RGM_OK;
+    RGM_TRY(open_mode(trainer, RGM_TRAIN, setup->train_dataset, setup->endless));
+    if (trainer->data[RGM_TRAIN] == NULL && !trainer->no_data[RGM_TRAIN])
+        return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has no training data", trainer->task.name);
     RGM_TRY(open_mode(trainer, RGM_VALID, setup->validation_dataset, false));
     return open_mode(trainer, RGM_TEST, NULL, false);
 }
@@ -80,6 +80,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     if (setup->hooks != NULL)
         trainer->hooks = *setup->hooks;
     trainer->endless = setup->endless;
+    memcpy(trainer->no_data, setup->no_data, sizeof trainer->no_data);
     trainer->loop_step = -1;
     trainer->last_loss = NAN;
     RGM_GO(rgmi_scale_open(trainer));

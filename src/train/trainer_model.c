@@ -229,6 +229,8 @@ static int64_t total_steps(const rgm_trainer *trainer)
 
     if (o->train_steps > 0)
         return o->train_steps;
+    if (trainer->no_data[RGM_TRAIN])
+        return 1; /* nothing is updated: any rate will do */
     if (epoch == 0)
         epoch = rgm_trainer_pass_steps(trainer);
     return epoch < INT64_MAX ? epoch * o->epochs : 0;

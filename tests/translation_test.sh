@@ -1,0 +1,98 @@
+#!/bin/sh
+# A translation run by what is in its folder: the tokenizer travels with the weights, so that the data may go.
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+
+# Ten words and their translations, in every order that a formula makes of them.
+mkdir data
+awk 'BEGIN {
+    split("ein zwei drei vier Hund Katze Haus laeuft schlaeft singt", de, " ")
+    split("one two three four dog cat house runs sleeps sings", en, " ")
+    for (i = 0; i < 300; i++) {
+        s = t = ""
+        for (k = 0; k <= i % 4; k++) {
+            w = 1 + (i * 7 + k * k * 3 + int(i / 10) * k) % 10
+            s = s (k ? " " : "") de[w]; t = t (k ? " " : "") en[w]
+        }
+        part = i < 260 ? "train" : (i < 280 ? "valid" : "test")
+        print s > ("data/" part ".de"); print t > ("data/" part ".en")
+    }
+}'
+expect 0 "$regimen" text train-tokenizer --vocab-size 45 --type bpe --out data/joint.model data/train.de data/train.en
+cat >words.yaml <<'YAML'
+data:
+  path: data
+  train: [train.de, train.en]
+  valid: [valid.de, valid.en]
+  test: [test.de, test.en]
+  tokenizer: joint.model
+  batch_tokens: 256
+task: {type: translation, search: {beam_size: 2}}
+model:
+  type: seq2seq_transformer
+  embedding_width: 32
+  encoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 64}
+  decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 64}
+optimizer: {type: adam, learning_rate: {type: cosine, initial: 5e-3, warmup: {steps: 20}}}
+trainer: {epochs: 3}
+runtime: {seed: 1, threads: 2}
+YAML
+expect 0 "$regimen" run words.yaml --run-dir run
+cmp -s data/joint.model run/tokenizer.model || fail "the run folder keeps another tokenizer"
+expect 0 "$regimen" eval run
+cp out eval_before
+expect 0 "$regimen" translate run <data/test.de
+cp out translated
+[ "$(wc -l <translated)" = 20 ] || fail "20 lines became $(wc -l <translated)"
+cp data/test.de source
+
+# Without the data: what does not read them gives the same bytes, what does says what it lacks.
+mv data elsewhere
+expect 0 "$regimen" translate run <source
+cmp -s out translated || fail "translations change when the data go"
+# (An op may have no ONNX form; the data that are not there are no reason to fail.)
+if "$regimen" export run >out 2>err; then
+    cmp -s run/export/tokenizer.model run/tokenizer.model || fail "the export lacks the tokenizer"
+else
+    says 'has no ONNX form' err
+fi
+expect 1 "$regimen" eval run
+says 'data\.test is not in data\.path \(elsewhere: --set data\.path=DIR\): .*data/test\.de' err
+expect 1 "$regimen" run words.yaml --run-dir run
+says 'data/joint\.model' err
+expect 0 "$regimen" eval run --set data.path=elsewhere
+cmp -s out eval_before || fail "eval from another folder differs"
+mkdir only_test
+cp elsewhere/test.* only_test
+expect 0 "$regimen" eval run --set data.path=only_test
+cmp -s out eval_before || fail "eval needs more than the part it is asked for"
+expect 1 "$regimen" eval run --part valid --set data.path=only_test
+says 'data\.valid is not in data\.path' err
+expect 0 "$regimen" run words.yaml --mode eval --run-dir run --set data.path=elsewhere
+mv elsewhere data
+
+# A run goes on with the tokenizer it was begun with, and with no other.
+expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=4
+cp data/joint.model kept.model
+expect 0 "$regimen" text train-tokenizer --vocab-size 45 --type unigram --out other.model data/train.de data/train.en
+cp other.model data/joint.model
+expect 2 "$regimen" run words.yaml --run-dir run --set trainer.epochs=5
+says 'run was begun with another tokenizer\.model \([0-9]+ bytes\) than data/joint\.model is now' err
+says 'Put the old file back, of which run/tokenizer\.model is a copy, or take another run folder' err
+cmp -s run/tokenizer.model kept.model || fail "the kept tokenizer was replaced"
+expect 0 "$regimen" translate run --last <source
+cp run/tokenizer.model data/joint.model
+expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=5
+
+# Tokenizers that cannot serve.
+if command -v spm_train >/dev/null; then
+    expect 0 spm_train --input=data/train.de,data/train.en --model_prefix=usual --model_type=bpe --vocab_size=45
+    expect 0 spm_train --input=data/train.de,data/train.en --model_prefix=last --model_type=bpe --vocab_size=45 --pad_id=3
+    cp usual.model last.model data
+    expect 1 "$regimen" run words.yaml --run-dir usual --set data.tokenizer=usual.model
+    says 'usual\.model: its padding has no id, but .*regimen text train-tokenizer' err
+    expect 1 "$regimen" run words.yaml --run-dir last --set data.tokenizer=last.model
+    says 'last\.model: its padding has the id 3, but' err
+fi
+
+finish
