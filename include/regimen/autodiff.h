@@ -182,6 +182,11 @@ rgm_value *rgm_permute(rgm_value *x, const int *axes);
 rgm_value *rgm_concat(rgm_value *const *x, int64_t count, int axis);
 /** Rows [begin, end) of `axis`; the axis' size must be static. */
 rgm_value *rgm_slice(rgm_value *x, int axis, int64_t begin, int64_t end);
+/**
+ * The first `size` of an axis of static size, as many as another value's axis has: the positions of a
+ * batch's tokens out of all of them. A run with a larger size than there is fails with RGM_ERR_SHAPE.
+ */
+rgm_value *rgm_slice_to(rgm_value *x, int axis, rgm_dim size);
 
 /* ---- ops: products, reductions, normalisation --------------------------------------------------
  */

@@ -484,6 +484,43 @@ static void leaves_and_views_can_be_fetched(void **state)
     lab_close(&l);
 }
 
+/* n of the 4 rows or columns of a table; n comes from a batch. */
+static void check_slice_to(int axis, int64_t n)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_tensor *fetched[2];
+
+    lab_open(&l, RGM_F32);
+    rgm_dim size = rgm_cgraph_symbol(l.graph, "n");
+    rgm_value *table = lab_input(&l, 2, (int64_t[]){4, 4}), *fetches[2];
+    fetches[0] = rgm_slice_to(table, axis, size);
+    fetches[1] = rgm_sum(lab_input_of(&l, 1, &size, &n, false));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 2, NULL));
+    if (n > 4) {
+        CHECK_STATUS(RGM_ERR_SHAPE, rgm_executor_run(executor, fetched, NULL, l.feeds, 2, 1, 1));
+        CHECK_MESSAGE("slice: [0,5) of axis");
+        CHECK_MESSAGE("of size 4");
+    } else {
+        CHECK_OK(rgm_executor_run(executor, fetched, NULL, l.feeds, 2, 1, 1));
+        CHECK_INT(n, rgm_tensor_dim(fetched[0], axis));
+        CHECK_INT(4, rgm_tensor_dim(fetched[0], 1 - axis));
+        for (int64_t i = 0; i < 4 * n; i++)
+            CHECK_CLOSE(rgm_tensor_at(fetched[0], i),
+                        rgm_tensor_at(l.feeds[0].tensor, axis == 0 ? i : i / n * 4 + i % n), 0, 0);
+    }
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static void a_slice_takes_as_many_as_a_run_has(void **state)
+{
+    (void)state;
+    for (int axis = 0; axis < 2; axis++)
+        for (int64_t n = 0; n <= 5; n++)
+            check_slice_to(axis, n);
+}
+
 static void the_plan_prints_with_times(void **state)
 {
     net n;
@@ -520,4 +557,5 @@ TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(the_number_of_threads_changes_no_bit),
       cmocka_unit_test(no_failing_allocation_is_overlooked),
       cmocka_unit_test(leaves_and_views_can_be_fetched),
+      cmocka_unit_test(a_slice_takes_as_many_as_a_run_has),
       cmocka_unit_test(the_plan_prints_with_times))

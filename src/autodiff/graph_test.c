@@ -38,6 +38,9 @@ static void builders_say_what_was_wrong(void **state)
     FAILS(RGM_ERR_SHAPE, "reshape: counts differ: [32,128] to [5]",
           rgm_reshape(x, 1, (rgm_dim[]){5}));
     FAILS(RGM_ERR_SHAPE, "slice: [3,200) of axis 1", rgm_slice(x, 1, 3, 200));
+    FAILS(RGM_ERR_SHAPE, "slice: the first 129 of axis 1 of f32[32,128]", rgm_slice_to(x, 1, 129));
+    FAILS(RGM_ERR_ARG, "slice: axis 2 of f32[32,128]",
+          rgm_slice_to(x, 2, rgm_cgraph_symbol(g, "entries")));
     FAILS(RGM_ERR_ARG, "reduce: axis 2 of f32[32,128]", rgm_reduce(x, 2, RGM_SUM));
     FAILS(RGM_ERR_ARG, "dropout: rate is 1.5, must be in [0, 1)", rgm_dropout_op(x, 1.5, NULL));
     FAILS(RGM_ERR_ARG, "permute: axes[1] is 0", rgm_permute(x, (int[]){0, 0}));

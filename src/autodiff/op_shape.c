@@ -383,14 +383,26 @@ static bool slice_is_view(const rgm_value *y)
     return true;
 }
 
-static rgm_status slice_forward(rgm_op_run *run)
+/* Where it begins; sizes that vary may ask for more than there is. */
+static rgm_status slice_begin(int64_t *begin, const rgm_op_run *run)
+{
+    int axis = (int)run->attributes->integer[0];
+    int64_t size = run->out->shape[axis], all = run->in[0].shape[axis];
+
+    *begin = rgm_op_run_dim(run, run->attributes->integer[1]);
+    if (*begin + size > all)
+        return RGM_FAIL(RGM_ERR_SHAPE, "slice: [%lld,%lld) of axis %d of size %lld", (long long)*begin,
+                        (long long)(*begin + size), axis, (long long)all);
+    return RGM_OK;
+}
+
+static rgm_status slice_forward(rgm_op_run *run, int64_t begin)
 {
     const rgm_view *x = &run->in[0];
     int axis = (int)run->attributes->integer[0];
     size_t inner = inner_bytes(x, axis);
-    size_t begin = (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) * inner;
     block_move m = {.to = run->out->data,
-                    .from = (const char *)x->data + begin,
+                    .from = (const char *)x->data + (size_t)begin * inner,
                     .outer = view_head(x, axis),
                     .size = inner * (size_t)run->out->shape[axis],
                     .to_step = inner * (size_t)run->out->shape[axis],
@@ -401,19 +413,20 @@ static rgm_status slice_forward(rgm_op_run *run)
     return RGM_OK;
 }
 
-static rgm_status slice_view_forward(rgm_op_run *run)
+static rgm_status slice_view_forward(rgm_op_run *run, int64_t begin)
 {
     int axis = (int)run->attributes->integer[0];
 
-    run->out->data =
-        (char *)run->in[0].data +
-        (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) * inner_bytes(&run->in[0], axis);
+    run->out->data = (char *)run->in[0].data + (size_t)begin * inner_bytes(&run->in[0], axis);
     return RGM_OK;
 }
 
 static rgm_status slice_any_forward(rgm_op_run *run)
 {
-    return run->out->data == NULL ? slice_view_forward(run) : slice_forward(run);
+    int64_t begin;
+
+    RGM_TRY(slice_begin(&begin, run));
+    return run->out->data == NULL ? slice_view_forward(run, begin) : slice_forward(run, begin);
 }
 
 static rgm_status slice_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
@@ -444,21 +457,44 @@ rgm_value *rgmi_slice_dim(rgm_value *x, int axis, rgm_dim begin, rgm_dim size)
     return rgmi_op1(&rgmi_slice_op, x, &attributes);
 }
 
+/* The axis from one that may be negative; -1 after saying that there is none. */
+static int slice_axis(rgm_value *x, int axis)
+{
+    int at = axis < 0 ? axis + x->s.rank : axis;
+    char text[RGMI_TEXT];
+
+    if (!x->s.is_pattern && at >= 0 && at < x->s.rank)
+        return at;
+    rgm_cgraph_fail(x->graph, RGM_ERR_ARG, "slice: axis %d of %s", axis,
+                    rgm_value_describe(x, text, sizeof text));
+    return -1;
+}
+
 rgm_value *rgm_slice(rgm_value *x, int axis, int64_t begin, int64_t end)
 {
     char text[RGMI_TEXT];
+    int at = x != NULL ? slice_axis(x, axis) : -1;
 
-    if (x == NULL)
+    if (at < 0)
         return NULL;
-    int at = axis < 0 ? axis + x->s.rank : axis;
-    if (x->s.is_pattern || at < 0 || at >= x->s.rank)
-        return rgm_cgraph_fail(x->graph, RGM_ERR_ARG, "slice: axis %d of %s", axis,
-                               rgm_value_describe(x, text, sizeof text));
     if (x->s.shape[at] < 0 || begin < 0 || end < begin || end > x->s.shape[at])
         return rgm_cgraph_fail(x->graph, RGM_ERR_SHAPE, "slice: [%lld,%lld) of axis %d of %s",
                                (long long)begin, (long long)end, axis,
                                rgm_value_describe(x, text, sizeof text));
     return rgmi_slice_dim(x, at, begin, end - begin);
+}
+
+rgm_value *rgm_slice_to(rgm_value *x, int axis, rgm_dim size)
+{
+    char text[RGMI_TEXT];
+    int at = x != NULL ? slice_axis(x, axis) : -1;
+
+    if (at < 0)
+        return NULL;
+    if (x->s.shape[at] < 0 || size > x->s.shape[at])
+        return rgm_cgraph_fail(x->graph, RGM_ERR_SHAPE, "slice: the first %lld of axis %d of %s",
+                               (long long)size, axis, rgm_value_describe(x, text, sizeof text));
+    return rgmi_slice_dim(x, at, 0, size);
 }
 
 static rgm_status slice_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,

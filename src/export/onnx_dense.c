@@ -122,17 +122,18 @@ static void translate_concat(rgmi_writer *w, const rgm_value *y, rgmi_name *name
 
 static void translate_slice(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
-    const int64_t *a = rgm_value_attributes(y)->integer;
+    const int64_t *a = rgm_value_attributes(y)->integer; /* axis, begin, size */
     int64_t end = a[1] + a[2];
     const char *inputs[4];
 
-    if (a[1] < 0 || a[2] < 0) {
-        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op 'slice' between sizes that vary has no ONNX form");
-        return;
-    }
     inputs[0] = input(w, y, 0);
-    inputs[1] = rgmi_vector(w, &a[1], 1);
-    inputs[2] = rgmi_vector(w, &end, 1);
+    inputs[1] = rgmi_size(w, a[1]);
+    if (a[1] >= 0 && a[2] >= 0)
+        inputs[2] = rgmi_vector(w, &end, 1);
+    else if (a[1] == 0)
+        inputs[2] = rgmi_size(w, a[2]);
+    else
+        inputs[2] = rgmi_node(w, "Add", inputs[1], rgmi_size(w, a[2]), NULL);
     inputs[3] = rgmi_vector(w, &a[0], 1);
     name->name = rgmi_node_of(w, "Slice", inputs, 4);
 }
@@ -330,5 +331,6 @@ const rgmi_translation rgmi_dense_translations[] = {
     {"layer_norm", translate_layer_norm},
     {"l2_normalize", translate_l2_normalize},
     {"gather", translate_gather},
+    {"attention", rgmi_translate_attention},
     {NULL, NULL},
 };

@@ -119,10 +119,11 @@ double rgmi_empty(rgm_reduction reduction, rgm_dtype dtype);
 const char *rgmi_name_of(rgmi_writer *w, const rgm_value *value);
 const rgmi_name *rgmi_pattern_of(rgmi_writer *w, const rgm_value *value);
 
-/* ---- translators: onnx_dense.c, onnx_image.c, onnx_sparse.c ---- */
+/* ---- translators: onnx_dense.c, onnx_attention.c, onnx_image.c, onnx_sparse.c ---- */
 
 /** Fills in the name(s) of y, all of whose inputs have theirs. */
 typedef void rgmi_translator(rgmi_writer *w, const rgm_value *y, rgmi_name *name);
+rgmi_translator rgmi_translate_attention;
 typedef struct rgmi_translation {
     const char *op;
     rgmi_translator *translate;

@@ -59,11 +59,10 @@ static inline rgm_value *lab_feed(lab *l, rgm_value *input, rgm_tensor *tensor,
 }
 
 /* Numbers of magnitude 0.2 to 2, away from kinks; `whole`: integers, so that there are ties. */
-static inline rgm_value *lab_numbers(lab *l, int rank, const int64_t *size, bool positive,
-                                     bool whole)
+static inline rgm_value *lab_numbers_of(lab *l, int rank, const int64_t *size, const rgm_dim *dims,
+                                        bool positive, bool whole)
 {
     char name[16];
-    rgm_dim dims[RGM_MAX_RANK];
     rgm_tensor *t;
 
     snprintf(name, sizeof name, "x%d", (int)l->count);
@@ -77,9 +76,17 @@ static inline rgm_value *lab_numbers(lab *l, int rank, const int64_t *size, bool
         else
             rgm_tensor_f32(t)[i] = (float)x;
     }
+    return lab_feed(l, rgm_input(l->graph, name, l->dtype, rank, dims), t, NULL);
+}
+
+static inline rgm_value *lab_numbers(lab *l, int rank, const int64_t *size, bool positive,
+                                     bool whole)
+{
+    rgm_dim dims[RGM_MAX_RANK] = {0};
+
     for (int i = 0; i < rank; i++)
         dims[i] = i == 0 ? lab_dim(l, size[i]) : size[i];
-    return lab_feed(l, rgm_input(l->graph, name, l->dtype, rank, dims), t, NULL);
+    return lab_numbers_of(l, rank, size, dims, positive, whole);
 }
 
 static inline rgm_value *lab_input(lab *l, int rank, const int64_t *size)
@@ -87,22 +94,30 @@ static inline rgm_value *lab_input(lab *l, int rank, const int64_t *size)
     return lab_numbers(l, rank, size, false, false);
 }
 
-static inline rgm_value *lab_index(lab *l, rgm_dtype dtype, int64_t count, int64_t limit)
+/* Integers from 0 to limit - 1. */
+static inline rgm_value *lab_integers(lab *l, rgm_dtype dtype, int rank, const int64_t *size,
+                                      const rgm_dim *dims, int64_t limit)
 {
     char name[16];
-    rgm_dim dim = lab_dim(l, count);
     rgm_tensor *t;
 
     snprintf(name, sizeof name, "i%d", (int)l->count);
-    CHECK_OK(rgm_tensor_create(&t, dtype, 1, &count));
-    for (int64_t i = 0; i < count; i++) {
+    CHECK_OK(rgm_tensor_create(&t, dtype, rank, size));
+    for (int64_t i = 0; i < rgm_tensor_count(t); i++) {
         int64_t k = (int64_t)(lab_uniform(l) * (double)limit);
         if (dtype == RGM_I64)
             rgm_tensor_i64(t)[i] = k;
         else
             rgm_tensor_i32(t)[i] = (int32_t)k;
     }
-    return lab_feed(l, rgm_input(l->graph, name, dtype, 1, &dim), t, NULL);
+    return lab_feed(l, rgm_input(l->graph, name, dtype, rank, dims), t, NULL);
+}
+
+static inline rgm_value *lab_index(lab *l, rgm_dtype dtype, int64_t count, int64_t limit)
+{
+    rgm_dim dim = lab_dim(l, count);
+
+    return lab_integers(l, dtype, 1, &count, &dim, limit);
 }
 
 /* Entries in random order, with repeats and, with luck, empty rows. */

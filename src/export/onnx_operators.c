@@ -203,6 +203,10 @@ static double greater(double a, double b)
 {
     return a > b;
 }
+static double either(double a, double b)
+{
+    return a != 0 || b != 0;
+}
 
 #define PAIRS(name, f, gives_bool)                                                                 \
     static rgm_status run_##name(rgmi_call *call)                                                  \
@@ -216,6 +220,13 @@ PAIRS(div, divide, false)
 PAIRS(max, larger, false)
 PAIRS(min, smaller, false)
 PAIRS(greater, greater, true)
+
+static rgm_status run_or(rgmi_call *call)
+{
+    if (rgm_tensor_dtype(call->in[0]) != RGM_BOOL)
+        return rgmi_call_fail(call, RGM_ERR_DTYPE, "needs bool");
+    return pairs(call, either, true);
+}
 
 /* Integers are compared as such: identifiers do not fit a double. */
 static rgm_status run_equal(rgmi_call *call)
@@ -300,6 +311,7 @@ const rgmi_operator rgmi_elementwise_operators[] = {
     {"Min", 2, 2, run_min, {NULL}},
     {"Greater", 2, 2, run_greater, {NULL}},
     {"Equal", 2, 2, run_equal, {NULL}},
+    {"Or", 2, 2, run_or, {NULL}},
     {"Where", 3, 3, run_where, {NULL}},
     {"Expand", 2, 2, run_expand, {NULL}},
     {NULL, 0, 0, NULL, {NULL}},

@@ -223,6 +223,23 @@ static rgm_value *slice(lab *l, int variant)
     return rgm_slice(x, variant % 3, variant < 3 ? 1 : 2, variant < 3 ? 3 : 2);
 }
 
+/* As many as a batch has: of a table's sides, and behind another's, as gradients of a concat take them. */
+static rgm_value *slice_varying(lab *l, int variant)
+{
+    int64_t sizes[2] = {variant % 3, variant / 3};
+    const int64_t table_size[2] = {4, 4};
+
+    if (variant >= 9)
+        return NULL;
+    rgm_value *a = lab_input(l, 1, &sizes[0]), *b = lab_input(l, 1, &sizes[1]), *y;
+    rgm_value *table = lab_numbers_of(l, 2, table_size, table_size, false, false);
+    rgm_attributes behind = {.integer = {0, rgm_value_dim(a, 0), rgm_value_dim(b, 0)}};
+    y = rgm_concat((rgm_value *[]){a, b}, 2, 0);
+    y = rgm_op(l->graph, lab_op("slice"), &y, 1, &behind);
+    table = rgm_slice_to(rgm_slice_to(table, 1, rgm_value_dim(b, 0)), 0, rgm_value_dim(a, 0));
+    return rgm_concat((rgm_value *[]){y, rgm_reshape(table, 1, (rgm_dim[]){RGM_INFER})}, 2, 0);
+}
+
 static rgm_value *layer_norm(lab *l, int variant)
 {
     static const shape some[] = {{2, {3, 4}}, {2, {1, 5}}, {3, {2, 3, 17}}, {2, {0, 4}}};
@@ -442,6 +459,33 @@ static rgm_value *gather(lab *l, int variant)
     return rgm_gather(x, lab_index(l, variant % 2 ? RGM_I32 : RGM_I64, variant == 5 ? 0 : 9, 5));
 }
 
+/*
+ * Batch, queries, keys, heads, depth: rows that see nothing (masked, or fewer keys than causal queries),
+ * one query, no queries and no batch. Sizes all vary in the symbolic graphs.
+ */
+static rgm_value *attention(lab *l, int variant)
+{
+    static const int64_t some[][5] = {{2, 3, 5, 2, 4}, {3, 4, 4, 1, 3}, {1, 5, 2, 3, 1},
+                                      {2, 1, 6, 2, 2}, {3, 0, 2, 1, 2}, {0, 2, 3, 2, 1}};
+    int which = variant / 8, mask = variant % 4;
+
+    if (which >= (int)(sizeof some / sizeof *some))
+        return NULL;
+    const int64_t *s = some[which], size[4] = {s[0], s[1], s[2], s[3] * s[4]};
+    rgm_dim batch = lab_dim(l, s[0]), queries = lab_dim(l, s[1]), keys = lab_dim(l, s[2]);
+    rgm_attention_options o = {.heads = s[3], .causal = variant & 4, .scale = mask == 3 ? 2.5 : 0};
+    rgm_value *x[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t sizes[3] = {size[0], i == 0 ? size[1] : size[2], size[3]};
+        rgm_dim dims[3] = {batch, i == 0 ? queries : keys, size[3]};
+        x[i] = lab_numbers_of(l, 3, sizes, dims, false, false);
+    }
+    if (mask > 0) /* two of three seen; one of two; none, where there is one sentence */
+        o.key = lab_integers(l, mask == 2 ? RGM_I32 : RGM_I64, 2, (int64_t[]){s[0], s[2]},
+                             (rgm_dim[]){batch, keys}, mask == 3 && s[0] == 1 ? 1 : 4 - mask);
+    return rgm_attention(x[0], x[1], x[2], &o);
+}
+
 static const struct {
     const char *op;
     build_fn *build;
@@ -511,6 +555,8 @@ static const struct {
     {"sddmm", sddmm},
     {"gatv2_score", gatv2_score},
     {"gather", gather},
+    {"attention", attention},
+    {"slice", slice_varying},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -587,8 +633,6 @@ static rgm_value *without_form(lab *l, const char *op)
         y = lab_find(lab_gradient(seen[i % 3], i < 3 ? image : kernel), op);
     if (y != NULL && rgm_value_is_pattern(y)) /* cannot be an output itself */
         y = rgm_pool_rows(y, x, RGM_SUM);
-    if (strcmp(op, "attention") == 0)
-        y = rgm_attention(q, q, q, &(rgm_attention_options){.heads = 1});
     if (strcmp(op, "attention_grad") == 0) /* any value in the place of attention's own */
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){q, q, q, q, q}, 5,
                    &(rgm_attributes){.integer = {1}});
