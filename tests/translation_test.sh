@@ -7,13 +7,14 @@ cd "$work" || exit 1
 mkdir data
 awk 'BEGIN {
     split("ein zwei drei vier Hund Katze Haus laeuft schlaeft singt", de, " ")
-    split("one two three four dog cat house runs sleeps sings", en, " ")
+    split("one two three four Dog Cat house runs sleeps sings", en, " ")
     for (i = 0; i < 300; i++) {
         s = t = ""
         for (k = 0; k <= i % 4; k++) {
             w = 1 + (i * 7 + k * k * 3 + int(i / 10) * k) % 10
             s = s (k ? " " : "") de[w]; t = t (k ? " " : "") en[w]
         }
+        if (i % 3 == 0) { s = s "."; t = t "." }
         part = i < 260 ? "train" : (i < 280 ? "valid" : "test")
         print s > ("data/" part ".de"); print t > ("data/" part ".en")
     }
@@ -27,14 +28,14 @@ data:
   test: [test.de, test.en]
   tokenizer: joint.model
   batch_tokens: 256
-task: {type: translation, search: {beam_size: 2}}
+task: {type: translation, search: {beam_size: 2, extra_decode_length: 8}}
 model:
   type: seq2seq_transformer
   embedding_width: 32
   encoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 64}
   decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 64}
 optimizer: {type: adam, learning_rate: {type: cosine, initial: 5e-3, warmup: {steps: 20}}}
-trainer: {epochs: 3}
+trainer: {epochs: 12}
 runtime: {seed: 1, threads: 2}
 YAML
 expect 0 "$regimen" run words.yaml --run-dir run
@@ -45,6 +46,39 @@ expect 0 "$regimen" translate run <data/test.de
 cp out translated
 [ "$(wc -l <translated)" = 20 ] || fail "20 lines became $(wc -l <translated)"
 cp data/test.de source
+
+# Scores of a validation are those of `regimen score`, with the same options by the same names.
+# score_key NAME FILE: the number behind NAME in the line of eval.
+score_key() {
+    sed -n "s/.* $1 \([0-9.]*\).*/\1/p" "$2"
+}
+expect 0 "$regimen" eval run --set 'task.score={metrics: [bleu, ter, chrf], tokenize: none, lowercase: true}'
+cp out judged
+expect 0 "$regimen" score --ref data/test.en --tokenize none --lowercase --json translated
+/usr/bin/env python3 - out "$(score_key bleu judged)" "$(score_key chrf judged)" "$(score_key ter judged)" <<'PY' || fail "eval and score differ"
+import json, sys
+r = json.load(open(sys.argv[1]))
+for name, got in zip(("bleu", "chrf", "ter"), sys.argv[2:]):
+    assert abs(r[name]["score"] - float(got)) < 1e-4, (name, r[name]["score"], got)
+PY
+says ' ter [0-9.]+ exact_match' judged
+grep -q ' ter ' eval_before && fail "TER without having been asked for"
+expect 2 "$regimen" run words.yaml --run-dir no --set 'task.score.metrics=[blue]'
+says "no 'blue'; did you mean 'bleu'" err
+
+# The best checkpoint by TER, smallest first; a metric that there is not is told before the first step.
+expect 2 "$regimen" run words.yaml --run-dir no --set trainer.checkpoint.best.metric=valid.ter
+says "'valid.ter' is not a validation metric of this task; there are:.* valid.bleu valid.chrf valid.exact_match" err
+[ ! -d no/ckpt ] || fail "a step was taken"
+expect 0 "$regimen" run words.yaml --run-dir by_ter --set trainer.checkpoint.best.metric=valid.ter \
+    --set 'task.score.metrics=[ter]' --set trainer.checkpoint.best.save=true
+/usr/bin/env python3 - by_ter <<'PY' || fail "the best weights by TER are not those of the smallest"
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1] + "/metrics.jsonl")]
+ter = [l["metrics"]["ter"] if "metrics" in l else l["ter"] for l in lines if l.get("split") == "valid"]
+best = json.load(open(sys.argv[1] + "/best/info.json"))
+assert len(set(ter)) > 1 and best["ter"] == min(ter), (ter, best)
+PY
 
 # Without the data: what does not read them gives the same bytes, what does says what it lacks.
 mv data elsewhere
@@ -72,17 +106,17 @@ expect 0 "$regimen" run words.yaml --mode eval --run-dir run --set data.path=els
 mv elsewhere data
 
 # A run goes on with the tokenizer it was begun with, and with no other.
-expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=4
+expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=13
 cp data/joint.model kept.model
 expect 0 "$regimen" text train-tokenizer --vocab-size 45 --type unigram --out other.model data/train.de data/train.en
 cp other.model data/joint.model
-expect 2 "$regimen" run words.yaml --run-dir run --set trainer.epochs=5
+expect 2 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
 says 'run was begun with another tokenizer\.model \([0-9]+ bytes\) than data/joint\.model is now' err
 says 'Put the old file back, of which run/tokenizer\.model is a copy, or take another run folder' err
 cmp -s run/tokenizer.model kept.model || fail "the kept tokenizer was replaced"
 expect 0 "$regimen" translate run --last <source
 cp run/tokenizer.model data/joint.model
-expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=5
+expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
 
 # Tokenizers that cannot serve.
 if command -v spm_train >/dev/null; then

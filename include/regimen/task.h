@@ -233,6 +233,11 @@ typedef struct rgm_task {
                                          void *state);
     /** Always called behind it, and when a pass fails. */
     void (*release_aggregate)(void *aggregate, void *state);
+    /**
+     * The names of reduce_aggregated_logs' numbers, ended by NULL, so that one that is to choose the best weights
+     * can be checked before the first step. NULL: they are known when the first validation has made them.
+     */
+    const char *const *(*reduced_names)(void *state);
     /** Whether a smaller one of reduce_aggregated_logs' numbers is better. NULL: larger is. */
     bool (*smaller_is_better)(const char *name, void *state);
 } rgm_task;
@@ -405,6 +410,13 @@ typedef struct rgm_reverse_options {
     int64_t train, valid, test;     /* pairs                                                  */
 } rgm_reverse_options;
 
+/** `task.score`: what translations are judged by in validation; keys as the flags of `regimen score`. */
+typedef struct rgm_score_options {
+    rgm_texts metrics; /* of bleu, chrf, ter; default bleu, chrf                      */
+    int tokenize;      /* of BLEU: an rgm_mt_tokenizer                                */
+    bool lowercase;    /* BLEU and chrF without case (TER never sees it)              */
+} rgm_score_options;
+
 /** "translation": its `data:` and `task:` keys. */
 typedef struct rgm_translation_options {
     const char *path;             /* data: folder of the files                                        */
@@ -417,7 +429,8 @@ typedef struct rgm_translation_options {
     int64_t batch_shapes;         /* different shapes of training batches                             */
     rgm_reverse_options reverse;
     double label_smoothing;       /* task                                                             */
-    bool decode;                  /* translate validation and test sets: bleu, chrf, exact_match      */
+    bool decode;                  /* translate validation and test sets: scores, exact_match          */
+    rgm_score_options score;      /* which                                                            */
     rgm_search_options search;    /* how                                                              */
     const char *run_dir;          /* no key: folder of a trained run, whose tokenizers are used where
                                      it has them; set by rgm_translation.use_files                    */
@@ -426,8 +439,9 @@ typedef struct rgm_translation_options {
 /**
  * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer): the mean over a batch's
  * tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update hold.
- * Validation gives its loss and, translating, the corpus' BLEU (13a, as sacrebleu's default), chrF2 and
- * the share of translations that are equal to their reference, token by token.
+ * Validation gives its loss and, translating, scores of the whole set, "bleu", "chrf" and "ter", as
+ * rgm_bleu_add() and the others make them, and "exact_match", the share of translations that are equal to their
+ * reference token by token.
  *
  * Tokenizers are read when the task is created, a part of the data when its batches are first asked for.
  * The tokenizers are the task's files: "tokenizer.model" and, if the target has its own,

@@ -64,6 +64,24 @@ static const rgm_field data_fields[] = {
     {0},
 };
 
+#define SCORE(member) offsetof(rgm_score_options, member)
+static const rgm_field score_fields[] = {
+    {.name = "metrics",
+     .kind = RGM_FIELD_TEXTS,
+     .offset = SCORE(metrics),
+     .help = "of bleu, chrf, ter; ter is slow on long lines"},
+    {.name = "tokenize",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = SCORE(tokenize),
+     .choices = rgm_mt_tokenizer_names,
+     .help = "words of bleu; none: at spaces, for text that is tokenized already"},
+    {.name = "lowercase",
+     .kind = RGM_FIELD_BOOL,
+     .offset = SCORE(lowercase),
+     .help = "bleu and chrf without case"},
+    {0},
+};
+
 static const rgm_field task_fields[] = {
     {.name = "label_smoothing",
      .kind = RGM_FIELD_FLOAT,
@@ -74,7 +92,12 @@ static const rgm_field task_fields[] = {
     {.name = "decode",
      .kind = RGM_FIELD_BOOL,
      .offset = AT(decode),
-     .help = "translate in validation: bleu, chrf and exact_match beside the loss"},
+     .help = "translate in validation: scores and exact_match beside the loss"},
+    {.name = "score",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(score),
+     .group = score_fields,
+     .help = "what translations are judged by, as the flags of regimen score"},
     {.name = "search",
      .kind = RGM_FIELD_GROUP,
      .offset = AT(search),
@@ -85,6 +108,8 @@ static const rgm_field task_fields[] = {
 
 static void defaults(void *options)
 {
+    static const char *const metrics[] = {"bleu", "chrf"};
+
     *(rgm_translation_options *)options = (rgm_translation_options){
         .max_length = 64,
         .batch_tokens = 4096,
@@ -92,6 +117,7 @@ static void defaults(void *options)
         .reverse = {.min_length = 1, .max_length = 10},
         .label_smoothing = 0.1,
         .decode = true,
+        .score = {.metrics = {metrics, 2}, .tokenize = RGM_MT_TOKENIZER_13A},
         .search = RGM_SEARCH_OPTIONS_INIT,
     };
 }
@@ -138,6 +164,7 @@ static rgm_status check(const void *options)
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
+    RGM_TRY(rgmi_scores_check(&o->score));
     if (o->batch_tokens < o->max_length)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.batch_tokens is %lld, below data.max_length (%lld): no batch "
                                         "could hold such a pair",
@@ -265,7 +292,7 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
                                              "from elsewhere need decode: false",
                         rgm_mode_name(step->mode));
     if (scores == NULL) {
-        RGM_TRY(rgmi_scores_create(&scores));
+        RGM_TRY(rgmi_scores_create(&scores, &t->options.score));
         *aggregate = scores;
     }
     RGM_TRY(rgmi_translation_ready(t, step->parameters));
@@ -289,6 +316,17 @@ static void release_aggregate(void *aggregate, void *state)
 {
     (void)state;
     rgmi_scores_release(aggregate);
+}
+
+static const char *const *reduced_names(void *state)
+{
+    return ((const translation_task *)state)->score_names;
+}
+
+static bool smaller_is_better(const char *name, void *state)
+{
+    (void)state;
+    return strcmp(name, "ter") == 0;
 }
 
 /* ---- making it ----------------------------------------------------------------------------- */
@@ -326,6 +364,9 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
         out->aggregate_logs = aggregate_logs;
         out->reduce_aggregated_logs = reduce_aggregated_logs;
         out->release_aggregate = release_aggregate;
+        out->reduced_names = reduced_names;
+        out->smaller_is_better = smaller_is_better;
+        rgmi_scores_names(t->score_names, &t->options.score);
     }
     RGM_GO(rgmi_parallel_open(&t->data, &t->options, seed, threads));
     t->options.search.end_id = t->data.end_id;

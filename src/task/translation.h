@@ -43,14 +43,19 @@ rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rg
 /** Tokens as text, in the place of what `out` had; tokenizer NULL: their numbers. */
 rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids, int64_t count);
 
+/** RGM_ERR_CONFIG: a metric that there is not. */
+rgm_status rgmi_scores_check(const rgm_score_options *options);
+/** What scores there will be: names [RGMI_MOST_SCORES], ended by NULL. */
+#define RGMI_MOST_SCORES 5
+void rgmi_scores_names(const char **names, const rgm_score_options *options);
 /** Statistics of a pass over a part. */
 typedef struct rgmi_translation_scores rgmi_translation_scores;
-rgm_status rgmi_scores_create(rgmi_translation_scores **out);
+rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_options *options);
 void rgmi_scores_release(rgmi_translation_scores *scores);
 /** Judge the translations of the pairs with those numbers by their references. */
 rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data, rgm_mode mode,
                            const int64_t *pairs, const rgm_hypotheses *translations, int64_t count);
-/** Set bleu, chrf and exact_match. */
+/** Set them by their names. */
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
 
 /* ---- the task's state ---- */
@@ -59,6 +64,7 @@ typedef struct rgmi_translation_task {
     rgm_translation_options options; /* texts are the caller's */
     rgmi_parallel_data data;
     rgm_seq2seq model;
+    const char *score_names[RGMI_MOST_SCORES];
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
     rgm_translator *translator;       /* made at the first translation ..   */
     const rgm_parameters *parameters; /* .. with these                      */

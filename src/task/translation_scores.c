@@ -1,23 +1,63 @@
 /*
- * Translations against their references: BLEU and chrF over text, and how many are equal token by token.
+ * Translations against their references: BLEU, chrF and TER over text, and how many are equal token by token.
  * Pairs made by a formula have no text: their tokens' numbers are the words.
  */
 #include <string.h>
 
 #include "translation.h"
 
+enum { BLEU, CHRF, TER, METRICS };
+static const char *const metric_names[METRICS] = {"bleu", "chrf", "ter"};
+
 struct rgmi_translation_scores {
-    rgm_bleu *bleu;
+    rgm_bleu *bleu; /* this and the next two are NULL when they are not asked for */
     rgm_chrf *chrf;
+    rgm_ter *ter;
     rgm_bleu_options bleu_options;
     rgm_chrf_options chrf_options;
     rgm_bleu_stats bleu_stats;
     rgm_chrf_stats chrf_stats;
+    rgm_ter_stats ter_stats;
     int64_t equal, count;
     rgm_text hypothesis, reference; /* of one sentence at a time */
 };
 
-rgm_status rgmi_scores_create(rgmi_translation_scores **out)
+static bool wanted(const rgm_score_options *options, int metric)
+{
+    for (int64_t i = 0; i < options->metrics.count; i++)
+        if (strcmp(options->metrics.items[i], metric_names[metric]) == 0)
+            return true;
+    return false;
+}
+
+rgm_status rgmi_scores_check(const rgm_score_options *options)
+{
+    for (int64_t i = 0; i < options->metrics.count; i++) {
+        const char *name = options->metrics.items[i], *near;
+        bool known = false;
+
+        for (int m = 0; m < METRICS; m++)
+            known |= strcmp(name, metric_names[m]) == 0;
+        if (known)
+            continue;
+        near = rgm_nearest_name(name, metric_names, METRICS);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.score.metrics: no '%s'%s%s%s; there are bleu, chrf, ter", name,
+                        near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                        near != NULL ? "'?" : "");
+    }
+    return RGM_OK;
+}
+
+void rgmi_scores_names(const char **names, const rgm_score_options *options)
+{
+    for (int m = 0; m < METRICS; m++)
+        if (wanted(options, m))
+            *names++ = metric_names[m];
+    *names++ = "exact_match";
+    *names = NULL;
+}
+
+rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_options *options)
 {
     rgm_status status = RGM_OK;
     rgmi_translation_scores *s = NULL;
@@ -25,9 +65,16 @@ rgm_status rgmi_scores_create(rgmi_translation_scores **out)
     *out = NULL;
     RGM_TRY(RGM_NEW(s, 1));
     s->bleu_options = (rgm_bleu_options)RGM_BLEU_OPTIONS_INIT;
+    s->bleu_options.tokenizer = (rgm_mt_tokenizer)options->tokenize;
+    s->bleu_options.lowercase = options->lowercase;
     s->chrf_options = (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
-    RGM_GO(rgm_bleu_create(&s->bleu, &s->bleu_options));
-    RGM_GO(rgm_chrf_create(&s->chrf, &s->chrf_options));
+    s->chrf_options.lowercase = options->lowercase;
+    if (wanted(options, BLEU))
+        RGM_GO(rgm_bleu_create(&s->bleu, &s->bleu_options));
+    if (wanted(options, CHRF))
+        RGM_GO(rgm_chrf_create(&s->chrf, &s->chrf_options));
+    if (wanted(options, TER))
+        RGM_GO(rgm_ter_create(&s->ter, NULL));
     *out = s;
     s = NULL;
 done:
@@ -41,6 +88,7 @@ void rgmi_scores_release(rgmi_translation_scores *scores)
         return;
     rgm_bleu_release(scores->bleu);
     rgm_chrf_release(scores->chrf);
+    rgm_ter_release(scores->ter);
     rgm_text_clear(&scores->hypothesis);
     rgm_text_clear(&scores->reference);
     rgm_free(scores);
@@ -81,8 +129,11 @@ static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *
         RGM_TRY(rgmi_write_text(&s->reference, NULL, ids, length));
         reference = text_of(&s->reference);
     }
-    RGM_TRY(rgm_bleu_add(&s->bleu_stats, s->bleu, hypothesis, &reference, 1));
-    return rgm_chrf_add(&s->chrf_stats, s->chrf, hypothesis, &reference, 1);
+    if (s->bleu != NULL)
+        RGM_TRY(rgm_bleu_add(&s->bleu_stats, s->bleu, hypothesis, &reference, 1));
+    if (s->chrf != NULL)
+        RGM_TRY(rgm_chrf_add(&s->chrf_stats, s->chrf, hypothesis, &reference, 1));
+    return s->ter != NULL ? rgm_ter_add(&s->ter_stats, s->ter, hypothesis, &reference, 1) : RGM_OK;
 }
 
 rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data, rgm_mode mode,
@@ -95,7 +146,12 @@ rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_
 
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *s)
 {
-    RGM_TRY(rgm_logs_set(logs, "bleu", rgm_bleu_result(&s->bleu_stats, &s->bleu_options).score));
-    RGM_TRY(rgm_logs_set(logs, "chrf", rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
+    if (s->bleu != NULL)
+        RGM_TRY(rgm_logs_set(logs, metric_names[BLEU],
+                             rgm_bleu_result(&s->bleu_stats, &s->bleu_options).score));
+    if (s->chrf != NULL)
+        RGM_TRY(rgm_logs_set(logs, metric_names[CHRF], rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
+    if (s->ter != NULL)
+        RGM_TRY(rgm_logs_set(logs, metric_names[TER], rgm_ter_result(&s->ter_stats)));
     return rgm_logs_set(logs, "exact_match", (double)s->equal / (double)(s->count > 0 ? s->count : 1));
 }

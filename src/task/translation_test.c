@@ -163,7 +163,7 @@ static double judge(rgm_logs *logs, const rgm_translation_options *o, int64_t wr
     CHECK_OK(rgmi_parallel_open(&data, o, 1, 1));
     CHECK_OK(rgmi_parallel_batches(&batches, &data, RGM_VALID));
     rgm_dataset_release(batches);
-    CHECK_OK(rgmi_scores_create(&scores));
+    CHECK_OK(rgmi_scores_create(&scores, &o->score));
     count = rgm_token_pairs_count(data.parts[RGM_VALID].pairs);
     for (int64_t i = 0; i < count; i++) {
         int64_t length;
@@ -194,6 +194,78 @@ static void references_score_best_and_empty_translations_do_not(void **state)
     o = reversing();
     CHECK_CLOSE(judge(&logs, &o, 20), 1, 0, 0);
     CHECK_CLOSE(judge(&logs, &o, 5), 0.25, 0, 0);
+    rgm_logs_clear(&logs);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* One translation of the first sentence, the rest being right. */
+static void judge_text(rgm_logs *logs, const rgm_translation_options *o, const char *text)
+{
+    rgmi_parallel_data data;
+    rgmi_translation_scores *scores;
+    rgm_dataset *batches;
+    rgm_ids ids = {0};
+
+    rgm_logs_clear(logs);
+    CHECK_OK(rgmi_parallel_open(&data, o, 1, 1));
+    CHECK_OK(rgmi_parallel_batches(&batches, &data, RGM_VALID));
+    CHECK_OK(rgmi_scores_create(&scores, &o->score));
+    CHECK_OK(rgm_tokenizer_encode(&ids, data.target, text, (int64_t)strlen(text)));
+    for (int64_t i = 0; i < rgm_token_pairs_count(data.parts[RGM_VALID].pairs); i++) {
+        int64_t length;
+        const int32_t *right = rgm_token_pairs_target(data.parts[RGM_VALID].pairs, i, &length);
+        rgm_hypothesis h = {.ids = i == 0 ? ids.items : (int32_t *)right,
+                            .count = i == 0 ? ids.count : length - 1};
+        rgm_hypotheses one = {.items = &h, .count = 1};
+        CHECK_OK(rgmi_scores_add(scores, &data, RGM_VALID, &i, &one, 1));
+    }
+    CHECK_OK(rgmi_scores_result(logs, scores));
+    rgmi_scores_release(scores);
+    rgm_dataset_release(batches);
+    rgmi_parallel_clear(&data);
+    rgm_ids_clear(&ids);
+}
+
+static void scores_are_those_that_were_asked_for(void **state)
+{
+    static const char *const metrics[] = {"ter", "bleu"}, *const wrong[] = {"bleu", "tre"};
+    rgm_translation_options o;
+    rgm_logs logs = {0};
+    rgm_task task;
+
+    (void)state;
+    write_files();
+    write_file("train.en", "a dog runs.\ntwo dogs run in the snow\n\na dog plays in the snow\n");
+    train_tokenizer();
+    o = of_files();
+    CHECK_INT(2, o.score.metrics.count);
+    o.score.metrics = (rgm_texts){metrics, 2};
+    judge_text(&logs, &o, "a dog runs.");
+    CHECK_INT(3, logs.count);
+    CHECK_CLOSE(rgm_logs_get(&logs, "ter"), 0, 0, 0);
+    CHECK_CLOSE(rgm_logs_get(&logs, "bleu"), 100, 1e-9, 0);
+    CHECK_CLOSE(rgm_logs_get(&logs, "exact_match"), 1, 0, 0);
+    judge_text(&logs, &o, "a runs."); /* 1 of 15 words */
+    CHECK_CLOSE(rgm_logs_get(&logs, "ter"), 100.0 / 15, 1e-9, 0);
+    CHECK_CLOSE(rgm_logs_get(&logs, "exact_match"), 0.75, 0, 0);
+
+    /* A full stop that lacks is a word too few, or another word. */
+    judge_text(&logs, &o, "a dog runs");
+    CHECK_CLOSE(rgm_logs_get(&logs, "bleu"), 100 * exp(1 - 16.0 / 15), 1e-9, 0);
+    o.score.tokenize = RGM_MT_TOKENIZER_NONE;
+    judge_text(&logs, &o, "a dog runs");
+    CHECK_CLOSE(rgm_logs_get(&logs, "bleu"), 100 * pow(14.0 / 15 * 11 / 12 * 8 / 9, 0.25), 1e-9, 0);
+
+    CHECK_OK(create(&task, &o));
+    CHECK_TEXT("bleu", task.reduced_names(task.state)[0]);
+    CHECK_TEXT("ter", task.reduced_names(task.state)[1]);
+    CHECK_TEXT("exact_match", task.reduced_names(task.state)[2]);
+    CHECK(task.reduced_names(task.state)[3] == NULL);
+    CHECK(task.smaller_is_better("ter", task.state) && !task.smaller_is_better("bleu", task.state));
+    rgm_translation.release(&task);
+    o.score.metrics.items = wrong;
+    CHECK_STATUS(RGM_ERR_CONFIG, create(&task, &o));
+    CHECK_MESSAGE("task.score.metrics: no 'tre'; did you mean 'ter'?");
     rgm_logs_clear(&logs);
     CHECK_OK(rgm_folder_remove(folder));
 }
@@ -487,6 +559,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 
 TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(references_score_best_and_empty_translations_do_not),
+      cmocka_unit_test(scores_are_those_that_were_asked_for),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(a_tokenizer_must_pad_with_0_and_end_sentences),

@@ -11,6 +11,14 @@
 
 /* ---- which metrics ------------------------------------------------------------------------- */
 
+/* Of reduce_aggregated_logs' numbers; NULL: not known yet. */
+static const char *const *reduced_names(const rgm_controller *c)
+{
+    const rgm_task *task = rgm_trainer_task(c->trainer);
+
+    return task->reduced_names != NULL ? task->reduced_names(task->state) : NULL;
+}
+
 static rgm_status unknown_metric(const rgm_controller *c, const char *key, const char *name)
 {
     rgm_text names = {0};
@@ -19,6 +27,8 @@ static rgm_status unknown_metric(const rgm_controller *c, const char *key, const
     for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
         RGM_TRY(rgm_text_printf(&names, " valid.%s",
                                 rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
+    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL; reduced++)
+        RGM_TRY(rgm_text_printf(&names, " valid.%s", *reduced));
     status = RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' is not a validation metric of this task; there are:%s",
                       key, name, names.data);
     rgm_text_clear(&names);
@@ -26,8 +36,8 @@ static rgm_status unknown_metric(const rgm_controller *c, const char *key, const
 }
 
 /*
- * "valid.accuracy": only validation may choose. Numbers of reduce_aggregated_logs have no names before
- * they are there, so with such a task an unknown name is refused at the first validation.
+ * "valid.accuracy": only validation may choose. Where reduce_aggregated_logs' numbers have no names before
+ * they are there, an unknown name is refused at the first validation.
  */
 static rgm_status check_metric(rgm_controller *c, const char *key, const char *name)
 {
@@ -40,8 +50,11 @@ static rgm_status check_metric(rgm_controller *c, const char *key, const char *n
     for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
         if (strcmp(rgm_trainer_metric_name(c->trainer, RGM_VALID, i), name + 6) == 0)
             return RGM_OK;
-    return task->reduce_aggregated_logs != NULL || c->trainer->hooks.eval_end != NULL ||
-                   task->validation_step != NULL
+    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL; reduced++)
+        if (strcmp(*reduced, name + 6) == 0)
+            return RGM_OK;
+    return (task->reduce_aggregated_logs != NULL && task->reduced_names == NULL) ||
+                   c->trainer->hooks.eval_end != NULL || task->validation_step != NULL
                ? RGM_OK
                : unknown_metric(c, key, name);
 }
