@@ -30,6 +30,14 @@ static const rgm_field data_fields[] = {
      .help = "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"},
     {.name = "valid", .kind = RGM_FIELD_TEXTS, .offset = AT(valid), .help = "the same to validate on"},
     {.name = "test", .kind = RGM_FIELD_TEXTS, .offset = AT(test), .help = "the same to test on"},
+    {.name = "src_lang",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(src_lang),
+     .help = "with TFRecord files (one pattern or name@shards each): the feature with the source's text"},
+    {.name = "tgt_lang",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(tgt_lang),
+     .help = "with TFRecord files: the feature with the target's text"},
     {.name = "tokenizer",
      .kind = RGM_FIELD_TEXT,
      .offset = AT(tokenizer),
@@ -156,11 +164,26 @@ static rgm_status check_reverse(const rgm_translation_options *o)
     return RGM_OK;
 }
 
+static rgm_status check_files(const rgm_translation_options *o)
+{
+    const rgm_texts *files[] = {&o->train, &o->valid, &o->test};
+    bool records = o->src_lang != NULL;
+
+    if (records != (o->tgt_lang != NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s is set without data.%s: TFRecords need both, text files none",
+                        records ? "src_lang" : "tgt_lang", records ? "tgt_lang" : "src_lang");
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        if (files[mode]->count > (records ? 1 : 2))
+            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: %lld files; %s", rgm_mode_name((rgm_mode)mode),
+                            (long long)files[mode]->count,
+                            records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
+                                    : "they are [source, target] or one TSV");
+    return RGM_OK;
+}
+
 static rgm_status check(const void *options)
 {
     const rgm_translation_options *o = options;
-    const rgm_texts *files[] = {&o->train, &o->valid, &o->test};
-    static const char *const names[] = {"train", "valid", "test"};
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
@@ -177,11 +200,7 @@ static rgm_status check(const void *options)
                         o->path == NULL          ? "folder of the files"
                         : o->train.count == 0 ? "files to train on, [source, target]"
                                                  : "SentencePiece model; 'regimen text' trains one");
-    for (int i = 0; i < 3; i++)
-        if (files[i]->count > 2)
-            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: %lld files; they are [source, target] or one TSV",
-                            names[i], (long long)files[i]->count);
-    return RGM_OK;
+    return check_files(o);
 }
 
 /* ---- the task ------------------------------------------------------------------------------ */

@@ -89,16 +89,19 @@ void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel
     }
 }
 
-static rgm_status load_corpus(rgm_corpus **out, const char *folder, const rgm_texts *files)
+static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o, const rgm_texts *files)
 {
     rgm_status status = RGM_OK;
     char *source = NULL, *target = NULL;
 
-    RGM_GO(rgm_path_join(&source, folder, files->items[0]));
+    RGM_GO(rgm_path_join(&source, o->path, files->items[0]));
     if (files->count > 1)
-        RGM_GO(rgm_path_join(&target, folder, files->items[1]));
-    RGM_GO(target != NULL ? rgm_corpus_load(out, source, target, NULL)
-                          : rgm_corpus_load_tsv(out, source, NULL));
+        RGM_GO(rgm_path_join(&target, o->path, files->items[1]));
+    if (o->src_lang != NULL)
+        status = rgm_corpus_load_tfrecords(out, source, o->src_lang, o->tgt_lang, NULL);
+    else
+        status = target != NULL ? rgm_corpus_load(out, source, target, NULL)
+                                : rgm_corpus_load_tsv(out, source, NULL);
 done:
     rgm_free(source);
     rgm_free(target);
@@ -113,7 +116,7 @@ static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data,
 
     if (files->count == 0)
         return RGM_OK;
-    status = load_corpus(&part->corpus, o->path, files);
+    status = load_corpus(&part->corpus, o, files);
     if (status == RGM_ERR_NOT_FOUND)
         return rgm_error_prefix(status, "data.%s is not in data.path (elsewhere: --set data.path=DIR)",
                                 rgm_mode_name(mode));

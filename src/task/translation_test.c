@@ -152,6 +152,124 @@ static void write_files(void)
     train_tokenizer();
 }
 
+/* ---- TFRecords ----------------------------------------------------------------------------- */
+
+/* Lines [begin, end) of the two texts as records of one file. */
+static void write_records(const char *name, int begin, int end)
+{
+    const char *sides[2] = {german, english};
+    rgm_tfrecord_writer *writer;
+    rgm_text record = {0};
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_tfrecord_writer_open(&writer, path, NULL));
+    for (int i = 0; i < end; i++) {
+        rgm_str lines[2];
+        int64_t id = i;
+        for (int k = 0; k < 2; k++) {
+            lines[k] = (rgm_str){.data = sides[k], .size = (int64_t)strcspn(sides[k], "\n")};
+            sides[k] += lines[k].size + 1;
+        }
+        rgm_example_field fields[3] = {
+            {.key = {"de", 2}, .kind = RGM_FEATURE_BYTES, .count = 1, .bytes = &lines[0]},
+            {.key = {"en", 2}, .kind = RGM_FEATURE_BYTES, .count = 1, .bytes = &lines[1]},
+            {.key = {"unique_id", 9}, .kind = RGM_FEATURE_INTS, .count = 1, .ints = &id}};
+        record.size = 0;
+        CHECK_OK(rgm_example_encode(&record, fields, 3));
+        if (i >= begin)
+            CHECK_OK(rgm_tfrecord_writer_add(writer, record.data, record.size));
+    }
+    CHECK_OK(rgm_tfrecord_writer_finish(writer));
+    rgm_tfrecord_writer_close(writer);
+    rgm_text_clear(&record);
+}
+
+static rgm_translation_options of_records(const char *const *pattern)
+{
+    rgm_translation_options o = of_files();
+
+    o.src_lang = "de";
+    o.tgt_lang = "en";
+    o.train = o.valid = (rgm_texts){pattern, 1};
+    return o;
+}
+
+static void check_same_pairs(const rgm_translation_options *a, const rgm_translation_options *b)
+{
+    const rgm_translation_options *options[2] = {a, b};
+    rgmi_parallel_data data[2];
+    rgm_dataset *batches;
+    rgm_token_pairs *pairs[2];
+
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(rgmi_parallel_open(&data[k], options[k], 1, 1));
+        CHECK_OK(rgmi_parallel_batches(&batches, &data[k], RGM_VALID));
+        pairs[k] = data[k].parts[RGM_VALID].pairs;
+        rgm_dataset_release(batches);
+    }
+    CHECK_INT(4, rgm_token_pairs_count(pairs[0]));
+    CHECK_INT(4, rgm_token_pairs_count(pairs[1]));
+    for (int64_t i = 0; i < 4; i++) {
+        int64_t n, m;
+        const int32_t *x = rgm_token_pairs_source(pairs[0], i, &n), *y = rgm_token_pairs_source(pairs[1], i, &m);
+        CHECK(n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0);
+        x = rgm_token_pairs_target(pairs[0], i, &n), y = rgm_token_pairs_target(pairs[1], i, &m);
+        CHECK(n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0);
+    }
+    rgmi_parallel_clear(&data[0]);
+    rgmi_parallel_clear(&data[1]);
+}
+
+static rgm_status create_data(const rgm_translation_options *o)
+{
+    rgm_dataset *data = NULL;
+    rgm_task task;
+    rgm_status status;
+
+    CHECK_OK(create(&task, o));
+    status = task.build_inputs(&data, task.state, RGM_TRAIN, true);
+    rgm_dataset_release(data);
+    rgm_translation.release(&task);
+    return status;
+}
+
+static void tfrecords_are_the_same_pairs_as_their_lines(void **state)
+{
+    static const char *const pattern[] = {"pairs-*"}, *const shards[] = {"pairs@2"}, *const gone[] = {"none-*"},
+                            *const two[] = {"pairs@2", "pairs@2"};
+    rgm_translation_options lines, o;
+
+    (void)state;
+    write_files();
+    write_records("pairs-00000-of-00002", 0, 3);
+    write_records("pairs-00001-of-00002", 3, 4);
+    lines = of_files();
+    o = of_records(pattern);
+    check_same_pairs(&lines, &o);
+    o = of_records(shards);
+    check_same_pairs(&lines, &o);
+    CHECK_OK(create_data(&o));
+
+    o.tgt_lang = "fr";
+    CHECK_STATUS(RGM_ERR_DATA, create_data(&o));
+    CHECK_MESSAGE("pairs-00000-of-00002: record 0: the example has no feature 'fr'");
+    o = of_records(gone);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, create_data(&o));
+    CHECK_MESSAGE("none-*");
+    o = of_records(two);
+    o.train.count = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, create(&(rgm_task){0}, &o));
+    CHECK_MESSAGE("data.train: 2 files; with data.src_lang it is one pattern or name@shards");
+    o = of_records(shards);
+    o.src_lang = NULL;
+    CHECK_STATUS(RGM_ERR_CONFIG, create(&(rgm_task){0}, &o));
+    CHECK_MESSAGE("data.tgt_lang is set without data.src_lang");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* ---- scores -------------------------------------------------------------------------------- */
+
 /* Translations that are the references, but for the pairs from `wrong` on, which are empty. */
 static double judge(rgm_logs *logs, const rgm_translation_options *o, int64_t wrong)
 {
@@ -559,6 +677,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 
 TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(references_score_best_and_empty_translations_do_not),
+      cmocka_unit_test(tfrecords_are_the_same_pairs_as_their_lines),
       cmocka_unit_test(scores_are_those_that_were_asked_for),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
