@@ -118,6 +118,19 @@ expect 0 "$regimen" translate run --last <source
 cp run/tokenizer.model data/joint.model
 expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
 
+# A run that trains its tokenizer makes the same one, goes on with it, and needs no data to translate.
+sed 's/tokenizer: joint.model/train_tokenizer: {type: bpe, vocab_size: 45}/' words.yaml >whole.yaml
+expect 0 "$regimen" run whole.yaml --run-dir whole
+cmp -s kept.model whole/tokenizer.model || fail "data.train_tokenizer makes another tokenizer"
+expect 0 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=4
+mv data elsewhere
+expect 0 "$regimen" translate whole <source
+mv elsewhere data
+expect 2 "$regimen" run whole.yaml --run-dir other --set data.tokenizer=joint.model
+says 'data\.train_tokenizer makes the tokenizer of both sides: data\.tokenizer does not go with it' err
+expect 1 "$regimen" run whole.yaml --run-dir other --set data.train_tokenizer.vocab_size=90000
+says 'data\.train_tokenizer: .*Vocabulary size too high' err
+
 # Tokenizers that cannot serve.
 if command -v spm_train >/dev/null; then
     expect 0 spm_train --input=data/train.de,data/train.en --model_prefix=usual --model_type=bpe --vocab_size=45

@@ -625,6 +625,7 @@ rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, 
                                 int64_t count);
 
 typedef enum rgm_tokenizer_kind { RGM_TOKENIZER_UNIGRAM, RGM_TOKENIZER_BPE } rgm_tokenizer_kind;
+extern const char *const rgm_tokenizer_kind_names[]; /* "unigram", "bpe", NULL */
 typedef struct rgm_tokenizer_options {
     int64_t vocab_size;        /* pieces in all, the three special ones among them            */
     rgm_tokenizer_kind kind;

@@ -427,6 +427,8 @@ typedef struct rgm_translation_options {
                                      with the source and the target sentence; NULL: text files        */
     const char *tokenizer;        /* SentencePiece model of the source, and of the target unless ...  */
     const char *target_tokenizer; /* ... it has its own                                               */
+    rgm_tokenizer_options train_tokenizer; /* instead: one for both, trained on `train`, two files of
+                                     text; vocab_size 0: no                                           */
     int64_t max_length;           /* tokens of a side with its end: longer ones are not trained on    */
     int64_t batch_tokens;         /* of a training batch: rows * longer side, padding included        */
     int64_t batch_shapes;         /* different shapes of training batches                             */

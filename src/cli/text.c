@@ -77,9 +77,10 @@ static int text_train(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (out == NULL)
         return usage_error("--out is needed: the model's file");
-    if (strcmp(type, "unigram") != 0 && strcmp(type, "bpe") != 0)
+    while (rgm_tokenizer_kind_names[o.kind] != NULL && strcmp(rgm_tokenizer_kind_names[o.kind], type) != 0)
+        o.kind++;
+    if (rgm_tokenizer_kind_names[o.kind] == NULL)
         return usage_error("--type '%s' is none of unigram, bpe", type);
-    o.kind = type[0] == 'b' ? RGM_TOKENIZER_BPE : RGM_TOKENIZER_UNIGRAM;
     status = train(out, &rest, &o);
     return status == RGM_OK ? EXIT_DONE : report(status);
 }

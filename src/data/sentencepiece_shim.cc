@@ -91,7 +91,7 @@ class Sentences : public sentencepiece::SentenceIterator {
 std::unordered_map<std::string, std::string> trainer_options(const rgm_tokenizer_options &o)
 {
     return {{"vocab_size", std::to_string(o.vocab_size)},
-            {"model_type", o.kind == RGM_TOKENIZER_BPE ? "bpe" : "unigram"},
+            {"model_type", rgm_tokenizer_kind_names[o.kind]},
             {"character_coverage", std::to_string(o.character_coverage)},
             {"input_sentence_size", std::to_string(o.max_sentences)},
             {"max_sentence_length", std::to_string(o.lines.max_line_bytes)},

@@ -187,6 +187,8 @@ static rgm_status check_options(const rgm_tokenizer_options *o)
     return RGM_OK;
 }
 
+const char *const rgm_tokenizer_kind_names[] = {"unigram", "bpe", NULL};
+
 rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
                                const rgm_tokenizer_options *options)
 {

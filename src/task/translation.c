@@ -21,6 +21,34 @@ static const rgm_field reverse_fields[] = {
     {0},
 };
 
+#define TOKENIZER(member) offsetof(rgm_tokenizer_options, member)
+static const rgm_field tokenizer_fields[] = {
+    {.name = "vocab_size",
+     .kind = RGM_FIELD_INT,
+     .offset = TOKENIZER(vocab_size),
+     .min = 0,
+     .max = 1e7,
+     .help = "pieces in all; 0: none is trained"},
+    {.name = "type",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = TOKENIZER(kind),
+     .choices = rgm_tokenizer_kind_names,
+     .help = "kind of the SentencePiece model"},
+    {.name = "coverage",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = TOKENIZER(character_coverage),
+     .min = RGM_ABOVE_0,
+     .max = 1,
+     .help = "share of the text whose characters get pieces"},
+    {.name = "sentences",
+     .kind = RGM_FIELD_INT,
+     .offset = TOKENIZER(max_sentences),
+     .min = 0,
+     .max = 1e12,
+     .help = "trained on that many, drawn from all; 0: on all"},
+    {0},
+};
+
 #define AT(member) offsetof(rgm_translation_options, member)
 static const rgm_field data_fields[] = {
     {.name = "path", .kind = RGM_FIELD_TEXT, .offset = AT(path), .help = "folder of the files"},
@@ -46,6 +74,11 @@ static const rgm_field data_fields[] = {
      .kind = RGM_FIELD_TEXT,
      .offset = AT(target_tokenizer),
      .help = "SentencePiece model of the target, where it is another"},
+    {.name = "train_tokenizer",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(train_tokenizer),
+     .group = tokenizer_fields,
+     .help = "instead of tokenizer: one for both sides, trained on the files of train when the run begins"},
     {.name = "max_length",
      .kind = RGM_FIELD_INT,
      .offset = AT(max_length),
@@ -120,6 +153,7 @@ static void defaults(void *options)
 
     *(rgm_translation_options *)options = (rgm_translation_options){
         .max_length = 64,
+        .train_tokenizer = RGM_TOKENIZER_OPTIONS_INIT,
         .batch_tokens = 4096,
         .batch_shapes = 32,
         .reverse = {.min_length = 1, .max_length = 10},
@@ -128,6 +162,7 @@ static void defaults(void *options)
         .score = {.metrics = {metrics, 2}, .tokenize = RGM_MT_TOKENIZER_13A},
         .search = RGM_SEARCH_OPTIONS_INIT,
     };
+    ((rgm_translation_options *)options)->train_tokenizer.vocab_size = 0;
 }
 
 static const rgm_network_type base = {
@@ -158,9 +193,26 @@ static rgm_status check_reverse(const rgm_translation_options *o)
                         "(%lld) and pairs to train on (%lld) are needed",
                         (long long)r->vocabulary, (long long)r->min_length, (long long)r->max_length,
                         (long long)r->train);
-    if (o->train.count > 0 || o->tokenizer != NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.reverse makes the pairs: data.train and data.tokenizer do not "
-                                        "go with it");
+    if (o->train.count > 0 || o->tokenizer != NULL || o->train_tokenizer.vocab_size > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.reverse makes the pairs: data.train, data.tokenizer and "
+                                        "data.train_tokenizer do not go with it");
+    return RGM_OK;
+}
+
+static rgm_status check_tokenizers(const rgm_translation_options *o)
+{
+    bool trained = o->train_tokenizer.vocab_size > 0;
+
+    if (o->tokenizer == NULL && !trained)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.tokenizer: name the SentencePiece model, or have one trained: "
+                                        "data.train_tokenizer.vocab_size");
+    if (trained && (o->tokenizer != NULL || o->target_tokenizer != NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.train_tokenizer makes the tokenizer of both sides: data.%s does "
+                                        "not go with it",
+                        o->tokenizer != NULL ? "tokenizer" : "target_tokenizer");
+    if (trained && o->train.count != 2)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.train_tokenizer needs data.train as two files of text, [source, "
+                                        "target]; 'regimen text train-tokenizer' makes one for data.tokenizer");
     return RGM_OK;
 }
 
@@ -194,12 +246,10 @@ static rgm_status check(const void *options)
                         (long long)o->batch_tokens, (long long)o->max_length);
     if (o->reverse.vocabulary > 0)
         return check_reverse(o);
-    if (o->path == NULL || o->train.count == 0 || o->tokenizer == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s",
-                        o->path == NULL ? "path" : (o->train.count == 0 ? "train" : "tokenizer"),
-                        o->path == NULL          ? "folder of the files"
-                        : o->train.count == 0 ? "files to train on, [source, target]"
-                                                 : "SentencePiece model; 'regimen text' trains one");
+    if (o->path == NULL || o->train.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
+                        o->path == NULL ? "folder of the files" : "files to train on, [source, target]");
+    RGM_TRY(check_tokenizers(o));
     return check_files(o);
 }
 

@@ -9,7 +9,7 @@
 
 /* ---- from files ---------------------------------------------------------------------------- */
 
-/* The file that a trained run keeps, or the one that the options name. */
+/* The file that a trained run keeps, or the one that the options name; NULL: neither. */
 static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, const char *name,
                                  const char *kept)
 {
@@ -20,7 +20,25 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
         rgm_free(*out);
         *out = NULL;
     }
-    return rgm_path_join(out, o->path, name);
+    return name != NULL ? rgm_path_join(out, o->path, name) : RGM_OK;
+}
+
+/* Of both sides, from the text that is trained on: the same text gives the same tokenizer again. */
+static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, const rgm_translation_options *o)
+{
+    rgm_status status = RGM_OK;
+    char *files[2] = {NULL, NULL};
+
+    for (int i = 0; i < 2; i++)
+        RGM_GO(rgm_path_join(&files[i], o->path, o->train.items[i]));
+    status = rgm_tokenizer_train(out, (const char *const *)files, 2, &o->train_tokenizer);
+    if (status != RGM_OK)
+        RGM_GO(rgm_error_prefix(status, "data.train_tokenizer"));
+    RGM_GO(rgm_strdup(path, "the one that data.train_tokenizer makes"));
+done:
+    rgm_free(files[0]);
+    rgm_free(files[1]);
+    return status;
 }
 
 static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *path)
@@ -52,6 +70,8 @@ static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, const rgm_tra
     rgm_status status;
 
     RGM_TRY(tokenizer_path(path, o, name, kept));
+    if (*path == NULL)
+        return train_tokenizer(out, path, o);
     status = rgm_tokenizer_load(out, *path);
     if (status == RGM_ERR_NOT_FOUND && o->run_dir != NULL)
         return rgm_error_prefix(status, "%s keeps no %s", o->run_dir, kept);
