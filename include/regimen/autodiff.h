@@ -426,6 +426,10 @@ typedef struct rgm_executor_options {
     bool bf16;      /* f32 products of matrices, in convolutions and gradients too, round to bf16
                        and sum in f32, where the CPU is faster so (rgm_kernels_for(RGM_BF16)); all
                        else, parameters first of all, stays f32                                  */
+    bool inference; /* many runs with the same parameters: those that products read are packed as
+                       the kernel likes them, in the first run and after rgm_parameters_touch();
+                       a row of such a product has the same bits whatever rows are beside it.
+                       Takes once more the memory of those weights                               */
 } rgm_executor_options;
 
 /** A fed input: tensor or pattern. A tensor must not change after it was fed (feed another): what

@@ -51,13 +51,17 @@ typedef enum rgm_activation {
  * products. Row-major; lda, ldb, ldc are the distances between rows as stored, in elements.
  * trans_a: a is stored [k, m]; trans_b: b is stored [n, k]. bias may be NULL. With accumulate there
  * is no activation.
+ *
+ * packed: b is what matmul_pack() of the same table made of a b of that n and k; ldb, trans_b and
+ * stride_b mean nothing then, and batch is 1. Each row of c is a chain over k that depends on n and
+ * k alone: the same bits whatever m is, and so whichever rows stand beside it.
  */
 typedef struct rgm_matmul_args {
     void *c;
     const void *a, *b, *bias;
     int64_t m, n, k, lda, ldb, ldc;
     int64_t batch, stride_a, stride_b, stride_c; /* elements between products; batch >= 1 */
-    bool trans_a, trans_b, accumulate;
+    bool trans_a, trans_b, accumulate, packed;
     rgm_activation activation;
     double slope;
 } rgm_matmul_args;
@@ -358,6 +362,13 @@ typedef struct rgm_kernels {
     const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "amx" */
     rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64            */
     void (*matmul)(const rgm_matmul_args *args);
+    /**
+     * b [k, n] in the form in which this table's matmul likes to read it, for operands that stay:
+     * the weights of a network in use. Of args: b, n, k, ldb and trans_b. Returns the bytes of that
+     * form; with packed NULL that is all, else that much is written, 64-byte aligned. No other
+     * table reads it.
+     */
+    size_t (*matmul_pack)(void *packed, const rgm_matmul_args *args);
     void (*spmm)(const rgm_spmm_args *args);
     void (*sddmm)(const rgm_sddmm_args *args);
     void (*gatv2_score)(const rgm_gatv2_args *args);

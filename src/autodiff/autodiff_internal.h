@@ -167,6 +167,10 @@ enum { RGMI_IN_PLACE = 1 << 21 /* elements */ };
 bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y);
 int64_t rgmi_matmul_block(int64_t rows);
 rgm_value *rgmi_matmul_build(const rgmi_matmul *parts, rgm_value *base);
+/** The same, b, a stored matrix, packed for `kernels`. */
+rgm_value *rgmi_matmul_pack(const rgmi_matmul *parts, const rgm_kernels *kernels);
+/** Changes with rgm_parameters_touch(); no two states of any parameters have the same. */
+uint64_t rgmi_parameters_version(const rgm_parameters *parameters);
 
 /** Row and column of each entry as the view sees the pattern, [count]. */
 const int32_t *rgmi_rows_of(const rgm_view *p);
@@ -198,15 +202,15 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_stop_gradient_op, rgmi_when_training_op, rgmi_dropout_op, rgmi_item_dropout_op,
     rgmi_reshape_op, rgmi_permute_op, rgmi_concat_op, rgmi_slice_op, rgmi_slice_grad_op,
     rgmi_broadcast_to_op, rgmi_inverse_dim_op, rgmi_copy_op, rgmi_matmul_op, rgmi_matmul_add_op,
-    rgmi_reduce_op, rgmi_reduce_prod_grad_op, rgmi_sum_squares_op, rgmi_argmax_op, rgmi_softmax_op,
-    rgmi_softmax_grad_op, rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op,
-    rgmi_cross_entropy_op, rgmi_cross_entropy_grad_op, rgmi_attention_op,
-    rgmi_attention_grad_op, rgmi_layer_norm_op, rgmi_layer_norm_grad_op,
-    rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op, rgmi_transpose_pattern_op,
-    rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op, rgmi_spmm_op,
-    rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op, rgmi_pool_rows_op,
-    rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op, rgmi_sddmm_op,
-    rgmi_gatv2_score_op, rgmi_gatv2_grad_q_op, rgmi_gatv2_grad_v_op, rgmi_gatv2_grad_a_op,
-    rgmi_gather_op, rgmi_map_op_type;
+    rgmi_matmul_pack_op, rgmi_matmul_packed_op, rgmi_reduce_op, rgmi_reduce_prod_grad_op,
+    rgmi_sum_squares_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
+    rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op, rgmi_cross_entropy_op,
+    rgmi_cross_entropy_grad_op, rgmi_attention_op, rgmi_attention_grad_op, rgmi_layer_norm_op,
+    rgmi_layer_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,
+    rgmi_transpose_pattern_op, rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op,
+    rgmi_spmm_op, rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
+    rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,
+    rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_q_op, rgmi_gatv2_grad_v_op,
+    rgmi_gatv2_grad_a_op, rgmi_gather_op, rgmi_map_op_type;
 
 #endif

@@ -7,7 +7,7 @@
 
 /* ---- making and releasing ---- */
 
-static const rgm_kernels *kernels_of(const rgm_value *v, bool bf16)
+const rgm_kernels *rgmi_kernels_of(const rgm_value *v, bool bf16)
 {
     rgm_dtype dtype = RGM_F32;
 
@@ -66,7 +66,7 @@ static rgm_status buffers_create(rgm_executor *executor)
     RGM_TRY(RGM_NEW(executor->binding, executor->program->symbol_count));
     for (int64_t s = 0; s < executor->count; s++) {
         const rgm_value *v = executor->order[s];
-        executor->kernels[s] = kernels_of(v, executor->options.bf16);
+        executor->kernels[s] = rgmi_kernels_of(v, executor->options.bf16);
         widest = v->inputs > widest ? v->inputs : widest;
     }
     return RGM_NEW(executor->in, widest);
@@ -281,6 +281,17 @@ static void feeds_accept(rgm_executor *executor)
     }
 }
 
+/* Packed weights of other parameters, or of what these were before, are no longer valid. */
+static void parameters_accept(rgm_executor *executor, const rgm_parameters *parameters)
+{
+    uint64_t version = parameters != NULL ? rgmi_parameters_version(parameters) : 0;
+
+    for (int64_t s = 0; s < executor->count && version != executor->version; s++)
+        if (rgmi_is_packed_weight(executor->order[s]))
+            executor->kept[s].valid = false;
+    executor->version = version;
+}
+
 /* ---- plan ---- */
 
 static rgm_status plan_find(rgm_executor *executor)
@@ -306,9 +317,9 @@ static rgm_status plan_find(rgm_executor *executor)
             executor->plans[oldest] = plan;
         }
     }
-    if (executor->current != plan)
+    if (executor->current != plan) /* what is kept may depend on sizes alone */
         for (int64_t s = 0; s < executor->count; s++)
-            executor->kept[s].valid = false; /* what is kept may depend on sizes alone */
+            executor->kept[s].valid &= rgmi_is_packed_weight(executor->order[s]);
     executor->current = plan;
     return RGM_OK;
 }
@@ -582,6 +593,7 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
     if (plan->generation != executor->generation)
         RGM_TRY(plan_rebase(executor, plan));
     RGM_TRY(leaves_set(executor, plan, parameters));
+    parameters_accept(executor, parameters);
     if (executor->options.eager)
         RGM_TRY(leaves_check(executor, plan));
     RGM_TRY(prologue_run(executor, plan));

@@ -78,6 +78,7 @@ struct rgm_executor {
     int64_t plan_count;
     rgmi_plan *current;
     uint64_t clock, generation;
+    uint64_t version; /* of the parameters that were packed */
     char *arena;
     size_t arena_bytes, arena_peak;
     bool profile;
@@ -106,6 +107,13 @@ rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
 /* ---- passes: a rule gives what may stand in v's place, or NULL ---- */
 
 typedef rgm_value *rgmi_rule(rgm_executor *executor, rgm_value *v);
+/** The table whose kernels run v. */
+const rgm_kernels *rgmi_kernels_of(const rgm_value *v, bool bf16);
+/** Made of parameters alone: kept for as long as they stay. */
+static inline bool rgmi_is_packed_weight(const rgm_value *v)
+{
+    return v->type == &rgmi_matmul_pack_op;
+}
 /** Each rule at each value, inputs first, again until nothing changes. */
 rgm_status rgmi_rules_apply(rgm_executor *executor, rgmi_rule *const *rules, int count);
 /** The value of that op with those inputs and attributes, when the program has one. */
@@ -130,7 +138,7 @@ rgmi_rule rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_arithmetic, rgmi_rule_br
 rgmi_rule rgmi_rule_entries, rgmi_rule_pool, rgmi_rule_sddmm, rgmi_rule_scales;
 rgmi_rule rgmi_rule_narrow, rgmi_rule_narrow_grad, rgmi_rule_entry_product;
 rgmi_rule rgmi_rule_transposed, rgmi_rule_bias, rgmi_rule_activation, rgmi_rule_accumulate,
-    rgmi_rule_masked_softmax, rgmi_rule_residual, rgmi_rule_sum_squares;
+    rgmi_rule_masked_softmax, rgmi_rule_residual, rgmi_rule_sum_squares, rgmi_rule_pack;
 rgmi_rule rgmi_rule_map;
 rgm_status rgmi_pass_common(rgm_executor *executor);
 

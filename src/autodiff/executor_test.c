@@ -547,7 +547,110 @@ static void the_plan_prints_with_times(void **state)
     rgm_cgraph_release(n.graph);
 }
 
+/* ---- packed weights ---- */
+
+typedef struct weights {
+    rgm_cgraph *graph;
+    rgm_value *x, *y;
+    rgm_parameters *parameters[2];
+    rgm_tensor *rows[2]; /* 3, and 5 that begin with them */
+} weights;
+
+/* relu(x w0 + b0) w1^T, and w1 read by a gather as well: the table of a language model. */
+static void weights_open(weights *w)
+{
+    memset(w, 0, sizeof *w);
+    CHECK_OK(rgm_cgraph_create(&w->graph));
+    w->x = rgm_input(w->graph, "x", RGM_F32, 2, (rgm_dim[]){rgm_cgraph_symbol(w->graph, "n"), 40});
+    rgm_value *b0 = parameter(w->graph, "b0", 50, 0), *w1 = parameter(w->graph, "w1", 33, 50);
+    rgm_value *h = rgm_relu(rgm_add(rgm_matmul(w->x, parameter(w->graph, "w0", 40, 50)), b0));
+    rgm_value *first =
+        rgm_gather(w1, rgm_reshape(rgm_scalar(w->graph, RGM_I64, 0), 1, (rgm_dim[]){1}));
+    w->y = rgm_matmul_t(rgm_add(h, first), w1, false, true);
+    CHECK_OK(rgm_cgraph_status(w->graph));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rgm_parameters_create(&w->parameters[i], w->graph, 1 + (uint64_t)i));
+        CHECK_OK(rgm_tensor_create(&w->rows[i], RGM_F32, 2, (int64_t[]){3 + 2 * i, 40}));
+        for (int64_t k = 0; k < rgm_tensor_count(w->rows[i]); k++)
+            rgm_tensor_f32(w->rows[i])[k] = (float)(k * 7 % 11) / 11 - 0.4F;
+    }
+}
+
+static void weights_close(weights *w)
+{
+    for (int i = 0; i < 2; i++) {
+        rgm_parameters_release(w->parameters[i]);
+        rgm_tensor_release(w->rows[i]);
+    }
+    rgm_cgraph_release(w->graph);
+}
+
+static const float *weights_run(const weights *w, rgm_executor *executor, int parameters, int rows)
+{
+    rgm_feed feed = {.input = w->x, .tensor = w->rows[rows]};
+    rgm_tensor *y;
+
+    CHECK_OK(rgm_executor_run(executor, &y, w->parameters[parameters], &feed, 1, 0, 0));
+    return rgm_tensor_f32(y);
+}
+
+static int64_t packs_made(const rgm_executor *executor)
+{
+    int64_t made = 0, ops = 0;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        if (executor->order[s]->type == &rgmi_matmul_pack_op) {
+            made += executor->runs[s];
+            ops++;
+        }
+    CHECK_INT(2, ops);
+    return made;
+}
+
+static void check_weights(const weights *w, rgm_executor *packed, rgm_executor *plain,
+                          int parameters, int rows, double bound)
+{
+    const float *want = weights_run(w, plain, parameters, rows);
+    const float *got = weights_run(w, packed, parameters, rows);
+
+    for (int64_t i = 0; i < (3 + 2 * rows) * 33; i++)
+        CHECK_CLOSE(want[i], got[i], bound, bound);
+}
+
+static void weights_are_packed_until_they_are_touched(void **state)
+{
+    weights w;
+
+    (void)state;
+    weights_open(&w);
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        rgm_executor_options options = {.inference = true, .bf16 = bf16};
+        rgm_executor *packed, *plain;
+        float three[3 * 33];
+        double bound = bf16 ? 0.03 : 1e-5;
+        CHECK_OK(rgm_executor_create(&packed, w.graph, &w.y, 1, &options));
+        CHECK_OK(rgm_executor_create(&plain, w.graph, &w.y, 1, NULL));
+        rgm_executor_profile(packed, true);
+        for (int run = 0; run < 4; run++) /* two plans, once more each */
+            check_weights(&w, packed, plain, 0, run % 2, bound);
+        CHECK_INT(2, packs_made(packed));
+        memcpy(three, weights_run(&w, packed, 0, 0), sizeof three);
+        CHECK(memcmp(three, weights_run(&w, packed, 0, 1), sizeof three) == 0);
+        check_weights(&w, packed, plain, 1, 1, bound);
+        CHECK_INT(4, packs_made(packed));
+        rgm_tensor_f32(rgm_parameters_find(w.parameters[1], "w0"))[5] += 1;
+        rgm_parameters_touch(w.parameters[1]);
+        check_weights(&w, packed, plain, 1, 1, bound);
+        CHECK_INT(6, packs_made(packed));
+        check_weights(&w, packed, plain, 0, 0, bound);
+        rgm_executor_release(packed);
+        rgm_executor_release(plain);
+    }
+    weights_close(&w);
+}
+
 TESTS(cmocka_unit_test(live_values_never_share_memory),
+      cmocka_unit_test(weights_are_packed_until_they_are_touched),
       cmocka_unit_test(repeated_sizes_allocate_nothing),
       cmocka_unit_test(what_depends_on_unchanged_feeds_is_computed_once),
       cmocka_unit_test(large_values_are_not_kept),

@@ -58,6 +58,8 @@ static const rgm_op_type *const list[] = {
     /* products, reductions, normalisation */
     &rgmi_matmul_op,
     &rgmi_matmul_add_op,
+    &rgmi_matmul_pack_op,
+    &rgmi_matmul_packed_op,
     &rgmi_reduce_op,
     &rgmi_reduce_prod_grad_op,
     &rgmi_sum_squares_op,

@@ -166,6 +166,107 @@ rgm_value *rgm_matmul(rgm_value *a, rgm_value *b)
     return rgm_matmul_t(a, b, false, false);
 }
 
+/* ---- a product with a packed b: weights in use ------------------------------------------------
+ */
+
+/* Attributes: integer[0] = transposed b, [1] = elements of the packed form. */
+static rgm_status matmul_pack_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                    const rgm_attributes *attributes)
+{
+    (void)inputs;
+    RGM_TRY(rgmi_need_float(in[0], "b"));
+    RGM_TRY(rgmi_need_rank(in[0], "b", 2));
+    *out = (rgm_op_shape){.dtype = in[0]->s.dtype, .rank = 1, .shape = {attributes->integer[1]}};
+    return RGM_OK;
+}
+
+static rgm_matmul_args pack_args(const void *b, const int64_t *shape, bool trans)
+{
+    return (rgm_matmul_args){.b = b,
+                             .k = shape[trans ? 1 : 0],
+                             .n = shape[trans ? 0 : 1],
+                             .ldb = shape[1],
+                             .trans_b = trans};
+}
+
+static rgm_status matmul_pack_forward(rgm_op_run *run)
+{
+    const rgm_view *b = &run->in[0];
+    rgm_matmul_args args = pack_args(b->data, b->shape, run->attributes->integer[0] != 0);
+
+    if (rgmi_view_count(run->out) > 0)
+        run->kernels->matmul_pack(run->out->data, &args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_matmul_pack_op = {
+    .name = "matmul_pack",
+    .arity = 1,
+    .infer = matmul_pack_infer,
+    .forward = matmul_pack_forward,
+    .no_gradient = "made by the executor, after gradients",
+};
+
+/* Inputs: a, the packed b, perhaps a bias. Attributes as of matmul; [3] = columns of b. */
+static rgm_status matmul_packed_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                      const rgm_attributes *attributes)
+{
+    if (inputs != 2 && inputs != 3)
+        return RGM_FAIL(RGM_ERR_ARG, "takes a, a packed b and perhaps a bias, got %d inputs",
+                        inputs);
+    RGM_TRY(rgmi_need_float(in[0], "a"));
+    RGM_TRY(rgmi_need_rank(in[0], "a", 2));
+    *out = in[0]->s;
+    out->shape[1] = attributes->integer[3];
+    return RGM_OK;
+}
+
+static rgm_status matmul_packed_forward(rgm_op_run *run)
+{
+    const rgm_attributes *attributes = run->attributes;
+    const rgm_view *a = &run->in[0], *c = run->out;
+    rgm_matmul_args args = {.c = c->data,
+                            .a = a->data,
+                            .b = run->in[1].data,
+                            .bias = run->inputs == 3 ? run->in[2].data : NULL,
+                            .m = c->shape[0],
+                            .n = c->shape[1],
+                            .k = a->shape[1],
+                            .lda = a->shape[1],
+                            .ldc = c->shape[1],
+                            .batch = 1,
+                            .packed = true,
+                            .activation = (rgm_activation)attributes->integer[2],
+                            .slope = attributes->number[0]};
+
+    if (args.m > 0 && args.n > 0)
+        run->kernels->matmul(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_matmul_packed_op = {
+    .name = "matmul_packed",
+    .arity = -1,
+    .infer = matmul_packed_infer,
+    .forward = matmul_packed_forward,
+    .no_gradient = "made by the executor, after gradients",
+};
+
+rgm_value *rgmi_matmul_pack(const rgmi_matmul *parts, const rgm_kernels *kernels)
+{
+    rgm_matmul_args args = pack_args(NULL, parts->b->s.shape, parts->trans_b);
+    rgm_attributes pack = {.integer = {parts->trans_b}};
+    rgm_attributes product = {.integer = {false, false, parts->activation, args.n},
+                              .number[0] = parts->slope};
+    rgm_value *in[3] = {parts->a, NULL, parts->bias};
+
+    pack.integer[1] =
+        (int64_t)(kernels->matmul_pack(NULL, &args) / rgm_dtype_size(parts->b->s.dtype));
+    in[1] = rgmi_op1(&rgmi_matmul_pack_op, parts->b, &pack);
+    return rgm_op(parts->a->graph, &rgmi_matmul_packed_op, in, parts->bias != NULL ? 3 : 2,
+                  &product);
+}
+
 /* ---- base + op(a) op(b): inputs base, a, b ---- */
 
 static rgm_status matmul_add_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,

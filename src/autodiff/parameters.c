@@ -4,6 +4,7 @@
  */
 #include "autodiff_internal.h"
 #include <math.h>
+#include <stdatomic.h>
 
 struct rgm_parameters {
     rgm_map *by_name;
@@ -13,6 +14,14 @@ struct rgm_parameters {
     int64_t count;
     uint64_t version;
 };
+
+/* No two states of any parameters of the process have the same number. */
+static uint64_t new_version(void)
+{
+    static atomic_uint_fast64_t versions;
+
+    return atomic_fetch_add(&versions, 1) + 1;
+}
 
 /* fan_in and fan_out are the last two dims, each as often as there are taps in front of them; a
  * vector has one for both. */
@@ -77,6 +86,7 @@ rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, 
 
     *out = NULL;
     RGM_GO(RGM_NEW(p, 1));
+    p->version = new_version();
     RGM_GO(rgm_map_create(&p->by_name));
     RGM_GO(RGM_NEW(p->tensors, graph->parameter_count));
     RGM_GO(RGM_NEW(p->names, graph->parameter_count));
@@ -143,7 +153,12 @@ int64_t rgm_parameters_total(const rgm_parameters *parameters)
 
 void rgm_parameters_touch(rgm_parameters *parameters)
 {
-    parameters->version++;
+    parameters->version = new_version();
+}
+
+uint64_t rgmi_parameters_version(const rgm_parameters *parameters)
+{
+    return parameters->version;
 }
 
 bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i)

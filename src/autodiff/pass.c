@@ -128,6 +128,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
                                           rgmi_rule_activation,   rgmi_rule_masked_softmax,
                                           rgmi_rule_residual,     rgmi_rule_sum_squares};
     static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
+    static rgmi_rule *const pack[] = {rgmi_rule_pack};
     static rgmi_rule *const map[] = {rgmi_rule_map};
 
 #define APPLY(list) RGM_TRY(rgmi_rules_apply(executor, list, sizeof list / sizeof *list))
@@ -143,6 +144,8 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     APPLY(simplify);
     RGM_TRY(rgmi_pass_common(executor));
     APPLY(epilogue);
+    if (executor->options.inference)
+        APPLY(pack);
     APPLY(accumulate);
     RGM_TRY(rgmi_pass_common(executor));
     APPLY(map);

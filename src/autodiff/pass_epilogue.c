@@ -187,6 +187,19 @@ rgm_value *rgmi_rule_accumulate(rgm_executor *executor, rgm_value *v)
     return NULL;
 }
 
+/* a times a stored matrix: that one is packed, apart from the runs. */
+rgm_value *rgmi_rule_pack(rgm_executor *executor, rgm_value *v)
+{
+    rgmi_matmul m;
+
+    if (!rgmi_is(v, &rgmi_matmul_op) || v->s.rank != 2)
+        return NULL;
+    rgmi_matmul_parts(&m, v);
+    if (!rgmi_is_stored(m.b->leaf) || m.trans_a)
+        return NULL;
+    return rgmi_matmul_pack(&m, rgmi_kernels_of(v, executor->options.bf16));
+}
+
 /* ---- softmax(scale * x + mask) ---- */
 
 static rgm_value *scaled(double *factor, rgm_value *x)

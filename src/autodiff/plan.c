@@ -69,6 +69,8 @@ static bool keepable(const rgmi_plan *plan, const rgm_executor *executor, int64_
     const rgm_value *v = executor->order[s];
     size_t from = KEEP_FREELY;
 
+    if (v->type != NULL && rgmi_is_packed_weight(v))
+        return true;
     if (v->type == NULL || !v->fed_only || is_view(v))
         return false;
     if (v->s.is_pattern)

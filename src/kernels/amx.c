@@ -6,6 +6,7 @@
  */
 #define LANES          16
 #define BF16_MATMUL    rgmi_amx_matmul
+#define BF16_PACK      rgmi_amx_pack
 #define BF16_RATE      500
 #define BF16_OTHERWISE rgmi_avx512_f32.matmul
 

@@ -52,11 +52,13 @@ tiles_product(float *c, int64_t ldc, const uint32_t *a, const uint32_t *b, int64
 #undef STORE
 }
 
-/* c = (first ? 0 : c) + a b for `down` strips of rows and `across` strips of columns, each 1 or 2.
- */
+/* c = (first ? 0 : c) + a b for the strips that `rows` <= 32 rows are in and `across` strips of
+ * columns, 1 or 2. */
 static void block_product(float *c, int64_t ldc, const uint32_t *a, const uint32_t *b,
-                          int64_t tiles, int down, int across, bool first)
+                          int64_t tiles, int rows, int across, bool first)
 {
+    int down = rows > TILE ? 2 : 1;
+
     if (down == 2 && across == 2)
         tiles_product(c, ldc, a, b, tiles, 2, 2, first);
     else if (down == 2)

@@ -5,6 +5,7 @@
  */
 #define LANES       16
 #define BF16_MATMUL rgmi_emulated_bf16_matmul
+#define BF16_PACK   rgmi_emulated_bf16_pack
 #define BF16_RATE   0.01
 #define BF16_ANY_SHAPE
 #define BF16_OTHERWISE rgmi_reference_f32.matmul
@@ -16,6 +17,7 @@
 #include <string.h>
 
 void rgmi_emulated_bf16_matmul(const rgm_matmul_args *args);
+size_t rgmi_emulated_bf16_pack(void *packed, const rgm_matmul_args *args);
 
 static _Thread_local uint32_t tiles_[8][TILE][TILE];
 

@@ -4,6 +4,7 @@
  */
 #define LANES          16
 #define BF16_MATMUL    rgmi_avx512_bf16_matmul
+#define BF16_PACK      rgmi_avx512_bf16_pack
 #define BF16_RATE      80
 #define BF16_OTHERWISE rgmi_avx512_f32.matmul
 
@@ -53,17 +54,17 @@ static inline __attribute__((always_inline)) void rows_product(float *c, int64_t
         v_store(c + i * ldc + j * TILE, sum[i][j]);
 }
 
-/* c = (first ? 0 : c) + a b for `down` strips of rows and `across` strips of columns, each 1 or 2.
- */
+/* c = (first ? 0 : c) + a b for the eights that `rows` <= 32 rows are in and `across` strips of
+ * columns, 1 or 2. */
 static void block_product(float *c, int64_t ldc, const uint32_t *a, const uint32_t *b,
-                          int64_t tiles, int down, int across, bool first)
+                          int64_t tiles, int rows, int across, bool first)
 {
-    for (int i = 0; i < down * TILE; i += ROWS) {
-        const uint32_t *rows = a + i / TILE * tiles * (TILE * TILE) + i % TILE * TILE;
+    for (int i = 0; i < rows; i += ROWS) {
+        const uint32_t *from = a + i / TILE * tiles * (TILE * TILE) + i % TILE * TILE;
         if (across > 1)
-            rows_product(c + i * ldc, ldc, rows, b, tiles, 2, first);
+            rows_product(c + i * ldc, ldc, from, b, tiles, 2, first);
         else
-            rows_product(c + i * ldc, ldc, rows, b, tiles, 1, first);
+            rows_product(c + i * ldc, ldc, from, b, tiles, 1, first);
     }
 }
 

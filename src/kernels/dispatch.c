@@ -17,24 +17,28 @@ static rgm_kernels bf16_rows[BF16_ROWS]; /* isa NULL: not on this CPU */
 static bool dot_is_slow;
 
 static void bf16_row(int row, const char *isa, const rgm_kernels *f32,
-                     void (*matmul)(const rgm_matmul_args *args))
+                     void (*matmul)(const rgm_matmul_args *args),
+                     size_t (*pack)(void *packed, const rgm_matmul_args *args))
 {
     bf16_rows[row] = *f32;
     bf16_rows[row].isa = isa;
     bf16_rows[row].matmul = matmul;
+    bf16_rows[row].matmul_pack = pack;
 }
 
 static void find_bf16(void)
 {
-    bf16_row(BF16_REFERENCE, "reference", &rgmi_reference_f32, rgmi_reference_bf16_matmul);
+    bf16_row(BF16_REFERENCE, "reference", &rgmi_reference_f32, rgmi_reference_bf16_matmul,
+             rgmi_reference_f32.matmul_pack);
 #ifdef RGM_X86
     if (rgm_kernels_named("avx512", RGM_F32) == NULL || !__builtin_cpu_supports("avx512bf16"))
         return;
-    bf16_row(BF16_AVX512, "avx512_bf16", &rgmi_avx512_f32, rgmi_avx512_bf16_matmul);
+    bf16_row(BF16_AVX512, "avx512_bf16", &rgmi_avx512_f32, rgmi_avx512_bf16_matmul,
+             rgmi_avx512_bf16_pack);
     /* Measured at half the rate of float multiply-adds on Intel's cores, at twice that on AMD's. */
     dot_is_slow = __builtin_cpu_is("intel");
     if (rgmi_amx_ready())
-        bf16_row(BF16_AMX, "amx", &rgmi_avx512_f32, rgmi_amx_matmul);
+        bf16_row(BF16_AMX, "amx", &rgmi_avx512_f32, rgmi_amx_matmul, rgmi_amx_pack);
 #endif
 }
 

@@ -43,6 +43,7 @@ const rgm_kernels FAST_TABLE = {
     .isa = FAST_ISA,
     .dtype = RGM_F32,
     .matmul = matmul,
+    .matmul_pack = matmul_pack,
     .spmm = spmm,
     .sddmm = sddmm,
     .gatv2_score = gatv2_score,

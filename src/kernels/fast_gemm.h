@@ -20,6 +20,8 @@
 #define K_BLOCK            256  /* k of one pass: a panel of B stays in L1                      */
 #define K_WHOLE            384  /* up to here k is one pass                                     */
 #define ROW_BLOCK          120  /* rows of C of one task                                        */
+#define PACKED_TASKS       16   /* of a product whose B was packed before                       */
+#define ROWS_APART         256  /* rows of A that are moved apart for it                        */
 #define SLICE_K            1024 /* least k of a slice                                           */
 #define SLICES_MOST        64
 #define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
@@ -265,6 +267,12 @@ typedef struct product {
     bool pack_a;
 } product;
 
+/* k of one pass. */
+static inline int64_t k_block_of(int64_t k)
+{
+    return k <= K_WHOLE ? rgmi_max(1, k) : K_BLOCK;
+}
+
 static inline float *panel_at(const product *g, int64_t batch, int64_t kb, int64_t j)
 {
     int64_t width = vectors_of(g->o->n) * LANES, k = rgmi_min(g->k_block, g->o->k - kb);
@@ -286,6 +294,20 @@ static void product_pack(void *payload, int64_t begin, int64_t end)
                    b + (o->trans_b ? column * o->ldb + kb : kb * o->ldb + column), o->ldb,
                    o->trans_b, rgmi_min(g->k_block, o->k - kb), panel_columns(o->n, g->panels, j));
     }
+}
+
+static void product_pack_all(product *g)
+{
+    const rgm_matmul_args *o = g->o;
+
+    rgm_parallel(o->batch * rgmi_blocks(o->k, g->k_block) * g->panels,
+                 (double)(g->k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, g);
+}
+
+/* Bytes of one packed B. */
+static inline size_t packed_size(const rgm_matmul_args *o)
+{
+    return (size_t)(rgmi_max(1, o->k) * vectors_of(o->n) * LANES) * sizeof(float);
 }
 
 static void product_block(const product *g, int64_t z, int64_t i, int64_t j, float *packed)
@@ -357,13 +379,11 @@ static bool product_run(const rgm_matmul_args *o)
 {
     product g = {.o = o, .row_block = ROW_BLOCK};
     double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k;
-    int64_t width = vectors_of(o->n) * LANES, passes;
 
     g.panels = panels_of(o->n);
     g.panel_block = g.panels;
-    g.k_block = o->k <= K_WHOLE ? rgmi_max(1, o->k) : K_BLOCK;
-    passes = rgmi_blocks(o->k, g.k_block);
-    g.packed_b = rgmi_scratch_take((size_t)(o->batch * rgmi_max(1, o->k) * width) * sizeof(float));
+    g.k_block = k_block_of(o->k);
+    g.packed_b = rgmi_scratch_take((size_t)o->batch * packed_size(o));
     if (g.packed_b == NULL)
         return false;
     /* Few rows: more tasks from columns, and from shorter row blocks. */
@@ -376,12 +396,68 @@ static bool product_run(const rgm_matmul_args *o)
     g.row_blocks = rgmi_blocks(o->m, g.row_block);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
     g.pack_a = wants_packed_rows(o);
-    rgm_parallel(o->batch * passes * g.panels,
-                 (double)(g.k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, &g);
+    product_pack_all(&g);
     rgm_parallel(o->batch * g.row_blocks * g.panel_blocks,
                  flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
     rgmi_scratch_give(g.packed_b);
     return true;
+}
+
+/* ---- products whose B was packed before ------------------------------------------------------ */
+
+static size_t matmul_pack(void *packed, const rgm_matmul_args *args)
+{
+    product g = {.o = args, .packed_b = packed, .panels = panels_of(args->n)};
+    rgm_matmul_args one = *args;
+
+    one.batch = 1;
+    g.o = &one;
+    g.k_block = k_block_of(args->k);
+    if (packed != NULL)
+        product_pack_all(&g);
+    return packed_size(args);
+}
+
+/* Rows of A that all begin in the same cache set, copied so that they do not; few enough of them
+ * that each task would otherwise have its own to pack. */
+static const float *rows_apart(rgm_matmul_args *o)
+{
+    const float *a = o->a;
+    float *apart;
+
+    if (o->trans_a || o->m > ROWS_APART || !wants_packed_rows(o))
+        return NULL;
+    apart = rgmi_scratch_take((size_t)(o->m * (o->k + STRIP_PAD)) * sizeof(float));
+    if (apart == NULL)
+        return NULL;
+    for (int64_t i = 0; i < o->m; i++)
+        memcpy(apart + i * (o->k + STRIP_PAD), a + i * o->lda, (size_t)o->k * sizeof(float));
+    o->a = apart;
+    o->lda = o->k + STRIP_PAD;
+    return apart;
+}
+
+/* Tasks are a few rows' strips by some panels: enough of them to share out, each panel read from
+ * far away once. */
+static void packed_run(const rgm_matmul_args *args)
+{
+    rgm_matmul_args o = *args;
+    product g = {.o = &o, .packed_b = (float *)args->b};
+    double flops = 2.0 * (double)o.m * (double)o.n * (double)o.k;
+    void *apart = (void *)(uintptr_t)rows_apart(&o);
+
+    g.k_block = k_block_of(o.k);
+    g.panels = panels_of(o.n);
+    g.row_blocks = rgmi_blocks(o.m, ROW_BLOCK);
+    g.row_block = rgmi_blocks(o.m, g.row_blocks);
+    g.row_blocks = rgmi_blocks(o.m, g.row_block);
+    g.pack_a = apart == NULL && wants_packed_rows(&o);
+    g.panel_block = g.pack_a ? g.panels : rgmi_blocks(g.panels * g.row_blocks, PACKED_TASKS);
+    g.panel_block = rgmi_min(g.panel_block, g.panels);
+    g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
+    rgm_parallel(g.row_blocks * g.panel_blocks,
+                 flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
+    rgmi_scratch_give(apart);
 }
 
 /* ---- products with a long k and a small C: k cut into slices -------------------------------- */
@@ -505,6 +581,10 @@ static void matmul(const rgm_matmul_args *args)
 {
     if (args->m == 0 || args->n == 0 || args->batch == 0)
         return;
+    if (args->packed) {
+        packed_run(args);
+        return;
+    }
     if (is_sliced(args) ? sliced_run(args)
                         : rgmi_onednn_matmul(args, block_finish) || product_run(args))
         return;

@@ -151,7 +151,7 @@ static rgm_csr *draw_csr(run *t, int64_t rows, int64_t columns, int64_t degree)
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
-static void matmul_case(run *t)
+static rgm_matmul_args matmul_draw(run *t)
 {
     rgm_matmul_args o = {.batch = 1, .slope = 0.3};
     int64_t a_rows, b_rows;
@@ -188,6 +188,31 @@ static void matmul_case(run *t)
     o.b = in(t, o.batch * o.stride_b);
     o.bias = maybe_in(t, o.n);
     o.c = out(t, o.batch * o.stride_c, NULL);
+    return o;
+}
+
+static void matmul_case(run *t)
+{
+    rgm_matmul_args o = matmul_draw(t);
+
+    t->kernels->matmul(&o);
+}
+
+/* The first product of the batch, its b packed before. */
+static void matmul_pack_case(run *t)
+{
+    rgm_matmul_args o = matmul_draw(t);
+    size_t size = t->kernels->matmul_pack(NULL, &o);
+    unsigned char *packed = keep(t, size + GUARD);
+
+    memset(packed + size, 0x5a, GUARD);
+    CHECK_INT(size, t->kernels->matmul_pack(packed, &o));
+    for (int i = 0; i < GUARD; i++)
+        CHECK_INT(0x5a, packed[size + (size_t)i]);
+    o.b = packed;
+    o.packed = true;
+    o.ldb = o.stride_b = -1;
+    o.batch = 1;
     t->kernels->matmul(&o);
 }
 
@@ -841,6 +866,7 @@ typedef struct kernel_case {
 
 static const kernel_case kernel_cases[] = {
     CASE(matmul, 150, 1e-10),
+    CASE(matmul_pack, 150, 1e-10),
     CASE(spmm, 120, 1e-10),
     CASE(sddmm, 40, 1e-10),
     CASE(gatv2_score, 40, 1e-10),

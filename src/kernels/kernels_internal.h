@@ -17,6 +17,9 @@ extern const rgm_kernels rgmi_avx512_f32;
 void rgmi_reference_bf16_matmul(const rgm_matmul_args *args);
 void rgmi_amx_matmul(const rgm_matmul_args *args);
 void rgmi_avx512_bf16_matmul(const rgm_matmul_args *args);
+/** Their matmul_pack; that of the plain one is the float reference's. */
+size_t rgmi_amx_pack(void *packed, const rgm_matmul_args *args);
+size_t rgmi_avx512_bf16_pack(void *packed, const rgm_matmul_args *args);
 /** Whether this process may use AMX tiles for bf16; asks the system for them. */
 bool rgmi_amx_ready(void);
 

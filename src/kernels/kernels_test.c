@@ -170,6 +170,48 @@ static void every_kernel_of_the_table_has_a_case_and_is_set(void **state)
     }
 }
 
+/* A row's bits are its own: neither how many there are nor what the others are is seen in them. */
+static void a_packed_operand_gives_a_row_the_same_bits_in_any_company(void **state)
+{
+    enum { M = 300, N = 130, K = 2100 };
+    static const int64_t few[] = {1, 2, 11, 13, 14, 64, 119, 121, 257};
+    static float a[M * K], b[K * N], c[M * N], alone[M * N];
+    static _Alignas(64) unsigned char packed[4 * K * (N + 32)];
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (int i = 0; i < M * K; i++)
+        a[i] = (float)((int64_t)i * 7919 % 1009) / 1009 - 0.5F;
+    for (int i = 0; i < K * N; i++)
+        b[i] = (float)((int64_t)i * 6007 % 997) / 997 - 0.5F;
+    for (int r = 0; r < count; r++) {
+        rgm_matmul_args o = {.c = c,
+                             .a = a,
+                             .b = b,
+                             .m = M,
+                             .n = N,
+                             .k = K,
+                             .lda = K,
+                             .ldb = N,
+                             .ldc = N,
+                             .batch = 1};
+        CHECK(rows[r]->matmul_pack(NULL, &o) <= sizeof packed);
+        rows[r]->matmul_pack(packed, &o);
+        o.b = packed;
+        o.packed = true;
+        rows[r]->matmul(&o);
+        for (size_t k = 0; k < sizeof few / sizeof *few; k++) {
+            o.c = alone;
+            o.m = few[k];
+            o.a = a + (M - o.m) * K;
+            rows[r]->matmul(&o);
+            if (memcmp(alone, c + (M - o.m) * N, (size_t)(o.m * N) * sizeof *c) != 0)
+                fail_msg("%s: %lld of %d rows have other bits", rows[r]->isa, (long long)o.m, M);
+        }
+    }
+}
+
 /* ---- accuracy of the functions --------------------------------------------------------------- */
 
 static double exact(rgm_map_code code, double x)
@@ -400,6 +442,7 @@ static void clearing_the_cache_between_calls_changes_nothing(void **state)
 }
 
 TESTS(cmocka_unit_test(every_kernel_of_the_table_has_a_case_and_is_set),
+      cmocka_unit_test(a_packed_operand_gives_a_row_the_same_bits_in_any_company),
       cmocka_unit_test(functions_are_accurate_to_a_few_ulp),
       cmocka_unit_test(functions_keep_infinities_and_nan),
       cmocka_unit_test(dropout_keeps_by_the_words_of_the_stream),

@@ -60,6 +60,7 @@ const rgm_kernels REAL_TABLE = {
     .isa = "reference",
     .dtype = REAL_DTYPE,
     .matmul = matmul,
+    .matmul_pack = matmul_pack,
     .spmm = spmm,
     .sddmm = sddmm,
     .gatv2_score = gatv2_score,

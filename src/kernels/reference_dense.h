@@ -11,7 +11,8 @@ static inline __attribute__((always_inline)) void
 product_rows(const rgm_matmul_args *o, int64_t begin, int64_t end, double (*operand)(REAL x))
 {
     int64_t a_row = o->trans_a ? 1 : o->lda, a_column = o->trans_a ? o->lda : 1;
-    int64_t b_row = o->trans_b ? 1 : o->ldb, b_column = o->trans_b ? o->ldb : 1;
+    bool across = o->trans_b && !o->packed;
+    int64_t ldb = o->packed ? o->n : o->ldb, b_row = across ? 1 : ldb, b_column = across ? ldb : 1;
 
     for (int64_t i = begin; i < end; i++) {
         const REAL *a = (const REAL *)o->a + i / o->m * o->stride_a + i % o->m * a_row;
@@ -39,6 +40,17 @@ static void matmul(const rgm_matmul_args *args)
 {
     rgm_parallel(args->m * args->batch, (double)args->n * (double)(args->k + 1), matmul_rows,
                  (void *)args);
+}
+
+/* Packed is [k, n] without gaps. */
+static size_t matmul_pack(void *packed, const rgm_matmul_args *args)
+{
+    int64_t row = args->trans_b ? 1 : args->ldb, column = args->trans_b ? args->ldb : 1;
+
+    for (int64_t p = 0; p < args->k && packed != NULL; p++)
+        for (int64_t j = 0; j < args->n; j++)
+            ((REAL *)packed)[p * args->n + j] = ((const REAL *)args->b)[p * row + j * column];
+    return (size_t)(args->k * args->n) * sizeof(REAL);
 }
 
 #ifdef REAL_BF16_MATMUL

@@ -53,7 +53,7 @@ static rgm_status open_step(rgm_translator *t, const rgm_executor_options *optio
 rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
                                  const rgm_parameters *parameters, bool bf16)
 {
-    rgm_executor_options options = {.bf16 = bf16};
+    rgm_executor_options options = {.bf16 = bf16, .inference = true};
     rgm_status status = RGM_OK;
     rgm_translator *t = NULL;
 
