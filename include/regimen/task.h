@@ -448,6 +448,10 @@ typedef struct rgm_translation_options {
  * rgm_bleu_add() and the others make them, and "exact_match", the share of translations that are equal to their
  * reference token by token.
  *
+ * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then the labels
+ * without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the pairs [b]. Training batches of
+ * that form may come from elsewhere (rgm_trainer_setup.train_dataset).
+ *
  * Tokenizers are read when the task is created, a part of the data when its batches are first asked for.
  * The tokenizers are the task's files: "tokenizer.model" and, if the target has its own,
  * "target_tokenizer.model".

@@ -1,13 +1,16 @@
 #!/bin/sh
-# Run an oracle script with the environment that scripts/oracles.sh made, else with any python3; a
-# script whose oracle is not installed exits 77, which is reported as skipped.
+# Run an oracle script with the environment that scripts/oracles.sh made, else with the system's python3, which
+# may have what that lacks (PyTorch is the distribution's); a script whose oracle is not installed exits 77,
+# which is reported as skipped.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-python=$here/../../build/oracle/bin/python
-[ -x "$python" ] || python=$(command -v python3) || {
-    echo "SKIPPED: there is no python3"
-    exit 77
-}
 script=$1
 shift
-exec "$python" "$here/$script" "$@"
+for python in "$here/../../build/oracle/bin/python" /usr/bin/python3 python3; do
+    command -v "$python" >/dev/null || continue
+    code=0
+    "$python" "$here/$script" "$@" || code=$?
+    [ "$code" = 77 ] || exit "$code"
+done
+echo "SKIPPED: no python3 here has what $script needs"
+exit 77

@@ -135,9 +135,8 @@ def ffn(w, at, o, x):
     return dense(w, at + "/outer", F.gelu(inner) if o["gelu"] else F.relu(inner))
 
 
-def forward(w, o):
-    source = ids(SOURCE_LENGTHS, o["source"], 0)
-    target = ids(TARGET_LENGTHS, o["target"], 5)
+def forward(w, o, source, target):
+    """Logits and the mean loss of a batch's tokens."""
     shifted = torch.cat([torch.zeros(len(target), 1, dtype=torch.long), target[:, :-1]], 1)
     table = w.get("embedding/table")
     source_table = w.get("source_embedding/table", table)
@@ -182,7 +181,7 @@ def figures(x):
 def compute():
     for name, o in MODELS.items():
         w = weights(o)
-        logits, loss = forward(w, o)
+        logits, loss = forward(w, o, ids(SOURCE_LENGTHS, o["source"], 0), ids(TARGET_LENGTHS, o["target"], 5))
         loss.backward()
         yield f"model {name}", []
         yield "loss", [float(loss.detach())]
@@ -195,10 +194,10 @@ def line(name, numbers):
     return " ".join([name] + [f"{x:.12g}" for x in numbers])
 
 
-def check():
-    with open(FIXTURE) as f:
+def check(fixture, lines):
+    with open(fixture) as f:
         kept = [l.split() for l in f if not l.startswith("#")]
-    made = [line(*l).split() for l in compute()]
+    made = [line(*l).split() for l in lines]
     assert len(kept) == len(made), "the fixture has other lines: print it again"
     for a, b in zip(kept, made):
         assert a[0] == b[0] and len(a) == len(b), (a, b)
@@ -207,9 +206,14 @@ def check():
     print(f"{len(made)} lines agree")
 
 
-if sys.argv[1:] == ["--check"]:
-    check()
-else:
-    print("# Made by seq2seq_reference.py")
-    for l in compute():
-        print(line(*l))
+def main(fixture, lines):
+    if sys.argv[1:] == ["--check"]:
+        check(fixture, lines)
+    else:
+        print(f"# Made by {os.path.basename(sys.argv[0])}")
+        for l in lines:
+            print(line(*l))
+
+
+if __name__ == "__main__":
+    main(FIXTURE, compute())
