@@ -161,6 +161,7 @@ typedef struct rgm_task_file {
  */
 typedef struct rgm_task {
     const char *name;
+    const char *items; /* what a step's weights count, for people: "target tokens"; NULL: nothing special */
     void *state;
 
     /* ---- building, each called once ---- */
@@ -195,6 +196,11 @@ typedef struct rgm_task {
      * @param out  [out] [RGM_MAX_TASK_FILES]
      */
     void (*files)(rgm_task_file *out, int64_t *count, void *state);
+    /**
+     * Append to `out` what a person should know of the training data once they are there, in one line:
+     * "batches of 1,024 tokens (91% real)". NULL: nothing.
+     */
+    rgm_status (*describe)(rgm_text *out, void *state);
     /** How build_inputs draws training examples. NULL: training with privacy is refused. */
     rgm_status (*sampling)(rgm_sampling *out, void *state);
     /** NULL: rgm_optimizer_create(). */

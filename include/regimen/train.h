@@ -283,6 +283,8 @@ typedef struct rgm_progress_state {
     const char *metric;   /* "valid accuracy"; NULL: none                     */
     double value;
     int64_t checkpoint;   /* unit of the last checkpoint; < 0: none           */
+    const char *items;    /* "target tokens": the rate is told in them; NULL: in units */
+    double items_a_unit;  /* mean; 0: not known yet                           */
 } rgm_progress_state;
 
 rgm_status rgm_progress_create(rgm_progress **out, const rgm_progress_options *options);

@@ -21,25 +21,45 @@ static rgm_status next_run_dir(char **out, const char *name)
 
 /* ---- while it runs ------------------------------------------------------------------------- */
 
+/* ", " and what the task says of its training data; nothing when it says nothing. */
+static rgm_status describe_data(rgm_text *out, const rgm_task *task)
+{
+    int64_t size;
+
+    RGM_TRY(rgm_text_printf(out, ", "));
+    size = out->size;
+    if (task->describe != NULL)
+        RGM_TRY(task->describe(out, task->state));
+    if (out->size == size)
+        rgm_text_clear(out);
+    return RGM_OK;
+}
+
 static rgm_status begin(const rgm_run_result *run, void *payload)
 {
+    rgm_status status = RGM_OK;
     const run_view *view = payload;
-    rgm_text text = {0};
+    const rgm_runtime_options *runtime = &view->options->runtime;
+    rgm_text text = {0}, data = {0};
     rgm_trainer *trainer = rgm_run_trainer(run);
 
-    RGM_TRY(rgm_experiment_describe(&text, view->experiment));
+    RGM_GO(rgm_experiment_describe(&text, view->experiment));
     say(trains(view->mode) ? "train" : "eval", "%s", text.data);
-    say("plan", "%s parameters, seed %llu, %d threads, kernels %s",
+    RGM_GO(describe_data(&data, rgm_trainer_task(trainer)));
+    say("plan", "%s parameters, seed %llu, %d threads, kernels %s%s",
         grouped(rgm_parameters_total(rgm_trainer_parameters(trainer))),
-        (unsigned long long)view->options->runtime.seed, rgm_threads(),
-        rgm_kernels_for(RGM_F32)->isa);
+        (unsigned long long)runtime->seed, rgm_threads(),
+        rgm_kernels_for(runtime->mixed_precision != 0 ? RGM_BF16 : RGM_F32)->isa,
+        data.size > 0 ? data.data : "");
     if (rgm_trainer_global_step(trainer) > 0)
         say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
             grouped(rgm_trainer_global_step(trainer)), view->run_dir);
     else if (view->mode == RUN_EVAL)
         say("weights", "as initialized: %s has no checkpoint yet", view->run_dir);
+done:
     rgm_text_clear(&text);
-    return RGM_OK;
+    rgm_text_clear(&data);
+    return status;
 }
 
 /* continuous_eval: a line for each evaluation as it is made. */

@@ -312,6 +312,20 @@ static void files(rgm_task_file *out, int64_t *count, void *state)
     rgmi_parallel_files(out, count, &((const translation_task *)state)->data);
 }
 
+static rgm_status describe(rgm_text *out, void *state)
+{
+    const translation_task *t = state;
+    const rgm_token_batch_figures *f = &t->data.figures;
+
+    if (f->padded_tokens == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_text_printf(out, "batches of %lld tokens (%.0f%% real)", (long long)t->options.batch_tokens,
+                            100 * (double)f->real_tokens / (double)f->padded_tokens));
+    return f->dropped == 0 ? RGM_OK
+                           : rgm_text_printf(out, ", without %lld pairs longer than %lld",
+                                             (long long)f->dropped, (long long)t->options.max_length);
+}
+
 static void use_files(void *options, const char *run_dir)
 {
     ((rgm_translation_options *)options)->run_dir = run_dir;
@@ -423,10 +437,12 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
     RGM_TRY(check(options));
     RGM_TRY(RGM_NEW(t, 1));
     *out = (rgm_task){.name = rgm_translation.name,
+                      .items = "target tokens",
                       .state = t,
                       .build_inputs = build_inputs,
                       .build_model = build_model,
                       .files = files,
+                      .describe = describe,
                       .feeds = feeds};
     t->options = *(const rgm_translation_options *)options;
     if (t->options.decode) {

@@ -19,6 +19,7 @@ typedef struct rgmi_parallel_data {
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
     rgmi_parallel parts[RGM_TEST + 1]; /* read when batches of them are first asked for */
+    rgm_token_batch_figures figures;   /* of an epoch of training, once its batches were asked for */
 } rgmi_parallel_data;
 /** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
 rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,

@@ -287,6 +287,8 @@ rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rg
     batch.training = mode == RGM_TRAIN;
     batch.dtype = RGM_I64;
     RGM_GO(rgm_token_batches(&made, data->parts[mode].pairs, &batch));
+    if (mode == RGM_TRAIN)
+        RGM_GO(rgm_token_batches_figures(&data->figures, made));
     RGM_GO(rgm_dataset_map(&made, complete, NULL, NULL, 0));
     *out = made;
     made = NULL;

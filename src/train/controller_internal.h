@@ -62,6 +62,7 @@ struct rgm_controller {
     double timer_time;
     int64_t timer_step;
     double timer_items;
+    double items_a_step; /* mean of the loop under way, or of the last */
     double last_seen; /* the last value of the best metric, for progress */
 
     rgm_epoch_record *history;

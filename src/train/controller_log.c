@@ -248,9 +248,16 @@ void rgmi_show_progress(rgm_controller *c, double value)
 {
     char metric[sizeof c->best_name];
     rgm_progress_state state = {.loss = rgm_trainer_last_loss(c->trainer), .value = value};
+    int64_t steps = rgm_trainer_loop_step(c->trainer);
 
     if (c->hooks.progress == NULL)
         return;
+    if (steps > 0)
+        c->items_a_step = c->trainer->train_sums.sums[1] / (double)steps;
+    if (!c->hooks.progress_in_epochs) {
+        state.items = c->trainer->task.items;
+        state.items_a_unit = c->items_a_step;
+    }
     state.done = c->hooks.progress_in_epochs ? c->epochs : rgm_trainer_global_step(c->trainer);
     state.total = total_units(c);
     state.checkpoint = saved_unit(c);

@@ -17,7 +17,7 @@
 
 struct rgm_progress {
     rgm_progress_options options;
-    char unit[16];
+    char unit[16], items[24];
     char metric[64];
     rgm_progress_state state;
     bool has_state, drawn; /* drawn: a live line stands unfinished */
@@ -107,11 +107,15 @@ static void print_memory(char out[32], int64_t bytes)
 static void add_rate(rgm_text *line, const rgm_progress *progress)
 {
     const rgm_progress_state *s = &progress->state;
+    double items = progress->rate * s->items_a_unit;
     char text[32];
 
     if (progress->rate <= 0)
         return;
-    if (progress->rate >= 100) {
+    if (progress->items[0] != 0 && items >= 1) {
+        group_digits(text, (int64_t)(items + 0.5));
+        rgm_text_printf(line, "  %s %s/s", text, progress->items);
+    } else if (progress->rate >= 100) {
         group_digits(text, (int64_t)(progress->rate + 0.5));
         rgm_text_printf(line, "  %s %ss/s", text, progress->unit);
     } else if (progress->rate >= 0.1) {
@@ -269,11 +273,9 @@ void rgm_progress_update(rgm_progress *progress, const rgm_progress_state *state
 
     measure(progress, state->done, time);
     progress->state = *state;
-    progress->state.metric = NULL;
-    if (state->metric != NULL)
-        snprintf(progress->metric, sizeof progress->metric, "%s", state->metric);
-    else
-        progress->metric[0] = 0;
+    progress->state.metric = progress->state.items = NULL;
+    snprintf(progress->metric, sizeof progress->metric, "%s", state->metric != NULL ? state->metric : "");
+    snprintf(progress->items, sizeof progress->items, "%s", state->items != NULL ? state->items : "");
     progress->has_state = true;
     if (time - progress->last_draw < progress->options.interval)
         return;

@@ -51,6 +51,26 @@ static void update(rgm_progress *progress, double time, int64_t done, int64_t to
     rgm_progress_update(progress, &state);
 }
 
+static void the_rate_is_told_in_items_where_they_have_a_name(void **state)
+{
+    rgm_text out = {0};
+    rgm_progress *progress = start(&out, false, 0);
+    rgm_progress_state s = {.total = 150, .loss = NAN, .checkpoint = -1, .items = "target tokens"};
+
+    (void)state;
+    for (int i = 0; i <= 110; i++) { /* two steps a second of 1,500 tokens, once a mean is known */
+        s.done = i / 5;
+        s.items_a_unit = i < 105 ? 0 : 1500;
+        fake_time = 1000 + i * 0.1;
+        rgm_progress_update(progress, &s);
+    }
+    CHECK(strstr(out.data, "epoch    20/150  2 epochs/s  ETA 1m05s") == out.data);
+    rgm_progress_finish(progress);
+    CHECK(strstr(out.data, "epoch    22/150  3,000 target tokens/s  ETA 1m04s") != NULL);
+    rgm_progress_release(progress);
+    rgm_text_clear(&out);
+}
+
 static void a_file_gets_a_plain_line_each_ten_seconds(void **state)
 {
     rgm_text out = {0};
@@ -193,7 +213,8 @@ static void creating_survives_every_failing_allocation(void **state)
     CHECK_EVERY_OOM(rgm_progress_create(&progress, &options), rgm_progress_release(progress));
 }
 
-TESTS(cmocka_unit_test(a_file_gets_a_plain_line_each_ten_seconds),
+TESTS(cmocka_unit_test(the_rate_is_told_in_items_where_they_have_a_name),
+      cmocka_unit_test(a_file_gets_a_plain_line_each_ten_seconds),
       cmocka_unit_test(a_terminal_gets_one_line_redrawn_in_place),
       cmocka_unit_test(a_shorter_line_blanks_what_stood_there),
       cmocka_unit_test(a_slow_run_shows_seconds_a_step_and_a_long_eta),
