@@ -19,11 +19,54 @@ cp "$work/out" "$work/scored"
 says '^4	-[0-9.]+	2 3 4 5 6 7 8 9$' "$work/scored"
 expect 0 "$regimen" translate "$work/run" --n-best 3 --scores --set runtime.threads=1 <"$work/in"
 cmp -s "$work/out" "$work/scored" || fail "threads change n-best lists"
-printf '3 x\n' >"$work/bad"
-expect 1 "$regimen" translate "$work/run" <"$work/bad"
-says "line 1: 'x' is no token" "$work/err"
-printf '3 4\377\n' >"$work/bad"
-expect 1 "$regimen" translate "$work/run" <"$work/bad"
-says 'UTF-8' "$work/err"
+expect 0 "$regimen" translate "$work/run" --n-best 3 --scores --threads 1 <"$work/in"
+cmp -s "$work/out" "$work/scored" || fail "--threads changes n-best lists"
+
+# Lines before one that cannot be translated are there; the message has its number.
+# refuse TEXT PATTERN: one good line, then TEXT.
+refuse() {
+    printf "3 4\n$1" >"$work/bad"
+    expect 1 "$regimen" translate "$work/run" <"$work/bad"
+    says "$2" "$work/err"
+    [ "$(cat "$work/out")" = "4 3" ] || fail "the line before a bad one is missing: $2"
+}
+refuse '3 x\n' "/dev/stdin:2: 'x' is no token"
+refuse '3 4\377\n' '/dev/stdin:2:4: not UTF-8'
+refuse '3\0004\n' '/dev/stdin:2:2: a zero byte'
+refuse "$(yes 3 | head -1024 | tr '\n' ' ')" '/dev/stdin:2: 1024 tokens and an end, but model.max_positions is 1024'
+refuse "$(head -c 1100000 /dev/zero | tr '\0' '3')" '/dev/stdin:2:1: the line has more than 1048576 bytes'
+
+# CRLF and a byte order mark are no part of the text; a last line may lack its end; nothing is nothing.
+printf '\357\273\277 3 4\r\n\r\n5' >"$work/odd"
+expect 0 "$regimen" translate "$work/run" <"$work/odd"
+[ "$(cat "$work/out")" = "$(printf '4 3\n\n5')" ] || fail "CRLF, byte order mark or last line"
+expect 0 "$regimen" translate "$work/run" </dev/null
+[ ! -s "$work/out" ] || fail "no lines became some"
+
+# Many lines, by blocks: in order, nothing held. Who reads them may go away; Ctrl-C ends at once.
+awk 'BEGIN { for (i = 0; i < 3000; i++) print 2 + i % 16, 2 + int(i / 16) % 16, 2 + int(i / 256) % 16 }' >"$work/many"
+awk '{ print $3, $2, $1 }' "$work/many" >"$work/wanted"
+expect 0 "$regimen" translate "$work/run" --beam 1 <"$work/many"
+[ "$(diff "$work/out" "$work/wanted" | grep -c '^<')" -le 30 ] || fail "3000 lines are not in their order"
+first=$("$regimen" translate "$work/run" --beam 1 <"$work/many" 2>"$work/err" | head -1)
+[ "$first" = "$(head -1 "$work/wanted")" ] || fail "head -1"
+mkfifo "$work/pipe"
+"$regimen" translate "$work/run" <"$work/pipe" >"$work/out" 2>"$work/err" &
+pid=$!
+(while cat "$work/many"; do :; done) >"$work/pipe" 2>/dev/null &
+feeder=$!
+for attempt in $(seq 300); do
+    [ -s "$work/out" ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid 2>/dev/null
+[ $? = 143 ] || fail "SIGTERM did not end translate at once"
+kill $feeder 2>/dev/null
+[ -s "$work/out" ] && [ "$(tail -c 1 "$work/out" | od -An -tx1)" = " 0a" ] || fail "no whole lines before SIGTERM"
+expect 2 "$regimen" translate "$work/run" --beam 2 --n-best 3 </dev/null
+says '--n-best is 3, but only 2 hypotheses are followed: --beam N' "$work/err"
+expect 1 "$regimen" translate "$work" </dev/null
+says 'is not a run folder: it has no config.yaml' "$work/err"
 
 finish

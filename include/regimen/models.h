@@ -563,7 +563,11 @@ typedef struct rgm_search_options {
     double temperature;    /* of sampling: logits are divided by it; > 0                            */
     int64_t top_k;         /* among the k most probable tokens; 0: all                              */
     double top_p;          /* among the fewest most probable ones that have this much together      */
-    uint64_t seed;         /* of sampling; sentence i draws from a stream of its own                */
+    int64_t seed;          /* of sampling; sentence i draws from a stream of its own, that of number
+                              first_number + numbers[i]: in whatever parts a text is translated, its
+                              sentences are drawn the same                                          */
+    int64_t first_number;
+    const int64_t *numbers; /* [count] borrowed; NULL: 0, 1, ..                                     */
     int32_t end_id;        /* end of sentence                                                       */
 } rgm_search_options;
 #define RGM_SEARCH_OPTIONS_INIT                                                                    \

@@ -473,10 +473,16 @@ void rgm_line_translations_clear(rgm_line_translation *translations, int64_t cou
 /** The search that a task made by rgm_translation was configured with. */
 const rgm_search_options *rgm_translation_search(const rgm_task *task);
 /**
+ * Whether a line can be translated: RGM_ERR_DATA when it has more tokens than max_positions, or a word of it is no
+ * token's number.
+ */
+rgm_status rgm_translation_check_line(const rgm_task *task, rgm_str line);
+/**
  * Translate lines of text with given weights, in their order. Without a tokenizer (data.reverse) the words
  * are tokens' numbers. A line without a token becomes an empty one.
  *
- * @param out  [out] [count * search->n_best], a line's translations best first
+ * @param out     [out] [count * search->n_best], a line's translations best first
+ * @param search  [in] numbers are the lines', behind first_number
  *
  * Errors: RGM_ERR_DATA (a line longer than max_positions; a number that is no token), RGM_ERR_CONFIG (the
  * search), RGM_ERR_NOMEM; there is nothing to clear then.

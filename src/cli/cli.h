@@ -72,6 +72,8 @@ rgm_status printable(char **out, const char *text);
 int print_text(const char *text);
 int print_json(json_t *json); /* takes the reference */
 void console_open(void);
+/** From here on SIGINT, SIGTERM and SIGUSR1 do not end the process: whoever works asks the next function. */
+void console_catch_signals(void);
 bool console_is_stopped(void *payload);
 rgm_progress *console_progress(bool in_epochs);
 extern int verbosity; /* -1 quiet, 0, 1 verbose */

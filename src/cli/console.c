@@ -1,6 +1,6 @@
 /*
- * The command's side of the terminal: results on stdout, everything else on stderr; signals become a
- * flag that the trainer asks for between steps, and a second one ends the process at once.
+ * The command's side of the terminal: results on stdout, everything else on stderr; while a run is under way
+ * signals become a flag that the trainer asks for between steps, and a second one ends the process at once.
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static void show_message(int level, const char *message, void *payload)
     fprintf(stderr, "regimen: %s: %s\n", names[level], message);
 }
 
-void console_open(void)
+void console_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
 
@@ -41,6 +41,10 @@ void console_open(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
+}
+
+void console_open(void)
+{
     /* A closed pipe and a file size limit are errors of a write like others. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

@@ -198,6 +198,7 @@ int run_experiment(rgm_experiment *experiment, const run_request *request)
     rgm_status status = check_folder(request);
     int code;
 
+    console_catch_signals();
     if (status == RGM_OK)
         status = trains(request->mode)
                      ? rgm_experiment_prepare(&options, experiment, request->run_dir)

@@ -217,6 +217,7 @@ const rgm_field rgm_search_fields[] = {
      .min = RGM_ABOVE_0,
      .max = 1,
      .help = "sample among the fewest tokens that have this probability together"},
+    {.name = "seed", .kind = RGM_FIELD_INT, .offset = SEARCH(seed), .min = 0, .max = 1e15, .help = "of sampling"},
     {0},
 };
 

@@ -126,7 +126,8 @@ static void drawn_continuation(candidate *out, const search *s, const sentence *
 {
     const rgm_search_options *o = s->options;
     const float *x = log_probabilities + row * s->vocabulary;
-    rgm_rng rng = rgm_rng_stream(o->seed, "sample", (uint64_t)t->number);
+    int64_t number = o->first_number + (o->numbers != NULL ? o->numbers[t->number] : t->number);
+    rgm_rng rng = rgm_rng_stream((uint64_t)o->seed, "sample", (uint64_t)number);
     double draw = rgm_rng_f64(&rng, (uint64_t)s->steps), sum = 0, all = 0;
     int64_t count = s->vocabulary, pick = 0;
 

@@ -347,12 +347,14 @@ static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, rgm_
     rgm_status status = RGM_OK;
     const int32_t **sources = NULL;
     int64_t *lengths = NULL;
+    rgm_search_options search = t->options.search;
 
+    search.numbers = pairs;
     RGM_GO(RGM_NEW(sources, count));
     RGM_GO(RGM_NEW(lengths, count));
     for (int64_t i = 0; i < count; i++)
         sources[i] = rgm_token_pairs_source(t->data.parts[mode].pairs, pairs[i], &lengths[i]);
-    RGM_GO(rgm_translate(out, t->translator, sources, lengths, count, &t->options.search));
+    RGM_GO(rgm_translate(out, t->translator, sources, lengths, count, &search));
 done:
     rgm_free(sources);
     rgm_free(lengths);

@@ -53,31 +53,46 @@ static rgm_status read_numbers(rgm_ids *ids, rgm_str line, int64_t vocabulary)
     return RGM_OK;
 }
 
+/* Add a line's tokens; with their end unless there are none. */
+static rgm_status read_line(rgm_ids *ids, const rgmi_translation_task *t, rgm_str line)
+{
+    int64_t begin = ids->count;
+
+    RGM_TRY(t->data.source != NULL ? rgm_tokenizer_encode(ids, t->data.source, line.data, line.size)
+                                   : read_numbers(ids, line, t->data.source_vocabulary));
+    if (ids->count - begin >= t->model.options.max_positions)
+        return RGM_FAIL(RGM_ERR_DATA, "%lld tokens and an end, but model.max_positions is %lld",
+                        (long long)(ids->count - begin), (long long)t->model.options.max_positions);
+    if (ids->count == begin)
+        return RGM_OK; /* nothing to translate */
+    RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
+    ids->items[ids->count++] = t->data.source != NULL ? rgm_tokenizer_eos_id(t->data.source) : 1;
+    return RGM_OK;
+}
+
 /* Tokens of all lines one behind the other; `begin` [count + 1] says where each starts. */
 static rgm_status read_lines(rgm_ids *ids, int64_t *begin, const rgmi_translation_task *t,
                              const rgm_str *lines, int64_t count)
 {
-    int32_t end = t->data.source != NULL ? rgm_tokenizer_eos_id(t->data.source) : 1;
-
     for (int64_t i = 0; i < count; i++) {
         rgm_status status;
+
         begin[i] = ids->count;
-        status = t->data.source != NULL
-                     ? rgm_tokenizer_encode(ids, t->data.source, lines[i].data, lines[i].size)
-                     : read_numbers(ids, lines[i], t->data.source_vocabulary);
+        status = read_line(ids, t, lines[i]);
         if (status != RGM_OK)
             return rgm_error_prefix(status, "line %lld", (long long)i + 1);
-        if (ids->count - begin[i] >= t->model.options.max_positions)
-            return RGM_FAIL(RGM_ERR_DATA, "line %lld has %lld tokens; model.max_positions is %lld",
-                            (long long)i + 1, (long long)(ids->count - begin[i]),
-                            (long long)t->model.options.max_positions);
-        if (ids->count == begin[i])
-            continue; /* nothing to translate */
-        RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
-        ids->items[ids->count++] = end;
     }
     begin[count] = ids->count;
     return RGM_OK;
+}
+
+rgm_status rgm_translation_check_line(const rgm_task *task, rgm_str line)
+{
+    rgm_ids ids = {0};
+    rgm_status status = read_line(&ids, task->state, line);
+
+    rgm_ids_clear(&ids);
+    return status;
 }
 
 /* ---- to text ------------------------------------------------------------------------------- */
@@ -103,23 +118,27 @@ rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task
     rgmi_translation_task *t = task->state;
     rgm_hypotheses *made = NULL, none = {0};
     const int32_t **sources = NULL;
-    int64_t *begin = NULL, *lengths = NULL, n = 0;
+    int64_t *begin = NULL, *lengths = NULL, *numbers = NULL, n = 0;
+    rgm_search_options own = *search;
     rgm_ids ids = {0};
     rgm_text text = {0};
 
     memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
     RGM_GO(RGM_NEW(begin, count + 1));
     RGM_GO(RGM_NEW(lengths, count));
+    RGM_GO(RGM_NEW(numbers, count));
     RGM_GO(RGM_NEW(sources, count));
     RGM_GO(RGM_NEW(made, count));
     RGM_GO(read_lines(&ids, begin, t, lines, count));
     for (int64_t i = 0; i < count; i++)
         if (begin[i + 1] > begin[i]) {
             sources[n] = ids.items + begin[i];
+            numbers[n] = i;
             lengths[n++] = begin[i + 1] - begin[i];
         }
     RGM_GO(rgmi_translation_ready(t, parameters));
-    RGM_GO(rgm_translate(made, t->translator, sources, lengths, n, search));
+    own.numbers = numbers;
+    RGM_GO(rgm_translate(made, t->translator, sources, lengths, n, &own));
     n = 0;
     for (int64_t i = 0; i < count; i++)
         RGM_GO(write_line(out + i * search->n_best, &text, t,
@@ -133,6 +152,7 @@ done:
     rgm_text_clear(&text);
     rgm_free(begin);
     rgm_free(lengths);
+    rgm_free(numbers);
     rgm_free(sources);
     rgm_free(made);
     return status;

@@ -482,6 +482,46 @@ static void lines_stay_in_order_and_are_the_same_alone(void **state)
     trained_close(&t);
 }
 
+/* A line's draws depend on its number in the whole, not on what it is translated with. */
+static void lines_are_drawn_the_same_in_whatever_parts(void **state)
+{
+    static const char *const text[4] = {"3 4 5 6", "", "8 2", "8 2"};
+    rgm_translation_options o = reversing();
+    rgm_search_options search;
+    rgm_line_translation all[4], one, other;
+    rgm_str lines[4];
+    trained t;
+
+    (void)state;
+    trained_open(&t, &o);
+    search = *rgm_translation_search(&t.task);
+    search.beams = search.n_best = 1;
+    search.sample = true;
+    search.max_length = 12;
+    search.seed = 4;
+    for (int i = 0; i < 4; i++)
+        lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
+    CHECK_OK(rgm_translation_lines(all, &t.task, t.parameters, lines, 4, &search));
+    for (int i = 0; i < 4; i++) {
+        search.first_number = i;
+        CHECK_OK(rgm_translation_lines(&one, &t.task, t.parameters, lines + i, 1, &search));
+        CHECK_TEXT(all[i].text, one.text);
+        rgm_line_translations_clear(&one, 1);
+    }
+    CHECK(strcmp(all[2].text, all[3].text) != 0); /* one sentence, two numbers */
+    search.seed = 5;
+    CHECK_OK(rgm_translation_lines(&other, &t.task, t.parameters, lines + 3, 1, &search));
+    CHECK(strcmp(other.text, all[3].text) != 0);
+    rgm_line_translations_clear(&other, 1);
+    rgm_line_translations_clear(all, 4);
+
+    CHECK_OK(rgm_translation_check_line(&t.task, lines[0]));
+    lines[0] = (rgm_str){.data = "3 9", .size = 3};
+    CHECK_STATUS(RGM_ERR_DATA, rgm_translation_check_line(&t.task, lines[0]));
+    CHECK_MESSAGE("'9' is no token");
+    trained_close(&t);
+}
+
 static void lines_of_text_go_through_the_tokenizer(void **state)
 {
     static const char *const text[2] = {"ein Hund", "zwei Kinder im Schnee"};
@@ -680,6 +720,7 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(tfrecords_are_the_same_pairs_as_their_lines),
       cmocka_unit_test(scores_are_those_that_were_asked_for),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
+      cmocka_unit_test(lines_are_drawn_the_same_in_whatever_parts),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(a_tokenizer_must_pad_with_0_and_end_sentences),
       cmocka_unit_test(tokenizers_travel_with_the_weights),
