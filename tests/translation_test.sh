@@ -84,12 +84,21 @@ PY
 mv data elsewhere
 expect 0 "$regimen" translate run <source
 cmp -s out translated || fail "translations change when the data go"
-# (An op may have no ONNX form; the data that are not there are no reason to fail.)
-if "$regimen" export run >out 2>err; then
-    cmp -s run/export/tokenizer.model run/tokenizer.model || fail "the export lacks the tokenizer"
-else
-    says 'has no ONNX form' err
-fi
+expect 0 "$regimen" export run
+says '^run/export/translation\.json$' out
+cmp -s run/export/tokenizer.model run/tokenizer.model || fail "the export lacks the tokenizer"
+says '"tokenizer": "tokenizer.model"' run/export/translation.json
+expect 1 "$regimen" export run --verify
+says 'data\.[a-z]+ is not in data\.path' err
+expect 0 "$regimen" export run --verify --to verified --set data.path=elsewhere
+says '^verified/translation\.json  verified on 96 items, largest difference [0-9.]+e-0[5-9]$' out
+for file in encoder.onnx decoder_step.onnx translation.json tokenizer.model; do
+    cmp -s verified/$file run/export/$file || fail "two exports differ in $file"
+done
+expect 1 "$regimen" export run --to dumped --dump dump --set data.path=elsewhere
+says "exports graphs that feed each other" err
+expect 0 "$regimen" run words.yaml --mode export --run-dir run
+cmp -s verified/decoder_step.onnx run/export/decoder_step.onnx || fail "--mode export wrote other weights"
 expect 1 "$regimen" eval run
 says 'data\.test is not in data\.path \(elsewhere: --set data\.path=DIR\): .*data/test\.de' err
 expect 1 "$regimen" run words.yaml --run-dir run

@@ -38,6 +38,8 @@ rgm_value *rgm_cgraph_fail(rgm_cgraph *graph, rgm_status code, const char *forma
 rgm_dim rgm_cgraph_symbol(rgm_cgraph *graph, const char *name);
 /** The name of a symbol made by name; NULL for a fresh or derived one and for a static dim. */
 const char *rgm_cgraph_symbol_name(const rgm_cgraph *graph, rgm_dim dim);
+/** A dim as text, "32", "sentences", "sentences*beams", cut off at `size`; gives `buffer`. */
+const char *rgm_dim_describe(const rgm_cgraph *graph, rgm_dim dim, char *buffer, size_t size);
 /** Text put before op names in messages and traces while set, e.g. a layer's path; may be NULL. */
 void rgm_cgraph_set_scope(rgm_cgraph *graph, const char *path);
 /** Each op and value as text, a line each. */

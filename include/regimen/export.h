@@ -90,6 +90,18 @@ rgm_status rgm_onnx_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_
                            int64_t feed_count);
 void rgm_onnx_inputs_release(rgm_named_tensor *inputs, int64_t count);
 
+/** What a comparison of an exported model with the executor found. */
+typedef struct rgm_export_check {
+    int64_t items; /* predictions compared: their rows */
+    double largest_difference;
+} rgm_export_check;
+/**
+ * Put the largest difference of two tensors into `check`; a NaN on either side is as far away as can be.
+ * RGM_ERR_SHAPE when shapes or dtypes differ.
+ */
+rgm_status rgm_export_compare(rgm_export_check *check, const rgm_tensor *file,
+                              const rgm_tensor *executor);
+
 #ifdef __cplusplus
 }
 #endif

@@ -127,27 +127,25 @@ typedef struct rgm_exporter {
     void *payload;
 } rgm_exporter;
 /**
- * model.onnx with the preprocessing in it (export.h): every head is an output of its name. Beside it the
- * task's files (rgm_task.files): a tokenizer, say.
+ * model.onnx with the preprocessing in it (export.h): every head is an output of its name. A task may say
+ * what it writes instead (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
  */
 rgm_exporter rgm_onnx_exporter(void);
+/** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
+const char *rgm_run_onnx_file(const rgm_run_result *result);
 
-/** What a comparison of an exported graph with the model found. */
-typedef struct rgm_export_check {
-    int64_t items; /* predictions compared */
-    double largest_difference;
-} rgm_export_check;
 /**
- * Run an exported file with export's interpreter on up to max_batches batches of a mode's data and
- * compare. RGM_ERR_DATA when a logit differs by more than 1e-4.
+ * Run what rgm_onnx_exporter() wrote into a folder with export's interpreter on up to max_batches batches
+ * of a mode's data and compare. RGM_ERR_DATA when a logit differs by more than 1e-4, RGM_ERR_NOT_FOUND
+ * when there are no such data.
  */
 rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
-                               const char *path, rgm_mode mode, int64_t max_batches);
+                               const char *folder, rgm_mode mode, int64_t max_batches);
 
 /**
  * For another ONNX runtime to be compared with: what the exported graph takes and what the model gives for
  * every batch of a mode's data, as <folder>/inputs-<n>.safetensors and outputs-<n>.safetensors, n from
- * 0. RGM_ERR_IO when a file is there already.
+ * 0. RGM_ERR_IO when a file is there already, RGM_ERR_UNSUPPORTED for a task that exports several graphs.
  */
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, const char *folder,
                              rgm_mode mode);

@@ -7,6 +7,7 @@
 #define REGIMEN_TASK_H
 
 #include <regimen/data.h>
+#include <regimen/export.h>
 #include <regimen/gnn.h>
 #include <regimen/models.h>
 #include <regimen/nn.h>
@@ -146,6 +147,19 @@ typedef struct rgm_step {
     const rgm_parameters *parameters; /* the weights at this moment: averages while they are evaluated */
 } rgm_step;
 
+/** How a task writes its trained model for other programs, where that is more than a graph of its heads. */
+typedef struct rgm_task_export {
+    const char *file; /* the one to begin with, "translation.json" */
+    /** Write all of it into a folder that is there; the task's files come beside it. */
+    rgm_status (*save)(const char *folder, const rgm_parameters *parameters, void *state);
+    /**
+     * Run what stands there with export's interpreter on up to max_batches batches of a mode's data, and add
+     * what is compared with the executor's results to `check`.
+     */
+    rgm_status (*verify)(rgm_export_check *check, const char *folder, const rgm_parameters *parameters,
+                         rgm_mode mode, int64_t max_batches, void *state);
+} rgm_task_export;
+
 /** A file that a trained model needs beside its weights: a tokenizer, say. */
 typedef struct rgm_task_file {
     const char *name;   /* in run folders and exports, "tokenizer.model" */
@@ -196,6 +210,8 @@ typedef struct rgm_task {
      * @param out  [out] [RGM_MAX_TASK_FILES]
      */
     void (*files)(rgm_task_file *out, int64_t *count, void *state);
+    /** NULL: the graph of every head, model.onnx. */
+    const rgm_task_export *exports;
     /**
      * Append to `out` what a person should know of the training data once they are there, in one line:
      * "batches of 1,024 tokens (91% real)". NULL: nothing.

@@ -198,6 +198,20 @@ void rgmi_dim_text(char *text, size_t size, const rgm_cgraph *graph, rgm_dim dim
     }
 }
 
+const char *rgm_dim_describe(const rgm_cgraph *graph, rgm_dim dim, char *buffer, size_t size)
+{
+    size_t used;
+
+    buffer[0] = '\0';
+    rgmi_dim_text(buffer, size, graph, dim);
+    used = strlen(buffer);
+    if (used >= 2 && buffer[0] == '(' && buffer[used - 1] == ')') {
+        memmove(buffer, buffer + 1, used - 2);
+        buffer[used - 2] = '\0';
+    }
+    return buffer;
+}
+
 const char *rgm_cgraph_symbol_name(const rgm_cgraph *graph, rgm_dim dim)
 {
     return dim < 0 && -dim - 1 < graph->symbol_count ? graph->symbols[-dim - 1].name : NULL;

@@ -48,11 +48,11 @@ static rgm_status export_onnx(const session *s, const char *folder, const wishes
     int64_t dumped = 0;
     char *path = NULL;
 
-    RGM_GO(rgm_path_join(&path, folder, "model.onnx"));
+    RGM_GO(rgm_path_join(&path, folder, rgm_run_onnx_file(s->run)));
     RGM_GO(rgm_folder_make(folder));
     RGM_GO(onnx.save(s->run, folder, onnx.payload));
     if (w->verified)
-        RGM_GO(rgm_run_verify_onnx(&check, s->run, path, part_of(s), 8));
+        RGM_GO(rgm_run_verify_onnx(&check, s->run, folder, part_of(s), 8));
     if (w->dump != NULL)
         RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part_of(s)));
     *code = print_result(path, w, &check, dumped);
@@ -69,7 +69,7 @@ int verb_export(int argc, char **argv)
     wishes w = {.dump = NULL};
     data_choice data = {.modes = {false}};
     const argument arguments[] = {
-        {"to", ARG_TEXT, &to, "DIR", "folder for model.onnx; default RUN_DIR/export"},
+        {"to", ARG_TEXT, &to, "DIR", "folder for the files; default RUN_DIR/export"},
         {"verify", ARG_FLAG, &w.verified, NULL,
          "run the file with an interpreter of its own on up to 8 batches and compare"},
         {"dump", ARG_TEXT, &w.dump, "DIR",

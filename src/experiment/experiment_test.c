@@ -88,7 +88,7 @@ static void a_task_with_its_own_data_runs_too(void **state)
     (void)state;
     write_records();
     snprintf(run_dir, sizeof run_dir, "%s/own", folder);
-    snprintf(onnx, sizeof onnx, "%s/export/model.onnx", run_dir);
+    snprintf(onnx, sizeof onnx, "%s/export", run_dir);
     snprintf(text, sizeof text,
              "data: {path: %s, train: records.csv, test: records.csv, batch_size: 30}\n"
              "task: {type: classification, num_classes: 3}\nmodel: {type: mlp}\n"

@@ -123,9 +123,10 @@ const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count)
     return shared(w, rgmi_text(w, "%s]", key), RGM_I64, 1, count, copy);
 }
 
+/* Derived sizes have their formula for a name; one that is too long must not be cut to another's. */
 static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to, rgm_dim dim)
 {
-    const char *symbol;
+    char text[128];
 
     rgmi__onnx__tensor_shape_proto__dimension__init(to);
     if (dim >= 0) {
@@ -133,9 +134,10 @@ static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to,
         to->dim_value = dim;
         return;
     }
-    symbol = rgm_cgraph_symbol_name(w->graph, dim);
-    to->dim_param = writable(symbol != NULL ? rgmi_text(w, "%s", symbol)
-                                            : rgmi_text(w, "dim_%lld", (long long)-dim));
+    rgm_dim_describe(w->graph, dim, text, sizeof text);
+    to->dim_param = writable(strlen(text) + 1 < sizeof text
+                                 ? rgmi_text(w, "%s", text)
+                                 : rgmi_text(w, "dim_%lld", (long long)-dim));
 }
 
 void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtype dtype, int rank,

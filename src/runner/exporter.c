@@ -1,30 +1,43 @@
 /*
- * The ONNX exporter: every head of a trained run in one file, the task's files beside it, and a check that another
- * implementation (export's interpreter) computes the same from it.
+ * The ONNX exporter: every head of a trained run in one file, or what the task writes itself, the task's
+ * files beside it, and a check that another implementation (export's interpreter) computes the same from it.
  */
-#include <math.h>
 #include <string.h>
 
 #include "runner_internal.h"
 
-static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir, void *payload)
+static rgm_status save_heads(const rgm_run_result *result, const char *path)
 {
-    rgm_status status = RGM_OK;
     const rgm_task_model *model = rgm_run_trained_model(result);
     rgm_export_output outputs[RGM_MAX_HEADS];
     rgm_onnx_options options = {.description = result->root != NULL
                                                     ? "graph network trained by Regimen"
                                                     : "network trained by Regimen"};
+
+    for (int64_t h = 0; h < model->head_count; h++)
+        outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
+    return rgm_onnx_save(path, rgm_trainer_graph(rgm_run_trainer(result)),
+                         rgm_trainer_parameters(rgm_run_trainer(result)), outputs,
+                         model->head_count, &options);
+}
+
+const char *rgm_run_onnx_file(const rgm_run_result *result)
+{
+    return result->task.exports != NULL ? result->task.exports->file : "model.onnx";
+}
+
+static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir, void *payload)
+{
+    rgm_status status = RGM_OK;
+    const rgm_task *task = &result->task;
     char *path = NULL;
 
     (void)payload;
-    for (int64_t h = 0; h < model->head_count; h++)
-        outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
-    RGM_GO(rgm_path_join(&path, export_dir, "model.onnx"));
-    RGM_GO(rgm_onnx_save(path, rgm_trainer_graph(rgm_run_trainer(result)),
-                         rgm_trainer_parameters(rgm_run_trainer(result)), outputs,
-                         model->head_count, &options));
-    RGM_GO(rgm_task_files_save(&result->task, export_dir));
+    RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(result)));
+    RGM_GO(task->exports != NULL
+               ? task->exports->save(export_dir, rgm_trainer_parameters(result->trainer), task->state)
+               : save_heads(result, path));
+    RGM_GO(rgm_task_files_save(task, export_dir));
 done:
     rgm_free(path);
     return status;
@@ -65,50 +78,30 @@ done:
     return status;
 }
 
-/* A NaN on either side is as far away as can be. */
-static double difference_of(double a, double b)
-{
-    double difference = a == b ? 0 : fabs(a - b);
-
-    return isnan(difference) ? INFINITY : difference;
-}
-
 static rgm_status compare_batch(void *payload, rgm_element *batch, const rgm_feed *feeds,
                                 int64_t feed_count, const rgm_tensor *predictions)
 {
     comparison *c = payload;
     rgm_tensor *theirs = NULL;
-    char a[64], b[64];
+    rgm_status status;
 
     (void)batch;
     if (c->batches++ >= c->max_batches)
         return RGM_END;
     RGM_TRY(run_onnx(&theirs, c, feeds, feed_count));
-    rgm_tensor_describe(theirs, a, sizeof a);
-    rgm_tensor_describe(predictions, b, sizeof b);
-    if (strcmp(a, b) != 0) {
-        rgm_tensor_release(theirs);
-        return RGM_FAIL(RGM_ERR_SHAPE, "the exported graph gives %s, the model %s", a, b);
-    }
-    for (int64_t i = 0; i < rgm_tensor_count(theirs); i++) {
-        double difference = difference_of(rgm_tensor_at(theirs, i), rgm_tensor_at(predictions, i));
-
-        if (difference > c->check->largest_difference)
-            c->check->largest_difference = difference;
-    }
+    status = rgm_export_compare(c->check, theirs, predictions);
     c->check->items += rgm_tensor_rank(predictions) > 0 ? rgm_tensor_dim(predictions, 0) : 1;
     rgm_tensor_release(theirs);
-    return RGM_OK;
+    return status;
 }
 
-rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
-                               const char *path, rgm_mode mode, int64_t max_batches)
+static rgm_status verify_heads(rgm_export_check *check, const rgm_run_result *result, const char *path,
+                               rgm_mode mode, int64_t max_batches)
 {
     rgm_status status = RGM_OK;
     const rgm_task_model *model = rgm_run_trained_model(result);
     comparison c = {.run = result, .max_batches = max_batches, .check = check};
 
-    *check = (rgm_export_check){0};
     RGM_GO(rgm_onnx_open(&c.model, path));
     for (c.head = 0; c.head < model->head_count; c.head++) {
         c.output = -1;
@@ -121,6 +114,24 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *re
         c.batches = 0;
         RGM_GO(rgmi_predict_batches(result, mode, c.head, compare_batch, &c));
     }
+done:
+    rgm_onnx_close(c.model);
+    return status;
+}
+
+rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
+                               const char *folder, rgm_mode mode, int64_t max_batches)
+{
+    rgm_status status = RGM_OK;
+    const rgm_task *task = &result->task;
+    char *path = NULL;
+
+    *check = (rgm_export_check){0};
+    RGM_GO(rgm_path_join(&path, folder, rgm_run_onnx_file(result)));
+    RGM_GO(task->exports != NULL
+               ? task->exports->verify(check, folder, rgm_trainer_parameters(result->trainer), mode,
+                                       max_batches, task->state)
+               : verify_heads(check, result, path, mode, max_batches));
     if (check->items == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: the %s data are empty, nothing was compared", path,
                         rgm_mode_name(mode)));
@@ -130,7 +141,7 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *re
                           "than 1e-4",
                           path, check->largest_difference, (long long)check->items);
 done:
-    rgm_onnx_close(c.model);
+    rgm_free(path);
     return status;
 }
 
@@ -189,6 +200,11 @@ rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, con
     dump d = {.run = result, .folder = folder};
 
     *batches = 0;
+    if (result->task.exports != NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "the task '%s' exports graphs that feed each other; there are no inputs of one "
+                        "graph to dump",
+                        result->task.name);
     RGM_TRY(rgm_folder_make(folder));
     RGM_TRY(rgmi_predict_batches(result, mode, 0, dump_batch, &d));
     *batches = d.batches;

@@ -445,6 +445,7 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
                       .build_model = build_model,
                       .files = files,
                       .describe = describe,
+                      .exports = &rgmi_translation_export,
                       .feeds = feeds};
     t->options = *(const rgm_translation_options *)options;
     if (t->options.decode) {

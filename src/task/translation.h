@@ -25,6 +25,8 @@ typedef struct rgmi_parallel_data {
 rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
                               uint64_t seed, int threads);
 void rgmi_parallel_clear(rgmi_parallel_data *data);
+/** What a source ends with; a target ends with end_id. */
+int32_t rgmi_source_end(const rgmi_parallel_data *data);
 /** The tokenizers' files: rgm_task.files. */
 void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data);
 
@@ -59,6 +61,9 @@ rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_
 /** Set them by their names. */
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
 
+/** The pairs of a part, read unless they are there, borrowed; *out is NULL when there is no such part. */
+rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, rgm_mode mode);
+
 /* ---- the task's state ---- */
 
 typedef struct rgmi_translation_task {
@@ -72,5 +77,27 @@ typedef struct rgmi_translation_task {
 } rgmi_translation_task;
 /** Have the translator for those weights. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters);
+
+/* ---- export ---- */
+
+/** What is exported: the encoder and a step of the decoder, in one compute graph. */
+typedef struct rgmi_translation_graphs {
+    rgm_cgraph *graph;
+    rgm_scope *scope;
+    rgm_seq2seq_source encoder;
+    rgm_seq2seq_step step;
+    int64_t caches; /* keys and values of all layers */
+} rgmi_translation_graphs;
+rgm_status rgmi_translation_graphs_open(rgmi_translation_graphs *out, const rgm_seq2seq *model);
+void rgmi_translation_graphs_clear(rgmi_translation_graphs *graphs);
+
+/** Names of the files, in the export's folder. */
+extern const char rgmi_encoder_file[], rgmi_decoder_step_file[];
+/** "translation.json" and the two files that it speaks of. */
+extern const rgm_task_export rgmi_translation_export;
+/** rgm_task_export.verify, with two sentences and two beams of each in a batch. */
+rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
+                                   const rgm_parameters *parameters, rgm_mode mode, int64_t max_batches,
+                                   void *state);
 
 #endif

@@ -94,6 +94,11 @@ static rgm_status load_tokenizers(rgmi_parallel_data *data, const rgm_translatio
     return RGM_OK;
 }
 
+int32_t rgmi_source_end(const rgmi_parallel_data *data)
+{
+    return data->source != NULL ? rgm_tokenizer_eos_id(data->source) : data->end_id;
+}
+
 void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data)
 {
     *count = 0;
@@ -271,22 +276,31 @@ done:
     return status;
 }
 
+rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, rgm_mode mode)
+{
+    *out = NULL;
+    RGM_TRY(part_open(&data->parts[mode], data, mode));
+    *out = data->parts[mode].pairs;
+    return RGM_OK;
+}
+
 rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rgm_mode mode)
 {
     rgm_status status = RGM_OK;
     rgm_token_batch_options batch = RGM_TOKEN_BATCH_OPTIONS_INIT;
+    const rgm_token_pairs *pairs;
     rgm_dataset *made = NULL;
 
     *out = NULL;
-    RGM_GO(part_open(&data->parts[mode], data, mode));
-    if (data->parts[mode].pairs == NULL)
+    RGM_GO(rgmi_parallel_pairs(&pairs, data, mode));
+    if (pairs == NULL)
         return RGM_OK;
     batch.tokens = data->options->batch_tokens;
     batch.max_length = data->options->max_length;
     batch.max_shapes = data->options->batch_shapes;
     batch.training = mode == RGM_TRAIN;
     batch.dtype = RGM_I64;
-    RGM_GO(rgm_token_batches(&made, data->parts[mode].pairs, &batch));
+    RGM_GO(rgm_token_batches(&made, pairs, &batch));
     if (mode == RGM_TRAIN)
         RGM_GO(rgm_token_batches_figures(&data->figures, made));
     RGM_GO(rgm_dataset_map(&made, complete, NULL, NULL, 0));

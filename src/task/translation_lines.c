@@ -66,7 +66,7 @@ static rgm_status read_line(rgm_ids *ids, const rgmi_translation_task *t, rgm_st
     if (ids->count == begin)
         return RGM_OK; /* nothing to translate */
     RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
-    ids->items[ids->count++] = t->data.source != NULL ? rgm_tokenizer_eos_id(t->data.source) : 1;
+    ids->items[ids->count++] = rgmi_source_end(&t->data);
     return RGM_OK;
 }
 

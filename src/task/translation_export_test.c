@@ -1,0 +1,295 @@
+/*
+ * A translation model as files for others: every kind of model gives in the files what the executor gives,
+ * the description says what they take, and a difference is found.
+ */
+#include <check.h>
+#include <unistd.h>
+
+#include "translation.h"
+
+typedef struct trained {
+    rgm_translation_options options;
+    rgm_task task;
+    rgm_cgraph *graph;
+    rgm_scope *scope;
+    rgm_parameters *parameters;
+} trained;
+
+static rgm_seq2seq_options small(void)
+{
+    rgm_seq2seq_options o;
+
+    rgm_seq2seq_defaults(&o);
+    o.embedding_width = 16;
+    o.max_positions = 40;
+    o.encoder.num_layers = o.decoder.num_layers = 2;
+    o.encoder.num_attention_heads = o.decoder.num_attention_heads = 4;
+    o.encoder.intermediate_size = o.decoder.intermediate_size = 24;
+    return o;
+}
+
+static void open_with(trained *t, const rgm_seq2seq_options *model, int64_t valid, uint64_t seed)
+{
+    rgm_task_model built = {0};
+
+    *t = (trained){0};
+    rgm_translation.defaults(&t->options);
+    t->options.reverse = (rgm_reverse_options){
+        .vocabulary = 13, .min_length = 1, .max_length = 6, .train = 5, .valid = valid};
+    t->options.max_length = 7;
+    CHECK_OK(rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], model, 3, 1));
+    CHECK_OK(rgm_cgraph_create(&t->graph));
+    CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
+    CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
+    CHECK_OK(rgm_parameters_create(&t->parameters, t->graph, seed));
+    for (int64_t i = 0; i < rgm_parameters_count(t->parameters); i++) { /* biases and norms too */
+        rgm_tensor *x = rgm_parameters_tensor(t->parameters, i);
+        rgm_rng rng = rgm_rng_stream(seed, "weights", (uint64_t)i);
+        for (int64_t k = 0; k < rgm_tensor_count(x); k++)
+            rgm_tensor_f32(x)[k] += (float)(0.4 * rgm_rng_f64(&rng, (uint64_t)k) - 0.2);
+    }
+}
+
+static void close_all(trained *t)
+{
+    rgm_parameters_release(t->parameters);
+    rgm_scope_release(t->scope);
+    rgm_cgraph_release(t->graph);
+    rgm_translation.release(&t->task);
+}
+
+static rgm_status verify(rgm_export_check *check, trained *t, const char *folder, int64_t batches)
+{
+    *check = (rgm_export_check){0};
+    return t->task.exports->verify(check, folder, t->parameters, RGM_VALID, batches, t->task.state);
+}
+
+static rgm_status save(trained *t, const char *folder)
+{
+    return t->task.exports->save(folder, t->parameters, t->task.state);
+}
+
+/* A folder in memory where that is possible: a save waits for the disk. */
+static void make_folder(char *path, size_t size)
+{
+    snprintf(path, size, "/dev/shm/regimen-test-XXXXXX");
+    if (mkdtemp(path) == NULL)
+        snprintf(path, size, "%s", check_folder());
+}
+
+/* ---- every kind of model ------------------------------------------------------------------- */
+
+static void plain(rgm_seq2seq_options *o)
+{
+    o->embeddings = RGM_EMBEDDINGS_SHARED;
+}
+
+static void post_norm_with_gelu(rgm_seq2seq_options *o)
+{
+    o->encoder.norm_first = o->decoder.norm_first = false;
+    o->encoder.activation = o->decoder.activation = RGM_FFN_GELU;
+}
+
+static void untied_with_learned_positions_and_biases(rgm_seq2seq_options *o)
+{
+    o->embeddings = RGM_EMBEDDINGS_UNTIED;
+    o->positions = RGM_POSITIONS_LEARNED;
+    o->encoder.use_bias = o->decoder.use_bias = true;
+}
+
+static void depths_and_heads_of_their_own(rgm_seq2seq_options *o)
+{
+    o->embeddings = RGM_EMBEDDINGS_TARGET;
+    o->encoder.num_layers = 3;
+    o->decoder.num_layers = 1;
+    o->encoder.num_attention_heads = 1;
+    o->decoder.num_attention_heads = 8;
+    o->decoder.norm_epsilon = 1e-3;
+}
+
+static void every_kind_of_model_means_the_same_in_the_files(void **state)
+{
+    static void (*const kinds[])(rgm_seq2seq_options *) = {
+        plain, post_norm_with_gelu, untied_with_learned_positions_and_biases,
+        depths_and_heads_of_their_own};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        rgm_seq2seq_options o = small();
+        rgm_export_check check;
+        char folder[64];
+        trained t;
+        make_folder(folder, sizeof folder);
+        kinds[i](&o);
+        open_with(&t, &o, 5, 7);
+        CHECK_OK(save(&t, folder));
+        CHECK_OK(verify(&check, &t, folder, 8)); /* two, two and one sentence; two beams; three steps */
+        CHECK_INT(5 * 2 * 3, check.items);
+        CHECK(check.largest_difference < 2e-5);
+        CHECK_OK(verify(&check, &t, folder, 1));
+        CHECK_INT(2 * 2 * 3, check.items);
+        close_all(&t);
+        CHECK_OK(rgm_folder_remove(folder));
+    }
+}
+
+static void another_model_s_files_differ(void **state)
+{
+    rgm_seq2seq_options o = small();
+    rgm_export_check check;
+    char folder[64], one[96], other[96];
+    char *bytes;
+    int64_t size;
+    trained t;
+
+    (void)state;
+    make_folder(folder, sizeof folder);
+    snprintf(one, sizeof one, "%s/encoder.onnx", folder);
+    snprintf(other, sizeof other, "%s/decoder_step.onnx", folder);
+    open_with(&t, &o, 2, 7);
+    CHECK_OK(save(&t, folder));
+    close_all(&t);
+    open_with(&t, &o, 2, 8); /* other weights */
+    CHECK_OK(verify(&check, &t, folder, 8));
+    CHECK(check.largest_difference > 1e-2);
+    close_all(&t);
+    o.decoder.num_layers = 1;
+    open_with(&t, &o, 2, 7);
+    CHECK_STATUS(RGM_ERR_DATA, verify(&check, &t, folder, 8));
+    CHECK_MESSAGE("encoder.onnx has 4 outputs, the model has 2");
+    CHECK_OK(save(&t, folder));
+    CHECK_OK(rgm_file_load(&bytes, &size, one, 1 << 24));
+    CHECK_OK(rgm_file_save(other, bytes, size));
+    rgm_free(bytes);
+    CHECK_STATUS(RGM_ERR_DATA, verify(&check, &t, folder, 8));
+    CHECK_MESSAGE("decoder_step.onnx has 2 outputs, the model has 3");
+    CHECK(unlink(one) == 0);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, verify(&check, &t, folder, 8));
+    CHECK_MESSAGE("encoder.onnx");
+    CHECK_OK(rgm_folder_remove(folder));
+    CHECK(save(&t, folder) < 0);
+    close_all(&t);
+}
+
+static void nothing_is_compared_without_data(void **state)
+{
+    rgm_seq2seq_options o = small();
+    rgm_export_check check;
+    char folder[64];
+    trained t;
+
+    (void)state;
+    make_folder(folder, sizeof folder);
+    open_with(&t, &o, 0, 7);
+    CHECK_OK(save(&t, folder));
+    CHECK_OK(verify(&check, &t, folder, 8));
+    CHECK_INT(0, check.items);
+    close_all(&t);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* ---- the description ----------------------------------------------------------------------- */
+
+static void check_text(const rgm_yaml_node *map, const char *key, const char *text)
+{
+    const rgm_yaml_node *node = rgm_yaml_find(map, key);
+
+    CHECK(node != NULL && node->kind == RGM_YAML_SCALAR);
+    CHECK_TEXT(text, node->text);
+}
+
+/* Its names are those of the file, in the file's order, and so are the sizes that do not vary. */
+static void check_tensors(const rgm_yaml_node *part, const rgm_onnx_model *model)
+{
+    const rgm_yaml_node *inputs = rgm_yaml_find(part, "inputs"), *outputs = rgm_yaml_find(part, "outputs");
+
+    CHECK_INT(rgm_onnx_input_count(model), inputs->count);
+    CHECK_INT(rgm_onnx_output_count(model), outputs->count);
+    for (int64_t i = 0; i < outputs->count; i++)
+        check_text(outputs->items[i], "name", rgm_onnx_output_name(model, i));
+    for (int64_t i = 0; i < inputs->count; i++) {
+        int64_t sizes[RGM_MAX_RANK], found = 0;
+        rgm_dtype dtype;
+        int rank;
+        for (int64_t k = 0; k < inputs->count; k++) {
+            const rgm_yaml_node *shape = rgm_yaml_find(inputs->items[k], "shape");
+            if (strcmp(rgm_yaml_find(inputs->items[k], "name")->text, rgm_onnx_input_name(model, i)) != 0)
+                continue;
+            found++;
+            CHECK_OK(rgm_onnx_input_type(&dtype, &rank, sizes, model, i));
+            CHECK_INT(rank, shape->count);
+            check_text(inputs->items[k], "dtype", dtype == RGM_I64 ? "int64" : "float32");
+            for (int axis = 0; axis < rank; axis++)
+                CHECK(sizes[axis] < 0 || atoll(shape->items[axis]->text) == sizes[axis]);
+        }
+        CHECK_INT(1, found);
+    }
+}
+
+static void the_description_says_what_the_files_take(void **state)
+{
+    static const char *const parts[] = {"encoder", "decoder_step"};
+    rgm_seq2seq_options o = small();
+    char folder[64], path[96], *bytes;
+    const rgm_yaml_node *root;
+    rgm_yaml *yaml;
+    int64_t size;
+    trained t;
+
+    (void)state;
+    make_folder(folder, sizeof folder);
+    open_with(&t, &o, 0, 7);
+    CHECK_OK(save(&t, folder));
+    snprintf(path, sizeof path, "%s/%s", folder, t.task.exports->file);
+    CHECK_OK(rgm_file_load(&bytes, &size, path, 1 << 20));
+    CHECK_OK(rgm_yaml_parse(&yaml, bytes, size, path)); /* YAML has JSON in it */
+    root = rgm_yaml_root(yaml);
+    check_text(root, "format", "regimen-translation");
+    check_text(root, "version", "1");
+    check_text(root, "decoder_layers", "2");
+    check_text(root, "max_positions", "40");
+    for (int i = 0; i < 2; i++) {
+        const rgm_yaml_node *part = rgm_yaml_find(root, parts[i]);
+        rgm_onnx_model *model;
+        snprintf(path, sizeof path, "%s/%s", folder, rgm_yaml_find(part, "file")->text);
+        CHECK_OK(rgm_onnx_open(&model, path));
+        check_tensors(part, model);
+        rgm_onnx_close(model);
+    }
+    CHECK_INT(4, rgm_yaml_find(root, "caches")->count);
+    check_text(rgm_yaml_find(root, "caches")->items[3], "past", "past_values_1");
+    check_text(rgm_yaml_find(root, "caches")->items[3], "present", "present_values_1");
+    check_text(rgm_yaml_find(root, "target"), "vocabulary_size", "13");
+    check_text(rgm_yaml_find(root, "target"), "begin_id", "0");
+    check_text(rgm_yaml_find(root, "source"), "end_id", "1");
+    check_text(rgm_yaml_find(root, "source"), "tokenizer", "null");
+    check_text(rgm_yaml_find(root, "search"), "beam_size", "4");
+    check_text(rgm_yaml_find(root, "search"), "extra_decode_length", "50");
+    rgm_yaml_release(yaml);
+    rgm_free(bytes);
+    close_all(&t);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    rgm_seq2seq_options o = small();
+    rgm_export_check check;
+    char folder[64];
+    trained t;
+
+    (void)state;
+    o.encoder.num_layers = o.decoder.num_layers = 1;
+    make_folder(folder, sizeof folder);
+    open_with(&t, &o, 1, 7);
+    CHECK_EVERY_OOM(save(&t, folder), (void)0);
+    CHECK_OK(verify(&check, &t, folder, 1)); /* what stays in memory for the next run is made */
+    CHECK_EVERY_OOM(verify(&check, &t, folder, 1), (void)0);
+    close_all(&t);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
+      cmocka_unit_test(another_model_s_files_differ), cmocka_unit_test(nothing_is_compared_without_data),
+      cmocka_unit_test(the_description_says_what_the_files_take),
+      cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))
