@@ -47,6 +47,9 @@ cp out translated
 [ "$(wc -l <translated)" = 20 ] || fail "20 lines became $(wc -l <translated)"
 cp data/test.de source
 
+expect 1 "$regimen" predict run
+says "run translates: 'regimen translate'" err
+
 # Scores of a validation are those of `regimen score`, with the same options by the same names.
 # score_key NAME FILE: the number behind NAME in the line of eval.
 score_key() {
@@ -120,8 +123,8 @@ cp data/joint.model kept.model
 expect 0 "$regimen" text train-tokenizer --vocab-size 45 --type unigram --out other.model data/train.de data/train.en
 cp other.model data/joint.model
 expect 2 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
-says 'run was begun with another tokenizer\.model \([0-9]+ bytes\) than data/joint\.model is now' err
-says 'Put the old file back, of which run/tokenizer\.model is a copy, or take another run folder' err
+says 'run was begun with another tokenizer\.model \([0-9]+ bytes\) than now \(data/joint\.model, [0-9]+ bytes\)' err
+says 'Put the old one back, run/tokenizer\.model is a copy, or take another run folder' err
 cmp -s run/tokenizer.model kept.model || fail "the kept tokenizer was replaced"
 expect 0 "$regimen" translate run --last <source
 cp run/tokenizer.model data/joint.model
@@ -131,7 +134,12 @@ expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
 sed 's/tokenizer: joint.model/train_tokenizer: {type: bpe, vocab_size: 45}/' words.yaml >whole.yaml
 expect 0 "$regimen" run whole.yaml --run-dir whole
 cmp -s kept.model whole/tokenizer.model || fail "data.train_tokenizer makes another tokenizer"
-expect 0 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=4
+expect 0 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=13
+cp data/train.en train.en
+sed 's/Dog/wolf/' train.en >data/train.en
+expect 2 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=14
+says 'whole was begun with another tokenizer\.model .* than now \(as data\.train_tokenizer makes it, ' err
+cp train.en data/train.en
 mv data elsewhere
 expect 0 "$regimen" translate whole <source
 mv elsewhere data

@@ -149,6 +149,9 @@ int verb_predict(int argc, char **argv)
     status = mode_by_name(&mode, part);
     if (status == RGM_OK) /* batches are the run's own, not its trainer's */
         status = session_open(&s, rest.items[0], &sets, &weights, &data);
+    if (status == RGM_OK && strcmp(rgm_trainer_task(rgm_run_trainer(s.run))->name, rgm_translation.name) == 0)
+        status = RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s translates: 'regimen translate' has what it predicts",
+                          rest.items[0]);
     if (status == RGM_OK)
         status = input != NULL ? predict_files(&view, input, head)
                                : rgm_run_predict_all(s.run, mode, head, print_batch, &view);

@@ -110,9 +110,8 @@ static rgm_status check_file(const rgm_task_file *file, const char *path, const 
     if (same || kept < 0)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
-                    "%s was begun with another %s (%lld bytes) than %s is now (%lld bytes), and its weights "
-                    "mean nothing with that. Put the old file back, of which %s is a copy, or take another "
-                    "run folder",
+                    "%s was begun with another %s (%lld bytes) than now (%s, %lld bytes), with which its weights "
+                    "mean nothing. Put the old one back, %s is a copy, or take another run folder",
                     folder, file->name, (long long)kept, file->origin, (long long)file->size, path);
 }
 

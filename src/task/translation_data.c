@@ -34,7 +34,7 @@ static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, const rgm_tr
     status = rgm_tokenizer_train(out, (const char *const *)files, 2, &o->train_tokenizer);
     if (status != RGM_OK)
         RGM_GO(rgm_error_prefix(status, "data.train_tokenizer"));
-    RGM_GO(rgm_strdup(path, "the one that data.train_tokenizer makes"));
+    RGM_GO(rgm_strdup(path, "as data.train_tokenizer makes it"));
 done:
     rgm_free(files[0]);
     rgm_free(files[1]);

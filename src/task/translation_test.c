@@ -706,13 +706,38 @@ static void tokenizers_travel_with_the_weights(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static rgm_status make_data(rgm_dataset **data, const rgm_translation_options *o)
+{
+    rgm_task task;
+    rgm_status status = create(&task, o);
+
+    *data = NULL;
+    if (status == RGM_OK)
+        status = task.build_inputs(data, task.state, RGM_TRAIN, true);
+    rgm_translation.release(&task);
+    return status;
+}
+
 static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     rgm_translation_options o = reversing();
+    rgm_dataset *data;
     rgm_task task;
+    char run[128];
 
     (void)state;
     CHECK_EVERY_OOM(create(&task, &o), rgm_translation.release(&task));
+    CHECK_EVERY_OOM(make_data(&data, &o), rgm_dataset_release(data));
+    write_files();
+    o = of_files();
+    CHECK_EVERY_OOM(make_data(&data, &o), rgm_dataset_release(data));
+    snprintf(run, sizeof run, "%s/run", folder);
+    CHECK_OK(rgm_folder_make(run));
+    CHECK_OK(create(&task, &o));
+    CHECK_EVERY_OOM(rgm_task_files_save(&task, run), (void)0);
+    CHECK_EVERY_OOM(rgm_task_files_check(&task, run), (void)0);
+    rgm_translation.release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
 }
 
 TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
