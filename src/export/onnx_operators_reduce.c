@@ -5,12 +5,44 @@
 #include "onnx_internal.h"
 #include "onnx_run.h"
 
+/* A matrix that begins at element `at`, as doubles. */
+static void read_matrix(double *out, const rgm_tensor *x, int64_t at, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        out[i] = rgm_tensor_at(x, at + i);
+}
+
+/* The products of matrices in doubles, b and a row of the result; every sum goes from the first to the last. */
+static void multiply(rgmi_call *call, double *b, double *row, int64_t batch, int64_t m, int64_t k, int64_t n)
+{
+    const rgm_tensor *x = call->in[0], *y = call->in[1];
+    bool many_x = rgm_tensor_rank(x) > 2, many_y = rgm_tensor_rank(y) > 2;
+
+    for (int64_t s = 0; s < batch; s++) {
+        if (s == 0 || many_y)
+            read_matrix(b, y, many_y ? s * k * n : 0, k * n);
+        for (int64_t i = 0; i < m; i++) {
+            for (int64_t j = 0; j < n; j++)
+                row[j] = 0;
+            for (int64_t t = 0; t < k; t++) {
+                double a = rgm_tensor_at(x, ((many_x ? s * m : 0) + i) * k + t);
+
+                for (int64_t j = 0; j < n; j++)
+                    row[j] += a * b[t * n + j];
+            }
+            for (int64_t j = 0; j < n; j++)
+                rgmi_put(call->out, (s * m + i) * n + j, row[j]);
+        }
+    }
+}
+
 /* [.., m, k] x [.., k, n], with the same leading sizes or none on one side. */
 static rgm_status run_matmul(rgmi_call *call)
 {
     const rgm_tensor *a = call->in[0], *b = call->in[1];
     int ra = rgm_tensor_rank(a), rb = rgm_tensor_rank(b), rank = ra > rb ? ra : rb;
     int64_t shape[RGM_MAX_RANK], m, n, k, work, batch = 1;
+    double *numbers;
 
     if (ra < 2 || rb < 2 || (ra != rb && ra != 2 && rb != 2) ||
         rgm_tensor_dtype(a) != rgm_tensor_dtype(b))
@@ -33,17 +65,11 @@ static rgm_status run_matmul(rgmi_call *call)
     if (__builtin_mul_overflow(rgm_tensor_count(call->out), k, &work))
         work = INT64_MAX;
     RGM_TRY(rgmi_work(call, work));
-    for (int64_t s = 0; s < batch && rgm_tensor_count(call->out) > 0; s++)
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < n; j++) {
-                int64_t at_a = (ra > 2 ? s : 0) * m * k + i * k,
-                        at_b = (rb > 2 ? s : 0) * k * n + j;
-                double sum = 0;
-
-                for (int64_t t = 0; t < k; t++)
-                    sum += rgm_tensor_at(a, at_a + t) * rgm_tensor_at(b, at_b + t * n);
-                rgmi_put(call->out, (s * m + i) * n + j, sum);
-            }
+    if (rgm_tensor_count(call->out) == 0)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(numbers, k * n + n)); /* less than twice what the operand and the result take */
+    multiply(call, numbers, numbers + k * n, batch, m, k, n);
+    rgm_free(numbers);
     return RGM_OK;
 }
 
