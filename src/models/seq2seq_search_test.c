@@ -346,7 +346,7 @@ static void sampling_draws_by_probability_among_those_allowed(void **state)
     for (int way = 0; way < 3; way++)
         for (int draw = 0; draw < DRAWS; draw++) {
             rgm_search_options o = plain_options(1);
-            const rgm_hypothesis *h = &out[0].items[0];
+            const rgm_hypothesis *h;
             o.sample = true;
             o.max_length = 1;
             o.seed = (uint64_t)draw;
