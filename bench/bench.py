@@ -147,6 +147,17 @@ def translate_floor(f, m):
     return (6 * weights * tokens + attention) / rate + (rows + logits + adam) / m["stream"]
 
 
+def decode_floor(f, m):
+    """Products alone: the encoder and the keys and values of its result, then for each token of each
+    hypothesis the decoder's layers and the output table."""
+    w, rows = f["width"], f["sentences"] * f["beams"] * f["tokens"]
+    block = 2 * w * f["inner"]
+    source = f["layers"] * (4 * w * w + block + 2 * w * w)
+    token = f["layers"] * (6 * w * w + block) + f["vocabulary"] * w
+    rate = m["product_bf16"] if f["form"].endswith("bf16") else m["product"]
+    return 2 * (source * f["sentences"] * f["source"] + token * rows) / rate
+
+
 # ---- workloads ---------------------------------------------------------------------------------
 
 
@@ -215,6 +226,14 @@ WORKLOADS = [
     ("translate_base", "the same, bf16", "translate", None, "base-bf16", 0, translate_floor,
      [("torch bf16", "base-bf16", with_tiles(3)), ("own f32", "base", with_tiles(4))],
      [("floor / time", "floor", with_tiles(0.65))], None),
+    ("decode", "24 tokens of 32 sentences, 3+3 layers of 256: greedy", "decode", None, "greedy", 0,
+     decode_floor, [("torch f32", "greedy", 4)], [("floor / time", "floor", 0.6)], None),
+    ("decode", "the same, bf16", "decode", None, "greedy-bf16", 0, decode_floor,
+     [("torch f32", "greedy", with_tiles(7)), ("own f32", "greedy", None)], [], None),
+    ("decode", "the same with 4 beams", "decode", None, "beam", 0, decode_floor,
+     [("torch f32", "beam", 4)], [("floor / time", "floor", 0.6)], None),
+    ("decode", "the same with 4 beams, bf16", "decode", None, "beam-bf16", 0, decode_floor,
+     [("torch f32", "beam", with_tiles(7)), ("own f32", "beam", None)], [], None),
     ("loop", "1,000 steps that do nothing", "loop", None, "", 0, None, [],
      [("steps a microsecond", steps_a_microsecond, 0.2)], None),
     ("checkpoint", "checkpoint of 400 MB: save", "checkpoint", FILES, "save", 0, None,
@@ -229,7 +248,7 @@ WORKLOADS = [
      [("C loop: read, check CRC", "loop", None)], [], None),
 ]
 ROUNDS_MOST = {"translate_base": 5}  # a step of the peer takes seconds
-PEERS = {"translate": "peer_translation.py"}  # of the others: peer_torch.py
+PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py"}  # of the others: peer_torch.py
 NAMES = list(dict.fromkeys(w[0] for w in WORKLOADS))
 
 
@@ -363,6 +382,10 @@ def rates(result):
         sides = [("ours", seconds)] + [(p["name"], p["seconds"]) for p in result["peers"]]
         return "target tokens a second: " + ", ".join(
             "%s %.0f" % (name, f["pairs"] * f["length"] / each) for name, each in sides)
+    if result["workload"] == "decode":
+        sides = [("ours", seconds)] + [(p["name"], p["seconds"]) for p in result["peers"]]
+        return "sentences a second: " + ", ".join(
+            "%s %.0f" % (name, f["sentences"] / each) for name, each in sides)
     if "seeds" in f:
         return "%.0f seeds/s, %d nodes, %d edges a step" % (f["seeds"] / seconds, f["nodes"],
                                                             f["edges"])

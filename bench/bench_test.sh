@@ -35,6 +35,9 @@ expect loop
 for form in small small-bf16; do
     expect translate --size 2 --form $form
 done
+for form in greedy beam greedy-bf16 beam-bf16; do
+    expect decode --size 2 --form $form
+done
 for form in save restore dd; do
     expect checkpoint --data "$folder" --size 4000000 --form $form
 done

@@ -14,8 +14,9 @@
 #include <string.h>
 
 static const bench_workload *const workloads[] = {
-    &bench_limits, &bench_gcn,     &bench_gat,  &bench_sage, &bench_aggregate,  &bench_minibatch,
-    &bench_sample, &bench_records, &bench_bf16, &bench_loop, &bench_checkpoint, &bench_translate,
+    &bench_limits,     &bench_gcn,       &bench_gat,     &bench_sage, &bench_aggregate,
+    &bench_minibatch,  &bench_sample,    &bench_records, &bench_bf16, &bench_loop,
+    &bench_checkpoint, &bench_translate, &bench_decode,
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
@@ -144,7 +145,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], workloads[i]->name) == 0) {
             if (options.data == NULL && workloads[i] != &bench_limits &&
                 workloads[i] != &bench_bf16 && workloads[i] != &bench_loop &&
-                workloads[i] != &bench_translate)
+                workloads[i] != &bench_translate && workloads[i] != &bench_decode)
                 return usage();
             return finish(run(workloads[i], &options, steps));
         }

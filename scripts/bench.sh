@@ -1,7 +1,7 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and, where it is installed, PyTorch.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sample bf16
-#                                         translate_small translate_base loop checkpoint records
+#                                         translate_small translate_base decode loop checkpoint records
 #   BENCH_ROUNDS=5                        rounds, each giving every side its turn (default 7)
 set -eu
 cd "$(dirname "$0")/.."
