@@ -240,6 +240,15 @@ typedef struct rgm_attention_options {
  */
 rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
                          const rgm_attention_options *options);
+/**
+ * The same for tokens that are written one by one, without a gradient: keys and values stay in the
+ * rows of k and v [rows, width] where they were put, and index [batch, keys] i64 says which rows a
+ * batch item sees; negative: none. Queries [batch, queries, width]; newest_k and newest_v [batch,
+ * width] stand behind those, both NULL: nothing does. An index beyond the rows is RGM_ERR_DATA when
+ * it runs.
+ */
+rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
+                              rgm_value *newest_k, rgm_value *newest_v, int64_t heads);
 
 /* ---- ops: images [n, height, width, channels]; all sizes but n are static ------------------------
  */
@@ -432,10 +441,12 @@ typedef struct rgm_executor_options {
                        the kernel likes them, in the first run and after rgm_parameters_touch();
                        a row of such a product has the same bits whatever rows are beside it.
                        Takes once more the memory of those weights                               */
+    int64_t plans;  /* bindings of the sizes that are kept planned at a time; 0: 32              */
 } rgm_executor_options;
 
 /** A fed input: tensor or pattern. A tensor must not change after it was fed (feed another): what
- * depends on unchanged feeds alone is not computed again. */
+ * depends on unchanged feeds alone is not computed again. One whose readers all depend on
+ * parameters, or on a feed that is another each time, may: it is read anew in every run. */
 typedef struct rgm_feed {
     rgm_value *input;
     rgm_tensor *tensor;

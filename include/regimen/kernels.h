@@ -287,6 +287,36 @@ typedef struct rgm_attention_args {
 } rgm_attention_args;
 
 /**
+ * The same of few queries to keys and values that stay where they were made, for decoding: nothing
+ * is copied when one hypothesis takes over the past of another, or when a sentence leaves its
+ * batch.
+ *
+ * Key j of item b is row index[b, j] of k and v [.., heads * depth]; a negative index: there is no
+ * such key. Behind those, unless newest_k is NULL, stands row b of newest_k and newest_v [batch,
+ * heads * depth]. y [batch, queries, heads * depth] has the same bits wherever absent keys are; 0
+ * without keys.
+ */
+typedef struct rgm_attention_rows_args {
+    void *y;
+    const void *q, *k, *v, *newest_k, *newest_v;
+    const int64_t *index; /* [batch, keys] */
+    int64_t batch, queries, keys, heads, depth;
+    double scale;
+} rgm_attention_rows_args;
+
+/**
+ * The count most probable classes of each row of logits x [rows, channels], of which the first
+ * `classes` are any: index [rows, count], the most probable first and of equal ones the lower, and
+ * their log-softmax over those classes, y [rows, count]. 1 <= count <= classes <= channels.
+ */
+typedef struct rgm_top_args {
+    void *y;
+    int64_t *index;
+    const void *x;
+    int64_t rows, channels, classes, count;
+} rgm_top_args;
+
+/**
  * Layer norm (Ba et al. 2016) with an optional residual: s = x (+ residual), y = (s - mean) /
  * sqrt(var
  * + epsilon) * gamma + beta over channels. Gradient: dx (also the residual's), dgamma, dbeta from
@@ -389,6 +419,8 @@ typedef struct rgm_kernels {
     void (*cross_entropy_grad)(const rgm_cross_entropy_args *args);
     void (*attention)(const rgm_attention_args *args);
     void (*attention_grad)(const rgm_attention_args *args);
+    void (*attention_rows)(const rgm_attention_rows_args *args);
+    void (*top_log_softmax)(const rgm_top_args *args);
     void (*layer_norm)(const rgm_layer_norm_args *args);
     void (*layer_norm_grad)(const rgm_layer_norm_args *args);
     void (*conv2d)(const rgm_conv2d_args *args);

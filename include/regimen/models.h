@@ -523,8 +523,9 @@ rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
 enum { RGM_SEQ2SEQ_LAYERS = 64 };
 
 /*
- * The two graphs that decode one token at a time: rgm_translator runs them, an export writes them. Keys
- * of the decoder's layer i stand at [2 i] of an array, its values at [2 i + 1].
+ * The two graphs that decode one token at a time, as an export writes them; rgm_translator runs the
+ * first, and the second in a form that copies no keys. Keys of the decoder's layer i stand at [2 i] of
+ * an array, its values at [2 i + 1].
  */
 
 /** Sources read: what the decoder's layers look up in them. */

@@ -58,6 +58,8 @@ static rgm_status buffers_create(rgm_executor *executor)
 {
     int widest = 1;
 
+    executor->plan_most = executor->options.plans > 0 ? executor->options.plans : RGMI_PLANS;
+    RGM_TRY(RGM_NEW(executor->plans, executor->plan_most));
     RGM_TRY(RGM_NEW(executor->kept, executor->count));
     RGM_TRY(RGM_NEW(executor->due, executor->count));
     RGM_TRY(RGM_NEW(executor->kernels, executor->count));
@@ -126,6 +128,7 @@ void rgm_executor_release(rgm_executor *executor)
         rgm_tensor_release(executor->fed[k].tensor);
         rgm_pattern_release(executor->fed[k].pattern);
     }
+    rgm_free(executor->plans);
     rgm_free(executor->arena);
     rgm_free(executor->order);
     rgm_free(executor->sequence);
@@ -305,10 +308,10 @@ static rgm_status plan_find(rgm_executor *executor)
             plan = executor->plans[i];
     if (plan == NULL) {
         RGM_TRY(rgmi_plan_create(&plan, executor, executor->binding));
-        if (executor->plan_count < RGMI_PLANS) {
+        if (executor->plan_count < executor->plan_most) {
             executor->plans[executor->plan_count++] = plan;
         } else {
-            for (int64_t i = 1; i < RGMI_PLANS; i++)
+            for (int64_t i = 1; i < executor->plan_most; i++)
                 if (executor->plans[i]->used < executor->plans[oldest]->used)
                     oldest = i;
             if (executor->current == executor->plans[oldest])

@@ -7,7 +7,7 @@
 
 #include "autodiff_internal.h"
 
-enum { RGMI_PLANS = 32 };
+enum { RGMI_PLANS = 32 }; /* unless the options say how many */
 
 /* Where a slot's data lives in a plan. */
 typedef enum rgmi_where {
@@ -74,8 +74,8 @@ struct rgm_executor {
     const rgm_kernels **kernels; /* by slot */
     rgm_view *in;
     int64_t *binding;
-    rgmi_plan *plans[RGMI_PLANS];
-    int64_t plan_count;
+    rgmi_plan **plans; /* [plan_most] */
+    int64_t plan_count, plan_most;
     rgmi_plan *current;
     uint64_t clock, generation;
     uint64_t version; /* of the parameters that were packed */

@@ -349,6 +349,63 @@ static void gather_checks_its_index(void **state)
     lab_close(&l);
 }
 
+/* Rows picked by a gather beforehand, and by attention itself: the same, and its mistakes named. */
+static void attention_to_rows_is_attention_to_what_they_hold(void **state)
+{
+    enum { BATCH = 3, QUERIES = 2, KEYS = 5, ROWS = 7, WIDTH = 32 };
+    lab l;
+    rgm_executor *executor;
+    rgm_tensor *y[2], *rows, *taken, *seen;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *q = lab_input(&l, 3, (int64_t[]){BATCH, QUERIES, WIDTH});
+    rgm_value *k = lab_input(&l, 2, (int64_t[]){ROWS, WIDTH});
+    rgm_value *v = lab_input(&l, 2, (int64_t[]){ROWS, WIDTH});
+    rgm_value *last_k = lab_input(&l, 2, (int64_t[]){BATCH, WIDTH});
+    rgm_value *last_v = lab_input(&l, 2, (int64_t[]){BATCH, WIDTH});
+    CHECK_OK(rgm_tensor_create(&rows, RGM_I64, 2, (int64_t[]){BATCH, KEYS}));
+    CHECK_OK(rgm_tensor_create(&taken, RGM_I64, 1, (int64_t[]){BATCH * KEYS}));
+    CHECK_OK(rgm_tensor_create(&seen, RGM_I64, 2, (int64_t[]){BATCH, KEYS + 1}));
+    for (int64_t i = 0; i < BATCH * KEYS; i++) {
+        int64_t row = i % 4 == 3 ? -1 : i * 5 % ROWS;
+        rgm_tensor_i64(rows)[i] = row;
+        rgm_tensor_i64(taken)[i] = row < 0 ? 0 : row;
+        rgm_tensor_i64(seen)[i / KEYS * (KEYS + 1) + i % KEYS] = row >= 0;
+        rgm_tensor_i64(seen)[i / KEYS * (KEYS + 1) + KEYS] = 1;
+    }
+    rgm_value *index = rgm_input(l.graph, "rows", RGM_I64, 2, (rgm_dim[]){BATCH, KEYS});
+    rgm_value *at = rgm_input(l.graph, "taken", RGM_I64, 1, (rgm_dim[]){BATCH * KEYS});
+    rgm_value *visible = rgm_input(l.graph, "seen", RGM_I64, 2, (rgm_dim[]){BATCH, KEYS + 1});
+    lab_feed(&l, index, rows, false);
+    lab_feed(&l, at, taken, false);
+    lab_feed(&l, visible, seen, false);
+    rgm_value *whole[2] = {k, v}, *newest[2] = {last_k, last_v};
+    for (int i = 0; i < 2; i++)
+        whole[i] =
+            rgm_concat((rgm_value *[]){rgm_reshape(rgm_gather(whole[i], at), 3,
+                                                   (rgm_dim[]){BATCH, KEYS, WIDTH}),
+                                       rgm_reshape(newest[i], 3, (rgm_dim[]){BATCH, 1, WIDTH})},
+                       2, 1);
+    rgm_attention_options options = {.heads = 2, .key = visible};
+    rgm_value *fetches[2] = {rgm_attention_rows(q, k, v, index, last_k, last_v, 2),
+                             rgm_attention(q, whole[0], whole[1], &options)};
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 2, NULL));
+    CHECK_OK(rgm_executor_run(executor, y, NULL, l.feeds, l.count, 1, 1));
+    for (int64_t i = 0; i < BATCH * QUERIES * WIDTH; i++)
+        CHECK_CLOSE(rgm_tensor_f32(y[1])[i], rgm_tensor_f32(y[0])[i], 1e-5, 1e-5);
+    rgm_tensor_i64(rows)[6] = ROWS;
+    rgm_executor_release(executor);
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 1, NULL));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_executor_run(executor, y, NULL, l.feeds, l.count, 1, 1));
+    CHECK_MESSAGE("attention_rows: index[6] is 7, there are 7 rows");
+    CHECK(rgm_attention_rows(q, k, v, index, k, last_v, 2) == NULL);
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_cgraph_status(l.graph));
+    CHECK_MESSAGE("needs newest rows [batch,width]");
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
 /* ---- eager ---- */
 
 static void eager_mode_stops_at_the_first_bad_number(void **state)
@@ -656,6 +713,7 @@ TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(large_values_are_not_kept),
       cmocka_unit_test(feeds_that_do_not_fit_are_refused),
       cmocka_unit_test(gather_checks_its_index),
+      cmocka_unit_test(attention_to_rows_is_attention_to_what_they_hold),
       cmocka_unit_test(eager_mode_stops_at_the_first_bad_number),
       cmocka_unit_test(the_number_of_threads_changes_no_bit),
       cmocka_unit_test(no_failing_allocation_is_overlooked),

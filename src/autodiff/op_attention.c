@@ -185,3 +185,92 @@ rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v, const rgm_att
     }
     return rgm_op(q->graph, &rgmi_attention_op, in, options->key != NULL ? 4 : 3, &attributes);
 }
+
+/* ---- of tokens written one by one ---- */
+
+/* Inputs: q, k, v, index and perhaps the newest key and value. Attributes: heads and scale as
+ * above. */
+static rgm_status attention_rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                       const rgm_attributes *attributes)
+{
+    const rgm_value *q = in[0], *k = in[1], *v = in[2], *index = in[3];
+    char a[RGMI_TEXT], b[RGMI_TEXT], c[RGMI_TEXT];
+
+    if (inputs != 4 && inputs != 6)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "takes query, keys, values, index and perhaps newest key and value");
+    for (int i = 0; i < inputs; i++)
+        if (i != 3)
+            RGM_TRY(rgmi_need_float(in[i], "query, key and value"));
+    if (q->s.rank != 3 || k->s.rank != 2 || !rgmi_shapes_equal(k, v) ||
+        q->s.shape[2] != k->s.shape[1] || q->s.dtype != k->s.dtype || q->s.dtype != v->s.dtype)
+        return RGM_FAIL(
+            RGM_ERR_SHAPE,
+            "needs query [batch,queries,width], key and value [rows,width], got %s, %s and %s",
+            rgm_value_describe(q, a, sizeof a), rgm_value_describe(k, b, sizeof b),
+            rgm_value_describe(v, c, sizeof c));
+    if (index->s.is_pattern || index->s.dtype != RGM_I64 || index->s.rank != 2 ||
+        index->s.shape[0] != q->s.shape[0])
+        return RGM_FAIL(RGM_ERR_SHAPE, "query %s needs an i64 index [batch,keys], got %s",
+                        rgm_value_describe(q, a, sizeof a), rgm_value_describe(index, b, sizeof b));
+    for (int i = 4; i < inputs; i++)
+        if (in[i]->s.rank != 2 || in[i]->s.shape[0] != q->s.shape[0] ||
+            in[i]->s.shape[1] != q->s.shape[2] || in[i]->s.dtype != q->s.dtype)
+            return RGM_FAIL(RGM_ERR_SHAPE, "query %s needs newest rows [batch,width], got %s",
+                            rgm_value_describe(q, a, sizeof a),
+                            rgm_value_describe(in[i], b, sizeof b));
+    if (attributes->integer[0] < 1 || q->s.shape[2] < 1 ||
+        q->s.shape[2] % attributes->integer[0] != 0)
+        return RGM_FAIL(RGM_ERR_SHAPE,
+                        "%lld heads do not divide the width of %s, which must be static",
+                        (long long)attributes->integer[0], rgm_value_describe(q, a, sizeof a));
+    return rgmi_same_shape(out, in[0]);
+}
+
+static rgm_status attention_rows_forward(rgm_op_run *run)
+{
+    const rgm_view *q = &run->in[0], *index = &run->in[3];
+    const rgm_attributes *a = run->attributes;
+    rgm_attention_rows_args args = {.y = run->out->data,
+                                    .q = q->data,
+                                    .k = run->in[1].data,
+                                    .v = run->in[2].data,
+                                    .index = index->data,
+                                    .newest_k = run->inputs == 6 ? run->in[4].data : NULL,
+                                    .newest_v = run->inputs == 6 ? run->in[5].data : NULL,
+                                    .batch = q->shape[0],
+                                    .queries = q->shape[1],
+                                    .keys = index->shape[1],
+                                    .heads = a->integer[0],
+                                    .depth = q->shape[2] / a->integer[0],
+                                    .scale = a->number[0]};
+
+    for (int64_t i = 0; i < args.batch * args.keys; i++)
+        if (args.index[i] >= run->in[1].shape[0])
+            return RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, there are %lld rows", (long long)i,
+                            (long long)args.index[i], (long long)run->in[1].shape[0]);
+    if (args.batch > 0 && args.queries > 0)
+        run->kernels->attention_rows(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_attention_rows_op = {
+    .name = "attention_rows",
+    .arity = -1,
+    .infer = attention_rows_infer,
+    .forward = attention_rows_forward,
+    .no_gradient = "for decoding: a model is trained with attention",
+};
+
+rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
+                              rgm_value *newest_k, rgm_value *newest_v, int64_t heads)
+{
+    rgm_value *in[6] = {q, k, v, index, newest_k, newest_v};
+    rgm_attributes attributes = {.integer = {heads}};
+
+    if (q == NULL || k == NULL || v == NULL || index == NULL)
+        return NULL;
+    if (q->s.rank == 3 && heads > 0)
+        attributes.number[0] = 1 / sqrt((double)(q->s.shape[2] / heads));
+    return rgm_op(q->graph, &rgmi_attention_rows_op, in, newest_k != NULL ? 6 : 4, &attributes);
+}

@@ -73,6 +73,7 @@ static const rgm_op_type *const list[] = {
     &rgmi_cross_entropy_grad_op,
     &rgmi_attention_op,
     &rgmi_attention_grad_op,
+    &rgmi_attention_rows_op,
     &rgmi_layer_norm_op,
     &rgmi_layer_norm_grad_op,
     &rgmi_l2_normalize_op,

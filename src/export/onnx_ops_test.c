@@ -649,6 +649,9 @@ static rgm_value *without_form(lab *l, const char *op)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.integer = {0, 16}});
     if (strcmp(op, "matmul_packed") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, x}, 2, &(rgm_attributes){.integer = {[3] = 2}});
+    if (strcmp(op, "attention_rows") == 0)
+        y = rgm_attention_rows(q, x, x, rgm_input(l->graph, "rows", RGM_I64, 2, (rgm_dim[]){4, 3}), NULL,
+                               NULL, 1);
     if (strcmp(op, "spmm_add") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, p, x}, 3,
                    &(rgm_attributes){.text = NULL});

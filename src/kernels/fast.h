@@ -34,6 +34,7 @@
 #include "fast_rows.h"
 #include "fast_stream.h"
 #include "fast_attention.h"
+#include "fast_decoding.h"
 #include "fast_graph.h"
 #include "fast_map.h"
 #include "fast_conv.h"
@@ -64,6 +65,8 @@ const rgm_kernels FAST_TABLE = {
     .cross_entropy_grad = cross_entropy_grad,
     .attention = attention,
     .attention_grad = attention_grad,
+    .attention_rows = attention_rows,
+    .top_log_softmax = top_log_softmax,
     .layer_norm = layer_norm,
     .layer_norm_grad = layer_norm_grad,
     .conv2d = conv2d,

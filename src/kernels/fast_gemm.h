@@ -21,7 +21,10 @@
 #define K_WHOLE            384  /* up to here k is one pass                                     */
 #define ROW_BLOCK          120  /* rows of C of one task                                        */
 #define PACKED_TASKS       16   /* of a product whose B was packed before                       */
-#define ROWS_APART         256  /* rows of A that are moved apart for it                        */
+#define B_AHEAD                                                                                    \
+    24                          /* k that B is asked for ahead: weights come from L3, where few    \
+                                   rows take a panel sooner than the processor looks ahead  */
+#define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
 #define SLICE_K            1024 /* least k of a slice                                           */
 #define SLICES_MOST        64
 #define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
@@ -75,6 +78,9 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
         acc[i] = v_zero();
     for (int64_t p = 0; p < t->k; p++, a += a_step, b += vecs * LANES) {
         vf right[3];
+        UNROLL
+        for (int j = 0; j < vecs; j++)
+            __builtin_prefetch(b + (B_AHEAD * vecs + j) * LANES);
         UNROLL
         for (int j = 0; j < vecs; j++)
             right[j] = v_load(b + j * LANES);
@@ -418,11 +424,25 @@ static size_t matmul_pack(void *packed, const rgm_matmul_args *args)
     return packed_size(args);
 }
 
+typedef struct apart_job {
+    const float *from;
+    float *to;
+    int64_t ld, k;
+} apart_job;
+
+static void rows_move(void *payload, int64_t begin, int64_t end)
+{
+    const apart_job *o = payload;
+
+    for (int64_t i = begin; i < end; i++)
+        memcpy(o->to + i * (o->k + STRIP_PAD), o->from + i * o->ld, (size_t)o->k * sizeof(float));
+}
+
 /* Rows of A that all begin in the same cache set, copied so that they do not; few enough of them
  * that each task would otherwise have its own to pack. */
 static const float *rows_apart(rgm_matmul_args *o)
 {
-    const float *a = o->a;
+    apart_job job;
     float *apart;
 
     if (o->trans_a || o->m > ROWS_APART || !wants_packed_rows(o))
@@ -430,8 +450,8 @@ static const float *rows_apart(rgm_matmul_args *o)
     apart = rgmi_scratch_take((size_t)(o->m * (o->k + STRIP_PAD)) * sizeof(float));
     if (apart == NULL)
         return NULL;
-    for (int64_t i = 0; i < o->m; i++)
-        memcpy(apart + i * (o->k + STRIP_PAD), a + i * o->lda, (size_t)o->k * sizeof(float));
+    job = (apart_job){.from = o->a, .to = apart, .ld = o->lda, .k = o->k};
+    rgm_parallel(o->m, (double)o->k * 0.1, rows_move, &job);
     o->a = apart;
     o->lda = o->k + STRIP_PAD;
     return apart;

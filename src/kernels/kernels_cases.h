@@ -626,6 +626,54 @@ static void attention_grad_case(run *t)
     t->kernels->attention_grad(&o);
 }
 
+/* Absent keys among the others and behind them, items without any, rows that several items see. */
+static void attention_rows_case(run *t)
+{
+    rgm_attention_rows_args o = {.batch = PICK(t, 0, 1, 3, 8), .heads = PICK(t, 1, 2, 4)};
+    int64_t rows = PICK(t, 1, 30, 200), *index, width;
+
+    o.queries = PICK(t, 1, 1, 2, 4, 5);
+    o.keys = PICK(t, 0, 1, 5, 16, 31, 64, 130);
+    o.depth = PICK(t, 1, 5, 8, 16, 32, 48, 64, 80);
+    o.scale = 1 / sqrt((double)o.depth);
+    width = o.heads * o.depth;
+    o.index = index = keep(t, (size_t)(o.batch * o.keys) * sizeof *index);
+    for (int64_t i = 0; i < o.batch * o.keys; i++)
+        index[i] = t->variant % 5 == 0 || draw_below(t, 3) == 0 ? -1 : draw_below(t, rows);
+    o.q = in(t, o.batch * o.queries * width);
+    o.k = in(t, rows * width);
+    o.v = in(t, rows * width);
+    if (draw_bool(t)) {
+        o.newest_k = in(t, o.batch * width);
+        o.newest_v = in(t, o.batch * width);
+    }
+    o.y = out(t, o.batch * o.queries * width, NULL);
+    t->kernels->attention_rows(&o);
+}
+
+/* Rounded logits in a part of the variants: ties. */
+static void top_log_softmax_case(run *t)
+{
+    rgm_top_args o = {.rows = PICK(t, 0, 1, 5, 40)};
+    int64_t *index;
+    void *x, *as_numbers;
+
+    o.classes = PICK(t, 1, 7, 16, 63, 64, 65, 700, 3001);
+    o.channels = o.classes + PICK(t, 0, 0, 5);
+    o.count = PICK(t, 1, 1, 2, 8, 20);
+    o.count = o.count < o.classes ? o.count : o.classes;
+    x = in(t, o.rows * o.channels);
+    for (int64_t i = 0; i < o.rows * o.channels && t->variant % 3 == 0; i++)
+        put(t, x, i, floor(3 * get(t, x, i)));
+    o.x = x;
+    o.index = index = keep(t, (size_t)(o.rows * o.count) * sizeof *index);
+    o.y = out(t, o.rows * o.count, NULL);
+    as_numbers = out(t, o.rows * o.count, NULL);
+    t->kernels->top_log_softmax(&o);
+    for (int64_t i = 0; i < o.rows * o.count; i++)
+        put(t, as_numbers, i, (double)index[i]);
+}
+
 static rgm_layer_norm_args layer_norm_args(run *t)
 {
     rgm_layer_norm_args o = {.rows = draw_rows(t), .channels = draw_channels(t), .epsilon = 1e-3};
@@ -887,6 +935,8 @@ static const kernel_case kernel_cases[] = {
     CASE(cross_entropy_grad, 60, 1e-11),
     CASE(attention, 120, 1e-11),
     CASE(attention_grad, 120, 1e-10),
+    CASE(attention_rows, 100, 1e-11),
+    CASE(top_log_softmax, 60, 1e-11),
     CASE(layer_norm, 60, 1e-11),
     CASE(layer_norm_grad, 60, 1e-10),
     CASE(conv2d, 80, 1e-10),

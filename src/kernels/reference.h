@@ -53,6 +53,7 @@ static inline int64_t index_at(const void *index, rgm_dtype dtype, int64_t i)
 #include "reference_graph.h"
 #include "reference_dense.h"
 #include "reference_attention.h"
+#include "reference_decoding.h"
 #include "reference_map.h"
 #include "reference_image.h"
 
@@ -81,6 +82,8 @@ const rgm_kernels REAL_TABLE = {
     .cross_entropy_grad = cross_entropy_grad,
     .attention = attention,
     .attention_grad = attention_grad,
+    .attention_rows = attention_rows,
+    .top_log_softmax = top_log_softmax,
     .layer_norm = layer_norm,
     .layer_norm_grad = layer_norm_grad,
     .conv2d = conv2d,

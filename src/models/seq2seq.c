@@ -180,6 +180,19 @@ static rgm_value *attend(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value
     return project(block, "output", o, rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)}));
 }
 
+/* The same where keys and values are rows of which `rows` says who sees which; newest: behind them. */
+static rgm_value *attend_rows(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
+                              const rgmi_seq2seq_shape *shape, rgm_value *keys, rgm_value *values,
+                              rgm_value *rows, rgm_value *newest_key, rgm_value *newest_value)
+{
+    rgm_value *q = sequences(project(block, "query", o, x), shape), *y;
+
+    y = rgm_attention_rows(q, keys, values, rows, newest_key, newest_value, o->num_attention_heads);
+    if (y == NULL)
+        return NULL;
+    return project(block, "output", o, rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)}));
+}
+
 static rgm_value *feed_forward(rgm_scope *scope, const rgm_seq2seq *model, const rgm_seq2seq_stack *o,
                                rgm_value *x)
 {
@@ -229,6 +242,37 @@ rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_va
 
 /* ---- decoder ------------------------------------------------------------------------------- */
 
+static rgm_value *attend_before(rgm_scope *self, const rgm_seq2seq_stack *o, rgm_value *x,
+                                const rgmi_seq2seq_shape *shape, rgmi_seq2seq_layer *io)
+{
+    if (io->past_rows != NULL) {
+        io->keys = project(self, "key", o, x);
+        io->values = project(self, "value", o, x);
+        return attend_rows(self, o, x, shape, io->past_keys, io->past_values, io->past_rows, io->keys,
+                           io->values);
+    }
+    rgmi_seq2seq_keys(&io->keys, &io->values, self, o, x, shape);
+    if (io->past_keys != NULL) {
+        io->keys = rgm_concat((rgm_value *[]){io->past_keys, io->keys}, 2, 1);
+        io->values = rgm_concat((rgm_value *[]){io->past_values, io->values}, 2, 1);
+    }
+    return attend(self, o, x, shape, io->keys, io->values, NULL, true);
+}
+
+static rgm_value *attend_source(rgm_scope *cross, const rgm_seq2seq_stack *o, rgm_value *x,
+                                const rgmi_seq2seq_shape *shape, const rgmi_seq2seq_layer *io,
+                                rgm_value *source)
+{
+    const rgmi_seq2seq_shape *queries = shape;
+
+    if (io->source_queries.sequences != 0)
+        queries = &io->source_queries; /* the beams of a sentence are its queries */
+    if (io->source_rows != NULL)
+        return attend_rows(cross, o, x, queries, io->source_keys, io->source_values, io->source_rows,
+                           NULL, NULL);
+    return attend(cross, o, x, queries, io->source_keys, io->source_values, source, false);
+}
+
 /* Keys and values that a layer's two attentions read. */
 static rgm_value *decoder_layer(rgm_scope *layer, const rgm_seq2seq *model, rgm_value *x,
                                 const rgmi_seq2seq_shape *shape, rgmi_seq2seq_layer *io,
@@ -237,23 +281,10 @@ static rgm_value *decoder_layer(rgm_scope *layer, const rgm_seq2seq *model, rgm_
     const rgm_seq2seq_stack *o = &model->options.decoder;
     rgm_scope *self = rgm_scope_enter(layer, "self_attention");
     rgm_scope *cross = rgm_scope_enter(layer, "cross_attention");
-    rgmi_seq2seq_shape queries = *shape;
-    rgm_value *y = block_input(self, o, x), *keys, *values;
+    rgm_value *y = attend_before(self, o, block_input(self, o, x), shape, io);
 
-    rgmi_seq2seq_keys(&keys, &values, self, o, y, shape);
-    if (io->past_keys != NULL) {
-        keys = rgm_concat((rgm_value *[]){io->past_keys, keys}, 2, 1);
-        values = rgm_concat((rgm_value *[]){io->past_values, values}, 2, 1);
-    }
-    io->keys = keys;
-    io->values = values;
-    y = attend(self, o, y, shape, keys, values, NULL, true);
     x = block_output(self, o, x, y, o->dropout_rate);
-
-    y = block_input(cross, o, x);
-    if (io->source_queries.sequences != 0)
-        queries = io->source_queries; /* the beams of a sentence are its queries */
-    y = attend(cross, o, y, &queries, io->source_keys, io->source_values, source, false);
+    y = attend_source(cross, o, block_input(cross, o, x), shape, io, source);
     x = block_output(cross, o, x, y, o->dropout_rate);
     return feed_forward(layer, model, o, x);
 }

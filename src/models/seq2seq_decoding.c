@@ -1,18 +1,35 @@
 /*
- * One token at a time: an executor for each of the two graphs of seq2seq_graphs.c, and between their runs
- * the keys and values of the sentences under way.
+ * One token at a time: an executor that reads sources, one that runs the decoder for the newest token of
+ * every row, and between their runs the keys and values of the sentences under way.
+ *
+ * Keys and values stay where they are first put: those of a source at the rows of its tokens, those of a
+ * written token at row step * rows + its row of then. Lists of such rows say what a sentence and a
+ * hypothesis see; when a hypothesis takes over another's past, or a sentence leaves, only lists change.
+ * The memory belongs to the translator and grows to the largest batch, so that what has been met once
+ * allocates nothing but the few tensors that name its sizes.
  */
 #include "seq2seq_internal.h"
+
+enum {
+    LENGTH_ROUND = 16, /* lists are longer than needed by less: few sizes, few plans */
+    PLANS = 160        /* a plan for each number of sentences that are still under way */
+};
 
 struct rgm_translator {
     rgm_seq2seq model;
     const rgm_parameters *parameters;
-    rgm_cgraph *graph;
-    rgm_scope *scope;
+    rgm_cgraph *source_graph, *step_graph;
     rgm_executor *encode, *step;
     rgm_value *source, *source_positions; /* what encode is fed */
-    rgm_seq2seq_step inputs;              /* what step is fed   */
+    rgmi_seq2seq_rows inputs;             /* what step is fed   */
     rgm_tensor *fetched[2 * RGM_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
+    rgm_tensor *position[2];                         /* fed in turns: a fed tensor must not change */
+    uint64_t turn;
+    /* room: grows, never shrinks */
+    int64_t rows, lengths, steps;            /* rows; places in lists of source and past rows */
+    rgm_tensor *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* keys and values of sources, by layer     */
+    rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* of written tokens: [steps * rows, width]  */
+    int64_t *ids, *source_rows, *past_rows, *spare;
 };
 
 const rgm_seq2seq *rgmi_translator_model(const rgm_translator *translator)
@@ -27,33 +44,48 @@ static int64_t layers_of(const rgm_translator *t)
 
 /* ---- the two executors ---- */
 
-static rgm_status open_encode(rgm_translator *t, const rgm_executor_options *options)
+static rgm_status open_encode(rgm_translator *t, rgm_scope *scope, const rgm_executor_options *options)
 {
     rgm_seq2seq_source encoder;
-    rgm_dim shape[2] = {rgm_cgraph_symbol(t->graph, "sentences"),
-                        rgm_cgraph_symbol(t->graph, "source_length")};
+    rgm_dim shape[2] = {rgm_cgraph_symbol(t->source_graph, "sentences"),
+                        rgm_cgraph_symbol(t->source_graph, "source_length")};
 
-    t->source = rgm_input(t->graph, "source", RGM_I64, 2, shape);
-    t->source_positions = rgm_input(t->graph, "source_positions", RGM_I64, 1, &shape[1]);
-    RGM_TRY(rgm_seq2seq_source_graph(&encoder, t->scope, &t->model, t->source, t->source_positions));
-    return rgm_executor_create(&t->encode, t->graph, encoder.memory, 2 * layers_of(t), options);
+    t->source = rgm_input(t->source_graph, "source", RGM_I64, 2, shape);
+    t->source_positions = rgm_input(t->source_graph, "source_positions", RGM_I64, 1, &shape[1]);
+    RGM_TRY(rgm_seq2seq_source_graph(&encoder, scope, &t->model, t->source, t->source_positions));
+    return rgm_executor_create(&t->encode, t->source_graph, encoder.memory, 2 * layers_of(t), options);
 }
 
-static rgm_status open_step(rgm_translator *t, const rgm_executor_options *options)
+static rgm_status open_step(rgm_translator *t, rgm_scope *scope, const rgm_executor_options *options)
 {
     rgm_value *fetches[2 * RGM_SEQ2SEQ_LAYERS + 1];
 
-    RGM_TRY(rgm_seq2seq_step_graph(&t->inputs, t->scope, &t->model, t->source));
-    fetches[0] = t->inputs.log_probabilities;
+    RGM_TRY(rgmi_seq2seq_rows_graph(&t->inputs, scope, &t->model));
+    fetches[0] = t->inputs.logits;
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
-        fetches[1 + i] = t->inputs.present[i];
-    return rgm_executor_create(&t->step, t->graph, fetches, 1 + 2 * layers_of(t), options);
+        fetches[1 + i] = t->inputs.newest[i];
+    return rgm_executor_create(&t->step, t->step_graph, fetches, 1 + 2 * layers_of(t), options);
+}
+
+static rgm_status open_graph(rgm_translator *t, rgm_cgraph **graph, const rgm_executor_options *options,
+                             rgm_status (*open)(rgm_translator *t, rgm_scope *scope,
+                                                const rgm_executor_options *options))
+{
+    rgm_status status = RGM_OK;
+    rgm_scope *scope = NULL;
+
+    RGM_GO(rgm_cgraph_create(graph));
+    RGM_GO(rgm_scope_create(&scope, *graph, RGM_F32));
+    RGM_GO(open(t, scope, options));
+done:
+    rgm_scope_release(scope);
+    return status;
 }
 
 rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
                                  const rgm_parameters *parameters, bool bf16)
 {
-    rgm_executor_options options = {.bf16 = bf16, .inference = true};
+    rgm_executor_options options = {.bf16 = bf16, .inference = true, .plans = PLANS};
     rgm_status status = RGM_OK;
     rgm_translator *t = NULL;
 
@@ -61,10 +93,10 @@ rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
     RGM_TRY(RGM_NEW(t, 1));
     t->model = *model;
     t->parameters = parameters;
-    RGM_GO(rgm_cgraph_create(&t->graph));
-    RGM_GO(rgm_scope_create(&t->scope, t->graph, RGM_F32));
-    RGM_GO(open_encode(t, &options));
-    RGM_GO(open_step(t, &options));
+    RGM_GO(open_graph(t, &t->source_graph, &options, open_encode));
+    RGM_GO(open_graph(t, &t->step_graph, &options, open_step));
+    for (int i = 0; i < 2; i++)
+        RGM_GO(rgm_tensor_create(&t->position[i], RGM_I64, 1, (int64_t[]){1}));
     *out = t;
     t = NULL;
 done:
@@ -78,53 +110,167 @@ void rgm_translator_release(rgm_translator *translator)
         return;
     rgm_executor_release(translator->encode);
     rgm_executor_release(translator->step);
-    rgm_scope_release(translator->scope);
-    rgm_cgraph_release(translator->graph);
+    rgm_cgraph_release(translator->source_graph);
+    rgm_cgraph_release(translator->step_graph);
+    for (int i = 0; i < 2; i++)
+        rgm_tensor_release(translator->position[i]);
+    for (int64_t i = 0; i < 2 * RGM_SEQ2SEQ_LAYERS; i++) {
+        rgm_tensor_release(translator->memory[i]);
+        rgm_tensor_release(translator->past[i]);
+    }
+    rgm_free(translator->ids);
+    rgm_free(translator->source_rows);
+    rgm_free(translator->past_rows);
+    rgm_free(translator->spare);
     rgm_free(translator);
+}
+
+/* ---- room ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static rgm_status reserve_list(int64_t **list, int64_t count)
+{
+    int64_t *made;
+
+    RGM_TRY(RGM_NEW(made, count));
+    rgm_free(*list);
+    *list = made;
+    return RGM_OK;
+}
+
+/* Keys and values for `rows` rows at least; what was in the first `keep` of them stays. */
+static rgm_status reserve_rows(rgm_tensor **tensor, int64_t rows, int64_t keep, int64_t width)
+{
+    rgm_tensor *made;
+
+    if (*tensor != NULL && rgm_tensor_dim(*tensor, 0) >= rows)
+        return RGM_OK;
+    RGM_TRY(rgm_tensor_create(&made, RGM_F32, 2, (int64_t[]){rows, width}));
+    if (keep > 0)
+        memcpy(rgm_tensor_data(made), rgm_tensor_data(*tensor), (size_t)(keep * width) * sizeof(float));
+    rgm_tensor_release(*tensor);
+    *tensor = made;
+    return RGM_OK;
+}
+
+/* Before a batch: nothing of the one before it is needed. */
+static rgm_status reserve_batch(rgm_translator *t, int64_t count, int64_t longest, int64_t rows)
+{
+    int64_t width = t->model.options.embedding_width;
+    int64_t lengths = (longest + LENGTH_ROUND - 1) / LENGTH_ROUND * LENGTH_ROUND;
+
+    if (rows > t->rows || lengths > t->lengths) {
+        rows = larger(rows, t->rows);
+        lengths = larger(lengths, t->lengths);
+        RGM_TRY(reserve_list(&t->ids, rows));
+        RGM_TRY(reserve_list(&t->source_rows, rows * lengths));
+        t->rows = rows;
+        t->lengths = lengths;
+        t->steps = 0; /* lists of past rows are made for other numbers */
+    }
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        RGM_TRY(reserve_rows(&t->memory[i], larger(count * longest, t->lengths), 0, width));
+    return RGM_OK;
+}
+
+/* One step more; half of the steps' room goes on as it is. */
+static rgm_status reserve_step(rgmi_decoding *d)
+{
+    rgm_translator *t = d->translator;
+    int64_t steps = larger(LENGTH_ROUND, 2 * t->steps), width = t->model.options.embedding_width;
+    int64_t *lists = NULL;
+
+    if (d->steps < t->steps)
+        return RGM_OK;
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        RGM_TRY(reserve_rows(&t->past[i], steps * t->rows, d->steps * t->rows, width));
+    RGM_TRY(reserve_list(&t->spare, t->rows * steps));
+    RGM_TRY(RGM_NEW(lists, t->rows * steps));
+    for (int64_t r = 0; r < d->sentences * d->beams; r++)
+        for (int64_t j = 0; j < steps; j++)
+            lists[r * steps + j] = j < d->steps ? t->past_rows[r * t->steps + j] : -1;
+    rgm_free(t->past_rows);
+    t->past_rows = lists;
+    t->steps = steps;
+    rgm_tensor_release(d->past_rows);
+    d->past_rows = NULL;
+    return RGM_OK;
 }
 
 /* ---- sentences under way ---- */
 
-static rgm_status positions_create(rgm_tensor **out, int64_t first, int64_t count)
+static rgm_status wrap(rgm_tensor **out, int64_t *data, int64_t rows, int64_t columns)
 {
-    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
-    for (int64_t i = 0; i < count; i++)
-        rgm_tensor_i64(*out)[i] = first + i;
-    return RGM_OK;
+    if (*out != NULL && rgm_tensor_dim(*out, 0) == rows && rgm_tensor_dim(*out, 1) == columns)
+        return RGM_OK;
+    rgm_tensor_release(*out);
+    *out = NULL;
+    return rgm_tensor_wrap(out, RGM_I64, 2, (int64_t[]){rows, columns}, data, NULL, NULL);
 }
 
-static rgm_status source_create(rgm_tensor **out, const int32_t *const *sources, const int64_t *lengths,
-                                int64_t count)
+/* Tensors for as many sentences and beams as there are now. */
+static rgm_status wrap_all(rgmi_decoding *d)
+{
+    rgm_translator *t = d->translator;
+
+    RGM_TRY(wrap(&d->ids, t->ids, d->sentences, d->beams));
+    RGM_TRY(wrap(&d->source_rows, t->source_rows, d->sentences, t->lengths));
+    return wrap(&d->past_rows, t->past_rows, d->sentences * d->beams, t->steps);
+}
+
+static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions, const int32_t *const *sources,
+                                const int64_t *lengths, int64_t count)
 {
     int64_t longest = 0;
 
     for (int64_t i = 0; i < count; i++)
-        longest = lengths[i] > longest ? lengths[i] : longest;
-    RGM_TRY(rgm_tensor_create(out, RGM_I64, 2, (int64_t[]){count, longest}));
+        longest = larger(longest, lengths[i]);
+    RGM_TRY(rgm_tensor_create(ids, RGM_I64, 2, (int64_t[]){count, longest}));
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < longest; j++)
-            rgm_tensor_i64(*out)[i * longest + j] = j < lengths[i] ? sources[i][j] : 0;
+            rgm_tensor_i64(*ids)[i * longest + j] = j < lengths[i] ? sources[i][j] : 0;
+    RGM_TRY(rgm_tensor_create(positions, RGM_I64, 1, &longest));
+    for (int64_t j = 0; j < longest; j++)
+        rgm_tensor_i64(*positions)[j] = j;
     return RGM_OK;
 }
 
+/* The encoder's result to its rows; who sees which of them: tokens that are not padding. */
+static void source_keep(rgm_translator *t, const rgm_tensor *ids)
+{
+    int64_t count = rgm_tensor_dim(ids, 0), longest = rgm_tensor_dim(ids, 1);
+    size_t size = (size_t)(count * longest * t->model.options.embedding_width) * sizeof(float);
+
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        memcpy(rgm_tensor_data(t->memory[i]), rgm_tensor_data(t->fetched[i]), size);
+    for (int64_t s = 0; s < count; s++)
+        for (int64_t j = 0; j < t->lengths; j++) {
+            bool seen = j < longest && rgm_tensor_i64(ids)[s * longest + j] != 0;
+            t->source_rows[s * t->lengths + j] = seen ? s * longest + j : -1;
+        }
+}
+
 rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_translator *t, const int32_t *const *sources,
-                              const int64_t *lengths, int64_t count)
+                              const int64_t *lengths, int64_t count, int64_t beams)
 {
     rgm_status status = RGM_OK;
-    rgm_tensor *positions = NULL;
-    int64_t width = t->model.options.embedding_width;
+    rgm_tensor *ids = NULL, *positions = NULL;
 
     *d = (rgmi_decoding){.translator = t, .sentences = count, .beams = 1};
-    RGM_GO(source_create(&d->source, sources, lengths, count));
-    RGM_GO(positions_create(&positions, 0, rgm_tensor_dim(d->source, 1)));
-    rgm_feed feeds[] = {{.input = t->source, .tensor = d->source},
+    RGM_GO(source_create(&ids, &positions, sources, lengths, count));
+    RGM_GO(reserve_batch(t, count, rgm_tensor_dim(ids, 1), count * beams));
+    rgm_feed feeds[] = {{.input = t->source, .tensor = ids},
                         {.input = t->source_positions, .tensor = positions}};
     RGM_GO(rgm_executor_run(t->encode, t->fetched, t->parameters, feeds, 2, 0, 0));
-    for (int64_t i = 0; i < 2 * layers_of(t); i++) {
-        RGM_GO(rgm_tensor_copy(&d->memory[i], t->fetched[i]));
-        RGM_GO(rgm_tensor_create(&d->past[i], RGM_F32, 3, (int64_t[]){count, 0, width}));
-    }
+    source_keep(t, ids);
+    for (int64_t i = 0; i < count * t->steps; i++)
+        t->past_rows[i] = -1;
 done:
+    rgm_tensor_release(ids);
     rgm_tensor_release(positions);
     if (status != RGM_OK)
         rgmi_decoding_close(d);
@@ -133,68 +279,34 @@ done:
 
 void rgmi_decoding_close(rgmi_decoding *d)
 {
-    rgm_tensor_release(d->source);
-    for (int64_t i = 0; i < 2 * RGM_SEQ2SEQ_LAYERS; i++) {
-        rgm_tensor_release(d->memory[i]);
-        rgm_tensor_release(d->past[i]);
-    }
+    rgm_tensor_release(d->ids);
+    rgm_tensor_release(d->source_rows);
+    rgm_tensor_release(d->past_rows);
     *d = (rgmi_decoding){0};
 }
 
-rgm_status rgmi_decoding_step(const float **log_probabilities, rgmi_decoding *d, const int32_t *ids)
+rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *d, const int32_t *ids)
 {
-    rgm_status status = RGM_OK;
     rgm_translator *t = d->translator;
-    rgm_feed feeds[3 + 4 * RGM_SEQ2SEQ_LAYERS];
-    rgm_tensor *newest = NULL, *position = NULL;
-    int64_t count = 3;
+    rgm_tensor *position = t->position[t->turn++ % 2];
+    rgm_feed feeds[4 + 4 * RGM_SEQ2SEQ_LAYERS];
+    int64_t count = 4;
 
-    RGM_GO(rgm_tensor_create(&newest, RGM_I64, 2, (int64_t[]){d->sentences, d->beams}));
+    RGM_TRY(reserve_step(d));
+    RGM_TRY(wrap_all(d));
     for (int64_t i = 0; i < d->sentences * d->beams; i++)
-        rgm_tensor_i64(newest)[i] = ids[i];
-    RGM_GO(positions_create(&position, d->steps, 1));
-    feeds[0] = (rgm_feed){.input = t->inputs.ids, .tensor = newest};
+        t->ids[i] = ids[i];
+    rgm_tensor_i64(position)[0] = d->steps;
+    feeds[0] = (rgm_feed){.input = t->inputs.ids, .tensor = d->ids};
     feeds[1] = (rgm_feed){.input = t->inputs.position, .tensor = position};
-    feeds[2] = (rgm_feed){.input = t->source, .tensor = d->source};
+    feeds[2] = (rgm_feed){.input = t->inputs.source_rows, .tensor = d->source_rows};
+    feeds[3] = (rgm_feed){.input = t->inputs.past_rows, .tensor = d->past_rows};
     for (int64_t i = 0; i < 2 * layers_of(t); i++) {
-        feeds[count++] = (rgm_feed){.input = t->inputs.memory[i], .tensor = d->memory[i]};
-        feeds[count++] = (rgm_feed){.input = t->inputs.past[i], .tensor = d->past[i]};
+        feeds[count++] = (rgm_feed){.input = t->inputs.memory[i], .tensor = t->memory[i]};
+        feeds[count++] = (rgm_feed){.input = t->inputs.past[i], .tensor = t->past[i]};
     }
-    RGM_GO(rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0));
-    *log_probabilities = rgm_tensor_f32(t->fetched[0]);
-done:
-    rgm_tensor_release(newest);
-    rgm_tensor_release(position);
-    return status;
-}
-
-/* Rows of x, by number, of any rank, as a new tensor. */
-static rgm_status take_rows(rgm_tensor **out, const rgm_tensor *x, const int64_t *rows, int64_t count)
-{
-    int64_t shape[RGM_MAX_RANK], each = 1;
-    size_t size;
-
-    for (int i = 0; i < rgm_tensor_rank(x); i++) {
-        shape[i] = rgm_tensor_dim(x, i);
-        each *= i > 0 ? shape[i] : 1;
-    }
-    shape[0] = count;
-    RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(x), rgm_tensor_rank(x), shape));
-    size = (size_t)each * rgm_dtype_size(rgm_tensor_dtype(x));
-    for (int64_t i = 0; i < count && size > 0; i++)
-        memcpy((char *)rgm_tensor_data(*out) + (size_t)i * size,
-               (const char *)rgm_tensor_data(x) + (size_t)rows[i] * size, size);
-    return RGM_OK;
-}
-
-static rgm_status replace_rows(rgm_tensor **tensor, const rgm_tensor *from, const int64_t *rows,
-                               int64_t count)
-{
-    rgm_tensor *taken;
-
-    RGM_TRY(take_rows(&taken, from, rows, count));
-    rgm_tensor_release(*tensor);
-    *tensor = taken;
+    RGM_TRY(rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0));
+    *logits = rgm_tensor_f32(t->fetched[0]);
     return RGM_OK;
 }
 
@@ -202,14 +314,20 @@ rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int6
                                 const int64_t *parents)
 {
     rgm_translator *t = d->translator;
+    int64_t first = d->steps * t->rows, width = t->model.options.embedding_width;
 
-    for (int64_t i = 0; i < 2 * layers_of(t); i++) {
-        RGM_TRY(replace_rows(&d->past[i], t->fetched[1 + i], parents, count * beams));
-        if (count < d->sentences)
-            RGM_TRY(replace_rows(&d->memory[i], d->memory[i], sentences, count));
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        memcpy(rgm_tensor_f32(t->past[i]) + first * width, rgm_tensor_data(t->fetched[1 + i]),
+               (size_t)(d->sentences * d->beams * width) * sizeof(float));
+    for (int64_t r = 0; r < count * beams; r++) {
+        int64_t *list = t->spare + r * t->steps;
+        memcpy(list, t->past_rows + parents[r] * t->steps, (size_t)t->steps * sizeof *list);
+        list[d->steps] = first + parents[r];
     }
-    if (count < d->sentences)
-        RGM_TRY(replace_rows(&d->source, d->source, sentences, count));
+    memcpy(t->past_rows, t->spare, (size_t)(count * beams * t->steps) * sizeof *t->spare);
+    for (int64_t s = 0; s < count && count < d->sentences; s++)
+        memmove(t->source_rows + s * t->lengths, t->source_rows + sentences[s] * t->lengths,
+                (size_t)t->lengths * sizeof *t->source_rows);
     d->sentences = count;
     d->beams = beams;
     d->steps++;

@@ -7,6 +7,8 @@
 
 #include "seq2seq_internal.h"
 
+#include <regimen/kernels.h>
+
 /* ---- hypotheses ---------------------------------------------------------------------------- */
 
 void rgm_hypotheses_clear(rgm_hypotheses *hypotheses)
@@ -55,6 +57,9 @@ typedef struct search {
     int32_t *ids;                /* [rows] newest tokens */
     int64_t *parents, *survivors;
     candidate *order;            /* [vocabulary] for sampling */
+    int64_t top;                 /* continuations of a row that are looked at */
+    int64_t *top_ids;            /* [rows, top], most probable first */
+    float *top_log_probabilities;
 } search;
 
 static double penalty(const rgm_search_options *o, int64_t length)
@@ -90,22 +95,23 @@ static void keep_best(leaf *list, int64_t *count, int64_t most, leaf item)
 
 /* The best `most` continuations of a sentence's rows, best first; ties to the lower row and token. */
 static int64_t best_continuations(candidate *best, int64_t most, const search *s, const sentence *t,
-                                  const float *log_probabilities, int64_t first_row)
+                                  int64_t first_row)
 {
     int64_t count = 0;
 
     for (int64_t beam = 0; beam < t->open_count; beam++) {
-        const float *row = log_probabilities + (first_row + beam) * s->vocabulary;
+        const float *row = s->top_log_probabilities + (first_row + beam) * s->top;
+        const int64_t *ids = s->top_ids + (first_row + beam) * s->top;
         double base = t->open[beam].log_probability;
-        for (int64_t v = 0; v < s->vocabulary; v++) {
-            double sum = base + (double)row[v];
+        for (int64_t i = 0; i < s->top; i++) {
+            double sum = base + (double)row[i];
             int64_t at;
             if (count == most && !(sum > best[most - 1].log_probability))
-                continue;
+                break;
             at = count < most ? count++ : most - 1;
             for (; at > 0 && best[at - 1].log_probability < sum; at--)
                 best[at] = best[at - 1];
-            best[at] = (candidate){.log_probability = sum, .row = first_row + beam, .token = (int32_t)v};
+            best[at] = (candidate){.log_probability = sum, .row = first_row + beam, .token = (int32_t)ids[i]};
         }
     }
     return count;
@@ -121,18 +127,18 @@ static int by_probability(const void *a, const void *b)
 }
 
 /* One continuation, drawn: temperature, then the k most probable, then the fewest that have top_p. */
-static void drawn_continuation(candidate *out, const search *s, const sentence *t,
-                               const float *log_probabilities, int64_t row)
+static void drawn_continuation(candidate *out, const search *s, const sentence *t, const float *x,
+                               int64_t row)
 {
     const rgm_search_options *o = s->options;
-    const float *x = log_probabilities + row * s->vocabulary;
     int64_t number = o->first_number + (o->numbers != NULL ? o->numbers[t->number] : t->number);
     rgm_rng rng = rgm_rng_stream((uint64_t)o->seed, "sample", (uint64_t)number);
+    double log_sum = (double)x[s->top_ids[row]] - (double)s->top_log_probabilities[row];
     double draw = rgm_rng_f64(&rng, (uint64_t)s->steps), sum = 0, all = 0;
     int64_t count = s->vocabulary, pick = 0;
 
     for (int64_t v = 0; v < s->vocabulary; v++)
-        s->order[v] = (candidate){.log_probability = x[v], .token = (int32_t)v};
+        s->order[v] = (candidate){.log_probability = x[v] - log_sum, .token = (int32_t)v};
     qsort(s->order, (size_t)count, sizeof *s->order, by_probability);
     if (o->top_k > 0 && o->top_k < count)
         count = o->top_k;
@@ -225,23 +231,38 @@ static rgm_status finish(rgm_hypotheses *out, const search *s, const sentence *t
     return RGM_OK;
 }
 
+/* The decoder's logits for each row, and the most probable continuations. */
+static rgm_status continuations_find(const float **logits, search *s)
+{
+    rgm_top_args top = {.y = s->top_log_probabilities,
+                        .index = s->top_ids,
+                        .rows = s->decoding.sentences * s->decoding.beams,
+                        .channels = rgm_seq2seq_padded(s->vocabulary),
+                        .classes = s->vocabulary,
+                        .count = s->top};
+
+    RGM_TRY(rgmi_decoding_step(logits, &s->decoding, s->ids));
+    top.x = *logits;
+    rgm_kernels_for(RGM_F32)->top_log_softmax(&top);
+    return RGM_OK;
+}
+
 static rgm_status search_step(rgm_hypotheses *out, search *s)
 {
     const rgm_search_options *o = s->options;
     candidate best[2 * RGMI_SEARCH_BEAMS];
-    const float *log_probabilities;
-    int64_t kept = 0, row = 0;
+    const float *logits;
+    int64_t kept = 0, row = 0, padded = rgm_seq2seq_padded(s->vocabulary);
 
-    RGM_TRY(rgmi_decoding_step(&log_probabilities, &s->decoding, s->ids));
+    RGM_TRY(continuations_find(&logits, s));
     for (int64_t i = 0; i < s->count; i++) {
         sentence *t = &s->sentences[i];
         int64_t rows = t->open_count, count = 1;
         int64_t *parents = s->parents + kept * o->beams;
         if (o->sample)
-            drawn_continuation(best, s, t, log_probabilities, row);
-        else /* greedy search ends where its best continuation does */
-            count = best_continuations(best, o->beams == 1 ? 1 : 2 * o->beams, s, t, log_probabilities,
-                                       row);
+            drawn_continuation(best, s, t, logits + row * padded, row);
+        else
+            count = best_continuations(best, s->top, s, t, row);
         RGM_TRY(take(s, t, best, count, row, parents));
         row += rows;
         if (is_done(s, t)) {
@@ -282,12 +303,15 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
     const int32_t **batch = NULL;
     int64_t *batch_lengths = NULL, rows = count * options->beams;
 
+    s.top = options->beams == 1 ? 1 : 2 * options->beams; /* greedy search ends where its best does */
     RGM_GO(RGM_NEW(batch, count));
     RGM_GO(RGM_NEW(batch_lengths, count));
     RGM_GO(RGM_NEW(s.sentences, count));
     RGM_GO(RGM_NEW(s.ids, rows)); /* zeros: what a translation begins with */
     RGM_GO(RGM_NEW(s.parents, rows));
     RGM_GO(RGM_NEW(s.survivors, count));
+    RGM_GO(RGM_NEW(s.top_ids, rows * s.top));
+    RGM_GO(RGM_NEW(s.top_log_probabilities, rows * s.top));
     if (options->sample)
         RGM_GO(RGM_NEW(s.order, s.vocabulary));
     for (int64_t i = 0; i < count; i++) {
@@ -298,7 +322,7 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
         s.sentences[i].open[0] = (leaf){.node = -1};
         s.sentences[i].open_count = 1;
     }
-    RGM_GO(rgmi_decoding_open(&s.decoding, translator, batch, batch_lengths, count));
+    RGM_GO(rgmi_decoding_open(&s.decoding, translator, batch, batch_lengths, count, options->beams));
     while (s.count > 0)
         RGM_GO(search_step(out, &s));
 done:
@@ -309,6 +333,8 @@ done:
     rgm_free(s.parents);
     rgm_free(s.survivors);
     rgm_free(s.order);
+    rgm_free(s.top_ids);
+    rgm_free(s.top_log_probabilities);
     rgm_free(batch);
     rgm_free(batch_lengths);
     return status;

@@ -4,10 +4,11 @@
  * threads, sampling, mistakes, failing allocations.
  */
 #include "seq2seq_check.h"
+#include "seq2seq_internal.h"
 
 #include <regimen/kernels.h>
 
-enum { SENTENCES = 7, LONGEST = 9, VOCABULARY = 13, TOKENS = 12 };
+enum { SENTENCES = 7, LONGEST = 9, VOCABULARY = 13, TOKENS = 12, MANY_TOKENS = 70 };
 
 typedef struct lab {
     rgm_seq2seq model;
@@ -40,7 +41,7 @@ static void lab_open(lab *l)
 
     memset(l, 0, sizeof *l);
     l->model = small_model(2, 2, VOCABULARY, VOCABULARY);
-    l->model.options.max_positions = TOKENS + 1;
+    l->model.options.max_positions = MANY_TOKENS + 1;
     CHECK_OK(rgm_cgraph_create(&l->graph));
     CHECK_OK(rgm_scope_create(&l->scope, l->graph, RGM_F32));
     s = rgm_cgraph_symbol(l->graph, "s");
@@ -143,15 +144,15 @@ static void check_same(const rgm_hypotheses *a, const rgm_hypotheses *b, int64_t
 /* ---- against the definitions ---- */
 
 /* What a hypothesis' probability is by the whole decoder, its end included if it has one. */
-static double whole_probability(lab *l, int64_t sentence, const rgm_hypothesis *h)
+static double whole_probability(lab *l, int64_t sentence, const rgm_hypothesis *h, int32_t end_id)
 {
-    float row[(TOKENS + 1) * VOCABULARY];
+    float row[(MANY_TOKENS + 1) * VOCABULARY];
     double sum = 0;
 
     run_whole(row, l, sentence, h->ids, h->count);
     for (int64_t i = 0; i < h->count; i++)
         sum += row[i * VOCABULARY + h->ids[i]];
-    return h->finished ? sum + row[h->count * VOCABULARY + 1] : sum;
+    return h->finished ? sum + row[h->count * VOCABULARY + end_id] : sum;
 }
 
 static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
@@ -169,7 +170,7 @@ static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
         for (int64_t i = 0; i < SENTENCES; i++)
             for (int64_t j = 0; j < out[i].count; j++) {
                 const rgm_hypothesis *h = &out[i].items[j];
-                double p = whole_probability(&l, i, h);
+                double p = whole_probability(&l, i, h, 1);
                 CHECK_CLOSE(h->log_probability, p, 1e-5, 1e-5);
                 CHECK_CLOSE(h->score,
                             h->finished ? h->log_probability / pow((6 + (double)h->count) / 6, 0.6)
@@ -180,6 +181,77 @@ static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
         clear(out);
     }
     CHECK(finished > SENTENCES);
+    lab_close(&l);
+}
+
+/* More tokens than there is room for at first, with an end that is seldom; then shorter ones again. */
+static void many_tokens_find_room(void **state)
+{
+    rgm_hypotheses out[SENTENCES], again[SENTENCES];
+    int64_t longest = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int64_t beams = 1; beams <= 3; beams += 2) {
+        rgm_search_options o = plain_options(beams);
+        o.end_id = 5;
+        o.max_length = MANY_TOKENS;
+        translate(out, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++)
+            for (int64_t j = 0; j < out[i].count; j++) {
+                const rgm_hypothesis *h = &out[i].items[j];
+                double p = whole_probability(&l, i, h, o.end_id);
+                CHECK_CLOSE(h->log_probability, p, 1e-5, 1e-5);
+                longest = h->count > longest ? h->count : longest;
+            }
+        o.batch_size = 3;
+        translate(again, &l, &o);
+        check_same(out, again, SENTENCES);
+        clear(again);
+        clear(out);
+    }
+    CHECK(longest > 40);
+    lab_close(&l);
+}
+
+/* `steps` steps of all sentences, `beams` rows each, that exchange their pasts. */
+static void decode_steps(lab *l, int64_t beams, int64_t steps, bool no_memory)
+{
+    int64_t sentences[SENTENCES], parents[SENTENCES * 4], count = SENTENCES;
+    int32_t ids[SENTENCES * 4] = {0};
+    rgmi_decoding d;
+    const float *logits;
+
+    CHECK_OK(rgmi_decoding_open(&d, l->translator, l->sources, l->lengths, SENTENCES, beams));
+    for (int64_t step = 0; step < steps; step++) {
+        if (step >= 2 && no_memory) /* one beam, then `beams`: the batch's sizes are named */
+            rgm_memory_fail_at(0, true);
+        CHECK_OK(rgmi_decoding_step(&logits, &d, ids));
+        for (int64_t s = 0; s < count; s++) {
+            sentences[s] = s;
+            for (int64_t k = 0; k < beams; k++) {
+                parents[s * beams + k] = step == 0 ? s : s * beams + (k * step) % beams;
+                ids[s * beams + k] = (int32_t)(2 + (s + k + step) % (VOCABULARY - 2));
+            }
+        }
+        CHECK_OK(rgmi_decoding_select(&d, sentences, count, beams, parents));
+        rgm_memory_fail_at(-1, false);
+        CHECK_INT(0, rgm_memory_failures());
+    }
+    rgmi_decoding_close(&d);
+}
+
+static void steps_of_sizes_met_before_allocate_nothing(void **state)
+{
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int64_t beams = 1; beams <= 4; beams += 3) {
+        decode_steps(&l, beams, 40, false);
+        decode_steps(&l, beams, 40, true);
+    }
     lab_close(&l);
 }
 
@@ -299,15 +371,17 @@ static void beam_search_is_the_one_of_its_definition(void **state)
 
 static void batch_mates_padding_and_threads_change_no_bit(void **state)
 {
-    static const int64_t beams[] = {1, 4};
+    static const int64_t beams[] = {1, 4, 1, 4};
     lab l;
 
     (void)state;
     lab_open(&l);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 4; k++) {
         rgm_search_options o = plain_options(beams[k]), sampled = o;
         rgm_hypotheses all[SENTENCES], other[SENTENCES];
-        for (int sample = 0; sample <= (k == 0); sample++) {
+        rgm_translator_release(l.translator); /* f32, then bf16 */
+        CHECK_OK(rgm_translator_create(&l.translator, &l.model, l.parameters, k >= 2));
+        for (int sample = 0; sample <= (k % 2 == 0); sample++) {
             o = sampled;
             o.sample = sample;
             translate(all, &l, &o);
@@ -427,6 +501,8 @@ static void every_failing_allocation_is_survived(void **state)
 }
 
 TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
+      cmocka_unit_test(many_tokens_find_room),
+      cmocka_unit_test(steps_of_sizes_met_before_allocate_nothing),
       cmocka_unit_test(greedy_takes_the_most_probable_token),
       cmocka_unit_test(beam_search_is_the_one_of_its_definition),
       cmocka_unit_test(batch_mates_padding_and_threads_change_no_bit),
