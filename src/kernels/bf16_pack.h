@@ -57,37 +57,17 @@ static void tile_across(uint32_t *dst, const float *src, int64_t ld, int64_t lin
     }
 }
 
-/* Squares beside the diagonal change places, of 8 words' side, then 4, 2 and 1. */
 static void tile_transpose(uint32_t *dst, const uint32_t *src)
 {
-    __m512i row[TILE];
+    vf row[TILE];
 
     UNROLL
     for (int i = 0; i < TILE; i++)
-        row[i] = _mm512_loadu_si512(src + i * TILE);
-    UNROLL
-    for (int side = TILE / 2; side > 0; side /= 2) {
-        const __m512i lane =
-            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        const __mmask16 right = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(side));
-        const __m512i other = _mm512_set1_epi32(TILE), step = _mm512_set1_epi32(side);
-        /* 16 and up name the lower row of the two. */
-        const __m512i upper =
-            _mm512_mask_add_epi32(lane, right, _mm512_sub_epi32(lane, step), other);
-        const __m512i lower =
-            _mm512_mask_add_epi32(_mm512_add_epi32(lane, step), right, lane, other);
-        UNROLL
-        for (int i = 0; i < TILE; i++) {
-            if (i & side)
-                continue;
-            __m512i a = row[i], b = row[i + side];
-            row[i] = _mm512_permutex2var_epi32(a, upper, b);
-            row[i + side] = _mm512_permutex2var_epi32(a, lower, b);
-        }
-    }
+        row[i] = v_load((const float *)src + i * TILE);
+    v_transpose(row);
     UNROLL
     for (int i = 0; i < TILE; i++)
-        _mm512_storeu_si512(dst + i * TILE, row[i]);
+        v_store((float *)dst + i * TILE, row[i]);
 }
 #else
 static inline uint32_t pair(float low, float high)

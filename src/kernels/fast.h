@@ -29,6 +29,7 @@
 #endif
 
 #include "fast_finish.h"
+#include "fast_transpose.h"
 #include "fast_gemm.h"
 #include "fast_spmm.h"
 #include "fast_rows.h"

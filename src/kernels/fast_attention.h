@@ -146,18 +146,11 @@ static const float *head_row(const attention_head *t, const void *x, int64_t len
     return (const float *)x + (t->b * length + i) * t->ld + t->h * t->o->depth;
 }
 
-/* t [depth][RGMI_KEYS] from rows of keys or values; what is behind them becomes 0. */
+/* to [depth][RGMI_KEYS] from rows of keys or values; what fills the last vector behind them is 0. */
 static void head_transpose(float *to, const float *x, int64_t ld, int64_t n, int64_t depth)
 {
-    int64_t whole = rgmi_blocks(n, LANES) * LANES;
-
-    for (int64_t d = 0; d < depth; d++) {
-        float *row = to + d * RGMI_KEYS;
-        for (int64_t j = 0; j < n; j++)
-            row[j] = x[j * ld + d];
-        for (int64_t j = n; j < whole; j++)
-            row[j] = 0;
-    }
+    for (int64_t j = 0; j < n; j += LANES)
+        rows_transpose(to + j, RGMI_KEYS, x + j * ld, ld, n - j, depth);
 }
 
 static void head_open_block(attention_head *t, int64_t block)
@@ -198,37 +191,49 @@ static void quad_masked_scores(float (*s)[RGMI_KEYS], const attention_head *t, i
     }
 }
 
-/* Take a tile's scores into the running softmax; *factor is what the sums so far shrink by. */
+/*
+ * Take a tile's scores into the running softmax; *factor is what the sums so far shrink by. s becomes
+ * exp(s - most); 0 for rows behind the last query.
+ */
 static void quad_stats(float *factor, attention_head *t, float (*s)[RGMI_KEYS], int64_t i)
 {
     for (int r = 0; r < QUAD; r++) {
-        int64_t row = rgmi_min(i + r, t->o->queries - 1);
-        vf most = v_set1(t->most[row]), sum = v_zero();
+        bool real = i + r < t->o->queries;
+        vf most = v_set1(real ? t->most[i + r] : 0), sum = v_zero();
         float shrink[LANES], largest;
         factor[r] = 1;
-        if (i + r >= t->o->queries)
-            continue;
         for (int64_t j = 0; j < t->count; j += LANES)
             most = v_max(v_load(&s[r][j]), most);
         largest = v_most(most);
-        for (int64_t j = 0; j < t->count; j += LANES)
-            sum = v_add(sum, v_exp(v_sub(v_load(&s[r][j]), v_set1(largest))));
-        v_store(shrink, v_exp(v_set1(t->most[row] - largest)));
+        for (int64_t j = 0; j < t->count; j += LANES) {
+            vf e = v_exp(v_sub(v_load(&s[r][j]), v_set1(largest)));
+            v_store(&s[r][j], e);
+            sum = v_add(sum, e);
+        }
+        if (!real)
+            continue;
+        v_store(shrink, v_exp(v_set1(t->most[i + r] - largest)));
         factor[r] = shrink[0];
-        t->sum[row] = t->sum[row] * factor[r] + v_sum(sum);
-        t->most[row] = largest;
+        t->sum[i + r] = t->sum[i + r] * factor[r] + v_sum(sum);
+        t->most[i + r] = largest;
     }
 }
 
-/* s becomes exp(s - most) * times[r]; 0 for rows behind the last query. */
-static void quad_exp(float (*s)[RGMI_KEYS], const attention_head *t, const float *times, int64_t i)
+/* s becomes exp(s - most); 0 for rows behind the last query, which see no key. */
+static void quad_exp(float (*s)[RGMI_KEYS], const attention_head *t, int64_t i)
 {
     for (int r = 0; r < QUAD; r++) {
-        bool real = i + r < t->o->queries;
-        vf most = v_set1(real ? t->most[i + r] : 0), factor = v_set1(real ? times[r] : 0);
+        vf most = v_set1(i + r < t->o->queries ? t->most[i + r] : 0);
         for (int64_t j = 0; j < t->count; j += LANES)
-            v_store(&s[r][j], v_mul(v_exp(v_sub(v_load(&s[r][j]), most)), factor));
+            v_store(&s[r][j], v_exp(v_sub(v_load(&s[r][j]), most)));
     }
+}
+
+static void quad_scale(float (*s)[RGMI_KEYS], const attention_head *t, const float *times)
+{
+    for (int r = 0; r < QUAD; r++)
+        for (int64_t j = 0; j < t->count; j += LANES)
+            v_store(&s[r][j], v_mul(v_load(&s[r][j]), v_set1(times[r])));
 }
 
 /* Draws for RGMI_QUERIES queries from `i` on, a multiple of it. */
@@ -254,13 +259,11 @@ static void quad_drop(float (*to)[RGMI_KEYS], float (*w)[RGMI_KEYS], const atten
 
 static void head_forward_tile(attention_head *t, int64_t i)
 {
-    static const float ones[QUAD] = {1, 1, 1, 1};
     const rgm_attention_args *o = t->o;
     float s[QUAD][RGMI_KEYS], factor[QUAD], spare[256], *y[QUAD];
 
     quad_masked_scores(s, t, i);
     quad_stats(factor, t, s, i);
-    quad_exp(s, t, ones, i);
     if (o->rate > 0)
         quad_drop(s, s, t, i);
     for (int64_t d = 0; d < o->depth; d += 256) { /* rows behind the last query go to `spare` */
@@ -350,12 +353,14 @@ static void head_grad_tile(attention_head *t, int64_t i, bool alone)
     quad_masked_scores(p, t, i);
     if (alone)
         quad_stats(times, t, p, i);
+    else
+        quad_exp(p, t, i);
     for (int r = 0; r < QUAD; r++) {
         float sum = i + r < o->queries ? t->sum[i + r] : 0;
         times[r] = sum == 0 ? 0 : 1 / sum;
         along[r] = row_dot(dy[r], y[r], o->depth);
     }
-    quad_exp(p, t, times, i);
+    quad_scale(p, t, times);
     quad_scores(dp, dy, t->vt, o->depth, t->count);
     if (o->rate > 0) {
         quad_drop(kept, p, t, i);

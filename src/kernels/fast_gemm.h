@@ -16,10 +16,15 @@
 #define TILE_ROWS_3 4
 #endif
 #define TILE_COLUMNS       (2 * LANES)
-#define STRIP_PAD          16   /* floats between packed strips, so that they differ in cache set */
-#define K_BLOCK            256  /* k of one pass: a panel of B stays in L1                      */
-#define K_WHOLE            384  /* up to here k is one pass                                     */
-#define ROW_BLOCK          120  /* rows of C of one task                                        */
+#define STRIP_PAD          16  /* floats between packed strips, so that they differ in cache set */
+#define K_BLOCK            256 /* k of one pass: a panel of B stays in L1                      */
+#define K_WHOLE            384 /* up to here k is one pass                                     */
+#define ROW_BLOCK          (8 * TILE_ROWS_2) /* most rows of C of one task                      */
+#define COLUMN_BLOCK       256  /* columns of one task where rows are few                       */
+#define TASKS_ENOUGH       8    /* more tasks are made until there are so many                  */
+#define PACK_PANELS        8    /* of one packing task                                          */
+#define PACK_K             64   /* k of one packing task                                        */
+#define PACK_AHEAD         4    /* rows from the prefetch to its use                            */
 #define PACKED_TASKS       16   /* of a product whose B was packed before                       */
 #define B_AHEAD                                                                                    \
     24                          /* k that B is asked for ahead: weights come from L3, where few    \
@@ -74,8 +79,10 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
     vf acc[28];
 
     UNROLL
-    for (int i = 0; i < rows * vecs; i++)
+    for (int i = 0; i < rows * vecs; i++) {
+        __builtin_prefetch(t->c + i / vecs * t->ldc + i % vecs * LANES, 1);
         acc[i] = v_zero();
+    }
     for (int64_t p = 0; p < t->k; p++, a += a_step, b += vecs * LANES) {
         vf right[3];
         UNROLL
@@ -103,15 +110,19 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
         tile(rows, vecs, t);                                                                       \
     }
 TILE(1, 1)
-TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1) TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1)
-    TILE(11, 1) TILE(12, 1) TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
-        TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
+TILE(2, 1)
+TILE(3, 1)
+TILE(4, 1)
+TILE(5, 1)
+TILE(6, 1)
+TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1) TILE(1, 2) TILE(2, 2)
+    TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2) TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
 #if LANES == 16
-            TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2) TILE(13, 2)
-                TILE(14, 2) TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
+        TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2) TILE(13, 2) TILE(14, 2)
+            TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
 #endif
 
-                    typedef void tile_function(const tile_job *t);
+                typedef void tile_function(const tile_job *t);
 /* [vectors - 1][rows - 1] */
 static tile_function *const tiles[3][14] = {
     {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
@@ -148,54 +159,63 @@ static inline int64_t panel_columns(int64_t columns, int64_t panels, int64_t j)
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-/* dst[p][width] = op(b)[p][0..columns), zeros behind. */
-static void pack_panel(float *dst, const float *b, int64_t ldb, bool trans, int64_t k,
-                       int64_t columns)
+/*
+ * Rows from..to of panels [k][width] of op(b)[0..k)[0..columns), one behind another, zeros behind
+ * the columns. A row of B that lies along its columns is read as a whole, and its successors are
+ * asked for meanwhile: each of them may be on a page of its own, which no hardware prefetches.
+ */
+static void pack_panels(float *dst, const float *b, int64_t ldb, bool trans, int64_t k,
+                        int64_t columns, int64_t from, int64_t to)
 {
-    int64_t width = vectors_of(columns) * LANES;
+    int64_t panels = panels_of(columns), step = TILE_COLUMNS * k;
 
-    if (!trans) {
-        for (int64_t p = 0; p < k; p++, dst += width, b += ldb)
-            for (int64_t j = 0; j < width; j += LANES)
-                v_store(dst + j,
-                        columns - j >= LANES ? v_load(b + j) : v_load_n(b + j, columns - j));
-        return;
+    for (int64_t q = 0; q < panels && trans; q++) {
+        int64_t count = panel_columns(columns, panels, q), width = vectors_of(count) * LANES;
+        for (int64_t j = 0; j < width; j += LANES)
+            rows_transpose(dst + q * step + from * width + j, width,
+                           b + (q * TILE_COLUMNS + j) * ldb + from, ldb, count - j, to - from);
     }
-    for (int64_t j = 0; j < width; j++)
-        for (int64_t p = 0; p < k; p++)
-            dst[p * width + j] = j < columns ? b[j * ldb + p] : 0;
+    for (int64_t p = from; p < to && !trans; p++) {
+        const float *row = b + p * ldb, *ahead = p + PACK_AHEAD < to ? row + PACK_AHEAD * ldb : row;
+        for (int64_t q = 0; q < panels; q++) {
+            int64_t count = panel_columns(columns, panels, q), width = vectors_of(count) * LANES;
+            float *panel = dst + q * step + p * width;
+            for (int64_t j = 0; j < width; j += LANES) {
+                __builtin_prefetch(ahead + q * TILE_COLUMNS + j);
+                v_store(panel + j, v_load_n(row + q * TILE_COLUMNS + j, count - j));
+            }
+        }
+    }
 }
 
 /*
- * dst[strip][p][rows] = op(a)[i][p], in strips of `rows` <= LANES that begin strip_step() apart. A
- * transposed A is read along its rows, as it lies in memory. A whole vector is stored for each p
- * and its tail overwritten by the next p; behind the last is the pad.
+ * dst[strip][p][LANES] = op(a)[i][p], in strips of `rows` <= LANES: what a tile reads for one p is
+ * a vector by itself, in one cache line. Behind the rows of a strip stands what nobody reads. A
+ * transposed A is read along its rows, as it lies in memory.
  */
-static inline int64_t strip_step(int64_t rows, int64_t k)
+static inline int64_t strip_step(int64_t k)
 {
-    return rows * k + STRIP_PAD;
+    return LANES * k + STRIP_PAD;
 }
 
 static void pack_rows(float *dst, const float *a, int64_t lda, bool trans, int64_t m, int64_t k,
                       int64_t rows)
 {
-    int64_t step = strip_step(rows, k);
+    int64_t step = strip_step(k);
 
     if (trans) {
-        for (int64_t p = 0; p < k; p++, a += lda, dst += rows) {
+        for (int64_t p = 0; p < k; p++, a += lda, dst += LANES) {
+            const float *ahead = p + PACK_AHEAD < k ? a + PACK_AHEAD * lda : a;
             float *to = dst;
-            int64_t i = 0;
-            for (; i + LANES <= m; i += rows, to += step)
-                v_store(to, v_load(a + i));
-            for (; i < m; i += rows, to += step)
+            for (int64_t i = 0; i < m; i += rows, to += step) {
+                __builtin_prefetch(ahead + i);
                 v_store(to, v_load_n(a + i, m - i));
+            }
         }
         return;
     }
     for (int64_t i = 0; i < m; i += rows, dst += step)
-        for (int64_t p = 0; p < k; p++)
-            for (int64_t s = 0; s < rgmi_min(rows, m - i); s++)
-                dst[p * rows + s] = a[(i + s) * lda + p];
+        rows_transpose(dst, LANES, a + i * lda, lda, rgmi_min(rows, m - i), k);
 }
 
 /* ---- one block of C ------------------------------------------------------------------------ */
@@ -227,7 +247,7 @@ static void panel_run(const block_job *o, tile_job *t)
             int64_t rows = rgmi_min(rgmi_min(strip - s, most), o->rows - i - s);
             t->c = c + (i + s) * t->ldc;
             if (o->packed)
-                t->a = o->packed + i / strip * strip_step(strip, t->k) + s;
+                t->a = o->packed + i / strip * strip_step(t->k) + s;
             else
                 t->a = o->tile.a + (i + s) * t->a_row;
             tiles[vectors - 1][rows - 1](t);
@@ -240,7 +260,7 @@ static void block_run(const block_job *o)
 
     if (o->packed) {
         t.a_row = 1;
-        t.a_step = o->strip_rows;
+        t.a_step = LANES;
     }
     for (int64_t j = 0; j < o->panels; j++) {
         t.b = o->tile.b + j * o->panel_step;
@@ -290,15 +310,18 @@ static void product_pack(void *payload, int64_t begin, int64_t end)
 {
     const product *g = payload;
     const rgm_matmul_args *o = g->o;
-    int64_t passes = rgmi_blocks(o->k, g->k_block);
+    int64_t passes = rgmi_blocks(o->k, g->k_block), groups = rgmi_blocks(g->panels, PACK_PANELS);
+    int64_t parts = rgmi_blocks(g->k_block, PACK_K);
 
     for (int64_t i = begin; i < end; i++) {
-        int64_t j = i % g->panels, kb = i / g->panels % passes * g->k_block;
-        int64_t z = i / g->panels / passes, column = j * TILE_COLUMNS;
+        int64_t part = i % parts, j = i / parts % groups * PACK_PANELS;
+        int64_t kb = i / parts / groups % passes * g->k_block, z = i / parts / groups / passes;
+        int64_t column = j * TILE_COLUMNS, k = rgmi_min(g->k_block, o->k - kb);
+        int64_t columns = j + PACK_PANELS < g->panels ? PACK_PANELS * TILE_COLUMNS : o->n - column;
         const float *b = (const float *)o->b + z * o->stride_b;
-        pack_panel(panel_at(g, z, kb, j),
-                   b + (o->trans_b ? column * o->ldb + kb : kb * o->ldb + column), o->ldb,
-                   o->trans_b, rgmi_min(g->k_block, o->k - kb), panel_columns(o->n, g->panels, j));
+        pack_panels(panel_at(g, z, kb, j),
+                    b + (o->trans_b ? column * o->ldb + kb : kb * o->ldb + column), o->ldb,
+                    o->trans_b, k, columns, part * PACK_K, rgmi_min(k, (part + 1) * PACK_K));
     }
 }
 
@@ -306,8 +329,12 @@ static void product_pack_all(product *g)
 {
     const rgm_matmul_args *o = g->o;
 
-    rgm_parallel(o->batch * rgmi_blocks(o->k, g->k_block) * g->panels,
-                 (double)(g->k_block * TILE_COLUMNS) * (o->trans_b ? 1 : 0.15), product_pack, g);
+    rgm_parallel(
+        o->batch * rgmi_blocks(o->k, g->k_block) * rgmi_blocks(g->panels, PACK_PANELS) *
+            rgmi_blocks(g->k_block, PACK_K),
+        (double)(rgmi_min(g->k_block, PACK_K) * TILE_COLUMNS * rgmi_min(g->panels, PACK_PANELS)) *
+            0.3,
+        product_pack, g);
 }
 
 /* Bytes of one packed B. */
@@ -350,10 +377,10 @@ static void product_block(const product *g, int64_t z, int64_t i, int64_t j, flo
         block_activate(block.tile.c, o->ldc, rows, columns, o->activation, (float)o->slope);
 }
 
-/* Floats for `rows` rows of A packed in strips, whatever the strip. */
+/* Floats for `rows` rows of A packed in even strips of at most TILE_ROWS_2. */
 static inline int64_t packed_rows_size(int64_t rows, int64_t k)
 {
-    return (rows + TILE_ROWS_2) * k + rows * STRIP_PAD + LANES;
+    return (rgmi_blocks(rows, TILE_ROWS_2) + 1) * strip_step(k);
 }
 
 static void product_tasks(void *payload, int64_t begin, int64_t end)
@@ -372,13 +399,19 @@ static void product_tasks(void *payload, int64_t begin, int64_t end)
     rgmi_scratch_give(packed);
 }
 
-/* Strips of A read in place touch one line of each row at a time: fine unless many rows fall on the
+/* Strips of A read in place touch one line of each row at a time: slow where many rows fall on the
  * same cache set, or the rows are columns far apart. */
-static bool wants_packed_rows(const rgm_matmul_args *o)
+static bool rows_collide(const rgm_matmul_args *o)
 {
     if (o->trans_a)
         return o->lda > 64 && o->n > LANES;
     return o->lda % 512 == 0 && o->n >= 128;
+}
+
+/* Packed rows are also read ahead of their use: worth it from a few panels on. */
+static bool wants_packed_rows(const rgm_matmul_args *o)
+{
+    return rows_collide(o) || (!o->trans_a && o->n >= 128);
 }
 
 static bool product_run(const rgm_matmul_args *o)
@@ -392,12 +425,12 @@ static bool product_run(const rgm_matmul_args *o)
     g.packed_b = rgmi_scratch_take((size_t)o->batch * packed_size(o));
     if (g.packed_b == NULL)
         return false;
-    /* Few rows: more tasks from columns, and from shorter row blocks. */
-    if (o->m < 16 * ROW_BLOCK && o->batch < 8) {
-        g.row_block = rgmi_min(ROW_BLOCK, rgmi_blocks(o->m, 8));
-        g.row_block = rgmi_blocks(g.row_block, TILE_ROWS_1) * TILE_ROWS_1;
-        if (o->n >= 1024)
-            g.panel_block = 512 / TILE_COLUMNS;
+    /* Few rows: more tasks from columns, then from shorter row blocks. */
+    if (o->m < 16 * ROW_BLOCK && o->batch < TASKS_ENOUGH) {
+        int64_t across = rgmi_blocks(o->n, COLUMN_BLOCK);
+        int64_t most = rgmi_blocks(o->m, rgmi_blocks(TASKS_ENOUGH, across));
+        g.panel_block = COLUMN_BLOCK / TILE_COLUMNS;
+        g.row_block = rgmi_min(ROW_BLOCK, rgmi_blocks(most, TILE_ROWS_2) * TILE_ROWS_2);
     }
     g.row_blocks = rgmi_blocks(o->m, g.row_block);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
@@ -445,7 +478,7 @@ static const float *rows_apart(rgm_matmul_args *o)
     apart_job job;
     float *apart;
 
-    if (o->trans_a || o->m > ROWS_APART || !wants_packed_rows(o))
+    if (o->trans_a || o->m > ROWS_APART || !rows_collide(o))
         return NULL;
     apart = rgmi_scratch_take((size_t)(o->m * (o->k + STRIP_PAD)) * sizeof(float));
     if (apart == NULL)
@@ -471,7 +504,7 @@ static void packed_run(const rgm_matmul_args *args)
     g.row_blocks = rgmi_blocks(o.m, ROW_BLOCK);
     g.row_block = rgmi_blocks(o.m, g.row_blocks);
     g.row_blocks = rgmi_blocks(o.m, g.row_block);
-    g.pack_a = apart == NULL && wants_packed_rows(&o);
+    g.pack_a = apart == NULL && rows_collide(&o);
     g.panel_block = g.pack_a ? g.panels : rgmi_blocks(g.panels * g.row_blocks, PACKED_TASKS);
     g.panel_block = rgmi_min(g.panel_block, g.panels);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
@@ -508,12 +541,8 @@ static void sliced_task(sliced *g, int64_t slice, int64_t i, int64_t j, float *p
     block.tile.a_step = o->trans_a ? o->lda : 1;
     for (int64_t kb = from; kb < to; kb += K_BLOCK) {
         int64_t k = rgmi_min(K_BLOCK, to - kb);
-        for (int64_t p = 0; p < block.panels; p++) {
-            int64_t column = j + p * TILE_COLUMNS;
-            pack_panel(panels + p * TILE_COLUMNS * k,
-                       b + (o->trans_b ? column * o->ldb + kb : kb * o->ldb + column), o->ldb,
-                       o->trans_b, k, panel_columns(columns, block.panels, p));
-        }
+        pack_panels(panels, b + (o->trans_b ? j * o->ldb + kb : kb * o->ldb + j), o->ldb,
+                    o->trans_b, k, columns, 0, k);
         block.tile.k = k;
         block.tile.a = a + (o->trans_a ? kb * o->lda + i : i * o->lda + kb);
         block.tile.b = panels;

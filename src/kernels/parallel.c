@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -22,6 +23,8 @@
 #define SERIAL_NS     12000.0 /* below this much work, handing it out costs more than it saves  */
 #define FEW_CHUNKS_NS 2e5     /* below this, few ranges a thread; above, many, for balance       */
 #define WORKERS_MOST  255
+#define HUGE_PAGE     ((size_t)1 << 21)
+#define SCRATCH_HUGE  ((size_t)1 << 19) /* scratch from here on is in huge pages             */
 #define SPINS_IDLE    6000 /* pauses a worker waits for the next kernel before it sleeps      */
 #define SPINS_END     2000 /* pauses the caller waits for busy workers before it yields       */
 
@@ -230,6 +233,24 @@ static void scratch_after_fork(void)
     pthread_mutex_init(&scratch_lock, NULL);
 }
 
+/* Packed matrices are read by every thread again and again, a row or panel to a page: large ones
+ * take huge pages, of which the TLB holds them all. */
+static scratch *scratch_allocate(size_t size)
+{
+    size_t page = size < SCRATCH_HUGE ? 4096 : HUGE_PAGE,
+           whole = (sizeof(scratch) + size + page - 1) / page * page;
+    scratch *made = aligned_alloc(size < SCRATCH_HUGE ? 64 : page, whole);
+
+    if (made == NULL)
+        return NULL;
+    made->size = whole - sizeof *made;
+#ifdef MADV_HUGEPAGE
+    if (page == HUGE_PAGE)
+        (void)madvise(made, whole, MADV_HUGEPAGE); /* a wish only */
+#endif
+    return made;
+}
+
 void *rgmi_scratch_take(size_t size)
 {
     scratch *found = NULL, **link;
@@ -247,11 +268,9 @@ void *rgmi_scratch_take(size_t size)
     }
     pthread_mutex_unlock(&scratch_lock);
     if (found == NULL) {
-        size = (size + 4095) & ~(size_t)4095;
-        found = aligned_alloc(64, sizeof *found + size);
+        found = scratch_allocate(size);
         if (found == NULL)
             return NULL;
-        found->size = size;
     }
     return found + 1;
 }

@@ -220,3 +220,27 @@ static inline double v_double_sum(vd x)
     __m128d s = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
     return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
 }
+/* Squares beside the diagonal change places, of side 8, then 4, 2 and 1. */
+static inline void v_transpose(vf row[16])
+{
+    UNROLL
+    for (int side = 8; side > 0; side /= 2) {
+        const __m512i lane =
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const __mmask16 right = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(side));
+        const __m512i other = _mm512_set1_epi32(16), step = _mm512_set1_epi32(side);
+        /* 16 and up name the lower row of the two. */
+        const __m512i upper =
+            _mm512_mask_add_epi32(lane, right, _mm512_sub_epi32(lane, step), other);
+        const __m512i lower =
+            _mm512_mask_add_epi32(_mm512_add_epi32(lane, step), right, lane, other);
+        UNROLL
+        for (int i = 0; i < 16; i++) {
+            if (i & side)
+                continue;
+            vf a = row[i], b = row[i + side];
+            row[i] = _mm512_permutex2var_ps(a, upper, b);
+            row[i + side] = _mm512_permutex2var_ps(a, lower, b);
+        }
+    }
+}

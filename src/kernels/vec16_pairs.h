@@ -222,3 +222,20 @@ static inline double v_double_sum(vd x)
 {
     return half_double_sum(half_double_add(x.a, x.b));
 }
+static inline void v_transpose(vf row[16])
+{
+    __m256 part[4][8]; /* upper left, upper right, lower left, lower right */
+
+    for (int i = 0; i < 8; i++) {
+        part[0][i] = row[i].a;
+        part[1][i] = row[i].b;
+        part[2][i] = row[i + 8].a;
+        part[3][i] = row[i + 8].b;
+    }
+    for (int k = 0; k < 4; k++)
+        half_transpose(part[k]);
+    for (int i = 0; i < 8; i++) {
+        row[i] = (vf){part[0][i], part[2][i]};
+        row[i + 8] = (vf){part[1][i], part[3][i]};
+    }
+}
