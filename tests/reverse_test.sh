@@ -50,7 +50,18 @@ expect 0 "$regimen" translate "$work/run" --beam 1 <"$work/many"
 [ "$(diff "$work/out" "$work/wanted" | grep -c '^<')" -le 30 ] || fail "3000 lines are not in their order"
 first=$("$regimen" translate "$work/run" --beam 1 <"$work/many" 2>"$work/err" | head -1)
 [ "$first" = "$(head -1 "$work/wanted")" ] || fail "head -1"
-mkfifo "$work/pipe"
+mkfifo "$work/pipe" "$work/answers"
+
+# A program that goes on when it has its answer: one line in, one line out.
+"$regimen" translate "$work/run" <"$work/pipe" >"$work/answers" 2>"$work/err" &
+exec 3>"$work/pipe" 4<"$work/answers"
+for pair in '7:7' '3 4 5:5 4 3' '9 8:8 9'; do
+    echo "${pair%:*}" >&3
+    answer=$(timeout 20 head -n 1 <&4)
+    [ "$answer" = "${pair#*:}" ] || fail "the answer to '${pair%:*}' is '$answer'"
+done
+exec 3>&- 4<&-
+wait $!
 "$regimen" translate "$work/run" <"$work/pipe" >"$work/out" 2>"$work/err" &
 pid=$!
 (while cat "$work/many"; do :; done) >"$work/pipe" 2>/dev/null &

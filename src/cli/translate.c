@@ -2,11 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 
-/* Lines read before any is translated: enough to sort by length. One at a time for a person. */
+/* Lines read before any is translated: enough to sort by length. Fewer when no more have come yet. */
 enum { CHUNK = 1024 };
 
 typedef struct lines {
@@ -28,15 +27,19 @@ static rgm_status read_line(rgm_str *line, rgm_line_reader *reader, const rgm_ta
     return RGM_OK;
 }
 
-/* Up to `most` lines; those before the end, or before a bad one, are there with its status too. */
-static rgm_status read_chunk(lines *l, rgm_line_reader *reader, int64_t most, const rgm_task *task)
+/*
+ * As many lines as are there, but one at least: who wrote it may wait for its translation. Those before the
+ * end, or before a bad one, are there with its status too.
+ */
+static rgm_status read_chunk(lines *l, rgm_line_reader *reader, const rgm_task *task)
 {
     rgm_status status = RGM_OK;
     rgm_str line;
 
     l->before += l->count;
     l->count = l->text.size = 0;
-    while (l->count < most && (status = read_line(&line, reader, task)) == RGM_OK) {
+    while (l->count < CHUNK && (l->count == 0 || rgm_line_reader_ready(reader)) &&
+           (status = read_line(&line, reader, task)) == RGM_OK) {
         l->begin[l->count++] = l->text.size;
         RGM_TRY(rgm_text_add(&l->text, line.data, line.size));
     }
@@ -102,7 +105,7 @@ static rgm_status translate_all(const session *s, const rgm_search_options *sear
     RGM_GO(RGM_NEW(made, CHUNK * search->n_best));
     RGM_GO(rgm_line_reader_open(&reader, "/dev/stdin", NULL));
     while (end == RGM_OK) {
-        end = read_chunk(l, reader, isatty(STDIN_FILENO) ? 1 : CHUNK, task);
+        end = read_chunk(l, reader, task);
         if (end < 0)
             rgm_error_save(&bad, end);
         RGM_GO(translate_chunk(l, made, s, search, scores));
@@ -136,8 +139,8 @@ int verb_translate(int argc, char **argv)
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
     const usage how = {"translate RUN_DIR [--beam N] [--n-best N] [--scores] [--threads N] [--average N] < IN > OUT",
-                       "Translate lines of stdin to lines of stdout, in their order, up to 1024 at a time; typed\n"
-                       "at a terminal, one by one. The run's data need not be there.", arguments, 1, 1};
+                       "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
+                       "at a time. The run's data need not be there.", arguments, 1, 1};
     const data_choice none = {.modes = {false}};
     rgm_search_options search;
     session s;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -176,9 +177,12 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
 
     if (input->gzip)
         return RGM_OK;
+    /* No more than is needed: who writes a short line into a pipe may wait for what becomes of it. */
+    RGM_TRY(rgmi_input_fill(input, 1));
+    if (input->available < 1 || input->data[0] != 0x1f)
+        return RGM_OK;
     RGM_TRY(rgmi_input_fill(input, 3));
-    if (input->available < 3 || input->data[0] != 0x1f || input->data[1] != 0x8b ||
-        input->data[2] != 8)
+    if (input->available < 3 || input->data[1] != 0x8b || input->data[2] != 8)
         return RGM_OK;
     file->packed = rgm_malloc(PACKED_SIZE);
     if (file->packed == NULL)
@@ -250,6 +254,13 @@ rgm_status rgmi_input_fill(rgmi_input *input, int64_t need)
         input->available += got;
     }
     return RGM_OK;
+}
+
+bool rgmi_input_ready(const rgmi_input *input)
+{
+    struct pollfd wait = {.fd = input->file->fd, .events = POLLIN};
+
+    return input->gzip || input->file->end || input->file_size >= 0 || poll(&wait, 1, 0) != 0;
 }
 
 static rgm_status rewind_gzip(rgmi_input *input)

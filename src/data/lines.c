@@ -25,7 +25,9 @@ rgm_status rgm_line_reader_open(rgm_line_reader **out, const char *path,
                         (long long)reader->options.max_line_bytes));
     RGM_GO(rgmi_input_open(&reader->input, path));
     RGM_GO(rgmi_input_detect_gzip(reader->input));
-    RGM_GO(rgmi_input_fill(reader->input, 3));
+    RGM_GO(rgmi_input_fill(reader->input, 1));
+    if (reader->input->available > 0 && reader->input->data[0] == 0xef)
+        RGM_GO(rgmi_input_fill(reader->input, 3));
     if (reader->input->available >= 3 && memcmp(reader->input->data, "\xef\xbb\xbf", 3) == 0)
         rgmi_input_consume(reader->input, 3);
     *out = reader;
@@ -41,6 +43,13 @@ void rgm_line_reader_close(rgm_line_reader *reader)
         return;
     rgmi_input_close(reader->input);
     rgm_free(reader);
+}
+
+bool rgm_line_reader_ready(const rgm_line_reader *reader)
+{
+    const rgmi_input *input = reader->input;
+
+    return memchr(input->data, '\n', (size_t)input->available) != NULL || rgmi_input_ready(input);
 }
 
 int64_t rgm_line_reader_line(const rgm_line_reader *reader)
