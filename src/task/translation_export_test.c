@@ -107,14 +107,15 @@ static void depths_and_heads_of_their_own(rgm_seq2seq_options *o)
     o->decoder.norm_epsilon = 1e-3;
 }
 
+static void (*const kinds[])(rgm_seq2seq_options *) = {plain, post_norm_with_gelu,
+                                                       untied_with_learned_positions_and_biases,
+                                                       depths_and_heads_of_their_own};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 static void every_kind_of_model_means_the_same_in_the_files(void **state)
 {
-    static void (*const kinds[])(rgm_seq2seq_options *) = {
-        plain, post_norm_with_gelu, untied_with_learned_positions_and_biases,
-        depths_and_heads_of_their_own};
-
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < KINDS; i++) {
         rgm_seq2seq_options o = small();
         rgm_export_check check;
         char folder[64];
@@ -132,6 +133,122 @@ static void every_kind_of_model_means_the_same_in_the_files(void **state)
         CHECK_OK(rgm_folder_remove(folder));
     }
 }
+
+/* ---- decoding with the files alone ----------------------------------------------------------- */
+
+static rgm_onnx_model *open_file(const char *folder, const char *name)
+{
+    rgm_onnx_model *model;
+    char path[96];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_onnx_open(&model, path));
+    return model;
+}
+
+static rgm_tensor *integers(int rank, const int64_t *shape, const int32_t *values)
+{
+    rgm_tensor *t;
+
+    CHECK_OK(rgm_tensor_create(&t, RGM_I64, rank, shape));
+    for (int64_t i = 0; i < rgm_tensor_count(t); i++)
+        rgm_tensor_i64(t)[i] = values[i];
+    return t;
+}
+
+static int32_t most_probable(const rgm_tensor *log_probabilities)
+{
+    const float *x = rgm_tensor_f32(log_probabilities);
+    int32_t best = 0;
+
+    for (int32_t i = 1; i < rgm_tensor_count(log_probabilities); i++)
+        best = x[i] > x[best] ? i : best;
+    return best;
+}
+
+/* A sentence, greedily, as docs/export.md does; gives the number of tokens without the end. */
+static int64_t decode(int32_t *out, int64_t most, const char *folder, const int32_t *ids, int64_t length)
+{
+    rgm_onnx_model *encoder = open_file(folder, "encoder.onnx");
+    rgm_onnx_model *step = open_file(folder, "decoder_step.onnx");
+    int64_t caches = rgm_onnx_output_count(encoder), count = 0;
+    rgm_named_tensor in[3 + 4 * 3] = {{"source", integers(2, (int64_t[]){1, length}, ids)}};
+    rgm_tensor *memory[2 * 3], *made[1 + 2 * 3];
+    char names[2 * 3][32];
+
+    CHECK(caches <= 2 * 3);
+    CHECK_OK(rgm_onnx_run(memory, encoder, in, 1));
+    for (int64_t i = 0; i < caches; i++) {
+        in[3 + i] = (rgm_named_tensor){rgm_onnx_output_name(encoder, i), memory[i]};
+        snprintf(names[i], sizeof names[i], "past_%s_%d", i % 2 == 0 ? "keys" : "values", (int)i / 2);
+        in[3 + caches + i].name = names[i];
+        CHECK_OK(rgm_tensor_create(&in[3 + caches + i].tensor, RGM_F32, 3,
+                                   (int64_t[]){1, 0, rgm_tensor_dim(memory[i], 2)}));
+    }
+    for (int32_t newest = 0, at = 0; at < most; at++) {
+        in[1] = (rgm_named_tensor){"ids", integers(2, (int64_t[]){1, 1}, &newest)};
+        in[2] = (rgm_named_tensor){"position", integers(1, (int64_t[]){1}, &at)};
+        CHECK_OK(rgm_onnx_run(made, step, in, 3 + 2 * caches));
+        newest = most_probable(made[0]);
+        rgm_tensor_release(made[0]);
+        rgm_tensor_release(in[1].tensor);
+        rgm_tensor_release(in[2].tensor);
+        for (int64_t i = 0; i < caches; i++) {
+            rgm_tensor_release(in[3 + caches + i].tensor);
+            in[3 + caches + i].tensor = made[1 + i];
+        }
+        if (newest == 1)
+            break;
+        out[count++] = newest;
+    }
+    rgm_tensor_release(in[0].tensor);
+    for (int64_t i = 0; i < 2 * caches; i++)
+        rgm_tensor_release(in[3 + i].tensor);
+    rgm_onnx_close(encoder);
+    rgm_onnx_close(step);
+    return count;
+}
+
+static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        static const int32_t sources[3][5] = {{3, 4, 5, 6, 1}, {12, 1}, {2, 2, 7, 1}};
+        static const int64_t lengths[3] = {5, 2, 4};
+        const int32_t *const pointers[3] = {sources[0], sources[1], sources[2]};
+        rgm_search_options search = RGM_SEARCH_OPTIONS_INIT;
+        rgm_seq2seq_options o = small();
+        rgm_translator *translator;
+        rgm_hypotheses found[3];
+        int64_t tokens = 0;
+        char folder[64];
+        trained t;
+        make_folder(folder, sizeof folder);
+        kinds[kind](&o);
+        open_with(&t, &o, 0, 9);
+        CHECK_OK(save(&t, folder));
+        search.beams = 1;
+        search.max_length = 12;
+        const rgmi_translation_task *task = t.task.state;
+        CHECK_OK(rgm_translator_create(&translator, &task->model, t.parameters, false));
+        CHECK_OK(rgm_translate(found, translator, pointers, lengths, 3, &search));
+        for (int i = 0; i < 3; i++) {
+            int32_t ids[12];
+            int64_t count = decode(ids, 12, folder, sources[i], lengths[i]);
+            CHECK_INT(found[i].items[0].count, count);
+            for (int64_t k = 0; k < count; k++)
+                CHECK_INT(found[i].items[0].ids[k], ids[k]);
+            tokens += count;
+            rgm_hypotheses_clear(&found[i]);
+        }
+        CHECK(tokens > 12); /* there was something to compare */
+        rgm_translator_release(translator);
+        close_all(&t);
+        CHECK_OK(rgm_folder_remove(folder));
+    }
+}
+
+/* ---- what differs, and what is not there ------------------------------------------------------ */
 
 static void another_model_s_files_differ(void **state)
 {
@@ -290,6 +407,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 }
 
 TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
+      cmocka_unit_test(the_files_alone_decode_to_the_translator_s_tokens),
       cmocka_unit_test(another_model_s_files_differ), cmocka_unit_test(nothing_is_compared_without_data),
       cmocka_unit_test(the_description_says_what_the_files_take),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))
