@@ -145,6 +145,7 @@ typedef struct rgm_step {
     double items;         /* [out] how many it is the mean of: the weight of this step in a loop's   */
     struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default        */
     const rgm_parameters *parameters; /* the weights at this moment: averages while they are evaluated */
+    bool bf16; /* runtime.mixed_precision: products of what a task runs itself round to bf16 too      */
 } rgm_step;
 
 /** How a task writes its trained model for other programs, where that is more than a graph of its heads. */
@@ -499,13 +500,14 @@ rgm_status rgm_translation_check_line(const rgm_task *task, rgm_str line);
  *
  * @param out     [out] [count * search->n_best], a line's translations best first
  * @param search  [in] numbers are the lines', behind first_number
+ * @param bf16    [in] as rgm_translator_create() has it
  *
  * Errors: RGM_ERR_DATA (a line longer than max_positions; a number that is no token), RGM_ERR_CONFIG (the
  * search), RGM_ERR_NOMEM; there is nothing to clear then.
  */
 rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task,
                                  const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
-                                 const rgm_search_options *search);
+                                 const rgm_search_options *search, bool bf16);
 
 /* ---- scores of machine translation ---------------------------------------------------------------- */
 

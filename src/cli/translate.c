@@ -86,7 +86,7 @@ static rgm_status translate_chunk(lines *l, rgm_line_translation *made, const se
 
     own.first_number = l->before;
     RGM_TRY(rgm_translation_lines(made, rgm_trainer_task(trainer), rgm_trainer_parameters(trainer), l->items,
-                                  l->count, &own));
+                                  l->count, &own, rgm_trainer_bf16(trainer)));
     status = print_chunk(l, made, search->n_best, scores);
     rgm_line_translations_clear(made, l->count * search->n_best);
     return status;

@@ -380,7 +380,7 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
         RGM_TRY(rgmi_scores_create(&scores, &t->options.score));
         *aggregate = scores;
     }
-    RGM_TRY(rgmi_translation_ready(t, step->parameters));
+    RGM_TRY(rgmi_translation_ready(t, step->parameters, step->bf16));
     RGM_TRY(RGM_NEW(translations, count));
     RGM_GO(translate_pairs(translations, t, step->mode, rgm_tensor_i64(pairs), count));
     RGM_GO(rgmi_scores_add(scores, &t->data, step->mode, rgm_tensor_i64(pairs), translations, count));

@@ -74,9 +74,10 @@ typedef struct rgmi_translation_task {
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
     rgm_translator *translator;       /* made at the first translation ..   */
     const rgm_parameters *parameters; /* .. with these                      */
+    bool bf16;                        /* .. in this                         */
 } rgmi_translation_task;
 /** Have the translator for those weights. */
-rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters);
+rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters, bool bf16);
 
 /* ---- export ---- */
 

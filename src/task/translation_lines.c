@@ -5,14 +5,15 @@
 
 #include "translation.h"
 
-rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters)
+rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters, bool bf16)
 {
-    if (t->translator != NULL && t->parameters == parameters)
+    if (t->translator != NULL && t->parameters == parameters && t->bf16 == bf16)
         return RGM_OK;
     rgm_translator_release(t->translator);
     t->translator = NULL;
     t->parameters = parameters;
-    return rgm_translator_create(&t->translator, &t->model, parameters, false);
+    t->bf16 = bf16;
+    return rgm_translator_create(&t->translator, &t->model, parameters, bf16);
 }
 
 const rgm_search_options *rgm_translation_search(const rgm_task *task)
@@ -112,7 +113,7 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text, const rg
 
 rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task,
                                  const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
-                                 const rgm_search_options *search)
+                                 const rgm_search_options *search, bool bf16)
 {
     rgm_status status = RGM_OK;
     rgmi_translation_task *t = task->state;
@@ -136,7 +137,7 @@ rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task
             numbers[n] = i;
             lengths[n++] = begin[i + 1] - begin[i];
         }
-    RGM_GO(rgmi_translation_ready(t, parameters));
+    RGM_GO(rgmi_translation_ready(t, parameters, bf16));
     own.numbers = numbers;
     RGM_GO(rgm_translate(made, t->translator, sources, lengths, n, &own));
     n = 0;

@@ -3,6 +3,7 @@
  * refused, and judging translations.
  */
 #include <check.h>
+#include <regimen/kernels.h>
 
 #include "translation.h"
 
@@ -425,6 +426,25 @@ static void trained_close(trained *t)
     rgm_cgraph_release(t->graph);
 }
 
+/* Scores of greedy translations: near those in f32, and others where bf16 is more than a name. */
+static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options search)
+{
+    rgm_line_translation all[2][4];
+    bool differ = false;
+
+    search.sample = false;
+    search.max_length = 1;
+    for (int bf16 = 0; bf16 < 2; bf16++)
+        CHECK_OK(rgm_translation_lines(all[bf16], &t->task, t->parameters, lines, 4, &search, bf16));
+    for (int i = 0; i < 4; i++) {
+        CHECK_CLOSE(all[0][i].score, all[1][i].score, 0.05, 0.05);
+        differ |= all[0][i].score != all[1][i].score;
+    }
+    CHECK_INT(rgm_kernels_for(RGM_BF16)->matmul != rgm_kernels_for(RGM_F32)->matmul, differ);
+    rgm_line_translations_clear(all[0], 4);
+    rgm_line_translations_clear(all[1], 4);
+}
+
 static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *const *text, int64_t count,
                            int64_t n_best)
 {
@@ -435,7 +455,7 @@ static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *co
     search.max_length = 3;
     for (int64_t i = 0; i < count; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
-    return rgm_translation_lines(out, &t->task, t->parameters, lines, count, &search);
+    return rgm_translation_lines(out, &t->task, t->parameters, lines, count, &search, false);
 }
 
 /* With a translator of its own, whose executors keep memory between runs. */
@@ -501,19 +521,20 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     search.seed = 4;
     for (int i = 0; i < 4; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
-    CHECK_OK(rgm_translation_lines(all, &t.task, t.parameters, lines, 4, &search));
+    CHECK_OK(rgm_translation_lines(all, &t.task, t.parameters, lines, 4, &search, false));
     for (int i = 0; i < 4; i++) {
         search.first_number = i;
-        CHECK_OK(rgm_translation_lines(&one, &t.task, t.parameters, lines + i, 1, &search));
+        CHECK_OK(rgm_translation_lines(&one, &t.task, t.parameters, lines + i, 1, &search, false));
         CHECK_TEXT(all[i].text, one.text);
         rgm_line_translations_clear(&one, 1);
     }
     CHECK(strcmp(all[2].text, all[3].text) != 0); /* one sentence, two numbers */
     search.seed = 5;
-    CHECK_OK(rgm_translation_lines(&other, &t.task, t.parameters, lines + 3, 1, &search));
+    CHECK_OK(rgm_translation_lines(&other, &t.task, t.parameters, lines + 3, 1, &search, false));
     CHECK(strcmp(other.text, all[3].text) != 0);
     rgm_line_translations_clear(&other, 1);
     rgm_line_translations_clear(all, 4);
+    bf16_is_near(&t, lines, search);
 
     CHECK_OK(rgm_translation_check_line(&t.task, lines[0]));
     lines[0] = (rgm_str){.data = "3 9", .size = 3};

@@ -124,6 +124,11 @@ const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer)
     return &trainer->model;
 }
 
+bool rgm_trainer_bf16(const rgm_trainer *trainer)
+{
+    return trainer->runtime.mixed_precision == 1;
+}
+
 rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer)
 {
     return trainer->parameters;

@@ -92,7 +92,8 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
                      .loss = NAN,
                      .items = 1,
                      .trainer = trainer,
-                     .parameters = trainer->parameters};
+                     .parameters = trainer->parameters,
+                     .bf16 = rgm_trainer_bf16(trainer)};
 
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
@@ -260,7 +261,8 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
                      .loss = NAN,
                      .items = 1,
                      .trainer = trainer,
-                     .parameters = trainer->parameters};
+                     .parameters = trainer->parameters,
+                     .bf16 = rgm_trainer_bf16(trainer)};
 
     if (!trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "an evaluation step outside an evaluation");

@@ -92,7 +92,7 @@ static rgm_executor_options executor_options(const rgm_trainer *trainer, bool tr
 {
     return (rgm_executor_options){.training = training,
                                   .eager = trainer->options.run_eagerly,
-                                  .bf16 = trainer->runtime.mixed_precision == 1};
+                                  .bf16 = rgm_trainer_bf16(trainer)};
 }
 
 /* Validation needs no gradients: compiled before there are any, it never sees them. */
