@@ -142,6 +142,8 @@ says 'whole was begun with another tokenizer\.model .* than now \(as data\.train
 cp train.en data/train.en
 mv data elsewhere
 expect 0 "$regimen" translate whole <source
+expect 1 "$regimen" run whole.yaml --run-dir other
+says 'data\.train is not in data\.path \(elsewhere: --set data\.path=DIR\): .*train\.de' err
 mv elsewhere data
 expect 2 "$regimen" run whole.yaml --run-dir other --set data.tokenizer=joint.model
 says 'data\.train_tokenizer makes the tokenizer of both sides: data\.tokenizer does not go with it' err

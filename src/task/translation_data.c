@@ -23,6 +23,12 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
     return name != NULL ? rgm_path_join(out, o->path, name) : RGM_OK;
 }
 
+static rgm_status data_missing(rgm_status status, rgm_mode mode)
+{
+    return rgm_error_prefix(status, "data.%s is not in data.path (elsewhere: --set data.path=DIR)",
+                            rgm_mode_name(mode));
+}
+
 /* Of both sides, from the text that is trained on: the same text gives the same tokenizer again. */
 static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, const rgm_translation_options *o)
 {
@@ -32,8 +38,11 @@ static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, const rgm_tr
     for (int i = 0; i < 2; i++)
         RGM_GO(rgm_path_join(&files[i], o->path, o->train.items[i]));
     status = rgm_tokenizer_train(out, (const char *const *)files, 2, &o->train_tokenizer);
-    if (status != RGM_OK)
-        RGM_GO(rgm_error_prefix(status, "data.train_tokenizer"));
+    if (status == RGM_ERR_NOT_FOUND)
+        status = data_missing(status, RGM_TRAIN);
+    else if (status != RGM_OK)
+        status = rgm_error_prefix(status, "data.train_tokenizer");
+    RGM_GO(status);
     RGM_GO(rgm_strdup(path, "as data.train_tokenizer makes it"));
 done:
     rgm_free(files[0]);
@@ -143,8 +152,7 @@ static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data,
         return RGM_OK;
     status = load_corpus(&part->corpus, o, files);
     if (status == RGM_ERR_NOT_FOUND)
-        return rgm_error_prefix(status, "data.%s is not in data.path (elsewhere: --set data.path=DIR)",
-                                rgm_mode_name(mode));
+        return data_missing(status, mode);
     RGM_TRY(status);
     return rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, data->threads);
 }
