@@ -17,7 +17,8 @@ mkdir -p "$runs"
 bleu() {
     hypotheses=$1
     shift
-    "$regimen" score --ref "$data/test_2016_flickr.$target.gz" --metrics bleu "$@" "$hypotheses" | awk '{ print $2 }'
+    line=$("$regimen" score --ref "$data/test_2016_flickr.$target.gz" --metrics bleu "$@" "$hypotheses")
+    echo "$line" | awk '{ print $2 }'
 }
 
 for config; do
@@ -26,19 +27,25 @@ for config; do
     *de_en) source=de target=en goal=36.1 ;;
     *) source=en target=de goal=35.0 ;;
     esac
+    : >"$runs/$name.txt"
     for seed in ${SEEDS:-1 2 3}; do
         run=$runs/$name-$seed
         begin=$(date +%s)
         "$regimen" run "$config" --set "data.path=$data" --set "runtime.seed=$seed" --set 'export=[]' \
-            --run-dir "$run" -q
+            --run-dir "$run" -q >"$runs/$name-$seed.txt"
         minutes=$((($(date +%s) - begin + 30) / 60))
         for beam in 1 5; do
             gzip -dc "$data/test_2016_flickr.$source.gz" | "$regimen" translate "$run" --beam "$beam" >"$run/beam-$beam.hyp"
         done
-        echo "$name seed $seed minutes $minutes greedy $(bleu "$run/beam-1.hyp") beam5 $(bleu "$run/beam-5.hyp")" \
-            "lower-cased $(bleu "$run/beam-1.hyp" --lowercase) $(bleu "$run/beam-5.hyp" --lowercase)"
-    done | awk -v goal="$goal" '
-        { print; name = $1; n++; greedy += $7; beam += $9; low += $11; low_beam += $12 }
+        greedy=$(bleu "$run/beam-1.hyp")
+        beams=$(bleu "$run/beam-5.hyp")
+        lower=$(bleu "$run/beam-1.hyp" --lowercase)
+        lower_beam=$(bleu "$run/beam-5.hyp" --lowercase)
+        echo "$name seed $seed minutes $minutes greedy $greedy beam5 $beams lower-cased $lower $lower_beam" |
+            tee -a "$runs/$name.txt"
+    done
+    awk -v goal="$goal" '
+        { name = $1; n++; greedy += $7; beam += $9; low += $11; low_beam += $12 }
         END { printf "%s mean of %d: greedy %.2f, beam 5 %.2f (goal %s); lower-cased %.2f, %.2f\n",
-                     name, n, greedy / n, beam / n, goal, low / n, low_beam / n }'
+                     name, n, greedy / n, beam / n, goal, low / n, low_beam / n }' "$runs/$name.txt"
 done

@@ -541,7 +541,10 @@ void rgm_line_reader_close(rgm_line_reader *reader);
  * Errors: RGM_END; RGM_ERR_FORMAT "FILE:line:byte: what" (not UTF-8, a zero byte, too long).
  */
 rgm_status rgm_line_reader_next(rgm_str *line, rgm_line_reader *reader);
-/** Whether there is more to read at once; false: who writes to the pipe or the terminal must go on first. */
+/**
+ * Whether there is more to read at once, be it a part of a line; false: who writes to the pipe or the
+ * terminal must go on first. What is compressed is always read on.
+ */
 bool rgm_line_reader_ready(const rgm_line_reader *reader);
 /** Number of the last line, from 1. */
 int64_t rgm_line_reader_line(const rgm_line_reader *reader);

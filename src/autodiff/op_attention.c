@@ -270,6 +270,9 @@ rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_valu
 
     if (q == NULL || k == NULL || v == NULL || index == NULL)
         return NULL;
+    if ((newest_k == NULL) != (newest_v == NULL))
+        return rgm_cgraph_fail(q->graph, RGM_ERR_ARG, "attention_rows: newest keys without values, or "
+                                                      "values without keys");
     if (q->s.rank == 3 && heads > 0)
         attributes.number[0] = 1 / sqrt((double)(q->s.shape[2] / heads));
     return rgm_op(q->graph, &rgmi_attention_rows_op, in, newest_k != NULL ? 6 : 4, &attributes);

@@ -40,8 +40,10 @@ static rgm_status read_chunk(lines *l, rgm_line_reader *reader, const rgm_task *
     l->count = l->text.size = 0;
     while (l->count < CHUNK && (l->count == 0 || rgm_line_reader_ready(reader)) &&
            (status = read_line(&line, reader, task)) == RGM_OK) {
-        l->begin[l->count++] = l->text.size;
-        RGM_TRY(rgm_text_add(&l->text, line.data, line.size));
+        l->begin[l->count] = l->text.size;
+        if ((status = rgm_text_add(&l->text, line.data, line.size)) != RGM_OK)
+            break;
+        l->count++;
     }
     l->begin[l->count] = l->text.size;
     for (int64_t i = 0; i < l->count; i++)

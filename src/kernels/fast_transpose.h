@@ -10,12 +10,14 @@
 static void rows_transpose(float *to, int64_t ldt, const float *x, int64_t ldx, int64_t rows,
                            int64_t columns)
 {
+    int64_t next = rgmi_min(rows, LANES);
+
     for (int64_t c = 0; c < columns; c += LANES, x += LANES) {
         int64_t left = columns - c;
         vf square[LANES];
         UNROLL
         for (int r = 0; r < LANES; r++) {
-            __builtin_prefetch(x + (rows + r) * ldx); /* of the rows that usually follow */
+            __builtin_prefetch(x + (next + r) * ldx); /* of the rows that usually follow */
             square[r] = r < rows ? v_load_n(x + r * ldx, left) : v_zero();
         }
         v_transpose(square);

@@ -95,8 +95,6 @@ rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
     t->parameters = parameters;
     RGM_GO(open_graph(t, &t->source_graph, &options, open_encode));
     RGM_GO(open_graph(t, &t->step_graph, &options, open_step));
-    for (int i = 0; i < 2; i++)
-        RGM_GO(rgm_tensor_create(&t->position[i], RGM_I64, 1, (int64_t[]){1}));
     *out = t;
     t = NULL;
 done:
@@ -254,6 +252,17 @@ static void source_keep(rgm_translator *t, const rgm_tensor *ids)
         }
 }
 
+/* New ones for each batch: what was fed to a step that failed may still be known to the executor. */
+static rgm_status positions_renew(rgm_translator *t)
+{
+    for (int i = 0; i < 2; i++) {
+        rgm_tensor_release(t->position[i]);
+        t->position[i] = NULL;
+        RGM_TRY(rgm_tensor_create(&t->position[i], RGM_I64, 1, (int64_t[]){1}));
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_translator *t, const int32_t *const *sources,
                               const int64_t *lengths, int64_t count, int64_t beams)
 {
@@ -261,6 +270,7 @@ rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_translator *t, const int32_t
     rgm_tensor *ids = NULL, *positions = NULL;
 
     *d = (rgmi_decoding){.translator = t, .sentences = count, .beams = 1};
+    RGM_GO(positions_renew(t));
     RGM_GO(source_create(&ids, &positions, sources, lengths, count));
     RGM_GO(reserve_batch(t, count, rgm_tensor_dim(ids, 1), count * beams));
     rgm_feed feeds[] = {{.input = t->source, .tensor = ids},

@@ -78,7 +78,8 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
 }
 
 /* Inputs of the rows' form. */
-static void rows_inputs(rgmi_seq2seq_rows *out, rgm_cgraph *graph, const rgm_seq2seq *model)
+static rgm_status rows_inputs(rgmi_seq2seq_rows *out, rgm_value **flat, rgm_cgraph *graph,
+                              const rgm_seq2seq *model)
 {
     rgm_dim width = model->options.embedding_width, sentences = rgm_cgraph_symbol(graph, "sentences");
     rgm_dim beams = rgm_cgraph_symbol(graph, "beams"), steps = rgm_cgraph_symbol(graph, "steps");
@@ -90,15 +91,15 @@ static void rows_inputs(rgmi_seq2seq_rows *out, rgm_cgraph *graph, const rgm_seq
     out->ids = rgm_input(graph, "ids", RGM_I64, 2, (rgm_dim[]){sentences, beams});
     out->position = rgm_input(graph, "position", RGM_I64, 1, (rgm_dim[]){1});
     out->source_rows = rgm_input(graph, "source_rows", RGM_I64, 2, (rgm_dim[]){sentences, length});
-    if (out->ids == NULL)
-        return;
-    out->past_rows = rgm_input(
-        graph, "past_rows", RGM_I64, 2,
-        (rgm_dim[]){rgm_value_dim(rgm_reshape(out->ids, 1, (rgm_dim[]){RGM_INFER}), 0), steps});
+    *flat = rgm_reshape(out->ids, 2, (rgm_dim[]){RGM_INFER, 1});
+    RGM_TRY(rgm_cgraph_status(graph));
+    out->past_rows =
+        rgm_input(graph, "past_rows", RGM_I64, 2, (rgm_dim[]){rgm_value_dim(*flat, 0), steps});
     for (int64_t i = 0; i < 2 * model->options.decoder.num_layers; i++) {
         out->memory[i] = layer_input(graph, "memory", i, 2, memory);
         out->past[i] = layer_input(graph, "past", i, 2, past);
     }
+    return rgm_cgraph_status(graph);
 }
 
 rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope, const rgm_seq2seq *model)
@@ -109,10 +110,7 @@ rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope, con
     rgm_value *flat, *states;
 
     RGM_TRY(rgm_seq2seq_check(model));
-    rows_inputs(out, graph, model);
-    RGM_TRY(rgm_cgraph_status(graph));
-    flat = rgm_reshape(out->ids, 2, (rgm_dim[]){RGM_INFER, 1});
-    RGM_TRY(rgm_cgraph_status(graph));
+    RGM_TRY(rows_inputs(out, &flat, graph, model));
     rows.sequences = rgm_value_dim(flat, 0);
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
         layers[i] = (rgmi_seq2seq_layer){

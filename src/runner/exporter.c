@@ -34,10 +34,10 @@ static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir
 
     (void)payload;
     RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(result)));
+    RGM_GO(rgm_task_files_save(task, export_dir)); /* what the task writes may speak of them */
     RGM_GO(task->exports != NULL
                ? task->exports->save(export_dir, rgm_trainer_parameters(result->trainer), task->state)
                : save_heads(result, path));
-    RGM_GO(rgm_task_files_save(task, export_dir));
 done:
     rgm_free(path);
     return status;
