@@ -6,15 +6,13 @@ forms  greedy, and beam (4 hypotheses)
 The encoder is PyTorch's own; the decoder is written out by hand on PyTorch's modules, with the keys and
 values of earlier tokens kept. Nothing ends, so no sentence leaves the batch.
 """
-import argparse
-import json
 import math
-import sys
-import time
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+import peer
 
 VOCABULARY, SOURCE, STEPS = 8000, 16, 24
 WIDTH, INNER, HEADS, LAYERS = 256, 1024, 4, 3
@@ -103,36 +101,12 @@ def decode(model, source, beams):
     return ids
 
 
-def peak():
-    with open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("workload", nargs="?")
-    parser.add_argument("--data")
-    parser.add_argument("--form", default="greedy")
-    parser.add_argument("--size", type=int, default=0)
-    options = parser.parse_args()
-    torch.manual_seed(0)
+    options = peer.arguments(form="greedy")
     model = Transformer().eval()
     source = torch.randint(1, VOCABULARY, (options.size or 32, SOURCE))
     beams = 4 if options.form.startswith("beam") else 1
-    print(json.dumps({"workload": "decode", "version": torch.__version__}), flush=True)
-    for line in sys.stdin:
-        word, argument = line.split()
-        if word == "threads":
-            torch.set_num_threads(int(argument))
-            continue
-        begin = time.perf_counter()
-        for _ in range(int(argument)):
-            decode(model, source, beams)
-        seconds = (time.perf_counter() - begin) / int(argument)
-        print(json.dumps({"seconds": seconds, "steps": int(argument), "peak": peak()}), flush=True)
+    peer.serve(lambda _: decode(model, source, beams), "decode")
 
 
 main()

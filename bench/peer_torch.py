@@ -10,13 +10,12 @@ Equal mathematics: the same graph, features, labels, layers, dropout rates, loss
   aggregate  form csr, or index_add
   minibatch  layers shrink towards the seeds; form sampling: without the training
 """
-import argparse
 import json
-import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+import peer
 
 
 def read(path):
@@ -267,38 +266,12 @@ def minibatch(data, sizes, form, size):
     return step
 
 
-def peak():
-    with open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("workload")
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--form", default="")
-    parser.add_argument("--size", type=int, default=0)
-    options = parser.parse_args()
-    torch.manual_seed(0)
+    options = peer.arguments(needs_data=True)
     data, sizes = read(options.data)
     step = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate,
             "minibatch": minibatch}[options.workload](data, sizes, options.form, options.size)
-    number = 0
-    print(json.dumps({"workload": options.workload, "version": torch.__version__}), flush=True)
-    for line in sys.stdin:
-        word, argument = line.split()
-        if word == "threads":
-            torch.set_num_threads(int(argument))
-            continue
-        begin = time.perf_counter()
-        for _ in range(int(argument)):
-            step(number)
-            number += 1
-        seconds = (time.perf_counter() - begin) / int(argument)
-        print(json.dumps({"seconds": seconds, "steps": int(argument), "peak": peak()}), flush=True)
+    peer.serve(step, options.workload)
 
 
 main()

@@ -7,15 +7,13 @@ The modules are PyTorch's own, as one writes them: pre-norm, biases everywhere, 
 for target and output, dropout of 0.1 where translation.c has it. Sources have no padding mask here,
 which spares the peer what ours does.
 """
-import argparse
-import json
 import math
-import sys
-import time
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+import peer
 
 VOCABULARY, LENGTH, RATE = 8000, 32, 0.1
 SIZES = {"small": (256, 1024, 4, 3), "base": (512, 2048, 8, 6)}  # width, inner, heads, layers
@@ -53,22 +51,8 @@ class Transformer(nn.Module):
         return F.linear(states, self.target.table.weight)
 
 
-def peak():
-    with open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("workload", nargs="?")
-    parser.add_argument("--data")
-    parser.add_argument("--form", default="small")
-    parser.add_argument("--size", type=int, default=0)
-    options = parser.parse_args()
-    torch.manual_seed(0)
+    options = peer.arguments(form="small")
     size, _, precision = options.form.partition("-")
     model = Transformer(*SIZES[size])
     adam = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
@@ -76,7 +60,7 @@ def main():
     ids = [torch.randint(1, VOCABULARY, (pairs, LENGTH)) for _ in range(3)]
     mask = torch.full((LENGTH, LENGTH), float("-inf")).triu(1)
 
-    def step():
+    def step(_):
         adam.zero_grad(set_to_none=True)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
             logits = model(ids[0], ids[1], mask)
@@ -84,18 +68,7 @@ def main():
                         label_smoothing=0.1).backward()
         adam.step()
 
-    print(json.dumps({"workload": "translate", "version": torch.__version__,
-                      "parameters": sum(p.numel() for p in model.parameters())}), flush=True)
-    for line in sys.stdin:
-        word, argument = line.split()
-        if word == "threads":
-            torch.set_num_threads(int(argument))
-            continue
-        begin = time.perf_counter()
-        for _ in range(int(argument)):
-            step()
-        seconds = (time.perf_counter() - begin) / int(argument)
-        print(json.dumps({"seconds": seconds, "steps": int(argument), "peak": peak()}), flush=True)
+    peer.serve(step, "translate", parameters=sum(p.numel() for p in model.parameters()))
 
 
 main()
