@@ -533,6 +533,9 @@ typedef enum rgm_mt_tokenizer {
     RGM_MT_TOKENIZER_NONE  /* at white space                                                           */
 } rgm_mt_tokenizer;
 extern const char *const rgm_mt_tokenizer_names[]; /* "13a", "intl", "char", "none", NULL */
+
+typedef enum rgm_mt_metric { RGM_MT_BLEU, RGM_MT_CHRF, RGM_MT_TER, RGM_MT_METRICS } rgm_mt_metric;
+extern const char *const rgm_mt_metric_names[]; /* "bleu", "chrf", "ter", NULL */
 /**
  * Add the words of a line to `out`, one space between two.
  *

@@ -4,14 +4,11 @@
 
 #include "cli.h"
 
-enum { BLEU, CHRF, TER, METRICS };
 enum { MOST_REFERENCES = 64, LONGEST_LINE = 1 << 28 };
-
-static const char *const metric_names[] = {"bleu", "chrf", "ter", NULL};
 
 /* What is to be computed, from the command line. */
 typedef struct wanted {
-    bool metrics[METRICS];
+    bool metrics[RGM_MT_METRICS];
     rgm_bleu_options bleu, sentence_bleu;
     rgm_chrf_options chrf;
     rgm_ter_options ter;
@@ -82,11 +79,11 @@ static void print_sentence(const scoring *s, const sums *one)
     const wanted *want = s->want;
 
     printf("%lld", (long long)s->line_count);
-    if (want->metrics[BLEU])
+    if (want->metrics[RGM_MT_BLEU])
         printf("\tBLEU %.2f", rgm_bleu_result(&one->bleu, &want->sentence_bleu).score);
-    if (want->metrics[CHRF])
+    if (want->metrics[RGM_MT_CHRF])
         printf("\t%s %.2f", chrf_name(&want->chrf), rgm_chrf_result(&one->chrf, &want->chrf));
-    if (want->metrics[TER])
+    if (want->metrics[RGM_MT_TER])
         printf("\tTER %.2f", rgm_ter_result(&one->ter));
     printf("\n");
 }
@@ -96,45 +93,45 @@ static void put_sentence(scoring *s, const sums *one)
     const wanted *want = s->want;
     json_t *object = json_object();
 
-    if (want->metrics[BLEU])
+    if (want->metrics[RGM_MT_BLEU])
         json_object_set_new(object, "bleu",
                             json_real(rgm_bleu_result(&one->bleu, &want->sentence_bleu).score));
-    if (want->metrics[CHRF])
+    if (want->metrics[RGM_MT_CHRF])
         json_object_set_new(object, "chrf", json_real(rgm_chrf_result(&one->chrf, &want->chrf)));
-    if (want->metrics[TER])
+    if (want->metrics[RGM_MT_TER])
         json_object_set_new(object, "ter", json_real(rgm_ter_result(&one->ter)));
     json_array_append_new(s->sentences, object);
 }
 
-static rgm_status signatures(char *out[METRICS], char **sentence_bleu, const scoring *s)
+static rgm_status signatures(char *out[RGM_MT_METRICS], char **sentence_bleu, const scoring *s)
 {
     const wanted *want = s->want;
 
-    RGM_TRY(rgm_bleu_signature(&out[BLEU], &s->corpus.bleu, &want->bleu));
+    RGM_TRY(rgm_bleu_signature(&out[RGM_MT_BLEU], &s->corpus.bleu, &want->bleu));
     RGM_TRY(rgm_bleu_signature(sentence_bleu, &s->corpus.bleu, &want->sentence_bleu));
-    RGM_TRY(rgm_chrf_signature(&out[CHRF], &s->corpus.chrf, &want->chrf));
-    return rgm_ter_signature(&out[TER], &s->corpus.ter, &want->ter);
+    RGM_TRY(rgm_chrf_signature(&out[RGM_MT_CHRF], &s->corpus.chrf, &want->chrf));
+    return rgm_ter_signature(&out[RGM_MT_TER], &s->corpus.ter, &want->ter);
 }
 
-static int print_corpus(const scoring *s, char *const signature[METRICS], const char *sentence_bleu)
+static int print_corpus(const scoring *s, char *const signature[RGM_MT_METRICS], const char *sentence_bleu)
 {
     const wanted *want = s->want;
     const sums *sum = &s->corpus;
     rgm_bleu_score bleu = rgm_bleu_result(&sum->bleu, &want->bleu);
 
-    if (want->metrics[BLEU])
+    if (want->metrics[RGM_MT_BLEU])
         printf("BLEU %.2f (%.1f/%.1f/%.1f/%.1f BP %.3f ratio %.3f hyp %lld ref %lld)   %s\n",
                bleu.score, bleu.precisions[0], bleu.precisions[1], bleu.precisions[2],
                bleu.precisions[3], bleu.brevity_penalty, bleu.ratio,
                (long long)sum->bleu.hypothesis_length, (long long)sum->bleu.reference_length,
-               signature[BLEU]);
-    if (want->metrics[CHRF])
+               signature[RGM_MT_BLEU]);
+    if (want->metrics[RGM_MT_CHRF])
         printf("%s %.2f   %s\n", chrf_name(&want->chrf), rgm_chrf_result(&sum->chrf, &want->chrf),
-               signature[CHRF]);
-    if (want->metrics[TER])
+               signature[RGM_MT_CHRF]);
+    if (want->metrics[RGM_MT_TER])
         printf("TER %.2f (%lld edits, %.1f words)   %s\n", rgm_ter_result(&sum->ter),
-               (long long)sum->ter.edits, sum->ter.reference_length, signature[TER]);
-    if (want->sentence && want->metrics[BLEU])
+               (long long)sum->ter.edits, sum->ter.reference_length, signature[RGM_MT_TER]);
+    if (want->sentence && want->metrics[RGM_MT_BLEU])
         printf("BLEU of single lines   %s\n", sentence_bleu);
     return print_text("");
 }
@@ -152,25 +149,25 @@ static json_t *bleu_json(const scoring *s)
                      "reference_length", (json_int_t)s->corpus.bleu.reference_length);
 }
 
-static int print_corpus_json(const scoring *s, char *const signature[METRICS],
+static int print_corpus_json(const scoring *s, char *const signature[RGM_MT_METRICS],
                              const char *sentence_bleu)
 {
     const wanted *want = s->want;
     const sums *sum = &s->corpus;
     json_t *all = json_pack("{s:I}", "lines", (json_int_t)s->line_count);
-    json_t *metric[METRICS];
+    json_t *metric[RGM_MT_METRICS];
 
-    metric[BLEU] = bleu_json(s);
+    metric[RGM_MT_BLEU] = bleu_json(s);
     if (want->sentence)
-        json_object_set_new(metric[BLEU], "sentence_signature", json_string(sentence_bleu));
-    metric[CHRF] = json_pack("{s:f}", "score", rgm_chrf_result(&sum->chrf, &want->chrf));
-    metric[TER] = json_pack("{s:f, s:I, s:f}", "score", rgm_ter_result(&sum->ter), "edits",
+        json_object_set_new(metric[RGM_MT_BLEU], "sentence_signature", json_string(sentence_bleu));
+    metric[RGM_MT_CHRF] = json_pack("{s:f}", "score", rgm_chrf_result(&sum->chrf, &want->chrf));
+    metric[RGM_MT_TER] = json_pack("{s:f, s:I, s:f}", "score", rgm_ter_result(&sum->ter), "edits",
                             (json_int_t)sum->ter.edits, "reference_length",
                             sum->ter.reference_length);
-    for (int m = 0; m < METRICS; m++) {
+    for (int m = 0; m < RGM_MT_METRICS; m++) {
         json_object_set_new(metric[m], "signature", json_string(signature[m]));
         if (want->metrics[m])
-            json_object_set(all, metric_names[m], metric[m]);
+            json_object_set(all, rgm_mt_metric_names[m], metric[m]);
         json_decref(metric[m]);
     }
     if (want->sentence)
@@ -227,11 +224,11 @@ static rgm_status score_lines(scoring *s)
     sums one = {.bleu = {.counts = {0}}};
     int64_t references = s->file_count - 1;
 
-    if (want->metrics[BLEU])
+    if (want->metrics[RGM_MT_BLEU])
         RGM_TRY(rgm_bleu_add(&one.bleu, s->bleu, s->lines[0], s->lines + 1, references));
-    if (want->metrics[CHRF])
+    if (want->metrics[RGM_MT_CHRF])
         RGM_TRY(rgm_chrf_add(&one.chrf, s->chrf, s->lines[0], s->lines + 1, references));
-    if (want->metrics[TER])
+    if (want->metrics[RGM_MT_TER])
         RGM_TRY(rgm_ter_add(&one.ter, s->ter, s->lines[0], s->lines + 1, references));
     rgm_bleu_merge(&s->corpus.bleu, &one.bleu);
     rgm_chrf_merge(&s->corpus.chrf, &one.chrf);
@@ -247,7 +244,7 @@ static rgm_status score_lines(scoring *s)
 static int score(const wanted *want)
 {
     scoring s = {.want = want, .sentences = json_array()};
-    char *signature[METRICS] = {NULL}, *sentence_bleu = NULL;
+    char *signature[RGM_MT_METRICS] = {NULL}, *sentence_bleu = NULL;
     int code = EXIT_FAILED;
     rgm_status status = open_all(&s);
 
@@ -264,7 +261,7 @@ static int score(const wanted *want)
         code = print_corpus_json(&s, signature, sentence_bleu);
     else
         code = print_corpus(&s, signature, sentence_bleu);
-    for (int m = 0; m < METRICS; m++)
+    for (int m = 0; m < RGM_MT_METRICS; m++)
         rgm_free(signature[m]);
     rgm_free(sentence_bleu);
     close_all(&s);
@@ -297,7 +294,7 @@ static int choose_metrics(wanted *want, const char *list)
 {
     for (const char *p = list;; p++) {
         size_t size = strcspn(p, ",");
-        int metric, code = choose(&metric, "metrics", p, size, metric_names);
+        int metric, code = choose(&metric, "metrics", p, size, rgm_mt_metric_names);
 
         if (code != EXIT_DONE)
             return code;

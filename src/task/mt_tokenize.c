@@ -240,6 +240,7 @@ static pass *const passes_intl[] = {split_after_no_digit, split_before_no_digit,
                                     split_unicode_symbols, NULL};
 
 const char *const rgm_mt_tokenizer_names[] = {"13a", "intl", "char", "none", NULL};
+const char *const rgm_mt_metric_names[] = {"bleu", "chrf", "ter", NULL};
 static const tokenizer_type tokenizers[] = {
     [RGM_MT_TOKENIZER_13A] = {passes_13a, false},
     [RGM_MT_TOKENIZER_INTL] = {passes_intl, false},

@@ -6,9 +6,6 @@
 
 #include "translation.h"
 
-enum { BLEU, CHRF, TER, METRICS };
-static const char *const metric_names[METRICS] = {"bleu", "chrf", "ter"};
-
 struct rgmi_translation_scores {
     rgm_bleu *bleu; /* this and the next two are NULL when they are not asked for */
     rgm_chrf *chrf;
@@ -25,7 +22,7 @@ struct rgmi_translation_scores {
 static bool wanted(const rgm_score_options *options, int metric)
 {
     for (int64_t i = 0; i < options->metrics.count; i++)
-        if (strcmp(options->metrics.items[i], metric_names[metric]) == 0)
+        if (strcmp(options->metrics.items[i], rgm_mt_metric_names[metric]) == 0)
             return true;
     return false;
 }
@@ -36,11 +33,11 @@ rgm_status rgmi_scores_check(const rgm_score_options *options)
         const char *name = options->metrics.items[i], *near;
         bool known = false;
 
-        for (int m = 0; m < METRICS; m++)
-            known |= strcmp(name, metric_names[m]) == 0;
+        for (int m = 0; m < RGM_MT_METRICS; m++)
+            known |= strcmp(name, rgm_mt_metric_names[m]) == 0;
         if (known)
             continue;
-        near = rgm_nearest_name(name, metric_names, METRICS);
+        near = rgm_nearest_name(name, rgm_mt_metric_names, RGM_MT_METRICS);
         return RGM_FAIL(RGM_ERR_CONFIG, "task.score.metrics: no '%s'%s%s%s; there are bleu, chrf, ter", name,
                         near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
                         near != NULL ? "'?" : "");
@@ -50,9 +47,9 @@ rgm_status rgmi_scores_check(const rgm_score_options *options)
 
 void rgmi_scores_names(const char **names, const rgm_score_options *options)
 {
-    for (int m = 0; m < METRICS; m++)
+    for (int m = 0; m < RGM_MT_METRICS; m++)
         if (wanted(options, m))
-            *names++ = metric_names[m];
+            *names++ = rgm_mt_metric_names[m];
     *names++ = "exact_match";
     *names = NULL;
 }
@@ -69,11 +66,11 @@ rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_opt
     s->bleu_options.lowercase = options->lowercase;
     s->chrf_options = (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
     s->chrf_options.lowercase = options->lowercase;
-    if (wanted(options, BLEU))
+    if (wanted(options, RGM_MT_BLEU))
         RGM_GO(rgm_bleu_create(&s->bleu, &s->bleu_options));
-    if (wanted(options, CHRF))
+    if (wanted(options, RGM_MT_CHRF))
         RGM_GO(rgm_chrf_create(&s->chrf, &s->chrf_options));
-    if (wanted(options, TER))
+    if (wanted(options, RGM_MT_TER))
         RGM_GO(rgm_ter_create(&s->ter, NULL));
     *out = s;
     s = NULL;
@@ -147,11 +144,12 @@ rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *s)
 {
     if (s->bleu != NULL)
-        RGM_TRY(rgm_logs_set(logs, metric_names[BLEU],
+        RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_BLEU],
                              rgm_bleu_result(&s->bleu_stats, &s->bleu_options).score));
     if (s->chrf != NULL)
-        RGM_TRY(rgm_logs_set(logs, metric_names[CHRF], rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
+        RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_CHRF],
+                             rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
     if (s->ter != NULL)
-        RGM_TRY(rgm_logs_set(logs, metric_names[TER], rgm_ter_result(&s->ter_stats)));
+        RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_TER], rgm_ter_result(&s->ter_stats)));
     return rgm_logs_set(logs, "exact_match", (double)s->equal / (double)(s->count > 0 ? s->count : 1));
 }
