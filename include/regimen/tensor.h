@@ -75,6 +75,8 @@ rgm_status rgm_tensor_create(rgm_tensor **out, rgm_dtype dtype, int rank, const 
 /** The same from a copy of `data`; for RGM_STRING the bytes are copied too. */
 rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                                   const void *data);
+/** i64 [count]: 0, 1, .. count - 1. */
+rgm_status rgm_tensor_arange(rgm_tensor **out, int64_t count);
 /**
  * Memory of somebody else: `release(payload)` is called when the last reference goes (may be NULL).
  * After an error it is not called: the memory is the caller's still.

@@ -53,12 +53,7 @@ done:
 /* Every node of the seed set as one part named "all". */
 static rgm_status all_nodes(rgm_tensor **out, const rgm_source *source, const char *set)
 {
-    int64_t count = rgm_graph_total(source->graphs[0], RGM_NODE_SET, set);
-
-    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
-    for (int64_t i = 0; i < count; i++)
-        rgm_tensor_i64(*out)[i] = i;
-    return RGM_OK;
+    return rgm_tensor_arange(out, rgm_graph_total(source->graphs[0], RGM_NODE_SET, set));
 }
 
 typedef struct sample_arguments {

@@ -231,9 +231,7 @@ rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const
     edges = rgmi_set_index(schema, RGM_EDGE_SET, edge_set);
     forget_set(made, readout);
     forget_set(made, edges);
-    RGM_GO(rgmi_ints(&target, count, NULL));
-    for (int64_t i = 0; i < count; i++)
-        rgm_tensor_i64(target)[i] = i;
+    RGM_GO(rgm_tensor_arange(&target, count));
     RGM_GO(rgmi_items_create(&made->sets[readout].items, 1, &count, made->real));
     RGM_GO(rgmi_items_create(&made->sets[edges].items, 1, &count, made->real));
     rgmi_items_set_edges(made->sets[edges].items, nodes, target);

@@ -231,10 +231,7 @@ static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions, const 
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < longest; j++)
             rgm_tensor_i64(*ids)[i * longest + j] = j < lengths[i] ? sources[i][j] : 0;
-    RGM_TRY(rgm_tensor_create(positions, RGM_I64, 1, &longest));
-    for (int64_t j = 0; j < longest; j++)
-        rgm_tensor_i64(*positions)[j] = j;
-    return RGM_OK;
+    return rgm_tensor_arange(positions, longest);
 }
 
 /* The encoder's result to its rows; who sees which of them: tokens that are not padding. */

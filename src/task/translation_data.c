@@ -244,14 +244,6 @@ static rgm_status part_open(rgmi_parallel *part, const rgmi_parallel_data *data,
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-static rgm_status make_positions(rgm_tensor **out, int64_t count)
-{
-    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
-    for (int64_t i = 0; i < count; i++)
-        rgm_tensor_i64(*out)[i] = i;
-    return RGM_OK;
-}
-
 static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels)
 {
     int64_t rows = rgm_tensor_dim(labels, 0), length = rgm_tensor_dim(labels, 1);
@@ -274,8 +266,8 @@ static rgm_status complete(rgm_element **out, const rgm_element *batch, const rg
 
     (void)call, (void)payload;
     RGM_GO(shift_right(&tensors[RGMI_TARGET], tensors[RGMI_LABELS]));
-    RGM_GO(make_positions(&tensors[RGMI_SOURCE_POSITIONS], rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
-    RGM_GO(make_positions(&tensors[RGMI_TARGET_POSITIONS], rgm_tensor_dim(tensors[RGMI_LABELS], 1)));
+    RGM_GO(rgm_tensor_arange(&tensors[RGMI_SOURCE_POSITIONS], rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
+    RGM_GO(rgm_tensor_arange(&tensors[RGMI_TARGET_POSITIONS], rgm_tensor_dim(tensors[RGMI_LABELS], 1)));
     RGM_GO(rgm_element_create_tensors(out, tensors, RGMI_BATCH_TENSORS));
 done:
     rgm_tensor_release(tensors[RGMI_TARGET]);

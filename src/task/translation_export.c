@@ -23,10 +23,8 @@ static rgm_value *positions_of(rgm_cgraph *graph, int64_t most, rgm_dim length)
     rgm_tensor *all;
     rgm_value *value;
 
-    if (rgm_tensor_create(&all, RGM_I64, 1, &most) != RGM_OK)
+    if (rgm_tensor_arange(&all, most) != RGM_OK)
         return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory: positions");
-    for (int64_t i = 0; i < most; i++)
-        rgm_tensor_i64(all)[i] = i;
     value = rgm_constant(graph, all);
     rgm_tensor_release(all);
     return rgm_slice_to(value, 0, length);

@@ -172,6 +172,14 @@ done:
     return status;
 }
 
+rgm_status rgm_tensor_arange(rgm_tensor **out, int64_t count)
+{
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i64(*out)[i] = i;
+    return RGM_OK;
+}
+
 rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor)
 {
     RGM_TRY(rgm_tensor_create_from(out, tensor->dtype, tensor->rank, tensor->shape, tensor->data));

@@ -75,6 +75,24 @@ static void impossible_shapes_are_refused(void **state)
     CHECK(t == NULL);
 }
 
+static void a_range_counts_from_zero(void **state)
+{
+    rgm_tensor *t = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_arange(&t, 3));
+    CHECK_INT(1, rgm_tensor_rank(t));
+    CHECK_INT(3, rgm_tensor_count(t));
+    for (int64_t i = 0; i < 3; i++)
+        CHECK_INT(i, rgm_tensor_i64(t)[i]);
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_tensor_arange(&t, 0));
+    CHECK_INT(0, rgm_tensor_count(t));
+    rgm_tensor_release(t);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_tensor_arange(&t, -1));
+    CHECK(t == NULL);
+}
+
 static void a_copy_is_separate_from_its_source(void **state)
 {
     float data[] = {1, 2, 3, 4};
@@ -290,6 +308,7 @@ TESTS(cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
       cmocka_unit_test(element_types_have_sizes_and_names),
       cmocka_unit_test(a_new_tensor_is_zero_and_knows_its_shape),
       cmocka_unit_test(impossible_shapes_are_refused),
+      cmocka_unit_test(a_range_counts_from_zero),
       cmocka_unit_test(a_copy_is_separate_from_its_source),
       cmocka_unit_test(strings_are_copied_with_their_bytes),
       cmocka_unit_test(wrapped_memory_goes_back_when_the_last_view_goes),

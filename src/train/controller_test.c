@@ -35,9 +35,7 @@ static rgm_status count_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     *out = NULL;
     if (mode == RGM_TEST)
         return RGM_OK;
-    RGM_TRY(rgm_tensor_create(&numbers, RGM_I64, 1, (int64_t[]){BATCHES}));
-    for (int64_t i = 0; i < BATCHES; i++)
-        rgm_tensor_i64(numbers)[i] = i;
+    RGM_TRY(rgm_tensor_arange(&numbers, BATCHES));
     status = rgm_dataset_from_tensors(out, &numbers, 1);
     rgm_tensor_release(numbers);
     if (status == RGM_OK && endless)
