@@ -55,14 +55,34 @@ rgm_status bench_make_records(const char *path, const char *data, char **words, 
 /** The number of "key=number" among words, or `otherwise`. */
 double bench_number(char **words, int count, const char *key, double otherwise);
 
-/** A model in training: what the product's trainer builds, without validation and files. */
-typedef struct bench_training bench_training;
-rgm_status bench_training_open(bench_training **out, rgm_schema *schema, rgm_model_fn *model,
-                               void *payload, int64_t classes,
-                               const rgm_optimizer_options *optimizer, bool profile);
+/** A loss in training: what the product's trainer builds, without validation and files. Zeros. */
+typedef struct bench_training {
+    rgm_cgraph *graph;
+    rgm_scope *scope; /* of the graph, f32 */
+    rgm_parameters *parameters;
+    rgm_optimizer *optimizer;
+    rgm_executor *executor;
+    rgm_value **fetches;  /* loss, gradients */
+    rgm_tensor **fetched; /* the same of the last step */
+    bool profile;
+} bench_training;
+
+/** Graph and scope, for the loss to be built. After an error too: _end(). */
+rgm_status bench_training_begin(bench_training *training);
+rgm_status bench_training_compile(bench_training *training, rgm_value *loss,
+                                  const rgm_optimizer_options *optimizer, bool bf16, bool profile);
 /** Forward, backward, optimizer. RGM_ERR_NUMERIC when the loss is not a number. */
-rgm_status bench_training_step(bench_training *training, rgm_graph *graph, int64_t step);
-void bench_training_close(bench_training *training);
+rgm_status bench_training_step(bench_training *training, const rgm_feed *feeds, int64_t count,
+                               int64_t step);
+void bench_training_end(bench_training *training);
+
+/** A model on graphs in training. */
+typedef struct bench_graph_training bench_graph_training;
+rgm_status bench_graphs_open(bench_graph_training **out, rgm_schema *schema, rgm_model_fn *model,
+                             void *payload, int64_t classes, const rgm_optimizer_options *optimizer,
+                             bool profile);
+rgm_status bench_graphs_step(bench_graph_training *training, rgm_graph *graph, int64_t step);
+void bench_graphs_close(bench_graph_training *training);
 /** GraphSAGE-mean, width-256-256-classes, dropout 0.5 of hidden states; payload: bench_data. */
 rgm_model_fn bench_sage_model;
 

@@ -13,7 +13,7 @@ typedef struct sampled {
     bench_data data;
     sampled_form form;
     rgm_sampler *samplers[BENCH_ROUNDS]; /* one hop each; form whole: all hops in the first */
-    bench_training *training;            /* form whole  */
+    bench_graph_training *training;      /* form whole  */
     bench_blocks *blocks;                /* form blocks */
     int64_t batch, *seeds, *order;
     int64_t batches, nodes, edges; /* seen so far */
@@ -29,7 +29,7 @@ static void sampled_close(void *state)
 
     if (s == NULL)
         return;
-    bench_training_close(s->training);
+    bench_graphs_close(s->training);
     bench_blocks_close(s->blocks);
     for (int k = 0; k < BENCH_ROUNDS; k++)
         rgm_sampler_release(s->samplers[k]);
@@ -129,8 +129,8 @@ static rgm_status open_whole(sampled *s, bool profile, rgm_model_fn *model)
     rgm_graph *first[BENCH_ROUNDS] = {NULL};
 
     RGM_GO(sample(first, s, 0));
-    RGM_GO(bench_training_open(&s->training, (rgm_schema *)rgm_graph_schema(first[0]), model,
-                               &s->data, s->data.classes, &adam, profile));
+    RGM_GO(bench_graphs_open(&s->training, (rgm_schema *)rgm_graph_schema(first[0]), model,
+                             &s->data, s->data.classes, &adam, profile));
     s->batches = s->nodes = s->edges = 0;
     s->sampling = 0;
 done:
@@ -169,7 +169,7 @@ static rgm_status minibatch_step(void *state, int64_t step)
 
     RGM_GO(sample(graphs, s, step));
     if (s->form == WHOLE)
-        RGM_GO(bench_training_step(s->training, graphs[0], step));
+        RGM_GO(bench_graphs_step(s->training, graphs[0], step));
     else if (s->form == BLOCKS)
         RGM_GO(bench_blocks_step(s->blocks, graphs, step));
 done:

@@ -17,7 +17,7 @@ static bool form_is(const bench_options *options, const char *form)
 typedef struct whole {
     bench_data data;
     rgm_graph *graph;
-    bench_training *training;
+    bench_graph_training *training;
     bool input_dropout; /* of GAT */
     int64_t entries;    /* sparse feature entries */
 } whole;
@@ -28,7 +28,7 @@ static void whole_close(void *state)
 
     if (w == NULL)
         return;
-    bench_training_close(w->training);
+    bench_graphs_close(w->training);
     rgm_graph_release(w->graph);
     bench_data_clear(&w->data);
     rgm_free(w);
@@ -49,8 +49,8 @@ static rgm_status whole_open(void **out, const bench_options *options, rgm_model
                                   "label"));
     if (w->data.words != NULL)
         w->entries = rgm_tensor_count(w->data.words);
-    RGM_GO(bench_training_open(&w->training, (rgm_schema *)rgm_graph_schema(w->graph), model, w,
-                               w->data.classes, optimizer, options->profile));
+    RGM_GO(bench_graphs_open(&w->training, (rgm_schema *)rgm_graph_schema(w->graph), model, w,
+                             w->data.classes, optimizer, options->profile));
     /* The graph holds all that is needed from here on. */
     rgm_tensor_release(w->data.words);
     rgm_tensor_release(w->data.words_start);
@@ -67,7 +67,7 @@ static rgm_status whole_step(void *state, int64_t step)
 {
     whole *w = state;
 
-    return bench_training_step(w->training, w->graph, step);
+    return bench_graphs_step(w->training, w->graph, step);
 }
 
 static rgm_status whole_facts(rgm_text *out, void *state)
