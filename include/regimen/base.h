@@ -275,7 +275,8 @@ rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 
 /** The whole file; data[size] is 0. RGM_ERR_FORMAT when it has more than max_size bytes. */
 rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size);
-/** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never less. */
+/** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never less. What a link
+ *  leads to is saved, the link stays; a device or a pipe is written into. RGM_ERR_IO for a folder. */
 rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
 /**
  * Remove what killed processes left behind in rgm_file_save(): files named *.tmp-<pid>-<number>. Only for

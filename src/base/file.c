@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -120,19 +121,19 @@ rgm_status rgm_sync(int fd, const char *path)
     return RGM_OK;
 }
 
-/* Write, sync and close; a file that could not be written whole is removed. */
-static rgm_status write_new(const char *path, const void *data, int64_t size)
+/* Write, sync and close; a file that could not be written whole is removed. Errors speak of `name`. */
+static rgm_status write_new(const char *path, const void *data, int64_t size, const char *name)
 {
     rgm_status status = RGM_OK;
     int fd = open_again(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
 
     if (fd < 0)
-        return RGM_FAIL_SYSTEM("create", path);
-    RGM_GO(rgm_write_all(fd, data, size, path));
-    RGM_GO(rgm_sync(fd, path));
+        return RGM_FAIL_SYSTEM("create", name);
+    RGM_GO(rgm_write_all(fd, data, size, name));
+    RGM_GO(rgm_sync(fd, name));
 done:
     if (close(fd) != 0 && status == RGM_OK)
-        status = RGM_FAIL_SYSTEM("close", path);
+        status = RGM_FAIL_SYSTEM("close", name);
     if (status != RGM_OK)
         unlink(path);
     return status;
@@ -140,7 +141,7 @@ done:
 
 rgm_status rgm_file_create(const char *path, const void *data, int64_t size)
 {
-    RGM_TRY(write_new(path, data, size));
+    RGM_TRY(write_new(path, data, size, path));
     return RGM_OK;
 }
 
@@ -156,7 +157,22 @@ static rgm_status parent_of(char **out, const char *path)
     return RGM_OK;
 }
 
-rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
+/* A device or a pipe: it stays what it is, nothing is put in its place. */
+static rgm_status write_into(const char *path, const void *data, int64_t size)
+{
+    rgm_status status;
+    int fd = open_again(path, O_WRONLY, 0);
+
+    if (fd < 0)
+        return RGM_FAIL_SYSTEM("open", path);
+    status = rgm_write_all(fd, data, size, path);
+    if (close(fd) != 0 && status == RGM_OK)
+        status = RGM_FAIL_SYSTEM("close", path);
+    return status;
+}
+
+/* A file, or a place where none is yet. */
+static rgm_status replace(const char *path, const void *data, int64_t size)
 {
     static atomic_uint serial; /* two threads may save at once */
     rgm_status status = RGM_OK;
@@ -170,7 +186,7 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
                              atomic_fetch_add(&serial, 1)));
         if (attempt < 100 && rgm_path_exists(beside))
             continue; /* left by a killed process of the same number */
-        RGM_GO(write_new(beside, data, size));
+        RGM_GO(write_new(beside, data, size, path));
         written = true;
     }
     if (rename(beside, path) != 0)
@@ -182,6 +198,26 @@ done:
         unlink(beside);
     rgm_free(beside);
     rgm_free(parent);
+    return status;
+}
+
+rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
+{
+    char *target;
+    struct stat info;
+    rgm_status status;
+
+    if (stat(path, &info) != 0)
+        return replace(path, data, size);
+    if (S_ISDIR(info.st_mode))
+        return RGM_FAIL(RGM_ERR_IO, "cannot write '%s': it is a folder", path);
+    if (!S_ISREG(info.st_mode))
+        return write_into(path, data, size);
+    target = realpath(path, NULL); /* a link goes on leading to the file */
+    if (target == NULL)
+        return RGM_FAIL_SYSTEM("examine", path);
+    status = replace(target, data, size);
+    free(target);
     return status;
 }
 

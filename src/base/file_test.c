@@ -76,8 +76,7 @@ static void a_save_that_fails_changes_nothing(void **state)
     (void)state;
     CHECK_OK(rgm_file_save(in("kept"), "old", 3));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_file_save(in("no/such/a"), "x", 1));
-    CHECK_MESSAGE("no/such/a");
-    CHECK_MESSAGE("No such file or directory");
+    CHECK_MESSAGE("no/such/a': No such file or directory");
     CHECK_OK(rgm_folder_make(in("folder")));
     CHECK_STATUS(RGM_ERR_IO, rgm_file_save(in("folder"), "x", 1)); /* rename onto a folder */
     rgm_memory_fail_at(0, true);
@@ -87,6 +86,33 @@ static void a_save_that_fails_changes_nothing(void **state)
     expect_names(folder, "folder kept ");
     CHECK_EVERY_OOM(rgm_file_save(in("kept"), "new", 3), (void)0);
     rgm_free(data);
+}
+
+static void a_save_leaves_links_and_devices_what_they_are(void **state)
+{
+    struct stat info;
+    char got[8] = "";
+    int fd;
+
+    (void)state;
+    CHECK_OK(rgm_file_save(in("file"), "old", 3));
+    assert_int_equal(0, symlink("file", in("link")));
+    CHECK_OK(rgm_file_save(in("link"), "new", 3));
+    expect_content(in("file"), "new");
+    assert_int_equal(0, lstat(in("link"), &info));
+    CHECK(S_ISLNK(info.st_mode));
+    assert_int_equal(0, mkfifo(in("pipe"), 0600));
+    fd = open(in("pipe"), O_RDWR);
+    CHECK(fd >= 0);
+    CHECK_OK(rgm_file_save(in("pipe"), "abc", 3));
+    CHECK_INT(3, read(fd, got, sizeof got));
+    CHECK_TEXT("abc", got);
+    close(fd);
+    assert_int_equal(0, stat(in("pipe"), &info));
+    CHECK(S_ISFIFO(info.st_mode));
+    expect_names(folder, "file link pipe ");
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_save(folder, "x", 1));
+    CHECK_MESSAGE("it is a folder");
 }
 
 static void sweeping_takes_what_killed_saves_left_and_nothing_else(void **state)
@@ -270,7 +296,7 @@ static void paths_join_with_one_slash(void **state)
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 
 TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
-      PLACED(a_save_that_fails_changes_nothing),
+      PLACED(a_save_that_fails_changes_nothing), PLACED(a_save_leaves_links_and_devices_what_they_are),
       PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else), PLACED(a_full_disk_is_told_with_its_path),
       PLACED(a_created_file_must_be_new), PLACED(loading_has_a_limit_and_names_what_is_missing),
       PLACED(a_mapped_file_shows_its_bytes), PLACED(folders_are_made_with_their_parents),
