@@ -44,7 +44,7 @@ static inline bool streams(const void *y, int64_t count)
 static void dropout_each(const rgm_dropout_args *o, const uint16_t *draw, uint32_t least,
                          int64_t begin, int64_t end)
 {
-    const float *x = o->x;
+    const float *x = o->x, *residual = o->residual;
     float *y = o->y;
     vf scale = v_set1((float)(1 / (1 - o->rate)));
     bool stream = streams(y, o->count);
@@ -52,28 +52,37 @@ static void dropout_each(const rgm_dropout_args *o, const uint16_t *draw, uint32
 
     for (; i + LANES <= end; i += LANES, draw += LANES) {
         vf value = v_select(v_draws_from(draw, least), v_mul(v_load(x + i), scale), v_zero());
+        if (residual)
+            value = v_add(v_load(residual + i), value);
         if (stream)
             v_stream(y + i, value);
         else
             v_store(y + i, value);
     }
-    if (i < end)
-        v_store_n(
-            y + i,
-            v_select(v_draws_from(draw, least), v_mul(v_load_n(x + i, end - i), scale), v_zero()),
-            end - i);
+    if (i < end) {
+        vf value =
+            v_select(v_draws_from(draw, least), v_mul(v_load_n(x + i, end - i), scale), v_zero());
+        if (residual)
+            value = v_add(v_load_n(residual + i, end - i), value);
+        v_store_n(y + i, value, end - i);
+    }
 }
 
 static void dropout_groups(const rgm_dropout_args *o, const uint16_t *draw, uint32_t least,
                            int64_t first, int64_t draws)
 {
+    const float *x = o->x, *residual = o->residual;
+    float *y = o->y;
     vf scale = v_set1((float)(1 / (1 - o->rate)));
 
     for (int64_t d = 0; d < draws; d++) {
         int64_t i = (first + d) * o->group, end = rgmi_min(o->count, i + o->group);
         for (; i < end; i += LANES) {
-            vf x = v_mul(v_load_n((const float *)o->x + i, end - i), scale);
-            v_store_n((float *)o->y + i, draw[d] >= least ? x : v_zero(), end - i);
+            vf value = v_mul(v_load_n(x + i, end - i), scale);
+            value = draw[d] >= least ? value : v_zero();
+            if (residual)
+                value = v_add(v_load_n(residual + i, end - i), value);
+            v_store_n(y + i, value, end - i);
         }
     }
 }

@@ -481,7 +481,14 @@ static void dropout_case(run *t)
     o.rate = t->variant % 5 == 0 ? 0 : (double)draw_below(t, 100) / 100;
     o.rng = rgm_rng_stream((uint64_t)t->variant, "dropout", draw(t));
     o.x = in(t, o.count);
-    o.y = out(t, o.count, NULL);
+    o.residual = maybe_in(t, o.count);
+    o.y = out(t, o.count, o.residual ? o.residual : o.x);
+    if (draw_bool(t)) { /* over an input */
+        if (o.residual)
+            o.residual = o.y;
+        else
+            o.x = o.y;
+    }
     t->kernels->dropout(&o);
 }
 

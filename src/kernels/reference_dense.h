@@ -313,8 +313,10 @@ static void dropout_blocks(void *payload, int64_t begin, int64_t end)
         for (int64_t w = 0; w < 8; w++) {
             bool keep = (words[w / 2] >> (w % 2 * 16) & 0xffff) >= least;
             int64_t first = (b * 8 + w) * o->group;
-            for (int64_t i = first; i < rgmi_min(o->count, first + o->group); i++)
-                ((REAL *)o->y)[i] = keep ? ((const REAL *)o->x)[i] * scale : 0;
+            for (int64_t i = first; i < rgmi_min(o->count, first + o->group); i++) {
+                REAL value = keep ? ((const REAL *)o->x)[i] * scale : 0;
+                ((REAL *)o->y)[i] = o->residual ? ((const REAL *)o->residual)[i] + value : value;
+            }
         }
     }
 }
