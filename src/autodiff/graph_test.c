@@ -43,6 +43,8 @@ static void builders_say_what_was_wrong(void **state)
           rgm_slice_to(x, 2, rgm_cgraph_symbol(g, "entries")));
     FAILS(RGM_ERR_ARG, "reduce: axis 2 of f32[32,128]", rgm_reduce(x, 2, RGM_SUM));
     FAILS(RGM_ERR_ARG, "dropout: rate is 1.5, must be in [0, 1)", rgm_dropout_op(x, 1.5, NULL));
+    FAILS(RGM_ERR_SHAPE, "dropout_add: the residual has another shape",
+          rgmi_op2(&rgmi_dropout_add_op, x, rgm_slice(x, 0, 0, 1), &(rgm_attributes){.text = "d"}));
     FAILS(RGM_ERR_ARG, "permute: axes[1] is 0", rgm_permute(x, (int[]){0, 0}));
     FAILS(RGM_ERR_SHAPE, "softmax_cross_entropy: needs logits",
           rgm_softmax_cross_entropy(x, rgm_reshape(k, 2, (rgm_dim[]){4, 8})));

@@ -1,7 +1,8 @@
 /*
  * Dropout, what differs in training, and casts. A dropout is a function of (seed, stream, step,
  * element): its gradient is the same op on dy, which draws the same mask again, so no mask is ever
- * stored. Attributes: number[0] = rate, text = stream.
+ * stored. Attributes: number[0] = rate, text = stream. `dropout_add`, which the executor's passes
+ * make of either dropout and a sum, has integer[0] = whether it is the one of items.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -24,13 +25,14 @@ static rgm_status draw(rgm_op_run *run, int64_t group)
     const rgm_attributes *a = run->attributes;
     rgm_dropout_args args = {.y = run->out->data,
                              .x = run->in[0].data,
+                             .residual = run->inputs == 2 ? run->in[1].data : NULL,
                              .count = count,
                              .group = group,
-                             .rate = a->number[0]};
+                             .rate = run->training ? a->number[0] : 0};
 
     if (count == 0)
         return RGM_OK;
-    if (!run->training || a->number[0] == 0) {
+    if (args.rate == 0 && args.residual == NULL) {
         if (args.y != args.x)
             memcpy(args.y, args.x, (size_t)count * rgm_dtype_size(run->out->dtype));
         return RGM_OK;
@@ -48,6 +50,19 @@ static rgm_status dropout_forward(rgm_op_run *run)
 static rgm_status item_dropout_forward(rgm_op_run *run)
 {
     return draw(run, run->out->rank > 0 ? rgmi_view_tail(run->out, 1) : 1);
+}
+
+static rgm_status dropout_add_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                    const rgm_attributes *attributes)
+{
+    if (in[1]->s.dtype != in[0]->s.dtype || !rgmi_shapes_equal(in[0], in[1]))
+        return RGM_FAIL(RGM_ERR_SHAPE, "the residual has another shape");
+    return dropout_infer(out, in, inputs, attributes);
+}
+
+static rgm_status dropout_add_forward(rgm_op_run *run)
+{
+    return run->attributes->integer[0] ? item_dropout_forward(run) : dropout_forward(run);
 }
 
 static rgm_status dropout_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
@@ -73,6 +88,17 @@ const rgm_op_type rgmi_item_dropout_op = {
     .infer = dropout_infer,
     .forward = item_dropout_forward,
     .backward = dropout_backward,
+    .in_place = true,
+    .random = true,
+};
+
+/* inputs: x, residual */
+const rgm_op_type rgmi_dropout_add_op = {
+    .name = "dropout_add",
+    .arity = 2,
+    .infer = dropout_add_infer,
+    .forward = dropout_add_forward,
+    .no_gradient = "made by the executor, after gradients",
     .in_place = true,
     .random = true,
 };

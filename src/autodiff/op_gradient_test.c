@@ -48,6 +48,19 @@ UNARY(gelu, rgm_gelu(x), false)
 UNARY(cast, rgm_cast(rgm_cast(x, RGM_F64), RGM_F64), false)
 UNARY(dropout, rgm_dropout_op(x, 0.4, "stream"), false)
 UNARY(item_dropout, rgm_item_dropout_op(x, 0.4, "stream"), false)
+
+/* Read twice, so that the passes make one op of dropout and sum. */
+static rgm_value *dropped_sum(lab *l, int variant)
+{
+    if (variant >= 2 * SHAPES)
+        return NULL;
+    const shape *s = &shapes[variant / 2];
+    rgm_value *x = lab_input(l, s->rank, s->size), *y = lab_input(l, s->rank, s->size);
+    y = variant % 2 ? rgm_item_dropout_op(y, 0.4, "y") : rgm_dropout_op(y, 0.4, "y");
+    y = rgm_add(x, y);
+    return rgm_mul(y, rgm_dropout_op(y, 0.3, "z"));
+}
+
 UNARY(softmax, s->rank == 0 ? rgm_scale(x, 1) : rgm_softmax(x), false)
 UNARY(log_softmax, s->rank == 0 ? rgm_scale(x, 1) : rgm_log_softmax(x), false)
 UNARY(l2_normalize, s->rank == 0 ? rgm_scale(x, 1) : rgm_l2_normalize(x), false)
@@ -445,6 +458,7 @@ static const struct {
     {"cast", cast},
     {"dropout", dropout},
     {"item_dropout", item_dropout},
+    {"dropout", dropped_sum},
     {"when_training", when_training},
     {"reshape", reshape},
     {"permute", permute},

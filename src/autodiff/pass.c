@@ -130,6 +130,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
     static rgmi_rule *const pack[] = {rgmi_rule_pack};
     static rgmi_rule *const map[] = {rgmi_rule_map};
+    static rgmi_rule *const dropped[] = {rgmi_rule_dropped_sum};
 
 #define APPLY(list) RGM_TRY(rgmi_rules_apply(executor, list, sizeof list / sizeof *list))
     if (executor->options.eager || executor->options.no_fusion) {
@@ -149,6 +150,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     APPLY(accumulate);
     RGM_TRY(rgmi_pass_common(executor));
     APPLY(map);
+    APPLY(dropped);
 #undef APPLY
     return rgmi_program_order(executor);
 }

@@ -1,6 +1,7 @@
 /*
  * Rules that give a product what follows it: transposes as flags, bias and activation, the other
- * term of a sum as what is accumulated to; scale and mask to softmax, the residual to layer norm.
+ * term of a sum as what is accumulated to; scale and mask to softmax, the residual to layer norm
+ * and to dropout.
  */
 #include "executor_internal.h"
 
@@ -252,7 +253,32 @@ rgm_value *rgmi_rule_sum_squares(rgm_executor *executor, rgm_value *v)
                : NULL;
 }
 
-/* ---- layer_norm(x + residual) and its gradient, when they alone need the sum ---- */
+/* ---- residual + dropout(x) ---- */
+
+/* A dropout that only a sum reads, of the sum's shape. */
+static bool dropped(const rgm_value *x, const rgm_value *sum)
+{
+    return (rgmi_is(x, &rgmi_dropout_op) || rgmi_is(x, &rgmi_item_dropout_op)) && rgmi_single(x) &&
+           rgmi_has_shape(x, sum);
+}
+
+/* After products, which accumulate, and element-wise programs, where a sum costs no pass. */
+rgm_value *rgmi_rule_dropped_sum(rgm_executor *executor, rgm_value *v)
+{
+    (void)executor;
+    for (int k = 1; rgmi_is(v, &rgmi_add_op) && k >= 0; k--) {
+        rgm_value *y = v->in[k], *residual = v->in[1 - k];
+        if (!dropped(y, v) || !rgmi_has_shape(residual, v))
+            continue;
+        rgm_attributes attributes = y->attributes;
+        attributes.integer[0] = rgmi_is(y, &rgmi_item_dropout_op);
+        return rgmi_op2(&rgmi_dropout_add_op, y->in[0], residual, &attributes);
+    }
+    return NULL;
+}
+
+/* ---- layer_norm(x + residual) and its gradient, when they alone need the sum; the sum with a
+ * dropout is the dropout's, and read once by each ---- */
 
 static bool norms_alone(const rgm_executor *executor, const rgm_value *sum)
 {
@@ -276,7 +302,7 @@ rgm_value *rgmi_rule_residual(rgm_executor *executor, rgm_value *v)
         return NULL;
     sum = v->in[0];
     if (!rgmi_has_shape(sum->in[0], sum) || !rgmi_has_shape(sum->in[1], sum) ||
-        !norms_alone(executor, sum))
+        dropped(sum->in[0], sum) || dropped(sum->in[1], sum) || !norms_alone(executor, sum))
         return NULL;
     return rgmi_op4(v->type, sum->in[0], v->in[1], v->in[2], sum->in[1], &v->attributes);
 }

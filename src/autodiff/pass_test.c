@@ -187,6 +187,155 @@ static void a_residual_goes_into_layer_norm(void **state)
     lab_close(&l);
 }
 
+/* x + dropout(y), which: bit 0 item dropout, bit 1 the other way round. */
+static rgm_value *dropped_sum(rgm_value **d, rgm_value *x, rgm_value *y, int which)
+{
+    *d = which & 1 ? rgm_item_dropout_op(y, 0.4, "d") : rgm_dropout_op(y, 0.4, "d");
+    return which & 2 ? rgm_add(*d, x) : rgm_add(x, *d);
+}
+
+static void a_residual_goes_into_dropout(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX], *d;
+
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        lab_open(&l, RGM_F64);
+        rgm_value *x = lab_input(&l, 2, (int64_t[]){7, 5}),
+                  *y = lab_input(&l, 2, (int64_t[]){7, 5});
+        rgm_value *s = dropped_sum(&d, rgm_softmax(x), rgm_softmax(y), which);
+        s = rgm_add(s, rgm_dropout_op(rgm_softmax(s), 0.3, "e"));
+        s = rgm_matmul(s, rgm_permute(s, (int[]){1, 0}));
+        rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, s));
+        has_ops(executor, "dropout_add", 2);
+        has_ops(executor, "dropout", which & 1 ? 1 : 2); /* what is left is the gradients' */
+        has_ops(executor, "item_dropout", which & 1);
+        rgm_executor_release(executor);
+        lab_close(&l);
+    }
+}
+
+static void a_dropped_sum_has_the_bits_of_both_ops(void **state)
+{
+    lab l;
+    rgm_value *fetches[3];
+    rgm_tensor *one[3], *two[3];
+
+    (void)state;
+    for (int which = 0; which < 16; which++) {
+        lab_open(&l, which & 4 ? RGM_F32 : RGM_F64);
+        int64_t shape[] = {which & 8 ? 1 : 301, 37};
+        rgm_value *x = lab_input(&l, 2, shape), *y = lab_input(&l, 2, shape);
+        fetches[0] = dropped_sum(&fetches[2], x, rgm_softmax(y), which);
+        fetches[1] = rgm_softmax(fetches[0]);
+        rgm_executor *executor = fewer_ops(&l, fetches, 2);
+        has_ops(executor, "dropout_add", 1);
+        rgm_executor_release(executor);
+        results_agree(&l, fetches, 2, &fused, &plain, 0);
+        lab_run(&l, one, fetches, 2, &fused, NULL);
+        lab_run(&l, two, fetches, 3, &fused, NULL); /* what is fetched is not taken in */
+        for (int i = 0; i < 2; i++)
+            CHECK(rgm_tensor_equal(one[i], two[i]));
+        CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 3, &fused));
+        has_ops(executor, "dropout_add", 0);
+        rgm_executor_release(executor);
+        for (int i = 0; i < 3; i++) {
+            rgm_tensor_release(i < 2 ? one[i] : NULL);
+            rgm_tensor_release(two[i]);
+        }
+        lab_close(&l);
+    }
+}
+
+static void a_dropped_sum_stays_with_whom_it_costs_less(void **state)
+{
+    static const struct {
+        const char *op;
+        int64_t dropout_add;
+    } want[] = {{"map", 0}, {"matmul_add", 0}, {"layer_norm", 1}, {"add", 0}, {"add", 0}};
+
+    (void)state;
+    for (int which = 0; which < 5; which++) {
+        lab l;
+        lab_open(&l, RGM_F64);
+        rgm_value *x = rgm_item_dropout_op(lab_input(&l, 2, (int64_t[]){4, 4}), 0.1, "x");
+        rgm_value *y = rgm_softmax(x); /* drawn, so not computed once for unchanged feeds */
+        rgm_value *gamma = lab_input(&l, 1, (int64_t[]){4});
+        rgm_value *d = rgm_dropout_op(y, 0.5, "d");
+        rgm_value *narrow = rgm_dropout_op(gamma, 0.5, "n");
+        rgm_value *z[] = {rgm_tanh(rgm_add(x, d)), rgm_add(rgm_matmul(y, rgm_softmax(y)), d),
+                          rgm_layer_norm_op(rgm_add(y, d), gamma, gamma, 1e-3),
+                          rgm_add(rgm_softmax(d), d), rgm_add(x, narrow)};
+        rgm_executor *executor;
+        CHECK_OK(rgm_executor_create(&executor, l.graph, &z[which], 1, &fused));
+        has_ops(executor, want[which].op, 1);
+        has_ops(executor, "dropout_add", want[which].dropout_add);
+        rgm_executor_release(executor);
+        results_agree(&l, &z[which], 1, &fused, &plain, 1e-12);
+        lab_close(&l);
+    }
+}
+
+static void a_dropped_sum_drops_nothing_at_rate_0_and_outside_training(void **state)
+{
+    static const rgm_executor_options evaluate = {.no_fusion = true};
+
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        lab l;
+        rgm_tensor *result[2];
+        lab_open(&l, RGM_F32);
+        rgm_value *x = lab_input(&l, 2, (int64_t[]){50, 30}),
+                  *r = lab_input(&l, 2, (int64_t[]){50, 30});
+        rgm_attributes attributes = {
+            .number[0] = which == 0 ? 0 : 0.5, .integer[0] = which == 2, .text = "d"};
+        rgm_value *fetches[] = {rgmi_op2(&rgmi_dropout_add_op, x, r, &attributes), rgm_add(r, x)};
+        lab_run(&l, result, fetches, 2, which == 0 ? &plain : &evaluate, NULL);
+        CHECK(rgm_tensor_equal(result[0], result[1]));
+        rgm_tensor_release(result[0]);
+        rgm_tensor_release(result[1]);
+        lab_close(&l);
+    }
+}
+
+/* Either input's memory will do: the one that nobody reads any more. */
+static void a_dropped_sum_goes_over_an_input(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        lab l;
+        rgm_value *fetches[3], *d;
+        rgm_executor *executor;
+        rgm_tensor *result[3];
+        int found = 0;
+        lab_open(&l, RGM_F32);
+        rgm_value *w = lab_input(&l, 2, (int64_t[]){40, 50});
+        rgm_value *r = rgm_softmax(rgm_dropout_op(w, 0.1, "r")),
+                  *y = rgm_l2_normalize(rgm_dropout_op(w, 0.1, "y"));
+        fetches[0] = dropped_sum(&d, r, y, 0);
+        fetches[1] = which == 0 ? r : y;
+        fetches[2] = r;
+        int64_t count = which == 2 ? 3 : 2; /* what dies: y, r, neither */
+        results_agree(&l, fetches, count, &fused, &plain, 0);
+        CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, count, &fused));
+        has_ops(executor, "dropout_add", 1);
+        CHECK_OK(rgm_executor_run(executor, result, NULL, l.feeds, l.count, 3, 5));
+        const rgmi_place *place = executor->current->place;
+        for (int64_t s = 0; s < executor->count; s++) {
+            const rgm_value *v = executor->order[s];
+            if (!rgmi_is(v, &rgmi_dropout_add_op))
+                continue;
+            for (int k = 0; k < 2; k++)
+                CHECK_INT(k == which, place[s].offset == place[v->in[k]->slot].offset);
+            found++;
+        }
+        CHECK_INT(1, found);
+        rgm_executor_release(executor);
+        lab_close(&l);
+    }
+}
+
 static void chains_of_elementwise_ops_become_one(void **state)
 {
     lab l;
@@ -446,7 +595,7 @@ static rgm_value *random_step(lab *l, rgm_value *p, rgm_value *const *pool, int 
 {
     rgm_value *a = pool[(int)(lab_uniform(l) * count)], *b = pool[(int)(lab_uniform(l) * count)];
 
-    switch ((int)(lab_uniform(l) * 18)) {
+    switch ((int)(lab_uniform(l) * 19)) {
     case 0:
         return rgm_add(a, b);
     case 1:
@@ -482,6 +631,8 @@ static rgm_value *random_step(lab *l, rgm_value *p, rgm_value *const *pool, int 
         return rgm_concat((rgm_value *[]){rgm_slice(a, 1, 2, 4), rgm_slice(b, 1, 0, 2)}, 2, 1);
     case 16:
         return rgm_pool_rows(rgm_transpose_pattern(p), rgm_broadcast_rows(p, a), RGM_MAX_NO_INF);
+    case 17:
+        return rgm_add(a, rgm_dropout_op(rgm_softmax(b), 0.5, NULL));
     default:
         return rgm_sigmoid(rgm_scale(rgm_add(a, b), 0.5));
     }
@@ -519,6 +670,11 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(bias_and_activation_ride_on_the_product),
       cmocka_unit_test(scale_and_mask_go_into_softmax),
       cmocka_unit_test(a_residual_goes_into_layer_norm),
+      cmocka_unit_test(a_residual_goes_into_dropout),
+      cmocka_unit_test(a_dropped_sum_has_the_bits_of_both_ops),
+      cmocka_unit_test(a_dropped_sum_stays_with_whom_it_costs_less),
+      cmocka_unit_test(a_dropped_sum_drops_nothing_at_rate_0_and_outside_training),
+      cmocka_unit_test(a_dropped_sum_goes_over_an_input),
       cmocka_unit_test(chains_of_elementwise_ops_become_one),
       cmocka_unit_test(a_chain_longer_than_a_program_is_split),
       cmocka_unit_test(pooled_broadcasts_become_sparse_products),

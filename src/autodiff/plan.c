@@ -207,7 +207,7 @@ static bool may_take(const rgmi_plan *plan, const rgm_value *y, int k, int64_t p
 
 static bool any_input(const rgm_op_type *type)
 {
-    return type->elementwise || type == &rgmi_map_op_type;
+    return type->elementwise || type == &rgmi_map_op_type || type == &rgmi_dropout_add_op;
 }
 
 /* How many of y's first inputs it may be written over. */

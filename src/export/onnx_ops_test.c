@@ -645,6 +645,8 @@ static rgm_value *without_form(lab *l, const char *op)
     if (strcmp(op, "matmul_add") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){lab_input(l, 2, (int64_t[]){4, 4}), x, x},
                    3, &(rgm_attributes){.integer = {0, 1}});
+    if (strcmp(op, "dropout_add") == 0)
+        y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, x}, 2, &(rgm_attributes){.text = NULL});
     if (strcmp(op, "matmul_pack") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.integer = {0, 16}});
     if (strcmp(op, "matmul_packed") == 0)
