@@ -218,11 +218,14 @@ static void segment_reduce_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_segment_args *o = payload;
 
-    for (int64_t r = begin; r < end; r++)
+    for (int64_t r = begin; r < end; r++) {
+        int64_t first = o->csr->row_start[r], last = o->csr->row_start[r + 1];
         for (int64_t c = 0; c < o->channels; c++)
             ((REAL *)o->y)[r * o->channels + c] =
-                reduce_strided((const REAL *)o->x + c, o->csr, o->csr->row_start[r],
-                               o->csr->row_start[r + 1], o->channels, o->reduction);
+                first == last ? reduce_empty(o->reduction) /* there may be no x at all */
+                              : reduce_strided((const REAL *)o->x + c, o->csr, first, last,
+                                               o->channels, o->reduction);
+    }
 }
 
 static void segment_reduce(const rgm_segment_args *args)
