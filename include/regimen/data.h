@@ -543,7 +543,7 @@ void rgm_line_reader_close(rgm_line_reader *reader);
 rgm_status rgm_line_reader_next(rgm_str *line, rgm_line_reader *reader);
 /**
  * Whether there is more to read at once, be it a part of a line; false: who writes to the pipe or the
- * terminal must go on first. What is compressed is always read on.
+ * terminal must go on first.
  */
 bool rgm_line_reader_ready(const rgm_line_reader *reader);
 /** Number of the last line, from 1. */

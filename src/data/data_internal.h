@@ -32,7 +32,7 @@ void rgmi_input_close(rgmi_input *input);
 rgm_status rgmi_input_detect_gzip(rgmi_input *input);
 /** Have `need` bytes in the window, or all there are up to the end. Moves data. */
 rgm_status rgmi_input_fill(rgmi_input *input, int64_t need);
-/** Whether a fill would not wait: a pipe may have nothing yet, files and what is inflated never wait. */
+/** Whether a fill would not wait: a pipe may have nothing yet, files never wait. */
 bool rgmi_input_ready(const rgmi_input *input);
 /** Drop the first `count` of the available bytes; they stay readable until the next fill. */
 static inline void rgmi_input_consume(rgmi_input *input, int64_t count)

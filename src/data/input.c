@@ -260,7 +260,10 @@ bool rgmi_input_ready(const rgmi_input *input)
 {
     struct pollfd wait = {.fd = input->file->fd, .events = POLLIN};
 
-    return input->gzip || input->file->end || input->file_size >= 0 || poll(&wait, 1, 0) != 0;
+    /* What is packed comes out as soon as it is in, unless the buffer was full. */
+    if (input->gzip && input->file->z.avail_in > 0)
+        return true;
+    return input->file->end || input->file_size >= 0 || poll(&wait, 1, 0) != 0;
 }
 
 static rgm_status rewind_gzip(rgmi_input *input)

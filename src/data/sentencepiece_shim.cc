@@ -31,7 +31,12 @@ void be_quiet()
 
 rgm_status fail_with(rgm_status code, const char *doing, const sentencepiece::util::Status &status)
 {
-    return RGM_FAIL(code, "%s: SentencePiece: %s", doing, status.ToString().c_str());
+    std::string message = status.ToString();
+    /* "Internal: FILE(LINE) [CONDITION] what people can read", or nothing behind the condition */
+    auto place = message.rfind("] ");
+    if (place != std::string::npos && message.find_first_not_of(' ', place + 1) != std::string::npos)
+        message.erase(0, place + 2);
+    return RGM_FAIL(code, "%s: SentencePiece: %s", doing, message.c_str());
 }
 
 /** Run `body`, which gives a status; what it throws becomes one. */

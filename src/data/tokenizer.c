@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LARGEST_MODEL = 64 << 20, LARGEST_TEXT = 16 << 20 };
+enum { LARGEST_MODEL = 64 << 20, LARGEST_TEXT = 16 << 20, FEWEST_SENTENCES = 100 /* SentencePiece's */ };
 
 struct rgm_tokenizer {
     atomic_int references;
@@ -184,6 +184,9 @@ static rgm_status check_options(const rgm_tokenizer_options *o)
         return RGM_FAIL(RGM_ERR_ARG, "max_sentences is %lld, max_line_bytes %lld (1 to %d)",
                         (long long)o->max_sentences, (long long)o->lines.max_line_bytes,
                         LARGEST_TEXT);
+    if (o->max_sentences > 0 && o->max_sentences <= FEWEST_SENTENCES)
+        return RGM_FAIL(RGM_ERR_ARG, "max_sentences is %lld; it is 0 (all) or more than %d",
+                        (long long)o->max_sentences, FEWEST_SENTENCES);
     return RGM_OK;
 }
 
