@@ -575,6 +575,8 @@ typedef struct rgm_search_options {
     {.beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 64,                  \
      .temperature = 1, .top_p = 1, .end_id = 1}
 extern const rgm_field rgm_search_fields[];
+/** RGM_ERR_CONFIG: bounds, options that exclude each other, more beams than half the target's vocabulary. */
+rgm_status rgm_search_check(const rgm_search_options *options, const rgm_seq2seq *model);
 
 /** Tokens without start and end, with sum of log-probabilities (of the end too) and score. */
 typedef struct rgm_hypothesis {

@@ -316,10 +316,11 @@ typedef struct rgm_task_type {
                          const void *network_options, uint64_t seed, int threads);
     void (*release)(rgm_task *task);
     /**
-     * Options for a run that was trained: what `files` gave is read from its folder (borrowed) where it has
-     * such a file, in the place of those that the options name. NULL: there are no such files.
+     * Options for a run whose folder (borrowed) there is. trained: it is looked at, and what `files` gave is read
+     * from there where it has such a file, in the place of those that the options name. Otherwise it goes on, and
+     * only what it made itself is read from there, not made again. NULL: there are no such files.
      */
-    void (*use_files)(void *options, const char *run_dir);
+    void (*use_files)(void *options, const char *run_dir, bool trained);
 } rgm_task_type;
 const rgm_task_type *const *rgm_task_types(int64_t *count);
 const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
@@ -460,8 +461,8 @@ typedef struct rgm_translation_options {
     bool decode;                  /* translate validation and test sets: scores, exact_match          */
     rgm_score_options score;      /* which                                                            */
     rgm_search_options search;    /* how                                                              */
-    const char *run_dir;          /* no key: folder of a trained run, whose tokenizers are used where
-                                     it has them; set by rgm_translation.use_files                    */
+    const char *run_dir;          /* no key, set by rgm_translation.use_files: folder of a run       */
+    bool trained;                 /* its tokenizers are used; false: the one that it trained         */
 } rgm_translation_options;
 
 /**
@@ -490,22 +491,18 @@ void rgm_line_translations_clear(rgm_line_translation *translations, int64_t cou
 /** The search that a task made by rgm_translation was configured with. */
 const rgm_search_options *rgm_translation_search(const rgm_task *task);
 /**
- * Whether a line can be translated: RGM_ERR_DATA when it has more tokens than max_positions, or a word of it is no
- * token's number.
- */
-rgm_status rgm_translation_check_line(const rgm_task *task, rgm_str line);
-/**
  * Translate lines of text with given weights, in their order. Without a tokenizer (data.reverse) the words
  * are tokens' numbers. A line without a token becomes an empty one.
  *
  * @param out     [out] [count * search->n_best], a line's translations best first
+ * @param done    [out] lines that were translated: all, those before the first bad one, or none
  * @param search  [in] numbers are the lines', behind first_number
  * @param bf16    [in] as rgm_translator_create() has it
  *
- * Errors: RGM_ERR_DATA (a line longer than max_positions; a number that is no token), RGM_ERR_CONFIG (the
- * search), RGM_ERR_NOMEM; there is nothing to clear then.
+ * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token; those before
+ * it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM; what is not done needs no clearing.
  */
-rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task,
+rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
                                  const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
                                  const rgm_search_options *search, bool bf16);
 

@@ -57,27 +57,40 @@ static rgm_status prepare_graph(rgm_run_options *options, rgm_experiment *e, con
     return RGM_OK;
 }
 
-static rgm_status prepare_task(rgm_experiment *e, const char *trained)
+/* A run that was begun, with what it keeps beside its configuration. */
+static rgm_status has_begun(bool *out, const char *run_dir)
 {
+    char *config;
+
+    RGM_TRY(rgm_path_join(&config, run_dir, "config.yaml"));
+    *out = rgm_path_exists(config);
+    rgm_free(config);
+    return RGM_OK;
+}
+
+static rgm_status prepare_task(rgm_experiment *e, const char *run_dir, bool trained)
+{
+    bool begun = trained;
     int threads = e->runtime.threads > 0 ? (int)e->runtime.threads : rgm_threads();
 
     if (e->task_made)
         return RGM_OK;
-    if (trained != NULL && e->task_type->use_files != NULL)
-        e->task_type->use_files(e->task_options, trained);
+    if (run_dir != NULL && !trained)
+        RGM_TRY(has_begun(&begun, run_dir));
+    if (begun && e->task_type->use_files != NULL)
+        e->task_type->use_files(e->task_options, run_dir, trained);
     RGM_TRY(e->task_type->create(&e->task, e->task_options, e->network, e->model_options,
                                  (uint64_t)e->runtime.seed, threads));
     e->task_made = true;
     return RGM_OK;
 }
 
-/* trained: the folder of a run to look at, or NULL. */
-static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
-                          const char *trained)
+/* trained: the folder is that of a run to look at. */
+static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir, bool trained)
 {
     *options = rgm_run_options_default();
     if (e->task_type != NULL)
-        RGM_TRY(prepare_task(e, trained));
+        RGM_TRY(prepare_task(e, run_dir, trained));
     else
         RGM_TRY(prepare_graph(options, e, run_dir));
     options->optimizer = e->optimizer;
@@ -96,13 +109,13 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
 
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
-    return prepare(options, e, run_dir, NULL);
+    return prepare(options, e, run_dir, false);
 }
 
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *e,
                                           const char *run_dir)
 {
-    return prepare(options, e, run_dir, run_dir);
+    return prepare(options, e, run_dir, true);
 }
 
 rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *e,

@@ -35,7 +35,6 @@ rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_
 /* ---- decoding ---- */
 
 enum { RGMI_SEARCH_BEAMS = 64 };
-rgm_status rgmi_search_check(const rgm_search_options *options, const rgm_seq2seq *model);
 
 /**
  * One token more for each row, as rgm_seq2seq_step has it, but with keys and values that stay where

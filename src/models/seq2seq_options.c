@@ -221,17 +221,18 @@ const rgm_field rgm_search_fields[] = {
     {0},
 };
 
-rgm_status rgmi_search_check(const rgm_search_options *o, const rgm_seq2seq *model)
+rgm_status rgm_search_check(const rgm_search_options *o, const rgm_seq2seq *model)
 {
-    RGM_TRY(rgm_options_check(o, rgm_search_fields, "task"));
+    RGM_TRY(rgm_options_check(o, rgm_search_fields, "task.search"));
     if (o->n_best > o->beams)
-        return RGM_FAIL(RGM_ERR_CONFIG, "n_best is %lld, above beam_size (%lld)", (long long)o->n_best,
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.n_best is %lld, above beam_size (%lld)", (long long)o->n_best,
                         (long long)o->beams);
     if (o->sample && o->beams != 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "sample needs beam_size: 1, it is %lld", (long long)o->beams);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is %lld", (long long)o->beams);
     if (2 * o->beams > model->target_vocabulary && o->beams > 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "beam_size is %lld; a vocabulary of %lld allows half of that many",
-                        (long long)o->beams, (long long)model->target_vocabulary);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",
+                        (long long)o->beams, (long long)model->target_vocabulary,
+                        (long long)model->target_vocabulary / 2);
     if (o->end_id < 0 || o->end_id >= model->target_vocabulary)
         return RGM_FAIL(RGM_ERR_CONFIG, "the end of sentence is %lld, but ids are 0..%lld",
                         (long long)o->end_id, (long long)model->target_vocabulary - 1);

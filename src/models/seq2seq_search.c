@@ -389,7 +389,7 @@ rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator, const 
     int64_t *numbers = NULL;
 
     memset(out, 0, (size_t)count * sizeof *out);
-    RGM_TRY(rgmi_search_check(options, model));
+    RGM_TRY(rgm_search_check(options, model));
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(check_source(model, i, sources[i], lengths[i]));
     RGM_GO(RGM_NEW(numbers, count));

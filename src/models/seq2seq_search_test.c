@@ -459,7 +459,7 @@ static void mistakes_are_named(void **state)
     CHECK_MESSAGE("n_best is 5, above beam_size (4)");
     o = plain_options(7);
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_translate(out, l.translator, l.sources, l.lengths, 1, &o));
-    CHECK_MESSAGE("a vocabulary of 13");
+    CHECK_MESSAGE("task.search.beam_size is 7; a vocabulary of 13 allows 6");
     o = plain_options(4);
     o.sample = true;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_translate(out, l.translator, l.sources, l.lengths, 1, &o));

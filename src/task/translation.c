@@ -83,7 +83,7 @@ static const rgm_field data_fields[] = {
      .kind = RGM_FIELD_INT,
      .offset = AT(max_length),
      .min = 1,
-     .max = 1e6,
+     .max = 1 << 16,
      .help = "longest side in tokens, its end included: longer pairs are not trained on"},
     {.name = "batch_tokens",
      .kind = RGM_FIELD_INT,
@@ -187,15 +187,16 @@ static rgm_status check_reverse(const rgm_translation_options *o)
 {
     const rgm_reverse_options *r = &o->reverse;
 
+    if (o->train.count > 0 || o->valid.count > 0 || o->test.count > 0 || o->tokenizer != NULL ||
+        o->target_tokenizer != NULL || o->train_tokenizer.vocab_size > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.reverse makes the pairs: data.train, valid, test and tokenizers do "
+                                        "not go with it");
     if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.reverse: a vocabulary of 3 or more (%lld), min_length (%lld) up to max_length "
                         "(%lld) and pairs to train on (%lld) are needed",
                         (long long)r->vocabulary, (long long)r->min_length, (long long)r->max_length,
                         (long long)r->train);
-    if (o->train.count > 0 || o->tokenizer != NULL || o->train_tokenizer.vocab_size > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.reverse makes the pairs: data.train, data.tokenizer and "
-                                        "data.train_tokenizer do not go with it");
     return RGM_OK;
 }
 
@@ -326,9 +327,12 @@ static rgm_status describe(rgm_text *out, void *state)
                                              (long long)f->dropped, (long long)t->options.max_length);
 }
 
-static void use_files(void *options, const char *run_dir)
+static void use_files(void *options, const char *run_dir, bool trained)
 {
-    ((rgm_translation_options *)options)->run_dir = run_dir;
+    rgm_translation_options *o = options;
+
+    o->run_dir = run_dir;
+    o->trained = trained;
 }
 
 static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state, rgm_element *batch)
@@ -397,10 +401,14 @@ static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_
     return rgmi_scores_result(logs, aggregate);
 }
 
+/* With it what translated: packed weights and caches, while the next steps change the weights. */
 static void release_aggregate(void *aggregate, void *state)
 {
-    (void)state;
+    translation_task *t = state;
+
     rgmi_scores_release(aggregate);
+    rgm_translator_release(t->translator);
+    t->translator = NULL;
 }
 
 static const char *const *reduced_names(void *state)
@@ -462,6 +470,8 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
     t->model.source_vocabulary = t->data.source_vocabulary;
     t->model.target_vocabulary = t->data.target_vocabulary;
     RGM_GO(rgm_seq2seq_check(&t->model));
+    if (t->options.decode) /* else the first validation would find it out */
+        RGM_GO(rgm_search_check(&t->options.search, &t->model));
     if (t->options.max_length > t->model.options.max_positions)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
                         (long long)t->options.max_length, (long long)t->model.options.max_positions));

@@ -9,14 +9,20 @@
 
 /* ---- from files ---------------------------------------------------------------------------- */
 
-/* The file that a trained run keeps, or the one that the options name; NULL: neither. */
+/*
+ * The file that the run keeps, or the one that the options name; NULL: neither. A run that goes on takes only
+ * what it trained itself: a file that is named may have become another, and that is to be told.
+ */
 static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, const char *name,
                                  const char *kept)
 {
-    if (o->run_dir != NULL) {
+    if (o->run_dir != NULL && (o->trained || name == NULL)) {
         RGM_TRY(rgm_path_join(out, o->run_dir, kept));
         if (rgm_path_exists(*out))
             return RGM_OK;
+        if (name == NULL && o->trained) /* another one, of the data of now, might have other pieces */
+            return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s keeps no %s, which its weights were trained with", o->run_dir,
+                            kept);
         rgm_free(*out);
         *out = NULL;
     }
@@ -82,8 +88,11 @@ static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, const rgm_tra
     if (*path == NULL)
         return train_tokenizer(out, path, o);
     status = rgm_tokenizer_load(out, *path);
-    if (status == RGM_ERR_NOT_FOUND && o->run_dir != NULL)
+    if (status == RGM_ERR_NOT_FOUND && o->trained)
         return rgm_error_prefix(status, "%s keeps no %s", o->run_dir, kept);
+    if (status == RGM_ERR_NOT_FOUND)
+        return rgm_error_prefix(status, "data.%s is not in data.path",
+                                name == o->tokenizer ? "tokenizer" : "target_tokenizer");
     RGM_TRY(status);
     return check_tokenizer(*out, *path);
 }
@@ -154,6 +163,8 @@ static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data,
     if (status == RGM_ERR_NOT_FOUND)
         return data_missing(status, mode);
     RGM_TRY(status);
+    if (rgm_corpus_count(part->corpus) == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "data.%s: %s has no pairs", rgm_mode_name(mode), files->items[0]);
     return rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, data->threads);
 }
 
@@ -300,7 +311,10 @@ rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rg
     batch.max_shapes = data->options->batch_shapes;
     batch.training = mode == RGM_TRAIN;
     batch.dtype = RGM_I64;
-    RGM_GO(rgm_token_batches(&made, pairs, &batch));
+    status = rgm_token_batches(&made, pairs, &batch);
+    if (status == RGM_ERR_DATA)
+        status = rgm_error_prefix(status, "data.%s", rgm_mode_name(mode));
+    RGM_GO(status);
     if (mode == RGM_TRAIN)
         RGM_GO(rgm_token_batches_figures(&data->figures, made));
     RGM_GO(rgm_dataset_map(&made, complete, NULL, NULL, 0));

@@ -71,29 +71,19 @@ static rgm_status read_line(rgm_ids *ids, const rgmi_translation_task *t, rgm_st
     return RGM_OK;
 }
 
-/* Tokens of all lines one behind the other; `begin` [count + 1] says where each starts. */
-static rgm_status read_lines(rgm_ids *ids, int64_t *begin, const rgmi_translation_task *t,
+/*
+ * Tokens of *read lines one behind the other: all, or those before a bad one. `begin` [count + 1] says where each
+ * starts.
+ */
+static rgm_status read_lines(rgm_ids *ids, int64_t *begin, int64_t *read, const rgmi_translation_task *t,
                              const rgm_str *lines, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        rgm_status status;
-
-        begin[i] = ids->count;
-        status = read_line(ids, t, lines[i]);
-        if (status != RGM_OK)
-            return rgm_error_prefix(status, "line %lld", (long long)i + 1);
+    begin[0] = *read = 0;
+    while (*read < count) {
+        RGM_TRY(read_line(ids, t, lines[*read]));
+        begin[++*read] = ids->count;
     }
-    begin[count] = ids->count;
     return RGM_OK;
-}
-
-rgm_status rgm_translation_check_line(const rgm_task *task, rgm_str line)
-{
-    rgm_ids ids = {0};
-    rgm_status status = read_line(&ids, task->state, line);
-
-    rgm_ids_clear(&ids);
-    return status;
 }
 
 /* ---- to text ------------------------------------------------------------------------------- */
@@ -111,33 +101,27 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text, const rg
     return RGM_OK;
 }
 
-rgm_status rgm_translation_lines(rgm_line_translation *out, const rgm_task *task,
-                                 const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
-                                 const rgm_search_options *search, bool bf16)
+/* Lines in tokens; those without any become empty ones. */
+static rgm_status translate(rgm_line_translation *out, const rgmi_translation_task *t, const rgm_ids *ids,
+                            const int64_t *begin, int64_t count, const rgm_search_options *search)
 {
     rgm_status status = RGM_OK;
-    rgmi_translation_task *t = task->state;
     rgm_hypotheses *made = NULL, none = {0};
     const int32_t **sources = NULL;
-    int64_t *begin = NULL, *lengths = NULL, *numbers = NULL, n = 0;
+    int64_t *lengths = NULL, *numbers = NULL, n = 0;
     rgm_search_options own = *search;
-    rgm_ids ids = {0};
     rgm_text text = {0};
 
-    memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
-    RGM_GO(RGM_NEW(begin, count + 1));
     RGM_GO(RGM_NEW(lengths, count));
     RGM_GO(RGM_NEW(numbers, count));
     RGM_GO(RGM_NEW(sources, count));
     RGM_GO(RGM_NEW(made, count));
-    RGM_GO(read_lines(&ids, begin, t, lines, count));
     for (int64_t i = 0; i < count; i++)
         if (begin[i + 1] > begin[i]) {
-            sources[n] = ids.items + begin[i];
+            sources[n] = ids->items + begin[i];
             numbers[n] = i;
             lengths[n++] = begin[i + 1] - begin[i];
         }
-    RGM_GO(rgmi_translation_ready(t, parameters, bf16));
     own.numbers = numbers;
     RGM_GO(rgm_translate(made, t->translator, sources, lengths, n, &own));
     n = 0;
@@ -149,12 +133,38 @@ done:
         rgm_hypotheses_clear(&made[i]);
     if (status != RGM_OK)
         rgm_line_translations_clear(out, count * search->n_best);
-    rgm_ids_clear(&ids);
     rgm_text_clear(&text);
-    rgm_free(begin);
     rgm_free(lengths);
     rgm_free(numbers);
     rgm_free(sources);
     rgm_free(made);
+    return status;
+}
+
+rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
+                                 const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
+                                 const rgm_search_options *search, bool bf16)
+{
+    rgm_status status = RGM_OK, bad;
+    rgmi_translation_task *t = task->state;
+    int64_t *begin = NULL, read;
+    rgm_ids ids = {0};
+    rgm_error error;
+
+    *done = 0;
+    memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
+    RGM_GO(RGM_NEW(begin, count + 1));
+    bad = read_lines(&ids, begin, &read, t, lines, count);
+    if (bad == RGM_ERR_NOMEM)
+        RGM_GO(bad);
+    rgm_error_save(&error, bad);
+    RGM_GO(rgmi_translation_ready(t, parameters, bf16));
+    RGM_GO(translate(out, t, &ids, begin, read, search));
+    *done = read;
+    if (bad != RGM_OK)
+        status = rgm_error_restore(&error);
+done:
+    rgm_ids_clear(&ids);
+    rgm_free(begin);
     return status;
 }

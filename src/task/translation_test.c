@@ -431,11 +431,12 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options se
 {
     rgm_line_translation all[2][4];
     bool differ = false;
+    int64_t done;
 
     search.sample = false;
     search.max_length = 1;
     for (int bf16 = 0; bf16 < 2; bf16++)
-        CHECK_OK(rgm_translation_lines(all[bf16], &t->task, t->parameters, lines, 4, &search, bf16));
+        CHECK_OK(rgm_translation_lines(all[bf16], &done, &t->task, t->parameters, lines, 4, &search, bf16));
     for (int i = 0; i < 4; i++) {
         CHECK_CLOSE(all[0][i].score, all[1][i].score, 0.05, 0.05);
         differ |= all[0][i].score != all[1][i].score;
@@ -444,6 +445,8 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options se
     rgm_line_translations_clear(all[0], 4);
     rgm_line_translations_clear(all[1], 4);
 }
+
+static int64_t lines_done; /* by the next function */
 
 static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *const *text, int64_t count,
                            int64_t n_best)
@@ -455,7 +458,8 @@ static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *co
     search.max_length = 3;
     for (int64_t i = 0; i < count; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
-    return rgm_translation_lines(out, &t->task, t->parameters, lines, count, &search, false);
+    return rgm_translation_lines(out, &lines_done, &t->task, t->parameters, lines, count, &search,
+                                 false);
 }
 
 /* With a translator of its own, whose executors keep memory between runs. */
@@ -494,11 +498,61 @@ static void lines_stay_in_order_and_are_the_same_alone(void **state)
     CHECK_TEXT("", all[2].text);
     CHECK(all[3].text == NULL);
     rgm_line_translations_clear(all, 6);
-    CHECK_STATUS(RGM_ERR_DATA, lines_of(one, &t, (const char *const[]){"3 9"}, 1, 1));
-    CHECK_MESSAGE("line 1: '9' is no token: they are numbers from 0 to 8");
     CHECK_OK(lines_afresh(all, &t, text));
     rgm_line_translations_clear(all, 6);
     CHECK_EVERY_OOM(lines_afresh(all, &t, text), rgm_line_translations_clear(all, 6));
+    trained_close(&t);
+}
+
+/* Packed weights and caches are as large as the weights: none stay for the steps between validations. */
+static void a_validation_leaves_no_translator_behind(void **state)
+{
+    rgm_translation_options o = reversing();
+    rgm_iterator *iterator;
+    rgm_dataset *data;
+    rgm_step step = {.mode = RGM_VALID};
+    void *aggregate = NULL;
+    trained t;
+
+    (void)state;
+    o.reverse.valid = 3;
+    o.search.max_length = 2;
+    trained_open(&t, &o);
+    step.parameters = t.parameters;
+    CHECK_OK(t.task.build_inputs(&data, t.task.state, RGM_VALID, false));
+    CHECK_OK(rgm_iterator_create(&iterator, data, NULL));
+    CHECK_OK(rgm_iterator_next(&step.inputs, iterator));
+    CHECK_OK(t.task.aggregate_logs(&aggregate, &step, t.task.state));
+    CHECK(((rgmi_translation_task *)t.task.state)->translator != NULL);
+    t.task.release_aggregate(aggregate, t.task.state);
+    CHECK(((rgmi_translation_task *)t.task.state)->translator == NULL);
+    rgm_element_release(step.inputs);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(data);
+    trained_close(&t);
+}
+
+static void lines_before_a_bad_one_are_translated(void **state)
+{
+    static const char *const text[4] = {"3 4", "", "5 9", "6"};
+    rgm_translation_options o = reversing();
+    rgm_line_translation all[4], one;
+    trained t;
+
+    (void)state;
+    trained_open(&t, &o);
+    CHECK_STATUS(RGM_ERR_DATA, lines_of(all, &t, text, 4, 1));
+    CHECK_TEXT("'9' is no token: they are numbers from 0 to 8", rgm_error_message());
+    CHECK_INT(2, lines_done);
+    CHECK_OK(lines_of(&one, &t, text, 1, 1));
+    CHECK_INT(1, lines_done);
+    CHECK_TEXT(one.text, all[0].text);
+    CHECK_TEXT("", all[1].text);
+    CHECK(all[2].text == NULL && all[3].text == NULL);
+    rgm_line_translations_clear(&one, 1);
+    rgm_line_translations_clear(all, 2);
+    CHECK_STATUS(RGM_ERR_DATA, lines_of(all, &t, text + 2, 2, 1));
+    CHECK_INT(0, lines_done);
     trained_close(&t);
 }
 
@@ -510,6 +564,7 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     rgm_search_options search;
     rgm_line_translation all[4], one, other;
     rgm_str lines[4];
+    int64_t done;
     trained t;
 
     (void)state;
@@ -521,25 +576,20 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     search.seed = 4;
     for (int i = 0; i < 4; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
-    CHECK_OK(rgm_translation_lines(all, &t.task, t.parameters, lines, 4, &search, false));
+    CHECK_OK(rgm_translation_lines(all, &done, &t.task, t.parameters, lines, 4, &search, false));
     for (int i = 0; i < 4; i++) {
         search.first_number = i;
-        CHECK_OK(rgm_translation_lines(&one, &t.task, t.parameters, lines + i, 1, &search, false));
+        CHECK_OK(rgm_translation_lines(&one, &done, &t.task, t.parameters, lines + i, 1, &search, false));
         CHECK_TEXT(all[i].text, one.text);
         rgm_line_translations_clear(&one, 1);
     }
     CHECK(strcmp(all[2].text, all[3].text) != 0); /* one sentence, two numbers */
     search.seed = 5;
-    CHECK_OK(rgm_translation_lines(&other, &t.task, t.parameters, lines + 3, 1, &search, false));
+    CHECK_OK(rgm_translation_lines(&other, &done, &t.task, t.parameters, lines + 3, 1, &search, false));
     CHECK(strcmp(other.text, all[3].text) != 0);
     rgm_line_translations_clear(&other, 1);
     rgm_line_translations_clear(all, 4);
     bf16_is_near(&t, lines, search);
-
-    CHECK_OK(rgm_translation_check_line(&t.task, lines[0]));
-    lines[0] = (rgm_str){.data = "3 9", .size = 3};
-    CHECK_STATUS(RGM_ERR_DATA, rgm_translation_check_line(&t.task, lines[0]));
-    CHECK_MESSAGE("'9' is no token");
     trained_close(&t);
 }
 
@@ -590,6 +640,8 @@ static void mistakes_are_told(void **state)
 {
     static const char *const short_names[2] = {"train.de", "short.en"};
     static const char *const missing_names[2] = {"train.de", "train.fr"};
+    static const char *const long_names[2] = {"short.en", "short.en"};
+    static const char *const nothing[2] = {"nothing.de", "nothing.de"};
     rgm_translation_options o, bad;
     rgm_task task;
 
@@ -607,7 +659,8 @@ static void mistakes_are_told(void **state)
     refuse(&bad, RGM_ERR_CONFIG, "data.tokenizer");
     bad = o;
     bad.tokenizer = "none.model";
-    refuse(&bad, RGM_ERR_NOT_FOUND, "none.model");
+    refuse(&bad, RGM_ERR_NOT_FOUND, "data.tokenizer is not in data.path");
+    CHECK_MESSAGE("none.model");
     bad = o;
     bad.train.items = short_names;
     refuse_data(&bad, RGM_ERR_DATA, "short.en is short, its line 2 is missing");
@@ -628,9 +681,42 @@ static void mistakes_are_told(void **state)
     bad.reverse.train = 5;
     refuse(&bad, RGM_ERR_CONFIG, "data.reverse makes the pairs");
     bad = reversing();
+    bad.valid = o.valid;
+    refuse(&bad, RGM_ERR_CONFIG, "data.reverse makes the pairs");
+    bad = o;
+    bad.max_length = bad.batch_tokens = (1 << 16) + 1;
+    refuse(&bad, RGM_ERR_CONFIG, "data.max_length");
+    bad = o;
+    bad.train.items = long_names;
+    bad.max_length = 1;
+    refuse_data(&bad, RGM_ERR_DATA, "data.train: token batches: of 1 pairs none has at most 1 ids a side");
+    write_file("nothing.de", "");
+    bad = o;
+    bad.train.items = nothing;
+    refuse_data(&bad, RGM_ERR_DATA, "data.train: nothing.de has no pairs");
+    bad = reversing();
     bad.reverse.min_length = 7;
     refuse(&bad, RGM_ERR_CONFIG, "min_length (7) up to max_length (6)");
     CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_search_that_cannot_be_is_refused_before_the_first_step(void **state)
+{
+    rgm_translation_options o = reversing();
+    rgm_task task;
+
+    (void)state;
+    o.search.n_best = 5;
+    refuse(&o, RGM_ERR_CONFIG, "task.search.n_best is 5, above beam_size (4)");
+    o = reversing();
+    o.search.sample = true;
+    refuse(&o, RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is 4");
+    o = reversing();
+    o.search.beams = 5;
+    refuse(&o, RGM_ERR_CONFIG, "task.search.beam_size is 5; a vocabulary of 9 allows 4");
+    o.decode = false; /* nothing is searched for */
+    CHECK_OK(create(&task, &o));
+    rgm_translation.release(&task);
 }
 
 /* The tokenizer's file with its first "<name>" spelt another way, so that the model lacks that piece. */
@@ -674,12 +760,12 @@ static void a_tokenizer_must_pad_with_0_and_end_sentences(void **state)
 
 /* ---- files that travel with the weights ------------------------------------------------------- */
 
-static rgm_status use(rgm_task *task, const rgm_translation_options *o, const char *run_dir)
+static rgm_status use(rgm_task *task, const rgm_translation_options *o, const char *run_dir, bool over)
 {
     static rgm_translation_options own;
 
     own = *o;
-    rgm_translation.use_files(&own, run_dir);
+    rgm_translation.use_files(&own, run_dir, over);
     return create(task, &own);
 }
 
@@ -710,7 +796,8 @@ static void tokenizers_travel_with_the_weights(void **state)
 
     o.path = moved; /* where nothing is */
     refuse(&o, RGM_ERR_NOT_FOUND, "spm.model");
-    CHECK_OK(use(&again, &o, run));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run, false)); /* what is named may have changed */
+    CHECK_OK(use(&again, &o, run, true));
     CHECK_OK(rgm_task_files_check(&again, run));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, again.build_inputs(&data, again.state, RGM_VALID, false));
     CHECK_MESSAGE("data.valid is not in data.path");
@@ -721,8 +808,37 @@ static void tokenizers_travel_with_the_weights(void **state)
     CHECK_MESSAGE("was begun with another target_tokenizer.model (7 bytes)");
     CHECK_MESSAGE("take another run folder");
     snprintf(run, sizeof run, "%s", folder); /* a folder that keeps none */
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run, true));
     CHECK_MESSAGE("keeps no tokenizer.model");
+    rgm_translation.release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* Trained once: whoever goes on or looks has the kept one, and no other is made in its place. */
+static void a_tokenizer_of_the_run_is_trained_once(void **state)
+{
+    rgm_translation_options o;
+    rgm_task task, again;
+    char run[128];
+
+    (void)state;
+    write_files();
+    o = of_files();
+    o.tokenizer = NULL;
+    o.train_tokenizer.vocab_size = 60;
+    o.train_tokenizer.kind = RGM_TOKENIZER_BPE;
+    snprintf(run, sizeof run, "%s/run", folder);
+    CHECK_OK(rgm_folder_make(run));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run, true));
+    CHECK_MESSAGE("keeps no tokenizer.model, which its weights were trained with");
+    CHECK_OK(use(&task, &o, run, false));
+    CHECK_OK(rgm_task_files_save(&task, run));
+    write_file("train.de", "ganz was andres\n");
+    for (int over = 0; over < 2; over++) {
+        CHECK_OK(use(&again, &o, run, over));
+        CHECK_OK(rgm_task_files_check(&again, run));
+        rgm_translation.release(&again);
+    }
     rgm_translation.release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
@@ -766,8 +882,12 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(tfrecords_are_the_same_pairs_as_their_lines),
       cmocka_unit_test(scores_are_those_that_were_asked_for),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
+      cmocka_unit_test(a_validation_leaves_no_translator_behind),
+      cmocka_unit_test(lines_before_a_bad_one_are_translated),
+      cmocka_unit_test(a_search_that_cannot_be_is_refused_before_the_first_step),
       cmocka_unit_test(lines_are_drawn_the_same_in_whatever_parts),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(a_tokenizer_must_pad_with_0_and_end_sentences),
       cmocka_unit_test(tokenizers_travel_with_the_weights),
+      cmocka_unit_test(a_tokenizer_of_the_run_is_trained_once),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))

@@ -284,6 +284,20 @@ static rgm_status best_store_open(rgm_controller *c)
     return status;
 }
 
+/* Files that weights mean nothing without are the same as before; where there are no weights, they begin anew. */
+static rgm_status files_open(rgm_controller *c, const rgm_controller_setup *setup)
+{
+    const rgm_task *task = rgm_trainer_task(c->trainer);
+    int64_t *steps = NULL, count = 0;
+
+    if (c->store != NULL)
+        RGM_TRY(rgm_checkpoint_steps(&steps, &count, c->store));
+    rgm_free(steps);
+    if (count > 0)
+        RGM_TRY(rgm_task_files_check(task, setup->run_dir));
+    return setup->read_only ? RGM_OK : rgm_task_files_save(task, setup->run_dir);
+}
+
 rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
 {
     rgm_status status = RGM_OK;
@@ -300,10 +314,8 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     RGM_GO(rgm_strdup(&c->run_dir, setup->run_dir));
     if (!setup->read_only)
         RGM_GO(rgm_run_folder_open(&c->folder, setup->run_dir, &folder));
-    RGM_GO(rgm_task_files_check(rgm_trainer_task(c->trainer), setup->run_dir));
-    if (!setup->read_only)
-        RGM_GO(rgm_task_files_save(rgm_trainer_task(c->trainer), setup->run_dir));
     RGM_GO(rgmi_store_open(c, setup->read_only));
+    RGM_GO(files_open(c, setup));
     RGM_GO(best_store_open(c));
     RGM_GO(restore_newest(c, &offset));
     if (!setup->read_only) {
