@@ -62,6 +62,18 @@ for pair in '7:7' '3 4 5:5 4 3' '9 8:8 9'; do
 done
 exec 3>&- 4<&-
 wait $!
+
+# The same when what is written is compressed, each line a member of its own.
+"$regimen" translate "$work/run" <"$work/pipe" >"$work/answers" 2>"$work/err" &
+exec 3>"$work/pipe" 4<"$work/answers"
+for pair in '7:7' '3 4 5:5 4 3' '9 8:8 9'; do
+    echo "${pair%:*}" | gzip >&3
+    answer=$(timeout 20 head -n 1 <&4)
+    [ "$answer" = "${pair#*:}" ] || fail "the answer to '${pair%:*}' in gzip is '$answer'"
+done
+exec 3>&- 4<&-
+wait $!
+
 "$regimen" translate "$work/run" <"$work/pipe" >"$work/out" 2>"$work/err" &
 pid=$!
 (while cat "$work/many"; do :; done) >"$work/pipe" 2>/dev/null &
@@ -76,7 +88,13 @@ wait $pid 2>/dev/null
 kill $feeder 2>/dev/null
 [ -s "$work/out" ] && [ "$(tail -c 1 "$work/out" | od -An -tx1)" = " 0a" ] || fail "no whole lines before SIGTERM"
 expect 2 "$regimen" translate "$work/run" --beam 2 --n-best 3 </dev/null
-says '--n-best is 3, but only 2 hypotheses are followed: --beam N' "$work/err"
+says 'task\.search\.n_best is 3, above beam_size \(2\)' "$work/err"
+for how in "--beam 0" "--beam 65" "--n-best 0" "--alpha -1" "--alpha nan" "--average 0" "--average-best -1" "--threads -1" \
+    "--beam 99999999999999999999"; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" translate "$work/run" $how </dev/null
+done
+says "beam_size" "$work/err"
 expect 1 "$regimen" translate "$work" </dev/null
 says 'is not a run folder: it has no config.yaml' "$work/err"
 

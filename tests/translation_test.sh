@@ -114,6 +114,10 @@ expect 0 "$regimen" eval run --set data.path=only_test
 cmp -s out eval_before || fail "eval needs more than the part it is asked for"
 expect 1 "$regimen" eval run --part valid --set data.path=only_test
 says 'data\.valid is not in data\.path' err
+expect 0 "$regimen" export run --verify --to verified --set data.path=only_test
+says 'verified on 96 items' out
+expect 0 "$regimen" export run --verify --to verified --set data.path=elsewhere --set 'data.test=[]'
+says 'verified on [0-9]+ items' out
 expect 0 "$regimen" run words.yaml --mode eval --run-dir run --set data.path=elsewhere
 mv elsewhere data
 
@@ -127,19 +131,29 @@ says 'run was begun with another tokenizer\.model \([0-9]+ bytes\) than now \(da
 says 'Put the old one back, run/tokenizer\.model is a copy, or take another run folder' err
 cmp -s run/tokenizer.model kept.model || fail "the kept tokenizer was replaced"
 expect 0 "$regimen" translate run --last <source
+mkdir unborn # begun, but without weights yet: any will do
+cp run/config.yaml run/tokenizer.model unborn
+expect 0 "$regimen" run words.yaml --run-dir unborn --set trainer.epochs=1
+cmp -s unborn/tokenizer.model other.model || fail "a run without weights keeps a tokenizer that is not its own"
 cp run/tokenizer.model data/joint.model
 expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
 
-# A run that trains its tokenizer makes the same one, goes on with it, and needs no data to translate.
+# A run that trains its tokenizer does so once, goes on with it, and needs no data to translate.
 sed 's/tokenizer: joint.model/train_tokenizer: {type: bpe, vocab_size: 45}/' words.yaml >whole.yaml
 expect 0 "$regimen" run whole.yaml --run-dir whole
 cmp -s kept.model whole/tokenizer.model || fail "data.train_tokenizer makes another tokenizer"
 expect 0 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=13
 cp data/train.en train.en
 sed 's/Dog/wolf/' train.en >data/train.en
-expect 2 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=14
-says 'whole was begun with another tokenizer\.model .* than now \(as data\.train_tokenizer makes it, ' err
+expect 0 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=14
+cmp -s kept.model whole/tokenizer.model || fail "a run that goes on trained another tokenizer"
 cp train.en data/train.en
+expect 2 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=15 --set data.train_tokenizer.vocab_size=44
+says 'was begun with another configuration: .*vocab_size: 45' err
+cp -r whole bare
+rm bare/tokenizer.model
+expect 1 "$regimen" translate bare <source
+says 'bare keeps no tokenizer\.model, which its weights were trained with' err
 mv data elsewhere
 expect 0 "$regimen" translate whole <source
 expect 1 "$regimen" run whole.yaml --run-dir other
@@ -148,7 +162,13 @@ mv elsewhere data
 expect 2 "$regimen" run whole.yaml --run-dir other --set data.tokenizer=joint.model
 says 'data\.train_tokenizer makes the tokenizer of both sides: data\.tokenizer does not go with it' err
 expect 1 "$regimen" run whole.yaml --run-dir other --set data.train_tokenizer.vocab_size=90000
-says 'data\.train_tokenizer: .*Vocabulary size too high' err
+says 'data\.train_tokenizer: training a tokenizer: SentencePiece: Vocabulary size too high' err
+expect 1 "$regimen" run whole.yaml --run-dir other --set data.train_tokenizer.sentences=100
+says 'max_sentences is 100; it is 0 \(all\) or more than 100' err
+expect 2 "$regimen" text train-tokenizer --coverage 3 --out no.model data/train.de
+expect 2 "$regimen" run words.yaml --run-dir other --set task.search.n_best=3
+says 'task\.search\.n_best is 3, above beam_size \(2\)' err
+[ ! -d other/ckpt ] || fail "a step was taken with a search that cannot be"
 
 # Tokenizers that cannot serve.
 if command -v spm_train >/dev/null; then

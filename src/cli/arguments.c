@@ -1,4 +1,6 @@
 /* Options by table, with the nearest name for an unknown one, and --help from the same table. */
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,20 @@ static int unknown(const usage *how, const char *option)
                        (int)strcspn(how->line, " "), how->line);
 }
 
+static int store_int(const argument *a, const char *text)
+{
+    int64_t *value = a->value;
+    char *end;
+
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0)
+        return usage_error("%s%s: '%s' is not a whole number", dashes(a->name), a->name, text);
+    if (a->kind == ARG_COUNT && *value < 1)
+        return usage_error("%s%s is %s, but must be 1 or more", dashes(a->name), a->name, text);
+    return EXIT_DONE;
+}
+
 static int store(const argument *a, const char *text)
 {
     char *end = NULL;
@@ -56,11 +72,13 @@ static int store(const argument *a, const char *text)
         *(const char **)a->value = text;
         return EXIT_DONE;
     case ARG_INT:
-        *(int64_t *)a->value = strtoll(text, &end, 10);
-        break;
+    case ARG_COUNT:
+        return store_int(a, text);
     case ARG_FLOAT:
         *(double *)a->value = strtod(text, &end);
-        break;
+        if (end == text || *end != '\0' || !isfinite(*(double *)a->value))
+            return usage_error("%s%s: '%s' is not a number", dashes(a->name), a->name, text);
+        return EXIT_DONE;
     default: {
         text_list *list = a->value;
 
@@ -71,9 +89,6 @@ static int store(const argument *a, const char *text)
         return EXIT_DONE;
     }
     }
-    if (end == text || *end != '\0')
-        return usage_error("%s%s: '%s' is not a number", dashes(a->name), a->name, text);
-    return EXIT_DONE;
 }
 
 /* One option at argv[*i]; moves *i over its value. */

@@ -9,9 +9,12 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
 
 /* ---- arguments.c --------------------------------------------------------------------------- */
 
-typedef enum argument_kind { ARG_FLAG, ARG_TEXT, ARG_INT, ARG_FLOAT, ARG_LIST } argument_kind;
+typedef enum argument_kind { ARG_FLAG, ARG_TEXT, ARG_INT, ARG_COUNT, ARG_FLOAT, ARG_LIST } argument_kind;
 
-/** A long option "--name", or "-n" when the name is one letter; value is bool *, const char **, int64_t *, double * or text_list *. */
+/**
+ * A long option "--name", or "-n" when the name is one letter; value is bool *, const char **, int64_t *, int64_t *
+ * (1 or more), double * (finite) or text_list *.
+ */
 typedef struct argument {
     const char *name;
     argument_kind kind;
@@ -93,8 +96,8 @@ typedef struct weights_choice {
 /** Its options for a verb's table. */
 #define WEIGHTS_ARGUMENTS(choice)                                                                  \
     {"last", ARG_FLAG, &(choice).last, NULL, "the newest weights, not the best"},         \
-    {"average", ARG_INT, &(choice).mean_of_last, "N", "the mean of the newest N checkpoints"}, \
-    {"average-best", ARG_INT, &(choice).mean_of_best, "N",                                         \
+    {"average", ARG_COUNT, &(choice).mean_of_last, "N", "the mean of the newest N checkpoints"}, \
+    {"average-best", ARG_COUNT, &(choice).mean_of_best, "N",                                         \
      "the mean of those of the N best validations"}
 
 typedef struct session {

@@ -9,12 +9,22 @@ typedef struct wishes {
     const char *dump; /* folder, or NULL */
 } wishes;
 
-/* The part to try the file on: the test data, or what there is. */
-static rgm_mode part_of(const session *s)
+/* Open the run with the part to try the file on, the test data or what there is, and no other. */
+static rgm_status open_with_part(session *s, rgm_mode *part, const char *run_dir, const text_list *sets,
+                                 const weights_choice *weights)
 {
-    if (session_has(s, RGM_TEST))
-        return RGM_TEST;
-    return session_has(s, RGM_VALID) ? RGM_VALID : RGM_TRAIN;
+    static const rgm_mode order[] = {RGM_TEST, RGM_VALID, RGM_TRAIN};
+
+    for (int i = 0;; i++) {
+        data_choice data = {.modes = {false}};
+
+        *part = order[i];
+        data.modes[*part] = true;
+        RGM_TRY(session_open(s, run_dir, sets, weights, &data));
+        if (*part == RGM_TRAIN || session_has(s, *part))
+            return RGM_OK;
+        session_close(s);
+    }
 }
 
 static int print_result(const char *path, const wishes *w, const rgm_export_check *check,
@@ -40,7 +50,7 @@ static int print_result(const char *path, const wishes *w, const rgm_export_chec
     return print_text("\n");
 }
 
-static rgm_status export_onnx(const session *s, const char *folder, const wishes *w, int *code)
+static rgm_status export_onnx(const session *s, const char *folder, rgm_mode part, const wishes *w, int *code)
 {
     rgm_status status = RGM_OK;
     rgm_exporter onnx = rgm_onnx_exporter();
@@ -52,9 +62,9 @@ static rgm_status export_onnx(const session *s, const char *folder, const wishes
     RGM_GO(rgm_folder_make(folder));
     RGM_GO(onnx.save(s->run, folder, onnx.payload));
     if (w->verified)
-        RGM_GO(rgm_run_verify_onnx(&check, s->run, folder, part_of(s), 8));
+        RGM_GO(rgm_run_verify_onnx(&check, s->run, folder, part, 8));
     if (w->dump != NULL)
-        RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part_of(s)));
+        RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part));
     *code = print_result(path, w, &check, dumped);
 done:
     rgm_free(path);
@@ -67,7 +77,8 @@ int verb_export(int argc, char **argv)
     text_list sets = {.count = 0}, rest;
     weights_choice weights = {.last = false};
     wishes w = {.dump = NULL};
-    data_choice data = {.modes = {false}};
+    const data_choice none = {.modes = {false}};
+    rgm_mode part = RGM_TEST;
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for the files; default RUN_DIR/export"},
         {"verify", ARG_FLAG, &w.verified, NULL,
@@ -88,13 +99,14 @@ int verb_export(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    for (int mode = 0; mode < 3; mode++) /* part_of() chooses */
-        data.modes[mode] = w.verified || w.dump != NULL;
-    status = session_open(&s, rest.items[0], &sets, &weights, &data);
+    if (w.verified || w.dump != NULL)
+        status = open_with_part(&s, &part, rest.items[0], &sets, &weights);
+    else
+        status = session_open(&s, rest.items[0], &sets, &weights, &none);
     if (status == RGM_OK && to == NULL)
         status = rgm_path_join(&folder, rest.items[0], "export");
     if (status == RGM_OK)
-        status = export_onnx(&s, to != NULL ? to : folder, &w, &code);
+        status = export_onnx(&s, to != NULL ? to : folder, part, &w, &code);
     if (status != RGM_OK)
         code = report(status);
     rgm_free(folder);

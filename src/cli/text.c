@@ -82,6 +82,10 @@ static int text_train(int argc, char **argv)
     if (rgm_tokenizer_kind_names[o.kind] == NULL)
         return usage_error("--type '%s' is none of unigram, bpe", type);
     status = train(out, &rest, &o);
+    if (status == RGM_ERR_ARG) { /* an option out of its range */
+        (void)report(status);
+        return EXIT_USAGE;
+    }
     return status == RGM_OK ? EXIT_DONE : report(status);
 }
 
