@@ -70,12 +70,12 @@ static rgm_status has_begun(bool *out, const char *run_dir)
 
 static rgm_status prepare_task(rgm_experiment *e, const char *run_dir, bool trained)
 {
-    bool begun = trained;
+    bool begun = false;
     int threads = e->runtime.threads > 0 ? (int)e->runtime.threads : rgm_threads();
 
     if (e->task_made)
         return RGM_OK;
-    if (run_dir != NULL && !trained)
+    if (run_dir != NULL) /* one that is to be followed may not be there yet */
         RGM_TRY(has_begun(&begun, run_dir));
     if (begun && e->task_type->use_files != NULL)
         e->task_type->use_files(e->task_options, run_dir, trained);
