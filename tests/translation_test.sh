@@ -150,6 +150,7 @@ cmp -s kept.model whole/tokenizer.model || fail "a run that goes on trained anot
 cp train.en data/train.en
 expect 2 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=15 --set data.train_tokenizer.vocab_size=44
 says 'was begun with another configuration: .*vocab_size: 45' err
+expect 0 "$regimen" run whole.yaml --mode continuous_eval --run-dir unborn_whole --set trainer.continuous_eval_timeout=0.5
 cp -r whole bare
 rm bare/tokenizer.model
 expect 1 "$regimen" translate bare <source
@@ -169,6 +170,23 @@ expect 2 "$regimen" text train-tokenizer --coverage 3 --out no.model data/train.
 expect 2 "$regimen" run words.yaml --run-dir other --set task.search.n_best=3
 says 'task\.search\.n_best is 3, above beam_size \(2\)' err
 [ ! -d other/ckpt ] || fail "a step was taken with a search that cannot be"
+
+# Standard input is read on from where it stands, whatever it is.
+(read -r first && "$regimen" translate run) <source >out || fail "translate behind a first line"
+[ "$(wc -l <out)" = 19 ] || fail "$(wc -l <out) of 19 lines behind a first one"
+gzip -c source source >twice.gz
+(head -c 0 && "$regimen" text encode --model run/tokenizer.model) <twice.gz >out || fail "gzip from standard input"
+[ "$(wc -l <out)" = 40 ] || fail "$(wc -l <out) of 40 lines in two members"
+/usr/bin/env python3 - "$regimen" source <<'PY' || fail "a socket as standard input"
+import socket, subprocess, sys
+ours, theirs = socket.socketpair()
+p = subprocess.Popen([sys.argv[1], "translate", "run"], stdin=theirs, stdout=subprocess.PIPE)
+theirs.close()
+ours.sendall(open(sys.argv[2], "rb").read())
+ours.shutdown(socket.SHUT_WR)
+lines = p.communicate()[0].splitlines()
+assert p.returncode == 0 and len(lines) == 20, (p.returncode, len(lines))
+PY
 
 # Tokenizers that cannot serve.
 if command -v spm_train >/dev/null; then

@@ -21,7 +21,7 @@ struct rgmi_input_file {
     uint8_t *buffer; /* [capacity]; the window lies in it  */
     int64_t capacity;
     int64_t filled;  /* bytes of the buffer in use, from 0 */
-    uint8_t *packed; /* [PACKED_SIZE] compressed bytes     */
+    uint8_t *packed; /* [PACKED_SIZE or more] compressed   */
     z_stream z;
     bool z_open;
     bool member_end; /* between two members of a gzip file */
@@ -39,6 +39,27 @@ static void zlib_free(void *payload, void *memory)
     rgm_free(memory);
 }
 
+/*
+ * Standard input is read on from where it stands. To open it by its name would begin a file at its front, and
+ * is refused for a socket and for what another user opened.
+ */
+static bool is_stdin(const char *path)
+{
+    return strcmp(path, "/dev/stdin") == 0;
+}
+
+static int open_file(const char *path)
+{
+    int fd;
+
+    if (is_stdin(path))
+        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 rgm_status rgmi_input_open(rgmi_input **out, const char *path)
 {
     rgm_status status = RGM_OK;
@@ -50,16 +71,14 @@ rgm_status rgmi_input_open(rgmi_input **out, const char *path)
     RGM_GO(RGM_NEW(input->file, 1));
     input->file->fd = -1;
     RGM_GO(rgm_strdup(&input->path, path));
-    do
-        input->file->fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (input->file->fd < 0 && errno == EINTR);
+    input->file->fd = open_file(path);
     if (input->file->fd < 0 || fstat(input->file->fd, &info) < 0) {
         rgm_status code = errno == ENOENT || errno == ENOTDIR ? RGM_ERR_NOT_FOUND : RGM_ERR_IO;
         RGM_GO(RGM_FAIL(code, "%s: %s", path, strerror(errno)));
     }
     if (S_ISDIR(info.st_mode))
         RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s: is a folder, not a file", path));
-    input->file_size = S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
+    input->file_size = S_ISREG(info.st_mode) && !is_stdin(path) ? (int64_t)info.st_size : -1;
     input->file->capacity = BUFFER_SIZE;
     input->file->buffer = rgm_malloc(BUFFER_SIZE);
     if (input->file->buffer == NULL)
@@ -172,7 +191,6 @@ static rgm_status inflate_some(int64_t *got, rgmi_input *input, void *data, int6
 rgm_status rgmi_input_detect_gzip(rgmi_input *input)
 {
     struct rgmi_input_file *file = input->file;
-    int64_t packed;
     int code;
 
     if (input->gzip)
@@ -184,7 +202,7 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
     RGM_TRY(rgmi_input_fill(input, 3));
     if (input->available < 3 || input->data[1] != 0x8b || input->data[2] != 8)
         return RGM_OK;
-    file->packed = rgm_malloc(PACKED_SIZE);
+    file->packed = rgm_malloc((size_t)(input->available > PACKED_SIZE ? input->available : PACKED_SIZE));
     if (file->packed == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory for the read buffer", input->path);
     file->z.zalloc = zlib_alloc;
@@ -195,15 +213,9 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
                         "%s: zlib cannot start (code %d)", input->path, code);
     file->z_open = true;
     /* What was read so far goes back in as compressed bytes, the rest follows from the file. */
-    packed = input->available < PACKED_SIZE ? input->available : PACKED_SIZE;
-    if (packed < input->available) {
-        if (lseek(file->fd, (off_t)packed, SEEK_SET) < 0)
-            return RGM_FAIL(RGM_ERR_IO, "%s: %s", input->path, strerror(errno));
-        file->end = false;
-    }
-    memcpy(file->packed, input->data, (size_t)packed);
+    memcpy(file->packed, input->data, (size_t)input->available);
     file->z.next_in = file->packed;
-    file->z.avail_in = (unsigned)packed;
+    file->z.avail_in = (unsigned)input->available;
     file->filled = 0;
     input->data = file->buffer;
     input->available = 0;
