@@ -430,9 +430,9 @@ static bool is_damage(rgm_status status)
     return status == RGM_ERR_FORMAT || status == RGM_ERR_IO || status == RGM_ERR_NOT_FOUND;
 }
 
-/* One pass over the steps there are, newest first. */
+/* One pass over the steps there are, newest first; warn: the first one, which says what is wrong. */
 static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *store,
-                                 const int64_t *steps, int64_t count)
+                                 const int64_t *steps, int64_t count, bool warn)
 {
     char newest[512] = "";
 
@@ -441,8 +441,9 @@ static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *sto
 
         if (!is_damage(status))
             return rgm_error_trace(status, __FILE__, __LINE__, __func__);
-        rgm_log_write(RGM_LOG_WARNING, "skipping the checkpoint of step %lld: %s",
-                      (long long)steps[i], rgm_error_message());
+        if (warn)
+            rgm_log_write(RGM_LOG_WARNING, "skipping the checkpoint of step %lld: %s",
+                          (long long)steps[i], rgm_error_message());
         if (newest[0] == 0)
             snprintf(newest, sizeof newest, "%s", rgm_error_message());
         RGM_TRY(RGM_RESERVE(store->damaged, store->damaged_capacity, store->damaged_count + 1));
@@ -466,7 +467,7 @@ rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store
     for (int attempt = 0; attempt < 10; attempt++) {
         store->damaged_count = 0;
         RGM_TRY(rgm_checkpoint_steps(&steps, &count, store));
-        status = load_newest_of(out, store, steps, count);
+        status = load_newest_of(out, store, steps, count, attempt == 0);
         rgm_free(steps);
         if (status != RGM_ERR_FORMAT || !store->options.read_only)
             break;

@@ -266,18 +266,22 @@ static void every_flipped_bit_is_detected(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* The last warning logged. */
+/* The last warning logged, and how many there were. */
 static char last_warning[1024];
+static int warnings;
 static void keep_warning(int level, const char *message, void *payload)
 {
     (void)payload;
-    if (level == RGM_LOG_WARNING)
-        snprintf(last_warning, sizeof last_warning, "%s", message);
+    if (level != RGM_LOG_WARNING)
+        return;
+    snprintf(last_warning, sizeof last_warning, "%s", message);
+    warnings++;
 }
 
 static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
 {
     const char *folder = check_folder();
+    rgm_checkpoint_store_options reading = {.keep = 1, .read_only = true};
     rgm_checkpoint_store *store = open_store(folder, 3);
     rgm_checkpoint *c = NULL;
 
@@ -302,6 +306,13 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     flip(file_in(folder, 4, "manifest.json"), 20, 0);
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
     CHECK_MESSAGE("none of 2 checkpoints");
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &reading)); /* a reader looks again, and tells it once */
+    warnings = 0;
+    CHECK_OK(rgm_log_add_sink(keep_warning, NULL));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
+    rgm_log_remove_sink(keep_warning, NULL);
+    CHECK_INT(2, warnings);
     rgm_checkpoint_store_close(store);
     CHECK_OK(rgm_folder_remove(folder));
 }
