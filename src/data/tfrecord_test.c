@@ -373,12 +373,15 @@ static void a_missing_file_and_a_folder_are_named(void **state)
 {
     (void)state;
     rgm_tfrecord_reader *reader;
+    rgm_tfrecord_writer *writer;
 
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tfrecord_reader_open(&reader, "/no/such/file", NULL));
     CHECK_MESSAGE("/no/such/file: No such file");
     CHECK_STATUS(RGM_ERR_IO, rgm_tfrecord_reader_open(&reader, "/tmp", NULL));
     CHECK_MESSAGE("/tmp: is a folder");
     CHECK(reader == NULL);
+    CHECK_STATUS(RGM_ERR_IO, rgm_tfrecord_writer_open(&writer, "/dev/null", NULL)); /* not to be replaced */
+    CHECK_MESSAGE("is no file that could be replaced");
 }
 
 static rgm_status read_whole(const char *path)
