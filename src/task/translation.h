@@ -6,7 +6,7 @@
 
 /** One part of the data; pairs NULL: there is none. */
 typedef struct rgmi_parallel {
-    rgm_corpus *corpus; /* NULL when the pairs were made by a formula */
+    rgm_corpus *corpus; /* NULL when the pairs were made by a formula, and when training */
     rgm_token_pairs *pairs;
 } rgmi_parallel;
 

@@ -165,7 +165,12 @@ static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data,
     RGM_TRY(status);
     if (rgm_corpus_count(part->corpus) == 0)
         return RGM_FAIL(RGM_ERR_DATA, "data.%s: %s has no pairs", rgm_mode_name(mode), files->items[0]);
-    return rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, data->threads);
+    RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, data->threads));
+    if (mode == RGM_TRAIN) { /* nothing is scored there: the text has served */
+        rgm_corpus_release(part->corpus);
+        part->corpus = NULL;
+    }
+    return RGM_OK;
 }
 
 /* ---- by a formula -------------------------------------------------------------------------- */

@@ -345,6 +345,25 @@ static void judge_text(rgm_logs *logs, const rgm_translation_options *o, const c
     rgm_ids_clear(&ids);
 }
 
+/* Only what is judged needs its text: a corpus that is trained on may be as large as memory allows. */
+static void text_that_is_trained_on_goes_once_it_is_tokens(void **state)
+{
+    rgm_translation_options o;
+    rgmi_parallel_data data;
+    const rgm_token_pairs *pairs;
+
+    (void)state;
+    write_files();
+    o = of_files();
+    CHECK_OK(rgmi_parallel_open(&data, &o, 1, 1));
+    CHECK_OK(rgmi_parallel_pairs(&pairs, &data, RGM_TRAIN));
+    CHECK(pairs != NULL && data.parts[RGM_TRAIN].corpus == NULL);
+    CHECK_OK(rgmi_parallel_pairs(&pairs, &data, RGM_VALID));
+    CHECK(pairs != NULL && data.parts[RGM_VALID].corpus != NULL);
+    rgmi_parallel_clear(&data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void scores_are_those_that_were_asked_for(void **state)
 {
     static const char *const metrics[] = {"ter", "bleu"}, *const wrong[] = {"bleu", "tre"};
@@ -880,6 +899,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(references_score_best_and_empty_translations_do_not),
       cmocka_unit_test(tfrecords_are_the_same_pairs_as_their_lines),
+      cmocka_unit_test(text_that_is_trained_on_goes_once_it_is_tokens),
       cmocka_unit_test(scores_are_those_that_were_asked_for),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
       cmocka_unit_test(a_validation_leaves_no_translator_behind),
