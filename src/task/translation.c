@@ -258,6 +258,23 @@ static rgm_status check(const void *options)
 
 typedef rgmi_translation_task translation_task;
 
+/* What is to be translated whole must fit into the model: better told now than by the first validation. */
+static rgm_status check_sources(const translation_task *t, rgm_mode mode)
+{
+    const rgm_token_pairs *pairs = t->data.parts[mode].pairs;
+    int64_t most = t->model.options.max_positions, length;
+
+    for (int64_t i = 0; i < rgm_token_pairs_count(pairs); i++) {
+        rgm_token_pairs_source(pairs, i, &length);
+        if (length > most)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "data.%s: the source of pair %lld has %lld tokens with its end, but model.max_positions "
+                            "is %lld: raise that, leave the pair out, or set task.decode: false",
+                            rgm_mode_name(mode), (long long)i + 1, (long long)length, (long long)most);
+    }
+    return RGM_OK;
+}
+
 static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
 {
     rgm_status status = RGM_OK;
@@ -268,6 +285,8 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     RGM_GO(rgmi_parallel_batches(&data, &t->data, mode));
     if (data == NULL)
         return RGM_OK;
+    if (mode != RGM_TRAIN && t->options.decode)
+        RGM_GO(check_sources(t, mode));
     if (endless)
         RGM_GO(rgm_dataset_repeat(&data, -1));
     RGM_GO(rgm_dataset_prefetch(&data, 2));

@@ -719,6 +719,29 @@ static void mistakes_are_told(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void a_sentence_that_cannot_be_translated_is_told_before_the_first_step(void **state)
+{
+    rgm_translation_options o = reversing();
+    rgm_seq2seq_options model;
+    rgm_dataset *data;
+    rgm_task task;
+
+    (void)state;
+    o.reverse.min_length = o.reverse.max_length = 8;
+    o.reverse.valid = 3;
+    o.max_length = 7;
+    rgm_seq2seq_defaults(&model);
+    model.max_positions = 8;
+    for (int decode = 0; decode < 2; decode++) {
+        o.decode = decode;
+        CHECK_OK(rgm_translation.create(&task, &o, rgm_translation.networks[0], &model, 1, 1));
+        CHECK_STATUS(decode ? RGM_ERR_DATA : RGM_OK, task.build_inputs(&data, task.state, RGM_VALID, false));
+        rgm_dataset_release(data);
+        rgm_translation.release(&task);
+    }
+    CHECK_MESSAGE("data.valid: the source of pair 1 has 9 tokens with its end, but model.max_positions is 8");
+}
+
 static void a_search_that_cannot_be_is_refused_before_the_first_step(void **state)
 {
     rgm_translation_options o = reversing();
@@ -904,6 +927,7 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
       cmocka_unit_test(a_validation_leaves_no_translator_behind),
       cmocka_unit_test(lines_before_a_bad_one_are_translated),
+      cmocka_unit_test(a_sentence_that_cannot_be_translated_is_told_before_the_first_step),
       cmocka_unit_test(a_search_that_cannot_be_is_refused_before_the_first_step),
       cmocka_unit_test(lines_are_drawn_the_same_in_whatever_parts),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
