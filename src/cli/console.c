@@ -179,7 +179,7 @@ rgm_status printable(char **out, const char *text)
 
 int print_text(const char *text)
 {
-    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0 || ferror(stdout)) { /* or what was printed before */
         fprintf(stderr, "regimen: stdout: %s\n", strerror(errno));
         return EXIT_FAILED;
     }
