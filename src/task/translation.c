@@ -51,7 +51,10 @@ static const rgm_field tokenizer_fields[] = {
 
 #define AT(member) offsetof(rgm_translation_options, member)
 static const rgm_field data_fields[] = {
-    {.name = "path", .kind = RGM_FIELD_TEXT, .offset = AT(path), .help = "folder of the files"},
+    {.name = "path",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(path),
+     .help = "folder of the files; a name that begins with / stands for itself"},
     {.name = "train",
      .kind = RGM_FIELD_TEXTS,
      .offset = AT(train),

@@ -9,6 +9,12 @@
 
 /* ---- from files ---------------------------------------------------------------------------- */
 
+/* A file of the data: in their folder, unless its name says where it is. */
+static rgm_status place_of(char **out, const rgm_translation_options *o, const char *name)
+{
+    return name[0] == '/' ? rgm_strdup(out, name) : rgm_path_join(out, o->path, name);
+}
+
 /*
  * The file that the run keeps, or the one that the options name; NULL: neither. A run that goes on takes only
  * what it trained itself: a file that is named may have become another, and that is to be told.
@@ -26,7 +32,7 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
         rgm_free(*out);
         *out = NULL;
     }
-    return name != NULL ? rgm_path_join(out, o->path, name) : RGM_OK;
+    return name != NULL ? place_of(out, o, name) : RGM_OK;
 }
 
 static rgm_status data_missing(rgm_status status, rgm_mode mode)
@@ -42,7 +48,7 @@ static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, const rgm_tr
     char *files[2] = {NULL, NULL};
 
     for (int i = 0; i < 2; i++)
-        RGM_GO(rgm_path_join(&files[i], o->path, o->train.items[i]));
+        RGM_GO(place_of(&files[i], o, o->train.items[i]));
     status = rgm_tokenizer_train(out, (const char *const *)files, 2, &o->train_tokenizer);
     if (status == RGM_ERR_NOT_FOUND)
         status = data_missing(status, RGM_TRAIN);
@@ -137,9 +143,9 @@ static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o
     rgm_status status = RGM_OK;
     char *source = NULL, *target = NULL;
 
-    RGM_GO(rgm_path_join(&source, o->path, files->items[0]));
+    RGM_GO(place_of(&source, o, files->items[0]));
     if (files->count > 1)
-        RGM_GO(rgm_path_join(&target, o->path, files->items[1]));
+        RGM_GO(place_of(&target, o, files->items[1]));
     if (o->src_lang != NULL)
         status = rgm_corpus_load_tfrecords(out, source, o->src_lang, o->tgt_lang, NULL);
     else

@@ -661,6 +661,7 @@ static void mistakes_are_told(void **state)
     static const char *const missing_names[2] = {"train.de", "train.fr"};
     static const char *const long_names[2] = {"short.en", "short.en"};
     static const char *const nothing[2] = {"nothing.de", "nothing.de"};
+    char elsewhere[160];
     rgm_translation_options o, bad;
     rgm_task task;
 
@@ -676,6 +677,12 @@ static void mistakes_are_told(void **state)
     bad = o;
     bad.tokenizer = NULL;
     refuse(&bad, RGM_ERR_CONFIG, "data.tokenizer");
+    bad = o;
+    snprintf(elsewhere, sizeof elsewhere, "%s/spm.model", folder);
+    bad.path = "/nowhere";
+    bad.tokenizer = elsewhere;
+    CHECK_OK(create(&task, &bad)); /* named from the root */
+    rgm_translation.release(&task);
     bad = o;
     bad.tokenizer = "none.model";
     refuse(&bad, RGM_ERR_NOT_FOUND, "data.tokenizer is not in data.path");
