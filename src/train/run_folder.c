@@ -108,17 +108,22 @@ done:
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
-/* A run may be made longer: the lines that say how long it is may differ. */
-static bool is_length(const char *line)
+/* A run may be made longer, and go on with other threads, which change no bit: those lines may differ. */
+static bool may_differ(const char *line)
 {
+    static const char *const keys[] = {"epochs:", "train_steps:", "threads:"};
+
     line += strspn(line, " ");
-    return strncmp(line, "epochs:", 7) == 0 || strncmp(line, "train_steps:", 12) == 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+            return true;
+    return false;
 }
 
 /* Go to the next line that must agree; counts the lines left behind. */
 static const char *to_fixed_line(const char *text, int64_t *line)
 {
-    while (*text != 0 && is_length(text)) {
+    while (*text != 0 && may_differ(text)) {
         text += strcspn(text, "\n");
         text += *text == '\n';
         ++*line;

@@ -204,10 +204,12 @@ static void a_changed_configuration_is_refused_with_its_line(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-static void a_run_may_be_made_longer(void **state)
+static void a_run_may_be_made_longer_and_take_other_threads(void **state)
 {
-    static const char *const longer[] = {"a: 1\ntrainer:\n  epochs: 20\n  keep: 1\n",
-                                         "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\n"};
+    static const char *const changed[] = {
+        "a: 1\ntrainer:\n  epochs: 20\n  keep: 1\nruntime:\n  threads: 2\n",
+        "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 2\n",
+        "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 8\n"};
     const char *folder = check_folder();
     rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
     rgm_run_folder *run = NULL;
@@ -215,18 +217,18 @@ static void a_run_may_be_made_longer(void **state)
     int64_t size;
 
     (void)state;
-    options.config = "a: 1\ntrainer:\n  epochs: 10\n  keep: 1\n";
+    options.config = "a: 1\ntrainer:\n  epochs: 10\n  keep: 1\nruntime:\n  threads: 2\n";
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
-    for (int i = 0; i < 2; i++) {
-        options.config = longer[i];
+    for (int i = 0; i < 3; i++) {
+        options.config = changed[i];
         CHECK_OK(rgm_run_folder_open(&run, folder, &options));
         rgm_run_folder_close(run);
         CHECK_OK(rgm_run_folder_config(&text, &size, folder));
-        CHECK_TEXT(longer[i], text);
+        CHECK_TEXT(changed[i], text);
         rgm_free(text);
     }
-    options.config = "a: 1\ntrainer:\n  epochs: 30\n  keep: 2\n";
+    options.config = "a: 1\ntrainer:\n  epochs: 30\n  keep: 2\nruntime:\n  threads: 2\n";
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
     CHECK_MESSAGE("line 3 was '  keep: 1' and is now '  keep: 2'");
     CHECK_OK(rgm_folder_remove(folder));
@@ -282,7 +284,7 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(a_look_tells_whether_a_folder_is_in_use),
       cmocka_unit_test(of_many_that_start_at_once_one_proceeds),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
-      cmocka_unit_test(a_run_may_be_made_longer),
+      cmocka_unit_test(a_run_may_be_made_longer_and_take_other_threads),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
       cmocka_unit_test(opening_survives_every_failing_allocation),
       cmocka_unit_test(text_for_people_shows_what_it_hides))
