@@ -24,8 +24,8 @@ bleu() {
 for config; do
     name=$(basename "$config" .yaml)
     case $name in
-    *de_en) source=de target=en goal=36.1 ;;
-    *) source=en target=de goal=35.0 ;;
+    *de_en) source=de target=en goal=36.1 lower_goal=none ;;
+    *) source=en target=de goal=35.0 lower_goal=40.0 ;;
     esac
     : >"$runs/$name.txt"
     for seed in ${SEEDS:-1 2 3}; do
@@ -44,8 +44,8 @@ for config; do
         echo "$name seed $seed minutes $minutes greedy $greedy beam5 $beams lower-cased $lower $lower_beam" |
             tee -a "$runs/$name.txt"
     done
-    awk -v goal="$goal" '
+    awk -v goal="$goal" -v lower_goal="$lower_goal" '
         { name = $1; n++; greedy += $7; beam += $9; low += $11; low_beam += $12 }
-        END { printf "%s mean of %d: greedy %.2f, beam 5 %.2f (goal %s); lower-cased %.2f, %.2f\n",
-                     name, n, greedy / n, beam / n, goal, low / n, low_beam / n }' "$runs/$name.txt"
+        END { printf "%s mean of %d: greedy %.2f, beam 5 %.2f (goal %s); lower-cased %.2f, %.2f (goal %s)\n",
+                     name, n, greedy / n, beam / n, goal, low / n, low_beam / n, lower_goal }' "$runs/$name.txt"
 done
