@@ -1,6 +1,6 @@
 /*
- * A checkpoint as a run saves and restores it, with every sync and hash, and dd writing as many bytes to
- * the same file system; both make new files and then delete those of the step before.
+ * A checkpoint as a run saves and restores it, with every sync and hash, and dd writing as many
+ * bytes to the same file system; both make new files and then delete those of the step before.
  *
  * form "save" (the first), "restore", "dd"; --data FOLDER; --size: bytes, 400 MB unless told.
  */
@@ -144,6 +144,6 @@ static rgm_status checkpoint_facts(rgm_text *out, void *state)
 }
 
 const bench_workload bench_checkpoint = {
-    "checkpoint",    "a checkpoint of 400 MB saved or restored; dd",
-    checkpoint_open, checkpoint_step,
+    "checkpoint",     "a checkpoint of 400 MB saved or restored; dd",
+    checkpoint_open,  checkpoint_step,
     checkpoint_facts, checkpoint_close};

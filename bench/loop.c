@@ -1,7 +1,7 @@
 /*
- * What the training core itself costs a step: a task whose step does nothing, on a row in memory, through
- * the controller with the progress line and the question after signals, as the command has them. No run
- * folder: saving has a workload of its own.
+ * What the training core itself costs a step: a task whose step does nothing, on a row in memory,
+ * through the controller with the progress line and the question after signals, as the command has
+ * them. No run folder: saving has a workload of its own.
  */
 #include "bench.h"
 

@@ -1,4 +1,5 @@
-/* A compute graph: y = x W with a symbolic batch, its loss, the gradient as graph, ten steps down. */
+/* A compute graph: y = x W with a symbolic batch, its loss, the gradient as graph, ten steps down.
+ */
 #include <stdio.h>
 
 #include <regimen/autodiff.h>

@@ -1,5 +1,5 @@
-/* From a graph to a trained model in one call. With the folder of Cora (or any OGB node data set) as
- * argument it trains on that, else on a generated citation graph. */
+/* From a graph to a trained model in one call. With the folder of Cora (or any OGB node data set)
+ * as argument it trains on that, else on a generated citation graph. */
 #include <stdio.h>
 
 #include <regimen/runner.h>

@@ -1,7 +1,7 @@
 /*
- * A task of one's own on the training core: which of two classes a point belongs to. The trainer is driven in
- * units (train k batches, validate, look at the loss); a controller would do the same by intervals, with
- * checkpoints and a run folder.
+ * A task of one's own on the training core: which of two classes a point belongs to. The trainer is
+ * driven in units (train k batches, validate, look at the loss); a controller would do the same by
+ * intervals, with checkpoints and a run folder.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #define POINTS 512
 
 typedef struct points {
-    rgm_tensor *xy, *label;         /* [POINTS, 2], [POINTS] */
+    rgm_tensor *xy, *label; /* [POINTS, 2], [POINTS] */
     rgm_value *xy_value, *label_value;
 } points;
 
@@ -54,8 +54,8 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 {
     points *p = state;
 
-    return rgm_feed_tensors(out, capacity, count,
-                            (rgm_value *[]){p->xy_value, p->label_value}, 2, batch);
+    return rgm_feed_tensors(out, capacity, count, (rgm_value *[]){p->xy_value, p->label_value}, 2,
+                            batch);
 }
 
 /* Class 1 lies inside a circle. */

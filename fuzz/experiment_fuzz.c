@@ -1,6 +1,6 @@
 /*
- * An experiment from anywhere: each line of the input is a --set over the named experiment demo. What is
- * taken is printed in full, and the print must load again with as many values.
+ * An experiment from anywhere: each line of the input is a --set over the named experiment demo.
+ * What is taken is printed in full, and the print must load again with as many values.
  */
 #include <regimen/experiment.h>
 

@@ -1,6 +1,7 @@
 /*
- * Any bytes as translations: the first line is the hypothesis, those behind it are references. Bad UTF-8 is
- * always refused; what is accepted has scores in their range, and a line against itself is perfect.
+ * Any bytes as translations: the first line is the hypothesis, those behind it are references. Bad
+ * UTF-8 is always refused; what is accepted has scores in their range, and a line against itself is
+ * perfect.
  */
 #include <regimen/task.h>
 
@@ -25,14 +26,17 @@ static void check_tokenizer(rgm_mt_tokenizer tokenizer, rgm_str line, bool valid
     must(status == (valid ? RGM_OK : RGM_ERR_FORMAT));
     if (valid) {
         must(rgm_utf8_check(once.data, once.size) < 0);
-        must(rgm_mt_tokenize(&again, RGM_MT_TOKENIZER_NONE, (rgm_str){once.data, once.size}) == RGM_OK);
-        must(once.size == again.size && (once.size == 0 || memcmp(once.data, again.data, (size_t)once.size) == 0));
+        must(rgm_mt_tokenize(&again, RGM_MT_TOKENIZER_NONE, (rgm_str){once.data, once.size}) ==
+             RGM_OK);
+        must(once.size == again.size &&
+             (once.size == 0 || memcmp(once.data, again.data, (size_t)once.size) == 0));
     }
     rgm_text_clear(&once);
     rgm_text_clear(&again);
 }
 
-static void check_bleu(int variant, rgm_str line, const rgm_str *references, int64_t count, bool valid)
+static void check_bleu(int variant, rgm_str line, const rgm_str *references, int64_t count,
+                       bool valid)
 {
     rgm_bleu_options options = {.tokenizer = (rgm_mt_tokenizer)(variant % 4),
                                 .lowercase = variant % 2,
@@ -101,7 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int64_t i = 0; i < count; i++)
         valid = valid && rgm_utf8_check(lines[i].data, lines[i].size) < 0;
     for (int t = 0; t < 4; t++) {
-        check_tokenizer((rgm_mt_tokenizer)t, lines[0], rgm_utf8_check(lines[0].data, lines[0].size) < 0);
+        check_tokenizer((rgm_mt_tokenizer)t, lines[0],
+                        rgm_utf8_check(lines[0].data, lines[0].size) < 0);
         check_bleu(t, lines[0], lines + 1, count - 1, valid);
     }
     check_chrf(lines[0], lines + 1, count - 1, valid);

@@ -10,8 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const texts[] = {"", "a", "x y  z", "Zwei junge M\xc3\xa4nner \xef\xac\x81 \xe2\x85\xa3.",
-                                        "\xff\xfe", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+    static const char *const texts[] = {
+        "",         "a",
+        "x y  z",   "Zwei junge M\xc3\xa4nner \xef\xac\x81 \xe2\x85\xa3.",
+        "\xff\xfe", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
     rgm_tokenizer *tokenizer;
     rgm_ids ids = {0};
     rgm_text text = {0};

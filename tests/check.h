@@ -73,7 +73,7 @@ const char *__tsan_default_options(void)
 #define CHECK_CLOSE(a, b, rtol, atol)                                                              \
     do {                                                                                           \
         double a_ = (double)(a), b_ = (double)(b);                                                 \
-        if (!(fabs(a_ - b_) <= (atol) + (rtol) * fabs(b_)))                                        \
+        if (!(fabs(a_ - b_) <= (atol) + (rtol)*fabs(b_)))                                          \
             fail_msg("%s:%d: %s is %.17g, expected %.17g", __FILE__, __LINE__, #a, a_, b_);        \
     } while (0)
 

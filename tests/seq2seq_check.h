@@ -6,7 +6,8 @@
 #include <regimen/models.h>
 
 /* Width 32 in 2 heads (whole vectors for every fast row), 24 inside, no dropout. */
-static inline rgm_seq2seq small_model(int64_t encoder, int64_t decoder, int64_t source, int64_t target)
+static inline rgm_seq2seq small_model(int64_t encoder, int64_t decoder, int64_t source,
+                                      int64_t target)
 {
     rgm_seq2seq m = {.source_vocabulary = source, .target_vocabulary = target};
     rgm_seq2seq_stack *stacks[] = {&m.options.encoder, &m.options.decoder};
@@ -19,7 +20,8 @@ static inline rgm_seq2seq small_model(int64_t encoder, int64_t decoder, int64_t 
         stacks[i]->num_layers = i == 0 ? encoder : decoder;
         stacks[i]->num_attention_heads = 2;
         stacks[i]->intermediate_size = 24;
-        stacks[i]->dropout_rate = stacks[i]->attention_dropout_rate = stacks[i]->intermediate_dropout = 0;
+        stacks[i]->dropout_rate = stacks[i]->attention_dropout_rate =
+            stacks[i]->intermediate_dropout = 0;
     }
     return m;
 }

@@ -185,8 +185,9 @@ rgm_value *rgm_concat(rgm_value *const *x, int64_t count, int axis);
 /** Rows [begin, end) of `axis`; the axis' size must be static. */
 rgm_value *rgm_slice(rgm_value *x, int axis, int64_t begin, int64_t end);
 /**
- * The first `size` of an axis of static size, as many as another value's axis has: the positions of a
- * batch's tokens out of all of them. A run with a larger size than there is fails with RGM_ERR_SHAPE.
+ * The first `size` of an axis of static size, as many as another value's axis has: the positions of
+ * a batch's tokens out of all of them. A run with a larger size than there is fails with
+ * RGM_ERR_SHAPE.
  */
 rgm_value *rgm_slice_to(rgm_value *x, int axis, rgm_dim size);
 
@@ -209,9 +210,9 @@ rgm_value *rgm_log_softmax(rgm_value *x); /* last axis */
 rgm_value *rgm_softmax_cross_entropy(rgm_value *logits, rgm_value *labels);
 /** How the target of a cross-entropy is spread. */
 typedef struct rgm_cross_entropy_options {
-    int64_t classes;  /* the first so many columns are the classes, others do not count; 0: all     */
+    int64_t classes;  /* the first so many columns are the classes, others do not count; 0: all  */
     double smoothing; /* in [0, 1): the label's target is 1 - smoothing, each other class' is
-                         smoothing / (classes - 1)                                                   */
+                         smoothing / (classes - 1) */
 } rgm_cross_entropy_options;
 /** The same with smoothed labels, which keeps no other value of the size of the logits. */
 rgm_value *rgm_softmax_cross_entropy_with(rgm_value *logits, rgm_value *labels,
@@ -225,18 +226,18 @@ rgm_value *rgm_l2_normalize(rgm_value *x);
 /** How rgm_attention() attends. */
 typedef struct rgm_attention_options {
     int64_t heads;
-    double scale;       /* of the scores; 0: 1 / sqrt(width / heads)                                  */
-    bool causal;        /* query i sees keys up to i + keys - queries                                 */
-    rgm_value *key;     /* i32/i64 [batch, keys], 0: nobody sees that key (ids with 0 as padding);
-                           NULL: all are seen                                                         */
-    double dropout;     /* of the probabilities, on training runs                                     */
-    const char *stream; /* of the dropout; NULL takes a name from the scope and op number             */
+    double scale;   /* of the scores; 0: 1 / sqrt(width / heads)                                  */
+    bool causal;    /* query i sees keys up to i + keys - queries                                 */
+    rgm_value *key; /* i32/i64 [batch, keys], 0: nobody sees that key (ids with 0 as padding);
+                       NULL: all are seen                                                         */
+    double dropout; /* of the probabilities, on training runs                                     */
+    const char *stream; /* of the dropout; NULL takes a name from the scope and op number */
 } rgm_attention_options;
 /**
  * Scaled dot-product attention (Vaswani et al. 2017, section 3.2) of heads that lie side by side:
- * query [batch, queries, width], key and value [batch, keys, width] -> [batch, queries, width]. Neither
- * scores nor probabilities are stored; the gradient computes them again. A query that sees nothing
- * gets 0.
+ * query [batch, queries, width], key and value [batch, keys, width] -> [batch, queries, width].
+ * Neither scores nor probabilities are stored; the gradient computes them again. A query that sees
+ * nothing gets 0.
  */
 rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
                          const rgm_attention_options *options);
@@ -250,7 +251,8 @@ rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
 rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
                               rgm_value *newest_k, rgm_value *newest_v, int64_t heads);
 
-/* ---- ops: images [n, height, width, channels]; all sizes but n are static ------------------------
+/* ---- ops: images [n, height, width, channels]; all sizes but n are static
+ * ------------------------
  */
 
 typedef enum rgm_image_padding {

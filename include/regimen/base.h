@@ -22,21 +22,21 @@ typedef int rgm_status;
 
 enum {
     RGM_OK = 0,
-    RGM_END = 1,              /* signal: no more elements                                       */
-    RGM_STOPPED = 2,          /* signal: stopped early on request, state saved                  */
-    RGM_ERR_ARG = -1,         /* an argument is wrong: the caller's bug                         */
-    RGM_ERR_SHAPE = -2,       /* shapes do not fit                                              */
-    RGM_ERR_DTYPE = -3,       /* element types do not fit                                       */
-    RGM_ERR_NOMEM = -4,       /* out of memory                                                  */
-    RGM_ERR_IO = -5,          /* the system refused: message has path and errno text            */
-    RGM_ERR_FORMAT = -6,      /* a file or record is malformed: message has file and place      */
-    RGM_ERR_VERSION = -7,     /* a file is of a version this build does not read                */
-    RGM_ERR_CONFIG = -8,      /* experiment file or option: message has file:line:column        */
-    RGM_ERR_NOT_FOUND = -9,   /* no such file, key, feature or name                             */
-    RGM_ERR_NUMERIC = -10,    /* NaN or infinity where a number was expected                    */
-    RGM_ERR_UNSUPPORTED = -11,/* understood, but not possible with this build or model          */
-    RGM_ERR_BUSY = -12,       /* somebody else holds it (run folder, file)                      */
-    RGM_ERR_DATA = -13        /* data contradict each other: dangling edge, wrong length        */
+    RGM_END = 1,               /* signal: no more elements                                       */
+    RGM_STOPPED = 2,           /* signal: stopped early on request, state saved                  */
+    RGM_ERR_ARG = -1,          /* an argument is wrong: the caller's bug                         */
+    RGM_ERR_SHAPE = -2,        /* shapes do not fit                                              */
+    RGM_ERR_DTYPE = -3,        /* element types do not fit                                       */
+    RGM_ERR_NOMEM = -4,        /* out of memory                                                  */
+    RGM_ERR_IO = -5,           /* the system refused: message has path and errno text            */
+    RGM_ERR_FORMAT = -6,       /* a file or record is malformed: message has file and place      */
+    RGM_ERR_VERSION = -7,      /* a file is of a version this build does not read                */
+    RGM_ERR_CONFIG = -8,       /* experiment file or option: message has file:line:column        */
+    RGM_ERR_NOT_FOUND = -9,    /* no such file, key, feature or name                             */
+    RGM_ERR_NUMERIC = -10,     /* NaN or infinity where a number was expected                    */
+    RGM_ERR_UNSUPPORTED = -11, /* understood, but not possible with this build or model          */
+    RGM_ERR_BUSY = -12,        /* somebody else holds it (run folder, file)                      */
+    RGM_ERR_DATA = -13         /* data contradict each other: dangling edge, wrong length        */
 };
 
 /** "RGM_ERR_SHAPE" for -2. Never NULL. */
@@ -50,7 +50,8 @@ rgm_status rgm_error_set(rgm_status code, const char *file, int line, const char
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 /** Add one frame to this thread's trace; returns `status`. Use RGM_TRY or RGM_GO. */
 rgm_status rgm_error_trace(rgm_status status, const char *file, int line, const char *function);
-/** Put "text: " before this thread's message (what was being done: a file, a set); returns `status`. */
+/** Put "text: " before this thread's message (what was being done: a file, a set); returns
+ * `status`. */
 rgm_status rgm_error_prefix(rgm_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** The last error's message, "" if there was none. Valid until the next failure in this thread. */
@@ -107,8 +108,8 @@ static inline rgm_status rgm_second_(rgm_status first, rgm_status second)
 
 /**
  * Memory aligned to 64 bytes, counted. NULL when there is none (no error is recorded: use the
- * RGM_NEW and RGM_RESERVE macros, which record one). calloc checks count * size for overflow; a size
- * of 0 gives a valid pointer. Release with rgm_free(), which takes NULL.
+ * RGM_NEW and RGM_RESERVE macros, which record one). calloc checks count * size for overflow; a
+ * size of 0 gives a valid pointer. Release with rgm_free(), which takes NULL.
  */
 void *rgm_malloc(size_t size);
 void *rgm_calloc(int64_t count, size_t size);
@@ -146,8 +147,7 @@ int64_t rgm_memory_failures(void);
  * Geometric growth; p is unchanged on failure. Use inside RGM_TRY / RGM_GO.
  */
 #define RGM_RESERVE(p, capacity, need)                                                             \
-    ((need) <= (capacity) ? RGM_OK                                                                 \
-                          : rgm_array_grow((void *)&(p), &(capacity), (need), sizeof *(p)))
+    ((need) <= (capacity) ? RGM_OK : rgm_array_grow((void *)&(p), &(capacity), (need), sizeof *(p)))
 rgm_status rgm_array_grow(void *array, int64_t *capacity, int64_t need, size_t element_size);
 
 /** A bump allocator: many small objects with one lifetime. */
@@ -177,7 +177,8 @@ int64_t rgm_utf8_check(const void *data, int64_t size);
 /** Of `names`, the one nearest to `name` by edit distance, or NULL when none is near. */
 const char *rgm_nearest_name(const char *name, const char *const *names, int64_t count);
 
-/** Text keys to pointers, in order of insertion. The map copies keys and does not own the values. */
+/** Text keys to pointers, in order of insertion. The map copies keys and does not own the values.
+ */
 typedef struct rgm_map rgm_map;
 rgm_status rgm_map_create(rgm_map **out);
 void rgm_map_release(rgm_map *map);
@@ -194,8 +195,8 @@ enum { RGM_LOG_ERROR, RGM_LOG_WARNING, RGM_LOG_INFO, RGM_LOG_DEBUG };
 /** Where rgm_log_write() goes, one call at a time, from any thread. */
 typedef void rgm_log_sink(int level, const char *message, void *payload);
 /**
- * Messages go to every sink there is; without one they are dropped. A run folder adds itself. No call
- * of a sink runs any more when removing it returns. RGM_ERR_ARG: more than 32 sinks.
+ * Messages go to every sink there is; without one they are dropped. A run folder adds itself. No
+ * call of a sink runs any more when removing it returns. RGM_ERR_ARG: more than 32 sinks.
  */
 rgm_status rgm_log_add_sink(rgm_log_sink *sink, void *payload);
 void rgm_log_remove_sink(rgm_log_sink *sink, void *payload);
@@ -208,8 +209,8 @@ double rgm_wall_time(void); /* seconds since 1970, wall clock */
 
 /**
  * Philox4x32-10 (Salmon et al., SC'11): a function of (key, counter), no hidden state. A stream is
- * keyed by the run's seed and a name; `step` and the element index are the counter. So the same draw
- * comes out on any thread, after any resume.
+ * keyed by the run's seed and a name; `step` and the element index are the counter. So the same
+ * draw comes out on any thread, after any resume.
  */
 typedef struct rgm_rng {
     uint32_t key[2];
@@ -243,7 +244,8 @@ typedef struct rgm_thread_pool rgm_thread_pool;
 rgm_status rgm_thread_pool_create(rgm_thread_pool **out, int threads);
 /** Waits for what was submitted, then joins. */
 void rgm_thread_pool_release(rgm_thread_pool *pool);
-rgm_status rgm_thread_pool_submit(rgm_thread_pool *pool, void (*work)(void *payload), void *payload);
+rgm_status rgm_thread_pool_submit(rgm_thread_pool *pool, void (*work)(void *payload),
+                                  void *payload);
 
 /** A bounded queue of pointers between threads. */
 typedef struct rgm_queue rgm_queue;
@@ -275,17 +277,20 @@ rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 
 /** The whole file; data[size] is 0. RGM_ERR_FORMAT when it has more than max_size bytes. */
 rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size);
-/** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never less. What a link
- *  leads to is saved, the link stays; a device or a pipe is written into. RGM_ERR_IO for a folder. */
+/** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never
+ * less. What a link leads to is saved, the link stays; a device or a pipe is written into.
+ * RGM_ERR_IO for a folder. */
 rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
 /**
- * Remove what killed processes left behind in rgm_file_save(): files named *.tmp-<pid>-<number>. Only for
- * who owns the folder: another process may be saving. One that cannot be removed is told to the log.
+ * Remove what killed processes left behind in rgm_file_save(): files named *.tmp-<pid>-<number>.
+ * Only for who owns the folder: another process may be saving. One that cannot be removed is told
+ * to the log.
  */
 rgm_status rgm_folder_sweep(const char *path);
 /** Plain write of a new file, synced (O_EXCL): for folders that are renamed as a whole. */
 rgm_status rgm_file_create(const char *path, const void *data, int64_t size);
-/** All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message. */
+/** All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message.
+ */
 rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *path);
 /** fsync through EINTR. After a failure the file must not be synced again: the kernel may have
  *  dropped the pages, and would report success. */
@@ -309,13 +314,13 @@ typedef enum rgm_yaml_kind { RGM_YAML_SCALAR, RGM_YAML_LIST, RGM_YAML_MAP } rgm_
  */
 typedef struct rgm_yaml_node {
     rgm_yaml_kind kind;
-    const char *key;            /* in a map: this entry's key, else NULL */
-    const char *text;           /* scalar: its text                      */
-    bool quoted;                /* scalar: in quotes or of several lines */
-    int line, column;           /* 1-based                               */
-    const char *source;         /* file name, "--set" or "$VARIABLE"     */
+    const char *key;    /* in a map: this entry's key, else NULL */
+    const char *text;   /* scalar: its text                      */
+    bool quoted;        /* scalar: in quotes or of several lines */
+    int line, column;   /* 1-based                               */
+    const char *source; /* file name, "--set" or "$VARIABLE"     */
     struct rgm_yaml_node **items;
-    int64_t count;              /* of items                              */
+    int64_t count; /* of items                              */
 } rgm_yaml_node;
 
 typedef struct rgm_yaml rgm_yaml;
@@ -336,8 +341,8 @@ rgm_yaml_node *rgm_yaml_find(const rgm_yaml_node *node, const char *key);
  */
 rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, const char *source);
 /**
- * Lay `over` upon `yaml`: maps merge, all else is replaced. `over` must outlive nothing: copied. After
- * RGM_ERR_NOMEM `yaml` is a document still, with part of `over` in it.
+ * Lay `over` upon `yaml`: maps merge, all else is replaced. `over` must outlive nothing: copied.
+ * After RGM_ERR_NOMEM `yaml` is a document still, with part of `over` in it.
  */
 rgm_status rgm_yaml_merge(rgm_yaml *yaml, const rgm_yaml *over);
 /** The document as YAML text that parses to the same document. */
@@ -346,21 +351,21 @@ rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);
 /* ---- options from YAML ----------------------------------------------------------------------- */
 
 /**
- * One key of an options struct: struct field = config key = documentation. A table of these, ended by
- * {0}, lets a map of an experiment file fill a struct whose defaults were set before.
+ * One key of an options struct: struct field = config key = documentation. A table of these, ended
+ * by {0}, lets a map of an experiment file fill a struct whose defaults were set before.
  */
 typedef enum rgm_field_kind {
-    RGM_FIELD_INT,    /* int64_t                                              */
-    RGM_FIELD_FLOAT,  /* double                                               */
-    RGM_FIELD_BOOL,   /* bool: true or false                                  */
-    RGM_FIELD_TEXT,   /* const char *                                         */
-    RGM_FIELD_CHOICE, /* int: index into choices                              */
-    RGM_FIELD_INTS,   /* rgm_ints: a list, or one number                      */
-    RGM_FIELD_FLOATS, /* rgm_floats: a list, or one number                    */
-    RGM_FIELD_TEXTS,  /* rgm_texts: a list, or one text                       */
-    RGM_FIELD_NUMBERS,/* rgm_numbers: a map of any keys to numbers            */
-    RGM_FIELD_GROUP,  /* a struct inside, described by `group`                */
-    RGM_FIELD_NODE    /* const rgm_yaml_node *: kept as it is, read by others */
+    RGM_FIELD_INT,     /* int64_t                                              */
+    RGM_FIELD_FLOAT,   /* double                                               */
+    RGM_FIELD_BOOL,    /* bool: true or false                                  */
+    RGM_FIELD_TEXT,    /* const char *                                         */
+    RGM_FIELD_CHOICE,  /* int: index into choices                              */
+    RGM_FIELD_INTS,    /* rgm_ints: a list, or one number                      */
+    RGM_FIELD_FLOATS,  /* rgm_floats: a list, or one number                    */
+    RGM_FIELD_TEXTS,   /* rgm_texts: a list, or one text                       */
+    RGM_FIELD_NUMBERS, /* rgm_numbers: a map of any keys to numbers            */
+    RGM_FIELD_GROUP,   /* a struct inside, described by `group`                */
+    RGM_FIELD_NODE     /* const rgm_yaml_node *: kept as it is, read by others */
 } rgm_field_kind;
 
 typedef struct rgm_ints {
@@ -389,18 +394,19 @@ typedef struct rgm_numbers {
 typedef struct rgm_field {
     const char *name;
     rgm_field_kind kind;
-    size_t offset;               /* of the member in the struct                    */
-    double min, max;             /* numbers; no bounds when both are 0             */
-    const char *const *choices;  /* RGM_FIELD_CHOICE: ended by NULL                */
+    size_t offset;              /* of the member in the struct                    */
+    double min, max;            /* numbers; no bounds when both are 0             */
+    const char *const *choices; /* RGM_FIELD_CHOICE: ended by NULL                */
     const struct rgm_field *group;
-    const char *help;            /* one line; with the unit                        */
+    const char *help; /* one line; with the unit                        */
 } rgm_field;
 
 /**
- * Fill `options` from the entries of `map` (NULL: nothing to do). Unknown key, wrong type, number out
- * of bounds: RGM_ERR_CONFIG with "source:line:column: unknown key 'trian.epochs'; did you mean
- * 'trainer.epochs'?". `path` is the dotted path of `map` ("trainer"); keys listed in `also` (ended by
- * NULL, may be NULL) belong to somebody else and are passed over. Text and lists live in `arena`.
+ * Fill `options` from the entries of `map` (NULL: nothing to do). Unknown key, wrong type, number
+ * out of bounds: RGM_ERR_CONFIG with "source:line:column: unknown key 'trian.epochs'; did you mean
+ * 'trainer.epochs'?". `path` is the dotted path of `map` ("trainer"); keys listed in `also` (ended
+ * by NULL, may be NULL) belong to somebody else and are passed over. Text and lists live in
+ * `arena`.
  */
 rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_yaml_node *map,
                             const char *path, const char *const *also, rgm_arena *arena);
@@ -409,7 +415,8 @@ rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_ya
  * too) is finite and within them. RGM_ERR_CONFIG "optimizer.beta_1 is 1, but must be in [0, 1)".
  */
 rgm_status rgm_options_check(const void *options, const rgm_field *fields, const char *path);
-/** One scalar as a number: RGM_ERR_CONFIG with its place. "1e-4" is a number, underscores are not. */
+/** One scalar as a number: RGM_ERR_CONFIG with its place. "1e-4" is a number, underscores are not.
+ */
 rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node);
 rgm_status rgm_yaml_float(double *out, const rgm_yaml_node *node);
 rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node);

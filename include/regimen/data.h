@@ -2,8 +2,8 @@
  * data: from files to a stream of elements. Readers and writers of TFRecord, tf.train.Example,
  * protobuf text, CSV and lines of text; SentencePiece tokenizers; and datasets: immutable recipes
  * (files, shuffle, map, batch, ...) that an iterator runs. The same recipe and seed give the same
- * elements for any number of threads, and an iterator's position is a small blob that another process
- * restores by seeking, not by replaying. Nothing here knows of graphs or models.
+ * elements for any number of threads, and an iterator's position is a small blob that another
+ * process restores by seeking, not by replaying. Nothing here knows of graphs or models.
  *
  *     rgm_dataset *data = NULL;
  *     rgm_dataset_list_files(&data, "train-*.tfrecord");
@@ -36,7 +36,10 @@ typedef struct rgm_tfrecord_options {
     int64_t max_bad_records;
     int64_t max_record_bytes; /* a longer record is an error, never skipped */
 } rgm_tfrecord_options;
-#define RGM_TFRECORD_OPTIONS_INIT {.max_bad_records = 0, .max_record_bytes = INT64_C(1) << 30}
+#define RGM_TFRECORD_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .max_bad_records = 0, .max_record_bytes = INT64_C(1) << 30                                 \
+    }
 
 /** Reads one file, plain or gzip (told by its first bytes). Not shared between threads. */
 typedef struct rgm_tfrecord_reader rgm_tfrecord_reader;
@@ -67,7 +70,10 @@ rgm_status rgm_tfrecord_reader_seek(rgm_tfrecord_reader *reader, int64_t offset,
 typedef struct rgm_tfrecord_writer_options {
     bool gzip;
 } rgm_tfrecord_writer_options;
-#define RGM_TFRECORD_WRITER_OPTIONS_INIT {.gzip = false}
+#define RGM_TFRECORD_WRITER_OPTIONS_INIT                                                           \
+    {                                                                                              \
+        .gzip = false                                                                              \
+    }
 
 /** Writes one file, or N shards "name-00000-of-0000N" for a path "name@N". */
 typedef struct rgm_tfrecord_writer rgm_tfrecord_writer;
@@ -151,12 +157,12 @@ typedef enum rgm_pbtxt_kind {
 typedef struct rgm_pbtxt_field {
     const char *name; /* "" for the root                                 */
     rgm_pbtxt_kind kind;
-    const char *text; /* terminated; not for messages                    */
-    int64_t size;     /* of text                                         */
-    int line, column; /* 1-based, of the name; 0 when made by a program  */
+    const char *text;              /* terminated; not for messages                    */
+    int64_t size;                  /* of text                                         */
+    int line, column;              /* 1-based, of the name; 0 when made by a program  */
     struct rgm_pbtxt_field *first; /* of a message */
     struct rgm_pbtxt_field *last;
-    struct rgm_pbtxt_field *next;  /* sibling      */
+    struct rgm_pbtxt_field *next; /* sibling      */
 } rgm_pbtxt_field;
 
 typedef struct rgm_pbtxt rgm_pbtxt;
@@ -221,7 +227,9 @@ typedef struct rgm_csv_options {
     int64_t max_row_bytes; /* a longer row is an error                                */
 } rgm_csv_options;
 #define RGM_CSV_OPTIONS_INIT                                                                       \
-    {.delimiter = ',', .header = false, .ragged = false, .max_row_bytes = INT64_C(1) << 26}
+    {                                                                                              \
+        .delimiter = ',', .header = false, .ragged = false, .max_row_bytes = INT64_C(1) << 26      \
+    }
 
 /** Reads rows one by one. Not shared between threads. */
 typedef struct rgm_csv_reader rgm_csv_reader;
@@ -258,7 +266,7 @@ rgm_status rgm_csv_load(rgm_tensor **out, const char *path, rgm_dtype dtype,
 /** A column asked for: by the header's name, or by number when name is NULL. */
 typedef struct rgm_csv_column {
     const char *name;
-    int64_t number; /* from 0, where name is NULL            */
+    int64_t number;  /* from 0, where name is NULL            */
     rgm_dtype dtype; /* RGM_F32, F64, I32, I64, BOOL or STRING */
 } rgm_csv_column;
 /**
@@ -399,7 +407,9 @@ typedef struct rgm_read_tfrecords_options {
     rgm_tfrecord_options tfrecord;
 } rgm_read_tfrecords_options;
 #define RGM_READ_TFRECORDS_OPTIONS_INIT                                                            \
-    {.cycle_length = 1, .block_length = 1, .tfrecord = RGM_TFRECORD_OPTIONS_INIT}
+    {                                                                                              \
+        .cycle_length = 1, .block_length = 1, .tfrecord = RGM_TFRECORD_OPTIONS_INIT                \
+    }
 /** Paths to the records of those files, an interleave; options may be NULL. */
 rgm_status rgm_dataset_read_tfrecords(rgm_dataset **dataset,
                                       const rgm_read_tfrecords_options *options);
@@ -487,7 +497,10 @@ typedef struct rgm_iterator_options {
     int threads;    /* workers for parallel maps; 0: none, maps run in the asking thread    */
     rgm_thread_pool *pool; /* borrowed; used instead of own threads when given              */
 } rgm_iterator_options;
-#define RGM_ITERATOR_OPTIONS_INIT {.seed = 0, .epoch = 0, .threads = 0, .pool = NULL}
+#define RGM_ITERATOR_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .seed = 0, .epoch = 0, .threads = 0, .pool = NULL                                          \
+    }
 
 /** A recipe being run. Used by one thread at a time. */
 typedef struct rgm_iterator rgm_iterator;
@@ -525,9 +538,13 @@ rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_
 typedef struct rgm_line_options {
     int64_t max_line_bytes; /* a longer line is an error, and is never held whole */
 } rgm_line_options;
-#define RGM_LINE_OPTIONS_INIT {.max_line_bytes = INT64_C(1) << 20}
+#define RGM_LINE_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .max_line_bytes = INT64_C(1) << 20                                                         \
+    }
 
-/** Reads the lines of a plain or gzip file (told by its first bytes). Not shared between threads. */
+/** Reads the lines of a plain or gzip file (told by its first bytes). Not shared between threads.
+ */
 typedef struct rgm_line_reader rgm_line_reader;
 /** options may be NULL. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL. */
 rgm_status rgm_line_reader_open(rgm_line_reader **out, const char *path,
@@ -542,8 +559,8 @@ void rgm_line_reader_close(rgm_line_reader *reader);
  */
 rgm_status rgm_line_reader_next(rgm_str *line, rgm_line_reader *reader);
 /**
- * Whether there is more to read at once, be it a part of a line; false: who writes to the pipe or the
- * terminal must go on first.
+ * Whether there is more to read at once, be it a part of a line; false: who writes to the pipe or
+ * the terminal must go on first.
  */
 bool rgm_line_reader_ready(const rgm_line_reader *reader);
 /** Number of the last line, from 1. */
@@ -551,8 +568,8 @@ int64_t rgm_line_reader_line(const rgm_line_reader *reader);
 
 /**
  * Sentences, in pairs or of one side only, in memory: the bytes of a side lie in one buffer.
- * Immutable, counted. Pair i is line i + 1 of either file: an empty line stays an empty sentence, so
- * that nothing can shift; rgm_corpus_empty() counts the pairs with one.
+ * Immutable, counted. Pair i is line i + 1 of either file: an empty line stays an empty sentence,
+ * so that nothing can shift; rgm_corpus_empty() counts the pairs with one.
  */
 typedef struct rgm_corpus rgm_corpus;
 /**
@@ -595,8 +612,8 @@ void rgm_ids_clear(rgm_ids *ids);
 /** A SentencePiece model (Kudo and Richardson, EMNLP 2018). Immutable, counted, for any threads. */
 typedef struct rgm_tokenizer rgm_tokenizer;
 /**
- * Models come from strangers, so every piece and the normalizer's tables are checked before they are
- * used; what is refused cannot crash.
+ * Models come from strangers, so every piece and the normalizer's tables are checked before they
+ * are used; what is refused cannot crash.
  *
  * Errors: RGM_ERR_FORMAT "FILE: what" (no model, damaged, over 64 MiB), RGM_ERR_NOT_FOUND,
  * RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
@@ -616,7 +633,8 @@ int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer);
-/** A piece's text, borrowed; NULL out of range. The id of a piece; the unknown one if there is none. */
+/** A piece's text, borrowed; NULL out of range. The id of a piece; the unknown one if there is
+ * none. */
 const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id);
 int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
 /**
@@ -632,15 +650,17 @@ rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, 
 typedef enum rgm_tokenizer_kind { RGM_TOKENIZER_UNIGRAM, RGM_TOKENIZER_BPE } rgm_tokenizer_kind;
 extern const char *const rgm_tokenizer_kind_names[]; /* "unigram", "bpe", NULL */
 typedef struct rgm_tokenizer_options {
-    int64_t vocab_size;        /* pieces in all, the three special ones among them            */
+    int64_t vocab_size; /* pieces in all, the three special ones among them            */
     rgm_tokenizer_kind kind;
     double character_coverage; /* share of the text whose characters get pieces, in (0, 1]    */
     int64_t max_sentences;     /* trained on that many, drawn as spm_train does; 0: on all    */
     rgm_line_options lines;
 } rgm_tokenizer_options;
 #define RGM_TOKENIZER_OPTIONS_INIT                                                                 \
-    {.vocab_size = 8000, .kind = RGM_TOKENIZER_UNIGRAM, .character_coverage = 0.9995,              \
-     .max_sentences = 0, .lines = RGM_LINE_OPTIONS_INIT}
+    {                                                                                              \
+        .vocab_size = 8000, .kind = RGM_TOKENIZER_UNIGRAM, .character_coverage = 0.9995,           \
+        .max_sentences = 0, .lines = RGM_LINE_OPTIONS_INIT                                         \
+    }
 /**
  * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin. Nothing
  * in it is random: the same lines and options give the same bytes, and spm_train's pieces.
@@ -658,12 +678,13 @@ typedef struct rgm_token_pairs rgm_token_pairs;
 rgm_status rgm_token_pairs_create(rgm_token_pairs **out);
 rgm_token_pairs *rgm_token_pairs_retain(const rgm_token_pairs *pairs);
 void rgm_token_pairs_release(rgm_token_pairs *pairs);
-/** Append a pair of sequences, each with its end of sentence; target_count 0: there is no target. */
+/** Append a pair of sequences, each with its end of sentence; target_count 0: there is no target.
+ */
 rgm_status rgm_token_pairs_add(rgm_token_pairs *pairs, const int32_t *source, int64_t source_count,
                                const int32_t *target, int64_t target_count);
 /**
- * A corpus in ids, the end of sentence after each side: an empty sentence is its end alone. The same
- * result for any number of threads (0 or 1: in the calling one).
+ * A corpus in ids, the end of sentence after each side: an empty sentence is its end alone. The
+ * same result for any number of threads (0 or 1: in the calling one).
  *
  * @param target  may be `source`; not used when the corpus has none
  *
@@ -685,21 +706,24 @@ typedef struct rgm_token_batch_options {
     int64_t max_rows;   /* of a batch; 0: the budget alone decides                           */
     int64_t max_shapes; /* different batch shapes there may be, at least 2                   */
     int32_t pad_id;
-    rgm_dtype dtype;    /* of the ids: RGM_I32 or RGM_I64                                    */
+    rgm_dtype dtype; /* of the ids: RGM_I32 or RGM_I64                                    */
 } rgm_token_batch_options;
 #define RGM_TOKEN_BATCH_OPTIONS_INIT                                                               \
-    {.tokens = 4096, .max_length = 64, .training = true, .max_rows = 0, .max_shapes = 32,          \
-     .pad_id = 0, .dtype = RGM_I32}
+    {                                                                                              \
+        .tokens = 4096, .max_length = 64, .training = true, .max_rows = 0, .max_shapes = 32,       \
+        .pad_id = 0, .dtype = RGM_I32                                                              \
+    }
 /**
  * Batches of pairs of similar length. An element is three tensors: source [b, s] and target [b, t],
  * padded behind, and the pairs' numbers [b] i64. Every pair stands in one batch an epoch.
  *
- * The budget counts what is computed: b * max(s, t) <= tokens, padding included. (fairseq counts the
- * longest pair without rounding, TF Model Garden b * the bucket's exclusive bound.) Pairs are put into
- * max_shapes / 2 classes by both lengths, so chosen over the whole set that little is padded; each
- * class is cut into batches that differ by one row at most. So the shapes are the same in every epoch,
- * and an executor that keeps a plan for each shape makes no new one after the first. Which pairs meet
- * in a batch, and the order of batches, is drawn anew each epoch. Indexed; saved: one number.
+ * The budget counts what is computed: b * max(s, t) <= tokens, padding included. (fairseq counts
+ * the longest pair without rounding, TF Model Garden b * the bucket's exclusive bound.) Pairs are
+ * put into max_shapes / 2 classes by both lengths, so chosen over the whole set that little is
+ * padded; each class is cut into batches that differ by one row at most. So the shapes are the same
+ * in every epoch, and an executor that keeps a plan for each shape makes no new one after the
+ * first. Which pairs meet in a batch, and the order of batches, is drawn anew each epoch. Indexed;
+ * saved: one number.
  *
  * Errors: RGM_ERR_ARG (options; tokens < max_length), RGM_ERR_DATA (no pair is short enough).
  */

@@ -1,8 +1,8 @@
 /*
  * experiment: one YAML file from data to export. Sections data, task (or tasks), model, optimizer,
- * trainer, runtime and export; every key is a field of an options struct of the layer that uses it. An
- * unknown key is an error with file, line, column and the nearest name. Every value knows where it was
- * set:
+ * trainer, runtime and export; every key is a field of an options struct of the layer that uses it.
+ * An unknown key is an error with file, line, column and the nearest name. Every value knows where
+ * it was set:
  *
  *     default  <  the file it extends  <  the file  <  files laid over it  <  environment  <  --set
  */
@@ -36,18 +36,19 @@ typedef struct rgm_experiment_layers {
     const char *name;        /* a file, or else the name of a named experiment                 */
     const char *const *over; /* files or names laid over it, in order                          */
     int64_t over_count;
-    char *const *environment;/* "NAME=value" as in environ, ended by NULL; NULL: none is read.
-                                REGIMEN_TRAINER__CHECKPOINT__KEEP sets trainer.checkpoint.keep   */
-    const char *const *sets; /* "trainer.epochs=3"; "trainer.epochs=~" takes the key back        */
+    char *const *environment; /* "NAME=value" as in environ, ended by NULL; NULL: none is read.
+                                 REGIMEN_TRAINER__CHECKPOINT__KEEP sets trainer.checkpoint.keep   */
+    const char *const *sets;  /* "trainer.epochs=3"; "trainer.epochs=~" takes the key back        */
     int64_t set_count;
 } rgm_experiment_layers;
 
 /**
- * Merge the layers, each with what it `extends` below it (a file beside it, or a name; any depth up to
- * 8), and check every key, every value and every restriction between them. Nothing of the data is read.
+ * Merge the layers, each with what it `extends` below it (a file beside it, or a name; any depth up
+ * to 8), and check every key, every value and every restriction between them. Nothing of the data
+ * is read.
  *
- * Errors: RGM_ERR_CONFIG "FILE:line:column: what", "FILE: --set key: what" or "FILE: $REGIMEN_...: what";
- * RGM_ERR_NOT_FOUND (neither a file nor a name; the nearest name is told), RGM_ERR_IO.
+ * Errors: RGM_ERR_CONFIG "FILE:line:column: what", "FILE: --set key: what" or "FILE: $REGIMEN_...:
+ * what"; RGM_ERR_NOT_FOUND (neither a file nor a name; the nearest name is told), RGM_ERR_IO.
  */
 rgm_status rgm_experiment_load_layers(rgm_experiment **out, const rgm_experiment_layers *layers);
 /** The same from one file or name and `sets` alone. */
@@ -69,12 +70,12 @@ const char *rgm_experiment_description(const rgm_experiment *experiment);
 
 /** One key with its value and where that was set. Everything belongs to the experiment. */
 typedef struct rgm_experiment_value {
-    const char *key;            /* "trainer.checkpoint.keep"                                        */
-    const rgm_yaml_node *value; /* a scalar or a list; NULL: there is none                          */
-    const char *source;         /* "FILE:line", "NAME:line", "--set", "$REGIMEN_..." or "default"   */
-    const char *unused;         /* why it has no effect here; NULL: it has                          */
-    bool given;                 /* it is not a default                                              */
-    bool writable;              /* a file may say so; false for defaults such as "no bound"         */
+    const char *key; /* "trainer.checkpoint.keep"                                        */
+    const rgm_yaml_node *value; /* a scalar or a list; NULL: there is none */
+    const char *source; /* "FILE:line", "NAME:line", "--set", "$REGIMEN_..." or "default"   */
+    const char *unused; /* why it has no effect here; NULL: it has                          */
+    bool given;         /* it is not a default                                              */
+    bool writable;      /* a file may say so; false for defaults such as "no bound"         */
 } rgm_experiment_value;
 /** Every key that there is for this task, model and optimizer, in the order of the tables. */
 int64_t rgm_experiment_values(const rgm_experiment_value **values,
@@ -82,8 +83,8 @@ int64_t rgm_experiment_values(const rgm_experiment_value **values,
 /** NULL if there is no such key. */
 const rgm_experiment_value *rgm_experiment_find(const rgm_experiment *experiment, const char *key);
 /**
- * All values as YAML with their sources in comments: an experiment file that says the same as this one.
- * Keys that are not set stand in comments, as do those that are without having an effect.
+ * All values as YAML with their sources in comments: an experiment file that says the same as this
+ * one. Keys that are not set stand in comments, as do those that are without having an effect.
  */
 rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *experiment);
 /** What a person wants to see before a run: "gcn on data/cora". */
@@ -94,22 +95,22 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
 /* ---- running ------------------------------------------------------------------------------- */
 
 /**
- * Load the data and fill in everything for a run. What `options` points to belongs to the experiment.
- * run_dir is where sampled records are kept ("<run_dir>/samples"); it may be NULL unless the file asks
- * for them.
+ * Load the data and fill in everything for a run. What `options` points to belongs to the
+ * experiment. run_dir is where sampled records are kept ("<run_dir>/samples"); it may be NULL
+ * unless the file asks for them.
  */
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
                                   const char *run_dir);
 /**
- * The same to look at a run that was trained: files that it keeps with its weights (rgm_task.files) are read
- * from its folder, so that nothing is needed from where they came. A task's data are read when they are asked
- * for: options->no_data says which never will be.
+ * The same to look at a run that was trained: files that it keeps with its weights (rgm_task.files)
+ * are read from its folder, so that nothing is needed from where they came. A task's data are read
+ * when they are asked for: options->no_data says which never will be.
  */
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *experiment,
                                           const char *run_dir);
 /**
- * rgm_run() or rgm_run_task(), as the experiment needs it, with the options that prepare filled in and the
- * caller changed (mode, hooks, no_training). The experiment must outlive the result.
+ * rgm_run() or rgm_run_task(), as the experiment needs it, with the options that prepare filled in
+ * and the caller changed (mode, hooks, no_training). The experiment must outlive the result.
  */
 rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *experiment,
                               const rgm_run_options *options);

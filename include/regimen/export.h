@@ -1,10 +1,10 @@
 /*
- * export: a compute graph written for other programs. ONNX (opset 18): inputs are raw tensors (dense
- * features as they are; a pattern as two int64 vectors, the row and the column of each entry, in entry
- * order), sizes are dynamic axes, and everything between them and the named outputs is in the file:
- * degrees, normalisation, sparse products, softmax over neighbours. An interpreter of its own, written
- * against the ONNX specification and sharing no code with the executor, runs an exported file to verify
- * it.
+ * export: a compute graph written for other programs. ONNX (opset 18): inputs are raw tensors
+ * (dense features as they are; a pattern as two int64 vectors, the row and the column of each
+ * entry, in entry order), sizes are dynamic axes, and everything between them and the named outputs
+ * is in the file: degrees, normalisation, sparse products, softmax over neighbours. An interpreter
+ * of its own, written against the ONNX specification and sharing no code with the executor, runs an
+ * exported file to verify it.
  */
 #ifndef REGIMEN_EXPORT_H
 #define REGIMEN_EXPORT_H
@@ -22,19 +22,21 @@ typedef struct rgm_export_output {
 } rgm_export_output;
 
 typedef struct rgm_onnx_options {
-    const char *description;         /* doc_string; may be NULL                             */
-    const char *const *metadata;     /* pairs key, value for metadata_props; may be NULL    */
-    int64_t metadata_count;          /* pairs                                               */
+    const char *description;     /* doc_string; may be NULL                             */
+    const char *const *metadata; /* pairs key, value for metadata_props; may be NULL    */
+    int64_t metadata_count;      /* pairs                                               */
 } rgm_onnx_options;
 
 /**
- * Write model.onnx: the part of `graph` that the outputs need, in evaluation mode (no dropout), with
- * the parameters as initializers. Written beside and renamed; the bytes depend on the arguments alone.
+ * Write model.onnx: the part of `graph` that the outputs need, in evaluation mode (no dropout),
+ * with the parameters as initializers. Written beside and renamed; the bytes depend on the
+ * arguments alone.
  *
- * A dense input named "nodes/paper.year" becomes an ONNX input of that name and of its dtype; a pattern
- * "edges/cites.target" becomes "edges/cites.target.rows" and "edges/cites.target.columns" [count]
- * int64. Where an op needs the number of rows of a pattern and no dense input has that axis, a scalar
- * int64 input "<symbol>.#size" is added. `parameters` may be NULL for a graph without any.
+ * A dense input named "nodes/paper.year" becomes an ONNX input of that name and of its dtype; a
+ * pattern "edges/cites.target" becomes "edges/cites.target.rows" and "edges/cites.target.columns"
+ * [count] int64. Where an op needs the number of rows of a pattern and no dense input has that
+ * axis, a scalar int64 input "<symbol>.#size" is added. `parameters` may be NULL for a graph
+ * without any.
  *
  * Errors: RGM_ERR_UNSUPPORTED (an op without an ONNX form: its name and scope; a file over 2 GiB),
  * RGM_ERR_ARG (no outputs; a name that two things would have), RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE
@@ -69,21 +71,22 @@ rgm_status rgm_onnx_input_type(rgm_dtype *dtype, int *rank, int64_t *shape,
 int64_t rgm_onnx_output_count(const rgm_onnx_model *model);
 const char *rgm_onnx_output_name(const rgm_onnx_model *model, int64_t i);
 /**
- * Run it. Memory and work are bounded by what is put in (256 MiB and 64 bytes for each byte of inputs and
- * parameters), so that a hostile file cannot ask for more.
+ * Run it. Memory and work are bounded by what is put in (256 MiB and 64 bytes for each byte of
+ * inputs and parameters), so that a hostile file cannot ask for more.
  *
  * @param outputs  [out, owned] [rgm_onnx_output_count()]
  * @param inputs   by name; those the model does not take are not looked at
  *
- * Errors: RGM_ERR_NOT_FOUND (an input that is not given), RGM_ERR_SHAPE and RGM_ERR_DTYPE (an input or a
- * node's), RGM_ERR_DATA (an index out of range), RGM_ERR_FORMAT (names that contradict each other),
- * RGM_ERR_UNSUPPORTED (what is not known here, or over the bound). All outputs are then NULL.
+ * Errors: RGM_ERR_NOT_FOUND (an input that is not given), RGM_ERR_SHAPE and RGM_ERR_DTYPE (an input
+ * or a node's), RGM_ERR_DATA (an index out of range), RGM_ERR_FORMAT (names that contradict each
+ * other), RGM_ERR_UNSUPPORTED (what is not known here, or over the bound). All outputs are then
+ * NULL.
  */
 rgm_status rgm_onnx_run(rgm_tensor **outputs, const rgm_onnx_model *model,
                         const rgm_named_tensor *inputs, int64_t input_count);
 /**
- * The ONNX inputs that correspond to what an executor is fed: named tensors for each dense feed, two for
- * each pattern, and sizes. Release each tensor and rgm_free() the array and names with
+ * The ONNX inputs that correspond to what an executor is fed: named tensors for each dense feed,
+ * two for each pattern, and sizes. Release each tensor and rgm_free() the array and names with
  * rgm_onnx_inputs_release().
  */
 rgm_status rgm_onnx_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_feed *feeds,
@@ -96,8 +99,8 @@ typedef struct rgm_export_check {
     double largest_difference;
 } rgm_export_check;
 /**
- * Put the largest difference of two tensors into `check`; a NaN on either side is as far away as can be.
- * RGM_ERR_SHAPE when shapes or dtypes differ.
+ * Put the largest difference of two tensors into `check`; a NaN on either side is as far away as
+ * can be. RGM_ERR_SHAPE when shapes or dtypes differ.
  */
 rgm_status rgm_export_compare(rgm_export_check *check, const rgm_tensor *file,
                               const rgm_tensor *executor);

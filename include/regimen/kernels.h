@@ -250,10 +250,10 @@ typedef struct rgm_softmax_args {
 } rgm_softmax_args;
 
 /**
- * loss [rows] = logsumexp(x[r]) - sum over c of t[c] x[r, c] for logits x [rows, channels] whose first
- * `classes` columns count (0: all), label [rows] int32 or int64 in 0..classes-1; the target t is
- * `spread` for each class but the label, which has the rest of 1: 0 is the plain loss. Gradient: dx
- * [rows, channels] = (softmax(x) - t) * dloss[r], 0 behind the classes; dx may be x.
+ * loss [rows] = logsumexp(x[r]) - sum over c of t[c] x[r, c] for logits x [rows, channels] whose
+ * first `classes` columns count (0: all), label [rows] int32 or int64 in 0..classes-1; the target t
+ * is `spread` for each class but the label, which has the rest of 1: 0 is the plain loss. Gradient:
+ * dx [rows, channels] = (softmax(x) - t) * dloss[r], 0 behind the classes; dx may be x.
  */
 typedef struct rgm_cross_entropy_args {
     void *y; /* loss or dx */
@@ -270,11 +270,12 @@ typedef struct rgm_cross_entropy_args {
  * y [batch, queries, heads * depth]: y[b, i, h] = sum over j of p[i, j] v[b, j, h],
  * p[i, .] = softmax over the visible j of scale * q[b, i, h] . k[b, j, h]
  *
- * Key j is visible unless key[b, j] is 0 (key NULL: all are), and when causal only to queries i >= j
+ * Key j is visible unless key[b, j] is 0 (key NULL: all are), and when causal only to queries i >=
+ * j
  * - (keys - queries). Where nothing is visible y is 0. With rate > 0 p is dropped out: the draw of
- * (b, h, i, j) is word j % 8 of block ((b * heads + h) * keys64 + j / 64) * queries16 + i) * 8 + j %
- * 64 / 8, where keys64 and queries16 are blocks of 64 keys and queries rounded up to 16. So y does not
- * change by a bit when invisible keys are appended.
+ * (b, h, i, j) is word j % 8 of block ((b * heads + h) * keys64 + j / 64) * queries16 + i) * 8 + j
+ * % 64 / 8, where keys64 and queries16 are blocks of 64 keys and queries rounded up to 16. So y
+ * does not change by a bit when invisible keys are appended.
  *
  * Gradient: dq, dk, dv from q, k, v, y_forward and dy; p is computed, and drawn, again.
  */
@@ -368,8 +369,8 @@ typedef struct rgm_window {
 /**
  * y [count, out, filters] = sum over taps and channels of x [count, in, channels] times w [size,
  * channels, filters]. Gradients: grad_input gives dx from w and dy, grad_kernel dw from x and dy.
- * `matmul` multiplies where a row works through products: that of the table for RGM_BF16, say; NULL:
- * the row's own.
+ * `matmul` multiplies where a row works through products: that of the table for RGM_BF16, say;
+ * NULL: the row's own.
  */
 typedef struct rgm_conv2d_args {
     void *y; /* y, dx or dw */
@@ -440,12 +441,12 @@ typedef struct rgm_kernels {
 
 /**
  * The best table for this CPU. dtype is RGM_F32, RGM_F64 (the reference compiled for double) or
- * RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a and b to bf16 (nearest, ties to even;
- * denormals may become 0) and sums in f32: c is off by at most (2^-7 + k 2^-23) * sum |a| |b|. So
- * where that is faster: on AMX, or AVX-512's bf16 dot product where it beats the f32 multiply-add
- * (not on Intel). Elsewhere, and for small products everywhere, the arithmetic is that of RGM_F32.
- * REGIMEN_ISA=amx|avx512_bf16|avx512|avx2|reference in the environment forbids what is above it in
- * this list; the reference rounds to bf16 as well.
+ * RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a and b to bf16 (nearest, ties to
+ * even; denormals may become 0) and sums in f32: c is off by at most (2^-7 + k 2^-23) * sum |a|
+ * |b|. So where that is faster: on AMX, or AVX-512's bf16 dot product where it beats the f32
+ * multiply-add (not on Intel). Elsewhere, and for small products everywhere, the arithmetic is that
+ * of RGM_F32. REGIMEN_ISA=amx|avx512_bf16|avx512|avx2|reference in the environment forbids what is
+ * above it in this list; the reference rounds to bf16 as well.
  */
 const rgm_kernels *rgm_kernels_for(rgm_dtype dtype);
 /** A named table, for tests and bench: NULL when this CPU cannot run it. For RGM_BF16: amx,

@@ -71,18 +71,22 @@ typedef enum rgm_degree_norm {
 
 typedef struct rgm_gcn_options {
     int64_t units;
-    rgm_tag receiver;            /* used where the graph is given, not the link                */
+    rgm_tag receiver; /* used where the graph is given, not the link                */
     rgm_degree_norm normalization;
-    bool self_loops;             /* each node also hears itself; degrees count that            */
+    bool self_loops; /* each node also hears itself; degrees count that            */
     bool no_bias;
     rgm_activation activation;
-    double l2;                   /* on the kernel */
+    double l2; /* on the kernel */
     rgm_init kernel;
-    rgm_value *edge_weight;      /* [edges]; NULL: ones                                       */
+    rgm_value *edge_weight; /* [edges]; NULL: ones                                       */
 } rgm_gcn_options;
 #define RGM_GCN_OPTIONS_INIT                                                                       \
-    {.receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT, .self_loops = true,                 \
-     .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
+    {                                                                                              \
+        .receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT, .self_loops = true, .kernel = {  \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
 /**
  * Kipf & Welling 2017: act(scale_r sum_e w_e scale_s h_s W + b) along an edge set that starts and
  * ends in one node set; h [nodes, in], dense or sparse -> [nodes, units]. Self-loops on, symmetric
@@ -96,22 +100,27 @@ rgm_value *rgm_gcn_conv_with(rgm_scope *scope, const char *name, const rgm_graph
 rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
 typedef struct rgm_gatv2_options {
-    int64_t heads, units;        /* units: channels of each head                              */
-    rgm_tag receiver;            /* used where the graph is given                             */
-    bool self_loops;             /* each node also hears itself; edge states of loops are zeros */
+    int64_t heads, units; /* units: channels of each head                              */
+    rgm_tag receiver;     /* used where the graph is given                             */
+    bool self_loops;      /* each node also hears itself; edge states of loops are zeros */
     bool no_bias;
-    bool share_weights;          /* queries and values by one kernel and bias                 */
-    bool mean_heads;             /* average the heads: [n, units]; else [n, heads * units]    */
-    double attention_dropout;    /* on the coefficients                                       */
-    double slope;                /* of the leaky relu inside attention                        */
+    bool share_weights;       /* queries and values by one kernel and bias                 */
+    bool mean_heads;          /* average the heads: [n, units]; else [n, heads * units]    */
+    double attention_dropout; /* on the coefficients                                       */
+    double slope;             /* of the leaky relu inside attention                        */
     rgm_activation attention_activation;
     rgm_activation activation;
-    double l2;                   /* on kernels and attention vector */
+    double l2; /* on kernels and attention vector */
     rgm_init kernel;
 } rgm_gatv2_options;
 #define RGM_GATV2_OPTIONS_INIT                                                                     \
-    {.heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                                             \
-     .attention_activation = RGM_ACT_LEAKY_RELU, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
+    {                                                                                              \
+        .heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                                          \
+        .attention_activation = RGM_ACT_LEAKY_RELU, .kernel = {                                    \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
 /**
  * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the
  * receiver's edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's
@@ -126,33 +135,39 @@ rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_link *link, const voi
 
 typedef struct rgm_sage_options {
     int64_t units;
-    int64_t hidden_units;        /* rgm_sage_pool_convolve(): 0: units                        */
-    const char *reduce_type;     /* NULL: "mean"; of the pooling convolution "max_no_inf"     */
-    double dropout;              /* of sender states, drawn for each edge                     */
-    bool no_bias;                /* of the pooling convolution's hidden layer                 */
-    rgm_activation activation;   /* of the pooling convolution's hidden layer                 */
+    int64_t hidden_units;      /* rgm_sage_pool_convolve(): 0: units                        */
+    const char *reduce_type;   /* NULL: "mean"; of the pooling convolution "max_no_inf"     */
+    double dropout;            /* of sender states, drawn for each edge                     */
+    bool no_bias;              /* of the pooling convolution's hidden layer                 */
+    rgm_activation activation; /* of the pooling convolution's hidden layer                 */
     double l2;
 } rgm_sage_options;
-#define RGM_SAGE_OPTIONS_INIT {.activation = RGM_ACT_RELU}
+#define RGM_SAGE_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU                                                                 \
+    }
 /** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias. Parameter kernel. */
 rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 /** reduce(act(W_1 drop(h_s) + b)) W_2. Parameters hidden/kernel, hidden/bias, kernel. */
 rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
 typedef struct rgm_simple_conv_options {
-    int64_t units;               /* of the dense message; with `message`: not used            */
+    int64_t units; /* of the dense message; with `message`: not used            */
     rgm_activation activation;
-    const char *reduce_type;     /* NULL: "sum"                                               */
+    const char *reduce_type; /* NULL: "sum"                                               */
     bool no_sender, no_receiver, no_edge; /* leave that state out                             */
-    bool add_states;             /* combine by sum, else side by side                         */
-    double dropout;              /* of the messages */
+    bool add_states; /* combine by sum, else side by side                         */
+    double dropout;  /* of the messages */
     double l2, l2_bias;
     /** In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
      *  then really put together. */
     rgm_value *(*message)(rgm_scope *scope, rgm_value *x, void *payload);
     void *payload;
 } rgm_simple_conv_options;
-#define RGM_SIMPLE_CONV_OPTIONS_INIT {.activation = RGM_ACT_RELU}
+#define RGM_SIMPLE_CONV_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU                                                                 \
+    }
 /** reduce over edges of drop(act(W [x_e || h_s || h_r] + b)). Parameters kernel, bias. */
 rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
@@ -165,12 +180,12 @@ rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void 
 /* ---- next states ---------------------------------------------------------------------------- */
 
 typedef struct rgm_state_inputs {
-    const char *set;         /* whose state it is; for messages                     */
-    rgm_value *state;        /* old state [n, width]; NULL when the set has none     */
+    const char *set;  /* whose state it is; for messages                     */
+    rgm_value *state; /* old state [n, width]; NULL when the set has none     */
     int64_t count;
-    const char *const *names;/* sorted: edge sets, or "source", "target", or pooled sets */
-    rgm_value *const *inputs;/* [n, width_i] */
-    rgm_value *context;      /* [n, width], broadcast; NULL: none                   */
+    const char *const *names; /* sorted: edge sets, or "source", "target", or pooled sets */
+    rgm_value *const *inputs; /* [n, width_i] */
+    rgm_value *context;       /* [n, width], broadcast; NULL: none                   */
 } rgm_state_inputs;
 /** The new state [n, any]. */
 typedef rgm_value *rgm_state_fn(rgm_scope *scope, const rgm_state_inputs *inputs,
@@ -186,11 +201,13 @@ typedef struct rgm_dense_state_options {
     bool no_bias;
     double dropout;
     double l2, l2_bias;
-    bool layer_norm;            /* after dropout (residual: after the sum) */
+    bool layer_norm; /* after dropout (residual: after the sum) */
     rgm_init kernel;
 } rgm_dense_state_options;
 #define RGM_DENSE_STATE_OPTIONS_INIT                                                               \
-    {.activation = RGM_ACT_RELU, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
+    {                                                                                              \
+        .activation = RGM_ACT_RELU, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }                       \
+    }
 /** norm(drop(act(W [state || inputs || context] + b))). Parameters kernel, bias, layer_norm/. */
 rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 /**
@@ -206,13 +223,16 @@ rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inpu
 typedef struct rgm_sage_state_options {
     int64_t units;
     bool no_bias;
-    double dropout;              /* of the old state                                    */
+    double dropout; /* of the old state                                    */
     bool no_l2_normalize;
-    bool concat;                 /* side by side, else summed                           */
+    bool concat; /* side by side, else summed                           */
     rgm_activation activation;
     double l2;
 } rgm_sage_state_options;
-#define RGM_SAGE_STATE_OPTIONS_INIT {.activation = RGM_ACT_RELU}
+#define RGM_SAGE_STATE_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU                                                                 \
+    }
 /** act(combine(W drop(state), inputs) + b), then x / |x|. Parameters self/kernel, bias. */
 rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 
@@ -236,7 +256,7 @@ typedef struct rgm_edge_input {
     rgm_tag receiver;
     rgm_conv conv;
     const char *sender_feature, *receiver_feature;
-    const char *edge_feature;    /* NULL: no edge state; pools say RGM_HIDDEN_STATE */
+    const char *edge_feature; /* NULL: no edge state; pools say RGM_HIDDEN_STATE */
 } rgm_edge_input;
 
 typedef struct rgm_node_set_update {
@@ -285,18 +305,21 @@ rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_
 typedef enum rgm_receivers { RGM_AT_SOURCE, RGM_AT_TARGET, RGM_AT_BOTH } rgm_receivers;
 
 typedef struct rgm_conv_gnn_options {
-    rgm_receivers receivers;          /* which end of the edge sets hears                       */
-    rgm_conv conv;                    /* for every edge set ...                                 */
-    rgm_next_state next_state;        /* ... and node set, unless a function below decides      */
+    rgm_receivers receivers;   /* which end of the edge sets hears                       */
+    rgm_conv conv;             /* for every edge set ...                                 */
+    rgm_next_state next_state; /* ... and node set, unless a function below decides      */
     /** fn NULL in the answer: this edge set is not used towards that end. */
     rgm_conv (*conv_for)(const char *edge_set, rgm_tag receiver, void *payload);
     rgm_next_state (*next_state_for)(const char *node_set, void *payload);
     void *payload;
-    const char *edge_feature;         /* NULL: no edge states; sets without it go without       */
-    const char *const *node_sets;     /* NULL: every set that receives an edge set              */
+    const char *edge_feature;     /* NULL: no edge states; sets without it go without       */
+    const char *const *node_sets; /* NULL: every set that receives an edge set              */
     int64_t node_set_count;
 } rgm_conv_gnn_options;
-#define RGM_CONV_GNN_OPTIONS_INIT {.receivers = RGM_AT_TARGET}
+#define RGM_CONV_GNN_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET                                                                 \
+    }
 /**
  * TF-GNN's ConvGNNBuilder: one graph update over all node sets that receive edges, or the named
  * ones (a named set that receives none gets its next state without edge inputs). Auxiliary sets
@@ -339,14 +362,17 @@ typedef struct rgm_mpnn_options {
     rgm_receivers receivers;
     const char *const *node_sets; /* as in rgm_conv_gnn_options */
     int64_t node_set_count;
-    const char *edge_feature;     /* NULL: none */
-    const char *reduce_type;      /* NULL: "sum" */
-    double l2;                    /* on kernels and biases */
-    double dropout;               /* of messages and states */
+    const char *edge_feature; /* NULL: none */
+    const char *reduce_type;  /* NULL: "sum" */
+    double l2;                /* on kernels and biases */
+    double dropout;           /* of messages and states */
     bool layer_norm;
-    bool no_receiver_state;       /* messages without h_r */
+    bool no_receiver_state; /* messages without h_r */
 } rgm_mpnn_options;
-#define RGM_MPNN_OPTIONS_INIT {.receivers = RGM_AT_TARGET}
+#define RGM_MPNN_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET                                                                 \
+    }
 /** m = drop(relu(W [edge || h_s || h_r] + b)); h' = norm(drop(relu(W [h || reduce m ...] + b))). */
 rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
                                          const rgm_graph_value *graph,
@@ -358,33 +384,38 @@ typedef struct rgm_gatv2_mpnn_options {
     const char *const *node_sets;
     int64_t node_set_count;
     const char *edge_feature;
-    double l2;                    /* on all kernels, the convolutions' too */
+    double l2; /* on all kernels, the convolutions' too */
     double edge_dropout, state_dropout;
     rgm_activation attention_activation, conv_activation, activation;
 } rgm_gatv2_mpnn_options;
 #define RGM_GATV2_MPNN_OPTIONS_INIT                                                                \
-    {.heads = 4, .receivers = RGM_AT_TARGET, .attention_activation = RGM_ACT_LEAKY_RELU,           \
-     .conv_activation = RGM_ACT_RELU, .activation = RGM_ACT_RELU}
+    {                                                                                              \
+        .heads = 4, .receivers = RGM_AT_TARGET, .attention_activation = RGM_ACT_LEAKY_RELU,        \
+        .conv_activation = RGM_ACT_RELU, .activation = RGM_ACT_RELU                                \
+    }
 rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
                                        const rgm_graph_value *graph,
                                        const rgm_gatv2_mpnn_options *options);
 
 typedef struct rgm_sage_update_options {
     int64_t units;
-    int64_t hidden_units;         /* > 0: pooling convolution                       */
-    bool pooling;                 /* the same with hidden_units = units             */
+    int64_t hidden_units; /* > 0: pooling convolution                       */
+    bool pooling;         /* the same with hidden_units = units             */
     rgm_receivers receivers;
     const char *const *node_sets;
     int64_t node_set_count;
-    const char *reduce_type;      /* NULL: "mean", with pooling "max_no_inf"        */
+    const char *reduce_type; /* NULL: "mean", with pooling "max_no_inf"        */
     bool no_bias;
-    double dropout;               /* of states, and of sender states for each edge  */
+    double dropout; /* of states, and of sender states for each edge  */
     bool no_l2_normalize;
-    bool concat;                  /* combine side by side, else sum                 */
+    bool concat; /* combine side by side, else sum                 */
     rgm_activation activation;
     double l2;
 } rgm_sage_update_options;
-#define RGM_SAGE_UPDATE_OPTIONS_INIT {.receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU}
+#define RGM_SAGE_UPDATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU                                     \
+    }
 rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                                  const rgm_sage_update_options *options);
 
@@ -393,20 +424,24 @@ typedef struct rgm_sage_gcn_options {
     const char *const *edge_sets;
     int64_t edge_set_count;
     rgm_tag receiver;
-    bool sum;                     /* else mean over all edge sets and self together */
+    bool sum; /* else mean over all edge sets and self together */
     int64_t units;
     double dropout;
     rgm_activation activation;
     bool bias;
-    bool share_weights;           /* one kernel for all edge sets and self          */
+    bool share_weights; /* one kernel for all edge sets and self          */
     bool no_self;
     double l2;
 } rgm_sage_gcn_options;
-#define RGM_SAGE_GCN_OPTIONS_INIT {.receiver = RGM_TARGET, .activation = RGM_ACT_RELU}
+#define RGM_SAGE_GCN_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .receiver = RGM_TARGET, .activation = RGM_ACT_RELU                                         \
+    }
 rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,
                                     const char *node_set, const void *options);
 
-/* ---- networks of records: x [n, ...] -> [n, units] -------------------------------------------- */
+/* ---- networks of records: x [n, ...] -> [n, units] --------------------------------------------
+ */
 
 /**
  * "mlp": dense layers on records laid flat, each behind the other: product, batch norm, activation,
@@ -414,11 +449,11 @@ rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *gra
  * hidden_<i>/norm.
  */
 typedef struct rgm_mlp_options {
-    rgm_ints hidden;   /* units of each layer; default 256, 128                           */
-    int activation;    /* rgm_activation, default relu                                    */
-    double dropout;    /* behind each layer                                               */
-    bool batch_norm;   /* in the bias' place; its moving statistics have momentum 0.9     */
-    double l2;         /* coefficient of sum(w^2) of the kernels                          */
+    rgm_ints hidden; /* units of each layer; default 256, 128                           */
+    int activation;  /* rgm_activation, default relu                                    */
+    double dropout;  /* behind each layer                                               */
+    bool batch_norm; /* in the bias' place; its moving statistics have momentum 0.9     */
+    double l2;       /* coefficient of sum(w^2) of the kernels                          */
 } rgm_mlp_options;
 void rgm_mlp_defaults(void *options);
 extern const rgm_field rgm_mlp_fields[];
@@ -426,9 +461,9 @@ extern const rgm_field rgm_mlp_fields[];
 rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options);
 
 /**
- * "cnn": blocks of convolutions (zeros around the image, so that it keeps its size) and one max pool, then
- * dropout and an mlp on what is left. Parameters conv_<i>/{kernel,bias}, with batch_norm conv_<i>/kernel and
- * those of conv_<i>/norm; and the mlp's.
+ * "cnn": blocks of convolutions (zeros around the image, so that it keeps its size) and one max
+ * pool, then dropout and an mlp on what is left. Parameters conv_<i>/{kernel,bias}, with batch_norm
+ * conv_<i>/kernel and those of conv_<i>/norm; and the mlp's.
  */
 typedef struct rgm_cnn_options {
     rgm_ints channels; /* of each block; default 32, 64          */
@@ -437,7 +472,7 @@ typedef struct rgm_cnn_options {
     int64_t pool;      /* rows and columns pooled into one; 1: none */
     rgm_ints hidden;   /* of the mlp; default 128                */
     int activation;
-    double dropout;    /* of the images laid flat, and in the mlp */
+    double dropout; /* of the images laid flat, and in the mlp */
     bool batch_norm;
     double l2;
 } rgm_cnn_options;
@@ -446,7 +481,8 @@ extern const rgm_field rgm_cnn_fields[];
 /** x [n, rows, columns, channels] or [n, rows, columns]; options: rgm_cnn_options. */
 rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
 
-/* ---- sequence to sequence: the Transformer ------------------------------------------------------ */
+/* ---- sequence to sequence: the Transformer ------------------------------------------------------
+ */
 
 enum { RGM_FFN_RELU, RGM_FFN_GELU };
 enum { RGM_EMBEDDINGS_SHARED, RGM_EMBEDDINGS_TARGET, RGM_EMBEDDINGS_UNTIED };
@@ -455,12 +491,13 @@ enum { RGM_POSITIONS_SINUSOIDAL, RGM_POSITIONS_LEARNED };
 /** One of the two stacks: `model.encoder` and `model.decoder`. */
 typedef struct rgm_seq2seq_stack {
     int64_t num_layers, num_attention_heads, intermediate_size;
-    int activation;                /* RGM_FFN_RELU or RGM_FFN_GELU (exact, with erf)               */
-    double dropout_rate;           /* of what a block adds                                         */
-    double attention_dropout_rate; /* of attention's probabilities, and of what the encoder's adds */
-    double intermediate_dropout;   /* inside the feed-forward block                                */
-    bool use_bias;                 /* of attention's projections                                   */
-    bool norm_first;               /* norm before each block, else behind its sum                  */
+    int activation;      /* RGM_FFN_RELU or RGM_FFN_GELU (exact, with erf)               */
+    double dropout_rate; /* of what a block adds                                         */
+    double
+        attention_dropout_rate;  /* of attention's probabilities, and of what the encoder's adds */
+    double intermediate_dropout; /* inside the feed-forward block                                */
+    bool use_bias;               /* of attention's projections                                   */
+    bool norm_first;             /* norm before each block, else behind its sum                  */
     double norm_epsilon;
 } rgm_seq2seq_stack;
 
@@ -468,11 +505,11 @@ typedef struct rgm_seq2seq_stack {
 typedef struct rgm_seq2seq_options {
     rgm_seq2seq_stack encoder, decoder;
     int64_t embedding_width;
-    double dropout_rate;   /* of embeddings with their positions                                    */
-    int embeddings;        /* shared: source, target and output are one table; target: target and
-                              output; untied: three                                                 */
-    int positions;         /* sinusoidal or learned                                                 */
-    int64_t max_positions; /* longer sequences are an error                                         */
+    double dropout_rate; /* of embeddings with their positions                                    */
+    int embeddings;      /* shared: source, target and output are one table; target: target and
+                            output; untied: three                                                 */
+    int positions;       /* sinusoidal or learned                                                 */
+    int64_t max_positions; /* longer sequences are an error */
 } rgm_seq2seq_options;
 /** Base (6 + 6 layers of 512, 8 heads, 2048 inside) and big (1024, 16 heads, 4096). */
 void rgm_seq2seq_defaults(void *options);
@@ -480,14 +517,14 @@ void rgm_seq2seq_big_defaults(void *options);
 extern const rgm_field rgm_seq2seq_fields[];
 
 /**
- * The Transformer with its vocabularies. Id 0 is padding, and what a target begins with. Tables have
- * rgm_seq2seq_padded() rows; logits behind the vocabulary mean nothing: whoever reads them leaves them
- * out (rgm_cross_entropy_options.classes).
+ * The Transformer with its vocabularies. Id 0 is padding, and what a target begins with. Tables
+ * have rgm_seq2seq_padded() rows; logits behind the vocabulary mean nothing: whoever reads them
+ * leaves them out (rgm_cross_entropy_options.classes).
  *
  * Parameters: embedding/table (or source_embedding/, target_embedding/, output/), positions below
- * encoder/ and decoder/ if learned, encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/},
- * ffn/{norm/,inner/,outer/}}, decoder/layer_<i>/{self_attention/,cross_attention/,ffn/},
- * encoder/norm/, decoder/norm/.
+ * encoder/ and decoder/ if learned,
+ * encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/}, ffn/{norm/,inner/,outer/}},
+ * decoder/layer_<i>/{self_attention/,cross_attention/,ffn/}, encoder/norm/, decoder/norm/.
  */
 typedef struct rgm_seq2seq {
     rgm_seq2seq_options options;
@@ -495,14 +532,15 @@ typedef struct rgm_seq2seq {
 } rgm_seq2seq;
 /** Rows of a vocabulary's table: rounded up to a multiple of 8. */
 int64_t rgm_seq2seq_padded(int64_t vocabulary);
-/** RGM_ERR_CONFIG: bounds, heads that do not divide the width, vocabularies that cannot be shared. */
+/** RGM_ERR_CONFIG: bounds, heads that do not divide the width, vocabularies that cannot be shared.
+ */
 rgm_status rgm_seq2seq_check(const rgm_seq2seq *model);
 /** ids [b, s] i32/i64, 0 behind a sentence; positions [s] i64 = 0, 1, .. -> [b s, width]. */
 rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
                               rgm_value *positions);
 /**
- * States [b t, width] of target ids [b, t], which begin with 0 and see themselves and what is before
- * them; memory: the encoder's result for `source`; positions [t] i64.
+ * States [b t, width] of target ids [b, t], which begin with 0 and see themselves and what is
+ * before them; memory: the encoder's result for `source`; positions [t] i64.
  */
 rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
                               rgm_value *positions, rgm_value *memory, rgm_value *source);
@@ -510,9 +548,10 @@ rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_va
 rgm_value *rgm_seq2seq_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *states);
 
 /**
- * Cross-entropy [n] of logits [n, padded] with labels [n], label smoothing as the Model Garden has it:
- * 1 - smoothing on the label, smoothing / (V - 1) on the others, less the entropy of that target, so
- * that a perfect prediction costs 0. What a batch minimises is their mean over the labels that are not 0.
+ * Cross-entropy [n] of logits [n, padded] with labels [n], label smoothing as the Model Garden has
+ * it: 1 - smoothing on the label, smoothing / (V - 1) on the others, less the entropy of that
+ * target, so that a perfect prediction costs 0. What a batch minimises is their mean over the
+ * labels that are not 0.
  */
 rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_value *labels,
                               double smoothing);
@@ -524,8 +563,8 @@ enum { RGM_SEQ2SEQ_LAYERS = 64 };
 
 /*
  * The two graphs that decode one token at a time, as an export writes them; rgm_translator runs the
- * first, and the second in a form that copies no keys. Keys of the decoder's layer i stand at [2 i] of
- * an array, its values at [2 i + 1].
+ * first, and the second in a form that copies no keys. Keys of the decoder's layer i stand at [2 i]
+ * of an array, its values at [2 i + 1].
  */
 
 /** Sources read: what the decoder's layers look up in them. */
@@ -534,10 +573,11 @@ typedef struct rgm_seq2seq_source {
     rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, width] */
 } rgm_seq2seq_source;
 /** @param positions [length] i64 = 0, 1, ..; errors: rgm_seq2seq_check()'s and the graph's. */
-rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope, const rgm_seq2seq *model,
-                                    rgm_value *ids, rgm_value *positions);
+rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
+                                    const rgm_seq2seq *model, rgm_value *ids, rgm_value *positions);
 
-/** One token more for each row; rows are sentences * beams, a sentence's beams one behind the other. */
+/** One token more for each row; rows are sentences * beams, a sentence's beams one behind the
+ * other. */
 typedef struct rgm_seq2seq_step {
     rgm_value *ids;      /* input "ids" i64 [sentences, beams]: the newest tokens, 0 at first */
     rgm_value *position; /* input "position" i64 [1]: how many came before them              */
@@ -553,29 +593,32 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
 
 /** How translations are searched for. */
 typedef struct rgm_search_options {
-    int64_t beams;         /* 1: greedy                                                             */
-    int64_t n_best;        /* hypotheses of each sentence, at most beams                            */
-    double alpha;          /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
-    int64_t max_length;    /* tokens of a translation, its end included; 0: extra_length more than
-                              the source has                                                        */
+    int64_t beams;      /* 1: greedy                                                             */
+    int64_t n_best;     /* hypotheses of each sentence, at most beams                            */
+    double alpha;       /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
+    int64_t max_length; /* tokens of a translation, its end included; 0: extra_length more than
+                           the source has                                                        */
     int64_t extra_length;
-    int64_t batch_size;    /* sentences decoded together                                            */
-    bool sample;           /* draw each token instead (beams is 1)                                  */
-    double temperature;    /* of sampling: logits are divided by it; > 0                            */
-    int64_t top_k;         /* among the k most probable tokens; 0: all                              */
-    double top_p;          /* among the fewest most probable ones that have this much together      */
-    int64_t seed;          /* of sampling; sentence i draws from a stream of its own, that of number
-                              first_number + numbers[i]: in whatever parts a text is translated, its
-                              sentences are drawn the same                                          */
+    int64_t batch_size; /* sentences decoded together                                            */
+    bool sample;        /* draw each token instead (beams is 1)                                  */
+    double temperature; /* of sampling: logits are divided by it; > 0                            */
+    int64_t top_k;      /* among the k most probable tokens; 0: all                              */
+    double top_p;       /* among the fewest most probable ones that have this much together      */
+    int64_t seed;       /* of sampling; sentence i draws from a stream of its own, that of number
+                           first_number + numbers[i]: in whatever parts a text is translated, its
+                           sentences are drawn the same                                          */
     int64_t first_number;
-    const int64_t *numbers; /* [count] borrowed; NULL: 0, 1, ..                                     */
-    int32_t end_id;        /* end of sentence                                                       */
+    const int64_t *numbers; /* [count] borrowed; NULL: 0, 1, .. */
+    int32_t end_id; /* end of sentence                                                       */
 } rgm_search_options;
 #define RGM_SEARCH_OPTIONS_INIT                                                                    \
-    {.beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 64,                  \
-     .temperature = 1, .top_p = 1, .end_id = 1}
+    {                                                                                              \
+        .beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 64,               \
+        .temperature = 1, .top_p = 1, .end_id = 1                                                  \
+    }
 extern const rgm_field rgm_search_fields[];
-/** RGM_ERR_CONFIG: bounds, options that exclude each other, more beams than half the target's vocabulary. */
+/** RGM_ERR_CONFIG: bounds, options that exclude each other, more beams than half the target's
+ * vocabulary. */
 rgm_status rgm_search_check(const rgm_search_options *options, const rgm_seq2seq *model);
 
 /** Tokens without start and end, with sum of log-probabilities (of the end too) and score. */
@@ -599,22 +642,23 @@ rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
                                  const rgm_parameters *parameters, bool bf16);
 void rgm_translator_release(rgm_translator *translator);
 /**
- * Translate `count` sentences of ids, each with its end. Sentences of similar length go together, keys
- * and values of earlier tokens are kept, and who is finished leaves the batch; a sentence's result does
- * not depend on its batch mates, on padding or on the number of threads.
+ * Translate `count` sentences of ids, each with its end. Sentences of similar length go together,
+ * keys and values of earlier tokens are kept, and who is finished leaves the batch; a sentence's
+ * result does not depend on its batch mates, on padding or on the number of threads.
  *
- * Beam search: of beams * vocabulary continuations the best 2 * beams are looked at; those that end are
- * hypotheses, of which the best `beams` are kept, the best others go on. A sentence ends at its longest
- * length, or when its worst hypothesis so far scores above what the best open one could reach at that
- * length. If none has ended the open ones are returned.
+ * Beam search: of beams * vocabulary continuations the best 2 * beams are looked at; those that end
+ * are hypotheses, of which the best `beams` are kept, the best others go on. A sentence ends at its
+ * longest length, or when its worst hypothesis so far scores above what the best open one could
+ * reach at that length. If none has ended the open ones are returned.
  *
  * @param out  [out] [count], cleared by the caller; nothing to clear after an error
  *
- * Errors: RGM_ERR_CONFIG (options), RGM_ERR_DATA (an id outside the vocabulary, an empty sentence, one
- * longer than max_positions), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_CONFIG (options), RGM_ERR_DATA (an id outside the vocabulary, an empty sentence,
+ * one longer than max_positions), RGM_ERR_NOMEM.
  */
-rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator, const int32_t *const *sources,
-                         const int64_t *lengths, int64_t count, const rgm_search_options *options);
+rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator,
+                         const int32_t *const *sources, const int64_t *lengths, int64_t count,
+                         const rgm_search_options *options);
 
 /* ---- whole models --------------------------------------------------------------------------- */
 
@@ -627,8 +671,8 @@ typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *g
 
 /** How features become the rows that a model starts from; part of every model's options. */
 typedef struct rgm_input_options {
-    rgm_texts features;        /* "words" or "paper.words"; none: every float and one_hot feature */
-    bool normalize_features;   /* each feature's rows divided by their sum of absolute values     */
+    rgm_texts features;      /* "words" or "paper.words"; none: every float and one_hot feature */
+    bool normalize_features; /* each feature's rows divided by their sum of absolute values     */
 } rgm_input_options;
 /**
  * The input features of a node set in the scope's dtype, dense or sparse: hidden_state if the graph
@@ -640,25 +684,25 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
 
 /** "gcn": Kipf & Welling. Parameters conv_<i>/kernel, conv_<i>/bias. */
 typedef struct rgm_gcn_model_options {
-    rgm_ints hidden;           /* channels of the hidden convolutions                            */
-    int64_t output;            /* > 0: one more, without activation (task head "none")         */
-    double dropout;            /* of every convolution's input                                   */
-    int activation;            /* rgm_activation of the hidden ones                              */
-    int normalization;         /* rgm_degree_norm                                                */
+    rgm_ints hidden;   /* channels of the hidden convolutions                            */
+    int64_t output;    /* > 0: one more, without activation (task head "none")         */
+    double dropout;    /* of every convolution's input                                   */
+    int activation;    /* rgm_activation of the hidden ones                              */
+    int normalization; /* rgm_degree_norm                                                */
     bool self_loops, bias;
-    double l2;                 /* coefficient of sum(w^2); Kipf's 5e-4 weight decay is 2.5e-4    */
-    int l2_layers;             /* 0 first, 1 all */
-    int receiver;              /* rgm_tag: source or target */
+    double l2;     /* coefficient of sum(w^2); Kipf's 5e-4 weight decay is 2.5e-4    */
+    int l2_layers; /* 0 first, 1 all */
+    int receiver;  /* rgm_tag: source or target */
     const char *node_set, *edge_set; /* NULL: the only one */
-    const char *edge_weight;   /* edge feature; NULL: ones */
+    const char *edge_weight;         /* edge feature; NULL: ones */
     rgm_input_options input;
 } rgm_gcn_model_options;
 
 /** "gat_v2". Parameters conv_<i>/query/, value/, attention. */
 typedef struct rgm_gat_model_options {
-    rgm_ints hidden;           /* channels of each head */
+    rgm_ints hidden; /* channels of each head */
     int64_t heads, output_heads;
-    int64_t output;            /* > 0: one more, heads averaged, no activation */
+    int64_t output; /* > 0: one more, heads averaged, no activation */
     double dropout, attention_dropout;
     int activation;
     bool self_loops, bias, share_weights, residual;
@@ -672,16 +716,16 @@ typedef struct rgm_gat_model_options {
 /** "graph_sage", heterogeneous. Parameters layer_<i>/nodes/<set>/{self/,<edge set>/,bias}. */
 typedef struct rgm_sage_model_options {
     rgm_ints hidden;
-    int64_t output;            /* > 0: one more layer, without activation and normalisation */
-    int aggregator;            /* 0 mean, 1 sum, 2 max, 3 pool, 4 gcn */
-    int64_t hidden_units;      /* of pool; 0: as the layer */
-    double dropout;            /* of every layer's input, drawn once for each node */
+    int64_t output;       /* > 0: one more layer, without activation and normalisation */
+    int aggregator;       /* 0 mean, 1 sum, 2 max, 3 pool, 4 gcn */
+    int64_t hidden_units; /* of pool; 0: as the layer */
+    double dropout;       /* of every layer's input, drawn once for each node */
     bool l2_normalize, bias;
-    int combine;               /* 0 sum, 1 concat */
+    int combine; /* 0 sum, 1 concat */
     int activation;
     double l2;
     int l2_layers;
-    int receiver;              /* rgm_receivers */
+    int receiver; /* rgm_receivers */
     rgm_input_options input;
 } rgm_sage_model_options;
 
@@ -692,26 +736,26 @@ typedef struct rgm_sage_model_options {
 typedef struct rgm_mpnn_model_options {
     int64_t units, message_dim, layers;
     const char *reduce_type;
-    int64_t input_units;       /* of the input encoders; 0: units */
+    int64_t input_units; /* of the input encoders; 0: units */
     int input_activation;
     double input_dropout, dropout;
     double l2;
     bool layer_norm;
-    bool encode;               /* input encoders; else the features are the first states         */
-    bool receiver_state;       /* messages see the receiver's state, not only the sender's       */
-    int receiver;              /* rgm_receivers */
-    const char *edge_feature;  /* dense edge feature in the messages; NULL: none */
+    bool encode;              /* input encoders; else the features are the first states         */
+    bool receiver_state;      /* messages see the receiver's state, not only the sender's       */
+    int receiver;             /* rgm_receivers */
+    const char *edge_feature; /* dense edge feature in the messages; NULL: none */
     rgm_input_options input;
 } rgm_mpnn_model_options;
 
 /** A model that an experiment file can name. */
 typedef struct rgm_model_type {
-    const char *name;          /* "gcn", "gat_v2", "graph_sage", "vanilla_mpnn" */
+    const char *name; /* "gcn", "gat_v2", "graph_sage", "vanilla_mpnn" */
     const char *help;
     size_t options_size;
     void (*defaults)(void *options);
     const rgm_field *fields;
-    rgm_model_fn *build;       /* payload = options */
+    rgm_model_fn *build; /* payload = options */
 } rgm_model_type;
 const rgm_model_type *const *rgm_model_types(int64_t *count);
 const rgm_model_type *rgm_model_find(const char *name); /* NULL if none */

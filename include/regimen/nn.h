@@ -63,12 +63,15 @@ rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x);
 typedef struct rgm_dense_options {
     bool no_bias;
     rgm_activation activation;
-    double slope;      /* of leaky_relu */
-    double l2;         /* on the kernel */
-    double l2_bias;    /* on the bias   */
-    rgm_init kernel;   /* default: Glorot uniform */
+    double slope;    /* of leaky_relu */
+    double l2;       /* on the kernel */
+    double l2_bias;  /* on the bias   */
+    rgm_init kernel; /* default: Glorot uniform */
 } rgm_dense_options;
-#define RGM_DENSE_OPTIONS_INIT {.kernel = {RGM_INIT_GLOROT_UNIFORM, 0}}
+#define RGM_DENSE_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }                                                   \
+    }
 
 /**
  * x [..., in], dense or sparse -> [..., units]: act(x W + b), parameters "<name>/kernel" [in,

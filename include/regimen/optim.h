@@ -1,8 +1,8 @@
 /*
  * optim: how parameters move. Learning-rate schedules as pure functions of the step, optimizers as
- * rows of one table, three ways to clip, weight decay and rates by parameter name, averaged weights.
- * An optimizer's whole state is its slot tensors and the step number, so a restored run goes on with
- * the same bits.
+ * rows of one table, three ways to clip, weight decay and rates by parameter name, averaged
+ * weights. An optimizer's whole state is its slot tensors and the step number, so a restored run
+ * goes on with the same bits.
  */
 #ifndef REGIMEN_OPTIM_H
 #define REGIMEN_OPTIM_H
@@ -19,8 +19,8 @@ typedef struct rgm_schedule_type rgm_schedule_type;
 
 enum { RGM_WARMUP_LINEAR, RGM_WARMUP_POLYNOMIAL };
 /**
- * The first steps of any schedule. Let F be the schedule's own rate at step `steps`, where the warmup
- * hands over; the schedule sees the true step, it does not begin anew. For step < steps:
+ * The first steps of any schedule. Let F be the schedule's own rate at step `steps`, where the
+ * warmup hands over; the schedule sees the true step, it does not begin anew. For step < steps:
  *   linear:      start + step / steps * (F - start)
  *   polynomial:  F * (max(step, 1) / steps) ^ power
  */
@@ -40,19 +40,18 @@ typedef struct rgm_warmup {
  *   stepwise           values[i] for boundaries[i-1] < s <= boundaries[i]; one value more
  *   exponential        L * decay_rate ^ (s / D); staircase: the exponent is rounded down
  *   inverse_time       L / (1 + decay_rate * s / D); staircase: s / D is rounded down
- *   polynomial         (L - end) * (1 - min(s, D) / D) ^ power + end; cycle: D is the first multiple
- *                      of decay_steps that s has not passed
- *   cosine             L * (floor + (1 - floor) * (1 + cos(pi * min(s, D) / D)) / 2)
- *   power              L * max(s, 1) ^ power
- *   power_linear       L * max(s, 1) ^ power * min(1, (D - s) / (D * linear_decay_fraction)), not
- *                      below 0
- *   power_with_offset  L * max(s, 1) ^ power, at most pre_offset_rate, which is the rate up to offset
+ *   polynomial         (L - end) * (1 - min(s, D) / D) ^ power + end; cycle: D is the first
+ * multiple of decay_steps that s has not passed cosine             L * (floor + (1 - floor) * (1 +
+ * cos(pi * min(s, D) / D)) / 2) power              L * max(s, 1) ^ power power_linear       L *
+ * max(s, 1) ^ power * min(1, (D - s) / (D * linear_decay_fraction)), not below 0 power_with_offset
+ * L * max(s, 1) ^ power, at most pre_offset_rate, which is the rate up to offset
  *   step_cosine_with_offset  from values[i] at boundaries[i] by half a cosine to values[i+1] at
  *                      boundaries[i+1]; values[0] before, the last value after
  *
- * Sources: Keras' schedules of those names (cosine: Loshchilov & Hutter 2017, eq. 5 without restarts;
- * `floor` is Keras' alpha), the TensorFlow model garden's power schedules. power -0.5 with a linear
- * warmup and L = 2 d^-0.5 is the schedule of Vaswani et al. 2017 (their factor there is 1).
+ * Sources: Keras' schedules of those names (cosine: Loshchilov & Hutter 2017, eq. 5 without
+ * restarts; `floor` is Keras' alpha), the TensorFlow model garden's power schedules. power -0.5
+ * with a linear warmup and L = 2 d^-0.5 is the schedule of Vaswani et al. 2017 (their factor there
+ * is 1).
  */
 typedef struct rgm_schedule {
     const rgm_schedule_type *type;
@@ -89,7 +88,8 @@ rgm_schedule rgm_schedule_constant(double rate);
 rgm_schedule rgm_schedule_exponential(double initial, int64_t decay_steps, double decay_rate);
 rgm_schedule rgm_schedule_cosine(double initial, int64_t decay_steps);
 rgm_schedule rgm_schedule_power(double initial, double power);
-/** The rate of update number `step` (0 is the first). Needs decay_steps > 0 where the type decays. */
+/** The rate of update number `step` (0 is the first). Needs decay_steps > 0 where the type decays.
+ */
 double rgm_schedule_rate(const rgm_schedule *schedule, int64_t step);
 
 /* ---- options ------------------------------------------------------------------------------- */
@@ -113,8 +113,8 @@ typedef struct rgm_average {
 typedef struct rgm_optimizer_options {
     const rgm_optimizer_type *type;
     rgm_schedule learning_rate;
-    rgm_numbers rates; /* factors on the rate by shell pattern on the parameter's name; the first that
-                          fits counts, 1 without one. 0 freezes: no slots, and the bits stay          */
+    rgm_numbers rates; /* factors on the rate by shell pattern on the parameter's name; the first
+                          that fits counts, 1 without one. 0 freezes: no slots, and the bits stay */
 
     /* Clipping, in this order; 0: never. clip_norm and clip_global_norm exclude each other. */
     double clip_value;       /* each element into [-clip_value, clip_value]                    */
@@ -123,38 +123,40 @@ typedef struct rgm_optimizer_options {
 
     double weight_decay; /* adamw, adafactor: decoupled, w -= rate * weight_decay * w (Loshchilov &
                             Hutter 2019); lamb: a part of the update; else L2, weight_decay * w is
-                            added to the (clipped) gradient, as in PyTorch                          */
-    rgm_texts weight_decay_only;   /* shell patterns on parameter names ("conv1*", "*kernel"); empty: all */
-    rgm_texts weight_decay_except; /* patterns of parameters that do not decay, after the above      */
+                            added to the (clipped) gradient, as in PyTorch */
+    rgm_texts
+        weight_decay_only; /* shell patterns on parameter names ("conv1*", "*kernel"); empty: all */
+    rgm_texts weight_decay_except; /* patterns of parameters that do not decay, after the above */
     rgm_average average;
 
-    double momentum;        /* sgd, lars, rmsprop                                              */
-    bool nesterov;          /* sgd, lars                                                       */
-    double beta_1, beta_2;  /* adam, adamw, lamb; adafactor: beta_1 alone                      */
-    double epsilon;         /* adam, adamw: outside the bias correction (Keras); lamb: inside (paper);
-                               rmsprop, adagrad: added to the root                             */
-    bool amsgrad;           /* adam, adamw                                                     */
-    double rho;             /* rmsprop                                                         */
-    bool centered;          /* rmsprop                                                         */
-    double initial_accumulator_value; /* adagrad                                               */
-    double trust_coefficient;         /* lars                                                  */
-    bool classic_momentum;            /* lars                                                  */
+    double momentum;       /* sgd, lars, rmsprop                                              */
+    bool nesterov;         /* sgd, lars                                                       */
+    double beta_1, beta_2; /* adam, adamw, lamb; adafactor: beta_1 alone                      */
+    double epsilon; /* adam, adamw: outside the bias correction (Keras); lamb: inside (paper);
+                       rmsprop, adagrad: added to the root                             */
+    bool amsgrad;   /* adam, adamw                                                     */
+    double rho;     /* rmsprop                                                         */
+    bool centered;  /* rmsprop                                                         */
+    double initial_accumulator_value;  /* adagrad                                               */
+    double trust_coefficient;          /* lars                                                  */
+    bool classic_momentum;             /* lars                                                  */
     rgm_texts layer_adaptation_except; /* lamb, lars: patterns of parameters whose trust ratio is 1;
                                           items NULL: those of weight_decay_except             */
-    bool factored, multiply_by_parameter_scale;           /* adafactor, and the rest           */
+    bool factored, multiply_by_parameter_scale; /* adafactor, and the rest           */
     int64_t min_dim_size_to_factor, step_offset;
     double decay_rate, clipping_threshold, epsilon_1, epsilon_2;
 } rgm_optimizer_options;
 
-/** Keras' defaults: beta 0.9, 0.999, epsilon 1e-7, no decay, no clipping. The other types' defaults:
- *  rgm_optimizer_find("lamb")->defaults(&options). */
+/** Keras' defaults: beta 0.9, 0.999, epsilon 1e-7, no decay, no clipping. The other types'
+ * defaults: rgm_optimizer_find("lamb")->defaults(&options). */
 rgm_optimizer_options rgm_adam(double learning_rate);
 rgm_optimizer_options rgm_adamw(double learning_rate, double weight_decay);
 rgm_optimizer_options rgm_sgd(double learning_rate, double momentum);
 
 /**
  * Options from the `optimizer` map of an experiment file: `type` (a name of rgm_optimizer_types();
- * required) and that type's keys. NULL map: adam with its defaults. Texts and lists live in `arena`.
+ * required) and that type's keys. NULL map: adam with its defaults. Texts and lists live in
+ * `arena`.
  *
  * Errors: RGM_ERR_CONFIG with the place (unknown key or type, value out of range, both norms),
  * RGM_ERR_NOMEM.
@@ -162,8 +164,8 @@ rgm_optimizer_options rgm_sgd(double learning_rate, double momentum);
 rgm_status rgm_optimizer_options_read(rgm_optimizer_options *options, const rgm_yaml_node *map,
                                       rgm_arena *arena);
 /**
- * Fill in decay_steps 0 from the length of the run: max(1, total_steps - offset). With total_steps < 1
- * (unknown) a decaying schedule without decay_steps is RGM_ERR_CONFIG.
+ * Fill in decay_steps 0 from the length of the run: max(1, total_steps - offset). With total_steps
+ * < 1 (unknown) a decaying schedule without decay_steps is RGM_ERR_CONFIG.
  */
 rgm_status rgm_optimizer_options_resolve(rgm_optimizer_options *options, int64_t total_steps);
 
@@ -221,8 +223,8 @@ typedef struct rgm_optimizer rgm_optimizer;
  * @param options  [in] copied; texts and lists are not needed afterwards
  *
  * Errors: RGM_ERR_CONFIG (a number out of range, a decaying schedule without decay_steps, a pattern
- * of weight_decay_only or rates that matches no parameter: the nearest name is told), RGM_ERR_DTYPE,
- * RGM_ERR_NOMEM; *out is then NULL.
+ * of weight_decay_only or rates that matches no parameter: the nearest name is told),
+ * RGM_ERR_DTYPE, RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options *options,
                                 const rgm_parameters *parameters);
@@ -233,8 +235,8 @@ void rgm_optimizer_release(rgm_optimizer *optimizer);
  * stay as they are, and their gradients are not looked at.
  *
  * @param gradients  [in] [parameters] in their order, same dtypes and shapes; NULL: not updated
- * @param step       [in] updates done before, >= 0: the whole time dependence. At step 0 the averages
- *                   are made copies of the weights, which may have been loaded since the creation
+ * @param step       [in] updates done before, >= 0: the whole time dependence. At step 0 the
+ * averages are made copies of the weights, which may have been loaded since the creation
  *
  * Errors: RGM_ERR_NUMERIC "gradient of 'conv1/kernel' has a NaN or infinity at step 12",
  * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_ARG (step < 0, or weights and averages are swapped);
@@ -271,15 +273,16 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
 
 /* ---- privacy ------------------------------------------------------------------------------- */
 
-/** How the examples of a step are chosen; decides what an epsilon is worth, see rgm_privacy_basis(). */
+/** How the examples of a step are chosen; decides what an epsilon is worth, see
+ * rgm_privacy_basis(). */
 typedef enum rgm_privacy_sampling {
     RGM_PRIVACY_POISSON, /* each by a coin of its own: rgm_dataset_poisson()     */
     RGM_PRIVACY_SHUFFLE  /* batches of fixed size from a shuffled pass           */
 } rgm_privacy_sampling;
 
 /**
- * Differentially private gradient descent (Abadi et al. 2016): every example's gradient is scaled to
- * a global norm of at most clipping_norm, and to their sum is added normal noise of standard
+ * Differentially private gradient descent (Abadi et al. 2016): every example's gradient is scaled
+ * to a global norm of at most clipping_norm, and to their sum is added normal noise of standard
  * deviation noise_multiplier * clipping_norm. Any optimizer may use what comes out. Every field is
  * a config key.
  */
@@ -290,7 +293,9 @@ typedef struct rgm_privacy {
     int sampling;            /* rgm_privacy_sampling; config: poisson, shuffle                 */
 } rgm_privacy;
 #define RGM_PRIVACY_INIT                                                                           \
-    {.clipping_norm = 0, .noise_multiplier = 0, .delta = 1e-5, .sampling = RGM_PRIVACY_POISSON}
+    {                                                                                              \
+        .clipping_norm = 0, .noise_multiplier = 0, .delta = 1e-5, .sampling = RGM_PRIVACY_POISSON  \
+    }
 extern const rgm_field rgm_privacy_fields[];
 /** RGM_ERR_CONFIG naming a number out of range, or noise without a clipping norm. */
 rgm_status rgm_privacy_check(const rgm_privacy *privacy);
@@ -310,10 +315,11 @@ rgm_status rgm_privacy_check(const rgm_privacy *privacy);
 rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *gradients,
                                 int64_t count, double clipping_norm, double *norm);
 /**
- * sum = (sum + sigma * z) * scale for every element, z standard normal and independent: element e of
- * tensor i takes draw e of the stream (seed, i, step). sigma is noise_multiplier * clipping_norm,
- * scale is 1 / expected batch size (sample rate * number of examples, not the size drawn). The same
- * bits for any number of threads. A NULL sum is passed over. Who knows the seed can take the noise away again: keep it secret.
+ * sum = (sum + sigma * z) * scale for every element, z standard normal and independent: element e
+ * of tensor i takes draw e of the stream (seed, i, step). sigma is noise_multiplier *
+ * clipping_norm, scale is 1 / expected batch size (sample rate * number of examples, not the size
+ * drawn). The same bits for any number of threads. A NULL sum is passed over. Who knows the seed
+ * can take the noise away again: keep it secret.
  *
  * Errors: RGM_ERR_DTYPE (not f32 or f64), RGM_ERR_ARG (sigma or scale negative or not finite, step
  * negative); nothing is changed then.
@@ -347,13 +353,14 @@ rgm_status rgm_privacy_step(rgm_privacy_accountant *accountant, double noise_mul
                             double sample_rate, int64_t steps);
 /**
  * The least epsilon over the orders of which (epsilon, delta) holds, >= 0, INFINITY if none does:
- * rdp + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1) (Canonne, Kamath, Steinke 2020, prop. 12;
- * Balle et al. 2020, thm. 21), as Opacus and TensorFlow Privacy.
+ * rdp + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1) (Canonne, Kamath, Steinke 2020, prop.
+ * 12; Balle et al. 2020, thm. 21), as Opacus and TensorFlow Privacy.
  */
 double rgm_privacy_epsilon(const rgm_privacy_accountant *accountant, double delta);
 /**
- * The least noise multiplier, to nine digits and at least 0.05, whose epsilon after so many steps is
- * at most `epsilon`. Errors: RGM_ERR_ARG (out of range), RGM_ERR_UNSUPPORTED (no noise is enough).
+ * The least noise multiplier, to nine digits and at least 0.05, whose epsilon after so many steps
+ * is at most `epsilon`. Errors: RGM_ERR_ARG (out of range), RGM_ERR_UNSUPPORTED (no noise is
+ * enough).
  */
 rgm_status rgm_privacy_noise_for(double *noise_multiplier, double epsilon, double delta,
                                  double sample_rate, int64_t steps);

@@ -1,7 +1,7 @@
 /*
- * task: what to learn. A task builds inputs and model, names heads with their losses and metrics, and
- * knows nothing of loops: the trainer drives it. rgm_gnn_task is the runner's per-head task (read
- * labels out of the graph, predict from the states behind the GNN); metrics run on the host.
+ * task: what to learn. A task builds inputs and model, names heads with their losses and metrics,
+ * and knows nothing of loops: the trainer drives it. rgm_gnn_task is the runner's per-head task
+ * (read labels out of the graph, predict from the states behind the GNN); metrics run on the host.
  */
 #ifndef REGIMEN_TASK_H
 #define REGIMEN_TASK_H
@@ -28,7 +28,8 @@ typedef struct rgm_metric_batch {
 
 typedef struct rgm_metric rgm_metric;
 
-/** A kind of metric: a sum over batches, kept as doubles so that it can be saved, and its result. */
+/** A kind of metric: a sum over batches, kept as doubles so that it can be saved, and its result.
+ */
 typedef struct rgm_metric_type {
     const char *name;
     bool smaller_is_better;
@@ -45,15 +46,15 @@ struct rgm_metric {
     double precision; /* recall at precision                                        */
 };
 
-extern const rgm_metric_type rgm_metric_accuracy;        /* argmax == label, ties to the lowest     */
-extern const rgm_metric_type rgm_metric_cross_entropy;   /* mean of logsumexp(z) - z_y              */
-extern const rgm_metric_type rgm_metric_class_precision; /* argmax == c against label == c          */
+extern const rgm_metric_type rgm_metric_accuracy;      /* argmax == label, ties to the lowest     */
+extern const rgm_metric_type rgm_metric_cross_entropy; /* mean of logsumexp(z) - z_y              */
+extern const rgm_metric_type rgm_metric_class_precision; /* argmax == c against label == c */
 extern const rgm_metric_type rgm_metric_class_recall;
-extern const rgm_metric_type rgm_metric_binary_accuracy; /* (logit > 0) == label, over all units    */
+extern const rgm_metric_type rgm_metric_binary_accuracy; /* (logit > 0) == label, over all units */
 extern const rgm_metric_type rgm_metric_binary_cross_entropy;
-extern const rgm_metric_type rgm_metric_precision;       /* positive iff logit > 0                  */
+extern const rgm_metric_type rgm_metric_precision; /* positive iff logit > 0                  */
 extern const rgm_metric_type rgm_metric_recall;
-extern const rgm_metric_type rgm_metric_auc_roc;         /* 200 thresholds, as Keras                */
+extern const rgm_metric_type rgm_metric_auc_roc; /* 200 thresholds, as Keras                */
 extern const rgm_metric_type rgm_metric_auc_pr;
 extern const rgm_metric_type rgm_metric_recall_at_precision;
 
@@ -66,8 +67,8 @@ typedef struct rgm_named_number {
 } rgm_named_number;
 
 /**
- * What a loop or a pass comes to: named numbers in order, "loss" first. A '/' in a name makes a level of
- * nesting, which is a sub-folder of the summaries. Zero-initialised it is empty.
+ * What a loop or a pass comes to: named numbers in order, "loss" first. A '/' in a name makes a
+ * level of nesting, which is a sub-folder of the summaries. Zero-initialised it is empty.
  */
 typedef struct rgm_logs {
     rgm_named_number *items; /* names are the logs' own */
@@ -88,8 +89,9 @@ void rgm_logs_clear(rgm_logs *logs);
 /** sum(weights * x) / max(sum(weights), tiny) over items [n]; NULL weights: the mean. Scalar. */
 rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights);
 /**
- * Cross-entropy [n] of logits [n, classes] with smoothed labels [n] i32/i64: the target of class k is
- * (1 - smoothing) [k = label] + smoothing / classes (Szegedy et al. 2016, section 7). smoothing in [0, 1).
+ * Cross-entropy [n] of logits [n, classes] with smoothed labels [n] i32/i64: the target of class k
+ * is (1 - smoothing) [k = label] + smoothing / classes (Szegedy et al. 2016, section 7). smoothing
+ * in [0, 1).
  */
 rgm_value *rgm_smoothed_cross_entropy(rgm_value *logits, rgm_value *labels, double smoothing);
 
@@ -104,12 +106,12 @@ const char *rgm_mode_name(rgm_mode mode); /* "train", "valid", "test" */
 /** One output of a model with what judges it. */
 typedef struct rgm_head {
     char name[64];          /* "classification_logits"; metrics of several heads get it as prefix */
-    rgm_value *predictions; /* [n, units]                                                          */
+    rgm_value *predictions; /* [n, units] */
     rgm_value *labels;
-    rgm_value *weights;     /* [n] or NULL                                                         */
-    rgm_value *loss;        /* scalar: mean over the real items; NULL when build_losses makes one  */
-    double loss_weight;     /* of the default build_losses                                         */
-    int64_t metric_count;   /* the model's own ("compiled") metrics, in every mode                 */
+    rgm_value *weights;   /* [n] or NULL                                                         */
+    rgm_value *loss;      /* scalar: mean over the real items; NULL when build_losses makes one  */
+    double loss_weight;   /* of the default build_losses                                         */
+    int64_t metric_count; /* the model's own ("compiled") metrics, in every mode                 */
     rgm_metric metrics[RGM_MAX_METRICS];
 } rgm_head;
 
@@ -136,34 +138,37 @@ typedef struct rgm_sampling {
 /** One step of training or validation, as a task's functions see it. */
 typedef struct rgm_step {
     rgm_mode mode;
-    int64_t global_step;  /* steps done before this one                                             */
-    rgm_element *inputs;  /* the batch, borrowed                                                    */
-    rgm_element *extra;   /* what next_eval_inputs gave beside it, never fed to the model; or NULL   */
+    int64_t global_step; /* steps done before this one */
+    rgm_element *inputs; /* the batch, borrowed */
+    rgm_element *extra; /* what next_eval_inputs gave beside it, never fed to the model; or NULL  */
     /* What the default steps fill in; tensors are borrowed until the next step of the mode. */
     rgm_tensor *predictions[RGM_MAX_HEADS], *labels[RGM_MAX_HEADS], *weights[RGM_MAX_HEADS];
-    double loss;          /* [out] of this step; NaN in validation: it has none                      */
-    double items;         /* [out] how many it is the mean of: the weight of this step in a loop's   */
-    struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default        */
-    const rgm_parameters *parameters; /* the weights at this moment: averages while they are evaluated */
-    bool bf16; /* runtime.mixed_precision: products of what a task runs itself round to bf16 too      */
+    double loss;  /* [out] of this step; NaN in validation: it has none                      */
+    double items; /* [out] how many it is the mean of: the weight of this step in a loop's   */
+    struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default */
+    const rgm_parameters
+        *parameters; /* the weights at this moment: averages while they are evaluated */
+    bool bf16; /* runtime.mixed_precision: products of what a task runs itself round to bf16 too */
 } rgm_step;
 
-/** How a task writes its trained model for other programs, where that is more than a graph of its heads. */
+/** How a task writes its trained model for other programs, where that is more than a graph of its
+ * heads. */
 typedef struct rgm_task_export {
     const char *file; /* the one to begin with, "translation.json" */
     /** Write all of it into a folder that is there; the task's files come beside it. */
     rgm_status (*save)(const char *folder, const rgm_parameters *parameters, void *state);
     /**
-     * Run what stands there with export's interpreter on up to max_batches batches of a mode's data, and add
-     * what is compared with the executor's results to `check`.
+     * Run what stands there with export's interpreter on up to max_batches batches of a mode's
+     * data, and add what is compared with the executor's results to `check`.
      */
-    rgm_status (*verify)(rgm_export_check *check, const char *folder, const rgm_parameters *parameters,
-                         rgm_mode mode, int64_t max_batches, void *state);
+    rgm_status (*verify)(rgm_export_check *check, const char *folder,
+                         const rgm_parameters *parameters, rgm_mode mode, int64_t max_batches,
+                         void *state);
 } rgm_task_export;
 
 /** A file that a trained model needs beside its weights: a tokenizer, say. */
 typedef struct rgm_task_file {
-    const char *name;   /* in run folders and exports, "tokenizer.model" */
+    const char *name; /* in run folders and exports, "tokenizer.model" */
     const void *data;
     int64_t size;
     const char *origin; /* where it was read: for messages */
@@ -171,27 +176,29 @@ typedef struct rgm_task_file {
 #define RGM_MAX_TASK_FILES 8
 
 /**
- * A task for the trainer: the seeds' tfm Task as a table of functions over `state`. Those that may be
- * NULL say what then happens.
+ * A task for the trainer: the seeds' tfm Task as a table of functions over `state`. Those that may
+ * be NULL say what then happens.
  */
 typedef struct rgm_task {
     const char *name;
-    const char *items; /* what a step's weights count, for people: "target tokens"; NULL: nothing special */
+    const char *
+        items; /* what a step's weights count, for people: "target tokens"; NULL: nothing special */
     void *state;
 
     /* ---- building, each called once ---- */
 
     /**
-     * Batches of a mode. *out is NULL when the task has no such data. Train data repeat for ever when
-     * `endless`, else they are one pass.
+     * Batches of a mode. *out is NULL when the task has no such data. Train data repeat for ever
+     * when `endless`, else they are one pass.
      */
     rgm_status (*build_inputs)(rgm_dataset **out, void *state, rgm_mode mode, bool endless);
-    /** Add the model to the scope's compute graph: its heads. NULL: no model; train_step is then needed. */
+    /** Add the model to the scope's compute graph: its heads. NULL: no model; train_step is then
+     * needed. */
     rgm_status (*build_model)(rgm_task_model *out, rgm_scope *scope, void *state);
     /**
      * The scalar to minimise. aux is the sum of the losses that layers added to the scope
-     * (regularisation), NULL when there are none. NULL: sum of loss_weight * loss of the heads, plus
-     * aux.
+     * (regularisation), NULL when there are none. NULL: sum of loss_weight * loss of the heads,
+     * plus aux.
      */
     rgm_value *(*build_losses)(const rgm_task_model *model, rgm_value *aux, void *state);
     /**
@@ -205,8 +212,8 @@ typedef struct rgm_task {
     rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch);
     /**
-     * Files that travel with the weights, borrowed from the task: a run folder keeps them from its beginning,
-     * and a run goes on only with the same ones. NULL: there are none.
+     * Files that travel with the weights, borrowed from the task: a run folder keeps them from its
+     * beginning, and a run goes on only with the same ones. NULL: there are none.
      *
      * @param out  [out] [RGM_MAX_TASK_FILES]
      */
@@ -214,8 +221,8 @@ typedef struct rgm_task {
     /** NULL: the graph of every head, model.onnx. */
     const rgm_task_export *exports;
     /**
-     * Append to `out` what a person should know of the training data once they are there, in one line:
-     * "batches of 1,024 tokens (91% real)". NULL: nothing.
+     * Append to `out` what a person should know of the training data once they are there, in one
+     * line: "batches of 1,024 tokens (91% real)". NULL: nothing.
      */
     rgm_status (*describe)(rgm_text *out, void *state);
     /** How build_inputs draws training examples. NULL: training with privacy is refused. */
@@ -232,8 +239,8 @@ typedef struct rgm_task {
     /* ---- steps ---- */
 
     /**
-     * One training step: sets step->loss and items. NULL: rgm_trainer_default_train_step(), which runs
-     * the model forward and backward and lets the optimizer update.
+     * One training step: sets step->loss and items. NULL: rgm_trainer_default_train_step(), which
+     * runs the model forward and backward and lets the optimizer update.
      */
     rgm_status (*train_step)(rgm_step *step, void *state);
     /** NULL: rgm_trainer_default_validation_step(): inference_step, then loss and metrics. */
@@ -257,8 +264,9 @@ typedef struct rgm_task {
     /** Always called behind it, and when a pass fails. */
     void (*release_aggregate)(void *aggregate, void *state);
     /**
-     * The names of reduce_aggregated_logs' numbers, ended by NULL, so that one that is to choose the best weights
-     * can be checked before the first step. NULL: they are known when the first validation has made them.
+     * The names of reduce_aggregated_logs' numbers, ended by NULL, so that one that is to choose
+     * the best weights can be checked before the first step. NULL: they are known when the first
+     * validation has made them.
      */
     const char *const *(*reduced_names)(void *state);
     /** Whether a smaller one of reduce_aggregated_logs' numbers is better. NULL: larger is. */
@@ -266,30 +274,33 @@ typedef struct rgm_task {
 } rgm_task;
 
 /**
- * What `feeds` is for batches of tensors: tensor i of the batch goes to inputs[i]. RGM_ERR_ARG when there
- * is no room for them.
+ * What `feeds` is for batches of tensors: tensor i of the batch goes to inputs[i]. RGM_ERR_ARG when
+ * there is no room for them.
  */
 rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
                             rgm_value *const *inputs, int64_t input_count, rgm_element *batch);
 
-/** Update metrics of a step with their heads' predictions and labels: the default of process_metrics. */
+/** Update metrics of a step with their heads' predictions and labels: the default of
+ * process_metrics. */
 void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
                         const rgm_step *step);
 
 /**
- * Write a task's files into a folder that is there, each whole or not at all; those of the same name are
- * replaced.
+ * Write a task's files into a folder that is there, each whole or not at all; those of the same
+ * name are replaced.
  */
 rgm_status rgm_task_files_save(const rgm_task *task, const char *folder);
 /**
- * Whether those that the folder has are the task's: RGM_ERR_CONFIG names the one that is another. What the
- * folder lacks is no difference.
+ * Whether those that the folder has are the task's: RGM_ERR_CONFIG names the one that is another.
+ * What the folder lacks is no difference.
  */
 rgm_status rgm_task_files_check(const rgm_task *task, const char *folder);
 
-/* ---- task types: what an experiment file can name ----------------------------------------------- */
+/* ---- task types: what an experiment file can name -----------------------------------------------
+ */
 
-/** A network a task can train: `model.type` and its keys. Tasks extend the row by what builds it. */
+/** A network a task can train: `model.type` and its keys. Tasks extend the row by what builds it.
+ */
 typedef struct rgm_network_type {
     const char *name;
     const char *help;
@@ -298,53 +309,59 @@ typedef struct rgm_network_type {
     const rgm_field *fields;
 } rgm_network_type;
 
-/** A task that brings its own kind of data and networks; the three tables are offsets into `options`. */
+/** A task that brings its own kind of data and networks; the three tables are offsets into
+ * `options`. */
 typedef struct rgm_task_type {
     const char *name; /* task.type */
     const char *help;
     size_t options_size;
     void (*defaults)(void *options);
-    const rgm_field *data_fields; /* keys of `data:`             */
-    const rgm_field *task_fields; /* keys of `task:` beside type */
+    const rgm_field *data_fields;            /* keys of `data:`             */
+    const rgm_field *task_fields;            /* keys of `task:` beside type */
     const rgm_network_type *const *networks; /* ended by NULL */
-    /** RGM_ERR_CONFIG when options contradict each other or lack something; reads no data. May be NULL. */
+    /** RGM_ERR_CONFIG when options contradict each other or lack something; reads no data. May be
+     * NULL. */
     rgm_status (*check)(const void *options);
     /**
-     * Make the task. Options outlive it. Errors: RGM_ERR_CONFIG (key, value, what to do), RGM_ERR_IO.
+     * Make the task. Options outlive it. Errors: RGM_ERR_CONFIG (key, value, what to do),
+     * RGM_ERR_IO.
      */
     rgm_status (*create)(rgm_task *out, const void *options, const rgm_network_type *network,
                          const void *network_options, uint64_t seed, int threads);
     void (*release)(rgm_task *task);
     /**
-     * Options for a run whose folder (borrowed) there is. trained: it is looked at, and what `files` gave is read
-     * from there where it has such a file, in the place of those that the options name. Otherwise it goes on, and
-     * only what it made itself is read from there, not made again. NULL: there are no such files.
+     * Options for a run whose folder (borrowed) there is. trained: it is looked at, and what
+     * `files` gave is read from there where it has such a file, in the place of those that the
+     * options name. Otherwise it goes on, and only what it made itself is read from there, not made
+     * again. NULL: there are no such files.
      */
     void (*use_files)(void *options, const char *run_dir, bool trained);
 } rgm_task_type;
 const rgm_task_type *const *rgm_task_types(int64_t *count);
 const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
 
-/* ---- records: fixed-size arrays of numbers with a class each ------------------------------------- */
+/* ---- records: fixed-size arrays of numbers with a class each
+ * ------------------------------------- */
 
-/** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a line. */
+/** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a
+ * line. */
 typedef struct rgm_record_options {
-    const char *path;        /* data: folder of the files                                            */
-    const char *train;       /* file names; train is required,                                       */
-    const char *valid;       /* NULL: valid_fraction of train; with that 0: no validation            */
-    const char *test;        /* NULL: none                                                           */
-    double valid_fraction;   /* of train, held out by the run's seed; in [0, 1)                      */
-    bool header;             /* each file's first line names the columns                             */
-    const char *label;       /* column of the class: "first", "last" or its number from 0            */
-    double scale;            /* the other columns are divided by it; > 0                             */
-    rgm_ints shape;          /* of a record, e.g. [8, 8, 1] (rows, columns, channels); none: as wide */
+    const char *path;  /* data: folder of the files                                            */
+    const char *train; /* file names; train is required,                                       */
+    const char *valid; /* NULL: valid_fraction of train; with that 0: no validation            */
+    const char *test;  /* NULL: none                                                           */
+    double valid_fraction; /* of train, held out by the run's seed; in [0, 1) */
+    bool header;       /* each file's first line names the columns                             */
+    const char *label; /* column of the class: "first", "last" or its number from 0            */
+    double scale;      /* the other columns are divided by it; > 0                             */
+    rgm_ints shape;    /* of a record, e.g. [8, 8, 1] (rows, columns, channels); none: as wide */
     int64_t batch_size;
-    bool poisson;            /* training records by a coin each, batch_size on average             */
-    bool shuffle;            /* train in another order each epoch                                    */
-    int64_t shift;           /* train images are moved by up to so many rows and columns, at random  */
-    int64_t num_classes;     /* task: this or class_names; labels are 0 .. num_classes-1             */
+    bool poisson;        /* training records by a coin each, batch_size on average             */
+    bool shuffle;        /* train in another order each epoch                                    */
+    int64_t shift;       /* train images are moved by up to so many rows and columns, at random  */
+    int64_t num_classes; /* task: this or class_names; labels are 0 .. num_classes-1             */
     rgm_texts class_names;
-    double label_smoothing;  /* in the loss, not in the metrics; in [0, 1)                           */
+    double label_smoothing; /* in the loss, not in the metrics; in [0, 1) */
     bool per_class_statistics;
 } rgm_record_options;
 
@@ -360,27 +377,29 @@ typedef struct rgm_record_network {
  */
 extern const rgm_task_type rgm_record_classification;
 
-/* ---- GNN tasks: one head on the states behind the GNN -------------------------------------------- */
+/* ---- GNN tasks: one head on the states behind the GNN
+ * -------------------------------------------- */
 
-/** Where a GNN task reads states: nodes behind a readout, each component's first node, or pooled. */
+/** Where a GNN task reads states: nodes behind a readout, each component's first node, or pooled.
+ */
 typedef enum rgm_readout_place { RGM_READ_NODES, RGM_READ_ROOT, RGM_READ_GRAPH } rgm_readout_place;
 
 /** Classification; field names are the config keys of `task:`. */
 typedef struct rgm_classification_options {
-    const char *node_set;    /* whose states; required for root_node and graph                       */
-    const char *state;       /* state feature, default hidden_state                                  */
-    const char *key;         /* nodes: readout key, default "seed"                                   */
-    const char *readout_set; /* nodes: default "_readout"; labels are read from the same set         */
-    const char *reduce_type; /* graph: default "mean"                                                */
-    const char *label;       /* label feature: on readout_set if it is there, else (root_node) on the
-                                node set or (graph) on the context, and then hidden from the model   */
-    int64_t num_classes;     /* multiclass: this or class_names                                      */
+    const char *node_set; /* whose states; required for root_node and graph                       */
+    const char *state;    /* state feature, default hidden_state                                  */
+    const char *key;      /* nodes: readout key, default "seed"                                   */
+    const char *readout_set; /* nodes: default "_readout"; labels are read from the same set */
+    const char *reduce_type; /* graph: default "mean" */
+    const char *label;   /* label feature: on readout_set if it is there, else (root_node) on the
+                            node set or (graph) on the context, and then hidden from the model   */
+    int64_t num_classes; /* multiclass: this or class_names                                      */
     rgm_texts class_names;
     bool per_class_statistics;
-    int64_t units;           /* binary: independent labels, default 1                                */
-    rgm_texts recall_at_precisions; /* binary: e.g. [0.9]                                            */
-    int head;                /* 0 dense: one dense layer on the states; 1 none: states are logits    */
-    double l2;               /* of the dense head                                                    */
+    int64_t units; /* binary: independent labels, default 1                                */
+    rgm_texts recall_at_precisions; /* binary: e.g. [0.9] */
+    int head;  /* 0 dense: one dense layer on the states; 1 none: states are logits    */
+    double l2; /* of the dense head                                                    */
 } rgm_classification_options;
 
 /** A GNN task that an experiment file can name. */
@@ -425,7 +444,8 @@ rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
 /** Number of units a head without dense layer must find in the states. */
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
 
-/* ---- translation: pairs of sentences ------------------------------------------------------------- */
+/* ---- translation: pairs of sentences
+ * ------------------------------------------------------------- */
 
 /** Pairs made by a formula instead of files: a sequence of random tokens and the same backwards. */
 typedef struct rgm_reverse_options {
@@ -434,7 +454,8 @@ typedef struct rgm_reverse_options {
     int64_t train, valid, test;     /* pairs                                                  */
 } rgm_reverse_options;
 
-/** `task.score`: what translations are judged by in validation; keys as the flags of `regimen score`. */
+/** `task.score`: what translations are judged by in validation; keys as the flags of `regimen
+ * score`. */
 typedef struct rgm_score_options {
     rgm_texts metrics; /* of bleu, chrf, ter; default bleu, chrf                      */
     int tokenize;      /* of BLEU: an rgm_mt_tokenizer                                */
@@ -443,41 +464,42 @@ typedef struct rgm_score_options {
 
 /** "translation": its `data:` and `task:` keys. */
 typedef struct rgm_translation_options {
-    const char *path;             /* data: folder of the files                                        */
-    rgm_texts train, valid, test; /* [source, target] aligned line by line, or one file of
-                                     "source TAB target"; plain or gzip; or, with src_lang and tgt_lang,
-                                     one pattern or name@shards of TFRecord files                     */
+    const char *path; /* data: folder of the files                                        */
+    rgm_texts train, valid, test;    /* [source, target] aligned line by line, or one file of
+                                        "source TAB target"; plain or gzip; or, with src_lang and
+                                        tgt_lang,    one pattern or name@shards of TFRecord files    */
     const char *src_lang, *tgt_lang; /* TFRecords of tf.train.Examples: the features, one text each,
-                                     with the source and the target sentence; NULL: text files        */
-    const char *tokenizer;        /* SentencePiece model of the source, and of the target unless ...  */
-    const char *target_tokenizer; /* ... it has its own                                               */
-    rgm_tokenizer_options train_tokenizer; /* instead: one for both, trained on `train`, two files of
-                                     text; vocab_size 0: no                                           */
-    int64_t max_length;           /* tokens of a side with its end: longer ones are not trained on    */
-    int64_t batch_tokens;         /* of a training batch: rows * longer side, padding included        */
-    int64_t batch_shapes;         /* different shapes of training batches                             */
+                                     with the source and the target sentence; NULL: text files */
+    const char *tokenizer; /* SentencePiece model of the source, and of the target unless ...  */
+    const char *target_tokenizer;          /* ... it has its own          */
+    rgm_tokenizer_options train_tokenizer; /* instead: one for both, trained on `train`, two files
+                                     of text; vocab_size 0: no */
+    int64_t max_length;   /* tokens of a side with its end: longer ones are not trained on    */
+    int64_t batch_tokens; /* of a training batch: rows * longer side, padding included        */
+    int64_t batch_shapes; /* different shapes of training batches                             */
     rgm_reverse_options reverse;
-    double label_smoothing;       /* task                                                             */
-    bool decode;                  /* translate validation and test sets: scores, exact_match          */
-    rgm_score_options score;      /* which                                                            */
-    rgm_search_options search;    /* how                                                              */
-    const char *run_dir;          /* no key, set by rgm_translation.use_files: folder of a run       */
-    bool trained;                 /* its tokenizers are used; false: the one that it trained         */
+    double label_smoothing;  /* task                                                             */
+    bool decode;             /* translate validation and test sets: scores, exact_match          */
+    rgm_score_options score; /* which                                                            */
+    rgm_search_options search; /* how */
+    const char *run_dir;       /* no key, set by rgm_translation.use_files: folder of a run       */
+    bool trained;              /* its tokenizers are used; false: the one that it trained         */
 } rgm_translation_options;
 
 /**
- * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer): the mean over a batch's
- * tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update hold.
- * Validation gives its loss and, translating, scores of the whole set, "bleu", "chrf" and "ter", as
- * rgm_bleu_add() and the others make them, and "exact_match", the share of translations that are equal to their
- * reference token by token.
+ * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer): the mean over a
+ * batch's tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update
+ * hold. Validation gives its loss and, translating, scores of the whole set, "bleu", "chrf" and
+ * "ter", as rgm_bleu_add() and the others make them, and "exact_match", the share of translations
+ * that are equal to their reference token by token.
  *
- * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then the labels
- * without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the pairs [b]. Training batches of
- * that form may come from elsewhere (rgm_trainer_setup.train_dataset).
+ * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then
+ * the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the
+ * pairs [b]. Training batches of that form may come from elsewhere
+ * (rgm_trainer_setup.train_dataset).
  *
- * Tokenizers are read when the task is created, a part of the data when its batches are first asked for.
- * The tokenizers are the task's files: "tokenizer.model" and, if the target has its own,
+ * Tokenizers are read when the task is created, a part of the data when its batches are first asked
+ * for. The tokenizers are the task's files: "tokenizer.model" and, if the target has its own,
  * "target_tokenizer.model".
  */
 extern const rgm_task_type rgm_translation;
@@ -491,43 +513,47 @@ void rgm_line_translations_clear(rgm_line_translation *translations, int64_t cou
 /** The search that a task made by rgm_translation was configured with. */
 const rgm_search_options *rgm_translation_search(const rgm_task *task);
 /**
- * Translate lines of text with given weights, in their order. Without a tokenizer (data.reverse) the words
- * are tokens' numbers. A line without a token becomes an empty one.
+ * Translate lines of text with given weights, in their order. Without a tokenizer (data.reverse)
+ * the words are tokens' numbers. A line without a token becomes an empty one.
  *
  * @param out     [out] [count * search->n_best], a line's translations best first
  * @param done    [out] lines that were translated: all, those before the first bad one, or none
  * @param search  [in] numbers are the lines', behind first_number
  * @param bf16    [in] as rgm_translator_create() has it
  *
- * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token; those before
- * it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM; what is not done needs no clearing.
+ * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token;
+ * those before it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM; what is not done needs
+ * no clearing.
  */
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
-                                 const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
-                                 const rgm_search_options *search, bool bf16);
+                                 const rgm_parameters *parameters, const rgm_str *lines,
+                                 int64_t count, const rgm_search_options *search, bool bf16);
 
-/* ---- scores of machine translation ---------------------------------------------------------------- */
+/* ---- scores of machine translation
+ * ---------------------------------------------------------------- */
 
 /*
- * BLEU, chrF and TER, each in three parts: a scorer holds options and working memory, add() adds one
- * sentence to statistics in the caller's hands, result() makes a score of them. Statistics start as
- * {0}; merge() adds up those of several parts of a corpus, and those of a single sentence give its own
- * score. Numbers are sacrebleu's (Post, 2018), to rounding.
+ * BLEU, chrF and TER, each in three parts: a scorer holds options and working memory, add() adds
+ * one sentence to statistics in the caller's hands, result() makes a score of them. Statistics
+ * start as {0}; merge() adds up those of several parts of a corpus, and those of a single sentence
+ * give its own score. Numbers are sacrebleu's (Post, 2018), to rounding.
  *
- * Lines are UTF-8 without their line end; a NUL is a character like others, and an empty line has no
- * words. add(): RGM_ERR_ARG without a reference, RGM_ERR_FORMAT "reference 2: byte 17 (0xff) is not
- * UTF-8", RGM_ERR_NOMEM, RGM_ERR_UNSUPPORTED for a line above 500 million words or characters; the
- * statistics are then as before. A scorer is used by one thread at a time. signature() is one line to
- * print beside every score, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1", owned by
- * the caller. NULL options are the defaults.
+ * Lines are UTF-8 without their line end; a NUL is a character like others, and an empty line has
+ * no words. add(): RGM_ERR_ARG without a reference, RGM_ERR_FORMAT "reference 2: byte 17 (0xff) is
+ * not UTF-8", RGM_ERR_NOMEM, RGM_ERR_UNSUPPORTED for a line above 500 million words or characters;
+ * the statistics are then as before. A scorer is used by one thread at a time. signature() is one
+ * line to print beside every score,
+ * "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1", owned by the caller. NULL
+ * options are the defaults.
  */
 
 /** How a line becomes words. */
 typedef enum rgm_mt_tokenizer {
-    RGM_MT_TOKENIZER_13A,  /* NIST's mteval-v13a: ASCII punctuation split off, but between digits       */
-    RGM_MT_TOKENIZER_INTL, /* mteval-v14, international: punctuation and symbols by Unicode category   */
-    RGM_MT_TOKENIZER_CHAR, /* each character that is no white space                                    */
-    RGM_MT_TOKENIZER_NONE  /* at white space                                                           */
+    RGM_MT_TOKENIZER_13A, /* NIST's mteval-v13a: ASCII punctuation split off, but between digits  */
+    RGM_MT_TOKENIZER_INTL, /* mteval-v14, international: punctuation and symbols by Unicode category
+                            */
+    RGM_MT_TOKENIZER_CHAR, /* each character that is no white space */
+    RGM_MT_TOKENIZER_NONE  /* at white space  */
 } rgm_mt_tokenizer;
 extern const char *const rgm_mt_tokenizer_names[]; /* "13a", "intl", "char", "none", NULL */
 
@@ -560,10 +586,14 @@ typedef struct rgm_bleu_options {
     rgm_mt_tokenizer tokenizer;
     bool lowercase;
     rgm_bleu_smoothing smoothing;
-    double smooth_value;  /* 0: 0.1 for floor, 1 for add-k                                         */
-    bool effective_order; /* leave out orders the hypotheses are too short for: for single sentences */
+    double smooth_value; /* 0: 0.1 for floor, 1 for add-k                                         */
+    bool effective_order; /* leave out orders the hypotheses are too short for: for single sentences
+                           */
 } rgm_bleu_options;
-#define RGM_BLEU_OPTIONS_INIT {.tokenizer = RGM_MT_TOKENIZER_13A, .smoothing = RGM_SMOOTH_EXP}
+#define RGM_BLEU_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .tokenizer = RGM_MT_TOKENIZER_13A, .smoothing = RGM_SMOOTH_EXP                             \
+    }
 
 typedef struct rgm_bleu_stats {
     int64_t matches[RGM_BLEU_ORDER]; /* n-grams of hypotheses that a reference has */
@@ -600,7 +630,10 @@ typedef struct rgm_chrf_options {
     double beta;                /* recall weighs beta times as much as precision */
     bool lowercase;
 } rgm_chrf_options;
-#define RGM_CHRF_OPTIONS_INIT {.char_order = 6, .word_order = 0, .beta = 2}
+#define RGM_CHRF_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .char_order = 6, .word_order = 0, .beta = 2                                                \
+    }
 
 /** n-grams by order: characters' first, then words'. Of several references the best one's. */
 typedef struct rgm_chrf_stats {
@@ -637,15 +670,17 @@ typedef struct rgm_ter rgm_ter;
 rgm_status rgm_ter_create(rgm_ter **out, const rgm_ter_options *options);
 void rgm_ter_release(rgm_ter *ter);
 /**
- * Memory: O(length of the lines). Cost: words * 50 for the distance, and for each shift (Tercom's limits:
- * 1000 tried in a sentence) about 100 * 50 more.
+ * Memory: O(length of the lines). Cost: words * 50 for the distance, and for each shift (Tercom's
+ * limits: 1000 tried in a sentence) about 100 * 50 more.
  */
 rgm_status rgm_ter_add(rgm_ter_stats *stats, rgm_ter *ter, rgm_str hypothesis,
                        const rgm_str *references, int64_t count);
 void rgm_ter_merge(rgm_ter_stats *to, const rgm_ter_stats *from);
-/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits. */
+/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
+ */
 double rgm_ter_result(const rgm_ter_stats *stats);
-rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats, const rgm_ter_options *options);
+rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats,
+                             const rgm_ter_options *options);
 
 #ifdef __cplusplus
 }

@@ -101,13 +101,34 @@ int64_t rgm_tensor_count(const rgm_tensor *tensor);         /* elements */
 size_t rgm_tensor_bytes(const rgm_tensor *tensor);
 /** The elements; the caller knows the dtype. */
 void *rgm_tensor_data(const rgm_tensor *tensor);
-static inline float *rgm_tensor_f32(const rgm_tensor *t) { return (float *)rgm_tensor_data(t); }
-static inline uint16_t *rgm_tensor_bf16(const rgm_tensor *t) { return (uint16_t *)rgm_tensor_data(t); }
-static inline double *rgm_tensor_f64(const rgm_tensor *t) { return (double *)rgm_tensor_data(t); }
-static inline int32_t *rgm_tensor_i32(const rgm_tensor *t) { return (int32_t *)rgm_tensor_data(t); }
-static inline int64_t *rgm_tensor_i64(const rgm_tensor *t) { return (int64_t *)rgm_tensor_data(t); }
-static inline uint8_t *rgm_tensor_bool(const rgm_tensor *t) { return (uint8_t *)rgm_tensor_data(t); }
-static inline rgm_str *rgm_tensor_str(const rgm_tensor *t) { return (rgm_str *)rgm_tensor_data(t); }
+static inline float *rgm_tensor_f32(const rgm_tensor *t)
+{
+    return (float *)rgm_tensor_data(t);
+}
+static inline uint16_t *rgm_tensor_bf16(const rgm_tensor *t)
+{
+    return (uint16_t *)rgm_tensor_data(t);
+}
+static inline double *rgm_tensor_f64(const rgm_tensor *t)
+{
+    return (double *)rgm_tensor_data(t);
+}
+static inline int32_t *rgm_tensor_i32(const rgm_tensor *t)
+{
+    return (int32_t *)rgm_tensor_data(t);
+}
+static inline int64_t *rgm_tensor_i64(const rgm_tensor *t)
+{
+    return (int64_t *)rgm_tensor_data(t);
+}
+static inline uint8_t *rgm_tensor_bool(const rgm_tensor *t)
+{
+    return (uint8_t *)rgm_tensor_data(t);
+}
+static inline rgm_str *rgm_tensor_str(const rgm_tensor *t)
+{
+    return (rgm_str *)rgm_tensor_data(t);
+}
 /** Element i of any numeric dtype as double / int64. */
 double rgm_tensor_at(const rgm_tensor *tensor, int64_t i);
 int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i);
@@ -120,8 +141,8 @@ const char *rgm_tensor_describe(const rgm_tensor *tensor, char *buffer, size_t s
 
 /**
  * One direction of a pattern: compressed sparse rows. Row r holds entries row_start[r] ..
- * row_start[r+1]-1; entry p is in column column[p] and is entry `entry[p]` in the order in which the
- * pattern was given (the edge's number); entry == NULL means the orders agree: entry p is p.
+ * row_start[r+1]-1; entry p is in column column[p] and is entry `entry[p]` in the order in which
+ * the pattern was given (the edge's number); entry == NULL means the orders agree: entry p is p.
  * Entries of a row keep the given order.
  */
 typedef struct rgm_csr {
@@ -183,8 +204,8 @@ rgm_status rgm_safetensors_save(const char *path, const rgm_named_tensor *tensor
 typedef struct rgm_safetensors rgm_safetensors;
 /**
  * Errors: RGM_ERR_FORMAT: header over 100 MB or over the file, bad JSON, unknown dtype, shape times
- * size unequal to the extent, overlap or hole, duplicate name. Nothing above the header is allocated
- * before all that is checked.
+ * size unequal to the extent, overlap or hole, duplicate name. Nothing above the header is
+ * allocated before all that is checked.
  */
 rgm_status rgm_safetensors_open(rgm_safetensors **out, const char *path);
 /** The same from memory that outlives the result. */

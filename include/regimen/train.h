@@ -1,7 +1,7 @@
 /*
  * train: from a task to trained weights in a run folder. Checkpoints that are whole or absent, the
- * run folder with its lock, log, metrics and TensorBoard event files, the progress line; and on them
- * the training core that every front door uses:
+ * run folder with its lock, log, metrics and TensorBoard event files, the progress line; and on
+ * them the training core that every front door uses:
  *
  *     rgm_trainer     a task with its model, optimizer and data: train n steps, evaluate n steps
  *     rgm_controller  decides when: loops, validation, checkpoints, summaries, actions, recovery
@@ -22,15 +22,13 @@ extern "C" {
 /* ---- checkpoint ---------------------------------------------------------------------------- */
 
 /**
- * The state of a run at one step: named weights, optimizer slots, integers, numbers, texts and binary
- * blobs (data position, metric state). The same object is filled to be saved and given back when
- * loaded. Bytes on disk depend on this content alone: no time, host or process in them.
+ * The state of a run at one step: named weights, optimizer slots, integers, numbers, texts and
+ * binary blobs (data position, metric state). The same object is filled to be saved and given back
+ * when loaded. Bytes on disk depend on this content alone: no time, host or process in them.
  *
- *     ckpt/step-00001200/manifest.json        format, version, step, values, size and hash of each file
- *                        weights.safetensors
- *                        slots.safetensors
- *                        best.safetensors     the best weights so far, once there are any
- *                        <blob>.bin
+ *     ckpt/step-00001200/manifest.json        format, version, step, values, size and hash of each
+ * file weights.safetensors slots.safetensors best.safetensors     the best weights so far, once
+ * there are any <blob>.bin
  *
  * The best weights travel inside every checkpoint, so that no second file can disagree with it and
  * retention cannot lose them.
@@ -54,7 +52,8 @@ rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
                                          const rgm_parameters *parameters);
 rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer);
-/** Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN stays NaN. */
+/** Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN
+ * stays NaN. */
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value);
 rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value);
 rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text);
@@ -89,11 +88,14 @@ typedef struct rgm_checkpoint_store_options {
     bool values_only; /* with read_only: loading gives integers, numbers and texts by the manifest
                          alone; tensors and blobs are neither read nor verified */
 } rgm_checkpoint_store_options;
-#define RGM_CHECKPOINT_STORE_OPTIONS_INIT {.keep = 3}
+#define RGM_CHECKPOINT_STORE_OPTIONS_INIT                                                          \
+    {                                                                                              \
+        .keep = 3                                                                                  \
+    }
 
 /**
- * Open `folder` (made unless read_only; then RGM_ERR_NOT_FOUND). A writer must hold the run folder's
- * lock: what an interrupted save left behind is swept here.
+ * Open `folder` (made unless read_only; then RGM_ERR_NOT_FOUND). A writer must hold the run
+ * folder's lock: what an interrupted save left behind is swept here.
  *
  * @param options  [in] NULL: defaults
  */
@@ -109,8 +111,8 @@ rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t
  * synced; then older ones beyond `keep` are deleted. A step that is there already is
  * left alone when its manifest is the same, else swapped atomically.
  *
- * Errors: RGM_ERR_IO (full disk, ...): what was there before is untouched and the temporary folder is
- * removed; RGM_ERR_NOMEM. A failed sync is never tried again on the same file.
+ * Errors: RGM_ERR_IO (full disk, ...): what was there before is untouched and the temporary folder
+ * is removed; RGM_ERR_NOMEM. A failed sync is never tried again on the same file.
  */
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint);
 
@@ -143,8 +145,8 @@ rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const c
 typedef struct rgm_run_folder rgm_run_folder;
 
 typedef enum rgm_resume_rule {
-    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`, but for
-                        the run's length (trainer.epochs, trainer.train_steps)                   */
+    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`, but
+                        for the run's length (trainer.epochs, trainer.train_steps) */
     RGM_RESUME_ANY,  /* config.yaml is replaced                                                  */
     RGM_RESUME_NEVER /* the folder must not hold a run                                           */
 } rgm_resume_rule;
@@ -152,15 +154,18 @@ typedef enum rgm_resume_rule {
 typedef struct rgm_run_folder_options {
     const char *config; /* text of config.yaml: the merged experiment file; NULL: not written */
     rgm_resume_rule resume;
-    uint64_t seed;      /* for env.json */
-    int threads;        /* for env.json */
-    const char *isa;    /* for env.json: kernels->isa; may be NULL */
+    uint64_t seed;   /* for env.json */
+    int threads;     /* for env.json */
+    const char *isa; /* for env.json: kernels->isa; may be NULL */
 } rgm_run_folder_options;
-#define RGM_RUN_FOLDER_OPTIONS_INIT {.resume = RGM_RESUME_SAME, .threads = 1}
+#define RGM_RUN_FOLDER_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .resume = RGM_RESUME_SAME, .threads = 1                                                    \
+    }
 
 /**
- * Make or enter a run folder and lock it until closed (or the process ends). Until then its log.txt gets every
- * rgm_log_write(), one escaped line each, with time.
+ * Make or enter a run folder and lock it until closed (or the process ends). Until then its log.txt
+ * gets every rgm_log_write(), one escaped line each, with time.
  *
  * Errors: RGM_ERR_BUSY (another trainer has it: pid and host are named), RGM_ERR_CONFIG
  * (RGM_RESUME_SAME and the first line that differs; RGM_RESUME_NEVER), RGM_ERR_IO.
@@ -176,18 +181,17 @@ rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 /** config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text). */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
 
-
 /* ---- summaries ----------------------------------------------------------------------------- */
 
 /**
  * metrics.jsonl: one line an entry, each ending in a checksum of the line, e.g.
- * {"split":"valid","step":100,"epoch":1,"accuracy":0.79,"crc":"1c291ca3"}. No times or rates in it: a
- * run that was killed and continued leaves the same bytes as one that was not.
+ * {"split":"valid","step":100,"epoch":1,"accuracy":0.79,"crc":"1c291ca3"}. No times or rates in it:
+ * a run that was killed and continued leaves the same bytes as one that was not.
  */
 typedef struct rgm_metrics_log rgm_metrics_log;
 /**
- * Open for appending. `offset` is where to go on, from the checkpoint; lines behind it are lost work
- * and cut off. 0 starts anew; -1 keeps every intact line (a torn last one is cut).
+ * Open for appending. `offset` is where to go on, from the checkpoint; lines behind it are lost
+ * work and cut off. 0 starts anew; -1 keeps every intact line (a torn last one is cut).
  *
  * Errors: RGM_ERR_FORMAT (shorter than offset, or a line before it fails its checksum), RGM_ERR_IO.
  */
@@ -208,7 +212,8 @@ typedef struct rgm_metrics_entry {
     int64_t count;
 } rgm_metrics_entry;
 typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *payload);
-/** Every intact line in order; a torn last line is passed over, another bad one is RGM_ERR_FORMAT. */
+/** Every intact line in order; a torn last line is passed over, another bad one is RGM_ERR_FORMAT.
+ */
 rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
 /**
  * The same for the lines that begin in the last `bytes` bytes of the file: what a long run measured
@@ -220,8 +225,8 @@ rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics
 /** A TensorBoard event file: TFRecords of tensorflow.Event. */
 typedef struct rgm_event_file rgm_event_file;
 /**
- * A new file events.out.tfevents.<seconds>.<host>.<pid>.0.v2 in `folder`, which is made. first_step >
- * 0: events of that step and later in older files are void (lost work of a killed run), which
+ * A new file events.out.tfevents.<seconds>.<host>.<pid>.0.v2 in `folder`, which is made. first_step
+ * > 0: events of that step and later in older files are void (lost work of a killed run), which
  * TensorBoard is told by a session log. Its name sorts behind those there are.
  */
 rgm_status rgm_event_file_create(rgm_event_file **out, const char *folder, int64_t first_step);
@@ -254,8 +259,8 @@ rgm_status rgm_event_file_flush(rgm_event_file *file);
 /* ---- progress ------------------------------------------------------------------------------ */
 
 /**
- * What a person sees of a run. On a terminal one live line, redrawn in place; elsewhere a plain line
- * every `interval` seconds and no control characters. Writes through a callback only.
+ * What a person sees of a run. On a terminal one live line, redrawn in place; elsewhere a plain
+ * line every `interval` seconds and no control characters. Writes through a callback only.
  */
 typedef struct rgm_progress rgm_progress;
 typedef void rgm_progress_write(const char *text, int64_t size, void *payload);
@@ -263,28 +268,28 @@ typedef void rgm_progress_write(const char *text, int64_t size, void *payload);
 typedef struct rgm_progress_options {
     rgm_progress_write *write;
     void *payload;
-    bool live;       /* redraw one line with carriage returns                                   */
+    bool live; /* redraw one line with carriage returns                                   */
     bool color;
-    int columns;     /* width of the live line; 0: 80                                           */
-    double interval; /* seconds between lines; < 0: 0.1 live, 10 otherwise                       */
-    const char *unit;/* "step" or "epoch"; NULL: "step"                                         */
+    int columns;      /* width of the live line; 0: 80                                           */
+    double interval;  /* seconds between lines; < 0: 0.1 live, 10 otherwise                       */
+    const char *unit; /* "step" or "epoch"; NULL: "step"                                         */
     double (*clock)(void); /* seconds, monotonic; NULL: rgm_now                                 */
 } rgm_progress_options;
 /**
- * Options for a descriptor: live on a terminal whose TERM is set and not "dumb"; columns from COLUMNS
- * or the terminal; color unless NO_COLOR. write and payload are the caller's to set.
+ * Options for a descriptor: live on a terminal whose TERM is set and not "dumb"; columns from
+ * COLUMNS or the terminal; color unless NO_COLOR. write and payload are the caller's to set.
  */
 rgm_progress_options rgm_progress_options_for(int fd);
 
 /** State to be shown. Strings are copied. */
 typedef struct rgm_progress_state {
-    int64_t done, total;  /* units; total 0: unknown                          */
-    double loss;          /* NaN: not shown                                   */
-    const char *metric;   /* "valid accuracy"; NULL: none                     */
+    int64_t done, total; /* units; total 0: unknown                          */
+    double loss;         /* NaN: not shown                                   */
+    const char *metric;  /* "valid accuracy"; NULL: none                     */
     double value;
-    int64_t checkpoint;   /* unit of the last checkpoint; < 0: none           */
-    const char *items;    /* "target tokens": the rate is told in them; NULL: in units */
-    double items_a_unit;  /* mean; 0: not known yet                           */
+    int64_t checkpoint;  /* unit of the last checkpoint; < 0: none           */
+    const char *items;   /* "target tokens": the rate is told in them; NULL: in units */
+    double items_a_unit; /* mean; 0: not known yet                           */
 } rgm_progress_state;
 
 rgm_status rgm_progress_create(rgm_progress **out, const rgm_progress_options *options);
@@ -304,91 +309,94 @@ double rgm_progress_rate(const rgm_progress *progress);
 
 /** By which metric the best weights are chosen: never by test data. */
 typedef struct rgm_trainer_best {
-    const char *metric; /* "valid.accuracy"; NULL: "valid.loss" when there are validation data      */
-    int mode;           /* 0 auto (by the metric), 1 min, 2 max                                     */
-    int64_t keep;       /* checkpoints of the k best validations that retention spares; default 0   */
-    bool save;          /* write each new best to <run>/best: weights and info.json                  */
+    const char *metric; /* "valid.accuracy"; NULL: "valid.loss" when there are validation data */
+    int mode;     /* 0 auto (by the metric), 1 min, 2 max                                     */
+    int64_t keep; /* checkpoints of the k best validations that retention spares; default 0   */
+    bool save;    /* write each new best to <run>/best: weights and info.json                  */
 } rgm_trainer_best;
 
 typedef struct rgm_trainer_checkpoints {
-    int64_t every_steps;   /* 0: not by steps                                                       */
-    int64_t every_epochs;  /* 0: not by epochs                                                      */
-    double every_seconds;  /* work lost at most; default 300, 0: not by time                        */
-    int64_t keep;          /* latest ones kept, default 2                                           */
+    int64_t every_steps; /* 0: not by steps                                                       */
+    int64_t every_epochs; /* 0: not by epochs */
+    double every_seconds; /* work lost at most; default 300, 0: not by time */
+    int64_t keep; /* latest ones kept, default 2                                           */
     rgm_trainer_best best;
 } rgm_trainer_checkpoints;
 
 typedef struct rgm_trainer_stopping {
-    const char *metric;  /* NULL: the best metric                       */
-    int64_t patience;    /* validations without a new best; 0: never    */
+    const char *metric; /* NULL: the best metric                       */
+    int64_t patience;   /* validations without a new best; 0: never    */
 } rgm_trainer_stopping;
 
 /** What to do when the loss or a gradient is not finite, or the loss is above its bound. */
 typedef enum rgm_recovery_policy {
-    RGM_RECOVER_STOP,    /* end with RGM_ERR_NUMERIC: step, op and tensor                            */
-    RGM_RECOVER_SKIP,    /* leave weights and slots as they are, go on with the next batch           */
-    RGM_RECOVER_ROLLBACK /* back to the newest checkpoint (the start if none) with the data going on */
+    RGM_RECOVER_STOP, /* end with RGM_ERR_NUMERIC: step, op and tensor                            */
+    RGM_RECOVER_SKIP, /* leave weights and slots as they are, go on with the next batch           */
+    RGM_RECOVER_ROLLBACK /* back to the newest checkpoint (the start if none) with the data going on
+                          */
 } rgm_recovery_policy;
 
 typedef struct rgm_trainer_recovery {
-    int policy;              /* rgm_recovery_policy, default stop                                   */
-    double loss_upper_bound; /* of one step's loss, default infinity                                */
-    int64_t begin_steps;     /* the bound holds from this step on; NaN is looked for from the first */
-    int64_t max_tries;       /* skips or rollbacks before it is an error after all, default 3       */
+    int policy; /* rgm_recovery_policy, default stop                                   */
+    double loss_upper_bound; /* of one step's loss, default infinity */
+    int64_t begin_steps; /* the bound holds from this step on; NaN is looked for from the first */
+    int64_t max_tries;   /* skips or rollbacks before it is an error after all, default 3       */
 } rgm_trainer_recovery;
 
 /** Weights to start from when the run has no checkpoint of its own. */
 typedef struct rgm_trainer_initialize {
-    const char *checkpoint; /* run folder, checkpoint folder or .safetensors file; NULL: none       */
-    rgm_texts only;         /* shell patterns of parameter names; empty: all                        */
+    const char *checkpoint; /* run folder, checkpoint folder or .safetensors file; NULL: none */
+    rgm_texts only; /* shell patterns of parameter names; empty: all                        */
     rgm_texts except;
-    bool best;              /* of a run folder: its best weights, not the newest                     */
+    bool best; /* of a run folder: its best weights, not the newest                     */
 } rgm_trainer_initialize;
 
 /** Field names are the keys of `trainer:`. A run is so many steps or so many epochs long. */
 typedef struct rgm_trainer_options {
-    int64_t train_steps;           /* length in steps: loops of steps_per_loop; 0: in epochs        */
-    int64_t steps_per_loop;        /* steps that metrics are taken over, default 1000               */
-    int64_t validation_interval;   /* steps between validations, default 1000                       */
-    int64_t epochs;                /* length in epochs, default 1: a loop is an epoch                */
-    int64_t steps_per_epoch;       /* 0: an epoch is one pass over the training data                */
-    int64_t validation_freq;       /* validate each k-th epoch, default 1                           */
-    int64_t validation_per_epoch;  /* k validations inside an epoch; needs steps_per_epoch, excludes
-                                      validation_freq                                               */
-    int64_t validation_steps;      /* -1: the whole validation set                                  */
-    int64_t steps_per_execution;   /* steps between looks at the clock and checkpoint.every_steps
-                                      inside a loop, default 1                                      */
-    int64_t summary_interval;      /* steps between scalars of training; 0: each loop only; default
-                                      -1: each loop (length in steps), 500 (length in epochs)       */
-    bool histograms;               /* weight histograms in the event files, each summary            */
-    int64_t accumulation_steps;    /* batches whose gradients make one update, default 1            */
-    int restore_best_weights;      /* 0 auto: iff there are validation data; 1 true; 2 false        */
-    bool run_eagerly;              /* op by op, stops at the first NaN naming op and tensor         */
-    double continuous_eval_timeout;/* seconds without a new checkpoint, default 3600; < 0: for ever */
+    int64_t train_steps;         /* length in steps: loops of steps_per_loop; 0: in epochs        */
+    int64_t steps_per_loop;      /* steps that metrics are taken over, default 1000               */
+    int64_t validation_interval; /* steps between validations, default 1000                       */
+    int64_t epochs;          /* length in epochs, default 1: a loop is an epoch                */
+    int64_t steps_per_epoch; /* 0: an epoch is one pass over the training data                */
+    int64_t validation_freq; /* validate each k-th epoch, default 1                           */
+    int64_t validation_per_epoch; /* k validations inside an epoch; needs steps_per_epoch, excludes
+                                     validation_freq */
+    int64_t validation_steps;    /* -1: the whole validation set                                  */
+    int64_t steps_per_execution; /* steps between looks at the clock and checkpoint.every_steps
+                                    inside a loop, default 1                                      */
+    int64_t summary_interval;    /* steps between scalars of training; 0: each loop only; default
+                                    -1: each loop (length in steps), 500 (length in epochs)       */
+    bool histograms;             /* weight histograms in the event files, each summary            */
+    int64_t accumulation_steps;  /* batches whose gradients make one update, default 1            */
+    int restore_best_weights;    /* 0 auto: iff there are validation data; 1 true; 2 false        */
+    bool run_eagerly;            /* op by op, stops at the first NaN naming op and tensor         */
+    double
+        continuous_eval_timeout; /* seconds without a new checkpoint, default 3600; < 0: for ever */
     rgm_trainer_checkpoints checkpoint;
     rgm_trainer_stopping early_stopping;
     rgm_trainer_recovery recovery;
     rgm_trainer_initialize initialize;
-    rgm_privacy privacy;           /* clipping_norm > 0: differentially private steps (optim.h); the
-                                      loop's logs then have "privacy_epsilon"                       */
+    rgm_privacy privacy; /* clipping_norm > 0: differentially private steps (optim.h); the
+                            loop's logs then have "privacy_epsilon"                       */
 } rgm_trainer_options;
 void rgm_trainer_defaults(rgm_trainer_options *options);
 extern const rgm_field rgm_trainer_fields[];
 
 /** Field names are the keys of `runtime:`. */
 typedef struct rgm_runtime_options {
-    int64_t seed;           /* default 1                                                            */
-    int64_t threads;        /* 0: as many as the machine has                                        */
-    int mixed_precision;    /* 0 f32; 1 bf16: products in bf16, weights and sums in f32             */
+    int64_t seed;        /* default 1                                                            */
+    int64_t threads;     /* 0: as many as the machine has                                        */
+    int mixed_precision; /* 0 f32; 1 bf16: products in bf16, weights and sums in f32             */
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
-                               steps, halved and the step skipped otherwise); or a number           */
+                               steps, halved and the step skipped otherwise); or a number */
 } rgm_runtime_options;
 void rgm_runtime_defaults(rgm_runtime_options *options);
 extern const rgm_field rgm_runtime_fields[];
 
 /* ---- trainer ------------------------------------------------------------------------------- */
 
-/** A model in training: its compute graph, parameters, optimizer, data and loops. One thread at a time. */
+/** A model in training: its compute graph, parameters, optimizer, data and loops. One thread at a
+ * time. */
 typedef struct rgm_trainer rgm_trainer;
 
 #define RGM_TO_END (-1) /* as a number of steps: until the data end */
@@ -405,7 +413,8 @@ typedef struct rgm_trainer_hooks {
     /** Last thing in a loop: may add to its logs. */
     rgm_status (*train_loop_end)(rgm_logs *logs, rgm_trainer *trainer, void *payload);
     rgm_status (*eval_begin)(rgm_trainer *trainer, rgm_mode mode, void *payload);
-    /** *extra stays on the host and goes to aggregate_logs beside the step's outputs (ids, texts). */
+    /** *extra stays on the host and goes to aggregate_logs beside the step's outputs (ids, texts).
+     */
     rgm_status (*next_eval_inputs)(rgm_element **out, rgm_element **extra, rgm_iterator *iterator,
                                    void *payload);
     /** In the place of the task's aggregate_logs. */
@@ -421,10 +430,10 @@ typedef struct rgm_trainer_setup {
     const rgm_trainer_options *options;     /* NULL: defaults */
     const rgm_runtime_options *runtime;     /* NULL: defaults */
     const rgm_optimizer_options *optimizer; /* NULL: none; the task's own train_step must update */
-    bool no_data[3];          /* by rgm_mode: these data are left alone; without RGM_TRAIN it cannot train */
-    bool endless;             /* training data repeat for ever; else a pass at a time                */
-    rgm_dataset *train_dataset, *validation_dataset; /* in the place of the task's; retained         */
-    const rgm_trainer_hooks *hooks; /* copied; may be NULL */
+    bool no_data[3]; /* by rgm_mode: these data are left alone; without RGM_TRAIN it cannot train */
+    bool endless;    /* training data repeat for ever; else a pass at a time                */
+    rgm_dataset *train_dataset, *validation_dataset; /* in the place of the task's; retained */
+    const rgm_trainer_hooks *hooks;                  /* copied; may be NULL */
 } rgm_trainer_setup;
 
 /**
@@ -440,22 +449,22 @@ void rgm_trainer_release(rgm_trainer *trainer);
 rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer);
 
 /**
- * Train `num_steps` steps as one loop: begin, steps, end. *logs are the means and metrics of this loop
- * alone ("loss", metrics, "learning_rate" of the next step), borrowed until the next loop. The iterator
- * persists from call to call; when the data end first the loop is shorter (see rgm_trainer_at_end()) and
- * the next loop begins the next pass. RGM_TO_END: one pass.
+ * Train `num_steps` steps as one loop: begin, steps, end. *logs are the means and metrics of this
+ * loop alone ("loss", metrics, "learning_rate" of the next step), borrowed until the next loop. The
+ * iterator persists from call to call; when the data end first the loop is shorter (see
+ * rgm_trainer_at_end()) and the next loop begins the next pass. RGM_TO_END: one pass.
  *
- * Errors: RGM_ERR_NUMERIC (a loss or gradient that is not finite or above its bound: step, op, tensor;
- * the step changed nothing), RGM_ERR_ARG (RGM_TO_END with endless data), those of the task.
+ * Errors: RGM_ERR_NUMERIC (a loss or gradient that is not finite or above its bound: step, op,
+ * tensor; the step changed nothing), RGM_ERR_ARG (RGM_TO_END with endless data), those of the task.
  */
 rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t num_steps, const rgm_logs **logs);
 /**
  * Evaluate on `num_steps` batches of a mode, RGM_TO_END for all, from the first on. With averaged
- * weights when the optimizer keeps them. *logs are borrowed until the next pass of that mode. Data that
- * end early make a shorter pass, not an error.
+ * weights when the optimizer keeps them. *logs are borrowed until the next pass of that mode. Data
+ * that end early make a shorter pass, not an error.
  *
- * Errors: RGM_ERR_NOT_FOUND (no such data), RGM_ERR_ARG (num_steps is 0 or below -1, or RGM_TO_END with
- * data that never end), those of the task.
+ * Errors: RGM_ERR_NOT_FOUND (no such data), RGM_ERR_ARG (num_steps is 0 or below -1, or RGM_TO_END
+ * with data that never end), those of the task.
  */
 rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num_steps,
                                 const rgm_logs **logs);
@@ -484,25 +493,27 @@ rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *data
 rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 
 /**
- * Everything that the rest of the run depends on: weights, slots, averages, counters, loss scale, data
- * position, metric sums of the loop under way. Restored, a trainer goes on with the same bits.
+ * Everything that the rest of the run depends on: weights, slots, averages, counters, loss scale,
+ * data position, metric sums of the loop under way. Restored, a trainer goes on with the same bits.
  */
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer);
-/** RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, ...: made by another model, optimizer or seed. */
+/** RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, ...: made by another model, optimizer or seed.
+ */
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 
 const rgm_task *rgm_trainer_task(const rgm_trainer *trainer);
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);
 const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer);
 rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer);
-bool rgm_trainer_bf16(const rgm_trainer *trainer); /* runtime.mixed_precision is bf16               */
+bool rgm_trainer_bf16(const rgm_trainer *trainer); /* runtime.mixed_precision is bf16 */
 rgm_optimizer *rgm_trainer_optimizer(const rgm_trainer *trainer); /* NULL: none */
-int64_t rgm_trainer_global_step(const rgm_trainer *trainer); /* steps done                          */
-int64_t rgm_trainer_updates(const rgm_trainer *trainer);     /* of them those that moved the weights */
-int64_t rgm_trainer_loop_step(const rgm_trainer *trainer);   /* steps of the loop under way; -1: none */
-int64_t rgm_trainer_passes(const rgm_trainer *trainer);      /* whole passes over the training data  */
-bool rgm_trainer_at_end(const rgm_trainer *trainer);         /* the last loop ended with the data    */
-double rgm_trainer_last_loss(const rgm_trainer *trainer);    /* of the last step; NaN before         */
+int64_t rgm_trainer_global_step(const rgm_trainer *trainer);      /* steps done      */
+int64_t rgm_trainer_updates(const rgm_trainer *trainer); /* of them those that moved the weights */
+int64_t
+rgm_trainer_loop_step(const rgm_trainer *trainer);      /* steps of the loop under way; -1: none */
+int64_t rgm_trainer_passes(const rgm_trainer *trainer); /* whole passes over the training data  */
+bool rgm_trainer_at_end(const rgm_trainer *trainer);    /* the last loop ended with the data    */
+double rgm_trainer_last_loss(const rgm_trainer *trainer); /* of the last step; NaN before         */
 bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode);
 /** Steps of one pass over the training data; 0: known only by reading; INT64_MAX: endless. */
 int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer);
@@ -515,10 +526,10 @@ int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer);
 
 /** What initializing from other weights found. */
 typedef struct rgm_initialize_report {
-    int64_t matched;    /* parameters taken                                         */
-    int64_t left;       /* parameters of the model that stay random                 */
-    int64_t unused;     /* tensors of the file that nothing took                    */
-    rgm_text text;      /* a line for each parameter that was not taken, with why; owned */
+    int64_t matched; /* parameters taken                                         */
+    int64_t left;    /* parameters of the model that stay random                 */
+    int64_t unused;  /* tensors of the file that nothing took                    */
+    rgm_text text;   /* a line for each parameter that was not taken, with why; owned */
 } rgm_initialize_report;
 /**
  * Copy weights from elsewhere: `only` and `except` choose parameters, names and shapes must agree.
@@ -533,7 +544,8 @@ rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_paramete
 
 typedef struct rgm_controller rgm_controller;
 
-/** Something done between steps, with what the loop or pass came to. A failure ends the run with it. */
+/** Something done between steps, with what the loop or pass came to. A failure ends the run with
+ * it. */
 typedef struct rgm_action {
     const char *name; /* for messages */
     /** NULL: always. */
@@ -553,28 +565,29 @@ typedef enum rgm_event_kind {
     RGM_EVENT_INITIALIZE, /* no checkpoint: weights initialized          */
     RGM_EVENT_RESTORE,    /* a checkpoint was taken up                   */
     RGM_EVENT_LOOP_BEGIN,
-    RGM_EVENT_LOOP_END,   /* logs: the loop's, with rates                */
-    RGM_EVENT_SUMMARY,    /* scalars of a step inside a loop             */
-    RGM_EVENT_SAVE,       /* a checkpoint was written                    */
+    RGM_EVENT_LOOP_END, /* logs: the loop's, with rates                */
+    RGM_EVENT_SUMMARY,  /* scalars of a step inside a loop             */
+    RGM_EVENT_SAVE,     /* a checkpoint was written                    */
     RGM_EVENT_EVAL_BEGIN,
-    RGM_EVENT_EVAL_END,   /* logs: the pass'                             */
+    RGM_EVENT_EVAL_END, /* logs: the pass'                             */
     RGM_EVENT_NEW_BEST,
-    RGM_EVENT_RECOVER,    /* a bad step was skipped or rolled back       */
-    RGM_EVENT_STOP        /* asked to stop, or early stopping            */
+    RGM_EVENT_RECOVER, /* a bad step was skipped or rolled back       */
+    RGM_EVENT_STOP     /* asked to stop, or early stopping            */
 } rgm_event_kind;
 const char *rgm_event_name(rgm_event_kind kind); /* "loop_begin" */
 
 /** What happened in a run, for who wants to know. Valid during the call. */
 typedef struct rgm_event {
     rgm_event_kind kind;
-    rgm_mode mode;        /* of evaluations */
+    rgm_mode mode; /* of evaluations */
     int64_t step;
     const rgm_logs *logs; /* or NULL */
 } rgm_event;
 
 /** What the outside may want to do or know while a controller runs; all may be NULL. */
 typedef struct rgm_controller_hooks {
-    /** Asked between steps: true saves and ends the run with RGM_STOPPED. From a signal flag, say. */
+    /** Asked between steps: true saves and ends the run with RGM_STOPPED. From a signal flag, say.
+     */
     bool (*should_stop)(void *payload);
     /** Length of the loop that begins at a step, >= 1; NULL: options.steps_per_loop. */
     int64_t (*steps_per_loop)(int64_t global_step, void *payload);
@@ -592,32 +605,33 @@ typedef struct rgm_controller_hooks {
 typedef struct rgm_controller_setup {
     rgm_trainer *trainer;               /* borrowed; outlives the controller */
     const rgm_trainer_options *options; /* NULL: defaults */
-    const char *run_dir;      /* NULL: nothing is written (no checkpoints, no resume)               */
-    const char *config;       /* text of the merged experiment file, for the run folder; may be NULL */
-    const rgm_hparam *hparams;/* for TensorBoard's hparams page; may be NULL                         */
+    const char *run_dir; /* NULL: nothing is written (no checkpoints, no resume)               */
+    const char *config;  /* text of the merged experiment file, for the run folder; may be NULL */
+    const rgm_hparam *hparams; /* for TensorBoard's hparams page; may be NULL */
     int64_t hparam_count;
-    bool read_only;           /* look at a run: its newest state, nothing locked or written          */
-    const rgm_action *train_actions; /* in order, behind each loop and before its checkpoint; copied */
+    bool read_only; /* look at a run: its newest state, nothing locked or written          */
+    const rgm_action
+        *train_actions; /* in order, behind each loop and before its checkpoint; copied */
     int64_t train_action_count;
-    const rgm_action *eval_actions;  /* behind each evaluation; copied */
+    const rgm_action *eval_actions; /* behind each evaluation; copied */
     int64_t eval_action_count;
     const rgm_controller_hooks *hooks; /* copied; may be NULL */
 } rgm_controller_setup;
 
 /**
- * Take hold of a trainer and, with a run folder, lock it and go on from its newest intact checkpoint;
- * without one the weights are initialized.
+ * Take hold of a trainer and, with a run folder, lock it and go on from its newest intact
+ * checkpoint; without one the weights are initialized.
  *
- * Errors: RGM_ERR_CONFIG (options that exclude each other, both values told; unknown metric: those there
- * are), RGM_ERR_BUSY (somebody else holds the run folder), RGM_ERR_DATA and others of
+ * Errors: RGM_ERR_CONFIG (options that exclude each other, both values told; unknown metric: those
+ * there are), RGM_ERR_BUSY (somebody else holds the run folder), RGM_ERR_DATA and others of
  * rgm_trainer_restore_state().
  */
 rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setup *setup);
 void rgm_controller_release(rgm_controller *controller);
 
 /**
- * Train in loops until the global step is `steps` (absolute: not that many more), then save. Ends before
- * when the training data end (without `endless`) or early stopping says so.
+ * Train in loops until the global step is `steps` (absolute: not that many more), then save. Ends
+ * before when the training data end (without `endless`) or early stopping says so.
  *
  * Order at each loop's end: train actions, log line with steps and examples a second, summaries,
  * checkpoint if due. A checkpoint is due when the loop has
@@ -628,23 +642,24 @@ void rgm_controller_release(rgm_controller *controller);
  */
 rgm_status rgm_controller_train(rgm_controller *controller, int64_t steps);
 /**
- * Evaluate the weights in memory, then eval actions and summaries; validation also judges best and early
- * stopping. *logs (may be NULL) are borrowed until the next pass.
+ * Evaluate the weights in memory, then eval actions and summaries; validation also judges best and
+ * early stopping. *logs (may be NULL) are borrowed until the next pass.
  */
 rgm_status rgm_controller_evaluate(rgm_controller *controller, rgm_mode mode, int64_t steps,
                                    const rgm_logs **logs);
 /**
- * Train to `train_steps`, evaluating each `eval_interval` steps (0: at the end only) and at the end; then
- * save. *logs: those of the last evaluation, NULL when there was none.
+ * Train to `train_steps`, evaluating each `eval_interval` steps (0: at the end only) and at the
+ * end; then save. *logs: those of the last evaluation, NULL when there was none.
  */
 rgm_status rgm_controller_train_and_evaluate(rgm_controller *controller, int64_t train_steps,
                                              int64_t eval_steps, int64_t eval_interval,
                                              const rgm_logs **logs);
 /**
- * Follow the run folder of a trainer in another process: evaluate each newest checkpoint that appears,
- * until the one of `final_step` was (0: unknown), or one that was stopped early, or `timeout` seconds
- * brought none and timeout_fn (NULL: yes) says to stop; timeout < 0 waits for ever. The controller is
- * read_only; what it finds goes to <run>/continuous_eval (metrics.jsonl, event files).
+ * Follow the run folder of a trainer in another process: evaluate each newest checkpoint that
+ * appears, until the one of `final_step` was (0: unknown), or one that was stopped early, or
+ * `timeout` seconds brought none and timeout_fn (NULL: yes) says to stop; timeout < 0 waits for
+ * ever. The controller is read_only; what it finds goes to <run>/continuous_eval (metrics.jsonl,
+ * event files).
  *
  * Errors: RGM_STOPPED (asked to stop), RGM_ERR_BUSY (another evaluator follows the run).
  */
@@ -661,9 +676,9 @@ rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
 rgm_status rgm_controller_restore_best(rgm_controller *controller);
 
 /**
- * Put in place the mean of several checkpoints' weights (of their averages, where the optimizer keeps some): of
- * the newest `count`, or of the best `count` validations. RGM_ERR_NOT_FOUND: how many there are, and the key
- * that keeps more.
+ * Put in place the mean of several checkpoints' weights (of their averages, where the optimizer
+ * keeps some): of the newest `count`, or of the best `count` validations. RGM_ERR_NOT_FOUND: how
+ * many there are, and the key that keeps more.
  */
 rgm_status rgm_controller_restore_mean(rgm_controller *controller, bool best, int64_t count);
 /**
@@ -676,8 +691,10 @@ rgm_trainer *rgm_controller_trainer(const rgm_controller *controller);
 int64_t rgm_controller_epochs(const rgm_controller *controller);    /* complete ones          */
 int64_t rgm_controller_best_step(const rgm_controller *controller); /* -1: no best yet        */
 double rgm_controller_best_value(const rgm_controller *controller);
-const char *rgm_controller_best_metric(const rgm_controller *controller); /* "valid.accuracy"; "" none */
-bool rgm_controller_finished(const rgm_controller *controller); /* at its length, or stopped early */
+const char *
+rgm_controller_best_metric(const rgm_controller *controller); /* "valid.accuracy"; "" none */
+bool rgm_controller_finished(
+    const rgm_controller *controller); /* at its length, or stopped early */
 /** This process' epochs so far (earlier ones are in metrics.jsonl). */
 int64_t rgm_controller_history(const rgm_epoch_record **records, const rgm_controller *controller);
 
@@ -699,13 +716,14 @@ rgm_status rgm_controller_run(rgm_controller *controller, rgm_run_mode mode, con
 /* ---- actions ------------------------------------------------------------------------------- */
 
 /**
- * Whether a metric is strictly better than ever before: the idiom is test as condition, [export, commit]
- * as actions, so that a failed export does not lose the best. NaN is never best.
+ * Whether a metric is strictly better than ever before: the idiom is test as condition, [export,
+ * commit] as actions, so that a failed export does not lose the best. NaN is never best.
  */
 typedef struct rgm_new_best rgm_new_best;
 /**
  * @param metric  [in] a name of the logs ("accuracy", "task/bleu"); copied
- * @param file    [in] JSON file that keeps the best value over restarts, written atomically; NULL: none
+ * @param file    [in] JSON file that keeps the best value over restarts, written atomically; NULL:
+ * none
  */
 rgm_status rgm_new_best_create(rgm_new_best **out, const char *metric, bool higher_is_better,
                                const char *file);

@@ -1,7 +1,7 @@
 /*
- * Attention of all heads in one op: scores and probabilities are made block by block in the kernel and
- * again in its gradient, so neither is ever a value of the graph. The gradient is one flat value
- * [dq | dk | dv] with three views. Attributes: number[0] = scale, number[1] = dropout's rate,
+ * Attention of all heads in one op: scores and probabilities are made block by block in the kernel
+ * and again in its gradient, so neither is ever a value of the graph. The gradient is one flat
+ * value [dq | dk | dv] with three views. Attributes: number[0] = scale, number[1] = dropout's rate,
  * integer[0] = heads, integer[1] = causal, text = dropout's stream.
  */
 #include "autodiff_internal.h"
@@ -34,13 +34,16 @@ static rgm_status attention_check(rgm_value *const *in, const rgm_attributes *at
     if (q->s.rank != 3 || k->s.rank != 3 || !rgmi_shapes_equal(k, v) ||
         q->s.shape[0] != k->s.shape[0] || q->s.shape[2] != k->s.shape[2] ||
         q->s.dtype != k->s.dtype || q->s.dtype != v->s.dtype)
+        return RGM_FAIL(
+            RGM_ERR_SHAPE,
+            "needs query [batch,queries,width], key and value [batch,keys,width], got %s, %s "
+            "and %s",
+            rgm_value_describe(q, a, sizeof a), rgm_value_describe(k, b, sizeof b),
+            rgm_value_describe(v, c, sizeof c));
+    if (attributes->integer[0] < 1 || q->s.shape[2] < 1 ||
+        q->s.shape[2] % attributes->integer[0] != 0)
         return RGM_FAIL(RGM_ERR_SHAPE,
-                        "needs query [batch,queries,width], key and value [batch,keys,width], got %s, %s "
-                        "and %s",
-                        rgm_value_describe(q, a, sizeof a), rgm_value_describe(k, b, sizeof b),
-                        rgm_value_describe(v, c, sizeof c));
-    if (attributes->integer[0] < 1 || q->s.shape[2] < 1 || q->s.shape[2] % attributes->integer[0] != 0)
-        return RGM_FAIL(RGM_ERR_SHAPE, "%lld heads do not divide the width of %s, which must be static",
+                        "%lld heads do not divide the width of %s, which must be static",
                         (long long)attributes->integer[0], rgm_value_describe(q, a, sizeof a));
     if (!(attributes->number[1] >= 0 && attributes->number[1] < 1))
         return RGM_FAIL(RGM_ERR_ARG, "rate is %g, must be in [0, 1)", attributes->number[1]);
@@ -95,10 +98,12 @@ static rgm_status attention_forward(rgm_op_run *run)
     return RGM_OK;
 }
 
-static rgm_status attention_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+static rgm_status attention_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
+                                     const bool *wanted)
 {
     rgm_cgraph *graph = y->graph;
-    rgm_value *in[6] = {y->in[0], y->in[1], y->in[2], y, dy, y->inputs == 4 ? y->in[3] : NULL}, *all;
+    rgm_value *in[6] = {y->in[0], y->in[1], y->in[2], y, dy, y->inputs == 4 ? y->in[3] : NULL},
+              *all;
     rgm_dim begin = 0;
 
     if (dy == NULL)
@@ -166,7 +171,8 @@ const rgm_op_type rgmi_attention_grad_op = {
     .random = true,
 };
 
-rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v, const rgm_attention_options *options)
+rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
+                         const rgm_attention_options *options)
 {
     rgm_value *in[4] = {q, k, v, options->key};
     rgm_attributes attributes = {.integer = {options->heads, options->causal},
@@ -271,8 +277,9 @@ rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_valu
     if (q == NULL || k == NULL || v == NULL || index == NULL)
         return NULL;
     if ((newest_k == NULL) != (newest_v == NULL))
-        return rgm_cgraph_fail(q->graph, RGM_ERR_ARG, "attention_rows: newest keys without values, or "
-                                                      "values without keys");
+        return rgm_cgraph_fail(q->graph, RGM_ERR_ARG,
+                               "attention_rows: newest keys without values, or "
+                               "values without keys");
     if (q->s.rank == 3 && heads > 0)
         attributes.number[0] = 1 / sqrt((double)(q->s.shape[2] / heads));
     return rgm_op(q->graph, &rgmi_attention_rows_op, in, newest_k != NULL ? 6 : 4, &attributes);

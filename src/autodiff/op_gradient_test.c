@@ -230,8 +230,10 @@ static rgm_value *smoothed_cross_entropy(lab *l, int variant)
 
 static rgm_value *attention(lab *l, int variant)
 {
-    static const int64_t size[][3] = {{3, 3, 4}, {2, 5, 6}, {1, 1, 2}, {5, 70, 4}, {0, 3, 2}, {3, 0, 2}};
-    rgm_attention_options options = {.heads = 2, .causal = variant & 1, .dropout = variant & 2 ? 0.4 : 0};
+    static const int64_t size[][3] = {{3, 3, 4},  {2, 5, 6}, {1, 1, 2},
+                                      {5, 70, 4}, {0, 3, 2}, {3, 0, 2}};
+    rgm_attention_options options = {
+        .heads = 2, .causal = variant & 1, .dropout = variant & 2 ? 0.4 : 0};
 
     if (variant >= 8 * 6)
         return NULL;

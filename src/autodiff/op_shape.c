@@ -391,8 +391,8 @@ static rgm_status slice_begin(int64_t *begin, const rgm_op_run *run)
 
     *begin = rgm_op_run_dim(run, run->attributes->integer[1]);
     if (*begin + size > all)
-        return RGM_FAIL(RGM_ERR_SHAPE, "slice: [%lld,%lld) of axis %d of size %lld", (long long)*begin,
-                        (long long)(*begin + size), axis, (long long)all);
+        return RGM_FAIL(RGM_ERR_SHAPE, "slice: [%lld,%lld) of axis %d of size %lld",
+                        (long long)*begin, (long long)(*begin + size), axis, (long long)all);
     return RGM_OK;
 }
 

@@ -165,7 +165,8 @@ static rgm_status logits_check(rgm_value *const *in, const rgm_attributes *attri
         return RGM_FAIL(RGM_ERR_DTYPE, "labels must be i32 or i64, are %s",
                         rgm_dtype_name(in[1]->s.dtype));
     columns = in[0]->s.shape[1];
-    if ((classes != 0 || attributes->number[0] != 0) && (columns < 0 || classes < 0 || classes > columns))
+    if ((classes != 0 || attributes->number[0] != 0) &&
+        (columns < 0 || classes < 0 || classes > columns))
         return RGM_FAIL(RGM_ERR_SHAPE, "%lld classes in logits %s", (long long)classes,
                         rgm_value_describe(in[0], a, sizeof a));
     return RGM_OK;
@@ -235,7 +236,8 @@ const rgm_op_type rgmi_cross_entropy_op = {
 
 rgm_value *rgm_softmax_cross_entropy(rgm_value *logits, rgm_value *labels)
 {
-    return rgm_softmax_cross_entropy_with(logits, labels, &(rgm_cross_entropy_options){.classes = 0});
+    return rgm_softmax_cross_entropy_with(logits, labels,
+                                          &(rgm_cross_entropy_options){.classes = 0});
 }
 
 rgm_value *rgm_softmax_cross_entropy_with(rgm_value *logits, rgm_value *labels,
@@ -253,9 +255,10 @@ rgm_value *rgm_softmax_cross_entropy_with(rgm_value *logits, rgm_value *labels,
     if (classes == 0 && logits->s.rank > 0)
         classes = logits->s.shape[logits->s.rank - 1];
     if (options->smoothing > 0 && classes < 2)
-        return rgm_cgraph_fail(logits->graph, RGM_ERR_ARG,
-                               "softmax_cross_entropy: smoothing needs a static number of classes, two or "
-                               "more");
+        return rgm_cgraph_fail(
+            logits->graph, RGM_ERR_ARG,
+            "softmax_cross_entropy: smoothing needs a static number of classes, two or "
+            "more");
     if (options->smoothing > 0)
         attributes.number[0] = options->smoothing / (double)(classes - 1);
     return rgmi_op2(&rgmi_cross_entropy_op, logits, labels, &attributes);

@@ -183,9 +183,9 @@ static bool plain_product(const rgm_value *v)
 }
 
 /*
- * Rows and columns of one set. Between two sets the dense product costs as much as the side it is on
- * has rows, and which side has more is not known here (a sampled block has ten times as many senders
- * as receivers): such a program stays in the order in which it was written.
+ * Rows and columns of one set. Between two sets the dense product costs as much as the side it is
+ * on has rows, and which side has more is not known here (a sampled block has ten times as many
+ * senders as receivers): such a program stays in the order in which it was written.
  */
 static bool of_one_set(const rgm_value *p)
 {
@@ -292,7 +292,8 @@ rgm_value *rgmi_rule_entry_product(rgm_executor *executor, rgm_value *v)
 
     (void)executor;
     if (rgmi_is(v, &rgmi_pool_rows_op) && v->attributes.integer[0] == RGM_SUM &&
-        of_one_set(v->in[0]) && plain_product(v->in[1]) && rgmi_single(v->in[1]) && v->in[1]->attributes.integer[0] == 0) {
+        of_one_set(v->in[0]) && plain_product(v->in[1]) && rgmi_single(v->in[1]) &&
+        v->in[1]->attributes.integer[0] == 0) {
         rgmi_matmul_parts(&m, v->in[1]);
         m.a = rgm_pool_rows(v->in[0], m.a, RGM_SUM);
         return rgmi_matmul_build(&m, NULL);

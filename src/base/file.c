@@ -85,9 +85,10 @@ done:
 }
 
 /*
- * In pieces of 1 MiB: with larger ones the kernel looks for larger runs of free memory for its cache, which
- * on a machine in use took several times as long (4 MiB: 0.2 to 1.1 s for 400 MB, 1 MiB: 0.1 to 0.2 s). A
- * piece's way to the disk begins at once, so that the sync at the end has little left to wait for.
+ * In pieces of 1 MiB: with larger ones the kernel looks for larger runs of free memory for its
+ * cache, which on a machine in use took several times as long (4 MiB: 0.2 to 1.1 s for 400 MB, 1
+ * MiB: 0.1 to 0.2 s). A piece's way to the disk begins at once, so that the sync at the end has
+ * little left to wait for.
  */
 #define PIECE ((int64_t)1 << 20)
 
@@ -121,7 +122,8 @@ rgm_status rgm_sync(int fd, const char *path)
     return RGM_OK;
 }
 
-/* Write, sync and close; a file that could not be written whole is removed. Errors speak of `name`. */
+/* Write, sync and close; a file that could not be written whole is removed. Errors speak of `name`.
+ */
 static rgm_status write_new(const char *path, const void *data, int64_t size, const char *name)
 {
     rgm_status status = RGM_OK;

@@ -117,8 +117,8 @@ static void a_save_leaves_links_and_devices_what_they_are(void **state)
 
 static void sweeping_takes_what_killed_saves_left_and_nothing_else(void **state)
 {
-    const char *const names[] = {"a.json.tmp-12-0", "a.json", "a.tmp-x-1", "b.tmp-1", ".tmp-1-2",
-                                 "c.tmp-1-2.gz",    "c.tmp-99-100"};
+    const char *const names[] = {"a.json.tmp-12-0", "a.json",       "a.tmp-x-1",   "b.tmp-1",
+                                 ".tmp-1-2",        "c.tmp-1-2.gz", "c.tmp-99-100"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -296,9 +296,11 @@ static void paths_join_with_one_slash(void **state)
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 
 TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
-      PLACED(a_save_that_fails_changes_nothing), PLACED(a_save_leaves_links_and_devices_what_they_are),
-      PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else), PLACED(a_full_disk_is_told_with_its_path),
-      PLACED(a_created_file_must_be_new), PLACED(loading_has_a_limit_and_names_what_is_missing),
-      PLACED(a_mapped_file_shows_its_bytes), PLACED(folders_are_made_with_their_parents),
-      PLACED(names_are_listed_in_byte_order), PLACED(a_pattern_finds_files_in_byte_order),
-      PLACED(removal_takes_all_and_follows_no_link), PLACED(paths_join_with_one_slash))
+      PLACED(a_save_that_fails_changes_nothing),
+      PLACED(a_save_leaves_links_and_devices_what_they_are),
+      PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else),
+      PLACED(a_full_disk_is_told_with_its_path), PLACED(a_created_file_must_be_new),
+      PLACED(loading_has_a_limit_and_names_what_is_missing), PLACED(a_mapped_file_shows_its_bytes),
+      PLACED(folders_are_made_with_their_parents), PLACED(names_are_listed_in_byte_order),
+      PLACED(a_pattern_finds_files_in_byte_order), PLACED(removal_takes_all_and_follows_no_link),
+      PLACED(paths_join_with_one_slash))

@@ -1,6 +1,6 @@
 /*
- * The log's sinks and the clocks. Calls of sinks are serialised, so that a sink needs no lock and none runs
- * after rgm_log_remove_sink() has returned.
+ * The log's sinks and the clocks. Calls of sinks are serialised, so that a sink needs no lock and
+ * none runs after rgm_log_remove_sink() has returned.
  */
 #include "base_internal.h"
 

@@ -1,7 +1,7 @@
 /*
- * Options from YAML: a table of fields says how the entries of a map fill a struct. Numbers are read
- * here and nowhere else, independent of the locale and with nothing left over: "1e-4" is a number,
- * "1_000", "0x10", "12 apples" and "nan" are not.
+ * Options from YAML: a table of fields says how the entries of a map fill a struct. Numbers are
+ * read here and nowhere else, independent of the locale and with nothing left over: "1e-4" is a
+ * number, "1_000", "0x10", "12 apples" and "nan" are not.
  */
 #include "base_internal.h"
 
@@ -33,7 +33,8 @@ rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
 
 /* ---- scalars ------------------------------------------------------------------------------- */
 
-/* What stands at a node, for "expected ..., got ...": text is cut so that messages stay readable. */
+/* What stands at a node, for "expected ..., got ...": text is cut so that messages stay readable.
+ */
 static const char *found(const rgm_yaml_node *node, char *buffer, size_t size)
 {
     if (node->kind == RGM_YAML_LIST)
@@ -181,8 +182,8 @@ static rgm_status read_choice(int *out, const rgm_field *field, const rgm_yaml_n
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "",
                                      field->choices[count]);
     }
-    near = node->kind == RGM_YAML_SCALAR ? rgm_nearest_name(node->text, field->choices, count)
-                                         : NULL;
+    near =
+        node->kind == RGM_YAML_SCALAR ? rgm_nearest_name(node->text, field->choices, count) : NULL;
     if (near != NULL)
         return rgm_yaml_fail(node, "'%s' cannot be %s; did you mean '%s'?", field->name,
                              found(node, shown, sizeof shown), near);
@@ -358,8 +359,8 @@ static rgm_status unknown_key(const rgm_field *fields, const rgm_yaml_node *entr
         return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; did you mean '%s%s%s'?", path, dot,
                              entry->key, path, dot, near);
     for (int64_t i = 0; i < count && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
-                                 names[i]);
+        used +=
+            (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
     if (count == 0)
         return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; there are no keys here", path, dot,
                              entry->key);

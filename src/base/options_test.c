@@ -1,6 +1,6 @@
 /*
- * Options from YAML: every kind of field, every way to get one wrong, and that the place of a mistake
- * is named.
+ * Options from YAML: every kind of field, every way to get one wrong, and that the place of a
+ * mistake is named.
  */
 #include "check.h"
 
@@ -39,8 +39,8 @@ static const rgm_field sample_fields[] = {
     {"mode", RGM_FIELD_CHOICE, offsetof(sample_options, mode), 0, 0, mode_names, NULL, ""},
     {"hidden", RGM_FIELD_INTS, offsetof(sample_options, hidden), 1, INFINITY, NULL, NULL, ""},
     {"tags", RGM_FIELD_TEXTS, offsetof(sample_options, tags), 0, 0, NULL, NULL, ""},
-    {"levels", RGM_FIELD_FLOATS, offsetof(sample_options, levels), RGM_ABOVE_0, INFINITY, NULL, NULL,
-     ""},
+    {"levels", RGM_FIELD_FLOATS, offsetof(sample_options, levels), RGM_ABOVE_0, INFINITY, NULL,
+     NULL, ""},
     {"scales", RGM_FIELD_NUMBERS, offsetof(sample_options, scales), 0, RGM_BELOW_1, NULL, NULL, ""},
     {"best", RGM_FIELD_GROUP, offsetof(sample_options, best), 0, 0, NULL, inner_fields, ""},
     {"model", RGM_FIELD_NODE, offsetof(sample_options, model), 0, 0, NULL, NULL, ""},
@@ -66,8 +66,8 @@ static rgm_status read_sample(sample_options *options, const char *text)
     drop();
     RGM_GO(rgm_arena_create(&arena));
     RGM_GO(rgm_yaml_parse(&document, text, (int64_t)strlen(text), "a.yaml"));
-    RGM_GO(rgm_options_read(options, sample_fields, rgm_yaml_root(document), "trainer", also,
-                            arena));
+    RGM_GO(
+        rgm_options_read(options, sample_fields, rgm_yaml_root(document), "trainer", also, arena));
 done:
     if (status != RGM_OK)
         drop();
@@ -133,16 +133,44 @@ static void numbers_are_read_exactly_and_whole(void **state)
     static const struct {
         const char *text;
         double number;
-    } good[] = {{"rate: 1e-4", 1e-4}, {"rate: .5", 0.5}, {"rate: 1.", 1}, {"rate: 0", 0},
+    } good[] = {{"rate: 1e-4", 1e-4},
+                {"rate: .5", 0.5},
+                {"rate: 1.", 1},
+                {"rate: 0", 0},
                 {"rate: +2.5E-1", 0.25}};
     static const char *const bad[] = {
-        "rate: 1_0",   "rate: nan",      "rate: inf",    "rate: 0x1p-1", "rate: \"0.5\"",
-        "rate: ",      "rate: 1e",       "rate: .",      "rate: 0,5",    "rate: [0.5]",
-        "rate: 1e999", "epochs: 1.0",    "epochs: 1e2",  "epochs: ten",  "epochs: 1 2",
-        "epochs: -",   "epochs: 99999999999999999999",   "shuffle: yes", "shuffle: \"true\"",
-        "shuffle: 1",  "name: [a]",      "name: ",       "tags: [[a]]",  "hidden: [a]",
-        "levels: [a]", "scales: [1]",    "scales: 1",    "scales: {a: b}",
-        "hidden: {}",  "mode: {}",       "best: 3",      "best: ",
+        "rate: 1_0",
+        "rate: nan",
+        "rate: inf",
+        "rate: 0x1p-1",
+        "rate: \"0.5\"",
+        "rate: ",
+        "rate: 1e",
+        "rate: .",
+        "rate: 0,5",
+        "rate: [0.5]",
+        "rate: 1e999",
+        "epochs: 1.0",
+        "epochs: 1e2",
+        "epochs: ten",
+        "epochs: 1 2",
+        "epochs: -",
+        "epochs: 99999999999999999999",
+        "shuffle: yes",
+        "shuffle: \"true\"",
+        "shuffle: 1",
+        "name: [a]",
+        "name: ",
+        "tags: [[a]]",
+        "hidden: [a]",
+        "levels: [a]",
+        "scales: [1]",
+        "scales: 1",
+        "scales: {a: b}",
+        "hidden: {}",
+        "mode: {}",
+        "best: 3",
+        "best: ",
     };
     sample_options o = {0};
 

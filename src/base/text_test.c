@@ -236,5 +236,6 @@ TESTS(cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
       cmocka_unit_test(the_nearest_name_is_what_was_meant),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
-      cmocka_unit_test(an_empty_map_answers), cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere),
-      cmocka_unit_test(clocks_go_forward), cmocka_unit_test(hashes_are_xxh3))
+      cmocka_unit_test(an_empty_map_answers),
+      cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere), cmocka_unit_test(clocks_go_forward),
+      cmocka_unit_test(hashes_are_xxh3))

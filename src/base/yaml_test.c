@@ -393,7 +393,7 @@ static void what_is_printed_reads_back_the_same(void **state)
         "a: 100000000000000000000000000\n",
         "a: \"\xf0\x9f\x98\x80\"\n",
         ("long: [aaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbb, cccccccccccccccccccccccc, "
-        "d]"),
+         "d]"),
     };
 
     (void)state;

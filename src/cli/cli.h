@@ -9,11 +9,18 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
 
 /* ---- arguments.c --------------------------------------------------------------------------- */
 
-typedef enum argument_kind { ARG_FLAG, ARG_TEXT, ARG_INT, ARG_COUNT, ARG_FLOAT, ARG_LIST } argument_kind;
+typedef enum argument_kind {
+    ARG_FLAG,
+    ARG_TEXT,
+    ARG_INT,
+    ARG_COUNT,
+    ARG_FLOAT,
+    ARG_LIST
+} argument_kind;
 
 /**
- * A long option "--name", or "-n" when the name is one letter; value is bool *, const char **, int64_t *, int64_t *
- * (1 or more), double * (finite) or text_list *.
+ * A long option "--name", or "-n" when the name is one letter; value is bool *, const char **,
+ * int64_t *, int64_t * (1 or more), double * (finite) or text_list *.
  */
 typedef struct argument {
     const char *name;
@@ -37,8 +44,8 @@ typedef struct usage {
 } usage;
 
 /**
- * Read argv[1..] into the table's values and `rest`. EXIT_DONE; -1 when --help was printed; EXIT_USAGE
- * after a message.
+ * Read argv[1..] into the table's values and `rest`. EXIT_DONE; -1 when --help was printed;
+ * EXIT_USAGE after a message.
  */
 int arguments_read(text_list *rest, const usage *how, int argc, char **argv);
 
@@ -50,7 +57,8 @@ typedef struct verb {
 } verb;
 /** The verb's name and help, aligned, on stdout. */
 void verbs_print(const verb *verbs, int64_t count);
-/** Run the verb that `name` names, with what follows it; else say which was meant. family: "" or "data ". */
+/** Run the verb that `name` names, with what follows it; else say which was meant. family: "" or
+ * "data ". */
 int verb_dispatch(const char *family, const char *name, const verb *verbs, int64_t count, int argc,
                   char **argv);
 /** All of a family's verb: its help, or the verb that argv[1] names. */
@@ -75,7 +83,8 @@ rgm_status printable(char **out, const char *text);
 int print_text(const char *text);
 int print_json(json_t *json); /* takes the reference */
 void console_open(void);
-/** From here on SIGINT, SIGTERM and SIGUSR1 do not end the process: whoever works asks the next function. */
+/** From here on SIGINT, SIGTERM and SIGUSR1 do not end the process: whoever works asks the next
+ * function. */
 void console_catch_signals(void);
 bool console_is_stopped(void *payload);
 rgm_progress *console_progress(bool in_epochs);
@@ -95,10 +104,13 @@ typedef struct weights_choice {
 } weights_choice;
 /** Its options for a verb's table. */
 #define WEIGHTS_ARGUMENTS(choice)                                                                  \
-    {"last", ARG_FLAG, &(choice).last, NULL, "the newest weights, not the best"},         \
-    {"average", ARG_COUNT, &(choice).mean_of_last, "N", "the mean of the newest N checkpoints"}, \
-    {"average-best", ARG_COUNT, &(choice).mean_of_best, "N",                                         \
-     "the mean of those of the N best validations"}
+    {"last", ARG_FLAG, &(choice).last, NULL, "the newest weights, not the best"},                  \
+        {"average", ARG_COUNT, &(choice).mean_of_last, "N",                                        \
+         "the mean of the newest N checkpoints"},                                                  \
+    {                                                                                              \
+        "average-best", ARG_COUNT, &(choice).mean_of_best, "N",                                    \
+            "the mean of those of the N best validations"                                          \
+    }
 
 typedef struct session {
     rgm_experiment *experiment;

@@ -1,4 +1,5 @@
-/* regimen config: the named experiments, one merged and checked, where its values come from, and the keys. */
+/* regimen config: the named experiments, one merged and checked, where its values come from, and
+ * the keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

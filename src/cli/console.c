@@ -1,6 +1,7 @@
 /*
- * The command's side of the terminal: results on stdout, everything else on stderr; while a run is under way
- * signals become a flag that the trainer asks for between steps, and a second one ends the process at once.
+ * The command's side of the terminal: results on stdout, everything else on stderr; while a run is
+ * under way signals become a flag that the trainer asks for between steps, and a second one ends
+ * the process at once.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +20,8 @@ static void on_signal(int number)
     signal(number, SIG_DFL);
 }
 
-/* Warnings for the person at the terminal; all of it with -v. The run folder's log.txt has everything. */
+/* Warnings for the person at the terminal; all of it with -v. The run folder's log.txt has
+ * everything. */
 static void show_message(int level, const char *message, void *payload)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -179,7 +181,8 @@ rgm_status printable(char **out, const char *text)
 
 int print_text(const char *text)
 {
-    if (fputs(text, stdout) < 0 || fflush(stdout) != 0 || ferror(stdout)) { /* or what was printed before */
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0 ||
+        ferror(stdout)) { /* or what was printed before */
         fprintf(stderr, "regimen: stdout: %s\n", strerror(errno));
         return EXIT_FAILED;
     }

@@ -105,7 +105,8 @@ int data_inspect(int argc, char **argv)
     inspection what = {.first = 0, .count = 1, .items = 8};
     text_list rest;
     const argument arguments[] = {
-        {"schema", ARG_TEXT, &schema_path, "FILE", "schema.pbtxt; default: the one beside the records"},
+        {"schema", ARG_TEXT, &schema_path, "FILE",
+         "schema.pbtxt; default: the one beside the records"},
         {"skip", ARG_INT, &what.first, "N", "records passed over"},
         {"count", ARG_INT, &what.count, "N", "records printed, default 1"},
         {"items", ARG_INT, &what.items, "N", "items of each set, default 8"},
@@ -154,13 +155,14 @@ int data_validate(int argc, char **argv)
     const char *schema_path = NULL;
     text_list rest;
     int64_t records = 0;
-    const argument arguments[] = {
-        {"schema", ARG_TEXT, &schema_path, "FILE", "schema.pbtxt; default: the one beside the records"},
-        {0}};
-    const usage how = {"data validate DIR|FILES [--schema FILE]",
-                       "Check the schema, every record's checksum and encoding, every edge's ends, and\n"
-                       "the readout's structure. The first mistake is told with its place.",
-                       arguments, 1, 1};
+    const argument arguments[] = {{"schema", ARG_TEXT, &schema_path, "FILE",
+                                   "schema.pbtxt; default: the one beside the records"},
+                                  {0}};
+    const usage how = {
+        "data validate DIR|FILES [--schema FILE]",
+        "Check the schema, every record's checksum and encoding, every edge's ends, and\n"
+        "the readout's structure. The first mistake is told with its place.",
+        arguments, 1, 1};
     rgm_schema *schema = NULL;
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
@@ -190,13 +192,13 @@ int data_stats(int argc, char **argv)
     const char *schema_path = NULL;
     bool json = false;
     text_list rest;
-    const argument arguments[] = {
-        {"schema", ARG_TEXT, &schema_path, "FILE", "schema.pbtxt; default: the one beside the records"},
-        {"json", ARG_FLAG, &json, NULL, "as one JSON object"},
-        {0}};
+    const argument arguments[] = {{"schema", ARG_TEXT, &schema_path, "FILE",
+                                   "schema.pbtxt; default: the one beside the records"},
+                                  {"json", ARG_FLAG, &json, NULL, "as one JSON object"},
+                                  {0}};
     const usage how = {"data stats DIR|FILES [--schema FILE] [--json]",
-                       "Counts and quantiles of every set and feature over all records.", arguments, 1,
-                       1};
+                       "Counts and quantiles of every set and feature over all records.", arguments,
+                       1, 1};
     rgm_schema *schema = NULL;
     rgm_stats *stats = NULL;
     rgm_text text = {0};

@@ -40,11 +40,12 @@ static rgm_status make_spec(rgm_sampling_spec **spec, const rgm_source *source,
     if (spec_path != NULL)
         return rgm_sampling_spec_load(spec, spec_path, source->schema);
     if (source->split_set == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "the data have no split of nodes to seed from; give --spec");
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the data have no split of nodes to seed from; give --spec");
     RGM_GO(rgm_strdup(&text, hops));
     RGM_GO(parse_hops(edge_sets, sizes, &count, text));
-    RGM_GO(rgm_sampling_spec_create(spec, source->schema, source->split_set, edge_sets, sizes, count,
-                                    strategy));
+    RGM_GO(rgm_sampling_spec_create(spec, source->schema, source->split_set, edge_sets, sizes,
+                                    count, strategy));
 done:
     rgm_free(text);
     return status;
@@ -126,7 +127,8 @@ int data_sample(int argc, char **argv)
         {"to", ARG_TEXT, &a.to, "DIR", "new folder (required)"},
         {"spec", ARG_TEXT, &a.spec, "FILE", "sampling spec in proto text, or"},
         {"hops", ARG_TEXT, &a.hops, "LIST", "e.g. cites:10,cites:5 from the split's node set"},
-        {"strategy", ARG_TEXT, &a.strategy, "NAME", "of --hops: uniform (default), weighted, top_k"},
+        {"strategy", ARG_TEXT, &a.strategy, "NAME",
+         "of --hops: uniform (default), weighted, top_k"},
         {"seeds", ARG_TEXT, &a.seeds, "WHICH", "split (default): its parts; all: every node"},
         {"label", ARG_TEXT, &a.label, "NAME", "feature of the seed moved to _readout"},
         {"seed", ARG_INT, &a.seed, "N", "of the draws, default 1"},
@@ -134,11 +136,12 @@ int data_sample(int argc, char **argv)
         {"shards", ARG_INT, &a.shards, "N", "files of each part, default 1"},
         {"gzip", ARG_FLAG, &a.gzip, NULL, "compress them"},
         {0}};
-    const usage how = {"data sample DIR --to DIR (--spec FILE | --hops LIST) [options]",
-                       "Sample the subgraph around each seed node of a whole graph: one Example each,\n"
-                       "the seed first, with _readout. Without replacement; the same bytes for any\n"
-                       "number of threads.",
-                       arguments, 1, 1};
+    const usage how = {
+        "data sample DIR --to DIR (--spec FILE | --hops LIST) [options]",
+        "Sample the subgraph around each seed node of a whole graph: one Example each,\n"
+        "the seed first, with _readout. Without replacement; the same bytes for any\n"
+        "number of threads.",
+        arguments, 1, 1};
     rgm_source source = {0};
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);

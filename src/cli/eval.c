@@ -60,14 +60,16 @@ int verb_eval(int argc, char **argv)
     const argument arguments[] = {
         {"part", ARG_TEXT, &part, "NAME", "RUN_DIR: train, valid or test (default)"},
         WEIGHTS_ARGUMENTS(weights),
-        {"run-dir", ARG_TEXT, &request.run_dir, "DIR", "NAME|FILE: the run whose weights are meant"},
+        {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
+         "NAME|FILE: the run whose weights are meant"},
         {"config", ARG_LIST, &over, "FILE", "NAME|FILE: lay a file or named experiment over it"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. data.path=DIR"},
         {"json", ARG_FLAG, &request.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
         "eval RUN_DIR [--part NAME] [--last | --average N] | eval NAME|FILE --run-dir DIR",
-        "Metrics of a run folder's best weights on one part of its data; or, as regimen run --mode\n"
+        "Metrics of a run folder's best weights on one part of its data; or, as regimen run "
+        "--mode\n"
         "eval, one validation of its newest weights with an experiment's data.",
         arguments, 1, 1};
     int code = arguments_read(&rest, &how, argc, argv);
@@ -77,7 +79,8 @@ int verb_eval(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (request.run_dir == NULL && (over.count > 0 || rgm_named_experiment_find(what) != NULL ||
                                     (rgm_path_exists(what) && !rgm_path_is_folder(what))))
-        return usage_error("eval of an experiment needs --run-dir DIR: the run whose weights are meant");
+        return usage_error(
+            "eval of an experiment needs --run-dir DIR: the run whose weights are meant");
     if (request.run_dir == NULL)
         return eval_run(what, part != NULL ? part : "test", &sets, &weights, request.json);
     if (part != NULL || weights.last || weights.mean_of_last > 0 || weights.mean_of_best > 0)

@@ -10,8 +10,8 @@ typedef struct wishes {
 } wishes;
 
 /* Open the run with the part to try the file on, the test data or what there is, and no other. */
-static rgm_status open_with_part(session *s, rgm_mode *part, const char *run_dir, const text_list *sets,
-                                 const weights_choice *weights)
+static rgm_status open_with_part(session *s, rgm_mode *part, const char *run_dir,
+                                 const text_list *sets, const weights_choice *weights)
 {
     static const rgm_mode order[] = {RGM_TEST, RGM_VALID, RGM_TRAIN};
 
@@ -50,7 +50,8 @@ static int print_result(const char *path, const wishes *w, const rgm_export_chec
     return print_text("\n");
 }
 
-static rgm_status export_onnx(const session *s, const char *folder, rgm_mode part, const wishes *w, int *code)
+static rgm_status export_onnx(const session *s, const char *folder, rgm_mode part, const wishes *w,
+                              int *code)
 {
     rgm_status status = RGM_OK;
     rgm_exporter onnx = rgm_onnx_exporter();
@@ -89,9 +90,9 @@ int verb_export(int argc, char **argv)
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last | --average N] [--json]",
-                       "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1,
-                       1};
+    const usage how = {
+        "export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last | --average N] [--json]",
+        "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1, 1};
     session s;
     rgm_status status;
     char *folder = NULL;

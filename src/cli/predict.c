@@ -14,8 +14,8 @@ typedef struct prediction_view {
 /* Number of the node that item i asks about, through "#id" of sampled graphs; -1: no node is. */
 static int64_t node_of(const prediction_view *view, rgm_graph *graph, int64_t i)
 {
-    const rgm_gnn_task *task = view->s->options.task_count > 0 ? &view->s->options.tasks[0]
-                                                               : &view->s->options.task;
+    const rgm_gnn_task *task =
+        view->s->options.task_count > 0 ? &view->s->options.tasks[0] : &view->s->options.task;
     char edge_set[256];
     rgm_tensor *source;
     const rgm_set_schema *set;
@@ -135,8 +135,9 @@ int verb_predict(int argc, char **argv)
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
-                       "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
+    const usage how = {
+        "predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
+        "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
     prediction_view view = {.s = &s};
@@ -149,9 +150,10 @@ int verb_predict(int argc, char **argv)
     status = mode_by_name(&mode, part);
     if (status == RGM_OK) /* batches are the run's own, not its trainer's */
         status = session_open(&s, rest.items[0], &sets, &weights, &data);
-    if (status == RGM_OK && strcmp(rgm_trainer_task(rgm_run_trainer(s.run))->name, rgm_translation.name) == 0)
-        status = RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s translates: 'regimen translate' has what it predicts",
-                          rest.items[0]);
+    if (status == RGM_OK &&
+        strcmp(rgm_trainer_task(rgm_run_trainer(s.run))->name, rgm_translation.name) == 0)
+        status = RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                          "%s translates: 'regimen translate' has what it predicts", rest.items[0]);
     if (status == RGM_OK)
         status = input != NULL ? predict_files(&view, input, head)
                                : rgm_run_predict_all(s.run, mode, head, print_batch, &view);

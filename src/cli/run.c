@@ -99,8 +99,8 @@ static bool counts_epochs(const rgm_run_options *options)
 
 /* ---- its modes ----------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {"train", "eval", "train_and_eval", "train_and_post_eval",
-                                         "continuous_eval", "export", NULL};
+static const char *const mode_names[] = {
+    "train", "eval", "train_and_eval", "train_and_post_eval", "continuous_eval", "export", NULL};
 
 bool trains(run_mode mode)
 {
@@ -121,7 +121,8 @@ static int mode_of(run_mode *mode, const char *name)
     if (near != NULL)
         return usage_error("--mode '%s' is unknown; did you mean '%s'?", name, near);
     return usage_error("--mode '%s' is unknown; there are train, eval, train_and_eval, "
-                       "train_and_post_eval, continuous_eval, export", name);
+                       "train_and_post_eval, continuous_eval, export",
+                       name);
 }
 
 /* Every exporter of the file, or ONNX, with the weights that are in place. */
@@ -141,8 +142,8 @@ static rgm_status export_weights(char **folder, rgm_run_result *run, const run_v
     return RGM_OK;
 }
 
-static int run_export(rgm_experiment *experiment, rgm_run_options *options, run_view *view, bool last,
-                      bool json)
+static int run_export(rgm_experiment *experiment, rgm_run_options *options, run_view *view,
+                      bool last, bool json)
 {
     rgm_run_result *run = NULL;
     char *folder = NULL;
@@ -276,13 +277,16 @@ int verb_run(int argc, char **argv)
     const usage how = {
         "run NAME|FILE [--mode MODE] [--run-dir DIR] [--config FILE]... [--set KEY=VALUE]...",
         "Train, validate, test and export what an experiment says: a file, or a name of\n"
-        "`regimen config list`. Without --run-dir a new folder runs/<name>-<n> is made. Running the\n"
-        "same command on the same folder continues it; Ctrl-C or SIGTERM saves and exits with 75.\n\n"
+        "`regimen config list`. Without --run-dir a new folder runs/<name>-<n> is made. Running "
+        "the\n"
+        "same command on the same folder continues it; Ctrl-C or SIGTERM saves and exits with "
+        "75.\n\n"
         "  train                train alone\n"
         "  eval                 one validation of the newest weights of --run-dir\n"
         "  train_and_eval       train, with validations on the way\n"
         "  train_and_post_eval  train, then one validation\n"
-        "  continuous_eval      follow a trainer in another process: validate each new checkpoint of\n"
+        "  continuous_eval      follow a trainer in another process: validate each new checkpoint "
+        "of\n"
         "                       --run-dir until its last step or trainer.continuous_eval_timeout\n"
         "  export               write --run-dir's best (or --last) weights for other programs",
         arguments, 1, 1};

@@ -1,4 +1,5 @@
-/* regimen score: BLEU, chrF and TER of translations, line by line against one or several references. */
+/* regimen score: BLEU, chrF and TER of translations, line by line against one or several
+ * references. */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,13 +65,15 @@ static void close_all(scoring *s)
     json_decref(s->sentences);
 }
 
-/* ---- scores as text and JSON ------------------------------------------------------------------- */
+/* ---- scores as text and JSON -------------------------------------------------------------------
+ */
 
 static const char *chrf_name(const rgm_chrf_options *options)
 {
     static char name[48];
 
-    snprintf(name, sizeof name, "chrF%g%.*s", options->beta, options->word_order, "++++++++++++++++");
+    snprintf(name, sizeof name, "chrF%g%.*s", options->beta, options->word_order,
+             "++++++++++++++++");
     return name;
 }
 
@@ -113,7 +116,8 @@ static rgm_status signatures(char *out[RGM_MT_METRICS], char **sentence_bleu, co
     return rgm_ter_signature(&out[RGM_MT_TER], &s->corpus.ter, &want->ter);
 }
 
-static int print_corpus(const scoring *s, char *const signature[RGM_MT_METRICS], const char *sentence_bleu)
+static int print_corpus(const scoring *s, char *const signature[RGM_MT_METRICS],
+                        const char *sentence_bleu)
 {
     const wanted *want = s->want;
     const sums *sum = &s->corpus;
@@ -143,8 +147,8 @@ static json_t *bleu_json(const scoring *s)
 
     for (int n = 0; n < RGM_BLEU_ORDER; n++)
         json_array_append_new(precisions, json_real(bleu.precisions[n]));
-    return json_pack("{s:f, s:o, s:f, s:f, s:I, s:I}", "score", bleu.score, "precisions", precisions,
-                     "brevity_penalty", bleu.brevity_penalty, "ratio", bleu.ratio,
+    return json_pack("{s:f, s:o, s:f, s:f, s:I, s:I}", "score", bleu.score, "precisions",
+                     precisions, "brevity_penalty", bleu.brevity_penalty, "ratio", bleu.ratio,
                      "hypothesis_length", (json_int_t)s->corpus.bleu.hypothesis_length,
                      "reference_length", (json_int_t)s->corpus.bleu.reference_length);
 }
@@ -161,9 +165,9 @@ static int print_corpus_json(const scoring *s, char *const signature[RGM_MT_METR
     if (want->sentence)
         json_object_set_new(metric[RGM_MT_BLEU], "sentence_signature", json_string(sentence_bleu));
     metric[RGM_MT_CHRF] = json_pack("{s:f}", "score", rgm_chrf_result(&sum->chrf, &want->chrf));
-    metric[RGM_MT_TER] = json_pack("{s:f, s:I, s:f}", "score", rgm_ter_result(&sum->ter), "edits",
-                            (json_int_t)sum->ter.edits, "reference_length",
-                            sum->ter.reference_length);
+    metric[RGM_MT_TER] =
+        json_pack("{s:f, s:I, s:f}", "score", rgm_ter_result(&sum->ter), "edits",
+                  (json_int_t)sum->ter.edits, "reference_length", sum->ter.reference_length);
     for (int m = 0; m < RGM_MT_METRICS; m++) {
         json_object_set_new(metric[m], "signature", json_string(signature[m]));
         if (want->metrics[m])
@@ -175,7 +179,8 @@ static int print_corpus_json(const scoring *s, char *const signature[RGM_MT_METR
     return print_json(all);
 }
 
-/* ---- the lines --------------------------------------------------------------------------------- */
+/* ---- the lines ---------------------------------------------------------------------------------
+ */
 
 /* One file is at its end: so must be all, else count the rest and say which is short. */
 static rgm_status check_ends(scoring *s)
@@ -198,8 +203,9 @@ static rgm_status check_ends(scoring *s)
                         "%s has %lld line%s, but %s has %lld: %s is %lld short; lines are compared "
                         "one by one, so each file needs as many",
                         file_name(s->want, least), (long long)counts[least],
-                        counts[least] == 1 ? "" : "s", file_name(s->want, most), (long long)counts[most],
-                        file_name(s->want, least), (long long)(counts[most] - counts[least]));
+                        counts[least] == 1 ? "" : "s", file_name(s->want, most),
+                        (long long)counts[most], file_name(s->want, least),
+                        (long long)(counts[most] - counts[least]));
     if (counts[0] == 0)
         return RGM_FAIL(RGM_ERR_DATA, "%s has no lines: there is nothing to score",
                         file_name(s->want, 0));
@@ -268,7 +274,8 @@ static int score(const wanted *want)
     return code;
 }
 
-/* ---- the command line -------------------------------------------------------------------------- */
+/* ---- the command line --------------------------------------------------------------------------
+ */
 
 /* Which of the names, ended by NULL, the text [size] is; EXIT_USAGE after a message. */
 static int choose(int *out, const char *option, const char *text, size_t size,
@@ -340,7 +347,8 @@ int verb_score(int argc, char **argv)
     int64_t word_order = 0;
     text_list rest;
     const argument arguments[] = {
-        {"ref", ARG_LIST, &want.references, "FILE", "a reference, line by line; several are allowed"},
+        {"ref", ARG_LIST, &want.references, "FILE",
+         "a reference, line by line; several are allowed"},
         {"metrics", ARG_TEXT, &metrics, "LIST", "of bleu, chrf, ter; default all"},
         {"tokenize", ARG_TEXT, &tokenize, "NAME", "BLEU: 13a (default), intl, char or none"},
         {"smooth", ARG_TEXT, &smooth, "NAME", "BLEU: exp (default), floor, add-k or none"},
@@ -352,15 +360,17 @@ int verb_score(int argc, char **argv)
         {"sentence", ARG_FLAG, &want.sentence, NULL, "each line's scores before the whole's"},
         {"json", ARG_FLAG, &want.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {"score --ref FILE [--ref FILE]... [options] [FILE]",
-                       "BLEU, chrF and TER of the translations in FILE (default standard input), with\n"
-                       "signatures. Files are UTF-8, a sentence a line, plain or gzip.",
-                       arguments, 0, 1};
+    const usage how = {
+        "score --ref FILE [--ref FILE]... [options] [FILE]",
+        "BLEU, chrF and TER of the translations in FILE (default standard input), with\n"
+        "signatures. Files are UTF-8, a sentence a line, plain or gzip.",
+        arguments, 0, 1};
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    want.hypothesis = rest.count > 0 && strcmp(rest.items[0], "-") != 0 ? rest.items[0] : "/dev/stdin";
+    want.hypothesis =
+        rest.count > 0 && strcmp(rest.items[0], "-") != 0 ? rest.items[0] : "/dev/stdin";
     code = check(&want, metrics, tokenize, smooth, word_order);
     return code == EXIT_DONE ? score(&want) : code;
 }

@@ -63,13 +63,16 @@ static int text_train(int argc, char **argv)
         {"vocab-size", ARG_INT, &o.vocab_size, "N", "pieces in all, default 8000"},
         {"out", ARG_TEXT, &out, "MODEL", "the file to write (required)"},
         {"type", ARG_TEXT, &type, "NAME", "unigram (default) or bpe"},
-        {"coverage", ARG_FLOAT, &o.character_coverage, "X", "share of characters with a piece, default 0.9995"},
-        {"sentences", ARG_INT, &o.max_sentences, "N", "train on that many, drawn from all; default: all"},
+        {"coverage", ARG_FLOAT, &o.character_coverage, "X",
+         "share of characters with a piece, default 0.9995"},
+        {"sentences", ARG_INT, &o.max_sentences, "N",
+         "train on that many, drawn from all; default: all"},
         {0}};
-    const usage how = {"text train-tokenizer --vocab-size N --out MODEL [--type unigram|bpe] FILE...",
-                       "Train a SentencePiece model on the lines of text files, plain or gzip. Ids: 0\n"
-                       "padding, 1 end of sentence, 2 unknown. The same files give the same model.",
-                       arguments, 1, 256};
+    const usage how = {
+        "text train-tokenizer --vocab-size N --out MODEL [--type unigram|bpe] FILE...",
+        "Train a SentencePiece model on the lines of text files, plain or gzip. Ids: 0\n"
+        "padding, 1 end of sentence, 2 unknown. The same files give the same model.",
+        arguments, 1, 256};
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
 
@@ -77,7 +80,8 @@ static int text_train(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (out == NULL)
         return usage_error("--out is needed: the model's file");
-    while (rgm_tokenizer_kind_names[o.kind] != NULL && strcmp(rgm_tokenizer_kind_names[o.kind], type) != 0)
+    while (rgm_tokenizer_kind_names[o.kind] != NULL &&
+           strcmp(rgm_tokenizer_kind_names[o.kind], type) != 0)
         o.kind++;
     if (rgm_tokenizer_kind_names[o.kind] == NULL)
         return usage_error("--type '%s' is none of unigram, bpe", type);
@@ -89,7 +93,8 @@ static int text_train(int argc, char **argv)
     return status == RGM_OK ? EXIT_DONE : report(status);
 }
 
-/* ---- encode, decode --------------------------------------------------------------------------- */
+/* ---- encode, decode ---------------------------------------------------------------------------
+ */
 
 typedef struct coding {
     const rgm_tokenizer *tokenizer;
@@ -170,9 +175,10 @@ static int text_encode(int argc, char **argv)
         {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model (required)"},
         {"pieces", ARG_FLAG, &c.pieces, NULL, "the pieces' text instead of their ids"},
         {0}};
-    const usage how = {"text encode --model MODEL [--pieces] [FILE]",
-                       "The ids of each line, as spm_encode gives them. FILE: default standard input.",
-                       arguments, 0, 1};
+    const usage how = {
+        "text encode --model MODEL [--pieces] [FILE]",
+        "The ids of each line, as spm_encode gives them. FILE: default standard input.", arguments,
+        0, 1};
 
     return code_lines(&how, &model, &c, encode_line, argc, argv);
 }
@@ -304,8 +310,8 @@ static int text_stats(int argc, char **argv)
     status = rgm_tokenizer_load(&tokenizer, model);
     if (status == RGM_OK)
         status = tsv ? rgm_corpus_load_tsv(&corpus, rest.items[0], NULL)
-                     : rgm_corpus_load(&corpus, rest.items[0], rest.count > 1 ? rest.items[1] : NULL,
-                                       NULL);
+                     : rgm_corpus_load(&corpus, rest.items[0],
+                                       rest.count > 1 ? rest.items[1] : NULL, NULL);
     if (status == RGM_OK)
         status = stats_of(corpus, tokenizer, &o);
     code = status == RGM_OK ? EXIT_DONE : report(status);

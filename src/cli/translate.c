@@ -1,11 +1,13 @@
-/* regimen translate: lines of stdin to lines of stdout, in their order, with a run folder's weights. */
+/* regimen translate: lines of stdin to lines of stdout, in their order, with a run folder's
+ * weights. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* Lines read before any is translated: enough to sort by length. Fewer when no more have come yet. */
+/* Lines read before any is translated: enough to sort by length. Fewer when no more have come yet.
+ */
 enum { CHUNK = 1024 };
 
 typedef struct lines {
@@ -16,8 +18,8 @@ typedef struct lines {
 } lines;
 
 /*
- * As many lines as are there, but one at least: who wrote it may wait for its translation. Those before the
- * end, or before a bad one, are there with its status too.
+ * As many lines as are there, but one at least: who wrote it may wait for its translation. Those
+ * before the end, or before a bad one, are there with its status too.
  */
 static rgm_status read_chunk(lines *l, rgm_line_reader *reader)
 {
@@ -35,7 +37,8 @@ static rgm_status read_chunk(lines *l, rgm_line_reader *reader)
     }
     l->begin[l->count] = l->text.size;
     for (int64_t i = 0; i < l->count; i++)
-        l->items[i] = (rgm_str){.data = l->text.data + l->begin[i], .size = l->begin[i + 1] - l->begin[i]};
+        l->items[i] =
+            (rgm_str){.data = l->text.data + l->begin[i], .size = l->begin[i + 1] - l->begin[i]};
     return status;
 }
 
@@ -49,8 +52,8 @@ static void print_line(char *text)
 }
 
 /* n-best lists begin with the number of their line, from 1. */
-static rgm_status print_lines(const lines *l, const rgm_line_translation *made, int64_t count, int64_t n_best,
-                              bool scores)
+static rgm_status print_lines(const lines *l, const rgm_line_translation *made, int64_t count,
+                              int64_t n_best, bool scores)
 {
     for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < n_best; k++) {
@@ -78,8 +81,9 @@ static rgm_status translate_chunk(lines *l, rgm_line_translation *made, const se
     int64_t done;
 
     own.first_number = l->before;
-    status = rgm_translation_lines(made, &done, rgm_trainer_task(trainer), rgm_trainer_parameters(trainer),
-                                   l->items, l->count, &own, rgm_trainer_bf16(trainer));
+    status = rgm_translation_lines(made, &done, rgm_trainer_task(trainer),
+                                   rgm_trainer_parameters(trainer), l->items, l->count, &own,
+                                   rgm_trainer_bf16(trainer));
     if (status == RGM_ERR_DATA)
         status = rgm_error_prefix(status, "/dev/stdin:%lld", (long long)(l->before + done + 1));
     printed = print_lines(l, made, done, search->n_best, scores);
@@ -115,12 +119,13 @@ done:
     return status;
 }
 
-/* ---- the command line -------------------------------------------------------------------------- */
+/* ---- the command line --------------------------------------------------------------------------
+ */
 
 /* Options that are keys of the run: set as --set does, so that they are checked as keys are. */
 enum { BEAM, N_BEST, ALPHA, THREADS, KEYS };
-static const char *const keys[KEYS] = {"task.search.beam_size", "task.search.n_best", "task.search.alpha",
-                                       "runtime.threads"};
+static const char *const keys[KEYS] = {"task.search.beam_size", "task.search.n_best",
+                                       "task.search.alpha", "runtime.threads"};
 
 /* texts: to be freed by the caller. */
 static rgm_status add_keys(text_list *sets, char **texts, const char *const *values)
@@ -129,16 +134,16 @@ static rgm_status add_keys(text_list *sets, char **texts, const char *const *val
         if (values[k] == NULL)
             continue;
         if (sets->count == (int64_t)(sizeof sets->items / sizeof *sets->items))
-            return RGM_FAIL(RGM_ERR_CONFIG, "--set was given %lld times: no room for %s", (long long)sets->count,
-                            keys[k]);
+            return RGM_FAIL(RGM_ERR_CONFIG, "--set was given %lld times: no room for %s",
+                            (long long)sets->count, keys[k]);
         RGM_TRY(rgm_strprintf(&texts[k], "%s=%s", keys[k], values[k]));
         sets->items[sets->count++] = texts[k];
     }
     return RGM_OK;
 }
 
-static rgm_status translate_run(const char *run_dir, const text_list *sets, const weights_choice *weights,
-                                bool scores)
+static rgm_status translate_run(const char *run_dir, const text_list *sets,
+                                const weights_choice *weights, bool scores)
 {
     const data_choice none = {.modes = {false}};
     rgm_status status = RGM_OK;
@@ -169,13 +174,17 @@ int verb_translate(int argc, char **argv)
          "more than 1: so many of each line, behind its number; default task.search.n_best"},
         {"alpha", ARG_TEXT, &values[ALPHA], "X", "length penalty; default task.search.alpha"},
         {"scores", ARG_FLAG, &scores, NULL, "the score before each translation"},
-        {"threads", ARG_TEXT, &values[THREADS], "N", "default runtime.threads; changes nothing but the time"},
+        {"threads", ARG_TEXT, &values[THREADS], "N",
+         "default runtime.threads; changes nothing but the time"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
-    const usage how = {"translate RUN_DIR [--beam N] [--n-best N] [--scores] [--threads N] [--average N] < IN > OUT",
-                       "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
-                       "at a time. The run's data need not be there.", arguments, 1, 1};
+    const usage how = {
+        "translate RUN_DIR [--beam N] [--n-best N] [--scores] [--threads N] [--average N] < IN > "
+        "OUT",
+        "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
+        "at a time. The run's data need not be there.",
+        arguments, 1, 1};
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
 

@@ -71,13 +71,24 @@ static void a_line_ends_with_lf_or_crlf_and_nothing_else(void **state)
         CASE("a\r\nb\r\n\r\n", "[a][b][]"),
         CASE("a\rb\n", "[a\rb]"),
         CASE("a\r", "[a\r]"),
-        CASE("a\xe2\x80\xa8" "b\xc2\x85" "c\x0b\x0c\n", "[a\xe2\x80\xa8" "b\xc2\x85" "c\x0b\x0c]"),
-        CASE("\xef\xbb\xbf" "a\n\xef\xbb\xbf" "b\n", "[a][\xef\xbb\xbf" "b]"),
+        CASE("a\xe2\x80\xa8"
+             "b\xc2\x85"
+             "c\x0b\x0c\n",
+             "[a\xe2\x80\xa8"
+             "b\xc2\x85"
+             "c\x0b\x0c]"),
+        CASE("\xef\xbb\xbf"
+             "a\n\xef\xbb\xbf"
+             "b\n",
+             "[a][\xef\xbb\xbf"
+             "b]"),
         CASE("\xef\xbb\xbf", ""),
         CASE("a\nb\xff\n", "[a] c:2:2: not UTF-8"),
         CASE("\xc0\xaf\n", " c:1:1: not UTF-8"),
         CASE("a\nb\nxy\0z\n", "[a][b] c:3:3: a zero byte in text"),
-        CASE("\xff\xfe" "a\0\n\0", " c:1:4: a zero byte in text"),
+        CASE("\xff\xfe"
+             "a\0\n\0",
+             " c:1:4: a zero byte in text"),
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -130,7 +141,8 @@ static void aligned_files_and_tab_separated_ones_make_the_same_pairs(void **stat
 {
     (void)state;
     const char *source = FILE_OF("a.de", "Ein Hund.\n\nZwei\n");
-    const char *target = FILE_OF("a.en", "\xef\xbb\xbf" "A dog.\r\nNothing\r\n");
+    const char *target = FILE_OF("a.en", "\xef\xbb\xbf"
+                                         "A dog.\r\nNothing\r\n");
     const char *longer = FILE_OF("b.en", "A dog.\nNothing\nTwo");
     const char *tsv = FILE_OF("a.tsv", "Ein Hund.\tA dog.\n\tNothing\nZwei\tTwo\n");
     rgm_corpus *corpus;

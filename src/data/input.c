@@ -40,8 +40,8 @@ static void zlib_free(void *payload, void *memory)
 }
 
 /*
- * Standard input is read on from where it stands. To open it by its name would begin a file at its front, and
- * is refused for a socket and for what another user opened.
+ * Standard input is read on from where it stands. To open it by its name would begin a file at its
+ * front, and is refused for a socket and for what another user opened.
  */
 static bool is_stdin(const char *path)
 {
@@ -195,14 +195,16 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
 
     if (input->gzip)
         return RGM_OK;
-    /* No more than is needed: who writes a short line into a pipe may wait for what becomes of it. */
+    /* No more than is needed: who writes a short line into a pipe may wait for what becomes of it.
+     */
     RGM_TRY(rgmi_input_fill(input, 1));
     if (input->available < 1 || input->data[0] != 0x1f)
         return RGM_OK;
     RGM_TRY(rgmi_input_fill(input, 3));
     if (input->available < 3 || input->data[1] != 0x8b || input->data[2] != 8)
         return RGM_OK;
-    file->packed = rgm_malloc((size_t)(input->available > PACKED_SIZE ? input->available : PACKED_SIZE));
+    file->packed =
+        rgm_malloc((size_t)(input->available > PACKED_SIZE ? input->available : PACKED_SIZE));
     if (file->packed == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory for the read buffer", input->path);
     file->z.zalloc = zlib_alloc;

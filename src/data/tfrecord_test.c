@@ -380,7 +380,8 @@ static void a_missing_file_and_a_folder_are_named(void **state)
     CHECK_STATUS(RGM_ERR_IO, rgm_tfrecord_reader_open(&reader, "/tmp", NULL));
     CHECK_MESSAGE("/tmp: is a folder");
     CHECK(reader == NULL);
-    CHECK_STATUS(RGM_ERR_IO, rgm_tfrecord_writer_open(&writer, "/dev/null", NULL)); /* not to be replaced */
+    CHECK_STATUS(RGM_ERR_IO,
+                 rgm_tfrecord_writer_open(&writer, "/dev/null", NULL)); /* not to be replaced */
     CHECK_MESSAGE("is no file that could be replaced");
 }
 

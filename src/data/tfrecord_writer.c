@@ -114,7 +114,8 @@ static rgm_status shard_open(shard *s, char *path, bool gzip)
 
     s->path = path;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return RGM_FAIL(RGM_ERR_IO, "%s: is there already, and is no file that could be replaced", path);
+        return RGM_FAIL(RGM_ERR_IO, "%s: is there already, and is no file that could be replaced",
+                        path);
     s->buffer = rgm_malloc(BUFFER_SIZE);
     if (s->buffer == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory for the write buffer", path);

@@ -1,8 +1,8 @@
 /*
  * Batches of token sequences within a budget of tokens. All that does not depend on the epoch is
- * decided once, with the recipe: which pairs are in, their classes, how many rows each batch has. An
- * epoch draws an order of the pairs inside each class and an order of the batches; so a position is
- * one number.
+ * decided once, with the recipe: which pairs are in, their classes, how many rows each batch has.
+ * An epoch draws an order of the pairs inside each class and an order of the batches; so a position
+ * is one number.
  */
 #include "data_internal.h"
 #include "token_batches.h"
@@ -142,11 +142,12 @@ static rgm_status make_plan(batching *plan)
     RGM_GO(RGM_NEW(class_of, count));
     measure(source, target, plan);
     if (plan->figures.pairs == 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "token batches: of %lld pairs none has at most %lld ids a side",
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA,
+                        "token batches: of %lld pairs none has at most %lld ids a side",
                         (long long)count, (long long)plan->options.max_length));
     const rgmi_lengths lengths = {source, target, count};
-    RGM_GO(rgmi_token_classes(&plan->classes, &plan->class_count, class_of, &lengths,
-                              &plan->options));
+    RGM_GO(
+        rgmi_token_classes(&plan->classes, &plan->class_count, class_of, &lengths, &plan->options));
     RGM_GO(RGM_NEW(plan->first_pair, plan->class_count + 1));
     RGM_GO(RGM_NEW(plan->first_batch, plan->class_count + 1));
     RGM_GO(RGM_NEW(plan->order, plan->figures.pairs));
@@ -308,8 +309,8 @@ static rgm_status token_batches_print(rgm_text *out, const void *options)
     return rgm_text_printf(
         out, "%s, %lld tokens, length %lld, rows %lld, shapes %lld, pad %d, %lld pairs of %lld ids",
         o->training ? "training" : "evaluation", (long long)o->tokens, (long long)o->max_length,
-        (long long)o->max_rows, (long long)o->max_shapes, o->pad_id,
-        (long long)plan->figures.pairs, (long long)plan->figures.real_tokens);
+        (long long)o->max_rows, (long long)o->max_shapes, o->pad_id, (long long)plan->figures.pairs,
+        (long long)plan->figures.real_tokens);
 }
 
 static const rgm_dataset_type token_batches_type = {
@@ -337,8 +338,9 @@ static rgm_status check_options(const rgm_token_batch_options *o)
                         "token batches: a budget of %lld tokens cannot hold one pair of %lld",
                         (long long)o->tokens, (long long)o->max_length);
     if (o->max_rows < 0 || o->max_shapes < 2)
-        return RGM_FAIL(RGM_ERR_ARG, "token batches: max_rows is %lld (0 at least), max_shapes %lld "
-                                     "(2 at least)",
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "token batches: max_rows is %lld (0 at least), max_shapes %lld "
+                        "(2 at least)",
                         (long long)o->max_rows, (long long)o->max_shapes);
     if (o->dtype != RGM_I32 && o->dtype != RGM_I64)
         return RGM_FAIL(RGM_ERR_ARG, "token batches: ids are of dtype i32 or i64");

@@ -1,8 +1,8 @@
 /*
- * Classes of pairs by their two lengths, such that little is padded with few different shapes. Pairs
- * are first counted in cells of a grid whose steps grow by a tenth; then the two classes that cost
- * least when merged are merged, until few enough are left. Cost is what a batch computes on: padded
- * ids, and for each batch a part of the budget, since a small batch is slower for its size.
+ * Classes of pairs by their two lengths, such that little is padded with few different shapes.
+ * Pairs are first counted in cells of a grid whose steps grow by a tenth; then the two classes that
+ * cost least when merged are merged, until few enough are left. Cost is what a batch computes on:
+ * padded ids, and for each batch a part of the budget, since a small batch is slower for its size.
  */
 #include "token_batches.h"
 
@@ -235,9 +235,8 @@ rgm_status rgmi_token_classes(rgmi_token_class **classes, int64_t *class_count, 
     RGM_GO(RGM_NEW(number, g.count));
     RGM_GO(list_classes(classes, class_count, number, &g));
     for (int64_t i = 0; i < lengths->count; i++) {
-        int32_t c = lengths->source[i] > 0
-                        ? *place_of(&g, lengths->source[i], lengths->target[i])
-                        : -1;
+        int32_t c =
+            lengths->source[i] > 0 ? *place_of(&g, lengths->source[i], lengths->target[i]) : -1;
 
         while (c >= 0 && g.cells[c].into != c)
             c = g.cells[c].into;

@@ -121,8 +121,7 @@ static rgm_status encode_part(part *p)
     RGM_TRY(rgm_token_pairs_create(&p->pairs));
     for (int64_t i = p->begin; i < p->end; i++) {
         int64_t n = 2 * p->pairs->count;
-        rgm_status status =
-            encode_side(p->pairs, n, p->source, rgm_corpus_source(p->corpus, i));
+        rgm_status status = encode_side(p->pairs, n, p->source, rgm_corpus_source(p->corpus, i));
 
         if (status == RGM_OK && p->target != NULL)
             status = encode_side(p->pairs, n + 1, p->target, rgm_corpus_target(p->corpus, i));

@@ -5,7 +5,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LARGEST_MODEL = 64 << 20, LARGEST_TEXT = 16 << 20, FEWEST_SENTENCES = 100 /* SentencePiece's */ };
+enum {
+    LARGEST_MODEL = 64 << 20,
+    LARGEST_TEXT = 16 << 20,
+    FEWEST_SENTENCES = 100 /* SentencePiece's */
+};
 
 struct rgm_tokenizer {
     atomic_int references;

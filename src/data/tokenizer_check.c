@@ -1,7 +1,8 @@
 /*
  * Is this SentencePiece model safe to hand to the library? It follows the model's tables without
- * looking at their bounds, and some of its arrays have a fixed size, so a model from a stranger could
- * make it read anywhere. Here every piece is looked at, and the normalizer's trie is walked whole.
+ * looking at their bounds, and some of its arrays have a fixed size, so a model from a stranger
+ * could make it read anywhere. Here every piece is looked at, and the normalizer's trie is walked
+ * whole.
  */
 #include "tokenizer_internal.h"
 
@@ -97,8 +98,8 @@ static message inner(const message *m)
 /* ---- the normalizer's trie --------------------------------------------------------------------
  *
  * A double array (darts-clone): a unit holds a label, whether a rule ends there, and an offset. The
- * children of the unit at p lie at (p ^ offset) ^ byte and have that byte as their label; the place of
- * a rule's replacement stands in unit p ^ offset.
+ * children of the unit at p lie at (p ^ offset) ^ byte and have that byte as their label; the place
+ * of a rule's replacement stands in unit p ^ offset.
  */
 
 typedef struct trie {
@@ -170,7 +171,8 @@ static rgm_status enter(step *s, trie *t, int64_t place)
     return RGM_OK;
 }
 
-/** Depth first over everything a text could reach: in bounds, no circle, not too many rules nested. */
+/** Depth first over everything a text could reach: in bounds, no circle, not too many rules nested.
+ */
 static rgm_status walk(trie *t)
 {
     step way[LONGEST_RULE + 1];

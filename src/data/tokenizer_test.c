@@ -35,8 +35,8 @@ static const char *file(const char *name, const char *data, int64_t size)
 /** Words of two to four syllables, so that there is something to find in them. */
 static void sentence(rgm_text *out, uint64_t number)
 {
-    static const char *const syllables[] = {"ta", "ne", "lö", "ris", "um", "fuß", "ga", "po", "ski",
-                                            "ei", "ber", "dü"};
+    static const char *const syllables[] = {"ta", "ne", "lö",  "ris", "um",  "fuß",
+                                            "ga", "po", "ski", "ei",  "ber", "dü"};
     enum { SYLLABLES = sizeof syllables / sizeof *syllables };
     rgm_rng rng = rgm_rng_stream(3, "sentence", number);
     uint64_t draw = 0, count = 4 + rgm_rng_below(&rng, draw++, 9);
@@ -184,7 +184,8 @@ static void training_tells_what_it_cannot_do(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tokenizer_train(&t, &path, 1, &options));
 }
 
-/* ---- hostile models ---------------------------------------------------------------------------- */
+/* ---- hostile models ----------------------------------------------------------------------------
+ */
 
 static void put_field(rgm_text *out, int number, const void *data, int64_t size)
 {
@@ -275,8 +276,7 @@ static void hostile_pieces_are_refused(void **state)
     model.size = 0;
     put_piece(&model, "a", 1, 0, 1);
     REFUSED(model, "unk is not defined");
-    CHECK_STATUS(RGM_ERR_FORMAT,
-                 rgm_tokenizer_create(&t, model.data, INT64_C(65) << 20, "huge"));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_tokenizer_create(&t, model.data, INT64_C(65) << 20, "huge"));
     CHECK_MESSAGE("huge: a SentencePiece model of 68157440 bytes");
     rgm_text_clear(&model);
 }

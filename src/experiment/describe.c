@@ -122,9 +122,10 @@ static rgm_status print_models(rgm_text *out)
     types = rgm_task_types(&count);
     for (int64_t i = 0; i < count; i++) {
         RGM_TRY(rgm_text_printf(out, "model, for task.type: %s\n", types[i]->name));
-        for (const rgm_network_type *const *network = types[i]->networks; *network != NULL; network++)
-            RGM_TRY(print_typed(out, "model", (*network)->name, (*network)->help,
-                                (*network)->fields));
+        for (const rgm_network_type *const *network = types[i]->networks; *network != NULL;
+             network++)
+            RGM_TRY(
+                print_typed(out, "model", (*network)->name, (*network)->help, (*network)->fields));
     }
     return RGM_OK;
 }
@@ -157,13 +158,15 @@ static rgm_status print_runtime(rgm_text *out)
 
 static rgm_status print_export(rgm_text *out)
 {
-    return rgm_text_printf(out, "export: a list of {type: onnx}; a model.onnx in the export folder\n");
+    return rgm_text_printf(out,
+                           "export: a list of {type: onnx}; a model.onnx in the export folder\n");
 }
 
 static rgm_status print_restrictions(rgm_text *out)
 {
-    return rgm_text_printf(out, "restrictions: a list of texts, \"KEY RELATION KEY|CONSTANT\", with "
-                                "==, !=, <, <=, >, >=, multiple_of\n");
+    return rgm_text_printf(out,
+                           "restrictions: a list of texts, \"KEY RELATION KEY|CONSTANT\", with "
+                           "==, !=, <, <=, >, >=, multiple_of\n");
 }
 
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
@@ -171,10 +174,10 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
     static const struct {
         const char *name;
         rgm_status (*print)(rgm_text *out);
-    } sections[] = {
-        {"data", print_data},         {"task", print_tasks},      {"model", print_models},
-        {"optimizer", print_optimizers}, {"trainer", print_trainer}, {"runtime", print_runtime},
-        {"export", print_export},     {"restrictions", print_restrictions}};
+    } sections[] = {{"data", print_data},       {"task", print_tasks},
+                    {"model", print_models},    {"optimizer", print_optimizers},
+                    {"trainer", print_trainer}, {"runtime", print_runtime},
+                    {"export", print_export},   {"restrictions", print_restrictions}};
     bool found = false;
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
@@ -183,9 +186,10 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
             found = true;
         }
     if (!found)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
-                        "export, restrictions",
-                        section);
+        return RGM_FAIL(
+            RGM_ERR_NOT_FOUND,
+            "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
+            "export, restrictions",
+            section);
     return RGM_OK;
 }

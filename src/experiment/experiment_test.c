@@ -15,8 +15,8 @@ static const char *write_file(const char *name, const char *text)
 }
 
 #define MINIMAL                                                                                    \
-    "data: {type: citation, citation: {nodes: 60, edges: 120, classes: 3, words: 30,\n"           \
-    "       words_per_node: 4, train_per_class: 4, valid: 20, test: 20}}\n"                       \
+    "data: {type: citation, citation: {nodes: 60, edges: 120, classes: 3, words: 30,\n"            \
+    "       words_per_node: 4, train_per_class: 4, valid: 20, test: 20}}\n"                        \
     "task: {type: node_classification, node_set: nodes, num_classes: 3}\n"                         \
     "model: {type: gcn, hidden: [4]}\n"                                                            \
     "optimizer: {type: adam, learning_rate: 1e-2}\n"                                               \
@@ -72,8 +72,8 @@ static void write_records(void)
     size_t used = 0;
 
     for (int i = 0; i < 90; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%d.%d,%d,%d\n", i % 3, i % 4, i % 3,
-                                 i % 3);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d.%d,%d,%d\n", i % 3, i % 4,
+                                 i % 3, i % 3);
     write_file("records.csv", text);
 }
 
@@ -116,7 +116,8 @@ static void the_merged_text_reads_back_to_itself(void **state)
     (void)state;
     CHECK_OK(rgm_experiment_load(&first, write_file("a.yaml", MINIMAL), sets, 1));
     CHECK(strstr(rgm_experiment_text(first), "3e-3") != NULL);
-    CHECK_OK(rgm_experiment_load(&second, write_file("b.yaml", rgm_experiment_text(first)), NULL, 0));
+    CHECK_OK(
+        rgm_experiment_load(&second, write_file("b.yaml", rgm_experiment_text(first)), NULL, 0));
     CHECK_TEXT(rgm_experiment_text(first), rgm_experiment_text(second));
     rgm_experiment_release(first);
     rgm_experiment_release(second);
@@ -130,7 +131,8 @@ static void a_file_lies_over_the_one_it_extends(void **state)
     (void)state;
     write_file("base.yaml", MINIMAL);
     CHECK_OK(rgm_experiment_load(
-        &experiment, write_file("over.yaml", "extends: base.yaml\ntrainer: {epochs: 7}\n"), NULL, 0));
+        &experiment, write_file("over.yaml", "extends: base.yaml\ntrainer: {epochs: 7}\n"), NULL,
+        0));
     CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
     CHECK_INT(7, options.trainer.epochs);
     rgm_experiment_release(experiment);
@@ -165,8 +167,8 @@ static void wrong_types_and_values_are_refused(void **state)
     refuse("model: {type: gcn}\n", NULL, 0, "exactly one of the sections 'task' and 'tasks'");
     refuse("model: {type: gcn}\ntask: {type: node_classification, num_classes: 3}\n", NULL, 0,
            "'data' is missing");
-    refuse("model: {type: gcn}\ntask: {type: node_classification}\ndata: {type: citation}\n", NULL, 0,
-           "x.yaml:2:7: task: exactly one of num_classes (0) and class_names");
+    refuse("model: {type: gcn}\ntask: {type: node_classification}\ndata: {type: citation}\n", NULL,
+           0, "x.yaml:2:7: task: exactly one of num_classes (0) and class_names");
     refuse("model: {type: gcn}\ntask: {type: node_clasification}\n", NULL, 0,
            "task.type 'node_clasification' is unknown; did you mean 'node_classification'?");
     refuse("- 1\n", NULL, 0, "map of sections");

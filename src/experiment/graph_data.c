@@ -1,6 +1,7 @@
 /*
  * The data section to providers: a whole graph asked about the split's nodes, many graphs, TFRecord
- * files, or subgraphs sampled around the split's nodes (into records below the run folder, or in memory).
+ * files, or subgraphs sampled around the split's nodes (into records below the run folder, or in
+ * memory).
  */
 #include <string.h>
 
@@ -96,9 +97,10 @@ static rgm_status default_edge_set(const char **out, const rgm_experiment *e)
         if (set->piece != RGM_EDGE_SET)
             continue;
         if (only != NULL)
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "data.sampling.edge_sets is needed: there are '%s', '%s' and maybe more",
-                            only->name, set->name);
+            return RGM_FAIL(
+                RGM_ERR_CONFIG,
+                "data.sampling.edge_sets is needed: there are '%s', '%s' and maybe more",
+                only->name, set->name);
         only = set;
     }
     if (only == NULL)
@@ -147,10 +149,11 @@ static rgm_status sample_to_records(rgm_experiment *e, const char *run_dir)
     RGM_GO(rgm_path_join(&schema, folder, "schema.pbtxt"));
     for (int i = 0; i < 3; i++)
         if (part_nodes(&e->source, i) != NULL)
-            seeds[count++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&e->source, i)};
+            seeds[count++] =
+                (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&e->source, i)};
     if (!rgm_path_exists(schema)) {
-        RGM_GO(rgm_sampler_create(&sampler, e->source.graphs[0], e->spec,
-                                  (uint64_t)e->runtime.seed));
+        RGM_GO(
+            rgm_sampler_create(&sampler, e->source.graphs[0], e->spec, (uint64_t)e->runtime.seed));
         options.run.readout = true;
         options.run.label = label_name(e);
         options.run.threads = (int)e->runtime.threads;
@@ -189,8 +192,8 @@ static rgm_status sample_in_memory(rgm_experiment *e)
     for (int i = 0; i < 3; i++) {
         if (part_nodes(&e->source, i) == NULL)
             continue;
-        e->providers[i] = rgm_sampling_provider(e->source.graphs[0], part_nodes(&e->source, i),
-                                                &options);
+        e->providers[i] =
+            rgm_sampling_provider(e->source.graphs[0], part_nodes(&e->source, i), &options);
         if (e->providers[i] == NULL)
             return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }

@@ -1,6 +1,6 @@
 /*
- * Layers of an experiment to one document: files and named experiments with what they extend, then the
- * environment, then --set. Every node keeps the place that it came from.
+ * Layers of an experiment to one document: files and named experiments with what they extend, then
+ * the environment, then --set. Every node keeps the place that it came from.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -101,7 +101,8 @@ static const rgm_yaml_node *take_extends(rgm_yaml *yaml)
 }
 
 /* What `wanted` means in the document `from`: a file beside it, or a name. Among named experiments
- * "cora_gcn.yaml" is the name cora_gcn, so that the files of configs/ work as files and as names. */
+ * "cora_gcn.yaml" is the name cora_gcn, so that the files of configs/ work as files and as names.
+ */
 static rgm_status beside(char **out, const char *from, bool from_named, const char *wanted)
 {
     const char *slash = strrchr(from, '/');
@@ -173,8 +174,8 @@ static bool begins_with_section(const char *name)
     return false;
 }
 
-/* "TRAINER__CHECKPOINT__KEEP" to "trainer.checkpoint.keep": two underscores for the dot, since keys have
- * single ones. */
+/* "TRAINER__CHECKPOINT__KEEP" to "trainer.checkpoint.keep": two underscores for the dot, since keys
+ * have single ones. */
 static rgm_status key_of(char **out, const char *name)
 {
     size_t at = 0;

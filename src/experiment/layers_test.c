@@ -47,8 +47,9 @@ static const char *at(const char *key)
     if (value == NULL)
         return "no such key";
     snprintf(text, sizeof text, "%s from %s", value->value != NULL ? value->value->text : "nothing",
-             strncmp(value->source, folder, strlen(folder)) == 0 ? value->source + strlen(folder) + 1
-                                                                 : value->source);
+             strncmp(value->source, folder, strlen(folder)) == 0
+                 ? value->source + strlen(folder) + 1
+                 : value->source);
     return text;
 }
 
@@ -56,10 +57,12 @@ static void each_layer_lies_over_those_before(void **state)
 {
     char *environment[] = {"HOME=/home/me", "REGIMEN_TRAINER__CHECKPOINT__KEEP=7",
                            "REGIMEN_RUNTIME__THREADS=3", "REGIMEN_DATA=/data", NULL};
-    const char *over[] = {write_file("over.yaml", "trainer: {epochs: 5}\n\n\nruntime: {seed: 4}\n")};
+    const char *over[] = {
+        write_file("over.yaml", "trainer: {epochs: 5}\n\n\nruntime: {seed: 4}\n")};
     const char *sets[] = {"runtime.threads=1", "optimizer={type: sgd, learning_rate: 0.5}"};
     rgm_experiment_layers layers = {
-        .name = write_file("own.yaml", "extends: demo\n# a comment\nruntime: {seed: 3, threads: 2}\n"),
+        .name =
+            write_file("own.yaml", "extends: demo\n# a comment\nruntime: {seed: 3, threads: 2}\n"),
         .over = over,
         .over_count = 1,
         .environment = environment,
@@ -87,11 +90,11 @@ static void a_key_can_be_taken_back(void **state)
     const char *sets[] = {"trainer.epochs=~", "data.sampling=null", "task.label='~'"};
 
     (void)state;
-    CHECK_OK(rgm_experiment_load(
-        &experiment,
-        write_file("back.yaml", "extends: demo\ndata: {sampling: {sizes: [3]}}\n"
-                                "optimizer: {clip_norm: 3}\n"),
-        sets, 3));
+    CHECK_OK(rgm_experiment_load(&experiment,
+                                 write_file("back.yaml",
+                                            "extends: demo\ndata: {sampling: {sizes: [3]}}\n"
+                                            "optimizer: {clip_norm: 3}\n"),
+                                 sets, 3));
     CHECK_TEXT("1 from default", at("trainer.epochs"));
     CHECK_INT(0, rgm_experiment_find(experiment, "data.sampling.sizes")->value->count);
     CHECK_TEXT("~ from --set", at("task.label"));
@@ -123,16 +126,18 @@ static void refuse_variable(char *variable, const char *message)
 static void a_variable_that_sets_nothing_is_refused(void **state)
 {
     (void)state;
-    refuse_variable("REGIMEN_TRAINER_EPOCHS=3", "demo: $REGIMEN_TRAINER_EPOCHS sets no key: a dot is "
-                                                "two underscores, as in REGIMEN_TRAINER__EPOCHS=3");
+    refuse_variable("REGIMEN_TRAINER_EPOCHS=3",
+                    "demo: $REGIMEN_TRAINER_EPOCHS sets no key: a dot is "
+                    "two underscores, as in REGIMEN_TRAINER__EPOCHS=3");
     refuse_variable("REGIMEN_TRIANER__EPOCHS=3",
                     "demo: $REGIMEN_TRIANER__EPOCHS: unknown section 'trianer'; did you mean "
                     "'trainer'?");
     refuse_variable("REGIMEN_TRAINER__EPOHCS=3",
                     "demo: $REGIMEN_TRAINER__EPOHCS: unknown key 'trainer.epohcs'; did you mean "
                     "'trainer.epochs'?");
-    refuse_variable("REGIMEN_TRAINER__EPOCHS=many", "demo: $REGIMEN_TRAINER__EPOCHS: 'epochs' should "
-                                                    "be a whole number, but is \"many\"");
+    refuse_variable("REGIMEN_TRAINER__EPOCHS=many",
+                    "demo: $REGIMEN_TRAINER__EPOCHS: 'epochs' should "
+                    "be a whole number, but is \"many\"");
 }
 
 static void every_named_experiment_is_right(void **state)
@@ -178,8 +183,9 @@ static void what_is_neither_file_nor_name_is_told_with_the_nearest(void **state)
     refuse_name("nowhere/demo.yaml",
                 "there is no file 'nowhere/demo.yaml', but a named experiment 'demo'");
     refuse_name("nowhere.yaml", "there is no file 'nowhere.yaml'");
-    CHECK_STATUS(RGM_ERR_CONFIG,
-                 rgm_experiment_load(&experiment, write_file("e.yaml", "extends: dmeo\n"), NULL, 0));
+    CHECK_STATUS(
+        RGM_ERR_CONFIG,
+        rgm_experiment_load(&experiment, write_file("e.yaml", "extends: dmeo\n"), NULL, 0));
     CHECK_MESSAGE("e.yaml:1:10: extends: ");
     CHECK_MESSAGE("dmeo' is neither a file nor a named experiment; did you mean 'demo'?");
 }
@@ -221,7 +227,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(each_layer_lies_over_those_before, release),
         cmocka_unit_test_teardown(a_key_can_be_taken_back, release),
-        cmocka_unit_test_teardown(a_map_in_the_environment_comes_before_the_keys_inside_it, release),
+        cmocka_unit_test_teardown(a_map_in_the_environment_comes_before_the_keys_inside_it,
+                                  release),
         cmocka_unit_test(a_variable_that_sets_nothing_is_refused),
         cmocka_unit_test_teardown(every_named_experiment_is_right, release),
         cmocka_unit_test(what_is_neither_file_nor_name_is_told_with_the_nearest),

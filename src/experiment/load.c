@@ -43,7 +43,8 @@ rgm_status rgm_experiment_load_layers(rgm_experiment **out, const rgm_experiment
     RGM_GO(name_of(&e->name, layers->name));
     RGM_GO(rgm_arena_create(&e->arena));
     status = load(e, layers);
-    /* What is wrong with --set or a variable has no place in a file; it is still what this is about. */
+    /* What is wrong with --set or a variable has no place in a file; it is still what this is
+     * about. */
     if (status == RGM_ERR_CONFIG && (strncmp(rgm_error_message(), "--set", 5) == 0 ||
                                      strncmp(rgm_error_message(), "$", 1) == 0))
         rgm_error_prefix(status, "%s", layers->name);
@@ -72,8 +73,8 @@ rgm_status rgm_experiment_load_run(rgm_experiment **out, const char *run_dir,
     *out = NULL;
     RGM_TRY(rgm_path_join(&path, run_dir, "config.yaml"));
     if (!rgm_path_exists(path))
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s is not a run folder: it has no config.yaml",
-                          run_dir);
+        status =
+            RGM_FAIL(RGM_ERR_NOT_FOUND, "%s is not a run folder: it has no config.yaml", run_dir);
     else
         status = rgm_experiment_load(out, path, sets, set_count);
     rgm_free(path);

@@ -86,7 +86,8 @@ static rgm_status prepare_task(rgm_experiment *e, const char *run_dir, bool trai
 }
 
 /* trained: the folder is that of a run to look at. */
-static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir, bool trained)
+static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
+                          bool trained)
 {
     *options = rgm_run_options_default();
     if (e->task_type != NULL)

@@ -1,5 +1,6 @@
 /*
- * All values of an experiment as YAML that reads back to the same, with the source of each behind it.
+ * All values of an experiment as YAML that reads back to the same, with the source of each behind
+ * it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 
 static bool is_flow_word(const char *text)
 {
-    return text[0] != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                           "0123456789_.+-/") == strlen(text) &&
+    return text[0] != '\0' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                        "0123456789_.+-/") == strlen(text) &&
            strcmp(text, "-") != 0;
 }
 
@@ -62,8 +64,9 @@ static rgm_status print_source(rgm_text *out, int64_t begin, const rgm_experimen
 {
     int64_t width = out->size - begin;
 
-    RGM_TRY(rgm_text_printf(out, "%*s# %s", (int)(width < SOURCE_COLUMN ? SOURCE_COLUMN - width : 2),
-                            "", value->source));
+    RGM_TRY(rgm_text_printf(out, "%*s# %s",
+                            (int)(width < SOURCE_COLUMN ? SOURCE_COLUMN - width : 2), "",
+                            value->source));
     if (value->unused != NULL)
         RGM_TRY(rgm_text_printf(out, "; %s", value->unused));
     return rgm_text_add(out, "\n", 1);
@@ -80,7 +83,8 @@ static size_t shared_maps(const char *a, const char *b)
     return shared;
 }
 
-/* Heads of the maps of `key` that `open` is not in yet; *rest is the last name, *indent its depth. */
+/* Heads of the maps of `key` that `open` is not in yet; *rest is the last name, *indent its depth.
+ */
 static rgm_status print_maps(rgm_text *out, const char **rest, int *indent, const char *key,
                              const char *open)
 {

@@ -1,6 +1,7 @@
 /*
- * Restrictions between keys: "trainer.steps_per_loop <= trainer.train_steps". One parser and one meaning
- * for those built in, those that say when a key has an effect, and a file's own `restrictions`.
+ * Restrictions between keys: "trainer.steps_per_loop <= trainer.train_steps". One parser and one
+ * meaning for those built in, those that say when a key has an effect, and a file's own
+ * `restrictions`.
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,9 +37,9 @@ static const struct {
 
 /* One side: a key's value or a constant. */
 typedef struct operand {
-    char text[256];                     /* as written                                   */
-    const rgm_experiment_value *value;  /* NULL: a constant                             */
-    const char *constant;               /* the constant, or the value's text; NULL: unset */
+    char text[256];                    /* as written                                   */
+    const rgm_experiment_value *value; /* NULL: a constant                             */
+    const char *constant;              /* the constant, or the value's text; NULL: unset */
     bool is_number;
     double number;
 } operand;
@@ -148,8 +149,10 @@ static rgm_status check_keys(const restriction *r, const rgm_experiment *e,
         if (sides[i]->value != NULL || (i == 1 && !begins_with_section(text) && text[0] != '\0'))
             continue;
         if (near != NULL)
-            return rgm_yaml_fail(node, "the restriction '%s': there is no key '%s'; did you mean "
-                                       "'%s'?", node->text, text, near);
+            return rgm_yaml_fail(node,
+                                 "the restriction '%s': there is no key '%s'; did you mean "
+                                 "'%s'?",
+                                 node->text, text, near);
         return rgm_yaml_fail(node, "the restriction '%s': there is no key '%s'", node->text, text);
     }
     return RGM_OK;

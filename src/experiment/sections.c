@@ -1,6 +1,6 @@
 /*
- * The sections of an experiment file. task.type decides what data, task and model are made of: a graph
- * network, or a task that brings tables of its own.
+ * The sections of an experiment file. task.type decides what data, task and model are made of: a
+ * graph network, or a task that brings tables of its own.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #define MAX_NAMES 128
 
-const char *const rgmi_section_names[] = {"data",    "task",   "tasks",       "model",
-                                          "optimizer", "trainer", "runtime",   "export",
+const char *const rgmi_section_names[] = {"data",        "task",         "tasks",   "model",
+                                          "optimizer",   "trainer",      "runtime", "export",
                                           "description", "restrictions", NULL};
 
 /* ---- sections with a type ------------------------------------------------------------------ */
@@ -43,14 +43,15 @@ static rgm_status read_type(const char **out, const rgm_yaml_node *section, cons
         status = rgm_yaml_fail(type, "%s.type '%s' is unknown; did you mean '%s'? It is one of %s",
                                path, text, near, list.data);
     else
-        status = rgm_yaml_fail(type, "%s.type '%s' is unknown; it is one of %s", path, text,
-                               list.data);
+        status =
+            rgm_yaml_fail(type, "%s.type '%s' is unknown; it is one of %s", path, text, list.data);
 done:
     rgm_text_clear(&list);
     return status;
 }
 
-/* What a check by another layer found, told with the section's place; NULL: it is not in the file. */
+/* What a check by another layer found, told with the section's place; NULL: it is not in the file.
+ */
 static rgm_status at_section(rgm_status status, const rgm_yaml_node *section)
 {
     if (status == RGM_OK || section == NULL)
@@ -177,8 +178,8 @@ static rgm_status read_own_tables(rgm_experiment *e, const rgm_yaml_node *root,
     const rgm_task_type *type = e->task_type;
 
     RGM_TRY(make_options(&e->task_options, e, type->options_size, type->defaults));
-    RGM_TRY(rgm_options_read(e->task_options, type->data_fields, rgm_yaml_find(root, "data"), "data",
-                             NULL, e->arena));
+    RGM_TRY(rgm_options_read(e->task_options, type->data_fields, rgm_yaml_find(root, "data"),
+                             "data", NULL, e->arena));
     RGM_TRY(rgm_options_read(e->task_options, type->task_fields, task, "task", type_key, e->arena));
     return type->check != NULL ? at_section(type->check(e->task_options), task) : RGM_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * Every key of an experiment in one list: what the document says, and for the rest of the tables what the
- * options hold, which are the defaults.
+ * Every key of an experiment in one list: what the document says, and for the rest of the tables
+ * what the options hold, which are the defaults.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-static rgm_status new_node(rgm_yaml_node **out, rgm_experiment *e, rgm_yaml_kind kind, int64_t count)
+static rgm_status new_node(rgm_yaml_node **out, rgm_experiment *e, rgm_yaml_kind kind,
+                           int64_t count)
 {
     rgm_yaml_node *node = rgm_arena_alloc(e->arena, sizeof *node);
 
@@ -51,8 +52,8 @@ bool rgmi_number(double *out, const char *text)
     const rgm_yaml_node node = {.kind = RGM_YAML_SCALAR, .text = text};
 
     *out = INFINITY;
-    return strcmp(text, "inf") == 0 ||
-           (strspn(text, "+-.0123456789eE") == strlen(text) && rgm_yaml_float(out, &node) == RGM_OK);
+    return strcmp(text, "inf") == 0 || (strspn(text, "+-.0123456789eE") == strlen(text) &&
+                                        rgm_yaml_float(out, &node) == RGM_OK);
 }
 
 /* The shortest decimal that reads back to the same number. */
@@ -334,10 +335,10 @@ rgm_status rgmi_values_collect(rgm_experiment *e)
         RGM_TRY(add_typed(e, "model", e->model->fields, e->model_options, model));
     }
     RGM_TRY(add_optimizer(e, rgm_yaml_find(root, "optimizer")));
-    RGM_TRY(add_fields(e, "trainer", rgm_trainer_fields, &e->trainer,
-                       rgm_yaml_find(root, "trainer")));
-    RGM_TRY(add_fields(e, "runtime", rgm_runtime_fields, &e->runtime,
-                       rgm_yaml_find(root, "runtime")));
+    RGM_TRY(
+        add_fields(e, "trainer", rgm_trainer_fields, &e->trainer, rgm_yaml_find(root, "trainer")));
+    RGM_TRY(
+        add_fields(e, "runtime", rgm_runtime_fields, &e->runtime, rgm_yaml_find(root, "runtime")));
     RGM_TRY(add_list(e, "export", root));
     return add_list(e, "restrictions", root);
 }

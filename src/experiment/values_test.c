@@ -1,4 +1,5 @@
-/* Every value with its source, printed so that it reads back; and the restrictions between values. */
+/* Every value with its source, printed so that it reads back; and the restrictions between values.
+ */
 #include "check.h"
 
 #include <regimen/experiment.h>
@@ -91,19 +92,22 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
         snprintf(set, sizeof set, "task={type: %s, node_set: paper%s}", tasks[i]->name,
                  tasks[i]->binary ? "" : ", class_names: [a, \"b c\", \"#d\", \"1\"]");
         check_reads_back("demo", (const char *[]){set}, 1);
-        snprintf(other, sizeof other, "tasks={one: {type: %s, node_set: paper%s}, two: {type: "
-                                      "node_classification, num_classes: 7, loss_weight: 0.5}}",
+        snprintf(other, sizeof other,
+                 "tasks={one: {type: %s, node_set: paper%s}, two: {type: "
+                 "node_classification, num_classes: 7, loss_weight: 0.5}}",
                  tasks[i]->name, tasks[i]->binary ? "" : ", num_classes: 3");
         check_reads_back("demo", (const char *[]){"task=~", other}, 2);
     }
     optimizers = rgm_optimizer_types(&count);
     for (int64_t i = 0; i < count; i++) {
         snprintf(set, sizeof set, "optimizer={type: %s}", optimizers[i]->name);
-        check_reads_back("demo", (const char *[]){set, "trainer.epochs=~",
-                                                  "trainer.train_steps=5000"}, 3);
+        check_reads_back("demo",
+                         (const char *[]){set, "trainer.epochs=~", "trainer.train_steps=5000"}, 3);
     }
-    check_reads_back("demo", (const char *[]){"optimizer=~", "trainer=~", "runtime=~", "export=~",
-                                              "description=\"# not a: comment\\n\""}, 5);
+    check_reads_back("demo",
+                     (const char *[]){"optimizer=~", "trainer=~", "runtime=~", "export=~",
+                                      "description=\"# not a: comment\\n\""},
+                     5);
     schedules = rgm_schedule_types(&count);
     for (int64_t i = 0; i < count; i++) {
         const char *keys = strcmp(schedules[i]->name, "stepwise") == 0
@@ -116,18 +120,23 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
                  schedules[i]->name, keys);
         check_reads_back("demo", (const char *[]){set}, 1);
     }
-    check_reads_back("demo", (const char *[]){"optimizer.average={decay: 0.9}",
-                                              "optimizer.rates={\"*bias\": 0.5, gcn: 1}"}, 2);
-    check_reads_back("demo", (const char *[]){
-        "restrictions=[\"trainer.epochs <= 200\", 'runtime.seed != null']"}, 1);
+    check_reads_back("demo",
+                     (const char *[]){"optimizer.average={decay: 0.9}",
+                                      "optimizer.rates={\"*bias\": 0.5, gcn: 1}"},
+                     2);
+    check_reads_back(
+        "demo",
+        (const char *[]){"restrictions=[\"trainer.epochs <= 200\", 'runtime.seed != null']"}, 1);
 }
 
 /* The least that a task's sections need; every task type has its line here. */
 static const char *least_sections(const char *task)
 {
     static const char *const lines[][2] = {
-        {"classification", "data: {path: p, train: t}\ntask: {type: classification, num_classes: 3}\n"},
-        {"translation", "data: {path: p, train: [a, b], tokenizer: m}\ntask: {type: translation}\n"},
+        {"classification",
+         "data: {path: p, train: t}\ntask: {type: classification, num_classes: 3}\n"},
+        {"translation",
+         "data: {path: p, train: [a, b], tokenizer: m}\ntask: {type: translation}\n"},
     };
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -175,7 +184,8 @@ static void the_print_says_where_each_value_was_set(void **state)
 {
     rgm_experiment *experiment = NULL;
     rgm_text text = {0};
-    const char *sets[] = {"trainer.epochs=7", "task.label=\"a b\"", "trainer.recovery.begin_steps=3"};
+    const char *sets[] = {"trainer.epochs=7", "task.label=\"a b\"",
+                          "trainer.recovery.begin_steps=3"};
 
     (void)state;
     CHECK_OK(rgm_experiment_load(&experiment, "demo", sets, 3));
@@ -243,18 +253,20 @@ static void check_file(const char *lines, const char *message)
 static void keys_that_contradict_each_other_are_refused(void **state)
 {
     (void)state;
-    check_file("trainer: {train_steps: 100}\n",
-               "r.yaml:2:24: trainer.train_steps is 100 (r.yaml:2) and excludes trainer.epochs, which "
-               "is 200 (cora_gcn:26): a run is so many steps or so many epochs long; --set "
-               "trainer.epochs=~ takes the epochs back");
+    check_file(
+        "trainer: {train_steps: 100}\n",
+        "r.yaml:2:24: trainer.train_steps is 100 (r.yaml:2) and excludes trainer.epochs, which "
+        "is 200 (cora_gcn:26): a run is so many steps or so many epochs long; --set "
+        "trainer.epochs=~ takes the epochs back");
     check_file("trainer: {train_steps: 100, epochs: ~}\n", NULL);
     check_file("trainer: {train_steps: 100, epochs: ~, steps_per_epoch: 9}\n",
                "r.yaml:2:24: trainer.train_steps is 100 (r.yaml:2) and excludes "
                "trainer.steps_per_epoch, which is 9 (r.yaml:2): a run is so many steps or so many "
                "epochs long");
-    check_file("trainer:\n  train_steps: 9000\n  epochs: ~\n  summary_interval: 1500\n",
-               "r.yaml:5:21: trainer.summary_interval is 1500 (r.yaml:5), but must be a multiple of "
-               "trainer.steps_per_loop, which is 1000 (default): summaries are written between loops");
+    check_file(
+        "trainer:\n  train_steps: 9000\n  epochs: ~\n  summary_interval: 1500\n",
+        "r.yaml:5:21: trainer.summary_interval is 1500 (r.yaml:5), but must be a multiple of "
+        "trainer.steps_per_loop, which is 1000 (default): summaries are written between loops");
     check_file("trainer: {train_steps: 9000, epochs: ~, summary_interval: 2000}\n", NULL);
     check_file("trainer: {summary_interval: 1500}\n", NULL); /* in epochs: each step has one */
     check_file("trainer: {validation_per_epoch: 4, steps_per_epoch: 3}\n",
@@ -265,25 +277,30 @@ static void keys_that_contradict_each_other_are_refused(void **state)
     check_file("trainer: {validation_per_epoch: 2, steps_per_epoch: 4, validation_freq: 2}\n",
                "r.yaml:2:73: trainer.validation_freq is 2 (r.yaml:2), but must be 1: "
                "trainer.validation_per_epoch already says when to validate");
-    check_file("trainer: {validation_steps: 0}\n",
-               "r.yaml:2:29: trainer.validation_steps is 0 (r.yaml:2), but must not be 0: -1 is the "
-               "whole validation set");
-    check_file("trainer:\n  privacy: {clipping_norm: 1}\n  accumulation_steps: 4\n",
-               "r.yaml:4:23: trainer.accumulation_steps is 4 (r.yaml:4), but must be 1: a private step "
-               "adds up the gradients of single examples itself");
-    check_file("trainer: {privacy: {noise_multiplier: 1}}\n",
-               "cora_gcn:26:3: privacy.noise_multiplier is 1 without a clipping_norm, which the noise "
-               "is measured in");
+    check_file(
+        "trainer: {validation_steps: 0}\n",
+        "r.yaml:2:29: trainer.validation_steps is 0 (r.yaml:2), but must not be 0: -1 is the "
+        "whole validation set");
+    check_file(
+        "trainer:\n  privacy: {clipping_norm: 1}\n  accumulation_steps: 4\n",
+        "r.yaml:4:23: trainer.accumulation_steps is 4 (r.yaml:4), but must be 1: a private step "
+        "adds up the gradients of single examples itself");
+    check_file(
+        "trainer: {privacy: {noise_multiplier: 1}}\n",
+        "cora_gcn:26:3: privacy.noise_multiplier is 1 without a clipping_norm, which the noise "
+        "is measured in");
     check_file("runtime: {loss_scale: -1}\n",
                "r.yaml:2:23: 'loss_scale' is -1; it is none, dynamic or a number above 0");
     check_file("runtime: {loss_scale: 128}\n", NULL);
     check_file("runtime: {loss_scale: dynamic}\n", NULL);
-    check_file("trainer: {recovery: {policy: skip, max_tries: 0}}\n",
-               "r.yaml:2:47: trainer.recovery.max_tries is 0 (r.yaml:2), but must be at least 1: a bad "
-               "step could not be recovered from even once");
-    check_file("task: {num_classes: 5}\n",
-               "cora_gcn:18:11: model.output is 7 (cora_gcn:18), but must be task.num_classes, which is "
-               "5 (r.yaml:2): task.head is none, so the model's outputs are the logits");
+    check_file(
+        "trainer: {recovery: {policy: skip, max_tries: 0}}\n",
+        "r.yaml:2:47: trainer.recovery.max_tries is 0 (r.yaml:2), but must be at least 1: a bad "
+        "step could not be recovered from even once");
+    check_file(
+        "task: {num_classes: 5}\n",
+        "cora_gcn:18:11: model.output is 7 (cora_gcn:18), but must be task.num_classes, which is "
+        "5 (r.yaml:2): task.head is none, so the model's outputs are the logits");
     check_file("task: {num_classes: 5, head: dense}\n", NULL);
 }
 
@@ -306,21 +323,25 @@ static void a_file_has_restrictions_of_its_own(void **state)
                "  - task.label != null\n"
                "  - trainer.recovery.loss_upper_bound > 1e300\n",
                NULL);
-    check_file("restrictions: [trainer.epochs < 200]\n",
-               "cora_gcn:26:11: trainer.epochs is 200 (cora_gcn:26), but must be below 200: r.yaml:2 "
-               "says so");
+    check_file(
+        "restrictions: [trainer.epochs < 200]\n",
+        "cora_gcn:26:11: trainer.epochs is 200 (cora_gcn:26), but must be below 200: r.yaml:2 "
+        "says so");
     check_file("restrictions: [trainer.checkpoint.keep >= runtime.threads, \n"
                "  trainer.checkpoint.keep > runtime.threads]\n",
                "cora_gcn:29:29: trainer.checkpoint.keep is 2 (default), but must be above "
                "runtime.threads, which is 2 (cora_gcn:29): r.yaml:3 says so");
-    check_file("restrictions: [runtime.mixed_precision != f32]\n",
-               "r.yaml:2:16: runtime.mixed_precision is f32 (default), but must not be f32: r.yaml:2 "
-               "says so");
-    check_file("restrictions: [model.node_set != null]\n",
-               "r.yaml:2:16: model.node_set is not set (default), but must not be null: r.yaml:2 says "
-               "so");
-    check_file("restrictions: [model.type < 3]\n", "cora_gcn:16:9: model.type is gcn (cora_gcn:16), but "
-                                                   "must be below 3: r.yaml:2 says so");
+    check_file(
+        "restrictions: [runtime.mixed_precision != f32]\n",
+        "r.yaml:2:16: runtime.mixed_precision is f32 (default), but must not be f32: r.yaml:2 "
+        "says so");
+    check_file(
+        "restrictions: [model.node_set != null]\n",
+        "r.yaml:2:16: model.node_set is not set (default), but must not be null: r.yaml:2 says "
+        "so");
+    check_file("restrictions: [model.type < 3]\n",
+               "cora_gcn:16:9: model.type is gcn (cora_gcn:16), but "
+               "must be below 3: r.yaml:2 says so");
 }
 
 static void a_restriction_that_cannot_be_read_is_refused(void **state)
@@ -332,20 +353,24 @@ static void a_restriction_that_cannot_be_read_is_refused(void **state)
     check_file("restrictions: [{a: b}]\n",
                "r.yaml:2:16: a restriction is a text such as \"trainer.steps_per_loop <= "
                "trainer.train_steps\"");
-    check_file("restrictions: [trainer.epochs]\n",
-               "r.yaml:2:16: the restriction 'trainer.epochs' has no relation; there are ==, !=, <, "
-               "<=, >, >= and multiple_of");
-    check_file("restrictions: [1 < trainer.epochs <= 3]\n",
-               "r.yaml:2:16: the restriction '1 < trainer.epochs <= 3' has two relations; write it as "
-               "two");
+    check_file(
+        "restrictions: [trainer.epochs]\n",
+        "r.yaml:2:16: the restriction 'trainer.epochs' has no relation; there are ==, !=, <, "
+        "<=, >, >= and multiple_of");
+    check_file(
+        "restrictions: [1 < trainer.epochs <= 3]\n",
+        "r.yaml:2:16: the restriction '1 < trainer.epochs <= 3' has two relations; write it as "
+        "two");
     check_file("restrictions: [1 < trainer.epochs]\n",
                "r.yaml:2:16: the restriction '1 < trainer.epochs': there is no key '1'");
-    check_file("restrictions: [trainer.epohcs < 3]\n",
-               "r.yaml:2:16: the restriction 'trainer.epohcs < 3': there is no key 'trainer.epohcs'; "
-               "did you mean 'trainer.epochs'?");
-    check_file("restrictions: [trainer.epochs < trainer.train_stpes]\n",
-               "r.yaml:2:16: the restriction 'trainer.epochs < trainer.train_stpes': there is no key "
-               "'trainer.train_stpes'; did you mean 'trainer.train_steps'?");
+    check_file(
+        "restrictions: [trainer.epohcs < 3]\n",
+        "r.yaml:2:16: the restriction 'trainer.epohcs < 3': there is no key 'trainer.epohcs'; "
+        "did you mean 'trainer.epochs'?");
+    check_file(
+        "restrictions: [trainer.epochs < trainer.train_stpes]\n",
+        "r.yaml:2:16: the restriction 'trainer.epochs < trainer.train_stpes': there is no key "
+        "'trainer.train_stpes'; did you mean 'trainer.train_steps'?");
     check_file("restrictions: [\"trainer.epochs <\"]\n",
                "r.yaml:2:16: the restriction 'trainer.epochs <': there is no key ''");
     check_file("restrictions: [model.hidden == 64]\n",

@@ -1,6 +1,6 @@
 /*
- * Attention to ONNX nodes: heads apart, products, a softmax over what is seen, heads side by side again.
- * Opset 18 has no node for it.
+ * Attention to ONNX nodes: heads apart, products, a softmax over what is seen, heads side by side
+ * again. Opset 18 has no node for it.
  */
 #include <float.h>
 
@@ -28,8 +28,8 @@ static const char *numbers(rgmi_writer *w, rgm_dim size)
 /* [queries, keys]: key j is hidden from query i when j > i + keys - queries. */
 static const char *hidden_by_order(rgmi_writer *w, rgm_dim queries, rgm_dim keys)
 {
-    const char *offset = rgmi_node(w, "Sub", rgmi_size_scalar(w, keys), rgmi_size_scalar(w, queries),
-                                   NULL);
+    const char *offset =
+        rgmi_node(w, "Sub", rgmi_size_scalar(w, keys), rgmi_size_scalar(w, queries), NULL);
     const char *last = rgmi_node(w, "Add", numbers(w, queries), offset, NULL);
 
     return rgmi_node(w, "Greater", numbers(w, keys), rgmi_unsqueeze(w, last, 1), NULL);
@@ -46,8 +46,8 @@ static const char *hidden_by_id(rgmi_writer *w, const rgm_value *ids)
 }
 
 /*
- * Who is hidden from whom, in booleans that scores [batch, heads, queries, keys] broadcast with; NULL: all
- * see all. A single query of a causal attention is the last one and sees every key.
+ * Who is hidden from whom, in booleans that scores [batch, heads, queries, keys] broadcast with;
+ * NULL: all see all. A single query of a causal attention is the last one and sees every key.
  */
 static const char *hidden_keys(rgmi_writer *w, const rgm_value *y)
 {
@@ -66,8 +66,8 @@ static const char *hidden_keys(rgmi_writer *w, const rgm_value *y)
 }
 
 /*
- * The scores of hidden keys are the lowest number, not -inf, of which a softmax makes NaN where nothing is
- * seen; their probabilities are then put to 0, as those of such a row must be.
+ * The scores of hidden keys are the lowest number, not -inf, of which a softmax makes NaN where
+ * nothing is seen; their probabilities are then put to 0, as those of such a row must be.
  */
 static const char *probabilities(rgmi_writer *w, const rgm_value *y, const char *scores)
 {
@@ -85,14 +85,15 @@ static const char *probabilities(rgmi_writer *w, const rgm_value *y, const char 
 void rgmi_translate_attention(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgm_attributes *a = rgm_value_attributes(y);
-    const rgm_value *q = rgm_value_input(y, 0), *k = rgm_value_input(y, 1), *v = rgm_value_input(y, 2);
+    const rgm_value *q = rgm_value_input(y, 0), *k = rgm_value_input(y, 1),
+                    *v = rgm_value_input(y, 2);
     int64_t heads = a->integer[0];
     const rgm_dim *to = rgm_value_shape(y), from[4] = {to[0], to[1], heads, to[2] / heads};
     const char *scale = rgmi_scalar(w, rgm_value_dtype(y), a->number[0]);
     const char *scaled = rgmi_node(w, "Mul", heads_apart(w, q, heads, false), scale, NULL);
     const char *scores = rgmi_node(w, "MatMul", scaled, heads_apart(w, k, heads, true), NULL);
-    const char *mixed = rgmi_node(w, "MatMul", probabilities(w, y, scores),
-                                  heads_apart(w, v, heads, false), NULL);
+    const char *mixed =
+        rgmi_node(w, "MatMul", probabilities(w, y, scores), heads_apart(w, v, heads, false), NULL);
 
     mixed = rgmi_node(w, "Transpose", mixed, NULL, NULL);
     rgmi_write_ints(w, "perm", (int64_t[]){0, 2, 1, 3}, 4);

@@ -110,7 +110,8 @@ static rgm_status check_scatter(const rgmi_call *call)
     return RGM_OK;
 }
 
-/* Along axis 0: element k of the updates goes to row index[k] of its own column, one after the other. */
+/* Along axis 0: element k of the updates goes to row index[k] of its own column, one after the
+ * other. */
 static rgm_status run_scatter_elements(rgmi_call *call)
 {
     const rgm_tensor *data = call->in[0], *updates = call->in[2];

@@ -12,8 +12,10 @@ static void read_matrix(double *out, const rgm_tensor *x, int64_t at, int64_t co
         out[i] = rgm_tensor_at(x, at + i);
 }
 
-/* The products of matrices in doubles, b and a row of the result; every sum goes from the first to the last. */
-static void multiply(rgmi_call *call, double *b, double *row, int64_t batch, int64_t m, int64_t k, int64_t n)
+/* The products of matrices in doubles, b and a row of the result; every sum goes from the first to
+ * the last. */
+static void multiply(rgmi_call *call, double *b, double *row, int64_t batch, int64_t m, int64_t k,
+                     int64_t n)
 {
     const rgm_tensor *x = call->in[0], *y = call->in[1];
     bool many_x = rgm_tensor_rank(x) > 2, many_y = rgm_tensor_rank(y) > 2;

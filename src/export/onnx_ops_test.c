@@ -223,7 +223,8 @@ static rgm_value *slice(lab *l, int variant)
     return rgm_slice(x, variant % 3, variant < 3 ? 1 : 2, variant < 3 ? 3 : 2);
 }
 
-/* As many as a batch has: of a table's sides, and behind another's, as gradients of a concat take them. */
+/* As many as a batch has: of a table's sides, and behind another's, as gradients of a concat take
+ * them. */
 static rgm_value *slice_varying(lab *l, int variant)
 {
     int64_t sizes[2] = {variant % 3, variant / 3};
@@ -460,8 +461,8 @@ static rgm_value *gather(lab *l, int variant)
 }
 
 /*
- * Batch, queries, keys, heads, depth: rows that see nothing (masked, or fewer keys than causal queries),
- * one query, no queries and no batch. Sizes all vary in the symbolic graphs.
+ * Batch, queries, keys, heads, depth: rows that see nothing (masked, or fewer keys than causal
+ * queries), one query, no queries and no batch. Sizes all vary in the symbolic graphs.
  */
 static rgm_value *attention(lab *l, int variant)
 {
@@ -650,10 +651,11 @@ static rgm_value *without_form(lab *l, const char *op)
     if (strcmp(op, "matmul_pack") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.integer = {0, 16}});
     if (strcmp(op, "matmul_packed") == 0)
-        y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, x}, 2, &(rgm_attributes){.integer = {[3] = 2}});
+        y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, x}, 2,
+                   &(rgm_attributes){.integer = {[3] = 2}});
     if (strcmp(op, "attention_rows") == 0)
-        y = rgm_attention_rows(q, x, x, rgm_input(l->graph, "rows", RGM_I64, 2, (rgm_dim[]){4, 3}), NULL,
-                               NULL, 1);
+        y = rgm_attention_rows(q, x, x, rgm_input(l->graph, "rows", RGM_I64, 2, (rgm_dim[]){4, 3}),
+                               NULL, NULL, 1);
     if (strcmp(op, "spmm_add") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, p, x}, 3,
                    &(rgm_attributes){.text = NULL});

@@ -140,8 +140,7 @@ static void translate_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 
     if (pattern == NULL)
         return;
-    pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1), rank,
-                          how);
+    pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1), rank, how);
     if (reduction == RGM_MEAN) {
         count = rgmi_node(w, "Max", entries_per_row(w, p, dtype), rgmi_scalar(w, dtype, 1), NULL);
         pooled = rgmi_node(w, "Div", pooled, rgmi_as_column(w, count, rank), NULL);

@@ -123,7 +123,8 @@ const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count)
     return shared(w, rgmi_text(w, "%s]", key), RGM_I64, 1, count, copy);
 }
 
-/* Derived sizes have their formula for a name; one that is too long must not be cut to another's. */
+/* Derived sizes have their formula for a name; one that is too long must not be cut to another's.
+ */
 static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to, rgm_dim dim)
 {
     char text[128];
@@ -135,9 +136,9 @@ static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to,
         return;
     }
     rgm_dim_describe(w->graph, dim, text, sizeof text);
-    to->dim_param = writable(strlen(text) + 1 < sizeof text
-                                 ? rgmi_text(w, "%s", text)
-                                 : rgmi_text(w, "dim_%lld", (long long)-dim));
+    to->dim_param =
+        writable(strlen(text) + 1 < sizeof text ? rgmi_text(w, "%s", text)
+                                                : rgmi_text(w, "dim_%lld", (long long)-dim));
 }
 
 void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtype dtype, int rank,
@@ -330,7 +331,8 @@ const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, doub
     return y;
 }
 
-/* The index once for each channel: onnxruntime's ScatterND, which would do without, races on threads. */
+/* The index once for each channel: onnxruntime's ScatterND, which would do without, races on
+ * threads. */
 const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, const char *updates,
                          int rank, const char *reduction)
 {

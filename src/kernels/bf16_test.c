@@ -93,11 +93,11 @@ static float *draw_numbers(product *p, int64_t count, bool integral, int64_t mos
 static void draw_shape(product *p, int variant)
 {
     static const int64_t shapes[][4] = {{677, 16, 7, 1},    {16, 7, 2708, 1},   {65, 33, 5000, 1},
-                                        {200, 256, 64, 1}, {130, 40, 256, 1},  {80, 40, 4099, 1},
+                                        {200, 256, 64, 1},  {130, 40, 256, 1},  {80, 40, 4099, 1},
                                         {7, 300, 600, 1},   {290, 265, 130, 1}, {64, 64, 64, 9},
                                         {48, 48, 33, 3},    {64, 140, 1030, 1}, {1, 1, 1, 1},
                                         {100, 64, 2049, 1}, {257, 257, 31, 1},  {5, 0, 3, 1},
-                                        {31, 33, 0, 1},     {50, 65, 1025, 2}, {33, 530, 512, 1}};
+                                        {31, 33, 0, 1},     {50, 65, 1025, 2},  {33, 530, 512, 1}};
     static const int64_t sides[] = {1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 64, 65, 100, 129};
     enum { SHAPES = sizeof shapes / sizeof *shapes, SIDES = sizeof sides / sizeof *sides };
     const int64_t *shape = shapes[variant % SHAPES];

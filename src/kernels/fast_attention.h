@@ -1,7 +1,7 @@
 /*
  * Attention in tiles of four queries by up to 64 keys. Keys, and in the backward pass values, are
- * transposed block by block, so that every product runs along vectors of neighbouring numbers. Depths
- * that fill no whole vectors are left to the reference.
+ * transposed block by block, so that every product runs along vectors of neighbouring numbers.
+ * Depths that fill no whole vectors are left to the reference.
  */
 
 #define QUAD 4              /* queries */
@@ -26,13 +26,13 @@ static inline __attribute__((always_inline)) void quad_scores_of(float (*s)[RGMI
             UNROLL for (int u = 0; u < count; u++) c[r][u] = v_fma(x, b[u], c[r][u]);
         }
     }
-    UNROLL for (int r = 0; r < QUAD; r++)
-        UNROLL for (int u = 0; u < count; u++) v_store(&s[r][from + u * LANES], c[r][u]);
+    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++)
+        v_store(&s[r][from + u * LANES], c[r][u]);
 }
 
 /* The same for the first n keys, rounded up to whole vectors. */
-static void quad_scores(float (*s)[RGMI_KEYS], const float *const *a, const float *bt, int64_t depth,
-                        int64_t n)
+static void quad_scores(float (*s)[RGMI_KEYS], const float *const *a, const float *bt,
+                        int64_t depth, int64_t n)
 {
     for (int64_t from = 0; from < n; from += PART) {
         switch (rgmi_min(WIDE, rgmi_blocks(n - from, LANES))) {
@@ -61,9 +61,8 @@ static inline __attribute__((always_inline)) void quad_sum_of(float *const *c, c
 {
     vf sum[QUAD][WIDE];
 
-    UNROLL for (int r = 0; r < QUAD; r++)
-        UNROLL for (int u = 0; u < count; u++)
-            sum[r][u] = v_mul(v_load(c[r] + u * LANES), v_set1(factor[r]));
+    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++) sum[r][u] =
+        v_mul(v_load(c[r] + u * LANES), v_set1(factor[r]));
     for (int64_t j = 0; j < n; j++) {
         vf x[WIDE];
         UNROLL for (int u = 0; u < count; u++) x[u] = v_load(b + j * ld + u * LANES);
@@ -73,8 +72,8 @@ static inline __attribute__((always_inline)) void quad_sum_of(float *const *c, c
             UNROLL for (int u = 0; u < count; u++) sum[r][u] = v_fma(weight, x[u], sum[r][u]);
         }
     }
-    UNROLL for (int r = 0; r < QUAD; r++)
-        UNROLL for (int u = 0; u < count; u++) v_store(c[r] + u * LANES, sum[r][u]);
+    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++)
+        v_store(c[r] + u * LANES, sum[r][u]);
 }
 
 static void quad_sum(float *const *c, const float *factor, float (*w)[RGMI_KEYS], const float *b,
@@ -103,8 +102,8 @@ static inline __attribute__((always_inline)) void quad_outer_of(float *c, int64_
 {
     vf x[QUAD][WIDE];
 
-    UNROLL for (int r = 0; r < QUAD; r++)
-        UNROLL for (int u = 0; u < count; u++) x[r][u] = v_load(a[r] + d + u * LANES);
+    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++) x[r][u] =
+        v_load(a[r] + d + u * LANES);
     for (int64_t j = 0; j < n; j++) {
         float *to = c + j * ld + d;
         vf sum[WIDE];
@@ -118,8 +117,8 @@ static inline __attribute__((always_inline)) void quad_outer_of(float *c, int64_
     }
 }
 
-static void quad_outer(float *c, int64_t ld, float (*w)[RGMI_KEYS], const float *const *a, int64_t n,
-                       int64_t depth)
+static void quad_outer(float *c, int64_t ld, float (*w)[RGMI_KEYS], const float *const *a,
+                       int64_t n, int64_t depth)
 {
     int64_t d = 0;
 
@@ -146,7 +145,8 @@ static const float *head_row(const attention_head *t, const void *x, int64_t len
     return (const float *)x + (t->b * length + i) * t->ld + t->h * t->o->depth;
 }
 
-/* to [depth][RGMI_KEYS] from rows of keys or values; what fills the last vector behind them is 0. */
+/* to [depth][RGMI_KEYS] from rows of keys or values; what fills the last vector behind them is 0.
+ */
 static void head_transpose(float *to, const float *x, int64_t ld, int64_t n, int64_t depth)
 {
     for (int64_t j = 0; j < n; j += LANES)
@@ -161,7 +161,8 @@ static void head_open_block(attention_head *t, int64_t block)
     t->first = block * RGMI_KEYS;
     t->count = rgmi_min(RGMI_KEYS, o->keys - t->first);
     for (int64_t j = 0; j < RGMI_KEYS; j++)
-        t->hidden[j] = j < t->count && rgmi_key_visible(o, t->b, t->first + j) ? 0 : -__builtin_inff();
+        t->hidden[j] =
+            j < t->count && rgmi_key_visible(o, t->b, t->first + j) ? 0 : -__builtin_inff();
     head_transpose(t->kt, head_row(t, o->k, o->keys, t->first), t->ld, t->count, o->depth);
     if (t->vt)
         head_transpose(t->vt, head_row(t, o->v, o->keys, t->first), t->ld, t->count, o->depth);
@@ -192,8 +193,8 @@ static void quad_masked_scores(float (*s)[RGMI_KEYS], const attention_head *t, i
 }
 
 /*
- * Take a tile's scores into the running softmax; *factor is what the sums so far shrink by. s becomes
- * exp(s - most); 0 for rows behind the last query.
+ * Take a tile's scores into the running softmax; *factor is what the sums so far shrink by. s
+ * becomes exp(s - most); 0 for rows behind the last query.
  */
 static void quad_stats(float *factor, attention_head *t, float (*s)[RGMI_KEYS], int64_t i)
 {
@@ -244,7 +245,8 @@ static void head_draw(attention_head *t, int64_t i)
 }
 
 /* to = w * keep, the draws of query i + r; to may be w. */
-static void quad_drop(float (*to)[RGMI_KEYS], float (*w)[RGMI_KEYS], const attention_head *t, int64_t i)
+static void quad_drop(float (*to)[RGMI_KEYS], float (*w)[RGMI_KEYS], const attention_head *t,
+                      int64_t i)
 {
     uint32_t least = (uint32_t)(t->o->rate * 65536 + 0.5);
     vf scale = v_set1((float)(1 / (1 - t->o->rate)));
@@ -449,7 +451,8 @@ static bool attention_run(const rgm_attention_args *o, bool gradient)
 
     if (o->depth % LANES != 0 || o->queries == 0)
         return false;
-    rgm_parallel(o->batch * o->heads, 100 + (gradient ? 0.3 : 0.1) * products, attention_heads, &job);
+    rgm_parallel(o->batch * o->heads, 100 + (gradient ? 0.3 : 0.1) * products, attention_heads,
+                 &job);
     return !atomic_load(&job.no_memory);
 }
 

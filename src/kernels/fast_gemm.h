@@ -15,17 +15,17 @@
 #define TILE_ROWS_2 6
 #define TILE_ROWS_3 4
 #endif
-#define TILE_COLUMNS       (2 * LANES)
-#define STRIP_PAD          16  /* floats between packed strips, so that they differ in cache set */
-#define K_BLOCK            256 /* k of one pass: a panel of B stays in L1                      */
-#define K_WHOLE            384 /* up to here k is one pass                                     */
-#define ROW_BLOCK          (8 * TILE_ROWS_2) /* most rows of C of one task                      */
-#define COLUMN_BLOCK       256  /* columns of one task where rows are few                       */
-#define TASKS_ENOUGH       8    /* more tasks are made until there are so many                  */
-#define PACK_PANELS        8    /* of one packing task                                          */
-#define PACK_K             64   /* k of one packing task                                        */
-#define PACK_AHEAD         4    /* rows from the prefetch to its use                            */
-#define PACKED_TASKS       16   /* of a product whose B was packed before                       */
+#define TILE_COLUMNS (2 * LANES)
+#define STRIP_PAD    16  /* floats between packed strips, so that they differ in cache set */
+#define K_BLOCK      256 /* k of one pass: a panel of B stays in L1                      */
+#define K_WHOLE      384 /* up to here k is one pass                                     */
+#define ROW_BLOCK    (8 * TILE_ROWS_2) /* most rows of C of one task                      */
+#define COLUMN_BLOCK 256 /* columns of one task where rows are few                       */
+#define TASKS_ENOUGH 8   /* more tasks are made until there are so many                  */
+#define PACK_PANELS  8   /* of one packing task                                          */
+#define PACK_K       64  /* k of one packing task                                        */
+#define PACK_AHEAD   4   /* rows from the prefetch to its use                            */
+#define PACKED_TASKS 16  /* of a product whose B was packed before                       */
 #define B_AHEAD                                                                                    \
     24                          /* k that B is asked for ahead: weights come from L3, where few    \
                                    rows take a panel sooner than the processor looks ahead  */
@@ -104,25 +104,23 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
         tile_store(vecs, t, i, acc + i * vecs);
 }
 
+typedef void tile_function(const tile_job *t);
+
 #define TILE(rows, vecs)                                                                           \
     static void tile_##rows##_##vecs(const tile_job *t)                                            \
     {                                                                                              \
         tile(rows, vecs, t);                                                                       \
     }
-TILE(1, 1)
-TILE(2, 1)
-TILE(3, 1)
-TILE(4, 1)
-TILE(5, 1)
-TILE(6, 1)
-TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1) TILE(1, 2) TILE(2, 2)
-    TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2) TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
+/* clang-format off */
+TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
+TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1)
+TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
+TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
 #if LANES == 16
-        TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2) TILE(13, 2) TILE(14, 2)
-            TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
+TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2)
+TILE(13, 2) TILE(14, 2) TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
 #endif
 
-                typedef void tile_function(const tile_job *t);
 /* [vectors - 1][rows - 1] */
 static tile_function *const tiles[3][14] = {
     {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
@@ -137,6 +135,7 @@ static tile_function *const tiles[3][14] = {
      tile_5_3, tile_6_3, tile_7_3, tile_8_3
 #endif
     }};
+/* clang-format on */
 static const int tile_rows[3] = {TILE_ROWS_1, TILE_ROWS_2, TILE_ROWS_3};
 
 /* Panels are two vectors wide; the last one takes an odd vector as its third, so that a tile one

@@ -97,7 +97,8 @@ static inline int64_t classes_of(const rgm_cross_entropy_args *o)
     return o->classes > 0 ? o->classes : o->channels;
 }
 
-/* Sum of label_x - x over a row: what smoothing adds to the loss, without cancellation of large sums. */
+/* Sum of label_x - x over a row: what smoothing adds to the loss, without cancellation of large
+ * sums. */
 static inline float row_below(const float *x, float label_x, int64_t n)
 {
     vf sum = v_zero(), shift = v_set1(label_x);
@@ -147,7 +148,8 @@ static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
         sum = row_exp(dx, x, most, n);
         for (int64_t c = 0; c < n; c += LANES)
             v_store_n(dx + c,
-                      v_sub(v_mul(v_load_n(dx + c, n - c), v_set1(1 / sum)), v_set1(spread)), n - c);
+                      v_sub(v_mul(v_load_n(dx + c, n - c), v_set1(1 / sum)), v_set1(spread)),
+                      n - c);
         dx[label] -= more;
         for (int64_t c = 0; c < n; c += LANES)
             v_store_n(dx + c, v_mul(v_load_n(dx + c, n - c), v_set1(dloss)), n - c);

@@ -586,7 +586,8 @@ static rgm_attention_args attention_args(run *t)
     int32_t *key;
 
     o.queries = PICK(t, 1, 2, 3, 4, 5, 17, 33, t->variant % 8 ? 70 : 0);
-    o.keys = draw_bool(t) ? o.queries : PICK(t, 1, 5, 16, 30, 63, 64, 65, 130, t->variant % 8 ? 1 : 0);
+    o.keys =
+        draw_bool(t) ? o.queries : PICK(t, 1, 5, 16, 30, 63, 64, 65, 130, t->variant % 8 ? 1 : 0);
     o.depth = PICK(t, 1, 5, 8, 16, 16, 32, 48, 64, 64, t->variant % 8 ? 80 : 288);
     o.scale = 1 / sqrt((double)o.depth);
     o.causal = draw_bool(t);

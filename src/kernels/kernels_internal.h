@@ -89,8 +89,8 @@ static inline bool rgmi_key_visible(const rgm_attention_args *o, int64_t b, int6
 }
 
 /** First block of the draws of query i in key block `block`; item: number of (b, h). */
-static inline uint64_t rgmi_attention_draws(const rgm_attention_args *o, int64_t item, int64_t block,
-                                            int64_t i)
+static inline uint64_t rgmi_attention_draws(const rgm_attention_args *o, int64_t item,
+                                            int64_t block, int64_t i)
 {
     int64_t rows = rgmi_blocks(o->queries, RGMI_QUERIES) * RGMI_QUERIES;
 

@@ -41,7 +41,8 @@ static double attention_stats(double *most, const rgm_attention_args *o, int64_t
         double score, before = *most;
         if (!rgmi_key_visible(o, b, j))
             continue;
-        score = o->scale * dot_product(q, (const REAL *)o->k + head_at(o, o->keys, b, j, h), o->depth);
+        score =
+            o->scale * dot_product(q, (const REAL *)o->k + head_at(o, o->keys, b, j, h), o->depth);
         if (score > *most)
             *most = score;
         sum = sum * (before == *most ? 1 : exp(before - *most)) + exp(score - *most);
@@ -70,7 +71,8 @@ static void attention_queries(void *payload, int64_t begin, int64_t end)
         memset(y, 0, (size_t)o->depth * sizeof(REAL));
         for (int64_t j = 0; j < rgmi_sees(o, i) && sum > 0; j++) {
             const REAL *v = (const REAL *)o->v + head_at(o, o->keys, b, j, h);
-            double p = attention_probability(o, b, h, i, j, most, sum) * attention_keep(o, item, i, j);
+            double p =
+                attention_probability(o, b, h, i, j, most, sum) * attention_keep(o, item, i, j);
             for (int64_t c = 0; c < o->depth; c++)
                 y[c] += (REAL)(p * v[c]);
         }
@@ -96,7 +98,8 @@ static void attention_grad_query(const rgm_attention_args *o, int64_t item, int6
         int64_t of = head_at(o, o->keys, b, j, h);
         const REAL *k = (const REAL *)o->k + of, *v = (const REAL *)o->v + of;
         REAL *dk = (REAL *)o->dk + of, *dv = (REAL *)o->dv + of;
-        double p = attention_probability(o, b, h, i, j, most, sum), keep = attention_keep(o, item, i, j);
+        double p = attention_probability(o, b, h, i, j, most, sum),
+               keep = attention_keep(o, item, i, j);
         double ds = p * (keep * dot_product(dy, v, o->depth) - along) * o->scale;
         for (int64_t c = 0; c < o->depth; c++) {
             dq[c] += (REAL)(ds * k[c]);
@@ -127,6 +130,6 @@ static void attention_grad_heads(void *payload, int64_t begin, int64_t end)
 static void attention_grad(const rgm_attention_args *args)
 {
     rgm_parallel(args->batch * args->heads,
-                 30 * (double)(args->queries * args->keys) * (double)args->depth, attention_grad_heads,
-                 (void *)args);
+                 30 * (double)(args->queries * args->keys) * (double)args->depth,
+                 attention_grad_heads, (void *)args);
 }

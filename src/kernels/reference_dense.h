@@ -208,8 +208,7 @@ static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
         for (int64_t c = 0; c < classes; c++)
             sum += R(exp)(x[c] - most);
         for (int64_t c = 0; c < classes; c++)
-            dx[c] =
-                (REAL)(R(exp)(x[c] - most) / sum - (c == label ? target : o->spread)) * dloss;
+            dx[c] = (REAL)(R(exp)(x[c] - most) / sum - (c == label ? target : o->spread)) * dloss;
         for (int64_t c = classes; c < o->channels; c++)
             dx[c] = 0;
     }

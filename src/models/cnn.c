@@ -1,5 +1,6 @@
 /*
- * A convolutional network on images: blocks of convolutions and a pool, and a perceptron behind them.
+ * A convolutional network on images: blocks of convolutions and a pool, and a perceptron behind
+ * them.
  */
 #include "models_internal.h"
 
@@ -82,9 +83,10 @@ static rgm_value *as_images(rgm_scope *scope, rgm_value *x)
     if (x == NULL || rgm_value_rank(x) == 4)
         return x;
     if (rgm_value_rank(x) != 3)
-        return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_CONFIG,
-                               "cnn: %s are no images: data.shape must be [rows, columns, channels]",
-                               rgm_value_describe(x, buffer, sizeof buffer));
+        return rgm_cgraph_fail(
+            rgm_scope_graph(scope), RGM_ERR_CONFIG,
+            "cnn: %s are no images: data.shape must be [rows, columns, channels]",
+            rgm_value_describe(x, buffer, sizeof buffer));
     for (int i = 0; i < 3; i++)
         shape[i] = rgm_value_dim(x, i);
     return rgm_reshape(x, 4, shape);

@@ -46,8 +46,8 @@ const rgm_field rgm_mlp_fields[] = {
 rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
                               rgm_activation activation)
 {
-    /* Keras' momentum of 0.99 would leave the moving statistics behind for the first hundreds of steps,
-     * which are all there are of a small set. */
+    /* Keras' momentum of 0.99 would leave the moving statistics behind for the first hundreds of
+     * steps, which are all there are of a small set. */
     rgm_batch_norm_options norm = RGM_BATCH_NORM_OPTIONS_INIT;
 
     norm.momentum = 0.9;

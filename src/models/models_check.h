@@ -21,9 +21,9 @@
 /* The same with latent authors who write them, and a context. */
 #define LIBRARY                                                                                    \
     PAPERS                                                                                         \
-        "node_sets { key: 'author' value { } }"                                                    \
-        "edge_sets { key: 'writes' value { source: 'author' target: 'paper' } }"                   \
-        "context { features { key: 'c' value { dtype: DT_DOUBLE shape { dim { size: 2 } } } } }"
+    "node_sets { key: 'author' value { } }"                                                        \
+    "edge_sets { key: 'writes' value { source: 'author' target: 'paper' } }"                       \
+    "context { features { key: 'c' value { dtype: DT_DOUBLE shape { dim { size: 2 } } } } }"
 
 enum { PAPER_COUNT = 5, CITE_COUNT = 7, AUTHOR_COUNT = 3, WRITE_COUNT = 5 };
 static const int64_t cite_source[CITE_COUNT] = {1, 2, 0, 3, 3, 2, 0};

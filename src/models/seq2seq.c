@@ -1,10 +1,10 @@
 /*
- * The sequence-to-sequence Transformer (Vaswani et al. 2017) as TF Model Garden builds it: embeddings
- * scaled by sqrt(width), sinusoidal positions whose sines come first, a norm before each block and one
- * behind each stack, attention without biases, the feed-forward block with them.
+ * The sequence-to-sequence Transformer (Vaswani et al. 2017) as TF Model Garden builds it:
+ * embeddings scaled by sqrt(width), sinusoidal positions whose sines come first, a norm before each
+ * block and one behind each stack, attention without biases, the feed-forward block with them.
  *
- * Rows are [sequences * length, width] everywhere but inside attention. Padding (id 0) is hidden as a
- * key; what stands in its rows is computed and read by nobody.
+ * Rows are [sequences * length, width] everywhere but inside attention. Padding (id 0) is hidden as
+ * a key; what stands in its rows is computed and read by nobody.
  */
 #include <math.h>
 
@@ -37,7 +37,8 @@ static rgm_value *source_table(rgm_scope *scope, const rgm_seq2seq *model)
 static rgm_value *target_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
     return table_of(scope, model,
-                    model->options.embeddings == RGM_EMBEDDINGS_SHARED ? "embedding" : "target_embedding",
+                    model->options.embeddings == RGM_EMBEDDINGS_SHARED ? "embedding"
+                                                                       : "target_embedding",
                     model->target_vocabulary);
 }
 
@@ -95,8 +96,8 @@ static rgm_value *positions_of(rgm_scope *scope, const rgm_seq2seq *model, rgm_v
 }
 
 /* ids [b, n] -> rows [b n, width] with positions [n] added, dropped out. */
-static rgm_value *embed(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *table, rgm_value *ids,
-                        rgm_value *positions)
+static rgm_value *embed(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *table,
+                        rgm_value *ids, rgm_value *positions)
 {
     int64_t width = model->options.embedding_width;
     rgm_value *x;
@@ -132,8 +133,8 @@ static rgm_value *block_input(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm_
     return o->norm_first ? norm(scope, "norm", x, o->norm_epsilon) : x;
 }
 
-static rgm_value *block_output(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm_value *x, rgm_value *made,
-                               double rate)
+static rgm_value *block_output(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm_value *x,
+                               rgm_value *made, double rate)
 {
     rgm_value *sum = rgm_add(x, rgm_dropout(scope, made, rate));
 
@@ -141,7 +142,8 @@ static rgm_value *block_output(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm
 }
 
 /* x [n, width] through a square kernel; with lengths it becomes [b, length, width]. */
-static rgm_value *project(rgm_scope *scope, const char *name, const rgm_seq2seq_stack *o, rgm_value *x)
+static rgm_value *project(rgm_scope *scope, const char *name, const rgm_seq2seq_stack *o,
+                          rgm_value *x)
 {
     rgm_dense_options dense = RGM_DENSE_OPTIONS_INIT;
 
@@ -180,7 +182,8 @@ static rgm_value *attend(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value
     return project(block, "output", o, rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)}));
 }
 
-/* The same where keys and values are rows of which `rows` says who sees which; newest: behind them. */
+/* The same where keys and values are rows of which `rows` says who sees which; newest: behind them.
+ */
 static rgm_value *attend_rows(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
                               const rgmi_seq2seq_shape *shape, rgm_value *keys, rgm_value *values,
                               rgm_value *rows, rgm_value *newest_key, rgm_value *newest_value)
@@ -193,8 +196,8 @@ static rgm_value *attend_rows(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_
     return project(block, "output", o, rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)}));
 }
 
-static rgm_value *feed_forward(rgm_scope *scope, const rgm_seq2seq *model, const rgm_seq2seq_stack *o,
-                               rgm_value *x)
+static rgm_value *feed_forward(rgm_scope *scope, const rgm_seq2seq *model,
+                               const rgm_seq2seq_stack *o, rgm_value *x)
 {
     rgm_scope *block = rgm_scope_enter(scope, "ffn");
     rgm_dense_options inner = RGM_DENSE_OPTIONS_INIT;
@@ -248,8 +251,8 @@ static rgm_value *attend_before(rgm_scope *self, const rgm_seq2seq_stack *o, rgm
     if (io->past_rows != NULL) {
         io->keys = project(self, "key", o, x);
         io->values = project(self, "value", o, x);
-        return attend_rows(self, o, x, shape, io->past_keys, io->past_values, io->past_rows, io->keys,
-                           io->values);
+        return attend_rows(self, o, x, shape, io->past_keys, io->past_values, io->past_rows,
+                           io->keys, io->values);
     }
     rgmi_seq2seq_keys(&io->keys, &io->values, self, o, x, shape);
     if (io->past_keys != NULL) {
@@ -268,8 +271,8 @@ static rgm_value *attend_source(rgm_scope *cross, const rgm_seq2seq_stack *o, rg
     if (io->source_queries.sequences != 0)
         queries = &io->source_queries; /* the beams of a sentence are its queries */
     if (io->source_rows != NULL)
-        return attend_rows(cross, o, x, queries, io->source_keys, io->source_values, io->source_rows,
-                           NULL, NULL);
+        return attend_rows(cross, o, x, queries, io->source_keys, io->source_values,
+                           io->source_rows, NULL, NULL);
     return attend(cross, o, x, queries, io->source_keys, io->source_values, source, false);
 }
 
@@ -301,8 +304,9 @@ rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_
     return norm(stack, "norm", x, 1e-6);
 }
 
-void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope, const rgm_seq2seq *model,
-                              rgm_value *memory, const rgmi_seq2seq_shape *shape)
+void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope,
+                              const rgm_seq2seq *model, rgm_value *memory,
+                              const rgmi_seq2seq_shape *shape)
 {
     rgm_scope *stack = rgm_scope_enter(scope, "decoder");
 
@@ -336,12 +340,14 @@ rgm_value *rgm_seq2seq_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_va
 rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_value *labels,
                               double smoothing)
 {
-    rgm_cross_entropy_options options = {.classes = model->target_vocabulary, .smoothing = smoothing};
+    rgm_cross_entropy_options options = {.classes = model->target_vocabulary,
+                                         .smoothing = smoothing};
     rgm_value *losses = rgm_softmax_cross_entropy_with(logits, labels, &options);
     double others = (double)(model->target_vocabulary - 1), entropy = 0;
 
     if (smoothing > 0)
-        entropy = -((1 - smoothing) * log(1 - smoothing) + smoothing * log(smoothing / others + 1e-20));
+        entropy =
+            -((1 - smoothing) * log(1 - smoothing) + smoothing * log(smoothing / others + 1e-20));
     return entropy > 0 ? rgm_shift(losses, -entropy) : losses;
 }
 

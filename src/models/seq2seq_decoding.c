@@ -1,12 +1,12 @@
 /*
- * One token at a time: an executor that reads sources, one that runs the decoder for the newest token of
- * every row, and between their runs the keys and values of the sentences under way.
+ * One token at a time: an executor that reads sources, one that runs the decoder for the newest
+ * token of every row, and between their runs the keys and values of the sentences under way.
  *
- * Keys and values stay where they are first put: those of a source at the rows of its tokens, those of a
- * written token at row step * rows + its row of then. Lists of such rows say what a sentence and a
- * hypothesis see; when a hypothesis takes over another's past, or a sentence leaves, only lists change.
- * The memory belongs to the translator and grows to the largest batch, so that what has been met once
- * allocates nothing but the few tensors that name its sizes.
+ * Keys and values stay where they are first put: those of a source at the rows of its tokens, those
+ * of a written token at row step * rows + its row of then. Lists of such rows say what a sentence
+ * and a hypothesis see; when a hypothesis takes over another's past, or a sentence leaves, only
+ * lists change. The memory belongs to the translator and grows to the largest batch, so that what
+ * has been met once allocates nothing but the few tensors that name its sizes.
  */
 #include "seq2seq_internal.h"
 
@@ -22,11 +22,12 @@ struct rgm_translator {
     rgm_executor *encode, *step;
     rgm_value *source, *source_positions; /* what encode is fed */
     rgmi_seq2seq_rows inputs;             /* what step is fed   */
-    rgm_tensor *fetched[2 * RGM_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
-    rgm_tensor *position[2];                         /* fed in turns: a fed tensor must not change */
+    rgm_tensor
+        *fetched[2 * RGM_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
+    rgm_tensor *position[2];                  /* fed in turns: a fed tensor must not change */
     uint64_t turn;
     /* room: grows, never shrinks */
-    int64_t rows, lengths, steps;            /* rows; places in lists of source and past rows */
+    int64_t rows, lengths, steps;               /* rows; places in lists of source and past rows */
     rgm_tensor *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* keys and values of sources, by layer     */
     rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* of written tokens: [steps * rows, width]  */
     int64_t *ids, *source_rows, *past_rows, *spare;
@@ -44,7 +45,8 @@ static int64_t layers_of(const rgm_translator *t)
 
 /* ---- the two executors ---- */
 
-static rgm_status open_encode(rgm_translator *t, rgm_scope *scope, const rgm_executor_options *options)
+static rgm_status open_encode(rgm_translator *t, rgm_scope *scope,
+                              const rgm_executor_options *options)
 {
     rgm_seq2seq_source encoder;
     rgm_dim shape[2] = {rgm_cgraph_symbol(t->source_graph, "sentences"),
@@ -53,10 +55,12 @@ static rgm_status open_encode(rgm_translator *t, rgm_scope *scope, const rgm_exe
     t->source = rgm_input(t->source_graph, "source", RGM_I64, 2, shape);
     t->source_positions = rgm_input(t->source_graph, "source_positions", RGM_I64, 1, &shape[1]);
     RGM_TRY(rgm_seq2seq_source_graph(&encoder, scope, &t->model, t->source, t->source_positions));
-    return rgm_executor_create(&t->encode, t->source_graph, encoder.memory, 2 * layers_of(t), options);
+    return rgm_executor_create(&t->encode, t->source_graph, encoder.memory, 2 * layers_of(t),
+                               options);
 }
 
-static rgm_status open_step(rgm_translator *t, rgm_scope *scope, const rgm_executor_options *options)
+static rgm_status open_step(rgm_translator *t, rgm_scope *scope,
+                            const rgm_executor_options *options)
 {
     rgm_value *fetches[2 * RGM_SEQ2SEQ_LAYERS + 1];
 
@@ -67,7 +71,8 @@ static rgm_status open_step(rgm_translator *t, rgm_scope *scope, const rgm_execu
     return rgm_executor_create(&t->step, t->step_graph, fetches, 1 + 2 * layers_of(t), options);
 }
 
-static rgm_status open_graph(rgm_translator *t, rgm_cgraph **graph, const rgm_executor_options *options,
+static rgm_status open_graph(rgm_translator *t, rgm_cgraph **graph,
+                             const rgm_executor_options *options,
                              rgm_status (*open)(rgm_translator *t, rgm_scope *scope,
                                                 const rgm_executor_options *options))
 {
@@ -149,7 +154,8 @@ static rgm_status reserve_rows(rgm_tensor **tensor, int64_t rows, int64_t keep, 
         return RGM_OK;
     RGM_TRY(rgm_tensor_create(&made, RGM_F32, 2, (int64_t[]){rows, width}));
     if (keep > 0)
-        memcpy(rgm_tensor_data(made), rgm_tensor_data(*tensor), (size_t)(keep * width) * sizeof(float));
+        memcpy(rgm_tensor_data(made), rgm_tensor_data(*tensor),
+               (size_t)(keep * width) * sizeof(float));
     rgm_tensor_release(*tensor);
     *tensor = made;
     return RGM_OK;
@@ -220,8 +226,9 @@ static rgm_status wrap_all(rgmi_decoding *d)
     return wrap(&d->past_rows, t->past_rows, d->sentences * d->beams, t->steps);
 }
 
-static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions, const int32_t *const *sources,
-                                const int64_t *lengths, int64_t count)
+static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions,
+                                const int32_t *const *sources, const int64_t *lengths,
+                                int64_t count)
 {
     int64_t longest = 0;
 
@@ -249,7 +256,8 @@ static void source_keep(rgm_translator *t, const rgm_tensor *ids)
         }
 }
 
-/* New ones for each batch: what was fed to a step that failed may still be known to the executor. */
+/* New ones for each batch: what was fed to a step that failed may still be known to the executor.
+ */
 static rgm_status positions_renew(rgm_translator *t)
 {
     for (int i = 0; i < 2; i++) {
@@ -317,8 +325,8 @@ rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *d, const int3
     return RGM_OK;
 }
 
-rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int64_t count, int64_t beams,
-                                const int64_t *parents)
+rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int64_t count,
+                                int64_t beams, const int64_t *parents)
 {
     rgm_translator *t = d->translator;
     int64_t first = d->steps * t->rows, width = t->model.options.embedding_width;

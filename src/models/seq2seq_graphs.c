@@ -1,9 +1,9 @@
 /*
  * The graphs that decode one token at a time: one reads sources into the keys and values that the
- * decoder's layers look up in them, one runs the decoder for the newest token of every row and gives
- * back the keys and values with that token's. The beams of a sentence share its source: they are the
- * queries of one attention. What is exported takes and gives whole keys and values; the translator's own
- * form looks rows up where they are.
+ * decoder's layers look up in them, one runs the decoder for the newest token of every row and
+ * gives back the keys and values with that token's. The beams of a sentence share its source: they
+ * are the queries of one attention. What is exported takes and gives whole keys and values; the
+ * translator's own form looks rows up where they are.
  */
 #include "seq2seq_internal.h"
 
@@ -12,12 +12,13 @@ static rgm_value *layer_input(rgm_cgraph *graph, const char *what, int64_t i, in
 {
     char name[64];
 
-    snprintf(name, sizeof name, "%s_%s_%lld", what, i % 2 == 0 ? "keys" : "values", (long long)i / 2);
+    snprintf(name, sizeof name, "%s_%s_%lld", what, i % 2 == 0 ? "keys" : "values",
+             (long long)i / 2);
     return rgm_input(graph, name, RGM_F32, rank, shape);
 }
 
-rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope, const rgm_seq2seq *model,
-                                    rgm_value *ids, rgm_value *positions)
+rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
+                                    const rgm_seq2seq *model, rgm_value *ids, rgm_value *positions)
 {
     rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};
     rgmi_seq2seq_shape shape;
@@ -81,7 +82,8 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
 static rgm_status rows_inputs(rgmi_seq2seq_rows *out, rgm_value **flat, rgm_cgraph *graph,
                               const rgm_seq2seq *model)
 {
-    rgm_dim width = model->options.embedding_width, sentences = rgm_cgraph_symbol(graph, "sentences");
+    rgm_dim width = model->options.embedding_width,
+            sentences = rgm_cgraph_symbol(graph, "sentences");
     rgm_dim beams = rgm_cgraph_symbol(graph, "beams"), steps = rgm_cgraph_symbol(graph, "steps");
     rgm_dim memory[2] = {rgm_cgraph_symbol(graph, "memory_rows"), width};
     rgm_dim past[2] = {rgm_cgraph_symbol(graph, "kept_rows"), width};
@@ -102,7 +104,8 @@ static rgm_status rows_inputs(rgmi_seq2seq_rows *out, rgm_value **flat, rgm_cgra
     return rgm_cgraph_status(graph);
 }
 
-rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope, const rgm_seq2seq *model)
+rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
+                                   const rgm_seq2seq *model)
 {
     rgm_cgraph *graph = rgm_scope_graph(scope);
     rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};

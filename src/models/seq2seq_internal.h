@@ -11,22 +11,24 @@ typedef struct rgmi_seq2seq_shape {
 
 /** What one layer of the decoder reads and leaves behind; all [sequences, length, width]. */
 typedef struct rgmi_seq2seq_layer {
-    rgm_value *source_keys, *source_values; /* of the encoder's result                             */
-    rgmi_seq2seq_shape source_queries;      /* sequences 0: the rows' own shape                    */
-    rgm_value *past_keys, *past_values;     /* of tokens before these; NULL: there are none        */
-    rgm_value *keys, *values;               /* [out] past ones and those of these tokens           */
-    /* Unless NULL, past and source are [n, width] and these, i64, say which rows of them a row's token
-     * [rows, steps] and a sentence's beams [sentences, length] see (negative: none); keys and values
-     * [rows, width] are then those of the new tokens alone. */
+    rgm_value *source_keys, *source_values; /* of the encoder's result */
+    rgmi_seq2seq_shape source_queries;  /* sequences 0: the rows' own shape                    */
+    rgm_value *past_keys, *past_values; /* of tokens before these; NULL: there are none        */
+    rgm_value *keys, *values;           /* [out] past ones and those of these tokens           */
+    /* Unless NULL, past and source are [n, width] and these, i64, say which rows of them a row's
+     * token [rows, steps] and a sentence's beams [sentences, length] see (negative: none); keys and
+     * values [rows, width] are then those of the new tokens alone. */
     rgm_value *past_rows, *source_rows;
 } rgmi_seq2seq_layer;
 
 /** Keys and values of rows for the attention in `block`. */
 void rgmi_seq2seq_keys(rgm_value **keys, rgm_value **values, rgm_scope *block,
-                       const rgm_seq2seq_stack *o, rgm_value *rows, const rgmi_seq2seq_shape *shape);
+                       const rgm_seq2seq_stack *o, rgm_value *rows,
+                       const rgmi_seq2seq_shape *shape);
 /** source_keys and source_values of every layer, from the encoder's rows. */
-void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope, const rgm_seq2seq *model,
-                              rgm_value *memory, const rgmi_seq2seq_shape *shape);
+void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope,
+                              const rgm_seq2seq *model, rgm_value *memory,
+                              const rgmi_seq2seq_shape *shape);
 /** States of target rows; `shape` groups them for self-attention. */
 rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
                                 rgm_value *positions, rgm_value *source, rgmi_seq2seq_layer *layers,
@@ -41,21 +43,23 @@ enum { RGMI_SEARCH_BEAMS = 64 };
  * they were put: see past_rows of rgmi_seq2seq_layer.
  */
 typedef struct rgmi_seq2seq_rows {
-    rgm_value *ids, *position;                  /* inputs: i64 [sentences, beams], i64 [1]            */
-    rgm_value *source_rows, *past_rows;         /* inputs: i64 [sentences, length], i64 [rows, steps] */
-    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS];  /* inputs: [memory_rows, width]                       */
-    rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];    /* inputs: [kept_rows, width]                         */
-    rgm_value *logits;                          /* [rows, padded target vocabulary]                   */
-    rgm_value *newest[2 * RGM_SEQ2SEQ_LAYERS];  /* [rows, width]                                      */
+    rgm_value *ids, *position;          /* inputs: i64 [sentences, beams], i64 [1]            */
+    rgm_value *source_rows, *past_rows; /* inputs: i64 [sentences, length], i64 [rows, steps] */
+    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* inputs: [memory_rows, width] */
+    rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];   /* inputs: [kept_rows, width]   */
+    rgm_value *logits; /* [rows, padded target vocabulary]                   */
+    rgm_value *newest[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, width] */
 } rgmi_seq2seq_rows;
-rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope, const rgm_seq2seq *model);
+rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
+                                   const rgm_seq2seq *model);
 
 /** Sentences being decoded together, one batch of a translator at a time. */
 typedef struct rgmi_decoding {
     rgm_translator *translator;
     int64_t sentences, beams; /* rows are sentences * beams */
     int64_t steps;            /* tokens whose keys and values are kept */
-    rgm_tensor *ids, *source_rows, *past_rows; /* over the translator's memory, of the sizes of now */
+    rgm_tensor *ids, *source_rows,
+        *past_rows; /* over the translator's memory, of the sizes of now */
 } rgmi_decoding;
 /** Encode sources padded to the longest; one beam each, later at most `beams`. */
 rgm_status rgmi_decoding_open(rgmi_decoding *decoding, rgm_translator *translator,
@@ -63,8 +67,8 @@ rgm_status rgmi_decoding_open(rgmi_decoding *decoding, rgm_translator *translato
                               int64_t beams);
 void rgmi_decoding_close(rgmi_decoding *decoding);
 /**
- * One more token for each row: *logits f32 [rows, padded target vocabulary], borrowed until the next
- * step or close. rgmi_decoding_select() must follow before the next step.
+ * One more token for each row: *logits f32 [rows, padded target vocabulary], borrowed until the
+ * next step or close. rgmi_decoding_select() must follow before the next step.
  */
 rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *decoding, const int32_t *ids);
 /**

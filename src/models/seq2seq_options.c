@@ -38,7 +38,9 @@ static const char *const embeddings[] = {"shared", "target", "untied", NULL};
 static const char *const positions[] = {"sinusoidal", "learned", NULL};
 
 #define RATE(key, at, text)                                                                        \
-    {.name = key, .kind = RGM_FIELD_FLOAT, .offset = at, .min = 0, .max = 0.999, .help = text}
+    {                                                                                              \
+        .name = key, .kind = RGM_FIELD_FLOAT, .offset = at, .min = 0, .max = 0.999, .help = text   \
+    }
 
 #define STACK(member) offsetof(rgm_seq2seq_stack, member)
 static const rgm_field stack_fields[] = {
@@ -68,7 +70,8 @@ static const rgm_field stack_fields[] = {
     RATE("dropout_rate", STACK(dropout_rate), "dropout of what a block adds"),
     RATE("attention_dropout_rate", STACK(attention_dropout_rate),
          "dropout of attention's probabilities, and of what the encoder's attention adds"),
-    RATE("intermediate_dropout", STACK(intermediate_dropout), "dropout inside the feed-forward block"),
+    RATE("intermediate_dropout", STACK(intermediate_dropout),
+         "dropout inside the feed-forward block"),
     {.name = "use_bias",
      .kind = RGM_FIELD_BOOL,
      .offset = STACK(use_bias),
@@ -109,7 +112,8 @@ const rgm_field rgm_seq2seq_fields[] = {
      .kind = RGM_FIELD_CHOICE,
      .offset = AT(embeddings),
      .choices = embeddings,
-     .help = "shared: one table for source, target and output; target: one for target and output; untied"},
+     .help = "shared: one table for source, target and output; target: one for target and output; "
+             "untied"},
     {.name = "positions",
      .kind = RGM_FIELD_CHOICE,
      .offset = AT(positions),
@@ -127,10 +131,11 @@ const rgm_field rgm_seq2seq_fields[] = {
 static rgm_status stack_check(const rgm_seq2seq_stack *o, const char *name, int64_t width)
 {
     if (width % o->num_attention_heads != 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "model.%s.num_attention_heads is %lld, which does not divide model.embedding_width "
-                        "(%lld)",
-                        name, (long long)o->num_attention_heads, (long long)width);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "model.%s.num_attention_heads is %lld, which does not divide model.embedding_width "
+            "(%lld)",
+            name, (long long)o->num_attention_heads, (long long)width);
     return RGM_OK;
 }
 
@@ -145,13 +150,16 @@ rgm_status rgm_seq2seq_check(const rgm_seq2seq *model)
     RGM_TRY(stack_check(&o->encoder, "encoder", o->embedding_width));
     RGM_TRY(stack_check(&o->decoder, "decoder", o->embedding_width));
     if (model->source_vocabulary < 2 || model->target_vocabulary < 2)
-        return RGM_FAIL(RGM_ERR_CONFIG, "vocabularies of %lld and %lld: padding and an end are needed",
-                        (long long)model->source_vocabulary, (long long)model->target_vocabulary);
-    if (o->embeddings == RGM_EMBEDDINGS_SHARED && model->source_vocabulary != model->target_vocabulary)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "model.embeddings is shared, but the vocabularies have %lld and %lld tokens: use one "
-                        "tokenizer, or embeddings: target",
+                        "vocabularies of %lld and %lld: padding and an end are needed",
                         (long long)model->source_vocabulary, (long long)model->target_vocabulary);
+    if (o->embeddings == RGM_EMBEDDINGS_SHARED &&
+        model->source_vocabulary != model->target_vocabulary)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "model.embeddings is shared, but the vocabularies have %lld and %lld tokens: use one "
+            "tokenizer, or embeddings: target",
+            (long long)model->source_vocabulary, (long long)model->target_vocabulary);
     return RGM_OK;
 }
 
@@ -217,7 +225,12 @@ const rgm_field rgm_search_fields[] = {
      .min = RGM_ABOVE_0,
      .max = 1,
      .help = "sample among the fewest tokens that have this probability together"},
-    {.name = "seed", .kind = RGM_FIELD_INT, .offset = SEARCH(seed), .min = 0, .max = 1e15, .help = "of sampling"},
+    {.name = "seed",
+     .kind = RGM_FIELD_INT,
+     .offset = SEARCH(seed),
+     .min = 0,
+     .max = 1e15,
+     .help = "of sampling"},
     {0},
 };
 
@@ -225,12 +238,14 @@ rgm_status rgm_search_check(const rgm_search_options *o, const rgm_seq2seq *mode
 {
     RGM_TRY(rgm_options_check(o, rgm_search_fields, "task.search"));
     if (o->n_best > o->beams)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.n_best is %lld, above beam_size (%lld)", (long long)o->n_best,
-                        (long long)o->beams);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.n_best is %lld, above beam_size (%lld)",
+                        (long long)o->n_best, (long long)o->beams);
     if (o->sample && o->beams != 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is %lld", (long long)o->beams);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is %lld",
+                        (long long)o->beams);
     if (2 * o->beams > model->target_vocabulary && o->beams > 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",
                         (long long)o->beams, (long long)model->target_vocabulary,
                         (long long)model->target_vocabulary / 2);
     if (o->end_id < 0 || o->end_id >= model->target_vocabulary)

@@ -1,6 +1,6 @@
 /*
- * Greedy and beam search and sampling, by sentence: which continuations of its open hypotheses go on,
- * which have ended, and when it is done. Tokens are kept as a tree: a hypothesis is a leaf.
+ * Greedy and beam search and sampling, by sentence: which continuations of its open hypotheses go
+ * on, which have ended, and when it is done. Tokens are kept as a tree: a hypothesis is a leaf.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,10 +39,10 @@ typedef struct candidate {
 
 /* A sentence of the batch. */
 typedef struct sentence {
-    int64_t number;                  /* in the caller's list */
-    int64_t longest;                 /* tokens of a translation at most */
-    leaf open[RGMI_SEARCH_BEAMS];    /* best first; as many as there are rows */
-    leaf done[RGMI_SEARCH_BEAMS];    /* best first */
+    int64_t number;               /* in the caller's list */
+    int64_t longest;              /* tokens of a translation at most */
+    leaf open[RGMI_SEARCH_BEAMS]; /* best first; as many as there are rows */
+    leaf done[RGMI_SEARCH_BEAMS]; /* best first */
     int64_t open_count, done_count;
 } sentence;
 
@@ -54,11 +54,11 @@ typedef struct search {
     int64_t node_count, node_capacity;
     sentence *sentences; /* those under way, in the batch's order */
     int64_t count;
-    int32_t *ids;                /* [rows] newest tokens */
+    int32_t *ids; /* [rows] newest tokens */
     int64_t *parents, *survivors;
-    candidate *order;            /* [vocabulary] for sampling */
-    int64_t top;                 /* continuations of a row that are looked at */
-    int64_t *top_ids;            /* [rows, top], most probable first */
+    candidate *order; /* [vocabulary] for sampling */
+    int64_t top;      /* continuations of a row that are looked at */
+    int64_t *top_ids; /* [rows, top], most probable first */
     float *top_log_probabilities;
 } search;
 
@@ -75,7 +75,8 @@ static rgm_status node_add(int64_t *out, search *s, int64_t parent, int32_t toke
     return RGM_OK;
 }
 
-/* Insert into a list of at most `most`, best first; equal ones stay in the order in which they came. */
+/* Insert into a list of at most `most`, best first; equal ones stay in the order in which they
+ * came. */
 static void keep_best(leaf *list, int64_t *count, int64_t most, leaf item)
 {
     int64_t at = *count;
@@ -93,7 +94,8 @@ static void keep_best(leaf *list, int64_t *count, int64_t most, leaf item)
 
 /* ---- continuations ------------------------------------------------------------------------- */
 
-/* The best `most` continuations of a sentence's rows, best first; ties to the lower row and token. */
+/* The best `most` continuations of a sentence's rows, best first; ties to the lower row and token.
+ */
 static int64_t best_continuations(candidate *best, int64_t most, const search *s, const sentence *t,
                                   int64_t first_row)
 {
@@ -111,7 +113,8 @@ static int64_t best_continuations(candidate *best, int64_t most, const search *s
             at = count < most ? count++ : most - 1;
             for (; at > 0 && best[at - 1].log_probability < sum; at--)
                 best[at] = best[at - 1];
-            best[at] = (candidate){.log_probability = sum, .row = first_row + beam, .token = (int32_t)ids[i]};
+            best[at] = (candidate){
+                .log_probability = sum, .row = first_row + beam, .token = (int32_t)ids[i]};
         }
     }
     return count;
@@ -126,7 +129,8 @@ static int by_probability(const void *a, const void *b)
     return x->token - y->token;
 }
 
-/* One continuation, drawn: temperature, then the k most probable, then the fewest that have top_p. */
+/* One continuation, drawn: temperature, then the k most probable, then the fewest that have top_p.
+ */
 static void drawn_continuation(candidate *out, const search *s, const sentence *t, const float *x,
                                int64_t row)
 {
@@ -166,8 +170,8 @@ static void drawn_continuation(candidate *out, const search *s, const sentence *
 /* ---- one step ------------------------------------------------------------------------------ */
 
 /* A sentence takes its continuations; *parents are the rows of those that stay open. */
-static rgm_status take(search *s, sentence *t, const candidate *best, int64_t count, int64_t first_row,
-                       int64_t *parents)
+static rgm_status take(search *s, sentence *t, const candidate *best, int64_t count,
+                       int64_t first_row, int64_t *parents)
 {
     const rgm_search_options *o = s->options;
     int64_t length = s->steps + 1, open = 0;
@@ -200,13 +204,13 @@ static bool is_done(const search *s, const sentence *t)
                                     t->open[0].log_probability / penalty(s->options, t->longest);
 }
 
-static rgm_status hypothesis_make(rgm_hypothesis *out, const search *s, const leaf *from, bool finished)
+static rgm_status hypothesis_make(rgm_hypothesis *out, const search *s, const leaf *from,
+                                  bool finished)
 {
     int64_t count = 0;
 
-    *out = (rgm_hypothesis){.log_probability = from->log_probability,
-                            .score = from->score,
-                            .finished = finished};
+    *out = (rgm_hypothesis){
+        .log_probability = from->log_probability, .score = from->score, .finished = finished};
     for (int64_t n = from->node; n >= 0; n = s->nodes[n].parent)
         count++;
     RGM_TRY(RGM_NEW(out->ids, count));
@@ -285,7 +289,8 @@ static rgm_status search_step(rgm_hypotheses *out, search *s)
 
 /* ---- a batch, all of them ------------------------------------------------------------------ */
 
-static int64_t longest_of(const rgm_search_options *o, const rgm_seq2seq *model, int64_t source_length)
+static int64_t longest_of(const rgm_search_options *o, const rgm_seq2seq *model,
+                          int64_t source_length)
 {
     int64_t longest = o->max_length > 0 ? o->max_length : source_length + o->extra_length;
 
@@ -295,7 +300,8 @@ static int64_t longest_of(const rgm_search_options *o, const rgm_seq2seq *model,
 /* sentences[i]: number in the caller's list; sources and lengths by that number. */
 static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
                                const int32_t *const *sources, const int64_t *lengths,
-                               const int64_t *numbers, int64_t count, const rgm_search_options *options)
+                               const int64_t *numbers, int64_t count,
+                               const rgm_search_options *options)
 {
     rgm_status status = RGM_OK;
     const rgm_seq2seq *model = rgmi_translator_model(translator);
@@ -303,7 +309,8 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
     const int32_t **batch = NULL;
     int64_t *batch_lengths = NULL, rows = count * options->beams;
 
-    s.top = options->beams == 1 ? 1 : 2 * options->beams; /* greedy search ends where its best does */
+    s.top =
+        options->beams == 1 ? 1 : 2 * options->beams; /* greedy search ends where its best does */
     RGM_GO(RGM_NEW(batch, count));
     RGM_GO(RGM_NEW(batch_lengths, count));
     RGM_GO(RGM_NEW(s.sentences, count));
@@ -322,7 +329,8 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
         s.sentences[i].open[0] = (leaf){.node = -1};
         s.sentences[i].open_count = 1;
     }
-    RGM_GO(rgmi_decoding_open(&s.decoding, translator, batch, batch_lengths, count, options->beams));
+    RGM_GO(
+        rgmi_decoding_open(&s.decoding, translator, batch, batch_lengths, count, options->beams));
     while (s.count > 0)
         RGM_GO(search_step(out, &s));
 done:
@@ -340,12 +348,14 @@ done:
     return status;
 }
 
-static rgm_status check_source(const rgm_seq2seq *model, int64_t number, const int32_t *ids, int64_t length)
+static rgm_status check_source(const rgm_seq2seq *model, int64_t number, const int32_t *ids,
+                               int64_t length)
 {
     if (length < 1 || length > model->options.max_positions)
-        return RGM_FAIL(RGM_ERR_DATA,
-                        "sentence %lld has %lld tokens; from 1 to model.max_positions (%lld) are possible",
-                        (long long)number, (long long)length, (long long)model->options.max_positions);
+        return RGM_FAIL(
+            RGM_ERR_DATA,
+            "sentence %lld has %lld tokens; from 1 to model.max_positions (%lld) are possible",
+            (long long)number, (long long)length, (long long)model->options.max_positions);
     for (int64_t i = 0; i < length; i++)
         if (ids[i] < 0 || ids[i] >= model->source_vocabulary)
             return RGM_FAIL(RGM_ERR_DATA, "sentence %lld: token %lld is %lld, but ids are 0..%lld",
@@ -381,8 +391,9 @@ static rgm_status sort_by_length(int64_t *numbers, const int64_t *lengths, int64
     return RGM_OK;
 }
 
-rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator, const int32_t *const *sources,
-                         const int64_t *lengths, int64_t count, const rgm_search_options *options)
+rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator,
+                         const int32_t *const *sources, const int64_t *lengths, int64_t count,
+                         const rgm_search_options *options)
 {
     rgm_status status = RGM_OK;
     const rgm_seq2seq *model = rgmi_translator_model(translator);

@@ -184,7 +184,8 @@ static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
     lab_close(&l);
 }
 
-/* More tokens than there is room for at first, with an end that is seldom; then shorter ones again. */
+/* More tokens than there is room for at first, with an end that is seldom; then shorter ones again.
+ */
 static void many_tokens_find_room(void **state)
 {
     rgm_hypotheses out[SENTENCES], again[SENTENCES];
@@ -467,7 +468,8 @@ static void mistakes_are_named(void **state)
     CHECK_STATUS(RGM_ERR_DATA, rgm_translate(out, l.translator, l.sources, &none, 1, &o));
     CHECK_MESSAGE("sentence 0 has 0 tokens");
     l.ids[2][0] = VOCABULARY;
-    CHECK_STATUS(RGM_ERR_DATA, rgm_translate(out, l.translator, l.sources, l.lengths, SENTENCES, &o));
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_translate(out, l.translator, l.sources, l.lengths, SENTENCES, &o));
     CHECK_MESSAGE("sentence 2: token 0 is 13, but ids are 0..12");
     CHECK_OK(rgm_translate(out, l.translator, l.sources, l.lengths, 0, &o));
     lab_close(&l);

@@ -78,8 +78,8 @@ static void feed_ids(net *n, int at, const char *name, const int64_t *lengths, i
             rgm_tensor_i64(t)[b * longest + i] =
                 from < 0 ? 0 : token_of(b, from, lengths[b], vocabulary, seed);
         }
-    n->feeds[at] = (rgm_feed){.input = rgm_input(n->graph, name, RGM_I64, 2, (rgm_dim[]){B, longest}),
-                              .tensor = t};
+    n->feeds[at] = (rgm_feed){
+        .input = rgm_input(n->graph, name, RGM_I64, 2, (rgm_dim[]){B, longest}), .tensor = t};
 }
 
 static void net_open(net *n, rgm_dtype dtype)
@@ -125,7 +125,8 @@ static void net_close(net *n)
 }
 
 /* The first four numbers and three sums with weights of their own, of `count` picked numbers. */
-static void figures(double *out, double *largest, const rgm_tensor *x, const int64_t *picked, int64_t count)
+static void figures(double *out, double *largest, const rgm_tensor *x, const int64_t *picked,
+                    int64_t count)
 {
     static const double k[3] = {1, 2.3, 3.1};
 
@@ -161,7 +162,8 @@ static void check_line(net *n, rgm_tensor *const *results, const char *name, con
     } else if (strcmp(name, "logits") == 0) {
         int64_t picked[B * T * 16], count = 0, columns = rgm_tensor_dim(results[1], 1);
         for (int64_t r = 0; r < B * T; r++)
-            for (int64_t c = 0; c < n->model.target_vocabulary && r % T < target_lengths[r / T]; c++)
+            for (int64_t c = 0; c < n->model.target_vocabulary && r % T < target_lengths[r / T];
+                 c++)
                 picked[count++] = r * columns + c;
         figures(got, &largest, results[1], picked, count);
         compare(name, want, got, largest, count, tolerance);
@@ -220,7 +222,8 @@ static void values_and_gradients_are_pytorchs(void **state)
         net base = {.model = small_model(2, 1, 13, 13), .smoothing = 0.1};
         net options = {.model = small_model(1, 2, 9, 13)};
         net untied = {.model = small_model(1, 1, 9, 14), .smoothing = 0.3};
-        rgm_seq2seq_stack *stacks[] = {&options.model.options.encoder, &options.model.options.decoder};
+        rgm_seq2seq_stack *stacks[] = {&options.model.options.encoder,
+                                       &options.model.options.decoder};
 
         compare_with_pytorch("base", &base, dtype, tolerance);
         for (int i = 0; i < 2; i++) {

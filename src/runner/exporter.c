@@ -1,6 +1,7 @@
 /*
- * The ONNX exporter: every head of a trained run in one file, or what the task writes itself, the task's
- * files beside it, and a check that another implementation (export's interpreter) computes the same from it.
+ * The ONNX exporter: every head of a trained run in one file, or what the task writes itself, the
+ * task's files beside it, and a check that another implementation (export's interpreter) computes
+ * the same from it.
  */
 #include <string.h>
 
@@ -11,8 +12,8 @@ static rgm_status save_heads(const rgm_run_result *result, const char *path)
     const rgm_task_model *model = rgm_run_trained_model(result);
     rgm_export_output outputs[RGM_MAX_HEADS];
     rgm_onnx_options options = {.description = result->root != NULL
-                                                    ? "graph network trained by Regimen"
-                                                    : "network trained by Regimen"};
+                                                   ? "graph network trained by Regimen"
+                                                   : "network trained by Regimen"};
 
     for (int64_t h = 0; h < model->head_count; h++)
         outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
@@ -35,9 +36,10 @@ static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir
     (void)payload;
     RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(result)));
     RGM_GO(rgm_task_files_save(task, export_dir)); /* what the task writes may speak of them */
-    RGM_GO(task->exports != NULL
-               ? task->exports->save(export_dir, rgm_trainer_parameters(result->trainer), task->state)
-               : save_heads(result, path));
+    RGM_GO(
+        task->exports != NULL
+            ? task->exports->save(export_dir, rgm_trainer_parameters(result->trainer), task->state)
+            : save_heads(result, path));
 done:
     rgm_free(path);
     return status;
@@ -95,8 +97,8 @@ static rgm_status compare_batch(void *payload, rgm_element *batch, const rgm_fee
     return status;
 }
 
-static rgm_status verify_heads(rgm_export_check *check, const rgm_run_result *result, const char *path,
-                               rgm_mode mode, int64_t max_batches)
+static rgm_status verify_heads(rgm_export_check *check, const rgm_run_result *result,
+                               const char *path, rgm_mode mode, int64_t max_batches)
 {
     rgm_status status = RGM_OK;
     const rgm_task_model *model = rgm_run_trained_model(result);
@@ -201,10 +203,11 @@ rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, con
 
     *batches = 0;
     if (result->task.exports != NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "the task '%s' exports graphs that feed each other; there are no inputs of one "
-                        "graph to dump",
-                        result->task.name);
+        return RGM_FAIL(
+            RGM_ERR_UNSUPPORTED,
+            "the task '%s' exports graphs that feed each other; there are no inputs of one "
+            "graph to dump",
+            result->task.name);
     RGM_TRY(rgm_folder_make(folder));
     RGM_TRY(rgmi_predict_batches(result, mode, 0, dump_batch, &d));
     *batches = d.batches;

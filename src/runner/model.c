@@ -35,7 +35,8 @@ static rgm_status run_base(const rgm_graph_value **out, shared_passes *passes,
     return RGM_OK;
 }
 
-/* Padding makes items that are none: they weigh nothing, whatever their number for each component. */
+/* Padding makes items that are none: they weigh nothing, whatever their number for each component.
+ */
 static rgm_value *item_weights(const rgm_run_result *run, const rgm_gnn_task *task)
 {
     if (run->pipelines[RGM_TRAIN].padding == NULL && run->pipelines[RGM_VALID].padding == NULL)

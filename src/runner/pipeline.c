@@ -1,6 +1,6 @@
 /*
- * From a provider's examples to batches: batch, parse and merge, pad, feature processors. All maps keep
- * order, so a seed fixes what is trained on.
+ * From a provider's examples to batches: batch, parse and merge, pad, feature processors. All maps
+ * keep order, so a seed fixes what is trained on.
  */
 #include <string.h>
 
@@ -23,8 +23,8 @@ static rgm_status merge_examples(rgm_graph **out, const rgmi_pipeline *pipeline,
         bytes[i].data = rgm_element_bytes(examples[i], &bytes[i].size);
         places[i] = rgm_element_origin(examples[i]);
         if (graphs[i] == NULL && bytes[i].data == NULL)
-            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "example %lld is neither bytes nor a graph",
-                            (long long)i));
+            RGM_GO(
+                RGM_FAIL(RGM_ERR_DATA, "example %lld is neither bytes nor a graph", (long long)i));
         if ((graphs[i] == NULL) != (graphs[0] == NULL))
             RGM_GO(RGM_FAIL(RGM_ERR_DATA, "a batch mixes serialized examples and graphs"));
     }
@@ -87,9 +87,8 @@ static rgm_status process_batch(rgm_element **out, const rgm_element *batch,
     (void)call;
     RGM_TRY(RGM_NEW(examples, count));
     for (int64_t i = 0; i < count; i++)
-        examples[i] = rgm_element_get_kind(batch) == RGM_ELEMENT_LIST
-                          ? rgm_element_item(batch, i)
-                          : (rgm_element *)batch;
+        examples[i] = rgm_element_get_kind(batch) == RGM_ELEMENT_LIST ? rgm_element_item(batch, i)
+                                                                      : (rgm_element *)batch;
     status = rgmi_pipeline_process(&graph, payload, examples, count);
     rgm_free(examples);
     if (status != RGM_OK)

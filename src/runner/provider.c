@@ -1,6 +1,6 @@
 /*
- * Providers: counted pairs of a type's functions and a state; TFRecord files; weighted mixes. Those that
- * hold graphs are in provider_graphs.c, mini-batches sampled in memory in provider_sampling.c.
+ * Providers: counted pairs of a type's functions and a state; TFRecord files; weighted mixes. Those
+ * that hold graphs are in provider_graphs.c, mini-batches sampled in memory in provider_sampling.c.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -189,8 +189,7 @@ static rgm_status mix_fill(mix_state *mix, rgm_provider *const *providers, const
     return RGM_OK;
 }
 
-rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *weights,
-                               int64_t count)
+rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *weights, int64_t count)
 {
     mix_state *mix;
     rgm_provider *provider = NULL;

@@ -1,6 +1,7 @@
 /*
- * Providers of graphs in memory: any graphs, or one part of an imported data set. One big graph is asked
- * about the part's nodes through "_readout"; its tensors and patterns are shared between the parts.
+ * Providers of graphs in memory: any graphs, or one part of an imported data set. One big graph is
+ * asked about the part's nodes through "_readout"; its tensors and patterns are shared between the
+ * parts.
  */
 #include <string.h>
 
@@ -111,8 +112,7 @@ static rgm_status part_of(rgm_tensor **numbers, const rgm_source *source, const 
 static rgm_status whole_graph(rgm_provider **out, const rgm_source *source, rgm_tensor *nodes)
 {
     rgm_graph *asked = NULL;
-    const rgm_set_schema *set =
-        rgm_schema_find(source->schema, RGM_NODE_SET, source->split_set);
+    const rgm_set_schema *set = rgm_schema_find(source->schema, RGM_NODE_SET, source->split_set);
     bool labelled = set != NULL && rgm_set_feature(set, "label") != NULL;
 
     RGM_TRY(rgm_graph_with_readout(&asked, source->graphs[0], RGM_READOUT, "seed",
@@ -120,8 +120,8 @@ static rgm_status whole_graph(rgm_provider **out, const rgm_source *source, rgm_
     /* The label now stands on the readout; on the nodes it would be in the model's sight. */
     if (labelled) {
         rgm_graph *hidden = NULL;
-        rgm_status status = rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET,
-                                                      source->split_set, "label");
+        rgm_status status =
+            rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET, source->split_set, "label");
 
         rgm_graph_release(asked);
         if (status != RGM_OK)

@@ -1,7 +1,7 @@
 /*
- * Mini-batches sampled in memory: the seeds in a new order each epoch, `batch_size` of them together,
- * each batch one graph in which shared nodes appear once. Which neighbours are drawn depends on seed,
- * epoch and batch alone, so the order of threads cannot matter.
+ * Mini-batches sampled in memory: the seeds in a new order each epoch, `batch_size` of them
+ * together, each batch one graph in which shared nodes appear once. Which neighbours are drawn
+ * depends on seed, epoch and batch alone, so the order of threads cannot matter.
  */
 #include <string.h>
 
@@ -35,8 +35,7 @@ static rgm_status sample_batch(rgm_element **out, const rgm_element *list, const
     RGM_GO(RGM_NEW(nodes, count));
     for (int64_t i = 0; i < count; i++)
         nodes[i] = rgm_tensor_at_int(rgm_element_tensor(rgm_element_item(list, i), 0), 0);
-    RGM_GO(rgm_sampler_batch(&graph, how->state->sampler, nodes, count, epoch,
-                             how->state->label));
+    RGM_GO(rgm_sampler_batch(&graph, how->state->sampler, nodes, count, epoch, how->state->label));
     RGM_GO(rgm_element_create_pointer(out, &rgm_graph_element, graph));
     graph = NULL;
 done:

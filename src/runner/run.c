@@ -1,6 +1,6 @@
 /*
- * rgm_run(): check the arguments, put the run together, let the trainer work, export. The order is that
- * of the TF-GNN runner; the loop is not here.
+ * rgm_run(): check the arguments, put the run together, let the trainer work, export. The order is
+ * that of the TF-GNN runner; the loop is not here.
  */
 #include <string.h>
 
@@ -88,8 +88,8 @@ static rgm_status copy_arguments(rgm_run_result *run, const rgm_run_options *o)
 
     for (int mode = 0; mode < 3; mode++)
         run->providers[mode] = rgm_provider_retain((rgm_provider *)providers[mode]);
-    run->schema = rgm_schema_retain(o->schema != NULL ? o->schema
-                                                      : rgm_provider_schema(o->train_data));
+    run->schema =
+        rgm_schema_retain(o->schema != NULL ? o->schema : rgm_provider_schema(o->train_data));
     run->task_count = o->task_count > 0 ? o->task_count : 1;
     for (int64_t k = 0; k < run->task_count; k++) {
         run->tasks[k] = o->task_count > 0 ? o->tasks[k] : o->task;
@@ -112,8 +112,7 @@ static rgm_status copy_arguments(rgm_run_result *run, const rgm_run_options *o)
 static rgm_status open_padding(rgm_run_result *run, const rgm_run_options *o)
 {
     RGM_TRY(rgmi_pipeline_padding(&run->pipelines[RGM_TRAIN], run->providers[RGM_TRAIN],
-                                  &o->train_padding, run->batch_size,
-                                  (uint64_t)run->runtime.seed));
+                                  &o->train_padding, run->batch_size, (uint64_t)run->runtime.seed));
     if (run->providers[RGM_VALID] != NULL)
         RGM_TRY(rgmi_pipeline_padding(&run->pipelines[RGM_VALID], run->providers[RGM_VALID],
                                       &o->valid_padding, run->batch_size,
@@ -181,8 +180,8 @@ static rgm_status open_controller(rgm_run_result *run, const rgm_run_options *o,
         .config = o->config,
         .hparams = o->hparams,
         .hparam_count = o->hparam_count,
-        .read_only = o->no_training || o->mode == RGM_RUN_EVAL ||
-                     o->mode == RGM_RUN_CONTINUOUS_EVAL,
+        .read_only =
+            o->no_training || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL,
         .hooks = &o->hooks,
     };
 

@@ -1,6 +1,7 @@
 /*
- * rgm_run(): every argument of the seed page at work on small graphs: tasks alone and together, padding,
- * processors, providers of one's own, eager mode, predictions, and the mistakes one can make.
+ * rgm_run(): every argument of the seed page at work on small graphs: tasks alone and together,
+ * padding, processors, providers of one's own, eager mode, predictions, and the mistakes one can
+ * make.
  */
 #include "check.h"
 
@@ -32,13 +33,15 @@ static rgm_graph *make_graph(rgm_schema *schema, int64_t i)
         rgm_tensor_i64(source)[k] = k;
         rgm_tensor_i64(target)[k] = (k + 1) % n;
         for (int d = 0; d < 3; d++)
-            rgm_tensor_f32(x)[3 * k + d] = (float)(kind + 1) * (float)(1 + d) / 4 + (float)(i % 2) * (float)d;
+            rgm_tensor_f32(x)[3 * k + d] =
+                (float)(kind + 1) * (float)(1 + d) / 4 + (float)(i % 2) * (float)d;
     }
     CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
     CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "atom", &n));
     CHECK_OK(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, "bond", &n));
     CHECK_OK(rgm_graph_builder_edges(builder, "bond", source, target));
-    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "atom", "x", &(rgm_feature){.values = x}));
+    CHECK_OK(
+        rgm_graph_builder_feature(builder, RGM_NODE_SET, "atom", "x", &(rgm_feature){.values = x}));
     CHECK_OK(rgm_graph_builder_feature(builder, RGM_CONTEXT_PIECE, NULL, "kind",
                                        &(rgm_feature){.values = label}));
     CHECK_OK(rgm_graph_builder_feature(builder, RGM_CONTEXT_PIECE, NULL, "bits",
@@ -152,8 +155,8 @@ static void eager_mode_and_steps_per_execution_change_no_number(void **state)
     run.run_eagerly = false;
     run.steps_per_execution = 7;
     several = must_run(&run);
-    CHECK_CLOSE(rgm_run_metric(eager, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"), 1e-4,
-                0);
+    CHECK_CLOSE(rgm_run_metric(eager, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                1e-4, 0);
     CHECK_CLOSE(rgm_run_metric(several, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"), 0,
                 0);
     rgm_run_result_release(plain);
@@ -173,8 +176,8 @@ static void padding_changes_no_metric(void **state)
     run.valid_padding.kind = RGM_PADDING_TIGHT;
     padded = must_run(&run);
     CHECK_INT(rgm_run_steps(plain), rgm_run_steps(padded));
-    CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"), 1e-4,
-                0);
+    CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                1e-4, 0);
     CHECK_CLOSE(rgm_run_metric(padded, "valid", "accuracy"),
                 rgm_run_metric(plain, "valid", "accuracy"), 0, 0);
     rgm_run_result_release(plain);
@@ -261,7 +264,8 @@ static rgm_graph_value *leaking_gnn(rgm_scope *scope, const rgm_graph_value *gra
 
     (void)scope;
     (void)payload;
-    return rgm_with_state(graph, "atom", rgm_broadcast(graph, RGM_CONTEXT, RGM_NODE_SET, "atom", kind));
+    return rgm_with_state(graph, "atom",
+                          rgm_broadcast(graph, RGM_CONTEXT, RGM_NODE_SET, "atom", kind));
 }
 
 static void a_model_cannot_see_the_label(void **state)

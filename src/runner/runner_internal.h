@@ -61,7 +61,8 @@ rgm_status rgmi_build_model(rgm_task_model *out, rgm_scope *scope, void *result)
 /** A copy of head `head`'s predictions for what is fed. */
 rgm_status rgmi_predict(rgm_tensor **out, const rgm_run_result *run, int64_t head,
                         const rgm_feed *feeds, int64_t count);
-/** One pass over a part's batches, each with its feeds and predictions; the visitor may end it by RGM_END. */
+/** One pass over a part's batches, each with its feeds and predictions; the visitor may end it by
+ * RGM_END. */
 typedef rgm_status rgmi_batch_sink(void *payload, rgm_element *batch, const rgm_feed *feeds,
                                    int64_t feed_count, const rgm_tensor *predictions);
 rgm_status rgmi_predict_batches(const rgm_run_result *run, rgm_mode mode, int64_t head,

@@ -1,6 +1,6 @@
 /*
- * BLEU (Papineni et al., 2002): the geometric mean of the precisions of 1- to 4-grams, with a penalty
- * for output that is shorter than the reference.
+ * BLEU (Papineni et al., 2002): the geometric mean of the precisions of 1- to 4-grams, with a
+ * penalty for output that is shorter than the reference.
  */
 #include "mt_internal.h"
 

@@ -1,4 +1,5 @@
-/* BLEU on sentences whose n-grams can be counted by hand. sacrebleu itself is asked by tests/oracle. */
+/* BLEU on sentences whose n-grams can be counted by hand. sacrebleu itself is asked by
+ * tests/oracle. */
 #include <check.h>
 #include <regimen/task.h>
 
@@ -76,9 +77,11 @@ static void smooths_precisions_without_a_match(void **state)
     (void)state;
     CHECK_CLOSE(rgm_bleu_result(&s, &o).score, 100 * pow(0.8 * 0.5 / 6 / 8, 0.25), 1e-14, 0);
     o.smoothing = RGM_SMOOTH_FLOOR;
-    CHECK_CLOSE(rgm_bleu_result(&s, &o).score, 100 * pow(0.8 * 0.5 * 0.1 / 3 * 0.1 / 2, 0.25), 1e-14, 0);
+    CHECK_CLOSE(rgm_bleu_result(&s, &o).score, 100 * pow(0.8 * 0.5 * 0.1 / 3 * 0.1 / 2, 0.25),
+                1e-14, 0);
     o.smooth_value = 0.5;
-    CHECK_CLOSE(rgm_bleu_result(&s, &o).score, 100 * pow(0.8 * 0.5 * 0.5 / 3 * 0.5 / 2, 0.25), 1e-14, 0);
+    CHECK_CLOSE(rgm_bleu_result(&s, &o).score, 100 * pow(0.8 * 0.5 * 0.5 / 3 * 0.5 / 2, 0.25),
+                1e-14, 0);
     o.smoothing = RGM_SMOOTH_ADD_K;
     o.smooth_value = 0;
     CHECK_CLOSE(rgm_bleu_result(&s, &o).score, 100 * pow(0.8 * 0.6 * 0.25 / 3, 0.25), 1e-14, 0);
@@ -137,9 +140,12 @@ static void merging_is_adding(void **state)
     CHECK_TEXT("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1", signature);
     rgm_free(signature);
     CHECK_OK(rgm_bleu_signature(&signature, &a,
-                                &(rgm_bleu_options){.tokenizer = RGM_MT_TOKENIZER_CHAR, .lowercase = true,
-                                                    .smoothing = RGM_SMOOTH_FLOOR, .effective_order = true}));
-    CHECK_TEXT("nrefs:var|case:lc|eff:yes|tok:char|smooth:floor[0.10]|version:regimen-0.1", signature);
+                                &(rgm_bleu_options){.tokenizer = RGM_MT_TOKENIZER_CHAR,
+                                                    .lowercase = true,
+                                                    .smoothing = RGM_SMOOTH_FLOOR,
+                                                    .effective_order = true}));
+    CHECK_TEXT("nrefs:var|case:lc|eff:yes|tok:char|smooth:floor[0.10]|version:regimen-0.1",
+               signature);
     rgm_free(signature);
 }
 

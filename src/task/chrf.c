@@ -1,6 +1,7 @@
 /*
- * chrF (Popovic, 2015) and, with words, chrF++ (2017): the F-score of character n-grams, averaged over
- * the orders that both texts are long enough to have. White space does not count as characters.
+ * chrF (Popovic, 2015) and, with words, chrF++ (2017): the F-score of character n-grams, averaged
+ * over the orders that both texts are long enough to have. White space does not count as
+ * characters.
  */
 #include "mt_internal.h"
 
@@ -21,12 +22,14 @@ rgm_status rgm_chrf_create(rgm_chrf **out, const rgm_chrf_options *options)
     rgm_chrf_options wanted = options != NULL ? *options : (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
 
     *out = NULL;
-    if (wanted.char_order < 1 || wanted.word_order < 0 || wanted.char_order > RGM_CHRF_MOST_ORDERS ||
+    if (wanted.char_order < 1 || wanted.word_order < 0 ||
+        wanted.char_order > RGM_CHRF_MOST_ORDERS ||
         wanted.word_order > RGM_CHRF_MOST_ORDERS - wanted.char_order)
-        return RGM_FAIL(RGM_ERR_ARG,
-                        "char_order is %d and word_order %d, but must be at least 1 and 0, and at most "
-                        "%d together",
-                        wanted.char_order, wanted.word_order, RGM_CHRF_MOST_ORDERS);
+        return RGM_FAIL(
+            RGM_ERR_ARG,
+            "char_order is %d and word_order %d, but must be at least 1 and 0, and at most "
+            "%d together",
+            wanted.char_order, wanted.word_order, RGM_CHRF_MOST_ORDERS);
     if (!(wanted.beta > 0 && isfinite(wanted.beta)))
         return RGM_FAIL(RGM_ERR_ARG, "beta is %g, but must be finite and above 0", wanted.beta);
     RGM_TRY(RGM_NEW(*out, 1));
@@ -79,8 +82,8 @@ static bool is_mark(char c)
 }
 
 /*
- * Where chrF++ cuts a word in two: its last byte when that is ASCII punctuation, else its first; 0 when
- * it stays whole. One mark at most is cut off: "(hi)" is "(hi" and ")".
+ * Where chrF++ cuts a word in two: its last byte when that is ASCII punctuation, else its first; 0
+ * when it stays whole. One mark at most is cut off: "(hi)" is "(hi" and ")".
  */
 static int64_t cut_at(rgm_str word)
 {
@@ -133,7 +136,8 @@ static rgm_status match(rgm_chrf *chrf, int64_t references)
 
     RGM_TRY(RGM_RESERVE(chrf->character_matches, chrf->character_capacity,
                         references * options->char_order));
-    RGM_TRY(rgmi_ngrams_match(chrf->character_matches, &chrf->characters, options->char_order, false));
+    RGM_TRY(
+        rgmi_ngrams_match(chrf->character_matches, &chrf->characters, options->char_order, false));
     if (options->word_order == 0)
         return RGM_OK;
     RGM_TRY(RGM_RESERVE(chrf->word_matches, chrf->word_capacity, references * options->word_order));
@@ -156,8 +160,8 @@ static rgm_chrf_stats stats_against(const rgm_chrf *chrf, int64_t reference)
         /* An order that the reference is too short for is not held against the hypothesis. */
         if (stats.references[k] > 0)
             stats.hypotheses[k] = rgmi_ngrams_total(ngrams, 0, n + 1);
-        stats.matches[k] = (by_word ? chrf->word_matches
-                                    : chrf->character_matches)[reference * order + n];
+        stats.matches[k] =
+            (by_word ? chrf->word_matches : chrf->character_matches)[reference * order + n];
     }
     return stats;
 }

@@ -13,29 +13,54 @@
 #define OFFSET(member) offsetof(rgm_classification_options, member)
 static const char *const heads[] = {"dense", "none", NULL};
 
-#define COMMON                                                                                     \
-    {"label", RGM_FIELD_TEXT, OFFSET(label), 0, 0, NULL, NULL, "label feature"},                   \
-    {"state", RGM_FIELD_TEXT, OFFSET(state), 0, 0, NULL, NULL, "state feature that is read"},      \
-    {"readout_set", RGM_FIELD_TEXT, OFFSET(readout_set), 0, 0, NULL, NULL, "readout node set"},    \
-    {"head", RGM_FIELD_CHOICE, OFFSET(head), 0, 0, heads, NULL,                                    \
-     "dense: a dense layer on the states; none: the states are the logits"},                       \
-    {"l2", RGM_FIELD_FLOAT, OFFSET(l2), 0, 1e6, NULL, NULL, "L2 coefficient of the dense head"}
+#define COMMON                                                                                      \
+    {"label", RGM_FIELD_TEXT, OFFSET(label), 0, 0, NULL, NULL, "label feature"},                    \
+        {"state", RGM_FIELD_TEXT, OFFSET(state), 0, 0, NULL, NULL, "state feature that is read"},   \
+        {"readout_set", RGM_FIELD_TEXT, OFFSET(readout_set), 0, 0, NULL, NULL, "readout node set"}, \
+        {"head",                                                                                    \
+         RGM_FIELD_CHOICE,                                                                          \
+         OFFSET(head),                                                                              \
+         0,                                                                                         \
+         0,                                                                                         \
+         heads,                                                                                     \
+         NULL,                                                                                      \
+         "dense: a dense layer on the states; none: the states are the logits"},                    \
+    {                                                                                               \
+        "l2", RGM_FIELD_FLOAT, OFFSET(l2), 0, 1e6, NULL, NULL, "L2 coefficient of the dense head"   \
+    }
 #define NODE_SET                                                                                   \
-    {"node_set", RGM_FIELD_TEXT, OFFSET(node_set), 0, 0, NULL, NULL, "whose states are read"}
-#define KEY {"key", RGM_FIELD_TEXT, OFFSET(key), 0, 0, NULL, NULL, "readout key"}
+    {                                                                                              \
+        "node_set", RGM_FIELD_TEXT, OFFSET(node_set), 0, 0, NULL, NULL, "whose states are read"    \
+    }
+#define KEY                                                                                        \
+    {                                                                                              \
+        "key", RGM_FIELD_TEXT, OFFSET(key), 0, 0, NULL, NULL, "readout key"                        \
+    }
 #define REDUCE                                                                                     \
-    {"reduce_type", RGM_FIELD_TEXT, OFFSET(reduce_type), 0, 0, NULL, NULL,                         \
-     "how node states are pooled: sum, mean, max, ..."}
-#define MULTICLASS                                                                                 \
-    {"num_classes", RGM_FIELD_INT, OFFSET(num_classes), 0, 1e9, NULL, NULL,                        \
-     "number of classes; this or class_names"},                                                    \
-    {"class_names", RGM_FIELD_TEXTS, OFFSET(class_names), 0, 0, NULL, NULL, "names, in order"},    \
-    {"per_class_statistics", RGM_FIELD_BOOL, OFFSET(per_class_statistics), 0, 0, NULL, NULL,       \
-     "also precision and recall of each class"}
+    {                                                                                              \
+        "reduce_type", RGM_FIELD_TEXT, OFFSET(reduce_type), 0, 0, NULL, NULL,                      \
+            "how node states are pooled: sum, mean, max, ..."                                      \
+    }
+#define MULTICLASS                                                                                  \
+    {"num_classes",                                                                                 \
+     RGM_FIELD_INT,                                                                                 \
+     OFFSET(num_classes),                                                                           \
+     0,                                                                                             \
+     1e9,                                                                                           \
+     NULL,                                                                                          \
+     NULL,                                                                                          \
+     "number of classes; this or class_names"},                                                     \
+        {"class_names", RGM_FIELD_TEXTS, OFFSET(class_names), 0, 0, NULL, NULL, "names, in order"}, \
+    {                                                                                               \
+        "per_class_statistics", RGM_FIELD_BOOL, OFFSET(per_class_statistics), 0, 0, NULL, NULL,     \
+            "also precision and recall of each class"                                               \
+    }
 #define BINARY                                                                                     \
     {"units", RGM_FIELD_INT, OFFSET(units), 1, 1e9, NULL, NULL, "independent 0/1 labels"},         \
-    {"recall_at_precisions", RGM_FIELD_TEXTS, OFFSET(recall_at_precisions), 0, 0, NULL, NULL,      \
-     "also the recall at these precisions, each in (0, 1)"}
+    {                                                                                              \
+        "recall_at_precisions", RGM_FIELD_TEXTS, OFFSET(recall_at_precisions), 0, 0, NULL, NULL,   \
+            "also the recall at these precisions, each in (0, 1)"                                  \
+    }
 
 static const rgm_field node_fields[] = {COMMON, NODE_SET, KEY, MULTICLASS, {0}};
 static const rgm_field node_binary_fields[] = {COMMON, NODE_SET, KEY, BINARY, {0}};
@@ -98,8 +123,9 @@ static const rgm_gnn_task_type graph_binary = {
     .fields = graph_binary_fields,
 };
 
-static const rgm_gnn_task_type *const types[] = {&node_multiclass, &node_binary, &root_multiclass,
-                                                 &root_binary, &graph_multiclass, &graph_binary};
+static const rgm_gnn_task_type *const types[] = {&node_multiclass,  &node_binary,
+                                                 &root_multiclass,  &root_binary,
+                                                 &graph_multiclass, &graph_binary};
 
 const rgm_gnn_task_type *const *rgm_gnn_task_types(int64_t *count)
 {
@@ -204,7 +230,8 @@ rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema
 
     RGM_TRY(check_counts(task));
     if (task->type->place != RGM_READ_NODES && o->node_set == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: %s needs the node set whose states it reads",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.node_set: %s needs the node set whose states it reads",
                         task->type->name);
     if (schema == NULL)
         return RGM_OK;
@@ -213,14 +240,14 @@ rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema
                         o->node_set);
     if (task->type->place == RGM_READ_NODES &&
         rgm_schema_find(schema, RGM_NODE_SET, o->readout_set) == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "task.readout_set: the schema has no node set '%s' that says which nodes are "
-                        "asked about",
-                        o->readout_set);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "task.readout_set: the schema has no node set '%s' that says which nodes are "
+            "asked about",
+            o->readout_set);
     if (label_set(task, schema) == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.label: no label feature '%s' on '%s'%s%s", o->label,
-                        o->readout_set,
-                        task->type->place == RGM_READ_NODES ? "" : " nor on ",
+                        o->readout_set, task->type->place == RGM_READ_NODES ? "" : " nor on ",
                         task->type->place == RGM_READ_NODES  ? ""
                         : task->type->place == RGM_READ_ROOT ? o->node_set
                                                              : "the context");
@@ -324,7 +351,8 @@ static void judge_binary(rgm_head *head, const rgm_gnn_task *task)
     rgmi_add_metric(head, &rgm_metric_auc_roc);
     rgmi_add_metric(head, &rgm_metric_auc_pr);
     for (int64_t i = 0;
-         i < task->options.recall_at_precisions.count && head->metric_count < RGM_MAX_METRICS; i++) {
+         i < task->options.recall_at_precisions.count && head->metric_count < RGM_MAX_METRICS;
+         i++) {
         const char *text = task->options.recall_at_precisions.items[i];
         rgm_metric *metric = rgmi_add_metric(head, &rgm_metric_recall_at_precision);
 

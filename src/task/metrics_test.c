@@ -65,8 +65,8 @@ static void items_of_weight_zero_do_not_count(void **state)
 
     (void)state;
     CHECK_CLOSE(of(&rgm_metric_accuracy, &b, 1), 0.5, 0, 0);
-    CHECK_CLOSE(of(&rgm_metric_cross_entropy, &b, 1),
-                (log(1 + exp(-2.0)) + log(1 + exp(2.0))) / 2, 1e-12, 0);
+    CHECK_CLOSE(of(&rgm_metric_cross_entropy, &b, 1), (log(1 + exp(-2.0)) + log(1 + exp(2.0))) / 2,
+                1e-12, 0);
     clear(&b);
 }
 
@@ -82,8 +82,8 @@ static void cross_entropy_of_extreme_logits_is_finite(void **state)
 static void precision_and_recall_of_a_class_come_from_argmax(void **state)
 {
     /* predicted 0 0 1 2, labelled 0 1 1 0: class 0 has one hit of two calls, of two items */
-    batch b = make(4, 3, (float[]){1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}, (int64_t[]){0, 1, 1, 0},
-                   NULL);
+    batch b =
+        make(4, 3, (float[]){1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}, (int64_t[]){0, 1, 1, 0}, NULL);
     rgm_metric precision = {.type = &rgm_metric_class_precision, .class_id = 1};
     rgm_metric recall = {.type = &rgm_metric_class_recall, .class_id = 1};
 
@@ -151,9 +151,9 @@ static void recall_at_a_precision_is_the_best_over_thresholds(void **state)
 static void nothing_seen_is_zero(void **state)
 {
     static const rgm_metric_type *const types[] = {
-        &rgm_metric_accuracy,        &rgm_metric_cross_entropy, &rgm_metric_class_precision,
-        &rgm_metric_class_recall,    &rgm_metric_precision,     &rgm_metric_recall,
-        &rgm_metric_binary_accuracy, &rgm_metric_auc_roc,       &rgm_metric_auc_pr,
+        &rgm_metric_accuracy,           &rgm_metric_cross_entropy, &rgm_metric_class_precision,
+        &rgm_metric_class_recall,       &rgm_metric_precision,     &rgm_metric_recall,
+        &rgm_metric_binary_accuracy,    &rgm_metric_auc_roc,       &rgm_metric_auc_pr,
         &rgm_metric_recall_at_precision};
 
     (void)state;

@@ -7,13 +7,15 @@
 
 #include <regimen/task.h>
 
-/* ---- mt_text.c --------------------------------------------------------------------------------- */
+/* ---- mt_text.c ---------------------------------------------------------------------------------
+ */
 
 /** White space as it divides words: Unicode's White_Space and the four separators U+001C..1F. */
 bool rgmi_is_white(uint32_t c);
 /** The character at p < end of valid UTF-8; returns its bytes. */
 int rgmi_next_character(uint32_t *c, const char *p, const char *end);
-/** RGM_ERR_ARG without a reference; RGM_ERR_FORMAT naming the text and the byte that is not UTF-8. */
+/** RGM_ERR_ARG without a reference; RGM_ERR_FORMAT naming the text and the byte that is not UTF-8.
+ */
 rgm_status rgmi_mt_check(rgm_str hypothesis, const rgm_str *references, int64_t count);
 /** The text in lower case, by Unicode's full mapping (final sigma too). */
 rgm_status rgmi_lower(rgm_text *out, rgm_str text);
@@ -23,7 +25,8 @@ void rgmi_mt_counts_merge(rgm_mt_counts *to, const rgm_mt_counts *from);
 /** "nrefs:1|<middle>|version:regimen-0.1" */
 rgm_status rgmi_mt_signature(char **out, const rgm_mt_counts *counts, const char *middle);
 
-/* ---- mt_tokenize.c ----------------------------------------------------------------------------- */
+/* ---- mt_tokenize.c -----------------------------------------------------------------------------
+ */
 
 /** The words of one line, and the texts they lie in. Zero-initialised it is empty. */
 typedef struct rgmi_words {
@@ -33,9 +36,11 @@ typedef struct rgmi_words {
 } rgmi_words;
 void rgmi_words_clear(rgmi_words *words);
 /** Tokenize a line of valid UTF-8. */
-rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase, rgm_str line);
+rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase,
+                           rgm_str line);
 
-/* ---- mt_ngrams.c ------------------------------------------------------------------------------- */
+/* ---- mt_ngrams.c -------------------------------------------------------------------------------
+ */
 
 /** The distinct words of a hypothesis, numbered from 0 as they first occur. */
 typedef struct rgmi_vocabulary {
@@ -46,7 +51,8 @@ typedef struct rgmi_vocabulary {
 } rgmi_vocabulary;
 void rgmi_vocabulary_clear(rgmi_vocabulary *vocabulary);
 /** Empty it and number the words: numbers [words->count]. The words are borrowed. */
-rgm_status rgmi_vocabulary_build(int32_t *numbers, rgmi_vocabulary *vocabulary, const rgmi_words *words);
+rgm_status rgmi_vocabulary_build(int32_t *numbers, rgmi_vocabulary *vocabulary,
+                                 const rgmi_words *words);
 /** The numbers of other words, -1 for those that the hypothesis has not. */
 void rgmi_vocabulary_look_up(int32_t *numbers, const rgmi_vocabulary *vocabulary,
                              const rgmi_words *words);
@@ -75,21 +81,22 @@ rgm_status rgmi_ngrams_add_part(int32_t **symbols, rgmi_ngrams *ngrams, int64_t 
 /** n-grams of a part: max(0, symbols - n + 1). */
 int64_t rgmi_ngrams_total(const rgmi_ngrams *ngrams, int64_t part, int n);
 /**
- * Matches of orders 1..order. `together`: an n-gram counts as often as the hypothesis has it, but at
- * most as often as that reference which has it most; matches [order]. Otherwise each reference by
- * itself: matches [references, order].
+ * Matches of orders 1..order. `together`: an n-gram counts as often as the hypothesis has it, but
+ * at most as often as that reference which has it most; matches [order]. Otherwise each reference
+ * by itself: matches [references, order].
  */
 rgm_status rgmi_ngrams_match(int64_t *matches, rgmi_ngrams *ngrams, int order, bool together);
 
-/* ---- ter_edit.c -------------------------------------------------------------------------------- */
+/* ---- ter_edit.c --------------------------------------------------------------------------------
+ */
 
 /** Working memory of rgmi_ter_edits(). Zero-initialised it is empty. */
 typedef struct rgmi_ter_work rgmi_ter_work;
 rgm_status rgmi_ter_work_create(rgmi_ter_work **out);
 void rgmi_ter_work_release(rgmi_ter_work *work);
 /**
- * Least edits (as Tercom searches) that make a reference of a hypothesis: insert, delete, replace or
- * shift words. Words are numbers; a reference's word that is below 0 occurs in no hypothesis.
+ * Least edits (as Tercom searches) that make a reference of a hypothesis: insert, delete, replace
+ * or shift words. Words are numbers; a reference's word that is below 0 occurs in no hypothesis.
  */
 rgm_status rgmi_ter_edits(int64_t *edits, rgmi_ter_work *work, const int32_t *hypothesis,
                           int64_t hypothesis_length, const int32_t *reference,

@@ -32,7 +32,8 @@ static rgm_status clear_slots(int32_t **slots, int64_t *slot_count, int64_t *cap
     return RGM_OK;
 }
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words -------------------------------------------------------------------------------------
+ */
 
 void rgmi_vocabulary_clear(rgmi_vocabulary *vocabulary)
 {
@@ -59,7 +60,8 @@ static int32_t *word_slot(const rgmi_vocabulary *vocabulary, rgm_str word)
     }
 }
 
-rgm_status rgmi_vocabulary_build(int32_t *numbers, rgmi_vocabulary *vocabulary, const rgmi_words *words)
+rgm_status rgmi_vocabulary_build(int32_t *numbers, rgmi_vocabulary *vocabulary,
+                                 const rgmi_words *words)
 {
     vocabulary->count = 0;
     RGM_TRY(RGM_RESERVE(vocabulary->words, vocabulary->capacity, words->count));
@@ -84,7 +86,8 @@ void rgmi_vocabulary_look_up(int32_t *numbers, const rgmi_vocabulary *vocabulary
         numbers[i] = *word_slot(vocabulary, words->items[i]) - 1;
 }
 
-/* ---- n-grams ----------------------------------------------------------------------------------- */
+/* ---- n-grams -----------------------------------------------------------------------------------
+ */
 
 void rgmi_ngrams_clear(rgmi_ngrams *ngrams)
 {
@@ -176,7 +179,8 @@ static int64_t match_reference(rgmi_ngrams *ngrams, int64_t part, int n, bool to
 
         if (ngrams->prefixes[i] == 0)
             continue;
-        ngrams->prefixes[i] = *gram_slot(ngrams, ngrams->prefixes[i], ngrams->symbols[i + n - 1], &key);
+        ngrams->prefixes[i] =
+            *gram_slot(ngrams, ngrams->prefixes[i], ngrams->symbols[i + n - 1], &key);
         if (ngrams->prefixes[i] == 0)
             continue;
         gram = &ngrams->grams[ngrams->prefixes[i] - 1];

@@ -32,7 +32,8 @@ static char *spaced(char *to, char c)
     return to;
 }
 
-/* ---- 13a --------------------------------------------------------------------------------------- */
+/* ---- 13a ---------------------------------------------------------------------------------------
+ */
 
 static char *drop_skipped(char *to, const char *p, const char *end)
 {
@@ -56,8 +57,8 @@ static char *join_lines(char *to, const char *p, const char *end)
     return to;
 }
 
-/* Entities are replaced kind by kind: quot, amp, lt, gt. So "&amp;lt;" ends as '<', but "&amp;quot;"
-   as "&quot;" and "&amp;amp;" as "&amp;". */
+/* Entities are replaced kind by kind: quot, amp, lt, gt. So "&amp;lt;" ends as '<', but
+   "&amp;quot;" as "&quot;" and "&amp;amp;" as "&amp;". */
 static char *replace_entities(char *to, const char *p, const char *end)
 {
     while (p < end) {
@@ -123,7 +124,8 @@ static char *split_symbols(char *to, const char *p, const char *end)
     return to;
 }
 
-/* The next three look at two characters and consume both. By bytes, since what they look for is ASCII. */
+/* The next three look at two characters and consume both. By bytes, since what they look for is
+ * ASCII. */
 static char *split_point_after_no_digit(char *to, const char *p, const char *end)
 {
     for (; p < end; p++) {
@@ -157,7 +159,8 @@ static char *split_dash_after_digit(char *to, const char *p, const char *end)
     return to;
 }
 
-/* ---- intl -------------------------------------------------------------------------------------- */
+/* ---- intl --------------------------------------------------------------------------------------
+ */
 
 static bool is_in(uint32_t c, uint32_t categories)
 {
@@ -224,7 +227,8 @@ static char *split_unicode_symbols(char *to, const char *p, const char *end)
     return to;
 }
 
-/* ---- the list ---------------------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------------------------------
+ */
 
 static pass *const no_passes[] = {NULL};
 static pass *const passes_13a[] = {drop_skipped,
@@ -253,8 +257,8 @@ static rgm_status run_pass(rgmi_words *words, pass *rewrite)
     rgm_text text = words->text;
 
     RGM_TRY(RGM_RESERVE(words->spare.data, words->spare.capacity, 3 * text.size + 2));
-    words->spare.size = rewrite(words->spare.data, text.data, text.data + text.size) -
-                        words->spare.data;
+    words->spare.size =
+        rewrite(words->spare.data, text.data, text.data + text.size) - words->spare.data;
     words->text = words->spare;
     words->spare = text;
     return RGM_OK;
@@ -304,7 +308,8 @@ static rgm_status split(rgmi_words *words, bool characters)
     return RGM_OK;
 }
 
-rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase, rgm_str line)
+rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase,
+                           rgm_str line)
 {
     const tokenizer_type *type = &tokenizers[tokenizer];
 

@@ -13,7 +13,8 @@ static const char *tokenized(rgm_mt_tokenizer tokenizer, const char *line)
     return copy;
 }
 
-#define CHECK_WORDS(want, tokenizer, line) CHECK_TEXT(want, tokenized(RGM_MT_TOKENIZER_##tokenizer, line))
+#define CHECK_WORDS(want, tokenizer, line)                                                         \
+    CHECK_TEXT(want, tokenized(RGM_MT_TOKENIZER_##tokenizer, line))
 
 static void splits_ascii_punctuation_but_not_between_digits(void **state)
 {
@@ -56,10 +57,20 @@ static void splits_unicode_punctuation_and_symbols(void **state)
 static void splits_characters_or_nothing(void **state)
 {
     (void)state;
-    CHECK_WORDS("a b \xe4\xb8\xad e \xcc\x81", CHAR, "ab \xe4\xb8\xad" "e\xcc\x81");
-    CHECK_WORDS("a, b.", NONE, "\t a,\xc2\xa0" "b.\xe3\x80\x80 ");
+    CHECK_WORDS("a b \xe4\xb8\xad e \xcc\x81", CHAR,
+                "ab \xe4\xb8\xad"
+                "e\xcc\x81");
+    CHECK_WORDS("a, b.", NONE,
+                "\t a,\xc2\xa0"
+                "b.\xe3\x80\x80 ");
     /* U+200B is no white space */
-    CHECK_WORDS("a\xe2\x80\x8b" "b c d", NONE, "a\xe2\x80\x8b" "b\x1c" "c\xc2\x85" "d");
+    CHECK_WORDS("a\xe2\x80\x8b"
+                "b c d",
+                NONE,
+                "a\xe2\x80\x8b"
+                "b\x1c"
+                "c\xc2\x85"
+                "d");
 }
 
 static void takes_empty_lines_and_zero_bytes(void **state)
@@ -83,9 +94,11 @@ static void refuses_what_is_not_utf8(void **state)
     rgm_text out = {0};
 
     (void)state;
-    CHECK_STATUS(RGM_ERR_FORMAT, rgm_mt_tokenize(&out, RGM_MT_TOKENIZER_INTL, (rgm_str){"ab\xff", 3}));
+    CHECK_STATUS(RGM_ERR_FORMAT,
+                 rgm_mt_tokenize(&out, RGM_MT_TOKENIZER_INTL, (rgm_str){"ab\xff", 3}));
     CHECK_MESSAGE("byte 3 (0xff) is not UTF-8");
-    CHECK_STATUS(RGM_ERR_FORMAT, rgm_mt_tokenize(&out, RGM_MT_TOKENIZER_13A, (rgm_str){"\xe4\xb8", 2}));
+    CHECK_STATUS(RGM_ERR_FORMAT,
+                 rgm_mt_tokenize(&out, RGM_MT_TOKENIZER_13A, (rgm_str){"\xe4\xb8", 2}));
     rgm_text_clear(&out);
 }
 

@@ -1,5 +1,6 @@
 /*
- * One class out of many, for whatever a task predicts classes of: the loss, and the metrics of a head.
+ * One class out of many, for whatever a task predicts classes of: the loss, and the metrics of a
+ * head.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
- * "classification": one class for each record of a CSV file. Data in memory, a network, a dense layer to the
- * logits; the trainer's default losses and steps do the rest.
+ * "classification": one class for each record of a CSV file. Data in memory, a network, a dense
+ * layer to the logits; the trainer's default losses and steps do the rest.
  */
 #include <stdio.h>
 #include <string.h>
@@ -180,12 +180,12 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     shape[0] = rgm_cgraph_symbol(graph, "records");
     t->records = rgm_input(graph, "records", RGM_F32, rgm_tensor_rank(features), shape);
     t->labels = rgm_input(graph, "labels", RGM_I64, 1, shape);
-    x = rgm_scope_dtype(scope) == RGM_F32 ? t->records : rgm_cast(t->records, rgm_scope_dtype(scope));
+    x = rgm_scope_dtype(scope) == RGM_F32 ? t->records
+                                          : rgm_cast(t->records, rgm_scope_dtype(scope));
     x = t->network->build(scope, x, t->network_options);
     out->head_count = 1;
     *head = (rgm_head){.name = "classification_logits", .loss_weight = 1, .labels = t->labels};
-    head->predictions =
-        rgm_dense(scope, "classification_logits", x, rgmi_class_count(&t->classes));
+    head->predictions = rgm_dense(scope, "classification_logits", x, rgmi_class_count(&t->classes));
     rgmi_judge_classes(head, &t->classes);
     return rgm_cgraph_status(graph);
 }
@@ -220,20 +220,23 @@ static rgm_status check(const void *options)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
                         o->path == NULL ? "folder of the files" : "file to train on");
     if (o->valid != NULL && o->valid_fraction > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
-                        "train, not both",
-                        o->valid, o->valid_fraction);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
+            "train, not both",
+            o->valid, o->valid_fraction);
     if (o->poisson && o->shift > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.poisson and data.shift (%lld) exclude each other: records are drawn as they "
-                        "are",
-                        (long long)o->shift);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.poisson and data.shift (%lld) exclude each other: records are drawn as they "
+            "are",
+            (long long)o->shift);
     if (o->shift > 0 && o->shape.count != 2 && o->shape.count != 3)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.shift moves images: data.shape must be [rows, columns] or [rows, columns, "
-                        "channels], it has %lld numbers",
-                        (long long)o->shape.count);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.shift moves images: data.shape must be [rows, columns] or [rows, columns, "
+            "channels], it has %lld numbers",
+            (long long)o->shape.count);
     return RGM_OK;
 }
 
@@ -242,9 +245,11 @@ static rgm_status load_part(record_task *t, rgm_mode mode, const char *name)
     if (name == NULL)
         return RGM_OK;
     RGM_TRY(rgmi_records_load(&t->parts[mode], name, &t->options, rgmi_class_count(&t->classes)));
-    if (rgm_tensor_dim(t->parts[mode].features, 1) != rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1))
-        return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path, name,
-                        (long long)rgm_tensor_dim(t->parts[mode].features, 1), t->options.train,
+    if (rgm_tensor_dim(t->parts[mode].features, 1) !=
+        rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1))
+        return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,
+                        name, (long long)rgm_tensor_dim(t->parts[mode].features, 1),
+                        t->options.train,
                         (long long)rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1));
     return RGM_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * Classification of records: what is read from files, what is held out, how images move, what is refused;
- * the smoothed loss and its gradient; networks that learn.
+ * Classification of records: what is read from files, what is held out, how images move, what is
+ * refused; the smoothed loss and its gradient; networks that learn.
  */
 #include "check.h"
 
@@ -228,7 +228,8 @@ static void shuffling_gives_every_record_once_in_another_order_each_epoch(void *
 
 /* ---- moved images ---------------------------------------------------------------------------- */
 
-/* Where the centre pixel of a 3 x 3 image with two channels went; -1: it is not what a shift makes. */
+/* Where the centre pixel of a 3 x 3 image with two channels went; -1: it is not what a shift makes.
+ */
 static int place_of_centre(const float *image)
 {
     int at = -1;
@@ -240,7 +241,8 @@ static int place_of_centre(const float *image)
         int y = p / 3 - at / 3 + 1, x = p % 3 - at % 3 + 1; /* where it came from */
         bool inside = y >= 0 && y < 3 && x >= 0 && x < 3;
 
-        if (image[2 * p] != (inside ? (float)(3 * y + x + 1) : 0) || image[2 * p + 1] != -image[2 * p])
+        if (image[2 * p] != (inside ? (float)(3 * y + x + 1) : 0) ||
+            image[2 * p + 1] != -image[2 * p])
             return -1;
     }
     return at;
@@ -260,7 +262,8 @@ static void images_move_by_one_pixel_anew_each_epoch_in_training_alone(void **st
     o.shift = 1;
     CHECK_OK(create(&task, &o, 1));
     for (int epoch = 0; epoch < 200; epoch++) {
-        rgm_iterator *iterator = iterate(&task, epoch % 2 == 0 ? RGM_TRAIN : RGM_VALID, (uint64_t)epoch);
+        rgm_iterator *iterator =
+            iterate(&task, epoch % 2 == 0 ? RGM_TRAIN : RGM_VALID, (uint64_t)epoch);
         rgm_element *batch = next_batch(iterator);
         int at = place_of_centre(rgm_tensor_f32(rgm_element_tensor(batch, 0)));
 
@@ -374,7 +377,8 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 /* ---- the loss -------------------------------------------------------------------------------- */
 
 enum { ITEMS = 3, CLASSES = 4 };
-static const double logits_at[ITEMS * CLASSES] = {0.3, -1.2, 2.5, 0.1, 4, 4, -4, 0, -0.7, 0.2, 0.6, -2};
+static const double logits_at[ITEMS * CLASSES] = {0.3, -1.2, 2.5,  0.1, 4,   4,
+                                                  -4,  0,    -0.7, 0.2, 0.6, -2};
 static const int64_t labels_at[ITEMS] = {2, 1, 0};
 
 /* The definition: -sum_k q_k log p_k. */
@@ -420,7 +424,8 @@ static void smoothed_cross_entropy_and_its_gradient_are_those_of_the_definition(
         CHECK_OK(rgm_executor_run(executor, out, NULL, feeds, 2, 0, 0));
         for (int i = 0; i < ITEMS; i++)
             CHECK_CLOSE(rgm_tensor_at(out[0], i),
-                        smoothed_by_hand(logits_at + CLASSES * i, labels_at[i], smoothing), 1e-12, 0);
+                        smoothed_by_hand(logits_at + CLASSES * i, labels_at[i], smoothing), 1e-12,
+                        0);
         for (int k = 0; k < ITEMS * CLASSES; k++) {
             const double h = 1e-5;
             double moved[CLASSES], up, down;

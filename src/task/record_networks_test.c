@@ -1,6 +1,6 @@
 /*
- * Networks of records learn: a training loop by hand over what the task builds (graph, optimizer, batches),
- * without the trainer.
+ * Networks of records learn: a training loop by hand over what the task builds (graph, optimizer,
+ * batches), without the trainer.
  */
 #include "check.h"
 
@@ -99,7 +99,8 @@ static double train(training *t, int64_t steps)
 
         CHECK_OK(rgm_iterator_next(&batch, t->batches));
         CHECK_OK(t->task.feeds(feeds, 2, &count, t->task.state, batch));
-        CHECK_OK(rgm_executor_run(t->train, fetched, t->parameters, feeds, count, 1, (uint64_t)t->step));
+        CHECK_OK(
+            rgm_executor_run(t->train, fetched, t->parameters, feeds, count, 1, (uint64_t)t->step));
         loss = rgm_tensor_at(fetched[0], 0);
         CHECK_OK(rgm_optimizer_step(t->optimizer, t->parameters, fetched + 1, t->step));
         CHECK_OK(rgm_parameters_update(t->parameters, t->graph, fetched + 1 + t->count));
@@ -229,7 +230,8 @@ static void a_convolutional_network_learns_digits(void **state)
 /* ---- what the networks are ------------------------------------------------------------------- */
 
 /* Trains `name` on a file of two records of four numbers and compares the parameters' names. */
-static void check_names(const char *name, const void *options, const char *const *names, int64_t count)
+static void check_names(const char *name, const void *options, const char *const *names,
+                        int64_t count)
 {
     static const int64_t shape[] = {2, 2, 1};
     const char *folder = check_folder();
@@ -258,13 +260,18 @@ static void the_parameters_have_these_names(void **state)
     static const char *const plain[] = {"hidden_0/kernel", "hidden_0/bias",
                                         "classification_logits/kernel",
                                         "classification_logits/bias"};
-    static const char *const normed[] = {
-        "conv_0/kernel",      "conv_0/norm/gamma",
-        "conv_0/norm/beta",   "conv_0/norm/moving_mean",
-        "conv_0/norm/moving_variance", "hidden_0/kernel",
-        "hidden_0/norm/gamma", "hidden_0/norm/beta",
-        "hidden_0/norm/moving_mean", "hidden_0/norm/moving_variance",
-        "classification_logits/kernel", "classification_logits/bias"};
+    static const char *const normed[] = {"conv_0/kernel",
+                                         "conv_0/norm/gamma",
+                                         "conv_0/norm/beta",
+                                         "conv_0/norm/moving_mean",
+                                         "conv_0/norm/moving_variance",
+                                         "hidden_0/kernel",
+                                         "hidden_0/norm/gamma",
+                                         "hidden_0/norm/beta",
+                                         "hidden_0/norm/moving_mean",
+                                         "hidden_0/norm/moving_variance",
+                                         "classification_logits/kernel",
+                                         "classification_logits/bias"};
     rgm_mlp_options mlp;
     rgm_cnn_options cnn;
 
@@ -294,8 +301,7 @@ static void l2_adds_the_squares_of_every_kernel_to_the_loss(void **state)
     cnn.l2 = 0.5;
     CHECK_OK(rgm_cgraph_create(&graph));
     CHECK_OK(rgm_scope_create(&scope, graph, RGM_F64));
-    CHECK(rgm_cnn(scope, rgm_input(graph, "x", RGM_F64, 4, (rgm_dim[]){2, 8, 8, 1}), &cnn) !=
-          NULL);
+    CHECK(rgm_cnn(scope, rgm_input(graph, "x", RGM_F64, 4, (rgm_dim[]){2, 8, 8, 1}), &cnn) != NULL);
     loss = rgm_scope_loss(scope);
     CHECK_OK(rgm_parameters_create(&parameters, graph, 1));
     CHECK_OK(rgm_executor_create(&executor, graph, &loss, 1, NULL));

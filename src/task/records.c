@@ -1,5 +1,6 @@
 /*
- * Records from a CSV file to two tensors in memory; a part of them held out; an image moved at random.
+ * Records from a CSV file to two tensors in memory; a part of them held out; an image moved at
+ * random.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,12 +23,12 @@ typedef struct loading {
     const char *path;
     rgm_csv_reader *reader;
     int64_t classes;
-    int64_t label;       /* column                    */
-    int64_t width;       /* features of a record      */
+    int64_t label; /* column                    */
+    int64_t width; /* features of a record      */
     int64_t rows;
-    float *features;     /* [rows, width]             */
+    float *features; /* [rows, width]             */
     int64_t features_capacity;
-    int64_t *labels;     /* [rows]                    */
+    int64_t *labels; /* [rows]                    */
     int64_t labels_capacity;
 } loading;
 
@@ -43,9 +44,9 @@ static rgm_status find_label(loading *l, int64_t columns)
     else {
         l->label = strtoll(text, &end, 10);
         if (end == text || *end != '\0')
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "data.label is '%s'; it must be first, last or a column's number from 0",
-                            text);
+            return RGM_FAIL(
+                RGM_ERR_CONFIG,
+                "data.label is '%s'; it must be first, last or a column's number from 0", text);
     }
     if (l->label < 0 || l->label >= columns)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.label is column %lld, %s has columns 0 to %lld",
@@ -84,8 +85,9 @@ static rgm_status read_row(loading *l, int64_t columns)
     RGM_TRY(RGM_RESERVE(l->features, l->features_capacity, (l->rows + 1) * l->width));
     RGM_TRY(rgm_csv_reader_i64(&label, l->reader, l->label));
     if (label < 0 || label >= l->classes)
-        return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: the label is %lld, but there are %lld classes, from 0",
-                        l->path, line, (long long)label, (long long)l->classes);
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s:%lld: the label is %lld, but there are %lld classes, from 0", l->path,
+                        line, (long long)label, (long long)l->classes);
     at = l->features + l->rows * l->width;
     for (int64_t c = 0; c < columns; c++) {
         double number;
@@ -95,8 +97,8 @@ static rgm_status read_row(loading *l, int64_t columns)
         RGM_TRY(rgm_csv_reader_f64(&number, l->reader, c));
         *at = (float)(number / l->options->scale);
         if (!isfinite(*at++))
-            return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: column %lld is %g, which is no finite number", l->path,
-                            line, (long long)c, number);
+            return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: column %lld is %g, which is no finite number",
+                            l->path, line, (long long)c, number);
     }
     l->labels[l->rows++] = label;
     return RGM_OK;
@@ -134,7 +136,8 @@ static rgm_status make_tensors(rgmi_records *out, loading *l)
         memcpy(dims + 1, shape->items, (size_t)shape->count * sizeof *dims);
         rank = (int)shape->count + 1;
     }
-    RGM_TRY(rgm_tensor_wrap(&out->features, RGM_F32, rank, dims, l->features, rgm_free, l->features));
+    RGM_TRY(
+        rgm_tensor_wrap(&out->features, RGM_F32, rank, dims, l->features, rgm_free, l->features));
     l->features = NULL;
     RGM_TRY(rgm_tensor_wrap(&out->labels, RGM_I64, 1, &l->rows, l->labels, rgm_free, l->labels));
     l->labels = NULL;
@@ -208,10 +211,11 @@ rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, doub
 
     *part = (rgmi_records){0};
     if (held < 1 || held >= rows)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.valid_fraction is %g: of %lld records that holds out %lld; leave at least "
-                        "one on each side",
-                        fraction, (long long)rows, (long long)held);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.valid_fraction is %g: of %lld records that holds out %lld; leave at least "
+            "one on each side",
+            fraction, (long long)rows, (long long)held);
     RGM_GO(RGM_NEW(order, rows));
     RGM_GO(RGM_NEW(marks, rows));
     rgm_rng_permutation(&rng, order, rows);
@@ -233,9 +237,10 @@ done:
 
 /* ---- augmentation -------------------------------------------------------------------------- */
 
-/* to[y, x] = from[y - down, x - right] where that is inside; `to` is zeros. Pixels have `depth` numbers. */
-static void move_image(float *to, const float *from, const int64_t *shape, int64_t depth, int64_t down,
-                       int64_t right)
+/* to[y, x] = from[y - down, x - right] where that is inside; `to` is zeros. Pixels have `depth`
+ * numbers. */
+static void move_image(float *to, const float *from, const int64_t *shape, int64_t depth,
+                       int64_t down, int64_t right)
 {
     int64_t height = shape[0], width = shape[1];
     int64_t first = right > 0 ? right : 0, last = width + (right < 0 ? right : 0);

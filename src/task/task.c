@@ -86,7 +86,8 @@ static rgm_status compare(bool *same, int64_t *kept, const rgm_task_file *file, 
         return RGM_OK;
     RGM_TRY(rgm_file_map(&map, path));
     *kept = map.size;
-    *same = map.size == file->size && (map.size == 0 || memcmp(map.data, file->data, (size_t)map.size) == 0);
+    *same = map.size == file->size &&
+            (map.size == 0 || memcmp(map.data, file->data, (size_t)map.size) == 0);
     rgm_file_unmap(&map);
     return RGM_OK;
 }
@@ -110,7 +111,8 @@ static rgm_status check_file(const rgm_task_file *file, const char *path, const 
     if (same || kept < 0)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
-                    "%s was begun with another %s (%lld bytes) than now (%s, %lld bytes), with which its weights "
+                    "%s was begun with another %s (%lld bytes) than now (%s, %lld bytes), with "
+                    "which its weights "
                     "mean nothing. Put the old one back, %s is a copy, or take another run folder",
                     folder, file->name, (long long)kept, file->origin, (long long)file->size, path);
 }

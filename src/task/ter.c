@@ -1,6 +1,6 @@
 /*
- * TER, translation edit rate (Snover et al., 2006): how many words of the hypothesis must be inserted,
- * deleted, replaced or shifted to have a reference, per word of the reference.
+ * TER, translation edit rate (Snover et al., 2006): how many words of the hypothesis must be
+ * inserted, deleted, replaced or shifted to have a reference, per word of the reference.
  */
 #include "mt_internal.h"
 

@@ -1,12 +1,13 @@
 /*
- * The search of TER. Finding the least number of edits with shifts is NP-hard, so a score is defined by
- * the search that finds it; ours takes the decisions of Tercom as sacrebleu does: a beam about the
- * diagonal of the edit distance, the same shifts in the same order of preference, the same limits.
+ * The search of TER. Finding the least number of edits with shifts is NP-hard, so a score is
+ * defined by the search that finds it; ours takes the decisions of Tercom as sacrebleu does: a beam
+ * about the diagonal of the edit distance, the same shifts in the same order of preference, the
+ * same limits.
  *
  * What is ours is how a shift is tried. A shift changes few words, so only the rows of the distance
- * matrix from the first changed word on are done again, and only until a row behind the last changed
- * word differs from the old one by a constant: then so do all rows that follow. Rows are kept within
- * the beam, so memory is linear in the two lengths.
+ * matrix from the first changed word on are done again, and only until a row behind the last
+ * changed word differs from the old one by a constant: then so do all rows that follow. Rows are
+ * kept within the beam, so memory is linear in the two lengths.
  */
 #include "mt_internal.h"
 
@@ -14,17 +15,18 @@
 #include <string.h>
 
 enum {
-    LONGEST_SHIFT = 10,   /* words                                */
-    FARTHEST_SHIFT = 50,  /* words between the two places         */
+    LONGEST_SHIFT = 10,  /* words                                */
+    FARTHEST_SHIFT = 50, /* words between the two places         */
     MOST_CANDIDATES = 1000,
-    BEAM = 25,            /* cells to either side of the diagonal */
+    BEAM = 25, /* cells to either side of the diagonal */
     UNREACHED = INT32_MAX / 2
 };
 
 /* How a cell was best reached. */
 enum { KEEP_OR_REPLACE, DELETE_WORD, INSERT_WORD };
 
-/* A row of the matrix: cells first..end-1; cell j is the distance to the reference's first j words. */
+/* A row of the matrix: cells first..end-1; cell j is the distance to the reference's first j words.
+ */
 typedef struct row {
     int64_t first, end;
     int32_t *costs; /* [end - first] */
@@ -35,13 +37,13 @@ struct rgmi_ter_work {
     const int32_t *reference;
     int32_t *words, *shifted; /* [length]: the hypothesis as shifted so far, and a candidate */
     int64_t length, reference_length;
-    row *rows;                /* [length + 1] */
+    row *rows; /* [length + 1] */
     row scratch[2];
     int32_t *costs;
     uint8_t *steps;
-    int64_t *aligned;         /* [reference_length]: the hypothesis' word before which to insert, - 1 */
-    bool *word_wrong;         /* [length]           */
-    bool *reference_wrong;    /* [reference_length] */
+    int64_t *aligned; /* [reference_length]: the hypothesis' word before which to insert, - 1 */
+    bool *word_wrong; /* [length]           */
+    bool *reference_wrong; /* [reference_length] */
     int64_t words_capacity, shifted_capacity, rows_capacity, costs_capacity, steps_capacity;
     int64_t scratch_capacity[2], aligned_capacity, word_wrong_capacity, reference_wrong_capacity;
 };
@@ -75,7 +77,8 @@ void rgmi_ter_work_release(rgmi_ter_work *work)
     rgm_free(work);
 }
 
-/* ---- the distance matrix ----------------------------------------------------------------------- */
+/* ---- the distance matrix -----------------------------------------------------------------------
+ */
 
 static int64_t beam_width(double ratio)
 {
@@ -134,8 +137,8 @@ static int32_t cost_at(const row *r, int64_t j)
 }
 
 /*
- * One row from the row before it. Of equal costs a kept or replaced word is preferred, then a deleted
- * one, then an inserted one.
+ * One row from the row before it. Of equal costs a kept or replaced word is preferred, then a
+ * deleted one, then an inserted one.
  */
 static void fill_row(row *r, const row *before, int32_t word, const int32_t *reference)
 {
@@ -227,7 +230,8 @@ static void align(rgmi_ter_work *work)
     }
 }
 
-/* ---- shifts ------------------------------------------------------------------------------------ */
+/* ---- shifts ------------------------------------------------------------------------------------
+ */
 
 static void copy_words(int32_t *to, const int32_t *from, int64_t count)
 {
@@ -270,7 +274,8 @@ static bool is_better(const shift *a, const shift *b)
     return a->target < b->target;
 }
 
-/* Try words [start, start + length) at every place that the equal words of the reference suggest. */
+/* Try words [start, start + length) at every place that the equal words of the reference suggest.
+ */
 static void try_places(shift *best, int64_t *candidates, rgmi_ter_work *work, int64_t start,
                        int64_t place, int64_t length, int64_t distance)
 {

@@ -1,4 +1,5 @@
-/* TER: edits that can be seen by hand, the quirks of the search that define the score, its limits. */
+/* TER: edits that can be seen by hand, the quirks of the search that define the score, its limits.
+ */
 #include <check.h>
 #include <regimen/task.h>
 
@@ -61,7 +62,8 @@ static void is_edits_by_mean_length(void **state)
     rgm_ter_merge(&s, &(rgm_ter_stats){.edits = 3, .reference_length = 0.5, .counts = {1, 1, 1}});
     CHECK_CLOSE(rgm_ter_result(&s), 100, 1e-15, 0);
     CHECK_OK(rgm_ter_signature(&signature, &s, NULL));
-    CHECK_TEXT("nrefs:var|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:regimen-0.1", signature);
+    CHECK_TEXT("nrefs:var|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:regimen-0.1",
+               signature);
     rgm_free(signature);
 }
 
@@ -140,7 +142,8 @@ static void long_lines_take_linear_memory(void **state)
     CHECK_OK(rgm_ter_create(&ter, NULL));
     rgm_memory_reset_peak();
     CHECK_OK(rgm_ter_add(&stats, ter, hypothesis, &reference, 1));
-    CHECK_INT(words / 2, stats.edits); /* the limit on candidates is reached before any shift is made */
+    CHECK_INT(words / 2,
+              stats.edits); /* the limit on candidates is reached before any shift is made */
     CHECK(rgm_memory_peak() < 1000 * words); /* the whole matrix is 400,000 * words */
     rgm_ter_release(ter);
     free(lines[0]);
@@ -148,8 +151,8 @@ static void long_lines_take_linear_memory(void **state)
 }
 
 TESTS(cmocka_unit_test(counts_insertions_deletions_and_replacements),
-      cmocka_unit_test(a_shift_of_any_length_is_one_edit), cmocka_unit_test(is_edits_by_mean_length),
-      cmocka_unit_test(empty_lines_are_defined), cmocka_unit_test(case_counts_only_when_told),
-      cmocka_unit_test(refuses_what_is_not_utf8),
+      cmocka_unit_test(a_shift_of_any_length_is_one_edit),
+      cmocka_unit_test(is_edits_by_mean_length), cmocka_unit_test(empty_lines_are_defined),
+      cmocka_unit_test(case_counts_only_when_told), cmocka_unit_test(refuses_what_is_not_utf8),
       cmocka_unit_test(gives_memory_back_when_there_is_none),
       cmocka_unit_test(long_lines_take_linear_memory))

@@ -1,6 +1,6 @@
 /*
- * "translation": sentences to sentences with the Transformer. The trainer's default steps do the training;
- * validation translates each batch beside its loss and judges the whole set at the end.
+ * "translation": sentences to sentences with the Transformer. The trainer's default steps do the
+ * training; validation translates each batch beside its loss and judges the whole set at the end.
  */
 #include <string.h>
 
@@ -10,7 +10,10 @@
 
 #define REVERSE(member) offsetof(rgm_reverse_options, member)
 #define COUNT(key, text)                                                                           \
-    {.name = #key, .kind = RGM_FIELD_INT, .offset = REVERSE(key), .min = 0, .max = 1e9, .help = text}
+    {                                                                                              \
+        .name = #key, .kind = RGM_FIELD_INT, .offset = REVERSE(key), .min = 0, .max = 1e9,         \
+        .help = text                                                                               \
+    }
 static const rgm_field reverse_fields[] = {
     COUNT(vocabulary, "different tokens, padding and end among them; 0: the data are files"),
     COUNT(min_length, "tokens of the shortest sequence"),
@@ -58,13 +61,18 @@ static const rgm_field data_fields[] = {
     {.name = "train",
      .kind = RGM_FIELD_TEXTS,
      .offset = AT(train),
-     .help = "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"},
-    {.name = "valid", .kind = RGM_FIELD_TEXTS, .offset = AT(valid), .help = "the same to validate on"},
+     .help =
+         "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"},
+    {.name = "valid",
+     .kind = RGM_FIELD_TEXTS,
+     .offset = AT(valid),
+     .help = "the same to validate on"},
     {.name = "test", .kind = RGM_FIELD_TEXTS, .offset = AT(test), .help = "the same to test on"},
     {.name = "src_lang",
      .kind = RGM_FIELD_TEXT,
      .offset = AT(src_lang),
-     .help = "with TFRecord files (one pattern or name@shards each): the feature with the source's text"},
+     .help = "with TFRecord files (one pattern or name@shards each): the feature with the source's "
+             "text"},
     {.name = "tgt_lang",
      .kind = RGM_FIELD_TEXT,
      .offset = AT(tgt_lang),
@@ -81,7 +89,8 @@ static const rgm_field data_fields[] = {
      .kind = RGM_FIELD_GROUP,
      .offset = AT(train_tokenizer),
      .group = tokenizer_fields,
-     .help = "instead of tokenizer: one for both sides, trained on the files of train when the run begins"},
+     .help = "instead of tokenizer: one for both sides, trained on the files of train when the run "
+             "begins"},
     {.name = "max_length",
      .kind = RGM_FIELD_INT,
      .offset = AT(max_length),
@@ -192,14 +201,16 @@ static rgm_status check_reverse(const rgm_translation_options *o)
 
     if (o->train.count > 0 || o->valid.count > 0 || o->test.count > 0 || o->tokenizer != NULL ||
         o->target_tokenizer != NULL || o->train_tokenizer.vocab_size > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.reverse makes the pairs: data.train, valid, test and tokenizers do "
-                                        "not go with it");
-    if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.reverse: a vocabulary of 3 or more (%lld), min_length (%lld) up to max_length "
-                        "(%lld) and pairs to train on (%lld) are needed",
-                        (long long)r->vocabulary, (long long)r->min_length, (long long)r->max_length,
-                        (long long)r->train);
+                        "data.reverse makes the pairs: data.train, valid, test and tokenizers do "
+                        "not go with it");
+    if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.reverse: a vocabulary of 3 or more (%lld), min_length (%lld) up to max_length "
+            "(%lld) and pairs to train on (%lld) are needed",
+            (long long)r->vocabulary, (long long)r->min_length, (long long)r->max_length,
+            (long long)r->train);
     return RGM_OK;
 }
 
@@ -208,15 +219,18 @@ static rgm_status check_tokenizers(const rgm_translation_options *o)
     bool trained = o->train_tokenizer.vocab_size > 0;
 
     if (o->tokenizer == NULL && !trained)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.tokenizer: name the SentencePiece model, or have one trained: "
-                                        "data.train_tokenizer.vocab_size");
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.tokenizer: name the SentencePiece model, or have one trained: "
+                        "data.train_tokenizer.vocab_size");
     if (trained && (o->tokenizer != NULL || o->target_tokenizer != NULL))
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.train_tokenizer makes the tokenizer of both sides: data.%s does "
-                                        "not go with it",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.train_tokenizer makes the tokenizer of both sides: data.%s does "
+                        "not go with it",
                         o->tokenizer != NULL ? "tokenizer" : "target_tokenizer");
     if (trained && o->train.count != 2)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.train_tokenizer needs data.train as two files of text, [source, "
-                                        "target]; 'regimen text train-tokenizer' makes one for data.tokenizer");
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.train_tokenizer needs data.train as two files of text, [source, "
+                        "target]; 'regimen text train-tokenizer' makes one for data.tokenizer");
     return RGM_OK;
 }
 
@@ -226,14 +240,16 @@ static rgm_status check_files(const rgm_translation_options *o)
     bool records = o->src_lang != NULL;
 
     if (records != (o->tgt_lang != NULL))
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s is set without data.%s: TFRecords need both, text files none",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.%s is set without data.%s: TFRecords need both, text files none",
                         records ? "src_lang" : "tgt_lang", records ? "tgt_lang" : "src_lang");
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
         if (files[mode]->count > (records ? 1 : 2))
-            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: %lld files; %s", rgm_mode_name((rgm_mode)mode),
-                            (long long)files[mode]->count,
-                            records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
-                                    : "they are [source, target] or one TSV");
+            return RGM_FAIL(
+                RGM_ERR_CONFIG, "data.%s: %lld files; %s", rgm_mode_name((rgm_mode)mode),
+                (long long)files[mode]->count,
+                records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
+                        : "they are [source, target] or one TSV");
     return RGM_OK;
 }
 
@@ -245,14 +261,16 @@ static rgm_status check(const void *options)
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
     RGM_TRY(rgmi_scores_check(&o->score));
     if (o->batch_tokens < o->max_length)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.batch_tokens is %lld, below data.max_length (%lld): no batch "
-                                        "could hold such a pair",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.batch_tokens is %lld, below data.max_length (%lld): no batch "
+                        "could hold such a pair",
                         (long long)o->batch_tokens, (long long)o->max_length);
     if (o->reverse.vocabulary > 0)
         return check_reverse(o);
     if (o->path == NULL || o->train.count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
-                        o->path == NULL ? "folder of the files" : "files to train on, [source, target]");
+                        o->path == NULL ? "folder of the files"
+                                        : "files to train on, [source, target]");
     RGM_TRY(check_tokenizers(o));
     return check_files(o);
 }
@@ -261,7 +279,8 @@ static rgm_status check(const void *options)
 
 typedef rgmi_translation_task translation_task;
 
-/* What is to be translated whole must fit into the model: better told now than by the first validation. */
+/* What is to be translated whole must fit into the model: better told now than by the first
+ * validation. */
 static rgm_status check_sources(const translation_task *t, rgm_mode mode)
 {
     const rgm_token_pairs *pairs = t->data.parts[mode].pairs;
@@ -271,9 +290,11 @@ static rgm_status check_sources(const translation_task *t, rgm_mode mode)
         rgm_token_pairs_source(pairs, i, &length);
         if (length > most)
             return RGM_FAIL(RGM_ERR_DATA,
-                            "data.%s: the source of pair %lld has %lld tokens with its end, but model.max_positions "
+                            "data.%s: the source of pair %lld has %lld tokens with its end, but "
+                            "model.max_positions "
                             "is %lld: raise that, leave the pair out, or set task.decode: false",
-                            rgm_mode_name(mode), (long long)i + 1, (long long)length, (long long)most);
+                            rgm_mode_name(mode), (long long)i + 1, (long long)length,
+                            (long long)most);
     }
     return RGM_OK;
 }
@@ -316,13 +337,14 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     in[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
     in[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
     states = rgm_seq2seq_encode(scope, &t->model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
-    states = rgm_seq2seq_decode(scope, &t->model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
-                                in[RGMI_SOURCE]);
+    states = rgm_seq2seq_decode(scope, &t->model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS],
+                                states, in[RGMI_SOURCE]);
     labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
     losses = rgm_seq2seq_losses(&t->model, rgm_seq2seq_logits(scope, &t->model, states), labels,
                                 t->options.label_smoothing);
     out->head_count = 1;
-    /* What is fetched of each batch are the tokens' losses: logits over a vocabulary stay inside. */
+    /* What is fetched of each batch are the tokens' losses: logits over a vocabulary stay inside.
+     */
     *head = (rgm_head){.name = "tokens", .loss_weight = 1};
     head->predictions = rgm_reshape(losses, 2, (rgm_dim[]){RGM_INFER, 1});
     head->weights = rgm_seq2seq_weights(scope, labels);
@@ -342,11 +364,13 @@ static rgm_status describe(rgm_text *out, void *state)
 
     if (f->padded_tokens == 0)
         return RGM_OK;
-    RGM_TRY(rgm_text_printf(out, "batches of %lld tokens (%.0f%% real)", (long long)t->options.batch_tokens,
+    RGM_TRY(rgm_text_printf(out, "batches of %lld tokens (%.0f%% real)",
+                            (long long)t->options.batch_tokens,
                             100 * (double)f->real_tokens / (double)f->padded_tokens));
-    return f->dropped == 0 ? RGM_OK
-                           : rgm_text_printf(out, ", without %lld pairs longer than %lld",
-                                             (long long)f->dropped, (long long)t->options.max_length);
+    return f->dropped == 0
+               ? RGM_OK
+               : rgm_text_printf(out, ", without %lld pairs longer than %lld",
+                                 (long long)f->dropped, (long long)t->options.max_length);
 }
 
 static void use_files(void *options, const char *run_dir, bool trained)
@@ -357,7 +381,8 @@ static void use_files(void *options, const char *run_dir, bool trained)
     o->trained = trained;
 }
 
-static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state, rgm_element *batch)
+static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state,
+                        rgm_element *batch)
 {
     const translation_task *t = state;
 
@@ -399,8 +424,9 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
     if (step->mode == RGM_TRAIN)
         return RGM_OK; /* what was trained on is only measured by its loss: there is much of it */
     if (t->data.parts[step->mode].pairs == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "task.decode translates the %s data of the experiment; batches "
-                                             "from elsewhere need decode: false",
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "task.decode translates the %s data of the experiment; batches "
+                        "from elsewhere need decode: false",
                         rgm_mode_name(step->mode));
     if (scores == NULL) {
         RGM_TRY(rgmi_scores_create(&scores, &t->options.score));
@@ -409,7 +435,8 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
     RGM_TRY(rgmi_translation_ready(t, step->parameters, step->bf16));
     RGM_TRY(RGM_NEW(translations, count));
     RGM_GO(translate_pairs(translations, t, step->mode, rgm_tensor_i64(pairs), count));
-    RGM_GO(rgmi_scores_add(scores, &t->data, step->mode, rgm_tensor_i64(pairs), translations, count));
+    RGM_GO(
+        rgmi_scores_add(scores, &t->data, step->mode, rgm_tensor_i64(pairs), translations, count));
 done:
     for (int64_t i = 0; i < count; i++)
         rgm_hypotheses_clear(&translations[i]);
@@ -417,7 +444,8 @@ done:
     return status;
 }
 
-static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_t global_step, void *state)
+static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_t global_step,
+                                         void *state)
 {
     (void)global_step, (void)state;
     return rgmi_scores_result(logs, aggregate);
@@ -496,7 +524,8 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
         RGM_GO(rgm_search_check(&t->options.search, &t->model));
     if (t->options.max_length > t->model.options.max_positions)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
-                        (long long)t->options.max_length, (long long)t->model.options.max_positions));
+                        (long long)t->options.max_length,
+                        (long long)t->model.options.max_positions));
 done:
     if (status != RGM_OK)
         release(out);

@@ -14,12 +14,12 @@ typedef struct rgmi_parallel_data {
     const rgm_translation_options *options; /* borrowed */
     uint64_t seed;
     int threads;
-    rgm_tokenizer *source, *target;           /* NULL with made pairs                 */
-    char *source_path, *target_path;          /* where they were read; target: or NULL */
+    rgm_tokenizer *source, *target;  /* NULL with made pairs                 */
+    char *source_path, *target_path; /* where they were read; target: or NULL */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
     rgmi_parallel parts[RGM_TEST + 1]; /* read when batches of them are first asked for */
-    rgm_token_batch_figures figures;   /* of an epoch of training, once its batches were asked for */
+    rgm_token_batch_figures figures; /* of an epoch of training, once its batches were asked for */
 } rgmi_parallel_data;
 /** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
 rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
@@ -44,7 +44,8 @@ enum {
 rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rgm_mode mode);
 
 /** Tokens as text, in the place of what `out` had; tokenizer NULL: their numbers. */
-rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids, int64_t count);
+rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids,
+                           int64_t count);
 
 /** RGM_ERR_CONFIG: a metric that there is not. */
 rgm_status rgmi_scores_check(const rgm_score_options *options);
@@ -56,13 +57,16 @@ typedef struct rgmi_translation_scores rgmi_translation_scores;
 rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_options *options);
 void rgmi_scores_release(rgmi_translation_scores *scores);
 /** Judge the translations of the pairs with those numbers by their references. */
-rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data, rgm_mode mode,
-                           const int64_t *pairs, const rgm_hypotheses *translations, int64_t count);
+rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data,
+                           rgm_mode mode, const int64_t *pairs, const rgm_hypotheses *translations,
+                           int64_t count);
 /** Set them by their names. */
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
 
-/** The pairs of a part, read unless they are there, borrowed; *out is NULL when there is no such part. */
-rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, rgm_mode mode);
+/** The pairs of a part, read unless they are there, borrowed; *out is NULL when there is no such
+ * part. */
+rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data,
+                               rgm_mode mode);
 
 /* ---- the task's state ---- */
 
@@ -77,7 +81,8 @@ typedef struct rgmi_translation_task {
     bool bf16;                        /* .. in this                         */
 } rgmi_translation_task;
 /** Have the translator for those weights. */
-rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters, bool bf16);
+rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,
+                                  bool bf16);
 
 /* ---- export ---- */
 
@@ -98,7 +103,7 @@ extern const char rgmi_encoder_file[], rgmi_decoder_step_file[];
 extern const rgm_task_export rgmi_translation_export;
 /** rgm_task_export.verify, with two sentences and two beams of each in a batch. */
 rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
-                                   const rgm_parameters *parameters, rgm_mode mode, int64_t max_batches,
-                                   void *state);
+                                   const rgm_parameters *parameters, rgm_mode mode,
+                                   int64_t max_batches, void *state);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Pairs of sentences in tokens: read from files with a tokenizer, or made by a formula; and their batches
- * as the model is fed them.
+ * Pairs of sentences in tokens: read from files with a tokenizer, or made by a formula; and their
+ * batches as the model is fed them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,9 @@ static rgm_status place_of(char **out, const rgm_translation_options *o, const c
 }
 
 /*
- * The file that the run keeps, or the one that the options name; NULL: neither. A run that goes on takes only
- * what it trained itself: a file that is named may have become another, and that is to be told.
+ * The file that the run keeps, or the one that the options name; NULL: neither. A run that goes on
+ * takes only what it trained itself: a file that is named may have become another, and that is to
+ * be told.
  */
 static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, const char *name,
                                  const char *kept)
@@ -26,8 +27,10 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
         RGM_TRY(rgm_path_join(out, o->run_dir, kept));
         if (rgm_path_exists(*out))
             return RGM_OK;
-        if (name == NULL && o->trained) /* another one, of the data of now, might have other pieces */
-            return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s keeps no %s, which its weights were trained with", o->run_dir,
+        if (name == NULL &&
+            o->trained) /* another one, of the data of now, might have other pieces */
+            return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                            "%s keeps no %s, which its weights were trained with", o->run_dir,
                             kept);
         rgm_free(*out);
         *out = NULL;
@@ -42,7 +45,8 @@ static rgm_status data_missing(rgm_status status, rgm_mode mode)
 }
 
 /* Of both sides, from the text that is trained on: the same text gives the same tokenizer again. */
-static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, const rgm_translation_options *o)
+static rgm_status train_tokenizer(rgm_tokenizer **out, char **path,
+                                  const rgm_translation_options *o)
 {
     rgm_status status = RGM_OK;
     char *files[2] = {NULL, NULL};
@@ -64,24 +68,28 @@ done:
 
 static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *path)
 {
-    static const char train[] = "train one with 'regimen text train-tokenizer --vocab-size N --out FILE TEXT...'";
+    static const char train[] =
+        "train one with 'regimen text train-tokenizer --vocab-size N --out FILE TEXT...'";
 
     char padding[32];
 
     if (rgm_tokenizer_pad_id(tokenizer) < 0)
         snprintf(padding, sizeof padding, "no id");
     else
-        snprintf(padding, sizeof padding, "the id %lld", (long long)rgm_tokenizer_pad_id(tokenizer));
+        snprintf(padding, sizeof padding, "the id %lld",
+                 (long long)rgm_tokenizer_pad_id(tokenizer));
     if (rgm_tokenizer_pad_id(tokenizer) != 0)
-        return RGM_FAIL(RGM_ERR_DATA,
-                        "%s: its padding has %s, but batches are padded with 0: %s, or with spm_train and "
-                        "--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1",
-                        path, padding, train);
+        return RGM_FAIL(
+            RGM_ERR_DATA,
+            "%s: its padding has %s, but batches are padded with 0: %s, or with spm_train and "
+            "--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1",
+            path, padding, train);
     if (rgm_tokenizer_eos_id(tokenizer) < 0)
-        return RGM_FAIL(RGM_ERR_DATA,
-                        "%s has no end of sentence (</s>), so that a translation could not end: %s, or with "
-                        "spm_train and --eos_id=1",
-                        path, train);
+        return RGM_FAIL(
+            RGM_ERR_DATA,
+            "%s has no end of sentence (</s>), so that a translation could not end: %s, or with "
+            "spm_train and --eos_id=1",
+            path, train);
     return RGM_OK;
 }
 
@@ -109,7 +117,8 @@ static rgm_status load_tokenizers(rgmi_parallel_data *data, const rgm_translatio
 {
     RGM_TRY(load_tokenizer(&data->source, &data->source_path, o, o->tokenizer, source_file));
     if (o->target_tokenizer != NULL)
-        RGM_TRY(load_tokenizer(&data->target, &data->target_path, o, o->target_tokenizer, target_file));
+        RGM_TRY(
+            load_tokenizer(&data->target, &data->target_path, o, o->target_tokenizer, target_file));
     else
         data->target = rgm_tokenizer_retain(data->source);
     data->source_vocabulary = rgm_tokenizer_size(data->source);
@@ -138,7 +147,8 @@ void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel
     }
 }
 
-static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o, const rgm_texts *files)
+static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o,
+                              const rgm_texts *files)
 {
     rgm_status status = RGM_OK;
     char *source = NULL, *target = NULL;
@@ -160,7 +170,8 @@ done:
 static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
 {
     const rgm_translation_options *o = data->options;
-    const rgm_texts *files = mode == RGM_TRAIN ? &o->train : (mode == RGM_VALID ? &o->valid : &o->test);
+    const rgm_texts *files =
+        mode == RGM_TRAIN ? &o->train : (mode == RGM_VALID ? &o->valid : &o->test);
     rgm_status status;
 
     if (files->count == 0)
@@ -170,8 +181,10 @@ static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data,
         return data_missing(status, mode);
     RGM_TRY(status);
     if (rgm_corpus_count(part->corpus) == 0)
-        return RGM_FAIL(RGM_ERR_DATA, "data.%s: %s has no pairs", rgm_mode_name(mode), files->items[0]);
-    RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target, data->threads));
+        return RGM_FAIL(RGM_ERR_DATA, "data.%s: %s has no pairs", rgm_mode_name(mode),
+                        files->items[0]);
+    RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target,
+                                   data->threads));
     if (mode == RGM_TRAIN) { /* nothing is scored there: the text has served */
         rgm_corpus_release(part->corpus);
         part->corpus = NULL;
@@ -185,7 +198,8 @@ static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_r
                                const rgm_rng *rng, int64_t *draws)
 {
     int64_t spread = o->max_length - o->min_length + 1;
-    int64_t length = o->min_length + (int64_t)rgm_rng_below(rng, (uint64_t)(*draws)++, (uint64_t)spread);
+    int64_t length =
+        o->min_length + (int64_t)rgm_rng_below(rng, (uint64_t)(*draws)++, (uint64_t)spread);
     int32_t *backwards = ids + o->max_length + 1;
 
     for (int64_t i = 0; i < length; i++) {
@@ -200,7 +214,8 @@ static rgm_status make_reversed(rgmi_parallel *part, const rgmi_parallel_data *d
 {
     rgm_status status = RGM_OK;
     const rgm_reverse_options *o = &data->options->reverse;
-    int64_t count = mode == RGM_TRAIN ? o->train : (mode == RGM_VALID ? o->valid : o->test), draws = 0;
+    int64_t count = mode == RGM_TRAIN ? o->train : (mode == RGM_VALID ? o->valid : o->test),
+            draws = 0;
     rgm_rng rng = rgm_rng_stream(data->seed, "reverse", (uint64_t)mode);
     int32_t *ids = NULL;
 
@@ -273,7 +288,8 @@ static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels)
     RGM_TRY(rgm_tensor_create(out, RGM_I64, 2, (int64_t[]){rows, length}));
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < length; i++)
-            rgm_tensor_i64(*out)[r * length + i] = i > 0 ? rgm_tensor_i64(labels)[r * length + i - 1] : 0;
+            rgm_tensor_i64(*out)[r * length + i] =
+                i > 0 ? rgm_tensor_i64(labels)[r * length + i - 1] : 0;
     return RGM_OK;
 }
 
@@ -288,8 +304,10 @@ static rgm_status complete(rgm_element **out, const rgm_element *batch, const rg
 
     (void)call, (void)payload;
     RGM_GO(shift_right(&tensors[RGMI_TARGET], tensors[RGMI_LABELS]));
-    RGM_GO(rgm_tensor_arange(&tensors[RGMI_SOURCE_POSITIONS], rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
-    RGM_GO(rgm_tensor_arange(&tensors[RGMI_TARGET_POSITIONS], rgm_tensor_dim(tensors[RGMI_LABELS], 1)));
+    RGM_GO(rgm_tensor_arange(&tensors[RGMI_SOURCE_POSITIONS],
+                             rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
+    RGM_GO(rgm_tensor_arange(&tensors[RGMI_TARGET_POSITIONS],
+                             rgm_tensor_dim(tensors[RGMI_LABELS], 1)));
     RGM_GO(rgm_element_create_tensors(out, tensors, RGMI_BATCH_TENSORS));
 done:
     rgm_tensor_release(tensors[RGMI_TARGET]);

@@ -1,7 +1,7 @@
 /*
- * A translation model for other programs: encoder.onnx reads sources, decoder_step.onnx goes one token on, and
- * translation.json says what they take and give, where the tokenizers are and how the search was configured.
- * docs/export.md has the loop that decodes with them.
+ * A translation model for other programs: encoder.onnx reads sources, decoder_step.onnx goes one
+ * token on, and translation.json says what they take and give, where the tokenizers are and how the
+ * search was configured. docs/export.md has the loop that decodes with them.
  */
 #include <stdio.h>
 
@@ -114,18 +114,20 @@ static rgm_status save_step(const char *folder, const rgmi_translation_graphs *g
 /* ---- translation.json: every text in it is one of ours, none needs an escape ----------------- */
 
 /* {"name": "ids", "dtype": "int64", "shape": ["sentences", "beams"]} */
-static rgm_status print_tensor(rgm_text *out, const char *name, const rgm_value *value, const char *before)
+static rgm_status print_tensor(rgm_text *out, const char *name, const rgm_value *value,
+                               const char *before)
 {
     const char *dtype = rgm_value_dtype(value) == RGM_I64 ? "int64" : "float32";
     char text[128];
 
-    RGM_TRY(rgm_text_printf(out, "%s\n      {\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": [", before, name,
-                            dtype));
+    RGM_TRY(rgm_text_printf(out, "%s\n      {\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
+                            before, name, dtype));
     for (int i = 0; i < rgm_value_rank(value); i++) {
         rgm_dim dim = rgm_value_dim(value, i);
         const char *quote = dim < 0 ? "\"" : "";
         RGM_TRY(rgm_text_printf(out, "%s%s%s%s", i > 0 ? ", " : "", quote,
-                                rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text), quote));
+                                rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text),
+                                quote));
     }
     return rgm_text_printf(out, "]}");
 }
@@ -161,22 +163,24 @@ static rgm_status print_step(rgm_text *out, const rgmi_translation_graphs *g)
         RGM_TRY(print_tensor(out, present_name(name, i), s->present[i], ","));
     RGM_TRY(rgm_text_printf(out, "\n    ]\n  },\n  \"caches\": ["));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(rgm_text_printf(out, "%s\n    {\"past\": \"%s\", \"present\": \"%s\"}", i > 0 ? "," : "",
-                                rgm_value_name(s->past[i]), present_name(name, i)));
+        RGM_TRY(rgm_text_printf(out, "%s\n    {\"past\": \"%s\", \"present\": \"%s\"}",
+                                i > 0 ? "," : "", rgm_value_name(s->past[i]),
+                                present_name(name, i)));
     return rgm_text_printf(out, "\n  ],\n");
 }
 
 /* tokenizer null: the words of a line are the tokens' numbers. */
-static rgm_status print_side(rgm_text *out, const char *side, const char *tokenizer, int64_t vocabulary,
-                             int32_t end)
+static rgm_status print_side(rgm_text *out, const char *side, const char *tokenizer,
+                             int64_t vocabulary, int32_t end)
 {
     const char *quote = tokenizer != NULL ? "\"" : "";
 
-    return rgm_text_printf(out,
-                           "  \"%s\": {\n    \"tokenizer\": %s%s%s,\n    \"vocabulary_size\": %lld,\n"
-                           "    \"pad_id\": 0,\n    \"begin_id\": %s,\n    \"end_id\": %lld\n  },\n",
-                           side, quote, tokenizer != NULL ? tokenizer : "null", quote,
-                           (long long)vocabulary, side[0] == 't' ? "0" : "null", (long long)end);
+    return rgm_text_printf(
+        out,
+        "  \"%s\": {\n    \"tokenizer\": %s%s%s,\n    \"vocabulary_size\": %lld,\n"
+        "    \"pad_id\": 0,\n    \"begin_id\": %s,\n    \"end_id\": %lld\n  },\n",
+        side, quote, tokenizer != NULL ? tokenizer : "null", quote, (long long)vocabulary,
+        side[0] == 't' ? "0" : "null", (long long)end);
 }
 
 static rgm_status print_sides(rgm_text *out, const rgmi_translation_task *t)
@@ -187,28 +191,29 @@ static rgm_status print_sides(rgm_text *out, const rgmi_translation_task *t)
     rgmi_parallel_files(files, &count, &t->data);
     RGM_TRY(print_side(out, "source", count > 0 ? files[0].name : NULL, t->data.source_vocabulary,
                        rgmi_source_end(&t->data)));
-    return print_side(out, "target", count > 0 ? files[count - 1].name : NULL, t->data.target_vocabulary,
-                      t->data.end_id);
+    return print_side(out, "target", count > 0 ? files[count - 1].name : NULL,
+                      t->data.target_vocabulary, t->data.end_id);
 }
 
 static rgm_status print_search(rgm_text *out, const rgm_search_options *o)
 {
-    return rgm_text_printf(out,
-                           "  \"search\": {\n    \"beam_size\": %lld,\n    \"n_best\": %lld,\n"
-                           "    \"alpha\": %.17g,\n    \"decode_max_length\": %lld,\n"
-                           "    \"extra_decode_length\": %lld,\n    \"sample\": %s,\n"
-                           "    \"temperature\": %.17g,\n    \"top_k\": %lld,\n    \"top_p\": %.17g\n  }\n}\n",
-                           (long long)o->beams, (long long)o->n_best, o->alpha, (long long)o->max_length,
-                           (long long)o->extra_length, o->sample ? "true" : "false", o->temperature,
-                           (long long)o->top_k, o->top_p);
+    return rgm_text_printf(
+        out,
+        "  \"search\": {\n    \"beam_size\": %lld,\n    \"n_best\": %lld,\n"
+        "    \"alpha\": %.17g,\n    \"decode_max_length\": %lld,\n"
+        "    \"extra_decode_length\": %lld,\n    \"sample\": %s,\n"
+        "    \"temperature\": %.17g,\n    \"top_k\": %lld,\n    \"top_p\": %.17g\n  }\n}\n",
+        (long long)o->beams, (long long)o->n_best, o->alpha, (long long)o->max_length,
+        (long long)o->extra_length, o->sample ? "true" : "false", o->temperature,
+        (long long)o->top_k, o->top_p);
 }
 
 static rgm_status print_description(rgm_text *out, const rgmi_translation_task *t,
                                     const rgmi_translation_graphs *g)
 {
-    RGM_TRY(rgm_text_printf(out,
-                            "{\n  \"format\": \"%s\",\n  \"version\": %d,\n  \"producer\": \"regimen %s\",\n",
-                            FORMAT_NAME, FORMAT_VERSION, RGM_VERSION));
+    RGM_TRY(rgm_text_printf(
+        out, "{\n  \"format\": \"%s\",\n  \"version\": %d,\n  \"producer\": \"regimen %s\",\n",
+        FORMAT_NAME, FORMAT_VERSION, RGM_VERSION));
     RGM_TRY(print_encoder(out, g));
     RGM_TRY(print_step(out, g));
     RGM_TRY(rgm_text_printf(out, "  \"decoder_layers\": %lld,\n  \"max_positions\": %lld,\n",

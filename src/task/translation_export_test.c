@@ -1,6 +1,6 @@
 /*
- * A translation model as files for others: every kind of model gives in the files what the executor gives,
- * the description says what they take, and a difference is found.
+ * A translation model as files for others: every kind of model gives in the files what the executor
+ * gives, the description says what they take, and a difference is found.
  */
 #include <check.h>
 #include <unistd.h>
@@ -37,7 +37,8 @@ static void open_with(trained *t, const rgm_seq2seq_options *model, int64_t vali
     t->options.reverse = (rgm_reverse_options){
         .vocabulary = 13, .min_length = 1, .max_length = 6, .train = 5, .valid = valid};
     t->options.max_length = 7;
-    CHECK_OK(rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], model, 3, 1));
+    CHECK_OK(
+        rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], model, 3, 1));
     CHECK_OK(rgm_cgraph_create(&t->graph));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
@@ -124,7 +125,8 @@ static void every_kind_of_model_means_the_same_in_the_files(void **state)
         kinds[i](&o);
         open_with(&t, &o, 5, 7);
         CHECK_OK(save(&t, folder));
-        CHECK_OK(verify(&check, &t, folder, 8)); /* two, two and one sentence; two beams; three steps */
+        CHECK_OK(
+            verify(&check, &t, folder, 8)); /* two, two and one sentence; two beams; three steps */
         CHECK_INT(5 * 2 * 3, check.items);
         CHECK(check.largest_difference < 2e-5);
         CHECK_OK(verify(&check, &t, folder, 1));
@@ -167,7 +169,8 @@ static int32_t most_probable(const rgm_tensor *log_probabilities)
 }
 
 /* A sentence, greedily, as docs/export.md does; gives the number of tokens without the end. */
-static int64_t decode(int32_t *out, int64_t most, const char *folder, const int32_t *ids, int64_t length)
+static int64_t decode(int32_t *out, int64_t most, const char *folder, const int32_t *ids,
+                      int64_t length)
 {
     rgm_onnx_model *encoder = open_file(folder, "encoder.onnx");
     rgm_onnx_model *step = open_file(folder, "decoder_step.onnx");
@@ -180,7 +183,8 @@ static int64_t decode(int32_t *out, int64_t most, const char *folder, const int3
     CHECK_OK(rgm_onnx_run(memory, encoder, in, 1));
     for (int64_t i = 0; i < caches; i++) {
         in[3 + i] = (rgm_named_tensor){rgm_onnx_output_name(encoder, i), memory[i]};
-        snprintf(names[i], sizeof names[i], "past_%s_%d", i % 2 == 0 ? "keys" : "values", (int)i / 2);
+        snprintf(names[i], sizeof names[i], "past_%s_%d", i % 2 == 0 ? "keys" : "values",
+                 (int)i / 2);
         in[3 + caches + i].name = names[i];
         CHECK_OK(rgm_tensor_create(&in[3 + caches + i].tensor, RGM_F32, 3,
                                    (int64_t[]){1, 0, rgm_tensor_dim(memory[i], 2)}));
@@ -248,7 +252,8 @@ static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
     }
 }
 
-/* ---- what differs, and what is not there ------------------------------------------------------ */
+/* ---- what differs, and what is not there ------------------------------------------------------
+ */
 
 static void another_model_s_files_differ(void **state)
 {
@@ -318,7 +323,8 @@ static void check_text(const rgm_yaml_node *map, const char *key, const char *te
 /* Its names are those of the file, in the file's order, and so are the sizes that do not vary. */
 static void check_tensors(const rgm_yaml_node *part, const rgm_onnx_model *model)
 {
-    const rgm_yaml_node *inputs = rgm_yaml_find(part, "inputs"), *outputs = rgm_yaml_find(part, "outputs");
+    const rgm_yaml_node *inputs = rgm_yaml_find(part, "inputs"),
+                        *outputs = rgm_yaml_find(part, "outputs");
 
     CHECK_INT(rgm_onnx_input_count(model), inputs->count);
     CHECK_INT(rgm_onnx_output_count(model), outputs->count);
@@ -330,7 +336,8 @@ static void check_tensors(const rgm_yaml_node *part, const rgm_onnx_model *model
         int rank;
         for (int64_t k = 0; k < inputs->count; k++) {
             const rgm_yaml_node *shape = rgm_yaml_find(inputs->items[k], "shape");
-            if (strcmp(rgm_yaml_find(inputs->items[k], "name")->text, rgm_onnx_input_name(model, i)) != 0)
+            if (strcmp(rgm_yaml_find(inputs->items[k], "name")->text,
+                       rgm_onnx_input_name(model, i)) != 0)
                 continue;
             found++;
             CHECK_OK(rgm_onnx_input_type(&dtype, &rank, sizes, model, i));
@@ -408,6 +415,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 
 TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
       cmocka_unit_test(the_files_alone_decode_to_the_translator_s_tokens),
-      cmocka_unit_test(another_model_s_files_differ), cmocka_unit_test(nothing_is_compared_without_data),
+      cmocka_unit_test(another_model_s_files_differ),
+      cmocka_unit_test(nothing_is_compared_without_data),
       cmocka_unit_test(the_description_says_what_the_files_take),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))

@@ -5,7 +5,8 @@
 
 #include "translation.h"
 
-rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters, bool bf16)
+rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters,
+                                  bool bf16)
 {
     if (t->translator != NULL && t->parameters == parameters && t->bf16 == bf16)
         return RGM_OK;
@@ -72,11 +73,11 @@ static rgm_status read_line(rgm_ids *ids, const rgmi_translation_task *t, rgm_st
 }
 
 /*
- * Tokens of *read lines one behind the other: all, or those before a bad one. `begin` [count + 1] says where each
- * starts.
+ * Tokens of *read lines one behind the other: all, or those before a bad one. `begin` [count + 1]
+ * says where each starts.
  */
-static rgm_status read_lines(rgm_ids *ids, int64_t *begin, int64_t *read, const rgmi_translation_task *t,
-                             const rgm_str *lines, int64_t count)
+static rgm_status read_lines(rgm_ids *ids, int64_t *begin, int64_t *read,
+                             const rgmi_translation_task *t, const rgm_str *lines, int64_t count)
 {
     begin[0] = *read = 0;
     while (*read < count) {
@@ -88,8 +89,9 @@ static rgm_status read_lines(rgm_ids *ids, int64_t *begin, int64_t *read, const 
 
 /* ---- to text ------------------------------------------------------------------------------- */
 
-static rgm_status write_line(rgm_line_translation *out, rgm_text *text, const rgmi_translation_task *t,
-                             const rgm_hypotheses *from, int64_t n_best)
+static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
+                             const rgmi_translation_task *t, const rgm_hypotheses *from,
+                             int64_t n_best)
 {
     for (int64_t k = 0; k < from->count && k < n_best; k++) {
         RGM_TRY(rgmi_write_text(text, t->data.target, from->items[k].ids, from->items[k].count));
@@ -102,8 +104,9 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text, const rg
 }
 
 /* Lines in tokens; those without any become empty ones. */
-static rgm_status translate(rgm_line_translation *out, const rgmi_translation_task *t, const rgm_ids *ids,
-                            const int64_t *begin, int64_t count, const rgm_search_options *search)
+static rgm_status translate(rgm_line_translation *out, const rgmi_translation_task *t,
+                            const rgm_ids *ids, const int64_t *begin, int64_t count,
+                            const rgm_search_options *search)
 {
     rgm_status status = RGM_OK;
     rgm_hypotheses *made = NULL, none = {0};
@@ -142,8 +145,8 @@ done:
 }
 
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
-                                 const rgm_parameters *parameters, const rgm_str *lines, int64_t count,
-                                 const rgm_search_options *search, bool bf16)
+                                 const rgm_parameters *parameters, const rgm_str *lines,
+                                 int64_t count, const rgm_search_options *search, bool bf16)
 {
     rgm_status status = RGM_OK, bad;
     rgmi_translation_task *t = task->state;

@@ -1,6 +1,6 @@
 /*
- * Translations against their references: BLEU, chrF and TER over text, and how many are equal token by token.
- * Pairs made by a formula have no text: their tokens' numbers are the words.
+ * Translations against their references: BLEU, chrF and TER over text, and how many are equal token
+ * by token. Pairs made by a formula have no text: their tokens' numbers are the words.
  */
 #include <string.h>
 
@@ -38,7 +38,8 @@ rgm_status rgmi_scores_check(const rgm_score_options *options)
         if (known)
             continue;
         near = rgm_nearest_name(name, rgm_mt_metric_names, RGM_MT_METRICS);
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.score.metrics: no '%s'%s%s%s; there are bleu, chrf, ter", name,
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.score.metrics: no '%s'%s%s%s; there are bleu, chrf, ter", name,
                         near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
                         near != NULL ? "'?" : "");
     }
@@ -117,7 +118,8 @@ static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *
 
     length--; /* its end */
     s->count++;
-    s->equal += h->count == length && (length == 0 || memcmp(h->ids, ids, (size_t)length * sizeof *ids) == 0);
+    s->equal += h->count == length &&
+                (length == 0 || memcmp(h->ids, ids, (size_t)length * sizeof *ids) == 0);
     RGM_TRY(rgmi_write_text(&s->hypothesis, data->target, h->ids, h->count));
     hypothesis = text_of(&s->hypothesis);
     if (part->corpus != NULL) {
@@ -133,8 +135,9 @@ static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *
     return s->ter != NULL ? rgm_ter_add(&s->ter_stats, s->ter, hypothesis, &reference, 1) : RGM_OK;
 }
 
-rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data, rgm_mode mode,
-                           const int64_t *pairs, const rgm_hypotheses *translations, int64_t count)
+rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data,
+                           rgm_mode mode, const int64_t *pairs, const rgm_hypotheses *translations,
+                           int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(add_one(scores, data, mode, pairs[i], &translations[i].items[0]));
@@ -151,5 +154,6 @@ rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *s)
                              rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
     if (s->ter != NULL)
         RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_TER], rgm_ter_result(&s->ter_stats)));
-    return rgm_logs_set(logs, "exact_match", (double)s->equal / (double)(s->count > 0 ? s->count : 1));
+    return rgm_logs_set(logs, "exact_match",
+                        (double)s->equal / (double)(s->count > 0 ? s->count : 1));
 }

@@ -52,7 +52,8 @@ static int64_t at(const rgm_tensor *t, int64_t row, int64_t column)
     return rgm_tensor_i64(t)[row * rgm_tensor_dim(t, 1) + column];
 }
 
-/* One pair of a batch: the target is the source backwards, shifted by one in what the decoder reads. */
+/* One pair of a batch: the target is the source backwards, shifted by one in what the decoder
+ * reads. */
 static void check_pair(const rgm_element *batch, int64_t row)
 {
     const rgm_tensor *source = rgm_element_tensor(batch, RGMI_SOURCE);
@@ -93,7 +94,8 @@ static void batches_hold_every_pair_once_shifted_and_with_positions(void **state
     while (rgm_iterator_next(&batch, iterator) == RGM_OK) {
         const rgm_tensor *pairs = rgm_element_tensor(batch, RGMI_PAIRS);
         const rgm_tensor *positions = rgm_element_tensor(batch, RGMI_TARGET_POSITIONS);
-        CHECK_INT(rgm_tensor_dim(rgm_element_tensor(batch, RGMI_LABELS), 1), rgm_tensor_count(positions));
+        CHECK_INT(rgm_tensor_dim(rgm_element_tensor(batch, RGMI_LABELS), 1),
+                  rgm_tensor_count(positions));
         for (int64_t i = 0; i < rgm_tensor_count(positions); i++)
             CHECK_INT(i, rgm_tensor_i64(positions)[i]);
         for (int64_t i = 0; i < rgm_tensor_count(pairs); i++) {
@@ -111,7 +113,8 @@ static void batches_hold_every_pair_once_shifted_and_with_positions(void **state
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-static const char german[] = "ein Hund läuft\nzwei Hunde laufen im Schnee\n\nein Kind spielt im Schnee\n";
+static const char german[] =
+    "ein Hund läuft\nzwei Hunde laufen im Schnee\n\nein Kind spielt im Schnee\n";
 static const char english[] = "a dog runs\ntwo dogs run in the snow\n\na child plays in the snow\n";
 
 static void train_tokenizer(void)
@@ -213,7 +216,8 @@ static void check_same_pairs(const rgm_translation_options *a, const rgm_transla
     CHECK_INT(4, rgm_token_pairs_count(pairs[1]));
     for (int64_t i = 0; i < 4; i++) {
         int64_t n, m;
-        const int32_t *x = rgm_token_pairs_source(pairs[0], i, &n), *y = rgm_token_pairs_source(pairs[1], i, &m);
+        const int32_t *x = rgm_token_pairs_source(pairs[0], i, &n),
+                      *y = rgm_token_pairs_source(pairs[1], i, &m);
         CHECK(n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0);
         x = rgm_token_pairs_target(pairs[0], i, &n), y = rgm_token_pairs_target(pairs[1], i, &m);
         CHECK(n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0);
@@ -237,8 +241,8 @@ static rgm_status create_data(const rgm_translation_options *o)
 
 static void tfrecords_are_the_same_pairs_as_their_lines(void **state)
 {
-    static const char *const pattern[] = {"pairs-*"}, *const shards[] = {"pairs@2"}, *const gone[] = {"none-*"},
-                            *const two[] = {"pairs@2", "pairs@2"};
+    static const char *const pattern[] = {"pairs-*"}, *const shards[] = {"pairs@2"},
+                             *const gone[] = {"none-*"}, *const two[] = {"pairs@2", "pairs@2"};
     rgm_translation_options lines, o;
 
     (void)state;
@@ -308,7 +312,8 @@ static void references_score_best_and_empty_translations_do_not(void **state)
     CHECK_CLOSE(judge(&logs, &o, 4), 1, 0, 0);
     CHECK_CLOSE(rgm_logs_get(&logs, "bleu"), 100, 1e-9, 0);
     CHECK_CLOSE(rgm_logs_get(&logs, "chrf"), 100, 1e-9, 0);
-    CHECK_CLOSE(judge(&logs, &o, 2), 0.75, 0, 0); /* the empty line is translated rightly by nothing */
+    CHECK_CLOSE(judge(&logs, &o, 2), 0.75, 0,
+                0); /* the empty line is translated rightly by nothing */
     CHECK(rgm_logs_get(&logs, "bleu") < 80);
     o = reversing();
     CHECK_CLOSE(judge(&logs, &o, 20), 1, 0, 0);
@@ -345,7 +350,8 @@ static void judge_text(rgm_logs *logs, const rgm_translation_options *o, const c
     rgm_ids_clear(&ids);
 }
 
-/* Only what is judged needs its text: a corpus that is trained on may be as large as memory allows. */
+/* Only what is judged needs its text: a corpus that is trained on may be as large as memory allows.
+ */
 static void text_that_is_trained_on_goes_once_it_is_tokens(void **state)
 {
     rgm_translation_options o;
@@ -430,7 +436,8 @@ static void trained_open(trained *t, const rgm_translation_options *options)
     model.encoder.num_layers = model.decoder.num_layers = 1;
     model.encoder.num_attention_heads = model.decoder.num_attention_heads = 2;
     model.encoder.intermediate_size = model.decoder.intermediate_size = 16;
-    CHECK_OK(rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], &model, 3, 1));
+    CHECK_OK(
+        rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], &model, 3, 1));
     CHECK_OK(rgm_cgraph_create(&t->graph));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
@@ -455,7 +462,8 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options se
     search.sample = false;
     search.max_length = 1;
     for (int bf16 = 0; bf16 < 2; bf16++)
-        CHECK_OK(rgm_translation_lines(all[bf16], &done, &t->task, t->parameters, lines, 4, &search, bf16));
+        CHECK_OK(rgm_translation_lines(all[bf16], &done, &t->task, t->parameters, lines, 4, &search,
+                                       bf16));
     for (int i = 0; i < 4; i++) {
         CHECK_CLOSE(all[0][i].score, all[1][i].score, 0.05, 0.05);
         differ |= all[0][i].score != all[1][i].score;
@@ -467,8 +475,8 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options se
 
 static int64_t lines_done; /* by the next function */
 
-static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *const *text, int64_t count,
-                           int64_t n_best)
+static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *const *text,
+                           int64_t count, int64_t n_best)
 {
     rgm_search_options search = *rgm_translation_search(&t->task);
     rgm_str lines[4];
@@ -523,7 +531,8 @@ static void lines_stay_in_order_and_are_the_same_alone(void **state)
     trained_close(&t);
 }
 
-/* Packed weights and caches are as large as the weights: none stay for the steps between validations. */
+/* Packed weights and caches are as large as the weights: none stay for the steps between
+ * validations. */
 static void a_validation_leaves_no_translator_behind(void **state)
 {
     rgm_translation_options o = reversing();
@@ -598,13 +607,15 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     CHECK_OK(rgm_translation_lines(all, &done, &t.task, t.parameters, lines, 4, &search, false));
     for (int i = 0; i < 4; i++) {
         search.first_number = i;
-        CHECK_OK(rgm_translation_lines(&one, &done, &t.task, t.parameters, lines + i, 1, &search, false));
+        CHECK_OK(rgm_translation_lines(&one, &done, &t.task, t.parameters, lines + i, 1, &search,
+                                       false));
         CHECK_TEXT(all[i].text, one.text);
         rgm_line_translations_clear(&one, 1);
     }
     CHECK(strcmp(all[2].text, all[3].text) != 0); /* one sentence, two numbers */
     search.seed = 5;
-    CHECK_OK(rgm_translation_lines(&other, &done, &t.task, t.parameters, lines + 3, 1, &search, false));
+    CHECK_OK(
+        rgm_translation_lines(&other, &done, &t.task, t.parameters, lines + 3, 1, &search, false));
     CHECK(strcmp(other.text, all[3].text) != 0);
     rgm_line_translations_clear(&other, 1);
     rgm_line_translations_clear(all, 4);
@@ -625,7 +636,8 @@ static void lines_of_text_go_through_the_tokenizer(void **state)
     trained_open(&t, &o);
     CHECK_OK(lines_of(out, &t, text, 2, 1));
     for (int i = 0; i < 2; i++)
-        CHECK(out[i].text != NULL && rgm_utf8_check(out[i].text, (int64_t)strlen(out[i].text)) == -1);
+        CHECK(out[i].text != NULL &&
+              rgm_utf8_check(out[i].text, (int64_t)strlen(out[i].text)) == -1);
     rgm_line_translations_clear(out, 2);
     trained_close(&t);
     CHECK_OK(rgm_folder_remove(folder));
@@ -691,7 +703,8 @@ static void mistakes_are_told(void **state)
     bad.train.items = short_names;
     refuse_data(&bad, RGM_ERR_DATA, "short.en is short, its line 2 is missing");
     bad.train.items = missing_names;
-    refuse_data(&bad, RGM_ERR_NOT_FOUND, "data.train is not in data.path (elsewhere: --set data.path=DIR)");
+    refuse_data(&bad, RGM_ERR_NOT_FOUND,
+                "data.train is not in data.path (elsewhere: --set data.path=DIR)");
     CHECK_MESSAGE("train.fr");
     bad = o;
     bad.batch_tokens = 32;
@@ -715,7 +728,8 @@ static void mistakes_are_told(void **state)
     bad = o;
     bad.train.items = long_names;
     bad.max_length = 1;
-    refuse_data(&bad, RGM_ERR_DATA, "data.train: token batches: of 1 pairs none has at most 1 ids a side");
+    refuse_data(&bad, RGM_ERR_DATA,
+                "data.train: token batches: of 1 pairs none has at most 1 ids a side");
     write_file("nothing.de", "");
     bad = o;
     bad.train.items = nothing;
@@ -742,11 +756,13 @@ static void a_sentence_that_cannot_be_translated_is_told_before_the_first_step(v
     for (int decode = 0; decode < 2; decode++) {
         o.decode = decode;
         CHECK_OK(rgm_translation.create(&task, &o, rgm_translation.networks[0], &model, 1, 1));
-        CHECK_STATUS(decode ? RGM_ERR_DATA : RGM_OK, task.build_inputs(&data, task.state, RGM_VALID, false));
+        CHECK_STATUS(decode ? RGM_ERR_DATA : RGM_OK,
+                     task.build_inputs(&data, task.state, RGM_VALID, false));
         rgm_dataset_release(data);
         rgm_translation.release(&task);
     }
-    CHECK_MESSAGE("data.valid: the source of pair 1 has 9 tokens with its end, but model.max_positions is 8");
+    CHECK_MESSAGE(
+        "data.valid: the source of pair 1 has 9 tokens with its end, but model.max_positions is 8");
 }
 
 static void a_search_that_cannot_be_is_refused_before_the_first_step(void **state)
@@ -768,7 +784,8 @@ static void a_search_that_cannot_be_is_refused_before_the_first_step(void **stat
     rgm_translation.release(&task);
 }
 
-/* The tokenizer's file with its first "<name>" spelt another way, so that the model lacks that piece. */
+/* The tokenizer's file with its first "<name>" spelt another way, so that the model lacks that
+ * piece. */
 static void spoil_tokenizer(const char *piece, const char *other, const char *name)
 {
     char from[128], to[128];
@@ -796,7 +813,8 @@ static void a_tokenizer_must_pad_with_0_and_end_sentences(void **state)
     spoil_tokenizer("<pad>", "<pax>", "no_padding.model");
     spoil_tokenizer("</s>", "</x>", "no_end.model");
     o.tokenizer = "no_padding.model";
-    refuse(&o, RGM_ERR_DATA, "no_padding.model: its padding has no id, but batches are padded with 0");
+    refuse(&o, RGM_ERR_DATA,
+           "no_padding.model: its padding has no id, but batches are padded with 0");
     CHECK_MESSAGE("regimen text train-tokenizer");
     o.tokenizer = "no_end.model";
     refuse(&o, RGM_ERR_DATA, "no_end.model has no end of sentence (</s>)");
@@ -807,9 +825,11 @@ static void a_tokenizer_must_pad_with_0_and_end_sentences(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* ---- files that travel with the weights ------------------------------------------------------- */
+/* ---- files that travel with the weights -------------------------------------------------------
+ */
 
-static rgm_status use(rgm_task *task, const rgm_translation_options *o, const char *run_dir, bool over)
+static rgm_status use(rgm_task *task, const rgm_translation_options *o, const char *run_dir,
+                      bool over)
 {
     static rgm_translation_options own;
 
@@ -845,7 +865,8 @@ static void tokenizers_travel_with_the_weights(void **state)
 
     o.path = moved; /* where nothing is */
     refuse(&o, RGM_ERR_NOT_FOUND, "spm.model");
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run, false)); /* what is named may have changed */
+    CHECK_STATUS(RGM_ERR_NOT_FOUND,
+                 use(&again, &o, run, false)); /* what is named may have changed */
     CHECK_OK(use(&again, &o, run, true));
     CHECK_OK(rgm_task_files_check(&again, run));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, again.build_inputs(&data, again.state, RGM_VALID, false));

@@ -1,6 +1,7 @@
 /*
- * An exported translation model tried out: the encoder and some steps of the decoder, by export's interpreter
- * and by the executor. Each goes on with its own keys and values, as those who decode do.
+ * An exported translation model tried out: the encoder and some steps of the decoder, by export's
+ * interpreter and by the executor. Each goes on with its own keys and values, as those who decode
+ * do.
  */
 #include "translation.h"
 
@@ -56,7 +57,8 @@ static void clear_batch(verification *v)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static rgm_status open_file(rgm_onnx_model **out, const char *folder, const char *name, int64_t outputs)
+static rgm_status open_file(rgm_onnx_model **out, const char *folder, const char *name,
+                            int64_t outputs)
 {
     rgm_status status = RGM_OK;
     char *path = NULL;
@@ -78,8 +80,8 @@ static rgm_status open_both(verification *v, const char *folder, const rgm_seq2s
     RGM_TRY(rgmi_translation_graphs_open(&v->graphs, model));
     RGM_TRY(open_file(&v->encoder_file, folder, rgmi_encoder_file, v->graphs.caches));
     RGM_TRY(open_file(&v->step_file, folder, rgmi_decoder_step_file, 1 + v->graphs.caches));
-    RGM_TRY(rgm_executor_create(&v->encode, v->graphs.graph, v->graphs.encoder.memory, v->graphs.caches,
-                                NULL));
+    RGM_TRY(rgm_executor_create(&v->encode, v->graphs.graph, v->graphs.encoder.memory,
+                                v->graphs.caches, NULL));
     fetches[0] = v->graphs.step.log_probabilities;
     for (int64_t i = 0; i < v->graphs.caches; i++)
         fetches[1 + i] = v->graphs.step.present[i];
@@ -137,9 +139,10 @@ static rgm_status step_by_executor(verification *v)
 static rgm_status step_by_file(verification *v)
 {
     const rgm_seq2seq_step *g = &v->graphs.step;
-    rgm_named_tensor inputs[3 + 4 * RGM_SEQ2SEQ_LAYERS] = {{rgm_value_name(g->ids), v->ids},
-                                                           {rgm_value_name(g->position), v->position},
-                                                           {rgm_value_name(g->source), v->source}};
+    rgm_named_tensor inputs[3 + 4 * RGM_SEQ2SEQ_LAYERS] = {
+        {rgm_value_name(g->ids), v->ids},
+        {rgm_value_name(g->position), v->position},
+        {rgm_value_name(g->source), v->source}};
     rgm_tensor *outputs[1 + 2 * RGM_SEQ2SEQ_LAYERS];
     int64_t count = 3;
 
@@ -205,7 +208,8 @@ static int64_t most_probable(const rgm_tensor *log_probabilities, int64_t row)
 }
 
 /* The first beam goes on with its pair's target, the others with what the model thinks best. */
-static void choose_ids(verification *v, const rgm_token_pairs *pairs, const int64_t *numbers, int64_t at)
+static void choose_ids(verification *v, const rgm_token_pairs *pairs, const int64_t *numbers,
+                       int64_t at)
 {
     int64_t *ids = rgm_tensor_i64(v->ids), length;
 
@@ -218,8 +222,9 @@ static void choose_ids(verification *v, const rgm_token_pairs *pairs, const int6
     }
 }
 
-static rgm_status verify_batch(rgm_export_check *check, verification *v, const rgm_token_pairs *pairs,
-                               const int64_t *numbers, int64_t count, int64_t max_positions)
+static rgm_status verify_batch(rgm_export_check *check, verification *v,
+                               const rgm_token_pairs *pairs, const int64_t *numbers, int64_t count,
+                               int64_t max_positions)
 {
     RGM_TRY(make_batch(v, pairs, numbers, count));
     RGM_TRY(encode(check, v));
@@ -232,8 +237,8 @@ static rgm_status verify_batch(rgm_export_check *check, verification *v, const r
 }
 
 rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
-                                   const rgm_parameters *parameters, rgm_mode mode, int64_t max_batches,
-                                   void *state)
+                                   const rgm_parameters *parameters, rgm_mode mode,
+                                   int64_t max_batches, void *state)
 {
     rgm_status status = RGM_OK;
     rgmi_translation_task *t = state;

@@ -218,8 +218,8 @@ static rgm_status read_dtype(rgmi_st_tensor *t, reader *r)
             return RGM_OK;
         }
     return RGM_FAIL(RGM_ERR_FORMAT,
-                    "%s: tensor '%s': dtype '%s'; read here are F32, F64, BF16, I32, I64, BOOL", r->name,
-                    t->name, r->word.data);
+                    "%s: tensor '%s': dtype '%s'; read here are F32, F64, BF16, I32, I64, BOOL",
+                    r->name, t->name, r->word.data);
 }
 
 static rgm_status check_extent(const rgmi_st_tensor *t, const char *file, int64_t data_size)

@@ -26,8 +26,10 @@ static rgm_status read_value(rgm_new_best *best)
     json = json_loadb(data, (size_t)size, 0, &error);
     value = json_object_get(json, best->metric);
     if (!json_is_number(value)) {
-        status = RGM_FAIL(RGM_ERR_FORMAT, "%s is no JSON object with a number '%s'; delete it to begin "
-                                          "anew", best->file, best->metric);
+        status = RGM_FAIL(RGM_ERR_FORMAT,
+                          "%s is no JSON object with a number '%s'; delete it to begin "
+                          "anew",
+                          best->file, best->metric);
         goto done;
     }
     best->value = json_number_value(value);
@@ -108,8 +110,7 @@ rgm_status rgm_new_best_test(bool *is_best, const rgm_new_best *best, const rgm_
     if (!rgm_logs_has(logs, best->metric))
         return missing(best, logs);
     if (!isnan(value))
-        *is_best = isnan(best->value) ||
-                   (best->higher ? value > best->value : value < best->value);
+        *is_best = isnan(best->value) || (best->higher ? value > best->value : value < best->value);
     return RGM_OK;
 }
 

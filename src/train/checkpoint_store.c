@@ -332,8 +332,8 @@ static bool is_spared(const rgm_checkpoint_store *store, int64_t step)
 }
 
 /*
- * Keep the newest ones up to `current`, the run's present one, and those that are spared. Damaged ones go
- * only when a newer one was saved.
+ * Keep the newest ones up to `current`, the run's present one, and those that are spared. Damaged
+ * ones go only when a newer one was saved.
  */
 static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool saved)
 {
@@ -430,7 +430,8 @@ static bool is_damage(rgm_status status)
     return status == RGM_ERR_FORMAT || status == RGM_ERR_IO || status == RGM_ERR_NOT_FOUND;
 }
 
-/* One pass over the steps there are, newest first; warn: the first one, which says what is wrong. */
+/* One pass over the steps there are, newest first; warn: the first one, which says what is wrong.
+ */
 static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *store,
                                  const int64_t *steps, int64_t count, bool warn)
 {

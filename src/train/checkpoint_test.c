@@ -307,7 +307,8 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
     CHECK_MESSAGE("none of 2 checkpoints");
     rgm_checkpoint_store_close(store);
-    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &reading)); /* a reader looks again, and tells it once */
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder,
+                                       &reading)); /* a reader looks again, and tells it once */
     warnings = 0;
     CHECK_OK(rgm_log_add_sink(keep_warning, NULL));
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
@@ -319,7 +320,8 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
 
 static void values_come_without_the_tensors(void **state)
 {
-    const rgm_checkpoint_store_options options = {.keep = 1, .read_only = true, .values_only = true};
+    const rgm_checkpoint_store_options options = {
+        .keep = 1, .read_only = true, .values_only = true};
     const char *folder = check_folder();
     rgm_checkpoint_store *store = open_store(folder, 3);
     rgm_checkpoint *c = NULL;

@@ -1,7 +1,7 @@
 /*
  * The controller as an object: creation, the modes of a run, what can be asked. Loops are in
- * controller_loop.c, epochs in controller_epochs.c, evaluation in controller_eval.c, the run folder in
- * controller_state.c.
+ * controller_loop.c, epochs in controller_epochs.c, evaluation in controller_eval.c, the run folder
+ * in controller_state.c.
  */
 #include <math.h>
 #include <string.h>
@@ -10,19 +10,17 @@
 
 const char *rgm_event_name(rgm_event_kind kind)
 {
-    static const char *const names[] = {"initialize", "restore",  "loop_begin", "loop_end",
-                                        "summary",    "save",     "eval_begin", "eval_end",
-                                        "new_best",   "recover",  "stop"};
+    static const char *const names[] = {"initialize", "restore", "loop_begin", "loop_end",
+                                        "summary",    "save",    "eval_begin", "eval_end",
+                                        "new_best",   "recover", "stop"};
 
     return names[kind];
 }
 
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs)
 {
-    rgm_event event = {.kind = kind,
-                       .mode = mode,
-                       .step = rgm_trainer_global_step(c->trainer),
-                       .logs = logs};
+    rgm_event event = {
+        .kind = kind, .mode = mode, .step = rgm_trainer_global_step(c->trainer), .logs = logs};
 
     if (c->hooks.event != NULL)
         c->hooks.event(&event, c->hooks.payload);
@@ -90,8 +88,8 @@ void rgm_controller_release(rgm_controller *c)
 
 /* ---- modes --------------------------------------------------------------------------------- */
 
-const char *const rgm_run_mode_names[] = {"train", "eval", "train_and_eval", "train_and_post_eval",
-                                          "continuous_eval", NULL};
+const char *const rgm_run_mode_names[] = {
+    "train", "eval", "train_and_eval", "train_and_post_eval", "continuous_eval", NULL};
 
 rgm_status rgm_controller_place_final_weights(rgm_controller *c)
 {
@@ -125,7 +123,8 @@ static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
 static int64_t last_step(const rgm_controller *c)
 {
     const rgm_trainer_options *o = &c->options;
-    int64_t steps = o->steps_per_epoch > 0 ? o->steps_per_epoch : rgm_trainer_pass_steps(c->trainer);
+    int64_t steps =
+        o->steps_per_epoch > 0 ? o->steps_per_epoch : rgm_trainer_pass_steps(c->trainer);
 
     if (o->train_steps > 0)
         return o->train_steps;
@@ -185,8 +184,9 @@ bool rgm_controller_finished(const rgm_controller *c)
 {
     if (c->finished)
         return true;
-    return c->options.train_steps > 0 ? rgm_trainer_global_step(c->trainer) >= c->options.train_steps
-                                      : c->epochs >= c->options.epochs;
+    return c->options.train_steps > 0
+               ? rgm_trainer_global_step(c->trainer) >= c->options.train_steps
+               : c->epochs >= c->options.epochs;
 }
 
 int64_t rgm_controller_history(const rgm_epoch_record **records, const rgm_controller *c)

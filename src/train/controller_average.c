@@ -1,6 +1,6 @@
 /*
- * The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1), in double, one checkpoint in
- * memory at a time.
+ * The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1), in double, one
+ * checkpoint in memory at a time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +21,12 @@ static rgm_status choose_steps(int64_t **out, rgm_controller *c, bool best, int6
     if (!best)
         RGM_TRY(rgm_checkpoint_steps(&steps, &there, c->store));
     if (there < count)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "%lld checkpoints are to be averaged, %s has %lld%s; trainer.checkpoint.%s says "
-                        "how many are kept",
-                        (long long)count, c->run_dir, (long long)there, best ? " of best validations" : "",
-                        best ? "best.keep" : "keep"));
+        RGM_GO(RGM_FAIL(
+            RGM_ERR_NOT_FOUND,
+            "%lld checkpoints are to be averaged, %s has %lld%s; trainer.checkpoint.%s says "
+            "how many are kept",
+            (long long)count, c->run_dir, (long long)there, best ? " of best validations" : "",
+            best ? "best.keep" : "keep"));
     RGM_GO(RGM_NEW(*out, count));
     for (int64_t i = 0; i < count; i++)
         (*out)[i] = best ? c->kept[i].step : steps[there - count + i];

@@ -1,7 +1,7 @@
 /*
- * Epochs on the loops: an epoch is a loop of steps_per_epoch steps or of one pass over the data, with
- * validation behind it (each validation_freq-th) or inside it (validation_per_epoch times). Nothing else
- * about training is here.
+ * Epochs on the loops: an epoch is a loop of steps_per_epoch steps or of one pass over the data,
+ * with validation behind it (each validation_freq-th) or inside it (validation_per_epoch times).
+ * Nothing else about training is here.
  */
 #include <math.h>
 
@@ -42,8 +42,8 @@ static rgm_status one_epoch(rgm_controller *c, bool validate, const rgm_logs **v
     const rgm_logs *train, *now = NULL;
     bool done;
 
-    RGM_TRY(rgmi_run_loop(c, o->steps_per_epoch > 0 ? o->steps_per_epoch : RGM_TO_END, &done,
-                          &train));
+    RGM_TRY(
+        rgmi_run_loop(c, o->steps_per_epoch > 0 ? o->steps_per_epoch : RGM_TO_END, &done, &train));
     if (!done)
         return RGM_OK;
     if (validate && c->epochs % o->validation_freq == 0)

@@ -1,6 +1,6 @@
 /*
- * Evaluation as a controller does it: the pass, its actions and summaries, and for validation what it says
- * about the best weights and about stopping early.
+ * Evaluation as a controller does it: the pass, its actions and summaries, and for validation what
+ * it says about the best weights and about stopping early.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,17 +27,19 @@ static rgm_status unknown_metric(const rgm_controller *c, const char *key, const
     for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
         RGM_TRY(rgm_text_printf(&names, " valid.%s",
                                 rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
-    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL; reduced++)
+    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL;
+         reduced++)
         RGM_TRY(rgm_text_printf(&names, " valid.%s", *reduced));
-    status = RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' is not a validation metric of this task; there are:%s",
-                      key, name, names.data);
+    status =
+        RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' is not a validation metric of this task; there are:%s",
+                 key, name, names.data);
     rgm_text_clear(&names);
     return status;
 }
 
 /*
- * "valid.accuracy": only validation may choose. Where reduce_aggregated_logs' numbers have no names before
- * they are there, an unknown name is refused at the first validation.
+ * "valid.accuracy": only validation may choose. Where reduce_aggregated_logs' numbers have no names
+ * before they are there, an unknown name is refused at the first validation.
  */
 static rgm_status check_metric(rgm_controller *c, const char *key, const char *name)
 {
@@ -50,7 +52,8 @@ static rgm_status check_metric(rgm_controller *c, const char *key, const char *n
     for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
         if (strcmp(rgm_trainer_metric_name(c->trainer, RGM_VALID, i), name + 6) == 0)
             return RGM_OK;
-    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL; reduced++)
+    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL;
+         reduced++)
         if (strcmp(*reduced, name + 6) == 0)
             return RGM_OK;
     return (task->reduce_aggregated_logs != NULL && task->reduced_names == NULL) ||
@@ -72,8 +75,7 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
     RGM_TRY(check_metric(c, "trainer.checkpoint.best.metric", name));
     snprintf(c->best_name, sizeof c->best_name, "%s", name);
     c->best_is_smaller =
-        best->mode == 1 ||
-        (best->mode == 0 && rgm_trainer_smaller_is_better(c->trainer, name + 6));
+        best->mode == 1 || (best->mode == 0 && rgm_trainer_smaller_is_better(c->trainer, name + 6));
     snprintf(c->stop_name, sizeof c->stop_name, "%s", c->best_name);
     c->stop_is_smaller = c->best_is_smaller;
     if (stop == NULL)

@@ -43,8 +43,8 @@ struct rgm_controller {
     bool best_is_smaller, stop_is_smaller;
     int64_t best_step, best_epoch, stale;
     double best_value, stop_value;
-    rgm_tensor **best_weights;       /* [parameters]; NULL before the first best */
-    rgmi_best kept[RGMI_MAX_BEST];   /* best first */
+    rgm_tensor **best_weights;     /* [parameters]; NULL before the first best */
+    rgmi_best kept[RGMI_MAX_BEST]; /* best first */
     int64_t kept_count;
 
     /* the run folder; all NULL without one */
@@ -63,7 +63,7 @@ struct rgm_controller {
     int64_t timer_step;
     double timer_items;
     double items_a_step; /* mean of the loop under way, or of the last */
-    double last_seen; /* the last value of the best metric, for progress */
+    double last_seen;    /* the last value of the best metric, for progress */
 
     rgm_epoch_record *history;
     int64_t history_count, history_capacity;
@@ -77,9 +77,9 @@ void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_
 
 /* controller_loop.c */
 /**
- * Run (or go on with) one loop of `steps` steps, RGM_TO_END for a pass. *done: it came to its end, and
- * *logs are its. Not done, with RGM_OK: a rollback, so that another loop is under way, or data that had ended
- * before the first step.
+ * Run (or go on with) one loop of `steps` steps, RGM_TO_END for a pass. *done: it came to its end,
+ * and *logs are its. Not done, with RGM_OK: a rollback, so that another loop is under way, or data
+ * that had ended before the first step.
  */
 rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
 rgm_status rgmi_save_if_due(rgm_controller *c);

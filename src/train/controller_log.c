@@ -24,7 +24,8 @@ void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *lo
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log */
+    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log
+                       */
         return;
     for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
         status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
@@ -37,7 +38,8 @@ void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *lo
 /* ---- event files --------------------------------------------------------------------------- */
 
 /* The event file of a sub-folder of the run, opened at its first use. */
-static rgm_status event_file(rgm_event_file **out, rgm_controller *c, const char *path, int64_t size)
+static rgm_status event_file(rgm_event_file **out, rgm_controller *c, const char *path,
+                             int64_t size)
 {
     rgm_status status = RGM_OK;
     char *name = NULL, *folder = NULL;
@@ -87,8 +89,7 @@ static rgm_status write_scalar(rgm_controller *c, const char *split, const char 
 rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs)
 {
     if (c->hooks.summary != NULL)
-        return c->hooks.summary(split, rgm_trainer_global_step(c->trainer), logs,
-                                c->hooks.payload);
+        return c->hooks.summary(split, rgm_trainer_global_step(c->trainer), logs, c->hooks.payload);
     if (c->folder == NULL)
         return RGM_OK;
     for (int64_t i = 0; i < logs->count; i++)
@@ -112,7 +113,8 @@ rgm_status rgmi_summarize_weights(rgm_controller *c)
     return RGM_OK;
 }
 
-/* In epochs by default each 500 steps, as TF-GNN's runner; in steps each loop, whose means say more. */
+/* In epochs by default each 500 steps, as TF-GNN's runner; in steps each loop, whose means say
+ * more. */
 rgm_status rgmi_summarize_step(rgm_controller *c)
 {
     int64_t interval = c->options.summary_interval, step = rgm_trainer_global_step(c->trainer);
@@ -160,8 +162,8 @@ static rgm_status write_hparams(rgm_controller *c)
     for (int64_t i = 0; i < count; i++) {
         RGM_GO(rgm_strprintf(&tags[i], "%s%s", c->in_epochs ? "epoch_" : "",
                              rgm_trainer_metric_name(c->trainer, mode, i)));
-        metrics[i] = (rgm_hparam_metric){.tag = tags[i],
-                                         .group = validates ? "validation" : "train"};
+        metrics[i] =
+            (rgm_hparam_metric){.tag = tags[i], .group = validates ? "validation" : "train"};
     }
     RGM_GO(rgm_event_file_hparams(c->run_events, slash != NULL ? slash + 1 : c->run_dir, c->hparams,
                                   c->hparam_count, metrics, count));

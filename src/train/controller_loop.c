@@ -75,7 +75,8 @@ static rgm_status recover(rgm_controller *c, rgm_status failure)
     if (failure != RGM_ERR_NUMERIC || r->policy == RGM_RECOVER_STOP)
         return failure;
     if (c->tries >= r->max_tries)
-        return rgm_error_prefix(failure, "after %lld bad steps (trainer.recovery.max_tries is %lld)",
+        return rgm_error_prefix(failure,
+                                "after %lld bad steps (trainer.recovery.max_tries is %lld)",
                                 (long long)c->tries, (long long)r->max_tries);
     c->tries++;
     rgm_log_write(RGM_LOG_WARNING, "%s; %s (%lld of %lld)", rgm_error_message(),
@@ -206,8 +207,7 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));
     RGM_GO(rgmi_summarize(c, "train", &all));
-    if (c->options.summary_interval == 0 ||
-        (c->options.summary_interval < 0 && !c->in_epochs))
+    if (c->options.summary_interval == 0 || (c->options.summary_interval < 0 && !c->in_epochs))
         RGM_GO(rgmi_summarize_weights(c));
     rgmi_tell(c, RGM_EVENT_LOOP_END, RGM_TRAIN, &all);
 done:
@@ -258,8 +258,10 @@ static rgm_status train_until(rgm_controller *c, int64_t target, bool *ended)
         bool done;
 
         if (length < 1)
-            return RGM_FAIL(RGM_ERR_CONFIG, "steps_per_loop gave %lld at step %lld, at least 1 is "
-                                            "needed", (long long)length, (long long)begin);
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "steps_per_loop gave %lld at step %lld, at least 1 is "
+                            "needed",
+                            (long long)length, (long long)begin);
         if (length > target - begin)
             length = target - begin;
         RGM_TRY(rgmi_run_loop(c, length, &done, &logs));
@@ -307,7 +309,8 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
     c->in_epochs = false;
     RGM_TRY(rgmi_events_open(c));
     rgmi_begin_stretch(c);
-    /* The last evaluation's step is in the checkpoint: an interrupted run evaluates where it would have. */
+    /* The last evaluation's step is in the checkpoint: an interrupted run evaluates where it would
+     * have. */
     while (c->evaluated_step < train_steps && !ended && !c->finished) {
         int64_t target = train_steps;
 

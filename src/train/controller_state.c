@@ -1,7 +1,7 @@
 /*
- * Where a run stands, in memory and in its folder. A checkpoint holds everything that the rest of the run
- * depends on: the trainer's state, the best weights so far, counters. A run that was killed and started
- * again ends with the same bytes.
+ * Where a run stands, in memory and in its folder. A checkpoint holds everything that the rest of
+ * the run depends on: the trainer's state, the best weights so far, counters. A run that was killed
+ * and started again ends with the same bytes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +82,8 @@ rgm_status rgm_controller_save(rgm_controller *c)
 
 /* ---- restore ------------------------------------------------------------------------------- */
 
-static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpoint, int64_t *offset)
+static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpoint,
+                                int64_t *offset)
 {
     int64_t finished;
 
@@ -103,7 +104,8 @@ static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *che
     if (c->best_step < 0)
         return RGM_OK;
     if (file == NULL)
-        return RGM_FAIL(RGM_ERR_FORMAT, "checkpoint %lld says step %lld was best but lacks its weights",
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "checkpoint %lld says step %lld was best but lacks its weights",
                         (long long)rgm_checkpoint_step(checkpoint), (long long)c->best_step);
     RGM_TRY(rgmi_best_weights_open(c));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
@@ -284,7 +286,8 @@ static rgm_status best_store_open(rgm_controller *c)
     return status;
 }
 
-/* Files that weights mean nothing without are the same as before; where there are no weights, they begin anew. */
+/* Files that weights mean nothing without are the same as before; where there are no weights, they
+ * begin anew. */
 static rgm_status files_open(rgm_controller *c, const rgm_controller_setup *setup)
 {
     const rgm_task *task = rgm_trainer_task(c->trainer);

@@ -1,6 +1,6 @@
 /*
- * The trainer and the controller with a task that only counts: the exact order of calls, loops, saves,
- * evaluations and summaries.
+ * The trainer and the controller with a task that only counts: the exact order of calls, loops,
+ * saves, evaluations and summaries.
  */
 #include "check.h"
 
@@ -11,10 +11,10 @@
 #define BATCHES 7
 
 typedef struct counting {
-    rgm_text calls;          /* of the task's functions, when `tell` */
+    rgm_text calls; /* of the task's functions, when `tell` */
     bool tell, endless;
     int64_t trained, validated;
-    int64_t bad_step;        /* whose loss is NaN, the first `bad_times` it is reached */
+    int64_t bad_step; /* whose loss is NaN, the first `bad_times` it is reached */
     int64_t bad_times;
     double bad_loss;
     int64_t initialized;
@@ -120,8 +120,8 @@ typedef struct run {
     const char *folder;
     bool read_only, finite;
     int64_t (*steps_per_loop)(int64_t step, void *payload);
-    int64_t stop_at;   /* the global step at which to stop; -1: never */
-    bool summaries;    /* take them in the place of the event files */
+    int64_t stop_at; /* the global step at which to stop; -1: never */
+    bool summaries;  /* take them in the place of the event files */
     rgm_text events, written;
     rgm_trainer *trainer;
     rgm_controller *controller;
@@ -160,8 +160,8 @@ static rgm_status on_summary(const char *split, int64_t step, const rgm_logs *lo
     RGM_TRY(rgm_text_printf(&r->written, " %s@%lld", split, (long long)step));
     for (int64_t i = 0; i < logs->count; i++)
         if (strstr(logs->items[i].name, "_per_second") == NULL) /* as fast as the machine is */
-            RGM_TRY(rgm_text_printf(&r->written, ":%s=%g", logs->items[i].name,
-                                    logs->items[i].value));
+            RGM_TRY(
+                rgm_text_printf(&r->written, ":%s=%g", logs->items[i].name, logs->items[i].value));
     return RGM_OK;
 }
 
@@ -239,8 +239,9 @@ static void training_runs_loops_up_to_an_absolute_step(void **state)
     (void)state;
     CHECK_OK(open_run(&r));
     CHECK_OK(rgm_controller_train(r.controller, 7));
-    CHECK_TEXT("initialize@0 loop_begin@0 loop_end@3 loop_begin@3 loop_end@6 loop_begin@6 loop_end@7",
-               events(&r));
+    CHECK_TEXT(
+        "initialize@0 loop_begin@0 loop_end@3 loop_begin@3 loop_end@6 loop_begin@6 loop_end@7",
+        events(&r));
     CHECK_INT(7, r.task.trained);
     CHECK_OK(rgm_controller_train(r.controller, 7)); /* at the target: nothing */
     CHECK_OK(rgm_controller_train(r.controller, 5)); /* past it: nothing */
@@ -312,7 +313,8 @@ static void evaluation_cuts_loops_short_and_ends_the_run(void **state)
     CHECK_INT(2, rgm_logs_get(logs, "batches"));
     CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 10, -1, 4, &logs)); /* no work */
     CHECK(logs == NULL);
-    CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 12, -1, 0, &logs)); /* at the end only */
+    CHECK_OK(
+        rgm_controller_train_and_evaluate(r.controller, 12, -1, 0, &logs)); /* at the end only */
     check_only("4 8 10 12", &r, "eval_end");
     CHECK_INT(6 + BATCHES, r.task.validated);
     close_run(&r);
@@ -501,8 +503,9 @@ static void actions_run_before_the_checkpoint_and_may_end_the_run(void **state)
     r.options.checkpoint.every_steps = 3;
     CHECK_OK(open_run(&r));
     CHECK_OK(rgm_controller_train(r.controller, 6));
-    CHECK_TEXT("initialize@0 loop_begin@0 loop_end@3 save@3 loop_begin@3 action:4 loop_end@6 save@6",
-               events(&r));
+    CHECK_TEXT(
+        "initialize@0 loop_begin@0 loop_end@3 save@3 loop_begin@3 action:4 loop_end@6 save@6",
+        events(&r));
     close_run(&r);
     r.action_count = 2;
     CHECK_OK(open_run(&r));
@@ -540,8 +543,8 @@ static void the_best_are_found_kept_and_spared(void **state)
     snprintf(root, sizeof root, "%s", check_folder());
     r = new_run(test_folder(folder, sizeof folder, root, "run"));
     r.options.checkpoint.keep = 1;
-    r.options.checkpoint.best = (rgm_trainer_best){
-        .metric = "valid.quality/score", .mode = 2, .keep = 2, .save = true};
+    r.options.checkpoint.best =
+        (rgm_trainer_best){.metric = "valid.quality/score", .mode = 2, .keep = 2, .save = true};
     CHECK_OK(open_run(&r));
     CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 20, -1, 2, NULL));
     CHECK_INT(6, rgm_controller_best_step(r.controller));
@@ -691,7 +694,8 @@ static void an_evaluator_follows_a_run_folder(void **state)
     CHECK(logs == NULL);
     CHECK_OK(open_run(&trainer));
     CHECK_OK(rgm_controller_train(trainer.controller, 6)); /* and still holds the folder */
-    CHECK_OK(rgm_controller_evaluate_continuously(evaluator.controller, 2, 6, -1, NULL, NULL, &logs));
+    CHECK_OK(
+        rgm_controller_evaluate_continuously(evaluator.controller, 2, 6, -1, NULL, NULL, &logs));
     CHECK_INT(10, rgm_logs_get(logs, "quality/score"));
     check_only("6", &evaluator, "eval_end");
     snprintf(path, sizeof path, "%s/continuous_eval/metrics.jsonl", folder);

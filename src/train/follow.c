@@ -1,6 +1,7 @@
 /*
- * evaluate_continuously: a second process that follows a run folder, restores each newest checkpoint that
- * appears and evaluates it. What it finds has a folder of its own, because the run's is the trainer's.
+ * evaluate_continuously: a second process that follows a run folder, restores each newest
+ * checkpoint that appears and evaluates it. What it finds has a folder of its own, because the
+ * run's is the trainer's.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Weights from elsewhere: a run folder, a checkpoint folder or a safetensors file; all of them or those
- * whose names match. Everything is checked before anything is copied.
+ * Weights from elsewhere: a run folder, a checkpoint folder or a safetensors file; all of them or
+ * those whose names match. Everything is checked before anything is copied.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static rgm_status open_source(weights_source *source, const rgm_trainer_initiali
     if (rgm_path_is_folder(options->checkpoint))
         return open_checkpoint(source, options->checkpoint, options->best);
     if (options->best)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.initialize.best is about run folders; %s is a file",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.initialize.best is about run folders; %s is a file",
                         options->checkpoint);
     RGM_TRY(rgm_safetensors_open(&source->own, options->checkpoint));
     source->file = source->own;
@@ -182,8 +183,9 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
 
     if (options->checkpoint != NULL) {
         RGM_TRY(rgm_parameters_initialize(&report, trainer->parameters, options));
-        rgm_log_write(RGM_LOG_INFO, "initialized %lld of %lld parameters from %s; %lld of its tensors "
-                                    "unused",
+        rgm_log_write(RGM_LOG_INFO,
+                      "initialized %lld of %lld parameters from %s; %lld of its tensors "
+                      "unused",
                       (long long)report.matched, (long long)(report.matched + report.left),
                       options->checkpoint, (long long)report.unused);
         if (report.text.size > 0)

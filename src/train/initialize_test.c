@@ -1,6 +1,6 @@
 /*
- * Weights from elsewhere: from a run folder, a checkpoint folder or a file; all or some of them; what is
- * refused, and that a run which has a checkpoint of its own takes nothing from outside.
+ * Weights from elsewhere: from a run folder, a checkpoint folder or a file; all or some of them;
+ * what is refused, and that a run which has a checkpoint of its own takes nothing from outside.
  */
 #include "train_check.h"
 
@@ -29,7 +29,8 @@ static bool is_filled(const rgm_trainer *trainer, const char *name, float value)
     return true;
 }
 
-/* root/run/ckpt/step-00000001 with weights of FILLED and best weights of FILLED + 1; root/file with FILLED. */
+/* root/run/ckpt/step-00000001 with weights of FILLED and best weights of FILLED + 1; root/file with
+ * FILLED. */
 static void make_sources(const char *root, plane_setup *s)
 {
     char path[200];
@@ -117,7 +118,7 @@ static void weights_come_from_run_checkpoint_or_file(void **state)
 static void patterns_choose_parameters(void **state)
 {
     static const char *const kernels[] = {"*kernel"}, *const logits[] = {"logits/*"},
-                            *const biases[] = {"*bias", "steps"};
+                             *const biases[] = {"*bias", "steps"};
     const struct {
         rgm_texts only, except;
         int64_t matched;
@@ -274,9 +275,8 @@ static void initializing_survives_every_failing_allocation(void **state)
                  rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options));
     rgm_memory_fail_at(-1, false);
     check_same_weights("after no memory", fresh, trainer);
-    CHECK_EVERY_OOM(
-        rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options),
-        rgm_text_clear(&report.text));
+    CHECK_EVERY_OOM(rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options),
+                    rgm_text_clear(&report.text));
     CHECK(is_filled(trainer, "logits/kernel", FILLED));
     rgm_trainer_release(trainer);
     rgm_trainer_release(fresh);
@@ -284,7 +284,8 @@ static void initializing_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-/* The mean of two checkpoints' weights, of the newest and of the best; more than there are is told. */
+/* The mean of two checkpoints' weights, of the newest and of the best; more than there are is told.
+ */
 static void checkpoints_can_be_averaged(void **state)
 {
     char root[128], folder[200], path[300];

@@ -1,6 +1,7 @@
 /*
- * Every allocation of the training core fails in turn: RGM_ERR_NOMEM, nothing leaks, and what was saved
- * before can be taken up. Each life makes everything anew, so that what is kept between calls counts too.
+ * Every allocation of the training core fails in turn: RGM_ERR_NOMEM, nothing leaks, and what was
+ * saved before can be taken up. Each life makes everything anew, so that what is kept between calls
+ * counts too.
  */
 #include "controller_internal.h"
 #include "train_check.h"
@@ -69,11 +70,11 @@ static void training_and_evaluating_survive_every_failing_allocation(void **stat
 
 static void a_run_survives_every_failing_allocation_and_goes_on_to_the_same_bytes(void **state)
 {
-    /* Not data.bin: prefetching without memory for a position tells an older one and how far it is gone on. */
-    static const char *const files[] = {"ckpt/step-00000003/weights.safetensors",
-                                        "ckpt/step-00000003/slots.safetensors",
-                                        "ckpt/step-00000003/best.safetensors",
-                                        "ckpt/step-00000003/sums.bin", "metrics.jsonl"};
+    /* Not data.bin: prefetching without memory for a position tells an older one and how far it is
+     * gone on. */
+    static const char *const files[] = {
+        "ckpt/step-00000003/weights.safetensors", "ckpt/step-00000003/slots.safetensors",
+        "ckpt/step-00000003/best.safetensors", "ckpt/step-00000003/sums.bin", "metrics.jsonl"};
     char root[128], whole[200], hurt[200];
     plane_setup s = small_setup();
 
@@ -82,7 +83,8 @@ static void a_run_survives_every_failing_allocation_and_goes_on_to_the_same_byte
     snprintf(whole, sizeof whole, "%s/whole", root);
     snprintf(hurt, sizeof hurt, "%s/hurt", root);
     CHECK_OK(live(&s, whole));
-    for (int64_t at = 0;; at += 1 + at / 8) { /* the parts by themselves are tested for each, below */
+    for (int64_t at = 0;;
+         at += 1 + at / 8) { /* the parts by themselves are tested for each, below */
         int64_t before = rgm_memory_used();
         bool failed;
         rgm_status status;
@@ -138,7 +140,8 @@ static void saving_survives_every_failing_allocation(void **state)
     }
     rgm_controller_release(controller);
     rgm_trainer_release(trainer);
-    CHECK_INT(before, rgm_memory_used()); /* all of them together: prefetching allocates meanwhile */
+    CHECK_INT(before,
+              rgm_memory_used()); /* all of them together: prefetching allocates meanwhile */
     clear_plane(&s.data);
     CHECK_OK(rgm_folder_remove(root));
 }

@@ -22,20 +22,23 @@ static const char *const precisions[] = {"f32", "bf16", NULL};
 
 static const rgm_field best_fields[] = {
     {"metric", RGM_FIELD_TEXT, BEST(metric), 0, 0, NULL, NULL, "e.g. valid.accuracy"},
-    {"mode", RGM_FIELD_CHOICE, BEST(mode), 0, 0, modes, NULL, "whether smaller or larger is better"},
+    {"mode", RGM_FIELD_CHOICE, BEST(mode), 0, 0, modes, NULL,
+     "whether smaller or larger is better"},
     {"keep", RGM_FIELD_INT, BEST(keep), 0, RGMI_MAX_BEST, NULL, NULL,
      "checkpoints of the best validations that are kept beside the latest"},
     {"save", RGM_FIELD_BOOL, BEST(save), 0, 0, NULL, NULL,
      "write each new best to <run>/best: weights and info.json"},
     {0}};
 static const rgm_field checkpoint_fields[] = {
-    {"every_steps", RGM_FIELD_INT, SAVE(every_steps), 0, MOST, NULL, NULL, "steps; 0: not by steps"},
+    {"every_steps", RGM_FIELD_INT, SAVE(every_steps), 0, MOST, NULL, NULL,
+     "steps; 0: not by steps"},
     {"every_epochs", RGM_FIELD_INT, SAVE(every_epochs), 0, MOST, NULL, NULL,
      "epochs; 0: not by epochs"},
     {"every_seconds", RGM_FIELD_FLOAT, SAVE(every_seconds), 0, MOST, NULL, NULL,
      "seconds of work that a crash may lose; 0: not by time"},
     {"keep", RGM_FIELD_INT, SAVE(keep), 1, 1e6, NULL, NULL, "latest checkpoints kept"},
-    {"best", RGM_FIELD_GROUP, SAVE(best), 0, 0, NULL, best_fields, "how the best weights are chosen"},
+    {"best", RGM_FIELD_GROUP, SAVE(best), 0, 0, NULL, best_fields,
+     "how the best weights are chosen"},
     {0}};
 static const rgm_field stopping_fields[] = {
     {"metric", RGM_FIELD_TEXT, STOP(metric), 0, 0, NULL, NULL, "default: the best metric"},
@@ -151,9 +154,10 @@ static rgm_status check_epochs(const rgm_trainer_options *o)
                         "exclude each other",
                         (long long)o->validation_per_epoch, (long long)o->validation_freq);
     if (o->validation_per_epoch > o->steps_per_epoch)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.validation_per_epoch (%lld) is more than the %lld steps of an epoch",
-                        (long long)o->validation_per_epoch, (long long)o->steps_per_epoch);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "trainer.validation_per_epoch (%lld) is more than the %lld steps of an epoch",
+            (long long)o->validation_per_epoch, (long long)o->steps_per_epoch);
     return RGM_OK;
 }
 
@@ -191,10 +195,11 @@ rgm_status rgmi_controller_check(const rgm_controller *c)
                         "whole validation set",
                         (long long)o->validation_steps);
     if (o->train_steps > 0 && o->steps_per_epoch > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.train_steps (%lld) and trainer.steps_per_epoch (%lld) exclude each "
-                        "other: a run is so many steps or so many epochs long",
-                        (long long)o->train_steps, (long long)o->steps_per_epoch);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "trainer.train_steps (%lld) and trainer.steps_per_epoch (%lld) exclude each "
+            "other: a run is so many steps or so many epochs long",
+            (long long)o->train_steps, (long long)o->steps_per_epoch);
     if (!validates && (o->validation_per_epoch > 0 || o->validation_steps > 0))
         return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
                         o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps");

@@ -1,6 +1,7 @@
 /*
- * Differentially private training through the trainer: without noise and with a huge clipping norm it is
- * plain training; every example is clipped; an empty draw is a step of noise; the account is kept.
+ * Differentially private training through the trainer: without noise and with a huge clipping norm
+ * it is plain training; every example is clipped; an empty draw is a step of noise; the account is
+ * kept.
  */
 #include "check.h"
 
@@ -119,8 +120,7 @@ static double weight(const rgm_trainer *trainer, int64_t i)
 static void no_noise_and_no_clipping_is_plain_training(void **state)
 {
     line l = make_line(0.25, false);
-    rgm_privacy privacy = {
-        .clipping_norm = 1e6, .delta = 1e-3, .sampling = RGM_PRIVACY_SHUFFLE};
+    rgm_privacy privacy = {.clipping_norm = 1e6, .delta = 1e-3, .sampling = RGM_PRIVACY_SHUFFLE};
     rgm_trainer *plain, *private;
     const rgm_logs *a, *b;
 
@@ -143,8 +143,7 @@ static void no_noise_and_no_clipping_is_plain_training(void **state)
 static void every_example_moves_the_weights_by_a_bounded_amount(void **state)
 {
     line l = make_line(0.25, false);
-    rgm_privacy privacy = {
-        .clipping_norm = 1e-3, .delta = 1e-3, .sampling = RGM_PRIVACY_SHUFFLE};
+    rgm_privacy privacy = {.clipping_norm = 1e-3, .delta = 1e-3, .sampling = RGM_PRIVACY_SHUFFLE};
     rgm_trainer *trainer;
     const rgm_logs *logs;
     double before[2 * WIDTH], moved = 0;

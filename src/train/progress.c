@@ -274,8 +274,10 @@ void rgm_progress_update(rgm_progress *progress, const rgm_progress_state *state
     measure(progress, state->done, time);
     progress->state = *state;
     progress->state.metric = progress->state.items = NULL;
-    snprintf(progress->metric, sizeof progress->metric, "%s", state->metric != NULL ? state->metric : "");
-    snprintf(progress->items, sizeof progress->items, "%s", state->items != NULL ? state->items : "");
+    snprintf(progress->metric, sizeof progress->metric, "%s",
+             state->metric != NULL ? state->metric : "");
+    snprintf(progress->items, sizeof progress->items, "%s",
+             state->items != NULL ? state->items : "");
     progress->has_state = true;
     if (time - progress->last_draw < progress->options.interval)
         return;

@@ -1,6 +1,7 @@
 /*
- * The trainer's state: stopped anywhere and restored into a new trainer it goes on with the same bits, for
- * every optimizer, with averages, schedules, several batches an update and a dynamic loss scale.
+ * The trainer's state: stopped anywhere and restored into a new trainer it goes on with the same
+ * bits, for every optimizer, with averages, schedules, several batches an update and a dynamic loss
+ * scale.
  */
 #include "train_check.h"
 
@@ -122,7 +123,8 @@ static void every_schedule_resumes_to_the_same_bits(void **state)
     (void)state;
     for (int64_t t = 0; t < count; t++) {
         rgm_schedule schedule = rgm_schedule_default(types[t], 0.1);
-        bool both_ends = strcmp(types[t]->name, "stepwise") != 0; /* values at boundaries, not between */
+        bool both_ends =
+            strcmp(types[t]->name, "stepwise") != 0; /* values at boundaries, not between */
 
         schedule.boundaries = (rgm_ints){boundaries, 2};
         schedule.values = (rgm_floats){values, both_ends ? 2 : 3};

@@ -108,7 +108,8 @@ done:
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
-/* A run may be made longer, and go on with other threads, which change no bit: those lines may differ. */
+/* A run may be made longer, and go on with other threads, which change no bit: those lines may
+ * differ. */
 static bool may_differ(const char *line)
 {
     static const char *const keys[] = {"epochs:", "train_steps:", "threads:"};
@@ -131,7 +132,8 @@ static const char *to_fixed_line(const char *text, int64_t *line)
     return text;
 }
 
-/* Number of the first line that differs, 0 if none does; and that line of either text, cut to fit. */
+/* Number of the first line that differs, 0 if none does; and that line of either text, cut to fit.
+ */
 static int64_t first_difference(const char *a, const char *b, char shown[2][80])
 {
     int64_t line = 1, other = 1;

@@ -1,6 +1,6 @@
 /*
- * The default step: what several batches an update are worth, what the loss scale does, and which weights
- * are evaluated and kept as best when the optimizer averages them.
+ * The default step: what several batches an update are worth, what the loss scale does, and which
+ * weights are evaluated and kept as best when the optimizer averages them.
  */
 #include "train_check.h"
 
@@ -19,7 +19,8 @@ static void check_close_weights(const rgm_trainer *a, const rgm_trainer *b, doub
     }
 }
 
-/* 12 items as batches of 5, 5 and 2 or as one; weights 0 to 2.5, the last batch of total weight 0.5. */
+/* 12 items as batches of 5, 5 and 2 or as one; weights 0 to 2.5, the last batch of total weight
+ * 0.5. */
 static void several_batches_are_worth_one_of_all_their_items(void **state)
 {
     rgm_trainer *one, *three;
@@ -35,7 +36,9 @@ static void several_batches_are_worth_one_of_all_their_items(void **state)
         if (weighted) {
             CHECK_OK(rgm_tensor_create(&s.data.weight, RGM_F32, 1, (int64_t[]){ITEMS}));
             for (int i = 0; i < ITEMS; i++)
-                rgm_tensor_f32(s.data.weight)[i] = i == 10 ? 0 : i == 11 ? 0.5f : (float)(i % 6) / 2;
+                rgm_tensor_f32(s.data.weight)[i] = i == 10   ? 0
+                                                   : i == 11 ? 0.5f
+                                                             : (float)(i % 6) / 2;
         }
         s.data.batch = ITEMS;
         CHECK_OK(open_plane(&one, &s));
@@ -58,8 +61,8 @@ static void several_batches_are_worth_one_of_all_their_items(void **state)
     }
 }
 
-/* 3 batches in the data and 2 an update; then 4 an update, which fails: its error is explained from batches
- * that are still there. */
+/* 3 batches in the data and 2 an update; then 4 an update, which fails: its error is explained from
+ * batches that are still there. */
 static void data_that_end_inside_an_update_make_it_from_those_there_are(void **state)
 {
     plane_setup s = make_plane_setup();
@@ -154,16 +157,17 @@ static void a_dynamic_scale_halves_on_overflow_and_skips_and_grows_again(void **
         scale /= 2;
         CHECK(trainer->loss_scale.scale == scale);
         CHECK_INT(skipped, rgm_trainer_global_step(trainer));
-        CHECK(memcmp(rgm_tensor_data(rgm_parameters_find(rgm_trainer_parameters(trainer),
-                                                         "logits/kernel")),
-                     rgm_tensor_data(rgm_parameters_find(rgm_trainer_parameters(fresh),
-                                                         "logits/kernel")),
+        CHECK(memcmp(rgm_tensor_data(
+                         rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/kernel")),
+                     rgm_tensor_data(
+                         rgm_parameters_find(rgm_trainer_parameters(fresh), "logits/kernel")),
                      sizeof(float) * WIDTH * 2) == 0);
         CHECK(skipped < 20);
     }
     CHECK(skipped > 0);
     CHECK(isfinite(rgm_trainer_last_loss(trainer)));
-    /* Batches differ, so the scale may be too large for one of them still: count from the last change. */
+    /* Batches differ, so the scale may be too large for one of them still: count from the last
+     * change. */
     train_steps(trainer, 50);
     scale = trainer->loss_scale.scale;
     train_steps(trainer, 2000 - trainer->loss_scale.good_steps - 1);
@@ -242,7 +246,8 @@ static void the_best_weights_are_the_averages_that_were_evaluated(void **state)
     const rgm_logs *logs;
 
     (void)state;
-    for (int i = 0; i < ITEMS; i += 3) /* what no plane divides, and steps that are too long for it */
+    for (int i = 0; i < ITEMS;
+         i += 3) /* what no plane divides, and steps that are too long for it */
         rgm_tensor_i64(s.data.label)[i] ^= 1;
     s.optimizer = rgm_sgd(10, 0);
     s.optimizer.average = (rgm_average){0.5, 0, false};
@@ -269,8 +274,10 @@ static void a_finished_run_leaves_its_averages(void **state)
     rgm_task task = plane_task(&p);
     rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
     rgm_trainer_options options;
-    rgm_trainer_setup setup = {
-        .task = &task, .options = &options, .optimizer = &sgd, .no_data = {[RGM_VALID] = true, [RGM_TEST] = true}};
+    rgm_trainer_setup setup = {.task = &task,
+                               .options = &options,
+                               .optimizer = &sgd,
+                               .no_data = {[RGM_VALID] = true, [RGM_TEST] = true}};
     rgm_trainer *trainer;
     rgm_controller *controller;
     rgm_controller_setup control = {.options = &options};

@@ -1,6 +1,6 @@
 /*
- * A task's functions and a trainer's hooks, one by one: what each is given, when it is called, and what
- * happens in its place when it is not there. And bf16 against f32.
+ * A task's functions and a trainer's hooks, one by one: what each is given, when it is called, and
+ * what happens in its place when it is not there. And bf16 against f32.
  */
 #include "train_check.h"
 
@@ -308,7 +308,8 @@ static void bf16_trains_as_f32_within_its_bound(void **state)
         CHECK_OK(rgm_trainer_train(trainer, 60, &logs));
         CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));
         loss[bf16] = rgm_logs_get(logs, "loss");
-        CHECK_INT(RGM_F32, rgm_tensor_dtype(rgm_parameters_tensor(rgm_trainer_parameters(trainer), 0)));
+        CHECK_INT(RGM_F32,
+                  rgm_tensor_dtype(rgm_parameters_tensor(rgm_trainer_parameters(trainer), 0)));
         rgm_trainer_release(trainer);
     }
     CHECK_CLOSE(loss[0], loss[1], 0.02, 0);

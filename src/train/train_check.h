@@ -13,11 +13,11 @@
 typedef struct plane {
     rgm_tensor *x, *label;
     rgm_value *x_value, *label_value;
-    bool blind;          /* no validation data                                  */
+    bool blind; /* no validation data                                  */
     double dropout;
-    int64_t batch;       /* items in one; the last may be smaller               */
-    bool in_order;       /* not shuffled                                        */
-    rgm_tensor *weight;  /* of each item; NULL: none                            */
+    int64_t batch;      /* items in one; the last may be smaller               */
+    bool in_order;      /* not shuffled                                        */
+    rgm_tensor *weight; /* of each item; NULL: none                            */
     rgm_value *weight_value;
     double loss_weight;
 } plane;
@@ -69,7 +69,7 @@ static inline rgm_status plane_inputs(rgm_dataset **out, void *state, rgm_mode m
 }
 
 static inline rgm_status plane_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
-                              rgm_element *batch)
+                                     rgm_element *batch)
 {
     plane *p = state;
 
@@ -190,8 +190,8 @@ static inline void train_steps(rgm_trainer *trainer, int64_t steps)
 }
 
 /* A controller over a trainer of the setup. */
-static inline rgm_status open_plane_controller(rgm_controller **out, plane_setup *s, rgm_trainer *trainer,
-                                  const char *run_dir)
+static inline rgm_status open_plane_controller(rgm_controller **out, plane_setup *s,
+                                               rgm_trainer *trainer, const char *run_dir)
 {
     rgm_controller_setup made = {
         .trainer = trainer, .options = &s->options, .run_dir = run_dir, .config = "test: 1\n"};
@@ -200,7 +200,7 @@ static inline rgm_status open_plane_controller(rgm_controller **out, plane_setup
 }
 
 static inline void check_same_tensor(const char *what, const char *name, const rgm_tensor *a,
-                              const rgm_tensor *b)
+                                     const rgm_tensor *b)
 {
     CHECK_INT(rgm_tensor_bytes(a), rgm_tensor_bytes(b));
     if (memcmp(rgm_tensor_data((rgm_tensor *)a), rgm_tensor_data((rgm_tensor *)b),

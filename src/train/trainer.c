@@ -70,8 +70,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     if (setup->options != NULL)
         trainer->options = *setup->options;
     if (trainer->options.accumulation_steps < 1)
-        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.accumulation_steps is %lld, at least 1 is needed",
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "trainer.accumulation_steps is %lld, at least 1 is needed",
                         (long long)trainer->options.accumulation_steps));
     if (setup->runtime != NULL)
         trainer->runtime = *setup->runtime;
@@ -176,8 +175,8 @@ bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode)
 
 int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
 {
-    int64_t batches = trainer->data[RGM_TRAIN] != NULL ? rgm_dataset_count(trainer->data[RGM_TRAIN])
-                                                       : 0;
+    int64_t batches =
+        trainer->data[RGM_TRAIN] != NULL ? rgm_dataset_count(trainer->data[RGM_TRAIN]) : 0;
     int64_t each = trainer->options.accumulation_steps;
 
     if (batches == INT64_MAX)

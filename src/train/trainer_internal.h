@@ -12,9 +12,9 @@ typedef struct rgmi_sums {
     char **names;             /* [count], as reported                            */
     double **states;          /* [count], each in `sums`                         */
     int64_t count, own;
-    double *sums;             /* [size] */
+    double *sums; /* [size] */
     int64_t size;
-    rgm_logs logs;            /* the results as of the last rgmi_sums_finish() */
+    rgm_logs logs; /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
 
 /** What one executor fetches, as indices into its fetched tensors; -1: not there. */
@@ -30,8 +30,8 @@ typedef struct rgmi_fetches {
 
 /** Gradients of several batches, or of single examples, that make one update. */
 typedef struct rgmi_accumulator {
-    rgm_tensor **sums; /* [parameters]; NULL for one batch an update */
-    double *kept;      /* the metric sums before the step             */
+    rgm_tensor **sums;   /* [parameters]; NULL for one batch an update */
+    double *kept;        /* the metric sums before the step             */
     rgm_tensor **states; /* [parameters]; those that are not trained, before the step */
 } rgmi_accumulator;
 
@@ -46,9 +46,9 @@ typedef struct rgmi_private {
 typedef struct rgmi_loss_scale {
     bool used, dynamic;
     double scale;
-    int64_t good_steps;            /* since the last change */
+    int64_t good_steps; /* since the last change */
     rgm_value *input, *inverse_input;
-    rgm_tensor *tensor, *inverse;  /* fed; NULL: to be made */
+    rgm_tensor *tensor, *inverse; /* fed; NULL: to be made */
 } rgmi_loss_scale;
 
 struct rgm_trainer {

@@ -1,6 +1,6 @@
 /*
- * The loops: begin, steps, end, of training and of evaluation; where batches come from; and what a task or
- * a program put in the place of the default.
+ * The loops: begin, steps, end, of training and of evaluation; where batches come from; and what a
+ * task or a program put in the place of the default.
  */
 #include <math.h>
 #include <string.h>
@@ -137,9 +137,9 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
         RGM_TRY(rgm_logs_set(&sums->logs, "learning_rate",
                              rgm_optimizer_rate(trainer->optimizer, trainer->updates)));
     if (trainer->private.used)
-        RGM_TRY(rgm_logs_set(&sums->logs, "privacy_epsilon",
-                             rgm_privacy_epsilon(&trainer->private.accountant,
-                                                 trainer->options.privacy.delta)));
+        RGM_TRY(rgm_logs_set(
+            &sums->logs, "privacy_epsilon",
+            rgm_privacy_epsilon(&trainer->private.accountant, trainer->options.privacy.delta)));
     rgmi_trainer_drop_loop(trainer);
     if (trainer->hooks.train_loop_end != NULL)
         RGM_TRY(trainer->hooks.train_loop_end(&sums->logs, trainer, trainer->hooks.payload));
@@ -168,8 +168,10 @@ rgm_loop_fn *rgm_trainer_create_train_loop_fn(rgm_trainer *trainer)
 static rgm_status check_steps(int64_t num_steps, const rgm_dataset *data, const char *what)
 {
     if (num_steps < RGM_TO_END || num_steps == 0)
-        return RGM_FAIL(RGM_ERR_ARG, "%lld steps to %s; a number above 0 is needed, or -1: to the end "
-                                     "of the data", (long long)num_steps, what);
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "%lld steps to %s; a number above 0 is needed, or -1: to the end "
+                        "of the data",
+                        (long long)num_steps, what);
     if (num_steps == RGM_TO_END && rgm_dataset_count(data) == INT64_MAX)
         return RGM_FAIL(RGM_ERR_ARG, "to %s to the end of data that never end: say how many steps",
                         what);

@@ -1,7 +1,7 @@
 /*
- * Sums of a loop or pass and the metrics they result in. The loss is the mean of the steps' losses weighted
- * by their items. All state is one array of doubles, so a checkpoint in the middle of a loop keeps it as
- * it is.
+ * Sums of a loop or pass and the metrics they result in. The loss is the mean of the steps' losses
+ * weighted by their items. All state is one array of doubles, so a checkpoint in the middle of a
+ * loop keeps it as it is.
  */
 #include <math.h>
 #include <string.h>
@@ -116,9 +116,9 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums)
     if (sums->sums[1] > 0) /* else no step had a loss */
         RGM_TRY(rgm_logs_set(&sums->logs, "loss", sums->sums[0] / sums->sums[1]));
     for (int64_t i = 0; i < sums->count; i++)
-        RGM_TRY(rgm_logs_set(&sums->logs, sums->names[i],
-                             sums->metrics[i].metric.type->result(sums->states[i],
-                                                                  &sums->metrics[i].metric)));
+        RGM_TRY(rgm_logs_set(
+            &sums->logs, sums->names[i],
+            sums->metrics[i].metric.type->result(sums->states[i], &sums->metrics[i].metric)));
     return RGM_OK;
 }
 

@@ -36,8 +36,10 @@ static rgm_status build_loss(rgm_trainer *trainer)
                               : sum_losses(&trainer->model, aux);
     RGM_TRY(rgm_cgraph_status(trainer->graph));
     if (trainer->model.loss == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "the model of task '%s' has no loss: no head has one and "
-                                        "there is no build_losses", task->name);
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the model of task '%s' has no loss: no head has one and "
+                        "there is no build_losses",
+                        task->name);
     if (rgm_value_name(trainer->model.loss) == NULL)
         rgm_value_set_name(trainer->model.loss, "loss");
     return RGM_OK;
@@ -258,8 +260,8 @@ void rgmi_model_close(rgm_trainer *trainer)
     fetches_close(&trainer->train_fetches);
     fetches_close(&trainer->eval_fetches);
     fetches_close(&trainer->infer_fetches);
-    for (int64_t i = 0; trainer->parameters != NULL && i < rgm_parameters_count(trainer->parameters);
-         i++) {
+    for (int64_t i = 0;
+         trainer->parameters != NULL && i < rgm_parameters_count(trainer->parameters); i++) {
         if (trainer->accumulator.sums != NULL)
             rgm_tensor_release(trainer->accumulator.sums[i]);
         if (trainer->accumulator.states != NULL)

@@ -1,7 +1,7 @@
 /*
- * A differentially private step (Abadi et al. 2016): the gradient of each example by itself, clipped; their
- * sum with noise, over the expected number of examples; then the optimizer as ever. What each step spends
- * is kept in an account that is part of the checkpoint.
+ * A differentially private step (Abadi et al. 2016): the gradient of each example by itself,
+ * clipped; their sum with noise, over the expected number of examples; then the optimizer as ever.
+ * What each step spends is kept in an account that is part of the checkpoint.
  */
 #include <string.h>
 
@@ -44,10 +44,11 @@ rgm_status rgmi_private_open(rgm_trainer *trainer)
                         "exclude each other",
                         privacy->clipping_norm, (long long)trainer->options.accumulation_steps);
     if (trainer->loss_scale.used)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.privacy (clipping_norm %g) and runtime.loss_scale (%s) exclude each "
-                        "other: what is clipped is the gradient itself",
-                        privacy->clipping_norm, trainer->runtime.loss_scale);
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "trainer.privacy (clipping_norm %g) and runtime.loss_scale (%s) exclude each "
+            "other: what is clipped is the gradient itself",
+            privacy->clipping_norm, trainer->runtime.loss_scale);
     if (rgm_cgraph_update_count(trainer->graph) > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.privacy: the model keeps averages over examples (batch "
@@ -104,23 +105,25 @@ rgm_status rgmi_private_step(rgm_step *step)
     double loss = 0, items = 0;
 
     if (count < 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.privacy: the batches of task '%s' are no tensors of "
-                                        "examples", trainer->task.name);
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.privacy: the batches of task '%s' are no tensors of "
+                        "examples",
+                        trainer->task.name);
     clear_sums(trainer);
     for (int64_t i = 0; i < count; i++) {
         RGM_TRY(add_example(step, i, count));
         loss += step->loss * step->items;
         items += step->items;
     }
-    RGM_TRY(rgm_privacy_noise(trainer->accumulator.sums,
-                              rgm_parameters_count(trainer->parameters),
+    RGM_TRY(rgm_privacy_noise(trainer->accumulator.sums, rgm_parameters_count(trainer->parameters),
                               privacy->noise_multiplier * privacy->clipping_norm,
                               1 / (sampling->rate * (double)sampling->examples),
                               (uint64_t)trainer->runtime.seed, trainer->step));
     RGM_TRY(rgm_privacy_step(&trainer->private.accountant, privacy->noise_multiplier,
                              sampling->rate, 1));
     RGM_TRY(rgmi_update(trainer, trainer->accumulator.sums, NULL, 0));
-    step->loss = items > 0 ? loss / items : 0; /* an empty draw has no loss, and counts for nothing */
+    step->loss =
+        items > 0 ? loss / items : 0; /* an empty draw has no loss, and counts for nothing */
     step->items = items;
     trainer->counted = true;
     return RGM_OK;

@@ -1,6 +1,6 @@
 /*
- * Where a trainer stands, into a checkpoint and out of it: weights, optimizer slots, counters, loss scale,
- * data position and the metric sums of the loop under way.
+ * Where a trainer stands, into a checkpoint and out of it: weights, optimizer slots, counters, loss
+ * scale, data position and the metric sums of the loop under way.
  */
 #include <string.h>
 
@@ -81,7 +81,8 @@ static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoi
 
     RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "sums"));
     if (size != own)
-        return RGM_FAIL(RGM_ERR_DATA, "the checkpoint's metric state has %lld bytes, this task's %lld",
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "the checkpoint's metric state has %lld bytes, this task's %lld",
                         (long long)size, (long long)own);
     memcpy(trainer->train_sums.sums, data, (size_t)size);
     return RGM_OK;

@@ -1,7 +1,7 @@
 /*
- * The default steps: forward, backward and update; forward and loss; forward alone. A loss or gradient
- * that is not finite ends a training step before anything is updated, and the step is run again op by op
- * to name the op and tensor it came from.
+ * The default steps: forward, backward and update; forward and loss; forward alone. A loss or
+ * gradient that is not finite ends a training step before anything is updated, and the step is run
+ * again op by op to name the op and tensor it came from.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -81,7 +81,8 @@ rgm_status rgmi_scale_open(rgm_trainer *trainer)
     scale->scale = scale->dynamic ? FIRST_SCALE : strtod(text, &end);
     if (!scale->dynamic && (*end != '\0' || !(scale->scale > 0) || isinf(scale->scale)))
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "runtime.loss_scale is '%s'; it is none, dynamic or a number above 0", text);
+                        "runtime.loss_scale is '%s'; it is none, dynamic or a number above 0",
+                        text);
     return RGM_OK;
 }
 
@@ -137,8 +138,10 @@ rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss)
     if (!isfinite(loss))
         return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g", loss);
     if (trainer->step >= recovery->begin_steps && loss > recovery->loss_upper_bound)
-        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g, above trainer.recovery.loss_upper_bound "
-                                         "(%g)", loss, recovery->loss_upper_bound);
+        return RGM_FAIL(RGM_ERR_NUMERIC,
+                        "the loss is %g, above trainer.recovery.loss_upper_bound "
+                        "(%g)",
+                        loss, recovery->loss_upper_bound);
     return RGM_OK;
 }
 
@@ -226,7 +229,8 @@ static rgm_status train_one_batch(rgm_step *step)
     return RGM_OK;
 }
 
-/* Metric sums and states as they are before a step of several batches; `back` undoes what they took. */
+/* Metric sums and states as they are before a step of several batches; `back` undoes what they
+ * took. */
 static void keep(rgm_trainer *trainer, bool back)
 {
     rgmi_accumulator *a = &trainer->accumulator;
@@ -246,8 +250,8 @@ static void keep(rgm_trainer *trainer, bool back)
 }
 
 /*
- * Several batches for one update: the gradient of the mean loss over all their items, however many each
- * batch has. Data that end before make the update from those there are.
+ * Several batches for one update: the gradient of the mean loss over all their items, however many
+ * each batch has. Data that end before make the update from those there are.
  */
 static rgm_status train_batches(rgm_step *step)
 {

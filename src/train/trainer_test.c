@@ -1,6 +1,6 @@
 /*
- * The trainer with a small task of its own: when it validates, saves and stops, what a continued run
- * leaves behind, and what is refused.
+ * The trainer with a small task of its own: when it validates, saves and stops, what a continued
+ * run leaves behind, and what is refused.
  */
 #include "train_check.h"
 
@@ -96,9 +96,9 @@ static rgm_status live(plane *p, const rgm_trainer_options *options, const char 
 
 static void check_same_run(const char *a, const char *b, int step)
 {
-    static const char *const files[] = {"weights.safetensors", "slots.safetensors",
-                                        "best.safetensors",    "data.bin",
-                                        "sums.bin",            "manifest.json"};
+    static const char *const files[] = {
+        "weights.safetensors", "slots.safetensors", "best.safetensors", "data.bin", "sums.bin",
+        "manifest.json"};
     char name[128];
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

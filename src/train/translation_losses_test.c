@@ -1,6 +1,7 @@
 /*
- * A hundred training steps of a small Transformer, as a run takes them (task, trainer, Adam with its schedule, in
- * f32), against the losses of the same steps in PyTorch: tests/oracle/seq2seq_training.txt.
+ * A hundred training steps of a small Transformer, as a run takes them (task, trainer, Adam with
+ * its schedule, in f32), against the losses of the same steps in PyTorch:
+ * tests/oracle/seq2seq_training.txt.
  */
 #include <seq2seq_check.h>
 #include <regimen/train.h>
@@ -8,7 +9,8 @@
 #define FIXTURE "tests/oracle/seq2seq_training.txt"
 enum { STEPS = 100, VOCABULARY = 13, MOST_ROWS = 5, LONGEST = 9 };
 
-/* ---- batches by the formulas of seq2seq_training.py ---------------------------------------------- */
+/* ---- batches by the formulas of seq2seq_training.py
+ * ---------------------------------------------- */
 
 static int64_t rows_of(int64_t step)
 {
@@ -45,7 +47,8 @@ static rgm_dataset *make_batches(void)
     rgm_dataset *data;
 
     for (int64_t step = 0; step < STEPS; step++) {
-        rgm_tensor *t[6] = {make_ids(step, 0, false), make_ids(step, 1, true), make_ids(step, 1, false)};
+        rgm_tensor *t[6] = {make_ids(step, 0, false), make_ids(step, 1, true),
+                            make_ids(step, 1, false)};
         int64_t rows = rows_of(step);
 
         t[3] = make_positions(rgm_tensor_dim(t[0], 1));
@@ -61,7 +64,8 @@ static rgm_dataset *make_batches(void)
     return data;
 }
 
-/* ---- the run ------------------------------------------------------------------------------------- */
+/* ---- the run
+ * ------------------------------------------------------------------------------------- */
 
 static rgm_optimizer_options transformers_adam(void)
 {
@@ -106,7 +110,8 @@ static void losses_of_a_hundred_steps_are_pytorchs(void **state)
     options.reverse = (rgm_reverse_options){
         .vocabulary = VOCABULARY, .min_length = 1, .max_length = LONGEST - 1, .train = 1};
     CHECK_CLOSE(options.label_smoothing, 0.1, 0, 0);
-    CHECK_OK(rgm_translation.create(&task, &options, rgm_translation.networks[0], &model.options, 1, 2));
+    CHECK_OK(
+        rgm_translation.create(&task, &options, rgm_translation.networks[0], &model.options, 1, 2));
     rgm_trainer_setup setup = {
         .task = &task, .runtime = &runtime, .optimizer = &adam, .train_dataset = batches};
     CHECK_OK(rgm_trainer_create(&trainer, &setup));

@@ -1,6 +1,6 @@
 /*
- * The translation task under its trainer: sequences reversed without a mistake after some hundred steps,
- * the same bits for any number of threads, and a stopped run that goes on to the same bits.
+ * The translation task under its trainer: sequences reversed without a mistake after some hundred
+ * steps, the same bits for any number of threads, and a stopped run that goes on to the same bits.
  */
 #include <check.h>
 #include <regimen/train.h>
@@ -53,7 +53,8 @@ static void start(run *r, double dropout, int64_t accumulation)
 
     r->data = reversing();
     r->model = tiny(dropout);
-    CHECK_OK(rgm_translation.create(&r->task, &r->data, rgm_translation.networks[0], &r->model, 3, 2));
+    CHECK_OK(
+        rgm_translation.create(&r->task, &r->data, rgm_translation.networks[0], &r->model, 3, 2));
     rgm_trainer_defaults(&options);
     options.accumulation_steps = accumulation;
     rgm_trainer_setup setup = {.task = &r->task,
@@ -156,5 +157,6 @@ static void a_restored_run_goes_on_to_the_same_bits(void **state)
     end(&half);
 }
 
-TESTS(cmocka_unit_test(sequences_are_reversed_without_a_mistake), cmocka_unit_test(threads_change_no_bit),
+TESTS(cmocka_unit_test(sequences_are_reversed_without_a_mistake),
+      cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(a_restored_run_goes_on_to_the_same_bits))
