@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 static const char schema_text[] =
     "context { features { key: \"y\" value { dtype: DT_INT32 } } }\n"

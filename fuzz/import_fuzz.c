@@ -3,7 +3,7 @@
  * folder is imported as an OGB data set and, by its schema, as CSV tables; what imports must
  * encode.
  */
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * A sampling spec's text. What parses must print, parse again to the same text, and sample a small
  * graph.
  */
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 #include <string.h>
 

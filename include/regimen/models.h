@@ -11,7 +11,7 @@
 #ifndef REGIMEN_MODELS_H
 #define REGIMEN_MODELS_H
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 #include <regimen/nn.h>
 
 #ifdef __cplusplus

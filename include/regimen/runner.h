@@ -13,7 +13,7 @@
 
 #include <regimen/data.h>
 #include <regimen/export.h>
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 #include <regimen/models.h>
 #include <regimen/optim.h>
 #include <regimen/task.h>

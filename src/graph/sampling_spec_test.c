@@ -1,5 +1,5 @@
 #include <check.h>
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 static rgm_schema *schema_of(const char *text)
 {

@@ -1,5 +1,5 @@
 #include <check.h>
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 #include "sampler_internal.h"
 

@@ -1,16 +1,16 @@
 /*
- * What the files of the gnn layer share: the innards of schema and graph. A graph is a schema and,
- * for each of its sets in the schema's order, two counted parts: the items (sizes, edges, and what
- * is made of them once: patterns, masks) and a column for each feature. Graphs made from one
+ * What the files of the graph layer share: the innards of schema and graph. A graph is a schema
+ * and, for each of its sets in the schema's order, two counted parts: the items (sizes, edges, and
+ * what is made of them once: patterns, masks) and a column for each feature. Graphs made from one
  * another share these parts by pointer, so that a pattern stays one object for all of them.
  */
-#ifndef RGM_GNN_INTERNAL_H
-#define RGM_GNN_INTERNAL_H
+#ifndef RGM_GRAPH_INTERNAL_H
+#define RGM_GRAPH_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 /* ---- schema ---- */
 

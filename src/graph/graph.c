@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers)
 {

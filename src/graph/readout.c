@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* Is set `index` an edge set of that key (NULL: any) of the readout set? */
 static bool is_key(const rgm_schema *schema, int64_t index, const char *readout_set,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* ---- checks ---- */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* ---- element types ---- */
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* "<readout_set>/<key>" */
 static rgm_status edge_set_name(char **out, const char *readout_set, const char *key)

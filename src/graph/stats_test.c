@@ -1,6 +1,6 @@
 #include <check.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 static const char schema_text[] =
     "node_sets { key: 'n \"q\"' value { features { key: 'x' value { dtype: DT_FLOAT } }\n"

@@ -1,7 +1,7 @@
 #include <check.h>
 #include <unistd.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 /* ---- folders made by tests ---- */
 

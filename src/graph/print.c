@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* Quoted, with what cannot be shown as \xhh. */
 static rgm_status print_string(rgm_text *out, rgm_str text)

@@ -1,12 +1,12 @@
 /*
- * gnn: graph data and what is specific to it. The schema (TF-GNN's GraphSchema), the graph (one
+ * graph: graph data and what is specific to it. The schema (TF-GNN's GraphSchema), the graph (one
  * scalar GraphTensor: context, node sets, edge sets, any number of components), its
  * tf.train.Example encoding, merging and padding, sampling, import, generation; and the graph
  * inside the compute graph with pool, broadcast, softmax and readout. Semantics are TF-GNN's except
- * where docs/gnn.md says so.
+ * where docs/graph.md says so.
  */
-#ifndef REGIMEN_GNN_H
-#define REGIMEN_GNN_H
+#ifndef REGIMEN_GRAPH_H
+#define REGIMEN_GRAPH_H
 
 #include <regimen/autodiff.h>
 #include <regimen/data.h>
@@ -246,7 +246,8 @@ rgm_status rgm_graph_node_degree(rgm_tensor **out, const rgm_graph *graph, const
                                  rgm_tag end);
 /** RGM_ERR_DATA names the first feature of the schema that the graph lacks. */
 rgm_status rgm_graph_check_complete(const rgm_graph *graph);
-/** TF-GNN's readout rules for the real components (docs/gnn.md); RGM_ERR_DATA names set and row. */
+/** TF-GNN's readout rules for the real components (docs/graph.md); RGM_ERR_DATA names set and row.
+ */
 rgm_status rgm_graph_check_readout(const rgm_graph *graph, const char *readout_set);
 /** Plain text for people. */
 rgm_status rgm_graph_print(rgm_text *out, const rgm_graph *graph, int64_t max_items);

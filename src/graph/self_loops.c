@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* Sizes and ends; from[e] is the old edge that new edge e was, -1 for a loop. */
 static rgm_status loop_items(rgmi_items **out, int64_t **from, const rgm_graph *graph, int64_t set,

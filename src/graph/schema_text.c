@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 typedef const rgm_pbtxt_field field;
 

@@ -5,10 +5,10 @@
  * (sampler_graph.c); and a workspace, lent by the sampler, holds what a call needs so that nothing
  * is made twice.
  */
-#ifndef RGM_GNN_SAMPLER_INTERNAL_H
-#define RGM_GNN_SAMPLER_INTERNAL_H
+#ifndef RGM_GRAPH_SAMPLER_INTERNAL_H
+#define RGM_GRAPH_SAMPLER_INTERNAL_H
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /* ---- spec ---- */
 

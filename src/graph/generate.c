@@ -3,7 +3,7 @@
  * random edges inside each, random values. Unlike there, readout and shadow sets are made to fit
  * together, and one_hot features list distinct columns of their vocabulary.
  */
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 rgm_status rgm_size_constraints_create(rgm_size_constraints **out, const rgm_schema *schema)
 {

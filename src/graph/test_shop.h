@@ -2,10 +2,10 @@
  * The schema and two Examples that the gnn tests share:
  * users with ragged tags, items with vectors, purchases, a label.
  */
-#ifndef RGM_GNN_TEST_SHOP_H
-#define RGM_GNN_TEST_SHOP_H
+#ifndef RGM_GRAPH_TEST_SHOP_H
+#define RGM_GRAPH_TEST_SHOP_H
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 #include "check.h"
 

@@ -2,10 +2,10 @@
  * The keys of a schema in tf.train.Example, sorted as they are written, and workspaces that
  * decoding uses again and again. Made at a schema's first use and kept in it.
  */
-#ifndef RGM_GNN_CODEC_H
-#define RGM_GNN_CODEC_H
+#ifndef RGM_GRAPH_CODEC_H
+#define RGM_GRAPH_CODEC_H
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 typedef enum slot_kind { SLOT_SIZE, SLOT_SOURCE, SLOT_TARGET, SLOT_VALUES, SLOT_LENGTHS } slot_kind;
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 static rgm_status merge_edges(rgmi_items *items, rgm_graph *const *graphs, int64_t count,
                               int64_t set)

@@ -2,10 +2,10 @@
  * The graph inside the compute graph: a chain of changes that ends at a root, which makes inputs
  * when they are first asked for.
  */
-#ifndef RGM_GNN_GRAPH_VALUE_INTERNAL_H
-#define RGM_GNN_GRAPH_VALUE_INTERNAL_H
+#ifndef RGM_GRAPH_VALUE_INTERNAL_H
+#define RGM_GRAPH_VALUE_INTERNAL_H
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /** What an input of the compute graph is fed with. */
 typedef enum rgmi_input_kind {

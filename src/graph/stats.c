@@ -4,7 +4,7 @@
  * values and beyond it those of a uniform sample (Vitter's algorithm R with counter-based draws, so
  * the same data give the same figures).
  */
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  * What the importers share: raw files found and read with messages that name file and line,
  * features told apart by what is in them, edges put into order, splits read and checked.
  */
-#ifndef RGM_GNN_IMPORT_INTERNAL_H
-#define RGM_GNN_IMPORT_INTERNAL_H
+#ifndef RGM_GRAPH_IMPORT_INTERNAL_H
+#define RGM_GRAPH_IMPORT_INTERNAL_H
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /** A feature read from a file, for all items of all graphs together. */
 typedef struct rgmi_raw_feature {

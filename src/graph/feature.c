@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 int rgmi_last_ragged(const rgm_feature_schema *schema)
 {

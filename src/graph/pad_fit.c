@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gnn_internal.h"
+#include "graph_internal.h"
 
 /** Sizes of graphs: [graphs][sets], components at set 0. */
 typedef struct sizes {

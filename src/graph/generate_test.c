@@ -1,6 +1,6 @@
 #include <check.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph.h>
 
 static const int64_t *values_of(const rgm_graph *graph, rgm_piece piece, const char *set,
                                 const char *feature)
