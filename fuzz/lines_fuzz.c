@@ -1,5 +1,5 @@
 /* Bytes as lines, and as tab-separated pairs: what is read is UTF-8 without line ends and zeros. */
-#include <regimen/data.h>
+#include <regimen/text.h>
 
 #include <stdio.h>
 #include <string.h>

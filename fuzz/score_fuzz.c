@@ -3,7 +3,7 @@
  * UTF-8 is always refused; what is accepted has scores in their range, and a line against itself is
  * perfect.
  */
-#include <regimen/task.h>
+#include <regimen/text.h>
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * SentencePiece models from anywhere: refused, or every piece can be read and any text encoded and
  * decoded again.
  */
-#include <regimen/data.h>
+#include <regimen/text.h>
 
 #include <string.h>
 

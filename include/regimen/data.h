@@ -1,9 +1,10 @@
 /*
  * data: from files to a stream of elements. Readers and writers of TFRecord, tf.train.Example,
- * protobuf text, CSV and lines of text; SentencePiece tokenizers; and datasets: immutable recipes
- * (files, shuffle, map, batch, ...) that an iterator runs. The same recipe and seed give the same
- * elements for any number of threads, and an iterator's position is a small blob that another
- * process restores by seeking, not by replaying. Nothing here knows of graphs or models.
+ * protobuf text, CSV and lines of text; and datasets: immutable recipes (files, shuffle, map,
+ * batch,
+ * ...) that an iterator runs. The same recipe and seed give the same elements for any number of
+ * threads, and an iterator's position is a small blob that another process restores by seeking, not
+ * by replaying. Nothing here knows of graphs, sentences or models.
  *
  *     rgm_dataset *data = NULL;
  *     rgm_dataset_list_files(&data, "train-*.tfrecord");
@@ -533,7 +534,7 @@ rgm_status rgm_iterator_save(rgm_text *out, const rgm_iterator *iterator);
  */
 rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_t size);
 
-/* ---- text: lines and parallel corpora ------------------------------------------------------- */
+/* ---- lines of text -------------------------------------------------------------------------- */
 
 typedef struct rgm_line_options {
     int64_t max_line_bytes; /* a longer line is an error, and is never held whole */
@@ -565,179 +566,6 @@ rgm_status rgm_line_reader_next(rgm_str *line, rgm_line_reader *reader);
 bool rgm_line_reader_ready(const rgm_line_reader *reader);
 /** Number of the last line, from 1. */
 int64_t rgm_line_reader_line(const rgm_line_reader *reader);
-
-/**
- * Sentences, in pairs or of one side only, in memory: the bytes of a side lie in one buffer.
- * Immutable, counted. Pair i is line i + 1 of either file: an empty line stays an empty sentence,
- * so that nothing can shift; rgm_corpus_empty() counts the pairs with one.
- */
-typedef struct rgm_corpus rgm_corpus;
-/**
- * Two files aligned line by line; target NULL: source sentences only. options may be NULL.
- *
- * Errors: as the line reader's; RGM_ERR_DATA when the files differ in their number of lines, with
- * both numbers and the first line that is missing; *out is then NULL.
- */
-rgm_status rgm_corpus_load(rgm_corpus **out, const char *source, const char *target,
-                           const rgm_line_options *options);
-/** Lines "source TAB target". RGM_ERR_FORMAT "FILE:line: 3 fields ..." for any other number. */
-rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_line_options *options);
-/**
- * tf.train.Examples with one text under each key, from the files that a pattern or "name@N" means.
- * target_key NULL: source sentences only.
- */
-rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, const char *source_key,
-                                     const char *target_key, const rgm_line_options *options);
-rgm_corpus *rgm_corpus_retain(const rgm_corpus *corpus);
-void rgm_corpus_release(rgm_corpus *corpus);
-int64_t rgm_corpus_count(const rgm_corpus *corpus);
-bool rgm_corpus_has_target(const rgm_corpus *corpus);
-/** Pairs with an empty side. */
-int64_t rgm_corpus_empty(const rgm_corpus *corpus);
-/** Sentence i, 0 <= i < count, borrowed; the target is empty when there are none. */
-rgm_str rgm_corpus_source(const rgm_corpus *corpus, int64_t i);
-rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i);
-/** Element i is pair i: scalar RGM_STRING tensors source and, if there are any, target. Indexed. */
-rgm_status rgm_corpus_dataset(rgm_dataset **out, const rgm_corpus *corpus);
-
-/* ---- text: SentencePiece tokenizers --------------------------------------------------------- */
-
-/** Token numbers; a growing array. `{0}` is a valid empty one. */
-typedef struct rgm_ids {
-    int32_t *items;
-    int64_t count, capacity;
-} rgm_ids;
-void rgm_ids_clear(rgm_ids *ids);
-
-/** A SentencePiece model (Kudo and Richardson, EMNLP 2018). Immutable, counted, for any threads. */
-typedef struct rgm_tokenizer rgm_tokenizer;
-/**
- * Models come from strangers, so every piece and the normalizer's tables are checked before they
- * are used; what is refused cannot crash.
- *
- * Errors: RGM_ERR_FORMAT "FILE: what" (no model, damaged, over 64 MiB), RGM_ERR_NOT_FOUND,
- * RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
- */
-rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
-/** From the bytes of such a file, which are copied; `name` is put into messages. */
-rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
-                                const char *name);
-rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer);
-void rgm_tokenizer_release(rgm_tokenizer *tokenizer);
-/** The file's bytes, borrowed: to be saved beside a model trained with it. */
-const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size);
-
-int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer); /* pieces: ids are 0 .. size-1 */
-/** Id of a special piece, -1 where the model has none; there is always an unknown piece. */
-int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer);
-int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer);
-int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer);
-int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer);
-/** A piece's text, borrowed; NULL out of range. The id of a piece; the unknown one if there is
- * none. */
-const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id);
-int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
-/**
- * Append the ids of a sentence: those that spm_encode gives, without begin or end. RGM_ERR_ARG for
- * more than 16 MiB.
- */
-rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
-                                int64_t size);
-/** Append the text of ids; special pieces have none. RGM_ERR_ARG names an id out of range. */
-rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
-                                int64_t count);
-
-typedef enum rgm_tokenizer_kind { RGM_TOKENIZER_UNIGRAM, RGM_TOKENIZER_BPE } rgm_tokenizer_kind;
-extern const char *const rgm_tokenizer_kind_names[]; /* "unigram", "bpe", NULL */
-typedef struct rgm_tokenizer_options {
-    int64_t vocab_size; /* pieces in all, the three special ones among them            */
-    rgm_tokenizer_kind kind;
-    double character_coverage; /* share of the text whose characters get pieces, in (0, 1]    */
-    int64_t max_sentences;     /* trained on that many, drawn as spm_train does; 0: on all    */
-    rgm_line_options lines;
-} rgm_tokenizer_options;
-#define RGM_TOKENIZER_OPTIONS_INIT                                                                 \
-    {                                                                                              \
-        .vocab_size = 8000, .kind = RGM_TOKENIZER_UNIGRAM, .character_coverage = 0.9995,           \
-        .max_sentences = 0, .lines = RGM_LINE_OPTIONS_INIT                                         \
-    }
-/**
- * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin. Nothing
- * in it is random: the same lines and options give the same bytes, and spm_train's pieces.
- *
- * Errors: RGM_ERR_ARG (an option), RGM_ERR_DATA (no text; too little of it for so many pieces, with
- * what SentencePiece says), and the line reader's.
- */
-rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
-                               const rgm_tokenizer_options *options);
-
-/* ---- text: pairs of token sequences, and batches of them ------------------------------------- */
-
-/** Pairs of id sequences in one buffer. Counted; to be filled by one thread, then immutable. */
-typedef struct rgm_token_pairs rgm_token_pairs;
-rgm_status rgm_token_pairs_create(rgm_token_pairs **out);
-rgm_token_pairs *rgm_token_pairs_retain(const rgm_token_pairs *pairs);
-void rgm_token_pairs_release(rgm_token_pairs *pairs);
-/** Append a pair of sequences, each with its end of sentence; target_count 0: there is no target.
- */
-rgm_status rgm_token_pairs_add(rgm_token_pairs *pairs, const int32_t *source, int64_t source_count,
-                               const int32_t *target, int64_t target_count);
-/**
- * A corpus in ids, the end of sentence after each side: an empty sentence is its end alone. The
- * same result for any number of threads (0 or 1: in the calling one).
- *
- * @param target  may be `source`; not used when the corpus has none
- *
- * Errors: RGM_ERR_DATA when a tokenizer has no end of sentence.
- */
-rgm_status rgm_token_pairs_encode(rgm_token_pairs **out, const rgm_corpus *corpus,
-                                  const rgm_tokenizer *source, const rgm_tokenizer *target,
-                                  int threads);
-int64_t rgm_token_pairs_count(const rgm_token_pairs *pairs);
-/** The ids of pair i, borrowed; *count of them. */
-const int32_t *rgm_token_pairs_source(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
-const int32_t *rgm_token_pairs_target(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
-
-typedef struct rgm_token_batch_options {
-    int64_t tokens;     /* most of rows * max(source, target) in a batch, padding included   */
-    int64_t max_length; /* of a side, end of sentence included                               */
-    bool training;      /* longer pairs are dropped, order is random by seed and epoch; else */
-                        /* longer sides are cut, their end kept, and order is by length      */
-    int64_t max_rows;   /* of a batch; 0: the budget alone decides                           */
-    int64_t max_shapes; /* different batch shapes there may be, at least 2                   */
-    int32_t pad_id;
-    rgm_dtype dtype; /* of the ids: RGM_I32 or RGM_I64                                    */
-} rgm_token_batch_options;
-#define RGM_TOKEN_BATCH_OPTIONS_INIT                                                               \
-    {                                                                                              \
-        .tokens = 4096, .max_length = 64, .training = true, .max_rows = 0, .max_shapes = 32,       \
-        .pad_id = 0, .dtype = RGM_I32                                                              \
-    }
-/**
- * Batches of pairs of similar length. An element is three tensors: source [b, s] and target [b, t],
- * padded behind, and the pairs' numbers [b] i64. Every pair stands in one batch an epoch.
- *
- * The budget counts what is computed: b * max(s, t) <= tokens, padding included. (fairseq counts
- * the longest pair without rounding, TF Model Garden b * the bucket's exclusive bound.) Pairs are
- * put into max_shapes / 2 classes by both lengths, so chosen over the whole set that little is
- * padded; each class is cut into batches that differ by one row at most. So the shapes are the same
- * in every epoch, and an executor that keeps a plan for each shape makes no new one after the
- * first. Which pairs meet in a batch, and the order of batches, is drawn anew each epoch. Indexed;
- * saved: one number.
- *
- * Errors: RGM_ERR_ARG (options; tokens < max_length), RGM_ERR_DATA (no pair is short enough).
- */
-rgm_status rgm_token_batches(rgm_dataset **out, const rgm_token_pairs *pairs,
-                             const rgm_token_batch_options *options);
-
-/** What an epoch of token batches holds. The share of padding is 1 - real / padded. */
-typedef struct rgm_token_batch_figures {
-    int64_t pairs, dropped, cut; /* in batches; left out as too long; with a side cut */
-    int64_t batches, shapes;
-    int64_t real_tokens, padded_tokens; /* ids, and elements of the tensors; both sides */
-} rgm_token_batch_figures;
-/** RGM_ERR_ARG unless the recipe was made by rgm_token_batches(). */
-rgm_status rgm_token_batches_figures(rgm_token_batch_figures *out, const rgm_dataset *batches);
 
 /* ---- writing an op ------------------------------------------------------------------------- */
 
@@ -788,6 +616,7 @@ typedef struct rgm_dataset_type {
  */
 rgm_status rgm_dataset_create(rgm_dataset **out, const rgm_dataset_type *type, const void *options,
                               rgm_dataset *const *inputs, int64_t input_count);
+const rgm_dataset_type *rgm_dataset_get_type(const rgm_dataset *dataset); /* of its last op */
 const void *rgm_dataset_options(const rgm_dataset *dataset);
 rgm_dataset *rgm_dataset_input(const rgm_dataset *dataset, int64_t i); /* borrowed, or NULL */
 

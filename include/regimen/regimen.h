@@ -7,6 +7,7 @@
  *   kernels     y = f(x) on plain memory
  *   autodiff    the compute graph: values, ops, gradients, executor
  *   data        TFRecord, tf.train.Example, CSV; datasets and iterators with a position
+ *   text        corpora, tokenizers, token batches; BLEU, chrF, TER
  *   graph       schema, graphs, sampling, import; the graph inside the compute graph
  *   nn, models  layers; convolutions and whole graph networks
  *   optim       optimizers and schedules

@@ -73,6 +73,11 @@ rgm_status rgmi_dataset_extend(rgm_dataset **dataset, const rgm_dataset_type *ty
     return RGM_OK;
 }
 
+const rgm_dataset_type *rgm_dataset_get_type(const rgm_dataset *dataset)
+{
+    return dataset->type;
+}
+
 const void *rgm_dataset_options(const rgm_dataset *dataset)
 {
     return dataset->options;

@@ -1,7 +1,7 @@
 /* BLEU on sentences whose n-grams can be counted by hand. sacrebleu itself is asked by
  * tests/oracle. */
 #include <check.h>
-#include <regimen/task.h>
+#include <regimen/text.h>
 
 static rgm_str text(const char *line)
 {

@@ -2,10 +2,10 @@
  * What BLEU, chrF and TER share: from a line to its words, words as numbers, and the counting of
  * n-grams that a hypothesis has in common with its references.
  */
-#ifndef RGM_TASK_MT_INTERNAL_H
-#define RGM_TASK_MT_INTERNAL_H
+#ifndef RGM_TEXT_MT_INTERNAL_H
+#define RGM_TEXT_MT_INTERNAL_H
 
-#include <regimen/task.h>
+#include <regimen/text.h>
 
 /* ---- mt_text.c ---------------------------------------------------------------------------------
  */

@@ -6,7 +6,7 @@
 #ifndef RGMI_SENTENCEPIECE_SHIM_H
 #define RGMI_SENTENCEPIECE_SHIM_H
 
-#include <regimen/data.h>
+#include <regimen/text.h>
 
 #ifdef __cplusplus
 extern "C" {

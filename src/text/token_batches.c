@@ -4,7 +4,6 @@
  * An epoch draws an order of the pairs inside each class and an order of the batches; so a position
  * is one number.
  */
-#include "data_internal.h"
 #include "token_batches.h"
 
 #include <stdlib.h>
@@ -211,14 +210,14 @@ done:
 
 static const batching *plan_of(const rgm_dataset *dataset)
 {
-    return ((const token_batches_options *)dataset->options)->plan;
+    return ((const token_batches_options *)rgm_dataset_options(dataset))->plan;
 }
 
 /** Draw the epoch: draw 0 for the batches, draw 1 + k for class k. */
 static rgm_status token_batches_open(rgm_stage *stage)
 {
-    const batching *plan = plan_of(stage->dataset);
-    token_batches_state *s = stage->state;
+    const batching *plan = plan_of(rgm_stage_dataset(stage));
+    token_batches_state *s = rgm_stage_state(stage);
     rgm_rng rng;
 
     if (!plan->options.training)
@@ -240,8 +239,8 @@ static rgm_status token_batches_open(rgm_stage *stage)
 
 static rgm_status token_batches_at(rgm_element **out, rgm_stage *stage, int64_t i)
 {
-    const batching *plan = plan_of(stage->dataset);
-    const token_batches_state *s = stage->state;
+    const batching *plan = plan_of(rgm_stage_dataset(stage));
+    const token_batches_state *s = rgm_stage_state(stage);
     const int64_t *order = s->order != NULL ? s->order : plan->order;
     int64_t k = 0, begin, end;
 
@@ -258,22 +257,22 @@ static rgm_status token_batches_at(rgm_element **out, rgm_stage *stage, int64_t 
 
 static rgm_status token_batches_next(rgm_element **out, rgm_stage *stage)
 {
-    token_batches_state *s = stage->state;
+    token_batches_state *s = rgm_stage_state(stage);
 
-    if (s->given >= plan_of(stage->dataset)->figures.batches)
+    if (s->given >= plan_of(rgm_stage_dataset(stage))->figures.batches)
         return RGM_END;
     return token_batches_at(out, stage, s->given++);
 }
 
 static rgm_status token_batches_save(rgm_text *out, const rgm_stage *stage)
 {
-    return rgm_state_put_int(out, ((const token_batches_state *)stage->state)->given);
+    return rgm_state_put_int(out, ((const token_batches_state *)rgm_stage_state(stage))->given);
 }
 
 static rgm_status token_batches_restore(rgm_stage *stage, rgm_state_reader *state)
 {
-    token_batches_state *s = stage->state;
-    int64_t most = plan_of(stage->dataset)->figures.batches;
+    token_batches_state *s = rgm_stage_state(stage);
+    int64_t most = plan_of(rgm_stage_dataset(stage))->figures.batches;
 
     RGM_TRY(rgm_state_get_int(&s->given, state));
     if (s->given < 0 || s->given > most)
@@ -284,7 +283,7 @@ static rgm_status token_batches_restore(rgm_stage *stage, rgm_state_reader *stat
 
 static void token_batches_close(rgm_stage *stage)
 {
-    token_batches_state *s = stage->state;
+    token_batches_state *s = rgm_stage_state(stage);
 
     rgm_free(s->order);
     rgm_free(s->batch_order);
@@ -371,8 +370,9 @@ done:
 rgm_status rgm_token_batches_figures(rgm_token_batch_figures *out, const rgm_dataset *batches)
 {
     *out = (rgm_token_batch_figures){0};
-    if (batches->type != &token_batches_type)
-        return RGM_FAIL(RGM_ERR_ARG, "%s is not made by rgm_token_batches()", batches->type->name);
+    if (rgm_dataset_get_type(batches) != &token_batches_type)
+        return RGM_FAIL(RGM_ERR_ARG, "%s is not made by rgm_token_batches()",
+                        rgm_dataset_get_type(batches)->name);
     *out = plan_of(batches)->figures;
     return RGM_OK;
 }

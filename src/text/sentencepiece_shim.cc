@@ -11,8 +11,10 @@
 #include <vector>
 
 /* Exported by the library, though its installed headers do not declare it. */
-namespace sentencepiece {
-namespace logging {
+namespace sentencepiece
+{
+namespace logging
+{
 void SetMinLogLevel(int level);
 }
 } // namespace sentencepiece
@@ -21,7 +23,8 @@ struct rgmi_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
 };
 
-namespace {
+namespace
+{
 
 /** A library does not print: only what ends the process would still be heard. */
 void be_quiet()
@@ -34,7 +37,8 @@ rgm_status fail_with(rgm_status code, const char *doing, const sentencepiece::ut
     std::string message = status.ToString();
     /* "Internal: FILE(LINE) [CONDITION] what people can read", or nothing behind the condition */
     auto place = message.rfind("] ");
-    if (place != std::string::npos && message.find_first_not_of(' ', place + 1) != std::string::npos)
+    if (place != std::string::npos &&
+        message.find_first_not_of(' ', place + 1) != std::string::npos)
         message.erase(0, place + 2);
     return RGM_FAIL(code, "%s: SentencePiece: %s", doing, message.c_str());
 }
@@ -54,7 +58,8 @@ template <typename Body> rgm_status guarded(const char *doing, const Body &body)
 }
 
 /** The caller's sentences as the trainer asks for them. */
-class Sentences : public sentencepiece::SentenceIterator {
+class Sentences : public sentencepiece::SentenceIterator
+{
   public:
     Sentences(rgmi_next_sentence *next, void *payload) : next_(next), payload_(payload)
     {
@@ -77,8 +82,8 @@ class Sentences : public sentencepiece::SentenceIterator {
     }
     sentencepiece::util::Status status() const override
     {
-        return result_ < 0 ? sentencepiece::util::Status(
-                                 sentencepiece::util::StatusCode::kAborted, "no more sentences")
+        return result_ < 0 ? sentencepiece::util::Status(sentencepiece::util::StatusCode::kAborted,
+                                                         "no more sentences")
                            : sentencepiece::util::Status();
     }
     rgm_status result() const

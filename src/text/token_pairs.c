@@ -1,5 +1,8 @@
 /* Pairs of id sequences: all ids in one array, with the place where each sequence ends. */
-#include "data_internal.h"
+#include <stdatomic.h>
+#include <string.h>
+
+#include <regimen/text.h>
 
 struct rgm_token_pairs {
     atomic_int references;

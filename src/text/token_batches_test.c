@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-#include <regimen/data.h>
+#include <regimen/text.h>
 
 enum { PAIRS = 3000 };
 

@@ -1,6 +1,6 @@
 /* chrF on lines small enough for counts by hand, and its limits. */
 #include <check.h>
-#include <regimen/task.h>
+#include <regimen/text.h>
 
 static rgm_str text(const char *line)
 {

@@ -2,7 +2,7 @@
 #ifndef RGMI_TOKEN_BATCHES_H
 #define RGMI_TOKEN_BATCHES_H
 
-#include <regimen/data.h>
+#include <regimen/text.h>
 
 /** Pairs whose batches have one shape, but for a row: `count` of them in `batches` batches. */
 typedef struct rgmi_token_class {

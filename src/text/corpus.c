@@ -1,5 +1,8 @@
 /* Sentences in memory, each side in one buffer with the place where every sentence ends. */
-#include "data_internal.h"
+#include <stdatomic.h>
+#include <string.h>
+
+#include <regimen/text.h>
 
 typedef struct side {
     rgm_text text;

@@ -1,7 +1,7 @@
 /* TER: edits that can be seen by hand, the quirks of the search that define the score, its limits.
  */
 #include <check.h>
-#include <regimen/task.h>
+#include <regimen/text.h>
 
 static rgm_str text(const char *line)
 {

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <unistd.h>
-#include <regimen/data.h>
+#include <regimen/text.h>
 
 static const char *folder;
 

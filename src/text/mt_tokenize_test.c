@@ -1,6 +1,6 @@
 /* Tokenizers: what each rule does, by hand, and what they refuse. */
 #include <check.h>
-#include <regimen/task.h>
+#include <regimen/text.h>
 
 static const char *tokenized(rgm_mt_tokenizer tokenizer, const char *line)
 {

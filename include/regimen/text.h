@@ -1,0 +1,351 @@
+/*
+ * text: from sentences to batches of tokens, and from translations to scores. Corpora hold
+ * sentences in pairs, SentencePiece tokenizers make tokens of them, token batches are a dataset of
+ * pairs of similar length; BLEU, chrF and TER judge sentences by references, with sacrebleu's
+ * numbers. Nothing here knows of models.
+ *
+ *     rgm_corpus_load(&corpus, "train.de.gz", "train.en.gz", NULL);
+ *     rgm_tokenizer_load(&tokenizer, "joint.model");
+ *     rgm_token_pairs_encode(&pairs, corpus, tokenizer, tokenizer, 4);
+ *     rgm_token_batches(&data, pairs, &options);     source [b, s], target [b, t], numbers [b]
+ */
+#ifndef REGIMEN_TEXT_H
+#define REGIMEN_TEXT_H
+
+#include <regimen/data.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- parallel corpora ----------------------------------------------------------------------- */
+
+/**
+ * Sentences, in pairs or of one side only, in memory: the bytes of a side lie in one buffer.
+ * Immutable, counted. Pair i is line i + 1 of either file: an empty line stays an empty sentence,
+ * so that nothing can shift; rgm_corpus_empty() counts the pairs with one.
+ */
+typedef struct rgm_corpus rgm_corpus;
+/**
+ * Two files aligned line by line; target NULL: source sentences only. options may be NULL.
+ *
+ * Errors: as the line reader's; RGM_ERR_DATA when the files differ in their number of lines, with
+ * both numbers and the first line that is missing; *out is then NULL.
+ */
+rgm_status rgm_corpus_load(rgm_corpus **out, const char *source, const char *target,
+                           const rgm_line_options *options);
+/** Lines "source TAB target". RGM_ERR_FORMAT "FILE:line: 3 fields ..." for any other number. */
+rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_line_options *options);
+/**
+ * tf.train.Examples with one text under each key, from the files that a pattern or "name@N" means.
+ * target_key NULL: source sentences only.
+ */
+rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, const char *source_key,
+                                     const char *target_key, const rgm_line_options *options);
+rgm_corpus *rgm_corpus_retain(const rgm_corpus *corpus);
+void rgm_corpus_release(rgm_corpus *corpus);
+int64_t rgm_corpus_count(const rgm_corpus *corpus);
+bool rgm_corpus_has_target(const rgm_corpus *corpus);
+/** Pairs with an empty side. */
+int64_t rgm_corpus_empty(const rgm_corpus *corpus);
+/** Sentence i, 0 <= i < count, borrowed; the target is empty when there are none. */
+rgm_str rgm_corpus_source(const rgm_corpus *corpus, int64_t i);
+rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i);
+/** Element i is pair i: scalar RGM_STRING tensors source and, if there are any, target. Indexed. */
+rgm_status rgm_corpus_dataset(rgm_dataset **out, const rgm_corpus *corpus);
+
+/* ---- SentencePiece tokenizers --------------------------------------------------------------- */
+
+/** Token numbers; a growing array. `{0}` is a valid empty one. */
+typedef struct rgm_ids {
+    int32_t *items;
+    int64_t count, capacity;
+} rgm_ids;
+void rgm_ids_clear(rgm_ids *ids);
+
+/** A SentencePiece model (Kudo and Richardson, EMNLP 2018). Immutable, counted, for any threads. */
+typedef struct rgm_tokenizer rgm_tokenizer;
+/**
+ * Models come from strangers, so every piece and the normalizer's tables are checked before they
+ * are used; what is refused cannot crash.
+ *
+ * Errors: RGM_ERR_FORMAT "FILE: what" (no model, damaged, over 64 MiB), RGM_ERR_NOT_FOUND,
+ * RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
+ */
+rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
+/** From the bytes of such a file, which are copied; `name` is put into messages. */
+rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
+                                const char *name);
+rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer);
+void rgm_tokenizer_release(rgm_tokenizer *tokenizer);
+/** The file's bytes, borrowed: to be saved beside a model trained with it. */
+const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size);
+
+int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer); /* pieces: ids are 0 .. size-1 */
+/** Id of a special piece, -1 where the model has none; there is always an unknown piece. */
+int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer);
+int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer);
+int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer);
+int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer);
+/** A piece's text, borrowed; NULL out of range. The id of a piece; the unknown one if there is
+ * none. */
+const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id);
+int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
+/**
+ * Append the ids of a sentence: those that spm_encode gives, without begin or end. RGM_ERR_ARG for
+ * more than 16 MiB.
+ */
+rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
+                                int64_t size);
+/** Append the text of ids; special pieces have none. RGM_ERR_ARG names an id out of range. */
+rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
+                                int64_t count);
+
+typedef enum rgm_tokenizer_kind { RGM_TOKENIZER_UNIGRAM, RGM_TOKENIZER_BPE } rgm_tokenizer_kind;
+extern const char *const rgm_tokenizer_kind_names[]; /* "unigram", "bpe", NULL */
+typedef struct rgm_tokenizer_options {
+    int64_t vocab_size; /* pieces in all, the three special ones among them            */
+    rgm_tokenizer_kind kind;
+    double character_coverage; /* share of the text whose characters get pieces, in (0, 1]    */
+    int64_t max_sentences;     /* trained on that many, drawn as spm_train does; 0: on all    */
+    rgm_line_options lines;
+} rgm_tokenizer_options;
+#define RGM_TOKENIZER_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .vocab_size = 8000, .kind = RGM_TOKENIZER_UNIGRAM, .character_coverage = 0.9995,           \
+        .max_sentences = 0, .lines = RGM_LINE_OPTIONS_INIT                                         \
+    }
+/**
+ * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin. Nothing
+ * in it is random: the same lines and options give the same bytes, and spm_train's pieces.
+ *
+ * Errors: RGM_ERR_ARG (an option), RGM_ERR_DATA (no text; too little of it for so many pieces, with
+ * what SentencePiece says), and the line reader's.
+ */
+rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
+                               const rgm_tokenizer_options *options);
+
+/* ---- pairs of token sequences, and batches of them ------------------------------------------- */
+
+/** Pairs of id sequences in one buffer. Counted; to be filled by one thread, then immutable. */
+typedef struct rgm_token_pairs rgm_token_pairs;
+rgm_status rgm_token_pairs_create(rgm_token_pairs **out);
+rgm_token_pairs *rgm_token_pairs_retain(const rgm_token_pairs *pairs);
+void rgm_token_pairs_release(rgm_token_pairs *pairs);
+/** Append a pair of sequences, each with its end of sentence; target_count 0: there is no target.
+ */
+rgm_status rgm_token_pairs_add(rgm_token_pairs *pairs, const int32_t *source, int64_t source_count,
+                               const int32_t *target, int64_t target_count);
+/**
+ * A corpus in ids, the end of sentence after each side: an empty sentence is its end alone. The
+ * same result for any number of threads (0 or 1: in the calling one).
+ *
+ * @param target  may be `source`; not used when the corpus has none
+ *
+ * Errors: RGM_ERR_DATA when a tokenizer has no end of sentence.
+ */
+rgm_status rgm_token_pairs_encode(rgm_token_pairs **out, const rgm_corpus *corpus,
+                                  const rgm_tokenizer *source, const rgm_tokenizer *target,
+                                  int threads);
+int64_t rgm_token_pairs_count(const rgm_token_pairs *pairs);
+/** The ids of pair i, borrowed; *count of them. */
+const int32_t *rgm_token_pairs_source(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
+const int32_t *rgm_token_pairs_target(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
+
+typedef struct rgm_token_batch_options {
+    int64_t tokens;     /* most of rows * max(source, target) in a batch, padding included   */
+    int64_t max_length; /* of a side, end of sentence included                               */
+    bool training;      /* longer pairs are dropped, order is random by seed and epoch; else */
+                        /* longer sides are cut, their end kept, and order is by length      */
+    int64_t max_rows;   /* of a batch; 0: the budget alone decides                           */
+    int64_t max_shapes; /* different batch shapes there may be, at least 2                   */
+    int32_t pad_id;
+    rgm_dtype dtype; /* of the ids: RGM_I32 or RGM_I64                                    */
+} rgm_token_batch_options;
+#define RGM_TOKEN_BATCH_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .tokens = 4096, .max_length = 64, .training = true, .max_rows = 0, .max_shapes = 32,       \
+        .pad_id = 0, .dtype = RGM_I32                                                              \
+    }
+/**
+ * Batches of pairs of similar length. An element is three tensors: source [b, s] and target [b, t],
+ * padded behind, and the pairs' numbers [b] i64. Every pair stands in one batch an epoch.
+ *
+ * The budget counts what is computed: b * max(s, t) <= tokens, padding included. (fairseq counts
+ * the longest pair without rounding, TF Model Garden b * the bucket's exclusive bound.) Pairs are
+ * put into max_shapes / 2 classes by both lengths, so chosen over the whole set that little is
+ * padded; each class is cut into batches that differ by one row at most. So the shapes are the same
+ * in every epoch, and an executor that keeps a plan for each shape makes no new one after the
+ * first. Which pairs meet in a batch, and the order of batches, is drawn anew each epoch. Indexed;
+ * saved: one number.
+ *
+ * Errors: RGM_ERR_ARG (options; tokens < max_length), RGM_ERR_DATA (no pair is short enough).
+ */
+rgm_status rgm_token_batches(rgm_dataset **out, const rgm_token_pairs *pairs,
+                             const rgm_token_batch_options *options);
+
+/** What an epoch of token batches holds. The share of padding is 1 - real / padded. */
+typedef struct rgm_token_batch_figures {
+    int64_t pairs, dropped, cut; /* in batches; left out as too long; with a side cut */
+    int64_t batches, shapes;
+    int64_t real_tokens, padded_tokens; /* ids, and elements of the tensors; both sides */
+} rgm_token_batch_figures;
+/** RGM_ERR_ARG unless the recipe was made by rgm_token_batches(). */
+rgm_status rgm_token_batches_figures(rgm_token_batch_figures *out, const rgm_dataset *batches);
+
+/* ---- scores of machine translation ---------------------------------------------------------- */
+
+/*
+ * BLEU, chrF and TER, each in three parts: a scorer holds options and working memory, add() adds
+ * one sentence to statistics in the caller's hands, result() makes a score of them. Statistics
+ * start as {0}; merge() adds up those of several parts of a corpus, and those of a single sentence
+ * give its own score. Numbers are sacrebleu's (Post, 2018), to rounding.
+ *
+ * Lines are UTF-8 without their line end; a NUL is a character like others, and an empty line has
+ * no words. add(): RGM_ERR_ARG without a reference, RGM_ERR_FORMAT "reference 2: byte 17 (0xff) is
+ * not UTF-8", RGM_ERR_NOMEM, RGM_ERR_UNSUPPORTED for a line above 500 million words or characters;
+ * the statistics are then as before. A scorer is used by one thread at a time. signature() is one
+ * line to print beside every score,
+ * "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1", owned by the caller. NULL
+ * options are the defaults.
+ */
+
+/** How a line becomes words. */
+typedef enum rgm_mt_tokenizer {
+    RGM_MT_TOKENIZER_13A, /* NIST's mteval-v13a: ASCII punctuation split off, but between digits  */
+    RGM_MT_TOKENIZER_INTL, /* mteval-v14, international: punctuation and symbols by Unicode category
+                            */
+    RGM_MT_TOKENIZER_CHAR, /* each character that is no white space */
+    RGM_MT_TOKENIZER_NONE  /* at white space  */
+} rgm_mt_tokenizer;
+extern const char *const rgm_mt_tokenizer_names[]; /* "13a", "intl", "char", "none", NULL */
+
+typedef enum rgm_mt_metric { RGM_MT_BLEU, RGM_MT_CHRF, RGM_MT_TER, RGM_MT_METRICS } rgm_mt_metric;
+extern const char *const rgm_mt_metric_names[]; /* "bleu", "chrf", "ter", NULL */
+/**
+ * Add the words of a line to `out`, one space between two.
+ *
+ * Errors: RGM_ERR_FORMAT "byte 17 (0xff) is not UTF-8"; RGM_ERR_NOMEM.   Cost: O(line).
+ */
+rgm_status rgm_mt_tokenize(rgm_text *out, rgm_mt_tokenizer tokenizer, rgm_str line);
+
+/** How many sentences statistics are of, and how many references these had. */
+typedef struct rgm_mt_counts {
+    int64_t sentences, least_references, most_references;
+} rgm_mt_counts;
+
+#define RGM_BLEU_ORDER 4
+
+/** What a precision without a match becomes (Chen and Cherry, 2014). */
+typedef enum rgm_bleu_smoothing {
+    RGM_SMOOTH_EXP,   /* the k-th such order: 1 / 2^k of a match          */
+    RGM_SMOOTH_FLOOR, /* smooth_value of a match                          */
+    RGM_SMOOTH_ADD_K, /* orders 2..4 have smooth_value more of both       */
+    RGM_SMOOTH_NONE   /* 0, and so does the score                         */
+} rgm_bleu_smoothing;
+extern const char *const rgm_bleu_smoothing_names[]; /* "exp", "floor", "add-k", "none", NULL */
+
+typedef struct rgm_bleu_options {
+    rgm_mt_tokenizer tokenizer;
+    bool lowercase;
+    rgm_bleu_smoothing smoothing;
+    double smooth_value; /* 0: 0.1 for floor, 1 for add-k                                         */
+    bool effective_order; /* leave out orders the hypotheses are too short for: for single sentences
+                           */
+} rgm_bleu_options;
+#define RGM_BLEU_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .tokenizer = RGM_MT_TOKENIZER_13A, .smoothing = RGM_SMOOTH_EXP                             \
+    }
+
+typedef struct rgm_bleu_stats {
+    int64_t matches[RGM_BLEU_ORDER]; /* n-grams of hypotheses that a reference has */
+    int64_t totals[RGM_BLEU_ORDER];  /* n-grams of hypotheses                      */
+    int64_t hypothesis_length;       /* words                                      */
+    int64_t reference_length;        /* words of the reference nearest in length   */
+    rgm_mt_counts counts;
+} rgm_bleu_stats;
+
+typedef struct rgm_bleu_score {
+    double score;                      /* 0..100                             */
+    double precisions[RGM_BLEU_ORDER]; /* percent, smoothed                  */
+    double brevity_penalty;            /* 0..1                               */
+    double ratio;                      /* of the lengths; 0 without a reference's word */
+} rgm_bleu_score;
+
+typedef struct rgm_bleu rgm_bleu;
+/** RGM_ERR_ARG for a smooth_value below 0 or not finite. */
+rgm_status rgm_bleu_create(rgm_bleu **out, const rgm_bleu_options *options);
+void rgm_bleu_release(rgm_bleu *bleu);
+/** Cost: O(length of all lines). */
+rgm_status rgm_bleu_add(rgm_bleu_stats *stats, rgm_bleu *bleu, rgm_str hypothesis,
+                        const rgm_str *references, int64_t count);
+void rgm_bleu_merge(rgm_bleu_stats *to, const rgm_bleu_stats *from);
+rgm_bleu_score rgm_bleu_result(const rgm_bleu_stats *stats, const rgm_bleu_options *options);
+rgm_status rgm_bleu_signature(char **out, const rgm_bleu_stats *stats,
+                              const rgm_bleu_options *options);
+
+#define RGM_CHRF_MOST_ORDERS 16
+
+/** chrF2; with word_order 2 chrF2++. */
+typedef struct rgm_chrf_options {
+    int char_order, word_order; /* at most RGM_CHRF_MOST_ORDERS together       */
+    double beta;                /* recall weighs beta times as much as precision */
+    bool lowercase;
+} rgm_chrf_options;
+#define RGM_CHRF_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .char_order = 6, .word_order = 0, .beta = 2                                                \
+    }
+
+/** n-grams by order: characters' first, then words'. Of several references the best one's. */
+typedef struct rgm_chrf_stats {
+    int64_t hypotheses[RGM_CHRF_MOST_ORDERS];
+    int64_t references[RGM_CHRF_MOST_ORDERS];
+    int64_t matches[RGM_CHRF_MOST_ORDERS];
+    rgm_mt_counts counts;
+} rgm_chrf_stats;
+
+typedef struct rgm_chrf rgm_chrf;
+/** RGM_ERR_ARG for orders or a beta out of range. */
+rgm_status rgm_chrf_create(rgm_chrf **out, const rgm_chrf_options *options);
+void rgm_chrf_release(rgm_chrf *chrf);
+/** Cost: O(length of all lines). */
+rgm_status rgm_chrf_add(rgm_chrf_stats *stats, rgm_chrf *chrf, rgm_str hypothesis,
+                        const rgm_str *references, int64_t count);
+void rgm_chrf_merge(rgm_chrf_stats *to, const rgm_chrf_stats *from);
+double rgm_chrf_result(const rgm_chrf_stats *stats, const rgm_chrf_options *options); /* 0..100 */
+rgm_status rgm_chrf_signature(char **out, const rgm_chrf_stats *stats,
+                              const rgm_chrf_options *options);
+
+/** Tercom's, without normalisation. */
+typedef struct rgm_ter_options {
+    bool case_sensitive;
+} rgm_ter_options;
+
+typedef struct rgm_ter_stats {
+    int64_t edits;           /* against the reference that needs fewest */
+    double reference_length; /* words, the mean over the references     */
+    rgm_mt_counts counts;
+} rgm_ter_stats;
+
+typedef struct rgm_ter rgm_ter;
+rgm_status rgm_ter_create(rgm_ter **out, const rgm_ter_options *options);
+void rgm_ter_release(rgm_ter *ter);
+/**
+ * Memory: O(length of the lines). Cost: words * 50 for the distance, and for each shift (Tercom's
+ * limits: 1000 tried in a sentence) about 100 * 50 more.
+ */
+rgm_status rgm_ter_add(rgm_ter_stats *stats, rgm_ter *ter, rgm_str hypothesis,
+                       const rgm_str *references, int64_t count);
+void rgm_ter_merge(rgm_ter_stats *to, const rgm_ter_stats *from);
+/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
+ */
+double rgm_ter_result(const rgm_ter_stats *stats);
+rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats,
+                             const rgm_ter_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
