@@ -6,6 +6,8 @@
  */
 #include "bench.h"
 
+#include <regimen/translation.h>
+
 #include <string.h>
 
 enum { VOCABULARY = 8000, LENGTH = 16, STEPS = 24, END = 1 };

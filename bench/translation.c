@@ -5,6 +5,8 @@
  */
 #include "bench.h"
 
+#include <regimen/translation.h>
+
 #include <string.h>
 
 enum { VOCABULARY = 8000, LENGTH = 32, BATCHES = 2, SMOOTHING_PERCENT = 10 };

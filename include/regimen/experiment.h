@@ -27,6 +27,12 @@ typedef struct rgm_named_experiment {
 const rgm_named_experiment *rgm_named_experiments(int64_t *count);
 const rgm_named_experiment *rgm_named_experiment_find(const char *name); /* NULL if none */
 
+/* ---- tasks ------------------------------------------------------------------------------- */
+
+/** The tasks, beside those on graphs, that an experiment file can name. */
+const rgm_task_type *const *rgm_task_types(int64_t *count);
+const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
+
 /* ---- loading ------------------------------------------------------------------------------- */
 
 typedef struct rgm_experiment rgm_experiment;

@@ -14,6 +14,7 @@
  *   export      ONNX
  *   task        losses, metrics, what to learn
  *   train       trainer, checkpoints, run folder
+ *   translation the Transformer, its search, its task
  *   runner      rgm_run(): from data to export in one call
  *   experiment  the same from one YAML file
  */
@@ -21,5 +22,6 @@
 #define REGIMEN_REGIMEN_H
 
 #include <regimen/experiment.h>
+#include <regimen/translation.h>
 
 #endif

@@ -12,7 +12,6 @@
 #include <regimen/models.h>
 #include <regimen/nn.h>
 #include <regimen/optim.h>
-#include <regimen/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -338,8 +337,6 @@ typedef struct rgm_task_type {
      */
     void (*use_files)(void *options, const char *run_dir, bool trained);
 } rgm_task_type;
-const rgm_task_type *const *rgm_task_types(int64_t *count);
-const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
 
 /* ---- records: fixed-size arrays of numbers with a class each
  * ------------------------------------- */
@@ -444,91 +441,6 @@ rgm_value *rgm_gnn_task_predict(const rgm_gnn_task *task, rgm_scope *scope,
 rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
 /** Number of units a head without dense layer must find in the states. */
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
-
-/* ---- translation: pairs of sentences
- * ------------------------------------------------------------- */
-
-/** Pairs made by a formula instead of files: a sequence of random tokens and the same backwards. */
-typedef struct rgm_reverse_options {
-    int64_t vocabulary;             /* tokens, padding and end among them; 0: there are files */
-    int64_t min_length, max_length; /* tokens of a sequence without its end                   */
-    int64_t train, valid, test;     /* pairs                                                  */
-} rgm_reverse_options;
-
-/** `task.score`: what translations are judged by in validation; keys as the flags of `regimen
- * score`. */
-typedef struct rgm_score_options {
-    rgm_texts metrics; /* of bleu, chrf, ter; default bleu, chrf                      */
-    int tokenize;      /* of BLEU: an rgm_mt_tokenizer                                */
-    bool lowercase;    /* BLEU and chrF without case (TER never sees it)              */
-} rgm_score_options;
-
-/** "translation": its `data:` and `task:` keys. */
-typedef struct rgm_translation_options {
-    const char *path; /* data: folder of the files                                        */
-    rgm_texts train, valid, test;    /* [source, target] aligned line by line, or one file of
-                                        "source TAB target"; plain or gzip; or, with src_lang and
-                                        tgt_lang,    one pattern or name@shards of TFRecord files    */
-    const char *src_lang, *tgt_lang; /* TFRecords of tf.train.Examples: the features, one text each,
-                                     with the source and the target sentence; NULL: text files */
-    const char *tokenizer; /* SentencePiece model of the source, and of the target unless ...  */
-    const char *target_tokenizer;          /* ... it has its own          */
-    rgm_tokenizer_options train_tokenizer; /* instead: one for both, trained on `train`, two files
-                                     of text; vocab_size 0: no */
-    int64_t max_length;   /* tokens of a side with its end: longer ones are not trained on    */
-    int64_t batch_tokens; /* of a training batch: rows * longer side, padding included        */
-    int64_t batch_shapes; /* different shapes of training batches                             */
-    rgm_reverse_options reverse;
-    double label_smoothing;  /* task                                                             */
-    bool decode;             /* translate validation and test sets: scores, exact_match          */
-    rgm_score_options score; /* which                                                            */
-    rgm_search_options search; /* how */
-    const char *run_dir;       /* no key, set by rgm_translation.use_files: folder of a run       */
-    bool trained;              /* its tokenizers are used; false: the one that it trained         */
-} rgm_translation_options;
-
-/**
- * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer): the mean over a
- * batch's tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update
- * hold. Validation gives its loss and, translating, scores of the whole set, "bleu", "chrf" and
- * "ter", as rgm_bleu_add() and the others make them, and "exact_match", the share of translations
- * that are equal to their reference token by token.
- *
- * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then
- * the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the
- * pairs [b]. Training batches of that form may come from elsewhere
- * (rgm_trainer_setup.train_dataset).
- *
- * Tokenizers are read when the task is created, a part of the data when its batches are first asked
- * for. The tokenizers are the task's files: "tokenizer.model" and, if the target has its own,
- * "target_tokenizer.model".
- */
-extern const rgm_task_type rgm_translation;
-
-/** A translation of a line. */
-typedef struct rgm_line_translation {
-    char *text; /* owned; NULL: there are fewer translations than were asked for */
-    double score;
-} rgm_line_translation;
-void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count);
-/** The search that a task made by rgm_translation was configured with. */
-const rgm_search_options *rgm_translation_search(const rgm_task *task);
-/**
- * Translate lines of text with given weights, in their order. Without a tokenizer (data.reverse)
- * the words are tokens' numbers. A line without a token becomes an empty one.
- *
- * @param out     [out] [count * search->n_best], a line's translations best first
- * @param done    [out] lines that were translated: all, those before the first bad one, or none
- * @param search  [in] numbers are the lines', behind first_number
- * @param bf16    [in] as rgm_translator_create() has it
- *
- * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token;
- * those before it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM; what is not done needs
- * no clearing.
- */
-rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
-                                 const rgm_parameters *parameters, const rgm_str *lines,
-                                 int64_t count, const rgm_search_options *search, bool bf16);
 
 #ifdef __cplusplus
 }

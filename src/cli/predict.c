@@ -5,6 +5,8 @@
 
 #include "cli.h"
 
+#include <regimen/translation.h>
+
 typedef struct prediction_view {
     const session *s;
     int64_t items;

@@ -5,6 +5,8 @@
 
 #include "cli.h"
 
+#include <regimen/text.h>
+
 enum { MOST_REFERENCES = 64, LONGEST_LINE = 1 << 28 };
 
 /* What is to be computed, from the command line. */

@@ -6,6 +6,8 @@
 
 #include "cli.h"
 
+#include <regimen/text.h>
+
 /* Lines of FILE or standard input, each made into one of standard output. */
 typedef rgm_status transform(rgm_text *out, rgm_str line, void *payload);
 

@@ -6,6 +6,8 @@
 
 #include "cli.h"
 
+#include <regimen/translation.h>
+
 /* Lines read before any is translated: enough to sort by length. Fewer when no more have come yet.
  */
 enum { CHUNK = 1024 };

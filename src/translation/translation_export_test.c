@@ -5,7 +5,7 @@
 #include <check.h>
 #include <unistd.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 typedef struct trained {
     rgm_translation_options options;

@@ -3,7 +3,8 @@
  * its schedule, in f32), against the losses of the same steps in PyTorch:
  * tests/oracle/seq2seq_training.txt.
  */
-#include <seq2seq_check.h>
+#include "seq2seq_check.h"
+
 #include <regimen/train.h>
 
 #define FIXTURE "tests/oracle/seq2seq_training.txt"

@@ -4,6 +4,7 @@
  */
 #include <check.h>
 #include <regimen/train.h>
+#include <regimen/translation.h>
 
 static rgm_translation_options reversing(void)
 {

@@ -3,7 +3,7 @@
  * interpreter and by the executor. Each goes on with its own keys and values, as those who decode
  * do.
  */
-#include "translation.h"
+#include "translation_internal.h"
 
 enum { SENTENCES = 2, BEAMS = 2, STEPS = 3 };
 

@@ -2,7 +2,10 @@
 #ifndef RGM_SEQ2SEQ_INTERNAL_H
 #define RGM_SEQ2SEQ_INTERNAL_H
 
-#include "models_internal.h"
+#include <stdio.h>
+#include <string.h>
+
+#include <regimen/translation.h>
 
 /** How rows [sequences * length, width] are grouped. */
 typedef struct rgmi_seq2seq_shape {

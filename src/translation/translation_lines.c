@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters,
                                   bool bf16)

@@ -3,7 +3,7 @@
 #define RGM_SEQ2SEQ_CHECK_H
 
 #include <check.h>
-#include <regimen/models.h>
+#include <regimen/translation.h>
 
 /* Width 32 in 2 heads (whole vectors for every fast row), 24 inside, no dropout. */
 static inline rgm_seq2seq small_model(int64_t encoder, int64_t decoder, int64_t source,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 /* ---- from files ---------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 #define FORMAT_NAME    "regimen-translation"
 #define FORMAT_VERSION 1

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 /* ---- options ------------------------------------------------------------------------------- */
 

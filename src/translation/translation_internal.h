@@ -1,8 +1,8 @@
 /* What the files of the translation task share: its data in tokens, and judging translations. */
-#ifndef RGM_TRANSLATION_H
-#define RGM_TRANSLATION_H
+#ifndef RGM_TRANSLATION_INTERNAL_H
+#define RGM_TRANSLATION_INTERNAL_H
 
-#include <regimen/task.h>
+#include <regimen/translation.h>
 
 /** One part of the data; pairs NULL: there is none. */
 typedef struct rgmi_parallel {

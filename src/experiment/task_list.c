@@ -3,7 +3,8 @@
  */
 #include <string.h>
 
-#include <regimen/task.h>
+#include <regimen/experiment.h>
+#include <regimen/translation.h>
 
 static const rgm_task_type *const types[] = {
     &rgm_record_classification,

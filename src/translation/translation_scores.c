@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 struct rgmi_translation_scores {
     rgm_bleu *bleu; /* this and the next two are NULL when they are not asked for */

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <regimen/kernels.h>
 
-#include "translation.h"
+#include "translation_internal.h"
 
 static rgm_translation_options reversing(void)
 {
