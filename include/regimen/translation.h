@@ -6,7 +6,7 @@
 #define REGIMEN_TRANSLATION_H
 
 #include <regimen/nn.h>
-#include <regimen/task.h>
+#include <regimen/train.h>
 #include <regimen/text.h>
 
 #ifdef __cplusplus

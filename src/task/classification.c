@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "task_internal.h"
+#include <regimen/task.h>
 
 /* ---- options ------------------------------------------------------------------------------- */
 
@@ -170,20 +170,20 @@ rgm_gnn_task rgm_graph_multiclass(const char *node_set, const char *label, int64
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-static rgmi_classes classes_of(const rgm_gnn_task *task)
+static rgm_classes classes_of(const rgm_gnn_task *task)
 {
     const rgm_classification_options *o = &task->options;
 
-    return (rgmi_classes){.num_classes = o->num_classes,
-                          .names = o->class_names,
-                          .statistics = o->per_class_statistics};
+    return (rgm_classes){.num_classes = o->num_classes,
+                         .names = o->class_names,
+                         .statistics = o->per_class_statistics};
 }
 
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task)
 {
-    rgmi_classes classes = classes_of(task);
+    rgm_classes classes = classes_of(task);
 
-    return task->type->binary ? task->options.units : rgmi_class_count(&classes);
+    return task->type->binary ? task->options.units : rgm_classes_count(&classes);
 }
 
 /* Where the label feature stands: on the readout set, or where only this kind of task may look. */
@@ -206,7 +206,7 @@ static const rgm_set_schema *label_set(const rgm_gnn_task *task, const rgm_schem
 static rgm_status check_counts(const rgm_gnn_task *task)
 {
     const rgm_classification_options *o = &task->options;
-    rgmi_classes classes;
+    rgm_classes classes;
 
     if (task->type->binary) {
         for (int64_t i = 0; i < o->recall_at_precisions.count; i++) {
@@ -221,7 +221,7 @@ static rgm_status check_counts(const rgm_gnn_task *task)
         return RGM_OK;
     }
     classes = classes_of(task);
-    return rgmi_check_classes(&classes);
+    return rgm_classes_check(&classes);
 }
 
 rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema)
@@ -344,17 +344,17 @@ static void judge_binary(rgm_head *head, const rgm_gnn_task *task)
     targets = rgm_cast(rgm_reshape(head->labels, 2, shape), rgm_value_dtype(head->predictions));
     losses = rgm_sigmoid_cross_entropy(head->predictions, targets);
     head->loss = rgm_weighted_mean(rgm_reduce(losses, 1, RGM_MEAN), head->weights);
-    rgmi_add_metric(head, &rgm_metric_binary_accuracy);
-    rgmi_add_metric(head, &rgm_metric_binary_cross_entropy);
-    rgmi_add_metric(head, &rgm_metric_precision);
-    rgmi_add_metric(head, &rgm_metric_recall);
-    rgmi_add_metric(head, &rgm_metric_auc_roc);
-    rgmi_add_metric(head, &rgm_metric_auc_pr);
+    rgm_head_add_metric(head, &rgm_metric_binary_accuracy);
+    rgm_head_add_metric(head, &rgm_metric_binary_cross_entropy);
+    rgm_head_add_metric(head, &rgm_metric_precision);
+    rgm_head_add_metric(head, &rgm_metric_recall);
+    rgm_head_add_metric(head, &rgm_metric_auc_roc);
+    rgm_head_add_metric(head, &rgm_metric_auc_pr);
     for (int64_t i = 0;
          i < task->options.recall_at_precisions.count && head->metric_count < RGM_MAX_METRICS;
          i++) {
         const char *text = task->options.recall_at_precisions.items[i];
-        rgm_metric *metric = rgmi_add_metric(head, &rgm_metric_recall_at_precision);
+        rgm_metric *metric = rgm_head_add_metric(head, &rgm_metric_recall_at_precision);
 
         metric->precision = strtod(text, NULL);
         snprintf(metric->name, sizeof metric->name, "recall_at_precision_%g",
@@ -367,13 +367,13 @@ static void judge_binary(rgm_head *head, const rgm_gnn_task *task)
 
 rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task)
 {
-    rgmi_classes classes = classes_of(task);
+    rgm_classes classes = classes_of(task);
 
     head->metric_count = 0;
     if (task->type->binary)
         judge_binary(head, task);
     else
-        rgmi_judge_classes(head, &classes);
+        rgm_classes_judge(head, &classes);
     if (head->loss == NULL)
         return head->predictions != NULL
                    ? rgm_cgraph_status(rgm_value_graph(head->predictions))

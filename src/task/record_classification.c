@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "records.h"
-#include "task_internal.h"
 
 /* ---- options ------------------------------------------------------------------------------- */
 
@@ -113,7 +112,7 @@ typedef struct record_task {
     rgm_record_options options; /* texts are the caller's */
     const rgm_record_network *network;
     const void *network_options;
-    rgmi_classes classes;
+    rgm_classes classes;
     rgmi_records parts[RGM_TEST + 1];
     int threads;
     rgm_value *records, *labels; /* inputs of the model */
@@ -185,8 +184,9 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     x = t->network->build(scope, x, t->network_options);
     out->head_count = 1;
     *head = (rgm_head){.name = "classification_logits", .loss_weight = 1, .labels = t->labels};
-    head->predictions = rgm_dense(scope, "classification_logits", x, rgmi_class_count(&t->classes));
-    rgmi_judge_classes(head, &t->classes);
+    head->predictions =
+        rgm_dense(scope, "classification_logits", x, rgm_classes_count(&t->classes));
+    rgm_classes_judge(head, &t->classes);
     return rgm_cgraph_status(graph);
 }
 
@@ -200,22 +200,22 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 
 /* ---- making it ----------------------------------------------------------------------------- */
 
-static rgmi_classes classes_of(const rgm_record_options *options)
+static rgm_classes classes_of(const rgm_record_options *options)
 {
-    return (rgmi_classes){.num_classes = options->num_classes,
-                          .names = options->class_names,
-                          .statistics = options->per_class_statistics,
-                          .smoothing = options->label_smoothing};
+    return (rgm_classes){.num_classes = options->num_classes,
+                         .names = options->class_names,
+                         .statistics = options->per_class_statistics,
+                         .smoothing = options->label_smoothing};
 }
 
 static rgm_status check(const void *options)
 {
     const rgm_record_options *o = options;
-    rgmi_classes classes = classes_of(o);
+    rgm_classes classes = classes_of(o);
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
-    RGM_TRY(rgmi_check_classes(&classes));
+    RGM_TRY(rgm_classes_check(&classes));
     if (o->path == NULL || o->train == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
                         o->path == NULL ? "folder of the files" : "file to train on");
@@ -244,7 +244,7 @@ static rgm_status load_part(record_task *t, rgm_mode mode, const char *name)
 {
     if (name == NULL)
         return RGM_OK;
-    RGM_TRY(rgmi_records_load(&t->parts[mode], name, &t->options, rgmi_class_count(&t->classes)));
+    RGM_TRY(rgmi_records_load(&t->parts[mode], name, &t->options, rgm_classes_count(&t->classes)));
     if (rgm_tensor_dim(t->parts[mode].features, 1) !=
         rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1))
         return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include <regimen/task.h>
+#include <regimen/train.h>
 
 const char *rgm_mode_name(rgm_mode mode)
 {

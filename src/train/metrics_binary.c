@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "task_internal.h"
+#include "metrics_internal.h"
 
 #define THRESHOLDS 200
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <regimen/task.h>
+#include <regimen/train.h>
 
 static int64_t find(const rgm_logs *logs, const char *name)
 {

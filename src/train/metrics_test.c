@@ -1,7 +1,7 @@
 /* Metrics against values computed by hand, over two batches, with weights and without. */
 #include "check.h"
 
-#include <regimen/task.h>
+#include <regimen/train.h>
 
 typedef struct batch {
     rgm_tensor *predictions, *labels, *weights;

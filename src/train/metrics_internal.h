@@ -1,11 +1,8 @@
-/*
- * What the files of this layer share: reading a metric's batch of any numeric dtype; classes and
- * how a head that predicts them is judged.
- */
-#ifndef RGM_TASK_INTERNAL_H
-#define RGM_TASK_INTERNAL_H
+/* Reading a metric's batch of any numeric dtype; sums that become quotients. */
+#ifndef RGM_TRAIN_METRICS_INTERNAL_H
+#define RGM_TRAIN_METRICS_INTERNAL_H
 
-#include <regimen/task.h>
+#include <regimen/train.h>
 
 /** Items, units and direct pointers of a batch. */
 typedef struct rgmi_batch_view {
@@ -70,27 +67,5 @@ static inline double rgmi_quotient(const double *state, const rgm_metric *metric
     (void)metric;
     return rgmi_ratio(state[0], state[1]);
 }
-
-/* ---- one class out of many ------------------------------------------------------------------ */
-
-/** What tasks that predict a class have in common. */
-typedef struct rgmi_classes {
-    int64_t num_classes; /* this or names */
-    rgm_texts names;
-    bool statistics;  /* precision and recall of each class too */
-    double smoothing; /* of labels, in the loss alone           */
-} rgmi_classes;
-
-static inline int64_t rgmi_class_count(const rgmi_classes *classes)
-{
-    return classes->names.count > 0 ? classes->names.count : classes->num_classes;
-}
-/** RGM_ERR_CONFIG: both or none of num_classes and class_names, or more statistics than fit. */
-rgm_status rgmi_check_classes(const rgmi_classes *classes);
-/** Loss (mean over the items) and metrics of a head whose predictions, labels and weights are set.
- */
-void rgmi_judge_classes(rgm_head *head, const rgmi_classes *classes);
-/** One more metric, by the name of its type. */
-rgm_metric *rgmi_add_metric(rgm_head *head, const rgm_metric_type *type);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "task_internal.h"
+#include "metrics_internal.h"
 
 static void accuracy_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
 {
