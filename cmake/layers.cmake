@@ -35,7 +35,7 @@ endfunction()
 function(rgm_test name source)
   get_property(made GLOBAL PROPERTY RGM_LAYERS_MADE)
   add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/testing)
   foreach(layer IN LISTS made)
     target_link_libraries(${name} PRIVATE rgm_${layer}) # an object library brings its objects
   endforeach()

@@ -4,7 +4,7 @@
  * the row of this CPU does is tested in the kernels layer; this program also runs as a test of its
  * own with REGIMEN_ISA=reference, whose row always rounds.
  */
-#include "lab.h"
+#include <lab.h>
 
 enum { ROWS = 128, WIDTH = 96, CLASSES = 6, LAYERS = 3, TENSORS = 2 * LAYERS, STEPS = 200 };
 

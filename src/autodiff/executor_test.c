@@ -3,7 +3,7 @@
  * not fit, eager mode, plans cached by sizes without allocation, threads, failing allocations.
  */
 #include "executor_internal.h"
-#include "lab.h"
+#include <lab.h>
 #include <regimen/kernels.h>
 
 /* A two-layer network on a graph of symbols' sizes, every kind of memory in it. */

@@ -3,7 +3,7 @@
  * unique, parameters start as documented, and no allocation that fails is overlooked.
  */
 #include "autodiff_internal.h"
-#include "lab.h"
+#include <lab.h>
 
 #define FAILS(code, part, expression)                                                              \
     do {                                                                                           \

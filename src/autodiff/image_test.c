@@ -4,7 +4,7 @@
  * op_gradient_test.c.
  */
 #include "autodiff_internal.h"
-#include "lab.h"
+#include "autodiff_check.h"
 
 /* One image [1, height, width, 1] of the given numbers, under a batch size that is a symbol. */
 static rgm_value *image(lab *l, int64_t height, int64_t width, const double *numbers)

@@ -3,7 +3,7 @@
  * steps of plain gradient descent lower the loss, and the gradient of all parameters agrees with
  * differences of the loss along a hundred random directions, in double, with dropout on.
  */
-#include "lab.h"
+#include <lab.h>
 
 enum { NODES = 60, EDGES = 240, FEATURES = 12, HIDDEN = 8, CLASSES = 3, PARAMETERS = 24 };
 

@@ -3,7 +3,7 @@
  * them. The test walks the list of ops: one that has a gradient and no case here fails, as does one
  * without a gradient that does not say why.
  */
-#include "lab.h"
+#include "autodiff_check.h"
 
 typedef struct shape {
     int rank;

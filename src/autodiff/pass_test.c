@@ -3,7 +3,7 @@
  * and gradients as without passes. Then random programs, fused, unfused and eager.
  */
 #include "executor_internal.h"
-#include "lab.h"
+#include "autodiff_check.h"
 
 static const rgm_executor_options fused = {.training = true};
 static const rgm_executor_options plain = {.training = true, .no_fusion = true};

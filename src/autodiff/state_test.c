@@ -3,7 +3,7 @@
  * training and other executors.
  */
 #include "autodiff_internal.h"
-#include "lab.h"
+#include "autodiff_check.h"
 
 static rgm_value *make_state(lab *l, const char *name, int64_t size)
 {

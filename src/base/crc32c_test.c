@@ -3,7 +3,7 @@
  * block sizes and every alignment.
  */
 #include "base_internal.h"
-#include "check.h"
+#include <check.h>
 
 static uint32_t slow_crc(uint32_t crc, const uint8_t *p, size_t size)
 {

@@ -2,7 +2,7 @@
  * Files and folders: what is saved is there whole or not at all, errors name the path, links are
  * never followed by a removal.
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /*
  * Memory, growing arrays and the arena: alignment, counting, the fault hook.
  */
-#include "check.h"
+#include <check.h>
 
 #include <pthread.h>
 

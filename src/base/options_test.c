@@ -2,7 +2,7 @@
  * Options from YAML: every kind of field, every way to get one wrong, and that the place of a
  * mistake is named.
  */
-#include "check.h"
+#include <check.h>
 
 #include <locale.h>
 

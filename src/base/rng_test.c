@@ -2,7 +2,7 @@
  * Random numbers: the published vectors of Philox4x32-10, the layout of the counter, and that the
  * distributions are what they say.
  */
-#include "check.h"
+#include <check.h>
 
 static void philox_matches_the_published_vectors(void **state)
 {

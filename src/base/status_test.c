@@ -1,7 +1,7 @@
 /*
  * Status, message and trace: what a caller can print after a failure, in this thread and another.
  */
-#include "check.h"
+#include <check.h>
 
 #include <errno.h>
 #include <locale.h>

@@ -1,7 +1,7 @@
 /*
  * Text, UTF-8, nearest names, the map, the log sink and the clocks.
  */
-#include "check.h"
+#include <check.h>
 
 static void copies_of_text_are_terminated(void **state)
 {

@@ -2,7 +2,7 @@
  * The worker pool and the queue: every job runs once, waiting ends when it should, nothing is lost.
  * Also run under ThreadSanitizer.
  */
-#include "check.h"
+#include <check.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

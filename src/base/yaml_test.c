@@ -3,7 +3,7 @@
  * and print give documents that read back the same.
  */
 #include "base_internal.h"
-#include "check.h"
+#include <check.h>
 
 static rgm_yaml *parsed;
 

@@ -2,7 +2,7 @@
  * CSV: RFC 4180's rules, numbers of every form, places in messages, gzip, whole files as tensors,
  * and the shared data sets.
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <unistd.h>

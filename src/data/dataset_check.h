@@ -2,7 +2,7 @@
 #ifndef RGM_DATASET_CHECK_H
 #define RGM_DATASET_CHECK_H
 
-#include "check.h"
+#include <check.h>
 
 #include <regimen/data.h>
 

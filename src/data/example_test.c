@@ -2,7 +2,7 @@
  * tf.train.Example: our codec against protoc's on good, odd and damaged messages, and what must
  * hold without it: equal bytes for equal features, hand-made wire cases, nothing crashes.
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /*
  * Protobuf text: what it reads, what it refuses and where, and that what is printed reads back.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/data.h>
 

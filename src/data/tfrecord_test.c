@@ -2,7 +2,7 @@
  * TFRecord files: known bytes, every byte flipped, every prefix cut, the budget for bad records,
  * seeking, shards, and that no half-written file is ever left.
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>

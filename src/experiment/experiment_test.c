@@ -1,5 +1,5 @@
 /* Experiment files: what is read, what is refused and with which words, layers and --set. */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/experiment.h>
 

@@ -1,5 +1,5 @@
 /* Layers of an experiment: which value wins, where it came from, and what is refused. */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/experiment.h>
 

@@ -1,6 +1,6 @@
 /* Every value with its source, printed so that it reads back; and the restrictions between values.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/experiment.h>
 

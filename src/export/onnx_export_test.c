@@ -2,7 +2,7 @@
  * Whole models exported, names and sizes in the file, refusals, determinism, and memory that runs
  * out.
  */
-#include "onnx_lab.h"
+#include "onnx_check.h"
 
 #include <regimen/models.h>
 
@@ -109,7 +109,8 @@ static void an_image_network_means_the_same_in_the_file(void **state)
         lab l;
         rgm_scope *scope;
         rgm_parameters *parameters;
-        lab_open(&l, RGM_F32, symbolic);
+        lab_open(&l, RGM_F32);
+        l.symbolic = symbolic;
         CHECK_OK(rgm_scope_create(&scope, l.graph, RGM_F32));
         rgm_value *x = lab_input(&l, 4, (int64_t[]){5, 8, 6, 3});
         rgm_value *h = rgm_conv2d_layer(scope, "first", x, 4, NULL);
@@ -211,7 +212,7 @@ typedef struct two_leaves {
 static void leaves_open(two_leaves *t, const char *input, const char *parameter)
 {
     *t = (two_leaves){.x = NULL};
-    lab_open(&t->l, RGM_F32, false);
+    lab_open(&t->l, RGM_F32);
     t->x = rgm_input(t->l.graph, input, RGM_F32, 2, (rgm_dim[]){-1 + 3, 3});
     t->w = rgm_parameter(t->l.graph, parameter, RGM_F32, 2, (int64_t[]){3, 2},
                          (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0});
@@ -266,13 +267,14 @@ static void inner_names_avoid_those_of_leaves(void **state)
     const char *const inputs[] = {"scale/Mul_0", "constant/f32:2", "add/Add_1", "scale/Mul_0_2"};
     rgm_value *x[4], *y;
 
-    lab_open(&l, RGM_F32, true);
+    lab_open(&l, RGM_F32);
+    l.symbolic = true;
     for (int i = 0; i < 4; i++) {
         int64_t size = 3;
         rgm_tensor *t;
         CHECK_OK(rgm_tensor_create(&t, RGM_F32, 1, &size));
         rgm_tensor_f32(t)[0] = (float)i;
-        x[i] = lab_feed(&l, rgm_input(l.graph, inputs[i], RGM_F32, 1, &size), t, NULL);
+        x[i] = lab_feed(&l, rgm_input(l.graph, inputs[i], RGM_F32, 1, &size), t, false);
     }
     y = rgm_add(rgm_scale(x[0], 2), rgm_add(x[1], rgm_add(x[2], rgm_scale(x[3], 3))));
     lab_check(y, NULL, l.feeds, l.count, "names", 0);
@@ -287,14 +289,15 @@ static void long_names_are_not_cut_off(void **state)
     rgm_value *x[2];
     int64_t size = 2;
 
-    lab_open(&l, RGM_F32, true);
+    lab_open(&l, RGM_F32);
+    l.symbolic = true;
     for (int i = 0; i < 2; i++) { /* they differ at the very end */
         rgm_tensor *t;
         memset(name[i], 'n', sizeof name[i]);
         name[i][sizeof name[i] - 2] = i == 0 ? '0' : '1';
         name[i][sizeof name[i] - 1] = '\0';
         CHECK_OK(rgm_tensor_create_from(&t, RGM_F32, 1, &size, (float[]){(float)i, 5}));
-        x[i] = lab_feed(&l, rgm_input(l.graph, name[i], RGM_F32, 1, &size), t, NULL);
+        x[i] = lab_feed(&l, rgm_input(l.graph, name[i], RGM_F32, 1, &size), t, false);
     }
     lab_check(rgm_sub(x[0], x[1]), NULL, l.feeds, l.count, "long-names", 0);
     lab_close(&l);

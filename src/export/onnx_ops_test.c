@@ -3,7 +3,7 @@
  * dtypes, fixed and varying sizes, empty ones among them. An op is either here or in the list of
  * those that have no ONNX form, each of which must say so by name.
  */
-#include "onnx_lab.h"
+#include "onnx_check.h"
 
 typedef struct shape {
     int rank;
@@ -18,13 +18,22 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 /* A case builds a value from fresh inputs; NULL: there is no such variant. */
 typedef rgm_value *build_fn(lab *l, int variant);
 
+/* The newest input x in whole numbers if `whole`, so that there are ties. */
+static rgm_value *ties(lab *l, rgm_value *x, bool whole)
+{
+    rgm_tensor *t = l->feeds[l->count - 1].tensor;
+
+    for (int64_t i = 0; whole && i < rgm_tensor_count(t); i++)
+        lab_set(t, i, floor(rgm_tensor_at(t, i)));
+    return x;
+}
+
 #define UNARY(name, call, positive)                                                                \
     static rgm_value *name(lab *l, int variant)                                                    \
     {                                                                                              \
         if (variant >= SHAPES)                                                                     \
             return NULL;                                                                           \
-        rgm_value *x =                                                                             \
-            lab_numbers(l, shapes[variant].rank, shapes[variant].size, positive, false);           \
+        rgm_value *x = lab_numbers(l, shapes[variant].rank, shapes[variant].size, positive);       \
         return call;                                                                               \
     }
 /* Ops that need an axis. */
@@ -34,7 +43,7 @@ typedef rgm_value *build_fn(lab *l, int variant);
         if (variant + 1 >= SHAPES)                                                                 \
             return NULL;                                                                           \
         rgm_value *x =                                                                             \
-            lab_numbers(l, shapes[variant + 1].rank, shapes[variant + 1].size, positive, false);   \
+            lab_numbers(l, shapes[variant + 1].rank, shapes[variant + 1].size, positive);          \
         return call;                                                                               \
     }
 UNARY(scale, rgm_scale(x, -1.5), false)
@@ -94,8 +103,8 @@ enum { PAIRS = sizeof left / sizeof *left };
             return NULL;                                                                           \
         const shape *s = variant % 2 ? &left[variant / 2] : &right[variant / 2];                   \
         const shape *t = variant % 2 ? &right[variant / 2] : &left[variant / 2];                   \
-        rgm_value *a = lab_numbers(l, s->rank, s->size, false, variant > PAIRS);                   \
-        rgm_value *b = lab_numbers(l, t->rank, t->size, false, variant > PAIRS);                   \
+        rgm_value *a = ties(l, lab_input(l, s->rank, s->size), variant > PAIRS);                   \
+        rgm_value *b = ties(l, lab_input(l, t->rank, t->size), variant > PAIRS);                   \
         return call;                                                                               \
     }
 BINARY(add, rgm_add(a, b))
@@ -155,7 +164,7 @@ static rgm_value *argmax(lab *l, int variant)
 
     return variant >= 4
                ? NULL
-               : rgm_argmax(lab_numbers(l, some[variant].rank, some[variant].size, false, true));
+               : rgm_argmax(ties(l, lab_input(l, some[variant].rank, some[variant].size), true));
 }
 
 static rgm_value *reshape(lab *l, int variant)
@@ -233,7 +242,7 @@ static rgm_value *slice_varying(lab *l, int variant)
     if (variant >= 9)
         return NULL;
     rgm_value *a = lab_input(l, 1, &sizes[0]), *b = lab_input(l, 1, &sizes[1]), *y;
-    rgm_value *table = lab_numbers_of(l, 2, table_size, table_size, false, false);
+    rgm_value *table = lab_input_of(l, 2, table_size, table_size, false);
     rgm_attributes behind = {.integer = {0, rgm_value_dim(a, 0), rgm_value_dim(b, 0)}};
     y = rgm_concat((rgm_value *[]){a, b}, 2, 0);
     y = rgm_op(l->graph, lab_op("slice"), &y, 1, &behind);
@@ -479,11 +488,11 @@ static rgm_value *attention(lab *l, int variant)
     for (int i = 0; i < 3; i++) {
         int64_t sizes[3] = {size[0], i == 0 ? size[1] : size[2], size[3]};
         rgm_dim dims[3] = {batch, i == 0 ? queries : keys, size[3]};
-        x[i] = lab_numbers_of(l, 3, sizes, dims, false, false);
+        x[i] = lab_input_of(l, 3, dims, sizes, false);
     }
     if (mask > 0) /* two of three seen; one of two; none, where there is one sentence */
-        o.key = lab_integers(l, mask == 2 ? RGM_I32 : RGM_I64, 2, (int64_t[]){s[0], s[2]},
-                             (rgm_dim[]){batch, keys}, mask == 3 && s[0] == 1 ? 1 : 4 - mask);
+        o.key = lab_integers(l, mask == 2 ? RGM_I32 : RGM_I64, 2, (rgm_dim[]){batch, keys},
+                             (int64_t[]){s[0], s[2]}, mask == 3 && s[0] == 1 ? 1 : 4 - mask);
     return rgm_attention(x[0], x[1], x[2], &o);
 }
 
@@ -568,7 +577,8 @@ static int check_case(int c, rgm_dtype dtype, bool symbolic)
     lab l;
 
     for (int variant = 0;; variant++) {
-        lab_open(&l, dtype, symbolic);
+        lab_open(&l, dtype);
+        l.symbolic = symbolic;
         rgm_value *y = cases[c].build(&l, variant);
         CHECK_OK(rgm_cgraph_status(l.graph));
         if (y != NULL) {
@@ -596,7 +606,7 @@ static void every_op_means_the_same_in_the_file(void **state)
 
 static rgm_value *without_form(lab *l, const char *op)
 {
-    rgm_value *x = lab_numbers(l, 2, (int64_t[]){4, 3}, true, false), *y = NULL;
+    rgm_value *x = lab_positive(l, 2, (int64_t[]){4, 3}), *y = NULL;
     rgm_value *p = lab_pattern(l, 4, 4, 6), *entries = lab_input(l, 2, (int64_t[]){6, 3});
     rgm_value *q = lab_input(l, 3, (int64_t[]){4, 1, 3}), *labels = lab_index(l, RGM_I64, 4, 3);
     rgm_value *width = lab_input(l, 1, (int64_t[]){3}), *a = lab_input(l, 2, (int64_t[]){1, 3});
@@ -676,7 +686,7 @@ static void ops_without_an_onnx_form_say_so_by_name(void **state)
             has_form |= strcmp(cases[c].op, types[i]->name) == 0;
         if (has_form)
             continue;
-        lab_open(&l, RGM_F32, false);
+        lab_open(&l, RGM_F32);
         rgm_cgraph_set_scope(l.graph, "here");
         rgm_value *y = without_form(&l, types[i]->name);
         CHECK_OK(rgm_cgraph_status(l.graph));

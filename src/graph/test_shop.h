@@ -7,7 +7,7 @@
 
 #include <regimen/graph.h>
 
-#include "check.h"
+#include <check.h>
 
 static const char shop_text[] =
     "context { features { key: \"label\" value { dtype: DT_INT64 } } }\n"

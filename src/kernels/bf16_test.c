@@ -3,7 +3,7 @@
  * operands themselves, within stated bounds; the same bits where all sums are exact, and from any
  * number of threads; what is not a number; oneDNN as a second opinion; which row is chosen.
  */
-#include "check.h"
+#include <check.h>
 #include "kernels_internal.h"
 
 #include <float.h>

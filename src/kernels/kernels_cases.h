@@ -7,7 +7,7 @@
 #define RGM_KERNELS_CASES_H
 
 #include "kernels_internal.h"
-#include "check.h"
+#include <check.h>
 
 #define GUARD 32 /* elements before and behind each output that must keep their bytes */
 

@@ -1,7 +1,7 @@
 /* The pool under kernels: each item once, whoever calls, nested, from many threads, after a fork.
  */
 #include "kernels_internal.h"
-#include "check.h"
+#include <check.h>
 
 #include <pthread.h>
 #include <sys/wait.h>

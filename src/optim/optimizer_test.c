@@ -2,7 +2,7 @@
  * Optimizers: hundred-step trajectories in double against plain loops written from the papers' and
  * PyTorch's formulas, clipping, the decay filter, slots saved and restored, and what is refused.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/optim.h>
 

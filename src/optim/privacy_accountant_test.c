@@ -2,7 +2,7 @@
  * The accountant against a table computed with many digits, against published values, and by what
  * must hold of any: it adds up, it falls with noise, rises with rate, steps and smaller delta.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/optim.h>
 

@@ -3,7 +3,7 @@
  * independent from step to step and tensor to tensor, threads change no bit, and without clipping
  * and noise what comes out is the plain mean.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/optim.h>
 

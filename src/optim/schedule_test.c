@@ -1,7 +1,7 @@
 /*
  * Schedules against values worked out by hand, and their reading from YAML.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/optim.h>
 

@@ -3,7 +3,7 @@
  * threads, survive failing allocations, leave frozen parameters and states alone, and exchange
  * weights and averages exactly.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/kernels.h>
 #include <regimen/optim.h>

@@ -3,7 +3,7 @@
  * tests/oracle/optim_trajectories.txt, which PyTorch and numpy made: optim_trajectories.py says
  * how. A case is the `optimizer` map of an experiment file and the weights it should lead to.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/optim.h>
 

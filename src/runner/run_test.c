@@ -3,7 +3,7 @@
  * padding, processors, providers of one's own, eager mode, predictions, and the mistakes one can
  * make.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/runner.h>
 

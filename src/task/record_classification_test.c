@@ -2,7 +2,7 @@
  * Classification of records: what is read from files, what is held out, how images move, what is
  * refused; the smoothed loss and its gradient; networks that learn.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/task.h>
 

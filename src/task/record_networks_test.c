@@ -2,7 +2,7 @@
  * Networks of records learn: a training loop by hand over what the task builds (graph, optimizer,
  * batches), without the trainer.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/optim.h>
 #include <regimen/task.h>

@@ -1,7 +1,7 @@
 /*
  * Sparse patterns: both directions by hand and against a plain definition on random entries.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/tensor.h>
 

@@ -2,7 +2,7 @@
  * safetensors: the bytes that are written, what is read back, and a table of files that must be
  * refused before anything is allocated for their data.
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <regimen/tensor.h>

@@ -1,7 +1,7 @@
 /*
  * Tensors and views: shapes, ownership, strings, and what is refused.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/tensor.h>
 

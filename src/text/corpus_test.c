@@ -2,7 +2,7 @@
  * Lines and pairs of lines: what ends a line, what is refused and where, and that two files never
  * shift against each other.
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <unistd.h>

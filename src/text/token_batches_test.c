@@ -2,7 +2,7 @@
  * Batches of token sequences: every pair once, within the budget, in few shapes that stay the same,
  * in an order by seed and epoch, from any saved position; and what padding costs.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/text.h>
 

@@ -2,7 +2,7 @@
  * Tokenizers: training is reproducible, ids lead back to the text, and no damaged or hostile model
  * does more than fail. (That the ids are spm_encode's is checked by tests/text_test.sh.)
  */
-#include "check.h"
+#include <check.h>
 
 #include <fcntl.h>
 #include <math.h>

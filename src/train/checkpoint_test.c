@@ -2,7 +2,7 @@
  * Checkpoints: what is saved comes back, bytes are a function of the content, every flipped bit is
  * found, damaged ones are passed over, retention keeps what it must.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

@@ -2,7 +2,7 @@
  * The trainer and the controller with a task that only counts: the exact order of calls, loops,
  * saves, evaluations and summaries.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

@@ -2,7 +2,7 @@
  * Event files: framing and fields by an independent little reader. tests/oracle has tensorboard's
  * own reader read them too.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

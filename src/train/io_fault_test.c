@@ -3,7 +3,7 @@
  * changes something can fail, be cut short, be interrupted, or be the last one before the process
  * or the power goes. After each of them the store must give an intact checkpoint.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

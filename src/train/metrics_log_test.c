@@ -1,7 +1,7 @@
 /*
  * metrics.jsonl: lines come back, lost work is cut off, damage is found and placed.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

@@ -1,5 +1,5 @@
 /* Metrics against values computed by hand, over two batches, with weights and without. */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

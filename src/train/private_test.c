@@ -3,7 +3,7 @@
  * it is plain training; every example is clipped; an empty draw is a step of noise; the account is
  * kept.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

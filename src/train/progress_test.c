@@ -1,7 +1,7 @@
 /*
  * The progress line, drawn into memory under a clock that the test turns.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

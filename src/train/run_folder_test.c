@@ -1,7 +1,7 @@
 /*
  * The run folder: what is in it, who may enter, and what a second start may change.
  */
-#include "check.h"
+#include <check.h>
 
 #include <regimen/train.h>
 

@@ -2,7 +2,7 @@
 #ifndef RGM_TRAIN_CHECK_H
 #define RGM_TRAIN_CHECK_H
 
-#include "check.h"
+#include <check.h>
 
 #include "trainer_internal.h"
 
