@@ -3,7 +3,7 @@
  * hash that fits, so that the parser behind it is reached. What was accepted is looked at no
  * further: a manifest names files, it cannot choose where they lie.
  */
-#include <regimen/train.h>
+#include <regimen/store.h>
 
 #include <stdint.h>
 #include <stdio.h>

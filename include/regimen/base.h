@@ -171,8 +171,13 @@ rgm_status rgm_text_add(rgm_text *text, const void *data, int64_t size);
 rgm_status rgm_text_printf(rgm_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/** Text for people: control and direction characters become visible escapes. */
+rgm_status rgm_text_add_visible(rgm_text *text, const char *shown);
+
 /** Offset of the first byte that is not valid UTF-8, or -1. */
 int64_t rgm_utf8_check(const void *data, int64_t size);
+/** Bytes of the valid UTF-8 sequence at `text`, 0 when there is none; *code is its code point. */
+int rgm_utf8_next(uint32_t *code, const char *text);
 
 /** Of `names`, the one nearest to `name` by edit distance, or NULL when none is near. */
 const char *rgm_nearest_name(const char *name, const char *const *names, int64_t count);
@@ -188,6 +193,20 @@ bool rgm_map_has(const rgm_map *map, const char *key);
 int64_t rgm_map_count(const rgm_map *map);
 const char *rgm_map_key(const rgm_map *map, int64_t i);
 void *rgm_map_value(const rgm_map *map, int64_t i);
+
+/** A number with its name: a metric, a figure of a checkpoint. */
+typedef struct rgm_named_number {
+    const char *name;
+    double value;
+} rgm_named_number;
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/** "text" in quotes; what is not UTF-8 becomes U+FFFD. */
+rgm_status rgm_json_print_text(rgm_text *out, const char *text);
+/** Shortest decimals that read back to the same double, always with '.' or 'e'; "nan", "inf" and
+ *  "-inf" in quotes, because JSON has no such numbers. */
+rgm_status rgm_json_print_number(rgm_text *out, double number);
 
 /* ---- log and clock ------------------------------------------------------------------------- */
 

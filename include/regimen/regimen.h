@@ -12,8 +12,9 @@
  *   nn, models  layers; convolutions and whole graph networks
  *   optim       optimizers and schedules
  *   export      ONNX
+ *   store       checkpoints, run folder, metrics and event files
  *   task        losses, metrics, what to learn
- *   train       trainer, checkpoints, run folder
+ *   train       trainer, controller
  *   translation the Transformer, its search, its task
  *   runner      rgm_run(): from data to export in one call
  *   experiment  the same from one YAML file

@@ -1,8 +1,6 @@
 /*
  * train: from a task to trained weights in a run folder. What a task is, with its losses and
- * metrics; checkpoints that are whole or absent, the run folder with its lock, log, metrics and
- * TensorBoard event files, the progress line; and on them the training core that every front door
- * uses:
+ * metrics; the progress line; and the training core that every front door uses:
  *
  *     rgm_trainer     a task with its model, optimizer and data: train n steps, evaluate n steps
  *     rgm_controller  decides when: loops, validation, checkpoints, summaries, actions, recovery
@@ -17,6 +15,7 @@
 #include <regimen/export.h>
 #include <regimen/nn.h>
 #include <regimen/optim.h>
+#include <regimen/store.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,12 +63,6 @@ extern const rgm_metric_type rgm_metric_auc_pr;
 extern const rgm_metric_type rgm_metric_recall_at_precision;
 
 /* ---- logs ---------------------------------------------------------------------------------- */
-
-/** A number with its name: a metric, a figure of a checkpoint. */
-typedef struct rgm_named_number {
-    const char *name;
-    double value;
-} rgm_named_number;
 
 /**
  * What a loop or a pass comes to: named numbers in order, "loss" first. A '/' in a name makes a
@@ -364,243 +357,6 @@ typedef struct rgm_task_type {
      */
     void (*use_files)(void *options, const char *run_dir, bool trained);
 } rgm_task_type;
-/* ---- checkpoint ---------------------------------------------------------------------------- */
-
-/**
- * The state of a run at one step: named weights, optimizer slots, integers, numbers, texts and
- * binary blobs (data position, metric state). The same object is filled to be saved and given back
- * when loaded. Bytes on disk depend on this content alone: no time, host or process in them.
- *
- *     ckpt/step-00001200/manifest.json        format, version, step, values, size and hash of each
- * file weights.safetensors slots.safetensors best.safetensors     the best weights so far, once
- * there are any <blob>.bin
- *
- * The best weights travel inside every checkpoint, so that no second file can disagree with it and
- * retention cannot lose them.
- */
-typedef struct rgm_checkpoint rgm_checkpoint;
-#define RGM_CHECKPOINT_VERSION 1
-
-rgm_status rgm_checkpoint_create(rgm_checkpoint **out, int64_t step);
-void rgm_checkpoint_release(rgm_checkpoint *checkpoint);
-int64_t rgm_checkpoint_step(const rgm_checkpoint *checkpoint);
-
-/** Tensors to be saved; retained, so they must not change until saved. */
-rgm_status rgm_checkpoint_add_weight(rgm_checkpoint *checkpoint, const char *name,
-                                     rgm_tensor *tensor);
-rgm_status rgm_checkpoint_add_slot(rgm_checkpoint *checkpoint, const char *name,
-                                   rgm_tensor *tensor);
-/** A weight of the best validation so far. */
-rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
-                                   rgm_tensor *tensor);
-/** All of them. */
-rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
-                                         const rgm_parameters *parameters);
-rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer);
-/** Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN
- * stays NaN. */
-rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value);
-rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value);
-rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text);
-/** name: letters, digits, '_' and '-' (it becomes a file name). */
-rgm_status rgm_checkpoint_set_blob(rgm_checkpoint *checkpoint, const char *name, const void *data,
-                                   int64_t size);
-
-/** RGM_ERR_NOT_FOUND names the checkpoint and the value. Text and blob are borrowed. */
-rgm_status rgm_checkpoint_int(int64_t *out, const rgm_checkpoint *checkpoint, const char *name);
-rgm_status rgm_checkpoint_number(double *out, const rgm_checkpoint *checkpoint, const char *name);
-rgm_status rgm_checkpoint_text(const char **out, const rgm_checkpoint *checkpoint,
-                               const char *name);
-rgm_status rgm_checkpoint_blob(const void **data, int64_t *size, const rgm_checkpoint *checkpoint,
-                               const char *name);
-/** Tensors of a loaded checkpoint; borrowed. NULL for one that was not loaded. */
-const rgm_safetensors *rgm_checkpoint_weights(const rgm_checkpoint *checkpoint);
-const rgm_safetensors *rgm_checkpoint_slots(const rgm_checkpoint *checkpoint);
-/** NULL also when there were none when it was saved. */
-const rgm_safetensors *rgm_checkpoint_best_weights(const rgm_checkpoint *checkpoint);
-/**
- * Copy all weights into `parameters`. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, RGM_ERR_DTYPE,
- * RGM_ERR_DATA (the checkpoint has a weight more); nothing is then changed.
- */
-rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
-                                             rgm_parameters *parameters);
-
-/** The folder that holds a run's checkpoints. */
-typedef struct rgm_checkpoint_store rgm_checkpoint_store;
-typedef struct rgm_checkpoint_store_options {
-    int64_t keep;   /* newest checkpoints kept, >= 1 */
-    bool read_only; /* for eval, predict, export: no folder is made, nothing is swept or repaired */
-    bool values_only; /* with read_only: loading gives integers, numbers and texts by the manifest
-                         alone; tensors and blobs are neither read nor verified */
-} rgm_checkpoint_store_options;
-#define RGM_CHECKPOINT_STORE_OPTIONS_INIT                                                          \
-    {                                                                                              \
-        .keep = 3                                                                                  \
-    }
-
-/**
- * Open `folder` (made unless read_only; then RGM_ERR_NOT_FOUND). A writer must hold the run
- * folder's lock: what an interrupted save left behind is swept here.
- *
- * @param options  [in] NULL: defaults
- */
-rgm_status rgm_checkpoint_store_open(rgm_checkpoint_store **out, const char *folder,
-                                     const rgm_checkpoint_store_options *options);
-void rgm_checkpoint_store_close(rgm_checkpoint_store *store);
-/** Steps whose checkpoints are not deleted however old they get; replaces those named before. */
-rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t *steps,
-                                      int64_t count);
-
-/**
- * Save. Written beside as step-N.tmp-<pid>, each file and the folder synced, renamed, the parent
- * synced; then older ones beyond `keep` are deleted. A step that is there already is
- * left alone when its manifest is the same, else swapped atomically.
- *
- * Errors: RGM_ERR_IO (full disk, ...): what was there before is untouched and the temporary folder
- * is removed; RGM_ERR_NOMEM. A failed sync is never tried again on the same file.
- */
-rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint);
-
-/**
- * The newest intact checkpoint. Damaged ones are skipped with a warning in the log.
- *
- * Errors: RGM_ERR_NOT_FOUND (there is none: a fresh run), RGM_ERR_FORMAT (there are some, none is
- * intact), RGM_ERR_VERSION (written by a newer build: both versions are named; never skipped).
- */
-rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store *store);
-/** That of one step; RGM_ERR_NOT_FOUND lists the steps there are. */
-rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *store,
-                                    int64_t step);
-/** One checkpoint folder by its path, every hash verified. RGM_ERR_FORMAT says what is damaged. */
-rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path);
-/** Steps there are (verified or not), ascending; rgm_free(*steps). */
-rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_checkpoint_store *store);
-/**
- * Parse a manifest alone, as loading does first. For tests and fuzzing.
- *
- * @param name  [in] for messages
- */
-rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const char *name);
-
-/* ---- run folder ---------------------------------------------------------------------------- */
-
-/**
- *     runs/cora_gcn-1/  .lock config.yaml env.json log.txt metrics.jsonl ckpt/ train/ validation/
- */
-typedef struct rgm_run_folder rgm_run_folder;
-
-typedef enum rgm_resume_rule {
-    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`, but
-                        for the run's length (trainer.epochs, trainer.train_steps) */
-    RGM_RESUME_ANY,  /* config.yaml is replaced                                                  */
-    RGM_RESUME_NEVER /* the folder must not hold a run                                           */
-} rgm_resume_rule;
-
-typedef struct rgm_run_folder_options {
-    const char *config; /* text of config.yaml: the merged experiment file; NULL: not written */
-    rgm_resume_rule resume;
-    uint64_t seed;   /* for env.json */
-    int threads;     /* for env.json */
-    const char *isa; /* for env.json: kernels->isa; may be NULL */
-} rgm_run_folder_options;
-#define RGM_RUN_FOLDER_OPTIONS_INIT                                                                \
-    {                                                                                              \
-        .resume = RGM_RESUME_SAME, .threads = 1                                                    \
-    }
-
-/**
- * Make or enter a run folder and lock it until closed (or the process ends). Until then its log.txt
- * gets every rgm_log_write(), one escaped line each, with time.
- *
- * Errors: RGM_ERR_BUSY (another trainer has it: pid and host are named), RGM_ERR_CONFIG
- * (RGM_RESUME_SAME and the first line that differs; RGM_RESUME_NEVER), RGM_ERR_IO.
- */
-rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
-                               const rgm_run_folder_options *options);
-void rgm_run_folder_close(rgm_run_folder *folder);
-const char *rgm_run_folder_path(const rgm_run_folder *folder);
-/** Whether an earlier start left a run here. */
-bool rgm_run_folder_resumed(const rgm_run_folder *folder);
-/** Whether a trainer has the folder locked at this moment; false where there is none. */
-rgm_status rgm_run_folder_in_use(bool *out, const char *path);
-/** config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text). */
-rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
-
-/* ---- summaries ----------------------------------------------------------------------------- */
-
-/**
- * metrics.jsonl: one line an entry, each ending in a checksum of the line, e.g.
- * {"split":"valid","step":100,"epoch":1,"accuracy":0.79,"crc":"1c291ca3"}. No times or rates in it:
- * a run that was killed and continued leaves the same bytes as one that was not.
- */
-typedef struct rgm_metrics_log rgm_metrics_log;
-/**
- * Open for appending. `offset` is where to go on, from the checkpoint; lines behind it are lost
- * work and cut off. 0 starts anew; -1 keeps every intact line (a torn last one is cut).
- *
- * Errors: RGM_ERR_FORMAT (shorter than offset, or a line before it fails its checksum), RGM_ERR_IO.
- */
-rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t offset);
-void rgm_metrics_log_close(rgm_metrics_log *log);
-rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
-                               const rgm_named_number *numbers, int64_t count);
-/** Sync, and the offset to put into a checkpoint that is saved next. */
-rgm_status rgm_metrics_log_commit(int64_t *offset, rgm_metrics_log *log);
-/** Cut back to an offset that was committed before. */
-rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset);
-
-/** One line, valid during the callback, which may return RGM_END to stop early. */
-typedef struct rgm_metrics_entry {
-    const char *split;
-    int64_t step, epoch;
-    const rgm_named_number *numbers;
-    int64_t count;
-} rgm_metrics_entry;
-typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *payload);
-/** Every intact line in order; a torn last line is passed over, another bad one is RGM_ERR_FORMAT.
- */
-rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
-/**
- * The same for the lines that begin in the last `bytes` bytes of the file: what a long run measured
- * last, at the cost of those alone. Damage before them is not seen.
- */
-rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
-                                    void *payload);
-
-/** A TensorBoard event file: TFRecords of tensorflow.Event. */
-typedef struct rgm_event_file rgm_event_file;
-/**
- * A new file events.out.tfevents.<seconds>.<host>.<pid>.0.v2 in `folder`, which is made. first_step
- * > 0: events of that step and later in older files are void (lost work of a killed run), which
- * TensorBoard is told by a session log. Its name sorts behind those there are.
- */
-rgm_status rgm_event_file_create(rgm_event_file **out, const char *folder, int64_t first_step);
-/** Without flush: see rgm_event_file_flush(), whose error close() cannot tell. */
-void rgm_event_file_close(rgm_event_file *file);
-rgm_status rgm_event_file_scalar(rgm_event_file *file, const char *tag, int64_t step, double value);
-/** 30 buckets of equal width over a numeric tensor, any shape; NaN and infinities are left out. */
-rgm_status rgm_event_file_histogram(rgm_event_file *file, const char *tag, int64_t step,
-                                    const rgm_tensor *tensor);
-
-/** A hyperparameter of the session: text when `text` is set, else a number. */
-typedef struct rgm_hparam {
-    const char *name;
-    const char *text;
-    double number;
-} rgm_hparam;
-/** A metric for the hparams page: tag "epoch_loss" in the sub-folder `group` ("validation"). */
-typedef struct rgm_hparam_metric {
-    const char *tag;
-    const char *group;
-} rgm_hparam_metric;
-/** The hparams plugin's experiment and session start; once, in the run folder's own event file. */
-rgm_status rgm_event_file_hparams(rgm_event_file *file, const char *session,
-                                  const rgm_hparam *hparams, int64_t count,
-                                  const rgm_hparam_metric *metrics, int64_t metric_count);
-rgm_status rgm_event_file_session_end(rgm_event_file *file, bool success);
-/** Write what is buffered and sync. Before each checkpoint. */
-rgm_status rgm_event_file_flush(rgm_event_file *file);
-
 /* ---- progress ------------------------------------------------------------------------------ */
 
 /**
@@ -837,6 +593,8 @@ rgm_status rgm_trainer_default_inference_step(rgm_step *step);
 rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 
+/** All slots of an optimizer. */
+rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer);
 /**
  * Everything that the rest of the run depends on: weights, slots, averages, counters, loss scale,
  * data position, metric sums of the loop under way. Restored, a trainer goes on with the same bits.

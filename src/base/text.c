@@ -126,6 +126,37 @@ int64_t rgm_utf8_check(const void *data, int64_t size)
     return -1;
 }
 
+int rgm_utf8_next(uint32_t *code, const char *text)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    int size = *p == 0 ? 0 : utf8_length(p, 4); /* the text's end is in no character */
+
+    *code = size <= 1 ? *p : *p & (0x7fu >> size);
+    for (int i = 1; i < size; i++)
+        *code = *code << 6 | (p[i] & 0x3f);
+    return size;
+}
+
+rgm_status rgm_text_add_visible(rgm_text *out, const char *text)
+{
+    uint32_t code;
+
+    RGM_TRY(rgm_text_add(out, "", 0));
+    while (*text != 0) {
+        int size = rgm_utf8_next(&code, text);
+
+        if (size == 0 || code < 0x20 || code == 0x7f)
+            RGM_TRY(rgm_text_printf(out, "\\x%02x", (unsigned char)*text));
+        else if ((code >= 0x80 && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
+                 (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+            RGM_TRY(rgm_text_printf(out, "\\u%04x", (unsigned)code));
+        else
+            RGM_TRY(rgm_text_add(out, text, size));
+        text += size > 0 ? size : 1;
+    }
+    return RGM_OK;
+}
+
 /* Edit distance with swaps of neighbours (optimal string alignment), letters without case. */
 static int edit_distance(const char *a, int na, const char *b, int nb)
 {

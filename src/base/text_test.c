@@ -214,6 +214,21 @@ static void the_log_goes_to_every_sink_or_nowhere(void **state)
     CHECK_TEXT("> step 6", logged);
 }
 
+static void text_for_people_shows_what_it_hides(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgm_text_add_visible(&text, "a\tb\xff\xe2\x80\xae"
+                                         "c\xc2\x9b\xc3\xa9"));
+    CHECK_TEXT("a\\x09b\\xff\\u202ec\\u009b\xc3\xa9", text.data);
+    text.size = 0;
+    CHECK_OK(rgm_json_print_text(&text, "q\"\\\n\xff\xc3\xa9\xed\xa0\x80"));
+    CHECK_TEXT("\"q\\\"\\\\\\u000a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
+               text.data);
+    rgm_text_clear(&text);
+}
+
 static void clocks_go_forward(void **state)
 {
     double a = rgm_now(), b = rgm_now();
@@ -235,6 +250,7 @@ TESTS(cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(a_text_grows_and_is_always_terminated),
       cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
       cmocka_unit_test(the_nearest_name_is_what_was_meant),
+      cmocka_unit_test(text_for_people_shows_what_it_hides),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
       cmocka_unit_test(an_empty_map_answers),
       cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere), cmocka_unit_test(clocks_go_forward),

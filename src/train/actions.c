@@ -1,10 +1,10 @@
 /*
  * NewBestMetric: whether a metric is better than ever before, over restarts too when it has a file.
  */
+#include <regimen/train.h>
+
 #include <jansson.h>
 #include <math.h>
-
-#include "train_internal.h"
 
 struct rgm_new_best {
     char *metric, *file;
@@ -47,9 +47,9 @@ static rgm_status write_value(const rgm_new_best *best)
     if (best->file == NULL)
         return RGM_OK;
     RGM_GO(rgm_text_printf(&text, "{"));
-    RGM_GO(rgmi_json_text(&text, best->metric));
+    RGM_GO(rgm_json_print_text(&text, best->metric));
     RGM_GO(rgm_text_printf(&text, ": "));
-    RGM_GO(rgmi_json_number(&text, best->value));
+    RGM_GO(rgm_json_print_number(&text, best->value));
     RGM_GO(rgm_text_printf(&text, "}\n"));
     RGM_GO(rgm_file_save(best->file, text.data, text.size));
 done:

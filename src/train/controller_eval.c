@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "controller_internal.h"
-#include "train_internal.h"
 
 /* ---- which metrics ------------------------------------------------------------------------- */
 
@@ -194,9 +193,9 @@ static rgm_status save_best(rgm_controller *c, const rgm_logs *logs)
     RGM_GO(rgm_text_printf(&info, "{\n"));
     for (int64_t i = 0; i < logs->count; i++) {
         RGM_GO(rgm_text_printf(&info, "    "));
-        RGM_GO(rgmi_json_text(&info, logs->items[i].name));
+        RGM_GO(rgm_json_print_text(&info, logs->items[i].name));
         RGM_GO(rgm_text_printf(&info, ": "));
-        RGM_GO(rgmi_json_number(&info, logs->items[i].value));
+        RGM_GO(rgm_json_print_number(&info, logs->items[i].value));
         RGM_GO(rgm_text_printf(&info, ",\n"));
     }
     RGM_GO(rgm_text_printf(&info, "    \"best_step\": %lld\n}\n", (long long)c->best_step));

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "controller_internal.h"
-#include "train_internal.h"
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
@@ -189,7 +188,7 @@ static rgm_status restore_newest(rgm_controller *c, int64_t *offset)
     RGM_GO(take_up(c, checkpoint, true, offset));
     if (c->folder != NULL) { /* the last save may have been killed before its end */
         RGM_GO(spare_best(c));
-        rgmi_checkpoint_store_tidy(c->store, c->saved_step);
+        rgm_checkpoint_store_tidy(c->store, c->saved_step);
     }
 done:
     rgm_checkpoint_release(checkpoint);

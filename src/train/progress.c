@@ -3,7 +3,7 @@
  * into a callback, so the library itself prints nothing; what a terminal can do was found out by
  * rgm_progress_options_for() and is data here.
  */
-#include "train_internal.h"
+#include <regimen/train.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -142,7 +142,7 @@ static void make_line(rgm_text *line, const rgm_progress *progress)
         rgm_text_printf(line, "  loss %.4g", s->loss);
     if (progress->metric[0] != 0 && !isnan(s->value)) {
         rgm_text_printf(line, "  ");
-        rgmi_visible(line, progress->metric);
+        rgm_text_add_visible(line, progress->metric);
         rgm_text_printf(line, " %.4g", s->value);
     }
     add_rate(line, progress);
@@ -164,7 +164,7 @@ static int64_t cut_to(const char *text, int64_t size, int64_t columns, int64_t *
 
     *used = 0;
     while (at < size && *used < columns) {
-        int step = rgmi_utf8_next(&code, text + at);
+        int step = rgm_utf8_next(&code, text + at);
 
         at += step > 0 ? step : 1;
         ++*used;
@@ -296,7 +296,7 @@ void rgm_progress_note(rgm_progress *progress, const char *format, ...)
     va_end(args);
     if (progress->drawn)
         rgm_text_printf(&line, "\r%*s\r", (int)progress->width, "");
-    rgmi_visible(&line, raw);
+    rgm_text_add_visible(&line, raw);
     rgm_text_add(&line, "\n", 1);
     send(progress, &line);
     rgm_text_clear(&line);

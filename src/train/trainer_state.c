@@ -25,6 +25,16 @@ static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_trainer *tr
                                   trainer->loss_scale.good_steps);
 }
 
+rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer)
+{
+    for (int64_t i = 0; i < rgm_optimizer_slot_count(optimizer); i++) {
+        rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
+
+        RGM_TRY(rgm_checkpoint_add_slot(checkpoint, slot.name, slot.tensor));
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;

@@ -3,7 +3,7 @@
  */
 #include <check.h>
 
-#include <regimen/train.h>
+#include <regimen/store.h>
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * synced, so at every moment, power cuts included, each step is there whole or not at all. What an
  * interrupted save leaves is a folder named step-N.tmp-<pid>, which readers never look at.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -359,7 +359,7 @@ static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool s
     rgm_free(steps);
 }
 
-void rgmi_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
+void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
 {
     apply_retention(store, current, false);
 }

@@ -3,7 +3,7 @@
  * to be saved, or standing on the files they were loaded from. Kept sorted by name, so that the
  * bytes on disk do not depend on the order in which somebody set them.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <string.h>
 
@@ -91,16 +91,6 @@ rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
         RGM_TRY(rgm_checkpoint_add_weight(checkpoint, rgm_parameters_name(parameters, i),
                                           rgm_parameters_tensor(parameters, i)));
-    return RGM_OK;
-}
-
-rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer)
-{
-    for (int64_t i = 0; i < rgm_optimizer_slot_count(optimizer); i++) {
-        rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
-
-        RGM_TRY(rgm_checkpoint_add_slot(checkpoint, slot.name, slot.tensor));
-    }
     return RGM_OK;
 }
 

@@ -3,7 +3,7 @@
  * stands before it, so a torn or damaged line is told from a good one without guessing; the offset
  * in a checkpoint says which lines belong to the run when it goes on.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,13 +118,13 @@ static rgm_status print_line(rgm_text *line, const char *split, int64_t step, in
 
     line->size = 0;
     RGM_TRY(rgm_text_printf(line, "{\"split\":"));
-    RGM_TRY(rgmi_json_text(line, split));
+    RGM_TRY(rgm_json_print_text(line, split));
     RGM_TRY(rgm_text_printf(line, ",\"step\":%" PRId64 ",\"epoch\":%" PRId64, step, epoch));
     for (int64_t i = 0; i < count; i++) {
         RGM_TRY(rgm_text_add(line, ",", 1));
-        RGM_TRY(rgmi_json_text(line, numbers[i].name));
+        RGM_TRY(rgm_json_print_text(line, numbers[i].name));
         RGM_TRY(rgm_text_add(line, ":", 1));
-        RGM_TRY(rgmi_json_number(line, numbers[i].value));
+        RGM_TRY(rgm_json_print_number(line, numbers[i].value));
     }
     print_tail(tail, line->data, line->size);
     RGM_TRY(rgm_text_add(line, tail, TAIL_SIZE));

@@ -4,7 +4,7 @@
  * format, so a damaged manifest is told from one of another version before anything in it is
  * believed.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -61,11 +61,11 @@ static rgm_status print_value(rgm_text *out, const rgmi_value *value)
     case RGMI_VALUE_INT:
         return rgm_text_printf(out, "%" PRId64, value->whole);
     case RGMI_VALUE_NUMBER:
-        return rgmi_json_number(out, value->number);
+        return rgm_json_print_number(out, value->number);
     case RGMI_VALUE_TEXT:
         break;
     }
-    return rgmi_json_text(out, value->text);
+    return rgm_json_print_text(out, value->text);
 }
 
 /* "ints": {...}: all values of one kind. */
@@ -81,7 +81,7 @@ static rgm_status print_values(rgm_text *out, const rgm_checkpoint *checkpoint,
         if (value->kind != kind)
             continue;
         RGM_TRY(rgm_text_printf(out, "%s    ", between));
-        RGM_TRY(rgmi_json_text(out, value->name));
+        RGM_TRY(rgm_json_print_text(out, value->name));
         RGM_TRY(rgm_text_printf(out, ": "));
         RGM_TRY(print_value(out, value));
         between = ",\n";

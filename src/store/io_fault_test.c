@@ -5,7 +5,7 @@
  */
 #include <check.h>
 
-#include <regimen/train.h>
+#include <regimen/store.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  */
 #include <check.h>
 
-#include <regimen/train.h>
+#include <regimen/store.h>
 
 #include <unistd.h>
 

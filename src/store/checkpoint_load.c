@@ -2,7 +2,7 @@
  * Reading a checkpoint folder. Each file is taken into memory whole, checked against the manifest's
  * size and hash, and only then parsed: what was verified is what is used.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

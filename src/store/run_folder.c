@@ -3,7 +3,7 @@
  * with, the machine it runs on now and the log. The lock is the kernel's: it is gone with its
  * process.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static rgm_status busy(int fd, const char *path)
 
     holder[size > 0 ? size : 0] = 0;
     holder[strcspn(holder, "\n")] = 0;
-    if (rgmi_visible(&shown, holder[0] ? holder : "another process") != RGM_OK)
+    if (rgm_text_add_visible(&shown, holder[0] ? holder : "another process") != RGM_OK)
         rgm_text_clear(&shown);
     status = RGM_FAIL(RGM_ERR_BUSY,
                       "run folder %s is in use by %s; wait for it, stop it, or take another folder",
@@ -212,12 +212,12 @@ static rgm_status write_environment(const rgm_run_folder *folder,
     gethostname(host, sizeof host - 1);
     RGM_GO(rgm_path_join(&path, folder->path, "env.json"));
     RGM_GO(rgm_text_printf(&text, "{\n  \"version\": \"" RGM_VERSION "\",\n  \"compiler\": "));
-    RGM_GO(rgmi_json_text(&text, __VERSION__));
+    RGM_GO(rgm_json_print_text(&text, __VERSION__));
     RGM_GO(rgm_text_printf(&text, ",\n  \"isa\": "));
-    RGM_GO(rgmi_json_text(&text, options->isa ? options->isa : ""));
+    RGM_GO(rgm_json_print_text(&text, options->isa ? options->isa : ""));
     RGM_GO(rgm_text_printf(&text, ",\n  \"threads\": %d,\n  \"seed\": %" PRIu64 ",\n  \"host\": ",
                            options->threads, options->seed));
-    RGM_GO(rgmi_json_text(&text, host));
+    RGM_GO(rgm_json_print_text(&text, host));
     RGM_GO(rgm_text_printf(&text, "\n}\n"));
     RGM_GO(rgm_file_save(path, text.data, text.size));
 done:
@@ -273,7 +273,7 @@ static void write_log(int level, const char *message, void *payload)
     if (gmtime_r(&now, &when) != NULL)
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &when);
     if (rgm_text_printf(&line, "%s %s ", stamp, name) == RGM_OK &&
-        rgmi_visible(&line, message) == RGM_OK && rgm_text_add(&line, "\n", 1) == RGM_OK)
+        rgm_text_add_visible(&line, message) == RGM_OK && rgm_text_add(&line, "\n", 1) == RGM_OK)
         (void)rgm_write_all(folder->log, line.data, line.size, "log.txt");
     rgm_text_clear(&line);
     if (error.message[0] != 0)

@@ -4,12 +4,12 @@
  */
 #include <check.h>
 
-#include <regimen/train.h>
+#include <regimen/store.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train_internal.h"
+#include "store_internal.h"
 
 /* ---- helpers ---- */
 

@@ -1,23 +1,11 @@
 /*
- * What the files of train share among themselves: text that is safe in JSON and on a terminal,
- * files that are appended to, and the parts of a checkpoint.
+ * What the files of store share among themselves: files that are appended to, and the parts of a
+ * checkpoint.
  */
-#ifndef RGM_TRAIN_INTERNAL_H
-#define RGM_TRAIN_INTERNAL_H
+#ifndef RGM_STORE_INTERNAL_H
+#define RGM_STORE_INTERNAL_H
 
-#include <regimen/train.h>
-
-/* ---- text ---- */
-
-/** Bytes of the valid UTF-8 sequence at `text`, 0 when there is none; *code is its code point. */
-int rgmi_utf8_next(uint32_t *code, const char *text);
-/** "text" in quotes; what is not UTF-8 becomes U+FFFD. */
-rgm_status rgmi_json_text(rgm_text *out, const char *text);
-/** Shortest decimals that read back to the same double, always with '.' or 'e'; "nan", "inf" and
- *  "-inf" in quotes, because JSON has no such numbers. */
-rgm_status rgmi_json_number(rgm_text *out, double number);
-/** Text for people: control and direction characters become visible escapes. */
-rgm_status rgmi_visible(rgm_text *out, const char *text);
+#include <regimen/store.h>
 
 /** open() and ftruncate() through EINTR; open does not follow a last link and closes on exec. */
 int rgmi_open(const char *path, int flags);
@@ -107,8 +95,6 @@ rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoi
                                const void *data, int64_t size, const char *name);
 /** rgm_checkpoint_load(), or by the manifest alone. */
 rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only);
-/** Delete the old checkpoints that a save which was killed behind its rename has left. */
-void rgmi_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
 /** Letters, digits, '_' and '-', 1 to 64 of them. */
 bool rgmi_is_plain_name(const char *name, size_t size);
 

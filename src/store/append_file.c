@@ -3,7 +3,7 @@
  * off again; a failed sync makes the file unusable, because the system may have dropped the pages
  * and would call the next sync a success.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,13 +3,13 @@
  */
 #include <check.h>
 
-#include <regimen/train.h>
+#include <regimen/store.h>
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "train_internal.h"
+#include "store_internal.h"
 
 static char *load(const char *folder, const char *name)
 {
@@ -264,21 +264,6 @@ static void opening_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-static void text_for_people_shows_what_it_hides(void **state)
-{
-    rgm_text text = {0};
-
-    (void)state;
-    CHECK_OK(rgmi_visible(&text, "a\tb\xff\xe2\x80\xae"
-                                 "c\xc2\x9b\xc3\xa9"));
-    CHECK_TEXT("a\\x09b\\xff\\u202ec\\u009b\xc3\xa9", text.data);
-    text.size = 0;
-    CHECK_OK(rgmi_json_text(&text, "q\"\\\n\xff\xc3\xa9\xed\xa0\x80"));
-    CHECK_TEXT("\"q\\\"\\\\\\u000a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
-               text.data);
-    rgm_text_clear(&text);
-}
-
 TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(the_second_trainer_is_told_who_the_first_is),
       cmocka_unit_test(a_look_tells_whether_a_folder_is_in_use),
@@ -286,5 +271,4 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
       cmocka_unit_test(a_run_may_be_made_longer_and_take_other_threads),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
-      cmocka_unit_test(opening_survives_every_failing_allocation),
-      cmocka_unit_test(text_for_people_shows_what_it_hides))
+      cmocka_unit_test(opening_survives_every_failing_allocation))

@@ -3,7 +3,7 @@
  * (tensorflow's event.proto and summary.proto, the hparams plugin's plugin_data.proto): field
  * numbers stand beside each call. Records are framed as TFRecords.
  */
-#include "train_internal.h"
+#include "store_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static rgm_status put_text(rgm_text *out, int field, const char *text)
     if (rgm_utf8_check(text, size) < 0)
         return put_bytes(out, field, text, size);
     for (int step; *text != 0; text += step > 0 ? step : 1) {
-        step = rgmi_utf8_next(&code, text);
+        step = rgm_utf8_next(&code, text);
         RGM_GO(rgm_text_add(&clean, step > 0 ? text : "\xef\xbf\xbd", step > 0 ? step : 3));
     }
     RGM_GO(put_message(out, field, &clean));
