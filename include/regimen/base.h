@@ -181,6 +181,19 @@ int rgm_utf8_next(uint32_t *code, const char *text);
 
 /** Of `names`, the one nearest to `name` by edit distance, or NULL when none is near. */
 const char *rgm_nearest_name(const char *name, const char *const *names, int64_t count);
+/** The end of a message; "" when there is nothing to say. */
+typedef struct rgm_hint {
+    char text[640];
+} rgm_hint;
+/**
+ * What to say of a `name` (or NULL) that is none of `names`: "; did you mean 'b'?" where one is
+ * near, with `prefix` (or NULL) before it; else "; <otherwise>a, b, c", and "" without `otherwise`.
+ *
+ *     RGM_FAIL(code, "no schedule '%s'%s", name,
+ *              rgm_did_you_mean(name, names, count, NULL, "there are ").text);
+ */
+rgm_hint rgm_did_you_mean(const char *name, const char *const *names, int64_t count,
+                          const char *prefix, const char *otherwise);
 
 /** Text keys to pointers, in order of insertion. The map copies keys and does not own the values.
  */

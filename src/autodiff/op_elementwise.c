@@ -400,10 +400,8 @@ rgm_status rgm_activation_find(rgm_activation *out, const char *name)
             *out = (rgm_activation)i;
             return RGM_OK;
         }
-    const char *near = rgm_nearest_name(name, names, COUNT);
-    if (near != NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no activation '%s'; did you mean '%s'?", name, near);
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "no activation '%s'", name);
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "no activation '%s'%s", name,
+                    rgm_did_you_mean(name, names, COUNT, NULL, NULL).text);
 }
 
 /* max(z,0) - z t + log(1 + exp(-|z|)) = softplus(z) - z t. */

@@ -168,27 +168,20 @@ static rgm_status check_bounds(const rgm_field *field, const rgm_yaml_node *node
 
 static rgm_status read_choice(int *out, const rgm_field *field, const rgm_yaml_node *node)
 {
-    char known[512] = "", shown[96];
-    size_t used = 0;
+    bool scalar = node->kind == RGM_YAML_SCALAR;
+    char shown[96];
     int64_t count = 0;
-    const char *near;
 
     for (; field->choices[count] != NULL; count++) {
-        if (node->kind == RGM_YAML_SCALAR && strcmp(node->text, field->choices[count]) == 0) {
+        if (scalar && strcmp(node->text, field->choices[count]) == 0) {
             *out = (int)count;
             return RGM_OK;
         }
-        if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "",
-                                     field->choices[count]);
     }
-    near =
-        node->kind == RGM_YAML_SCALAR ? rgm_nearest_name(node->text, field->choices, count) : NULL;
-    if (near != NULL)
-        return rgm_yaml_fail(node, "'%s' cannot be %s; did you mean '%s'?", field->name,
-                             found(node, shown, sizeof shown), near);
-    return rgm_yaml_fail(node, "'%s' cannot be %s; it is one of: %s", field->name,
-                         found(node, shown, sizeof shown), known);
+    return rgm_yaml_fail(
+        node, "'%s' cannot be %s%s", field->name, found(node, shown, sizeof shown),
+        rgm_did_you_mean(scalar ? node->text : NULL, field->choices, count, NULL, "it is one of: ")
+            .text);
 }
 
 static rgm_status read_ints(rgm_ints *out, const rgm_field *field, const rgm_yaml_node *node,
@@ -342,30 +335,21 @@ static rgm_status read_field(void *options, const rgm_field *field, const rgm_ya
 static rgm_status unknown_key(const rgm_field *fields, const rgm_yaml_node *entry, const char *path,
                               const char *const *also)
 {
-    const char *dot = path != NULL && path[0] != 0 ? "." : "", *near;
     const char *names[128];
-    char known[512] = "";
-    size_t used = 0;
+    char prefix[256] = "";
     int64_t count = 0;
 
-    if (path == NULL)
-        path = "";
+    if (path != NULL && path[0] != 0)
+        snprintf(prefix, sizeof prefix, "%s.", path);
     for (; fields->name != NULL && count < 128; fields++)
         names[count++] = fields->name;
     for (; also != NULL && *also != NULL && count < 128; also++)
         names[count++] = *also;
-    near = rgm_nearest_name(entry->key, names, count);
-    if (near != NULL)
-        return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; did you mean '%s%s%s'?", path, dot,
-                             entry->key, path, dot, near);
-    for (int64_t i = 0; i < count && used < sizeof known; i++)
-        used +=
-            (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
-    if (count == 0)
-        return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; there are no keys here", path, dot,
-                             entry->key);
-    return rgm_yaml_fail(entry, "unknown key '%s%s%.100s'; the keys here are: %s", path, dot,
-                         entry->key, known);
+    return rgm_yaml_fail(
+        entry, "unknown key '%s%.100s'%s", prefix, entry->key,
+        rgm_did_you_mean(entry->key, names, count, prefix,
+                         count == 0 ? "there are no keys here" : "the keys here are: ")
+            .text);
 }
 
 static bool is_listed(const char *const *names, const char *name)

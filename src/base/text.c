@@ -211,3 +211,21 @@ const char *rgm_nearest_name(const char *name, const char *const *names, int64_t
     }
     return nearest;
 }
+
+rgm_hint rgm_did_you_mean(const char *name, const char *const *names, int64_t count,
+                          const char *prefix, const char *otherwise)
+{
+    const char *near = name != NULL ? rgm_nearest_name(name, names, count) : NULL;
+    rgm_hint hint = {""};
+    size_t used = 0, room = sizeof hint.text;
+
+    if (near != NULL)
+        snprintf(hint.text, room, "; did you mean '%s%s'?", prefix != NULL ? prefix : "", near);
+    else if (otherwise != NULL) {
+        used = (size_t)snprintf(hint.text, room, "; %s", otherwise);
+        for (int64_t i = 0; i < count && used < room; i++)
+            used += (size_t)snprintf(hint.text + used, room - used, "%s%s", i > 0 ? ", " : "",
+                                     names[i]);
+    }
+    return hint;
+}

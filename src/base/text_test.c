@@ -127,6 +127,26 @@ static void the_nearest_name_is_what_was_meant(void **state)
     CHECK(rgm_nearest_name("seed", names, 0) == NULL);
 }
 
+static void a_hint_ends_the_message_about_a_name(void **state)
+{
+    static const char *const names[] = {"mean", "sum", "max"};
+    const char *many[200];
+    rgm_hint hint;
+
+    (void)state;
+    CHECK_TEXT("; did you mean 'mean'?", rgm_did_you_mean("meen", names, 3, NULL, NULL).text);
+    CHECK_TEXT("; did you mean 'a.mean'?", rgm_did_you_mean("meen", names, 3, "a.", "not").text);
+    CHECK_TEXT("", rgm_did_you_mean("zzzz", names, 3, "a.", NULL).text);
+    CHECK_TEXT("", rgm_did_you_mean(NULL, names, 3, NULL, NULL).text);
+    CHECK_TEXT("; there are mean, sum, max",
+               rgm_did_you_mean("zzzz", names, 3, "a.", "there are ").text);
+    CHECK_TEXT("; there are none", rgm_did_you_mean("mean", names, 0, NULL, "there are none").text);
+    for (int i = 0; i < 200; i++)
+        many[i] = "0123456789";
+    hint = rgm_did_you_mean("zzzz", many, 200, NULL, "there are ");
+    CHECK_INT(sizeof hint.text - 1, strlen(hint.text)); /* cut */
+}
+
 static rgm_status build_map(rgm_map **out)
 {
     rgm_status status = RGM_OK;
@@ -251,6 +271,7 @@ TESTS(cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
       cmocka_unit_test(the_nearest_name_is_what_was_meant),
       cmocka_unit_test(text_for_people_shows_what_it_hides),
+      cmocka_unit_test(a_hint_ends_the_message_about_a_name),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
       cmocka_unit_test(an_empty_map_answers),
       cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere), cmocka_unit_test(clocks_go_forward),

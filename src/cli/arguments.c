@@ -161,16 +161,17 @@ void verbs_print(const verb *verbs, int64_t count)
 int verb_dispatch(const char *family, const char *name, const verb *verbs, int64_t count, int argc,
                   char **argv)
 {
-    const char *names[MOST_VERBS], *near;
+    const char *names[MOST_VERBS];
+    rgm_hint hint;
 
     for (int64_t i = 0; i < count && i < MOST_VERBS; i++) {
         if (strcmp(name, verbs[i].name) == 0)
             return verbs[i].run(argc, argv);
         names[i] = verbs[i].name;
     }
-    near = rgm_nearest_name(name, names, count < MOST_VERBS ? count : MOST_VERBS);
-    if (near != NULL)
-        return usage_error("no verb '%s%s'; did you mean '%s%s'?", family, name, family, near);
+    hint = rgm_did_you_mean(name, names, count < MOST_VERBS ? count : MOST_VERBS, family, NULL);
+    if (hint.text[0] != '\0')
+        return usage_error("no verb '%s%s'%s", family, name, hint.text);
     return usage_error("no verb '%s%s'; see regimen %s--help", family, name, family);
 }
 

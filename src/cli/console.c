@@ -150,7 +150,7 @@ rgm_status unknown_metric(const char *option, const char *name, const rgm_map *n
 {
     rgm_status status = RGM_OK;
     int64_t count = rgm_map_count(names);
-    const char **keys = NULL, *near;
+    const char **keys = NULL;
     rgm_text list = {0};
 
     RGM_GO(RGM_NEW(keys, count));
@@ -158,10 +158,9 @@ rgm_status unknown_metric(const char *option, const char *name, const rgm_map *n
         keys[i] = rgm_map_key(names, i);
         RGM_GO(rgm_text_printf(&list, "%s%s", i > 0 ? ", " : "", keys[i]));
     }
-    near = rgm_nearest_name(name, keys, count);
-    status = RGM_FAIL(RGM_ERR_CONFIG, "%s: no run has '%s'%s%s%s; there are %s", option, name,
-                      near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                      near != NULL ? "'?)" : "", count > 0 ? list.data : "none");
+    status = RGM_FAIL(RGM_ERR_CONFIG, "%s: no run has '%s'%s; there are %s", option, name,
+                      rgm_did_you_mean(name, keys, count, NULL, NULL).text,
+                      count > 0 ? list.data : "none");
 done:
     rgm_free(keys);
     rgm_text_clear(&list);

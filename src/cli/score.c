@@ -284,7 +284,6 @@ static int choose(int *out, const char *option, const char *text, size_t size,
                   const char *const *names)
 {
     char name[64];
-    const char *near;
     int count = 0;
 
     for (; names[count] != NULL; count++) {
@@ -294,9 +293,8 @@ static int choose(int *out, const char *option, const char *text, size_t size,
         }
     }
     snprintf(name, sizeof name, "%.*s", (int)(size < 60 ? size : 60), text);
-    near = rgm_nearest_name(name, names, count);
-    return usage_error("--%s: no '%s'; did you mean '%s'?", option, name,
-                       near != NULL ? near : names[0]);
+    return usage_error("--%s: no '%s'%s", option, name,
+                       rgm_did_you_mean(name, names, count, NULL, "there are ").text);
 }
 
 static int choose_metrics(wanted *want, const char *list)

@@ -135,8 +135,6 @@ done:
 static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader,
                               const rgm_csv_column *column)
 {
-    const char *near;
-
     *out = column->number;
     if (column->name == NULL) {
         if (column->number < 0)
@@ -147,13 +145,12 @@ static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader,
     for (*out = 0; *out < reader->column_count; ++*out)
         if (strcmp(reader->columns[*out], column->name) == 0)
             return RGM_OK;
-    near =
-        rgm_nearest_name(column->name, (const char *const *)reader->columns, reader->column_count);
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s%s", reader->input->path,
-                    column->name, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                    near != NULL                ? "'?"
-                    : reader->column_count == 0 ? ": the file was read without a header"
-                                                : "");
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s", reader->input->path,
+                    column->name,
+                    rgm_did_you_mean(column->name, (const char *const *)reader->columns,
+                                     reader->column_count, NULL, NULL)
+                        .text,
+                    reader->column_count == 0 ? ": the file was read without a header" : "");
 }
 
 static rgm_status read_cell(growing *g, const rgm_csv_reader *reader, int64_t column)

@@ -74,18 +74,14 @@ rgm_status rgm_pbtxt_check_names(const rgm_pbtxt *document, const rgm_pbtxt_fiel
                                  const char *const *names, int64_t count)
 {
     for (const rgm_pbtxt_field *field = message->first; field != NULL; field = field->next) {
-        const char *near;
         int64_t i = 0;
 
         while (i < count && strcmp(names[i], field->name) != 0)
             i++;
         if (i < count)
             continue;
-        near = rgm_nearest_name(field->name, names, count);
-        if (near != NULL)
-            return rgm_pbtxt_fail(document, field, "unknown field '%s'; did you mean '%s'?",
-                                  field->name, near);
-        return rgm_pbtxt_fail(document, field, "unknown field '%s'", field->name);
+        return rgm_pbtxt_fail(document, field, "unknown field '%s'%s", field->name,
+                              rgm_did_you_mean(field->name, names, count, NULL, NULL).text);
     }
     return RGM_OK;
 }

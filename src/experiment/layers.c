@@ -39,27 +39,23 @@ static rgm_status not_found(const char *name)
 {
     int64_t count;
     const rgm_named_experiment *named = rgm_named_experiments(&count);
-    const char *names[256], *near;
+    const char *names[256];
     rgm_status status = RGM_OK;
     char *stem = NULL;
+    rgm_hint hint;
 
     RGM_GO(stem_of(&stem, name));
     for (int64_t i = 0; i < count && i < 256; i++)
         names[i] = named[i].name;
-    near = rgm_named_experiment_find(stem) != NULL ? stem : rgm_nearest_name(stem, names, count);
-    if (has_ending(name) && near == stem)
+    hint = rgm_did_you_mean(stem, names, count, NULL, NULL);
+    if (has_ending(name) && rgm_named_experiment_find(stem) != NULL)
         status = RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no file '%s', but a named experiment '%s'",
-                          name, near);
+                          name, stem);
     else if (has_ending(name))
         status = RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no file '%s'", name);
-    else if (near != NULL)
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND,
-                          "'%s' is neither a file nor a named experiment; did you mean '%s'?", name,
-                          near);
     else
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND,
-                          "'%s' is neither a file nor a named experiment; see regimen config list",
-                          name);
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "'%s' is neither a file nor a named experiment%s",
+                          name, hint.text[0] != 0 ? hint.text : "; see regimen config list");
 done:
     rgm_free(stem);
     return status;

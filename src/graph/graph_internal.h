@@ -32,7 +32,9 @@ void rgmi_codec_release(rgmi_codec *codec);
 
 /** Place of a set in the schema, -1 if there is none. Context: name is not looked at. */
 int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *name);
-/** The same, or RGM_ERR_NOT_FOUND naming the nearest set. */
+/** What set of `piece` the name may have meant: the end of a message. */
+rgm_hint rgmi_set_hint(const rgm_schema *schema, rgm_piece piece, const char *name);
+/** rgmi_set_index(), or RGM_ERR_NOT_FOUND naming the nearest set. */
 rgm_status rgmi_set_require(int64_t *index, const rgm_schema *schema, rgm_piece piece,
                             const char *name);
 int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name);

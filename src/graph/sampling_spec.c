@@ -52,34 +52,16 @@ const char *rgmi_sample_op_end(const rgm_sample_op *op, const rgm_schema *schema
     return set == NULL ? NULL : op->from == RGM_SOURCE ? set->target : set->source;
 }
 
-/* What set of `piece` the name may have meant, for a message: "; did you mean 'x'?" or "". */
-static const char *did_you_mean(char *buffer, size_t size, const rgm_schema *schema,
-                                rgm_piece piece, const char *name)
-{
-    const char *names[64], *nearest;
-    int64_t count = 0;
-
-    for (int64_t i = 0; i < rgm_schema_set_count(schema) && count < 64; i++)
-        if (rgm_schema_set(schema, i)->piece == piece)
-            names[count++] = rgm_schema_set(schema, i)->name;
-    nearest = rgm_nearest_name(name, names, count);
-    buffer[0] = 0;
-    if (nearest)
-        snprintf(buffer, size, "; did you mean '%s'?", nearest);
-    return buffer;
-}
-
 /* Everything about op i that the schema and the ops before it decide. */
 static rgm_status check_op(const rgm_sampling_spec *spec, int64_t i, const rgm_schema *schema)
 {
     const rgm_sample_op *op = &spec->ops[i];
     const char *start = rgmi_sample_op_start(op, schema);
-    char hint[160];
 
     if (start == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling op '%s': there is no edge set '%s'%s",
                         op->name, op->edge_set,
-                        did_you_mean(hint, sizeof hint, schema, RGM_EDGE_SET, op->edge_set));
+                        rgmi_set_hint(schema, RGM_EDGE_SET, op->edge_set).text);
     if (strcmp(op->name, spec->seed_op) == 0 || find_op(spec, op->name, i) >= 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "sampling op '%s' is there twice", op->name);
     if (op->sample_size < 1)
@@ -106,12 +88,10 @@ static rgm_status check_op(const rgm_sampling_spec *spec, int64_t i, const rgm_s
 
 static rgm_status check_seed(const rgm_sampling_spec *spec, const rgm_schema *schema)
 {
-    char hint[160];
-
     if (rgm_schema_find(schema, RGM_NODE_SET, spec->seed_node_set) == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling seeds: there is no node set '%s'%s",
                         spec->seed_node_set,
-                        did_you_mean(hint, sizeof hint, schema, RGM_NODE_SET, spec->seed_node_set));
+                        rgmi_set_hint(schema, RGM_NODE_SET, spec->seed_node_set).text);
     return RGM_OK;
 }
 

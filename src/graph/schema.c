@@ -142,23 +142,29 @@ int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *na
     return -1;
 }
 
+rgm_hint rgmi_set_hint(const rgm_schema *schema, rgm_piece piece, const char *name)
+{
+    const char *names[64];
+    int64_t count = 0;
+
+    for (int64_t i = 1; i < schema->set_count && count < 64; i++)
+        if (schema->sets[i]->piece == piece)
+            names[count++] = schema->sets[i]->name;
+    return rgm_did_you_mean(name, names, count, NULL, NULL);
+}
+
 rgm_status rgmi_set_require(int64_t *index, const rgm_schema *schema, rgm_piece piece,
                             const char *name)
 {
-    const char *names[64], *near, *kind = piece == RGM_NODE_SET ? "node set" : "edge set";
-    int64_t count = 0;
+    const char *kind = piece == RGM_NODE_SET ? "node set" : "edge set";
 
     *index = rgmi_set_index(schema, piece, name);
     if (*index >= 0)
         return RGM_OK;
     if (name == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "the name of the %s is missing", kind);
-    for (int64_t i = 1; i < schema->set_count && count < 64; i++)
-        if (schema->sets[i]->piece == piece)
-            names[count++] = schema->sets[i]->name;
-    near = rgm_nearest_name(name, names, count);
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "no %s '%s'%s%s%s", kind, name,
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "no %s '%s'%s", kind, name,
+                    rgmi_set_hint(schema, piece, name).text);
 }
 
 const rgm_set_schema *rgm_schema_find(const rgm_schema *schema, rgm_piece piece, const char *name)
@@ -178,7 +184,7 @@ int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name)
 
 rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const char *name)
 {
-    const char *names[64], *near;
+    const char *names[64];
     char title[RGMI_TITLE];
     int64_t count = 0;
 
@@ -190,9 +196,8 @@ rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const
         return RGM_FAIL(RGM_ERR_ARG, "%s: the name of the feature is missing", title);
     for (; count < set->feature_count && count < 64; count++)
         names[count] = set->features[count].name;
-    near = rgm_nearest_name(name, names, count);
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no feature '%s'%s%s%s", title, name,
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no feature '%s'%s", title, name,
+                    rgm_did_you_mean(name, names, count, NULL, NULL).text);
 }
 
 const rgm_feature_schema *rgm_set_feature(const rgm_set_schema *set, const char *name)

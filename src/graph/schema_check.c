@@ -54,14 +54,13 @@ const char *rgmi_stored_type(rgm_dtype dtype)
 rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name)
 {
     const stored *type = find_stored(name);
-    const char *names[STORED_COUNT], *near;
+    const char *names[STORED_COUNT];
 
     if (type == NULL) {
         for (int64_t i = 0; i < STORED_COUNT; i++)
             names[i] = stored_types[i].name;
-        near = rgm_nearest_name(name, names, STORED_COUNT);
-        return RGM_FAIL(RGM_ERR_DATA, "no such dtype for a feature: %s%s%s%s", name,
-                        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return RGM_FAIL(RGM_ERR_DATA, "no such dtype for a feature: %s%s", name,
+                        rgm_did_you_mean(name, names, STORED_COUNT, NULL, NULL).text);
     }
     *out = type->dtype;
     return RGM_OK;

@@ -122,7 +122,7 @@ static void mistakes_in_the_text_have_a_place(void **state)
     check_refused(RGM_ERR_FORMAT,
                   "node_sets { key: \"a\" value {\n features { key: \"x\" value {\n"
                   "dtype: DT_FLOTA } } } }",
-                  "s.pbtxt:3:1: no such dtype for a feature: DT_FLOTA; did you mean DT_FLOAT?");
+                  "s.pbtxt:3:1: no such dtype for a feature: DT_FLOTA; did you mean 'DT_FLOAT'?");
     check_refused(RGM_ERR_FORMAT, "node_sets { key: \"a\" }\nnode_sets { key: \"a\" }",
                   "s.pbtxt:2:1: there is a node set 'a' already");
     check_refused(RGM_ERR_FORMAT,

@@ -70,7 +70,7 @@ static rgm_value *feature_rows(rgm_scope *scope, const rgm_graph_value *graph, c
 static void unknown_feature(const rgm_graph_value *graph, const char *name)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
-    const char *names[64], *nearest, *dot = strrchr(name, '.');
+    const char *names[64], *dot = strrchr(name, '.');
     int64_t count = 0;
 
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
@@ -79,10 +79,9 @@ static void unknown_feature(const rgm_graph_value *graph, const char *name)
             if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
                 names[count++] = set->features[k].name;
     }
-    nearest = rgm_nearest_name(dot != NULL ? dot + 1 : name, names, count);
     rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND,
-                    "no node set has the input feature '%s'%s%s%s", name,
-                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+                    "no node set has the input feature '%s'%s", name,
+                    rgm_did_you_mean(dot != NULL ? dot + 1 : name, names, count, NULL, NULL).text);
 }
 
 bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options)

@@ -40,16 +40,15 @@ const rgm_set_schema *rgmi_set(const rgm_graph_value *graph, rgm_piece piece, co
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
     const rgm_set_schema *set = name != NULL ? rgm_schema_find(schema, piece, name) : NULL;
-    const char *names[MOST_NAMES], *nearest;
+    const char *names[MOST_NAMES];
     int64_t count;
 
     if (set != NULL)
         return set;
     count = list_sets(names, schema, piece);
-    nearest = name != NULL ? rgm_nearest_name(name, names, count) : NULL;
-    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND, "unknown %s '%s'%s%s%s",
-                    piece_word(piece), name != NULL ? name : "", nearest ? "; did you mean '" : "",
-                    nearest ? nearest : "", nearest ? "'?" : "");
+    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND, "unknown %s '%s'%s",
+                    piece_word(piece), name != NULL ? name : "",
+                    rgm_did_you_mean(name, names, count, NULL, NULL).text);
     return NULL;
 }
 

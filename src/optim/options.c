@@ -20,17 +20,8 @@ rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, do
 static rgm_status unknown_name(const rgm_yaml_node *node, const char *what,
                                const char *const *names, int64_t count)
 {
-    const char *near = rgm_nearest_name(node->text, names, count);
-    char known[256] = "";
-    size_t used = 0;
-
-    if (near != NULL)
-        return rgm_yaml_fail(node, "unknown %s '%.60s'; did you mean '%s'?", what, node->text,
-                             near);
-    for (int64_t i = 0; i < count && used < sizeof known; i++)
-        used +=
-            (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
-    return rgm_yaml_fail(node, "unknown %s '%.60s'; there are %s", what, node->text, known);
+    return rgm_yaml_fail(node, "unknown %s '%.60s'%s", what, node->text,
+                         rgm_did_you_mean(node->text, names, count, NULL, "there are ").text);
 }
 
 static rgm_status read_schedule_type(const rgm_schedule_type **out, const rgm_yaml_node *map)

@@ -346,15 +346,15 @@ const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *ke
 static rgm_status no_such_tensor(const rgm_safetensors *file, const char *name)
 {
     rgm_status status = RGM_OK;
-    const char **names = NULL, *nearest;
+    const char **names = NULL;
+    rgm_hint hint;
 
     RGM_GO(RGM_NEW(names, file->header.count));
     for (int64_t i = 0; i < file->header.count; i++)
         names[i] = file->header.tensors[i].name;
-    nearest = rgm_nearest_name(name, names, file->header.count);
-    if (nearest != NULL)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: no tensor '%s'; did you mean '%s'?", file->name,
-                        name, nearest));
+    hint = rgm_did_you_mean(name, names, file->header.count, NULL, NULL);
+    if (hint.text[0] != 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: no tensor '%s'%s", file->name, name, hint.text));
     RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: no tensor '%s' among its %lld", file->name, name,
                     (long long)file->header.count));
 done:

@@ -30,18 +30,16 @@ static bool wanted(const rgm_score_options *options, int metric)
 rgm_status rgmi_scores_check(const rgm_score_options *options)
 {
     for (int64_t i = 0; i < options->metrics.count; i++) {
-        const char *name = options->metrics.items[i], *near;
+        const char *name = options->metrics.items[i];
         bool known = false;
 
         for (int m = 0; m < RGM_MT_METRICS; m++)
             known |= strcmp(name, rgm_mt_metric_names[m]) == 0;
         if (known)
             continue;
-        near = rgm_nearest_name(name, rgm_mt_metric_names, RGM_MT_METRICS);
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "task.score.metrics: no '%s'%s%s%s; there are bleu, chrf, ter", name,
-                        near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                        near != NULL ? "'?" : "");
+        return RGM_FAIL(
+            RGM_ERR_CONFIG, "task.score.metrics: no '%s'%s; there are bleu, chrf, ter", name,
+            rgm_did_you_mean(name, rgm_mt_metric_names, RGM_MT_METRICS, NULL, NULL).text);
     }
     return RGM_OK;
 }
