@@ -6,9 +6,8 @@
 #ifndef RGM_BENCH_H
 #define RGM_BENCH_H
 
-#include <regimen/models.h>
 #include <regimen/optim.h>
-#include <regimen/task.h>
+#include <regimen/gnn.h>
 
 typedef struct bench_options {
     const char *data; /* file of bench_make(), or of records                            */

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 bad=0
 
-order="base tensor kernels autodiff data text graph nn models optim export store train task translation runner experiment"
+order="base tensor kernels autodiff nn optim data export store train graph gnn text translation record experiment"
 level() {
     n=0
     for layer in $order; do

@@ -156,6 +156,8 @@ rgm_value *rgm_tanh(rgm_value *x);
 rgm_value *rgm_gelu(rgm_value *x);
 /** By enum or config name ("relu", "linear", "elu", ...); NULL name or "linear" gives x. */
 rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope);
+/** Of rgm_activation, by its number; ended by NULL. */
+extern const char *const rgm_activation_names[];
 rgm_status rgm_activation_find(rgm_activation *out, const char *name);
 rgm_value *rgm_cast(rgm_value *x,
                     rgm_dtype dtype); /* f32/f64/i32/i64/bool; gradient float <-> float */

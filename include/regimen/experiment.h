@@ -9,7 +9,8 @@
 #ifndef REGIMEN_EXPERIMENT_H
 #define REGIMEN_EXPERIMENT_H
 
-#include <regimen/runner.h>
+#include <regimen/gnn.h>
+#include <regimen/record.h>
 
 #ifdef __cplusplus
 extern "C" {

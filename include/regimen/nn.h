@@ -57,6 +57,11 @@ int64_t rgm_width(rgm_value *x);
 rgm_value *rgm_zero_rows(rgm_scope *scope, rgm_value *x, int64_t units);
 /** x [.., in] dense or sparse times kernel [in, units]. */
 rgm_value *rgm_project(rgm_value *x, rgm_value *kernel);
+/**
+ * x as rows in the scope's dtype: [n] -> [n, 1], [n, a, b] -> [n, a b]; [n, a] and sparse rows stay
+ * as they are.
+ */
+rgm_value *rgm_as_rows(rgm_scope *scope, rgm_value *x);
 /** Each row of x, dense or sparse, divided by the sum of its absolute values (0 stays 0). */
 rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x);
 

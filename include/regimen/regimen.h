@@ -1,28 +1,35 @@
 /*
- * Regimen: train graph networks from C. This includes every layer, bottom up; a program may as well
+ * Regimen: train graph and sequence models from C. This includes every layer; a program may as well
  * include the one it uses.
  *
+ *   the trunk
  *   base        status and error trace, memory, text, random numbers, threads, files, YAML
  *   tensor      typed arrays, sparse patterns, safetensors
  *   kernels     y = f(x) on plain memory
  *   autodiff    the compute graph: values, ops, gradients, executor
- *   data        TFRecord, tf.train.Example, CSV; datasets and iterators with a position
- *   text        corpora, tokenizers, token batches; BLEU, chrF, TER
- *   graph       schema, graphs, sampling, import; the graph inside the compute graph
- *   nn, models  layers; convolutions and whole graph networks
+ *   nn          layers
  *   optim       optimizers and schedules
+ *   data        TFRecord, tf.train.Example, CSV; datasets and iterators with a position
  *   export      ONNX
- *   store       checkpoints, run folder, metrics and event files
- *   task        losses, metrics, what to learn
- *   train       trainer, controller
- *   translation the Transformer, its search, its task
- *   runner      rgm_run(): from data to export in one call
- *   experiment  the same from one YAML file
+ *   store       run folders, checkpoints, metrics, event files
+ *   train       losses, metrics, what a task is; trainer, controller
+ *
+ *   the branches, which do not see each other
+ *   graph       schema, graphs, sampling, import; the graph inside the compute graph
+ *   gnn         on graph: convolutions, graph networks, tasks on graphs, rgm_run()
+ *   text        corpora, tokenizers, token batches; BLEU, chrF, TER
+ *   translation on text: the Transformer, its search, its task
+ *   record      rows of numbers and images: mlp, cnn, their task
+ *
+ *   the crown
+ *   experiment  all of it from one YAML file
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
 
 #include <regimen/experiment.h>
+#include <regimen/gnn.h>
+#include <regimen/record.h>
 #include <regimen/translation.h>
 
 #endif

@@ -365,3 +365,23 @@ rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate)
     ones = rgm_shift(rgm_reshape(rgm_zero_rows(scope, x, 1), 1, rows), 1);
     return scale_rows(scope, x, rgm_item_dropout_op(ones, rate, stream));
 }
+
+rgm_value *rgm_as_rows(rgm_scope *scope, rgm_value *x)
+{
+    rgm_dim shape[2] = {0, 1};
+    int rank;
+
+    if (x == NULL || scope == NULL)
+        return NULL;
+    if (rgm_value_is_pattern(x))
+        return x;
+    if (rgm_value_dtype(x) != rgm_scope_dtype(scope))
+        x = rgm_cast(x, rgm_scope_dtype(scope));
+    if (x == NULL || rgm_value_rank(x) == 2)
+        return x;
+    rank = rgm_value_rank(x);
+    shape[0] = rgm_value_dim(x, 0);
+    for (int i = 1; i < rank; i++)
+        shape[1] *= rgm_value_dim(x, i);
+    return rgm_reshape(x, 2, shape);
+}

@@ -1,0 +1,845 @@
+/*
+ * gnn: graph networks from data to export. A convolution is a function from what meets at the
+ * receivers (a pattern, states of senders, receivers and edges) to one vector for each receiver. A
+ * graph update runs convolutions and next-state functions over the sets of a graph. A model is a
+ * function from a graph value to a graph value whose node sets carry new states; a named model is
+ * one row with an options table, so that an experiment file can build it. A task reads labels out
+ * of a graph and predicts them from the states behind the model. rgm_run() joins data providers, a
+ * model, tasks, an optimizer and the trainer into one run folder.
+ *
+ * Everything in a compute graph follows the builders' rule: NULL passes through, the compute graph
+ * keeps the first failure. States may be sparse rows wherever x is "dense or sparse" (see nn.h).
+ */
+#ifndef REGIMEN_GNN_H
+#define REGIMEN_GNN_H
+
+#include <regimen/graph.h>
+#include <regimen/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- convolutions --------------------------------------------------------------------------- */
+
+/**
+ * What a convolution sees. Any of the three states may be NULL. The same code serves edges to node
+ * (rows: nodes), nodes to context and edges to context (rows: components; then `edge` is NULL).
+ */
+typedef struct rgm_link {
+    const char *name;    /* of the edge set, or of the pooled set; for messages */
+    rgm_value *pattern;  /* [receivers, senders] with `count` entries           */
+    rgm_value *receiver; /* [receivers, width]                                  */
+    rgm_value *sender;   /* [senders, width]                                    */
+    rgm_value *edge;     /* [count, width], entry order                         */
+} rgm_link;
+
+/** One vector for each receiver, [receivers, units]. Parameters stand in `scope` itself. */
+typedef rgm_value *rgm_conv_fn(rgm_scope *scope, const rgm_link *link, const void *options);
+/**
+ * A convolution with its options (NULL: the function's defaults); the options outlive the build.
+ */
+typedef struct rgm_conv {
+    rgm_conv_fn *fn;
+    const void *options;
+} rgm_conv;
+
+/** The link of an edge set towards `receiver`; states may be NULL. */
+rgm_link rgm_edge_link(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver,
+                       rgm_value *receiver_state, rgm_value *sender_state, rgm_value *edge_state);
+/** Link of a node or edge set (its items send `state`) to the context. */
+rgm_link rgm_context_link(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                          rgm_value *context_state, rgm_value *state);
+/**
+ * x [count, width] at the link's entries reduced at the receivers: "sum", "mean|max_no_inf", ...
+ */
+rgm_value *rgm_link_pool(const rgm_link *link, rgm_value *x, const char *reduce_type);
+/**
+ * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]: products are made for each node
+ * and then gathered, never for each edge. States that are NULL are left out. Parameters "kernel"
+ * (rows in the order edge, sender, receiver) and "bias" in `scope`.
+ */
+rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t units,
+                             const rgm_dense_options *options);
+
+/** How degrees scale a GCN's sum. */
+typedef enum rgm_degree_norm {
+    RGM_NORM_NONE,
+    RGM_NORM_IN,     /* 1 / deg(receiver)                                     */
+    RGM_NORM_OUT,    /* 1 / deg(sender)                                       */
+    RGM_NORM_IN_OUT, /* 1 / sqrt(deg(receiver) deg(sender)): Kipf & Welling   */
+    RGM_NORM_IN_IN   /* 1 / sqrt(deg(receiver)) at both ends, in-degrees both */
+} rgm_degree_norm;
+
+typedef struct rgm_gcn_options {
+    int64_t units;
+    rgm_tag receiver; /* used where the graph is given, not the link                */
+    rgm_degree_norm normalization;
+    bool self_loops; /* each node also hears itself; degrees count that            */
+    bool no_bias;
+    rgm_activation activation;
+    double l2; /* on the kernel */
+    rgm_init kernel;
+    rgm_value *edge_weight; /* [edges]; NULL: ones                                       */
+} rgm_gcn_options;
+#define RGM_GCN_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        .receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT, .self_loops = true, .kernel = {  \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
+/**
+ * Kipf & Welling 2017: act(scale_r sum_e w_e scale_s h_s W + b) along an edge set that starts and
+ * ends in one node set; h [nodes, in], dense or sparse -> [nodes, units]. Self-loops on, symmetric
+ * normalisation, no activation. Parameters "<name>/kernel", "<name>/bias".
+ */
+rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                        const char *edge_set, rgm_value *h, int64_t units);
+rgm_value *rgm_gcn_conv_with(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                             const char *edge_set, rgm_value *h, const rgm_gcn_options *options);
+/** As rgm_conv_fn; options: rgm_gcn_options. */
+rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+
+typedef struct rgm_gatv2_options {
+    int64_t heads, units; /* units: channels of each head                              */
+    rgm_tag receiver;     /* used where the graph is given                             */
+    bool self_loops;      /* each node also hears itself; edge states of loops are zeros */
+    bool no_bias;
+    bool share_weights;       /* queries and values by one kernel and bias                 */
+    bool mean_heads;          /* average the heads: [n, units]; else [n, heads * units]    */
+    double attention_dropout; /* on the coefficients                                       */
+    double slope;             /* of the leaky relu inside attention                        */
+    rgm_activation attention_activation;
+    rgm_activation activation;
+    double l2; /* on kernels and attention vector */
+    rgm_init kernel;
+} rgm_gatv2_options;
+#define RGM_GATV2_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        .heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                                          \
+        .attention_activation = RGM_ACT_LEAKY_RELU, .kernel = {                                    \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
+/**
+ * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the
+ * receiver's edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's
+ * own state only steers the attention. Parameters query/, value/ (kernel, bias), edge/kernel,
+ * attention.
+ */
+rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                          const char *edge_set, rgm_value *h, const rgm_gatv2_options *options);
+rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+/** The senders are the edges themselves (link.edge); the receivers still ask. */
+rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_link *link, const void *options);
+
+typedef struct rgm_sage_options {
+    int64_t units;
+    int64_t hidden_units;      /* rgm_sage_pool_convolve(): 0: units                        */
+    const char *reduce_type;   /* NULL: "mean"; of the pooling convolution "max_no_inf"     */
+    double dropout;            /* of sender states, drawn for each edge                     */
+    bool no_bias;              /* of the pooling convolution's hidden layer                 */
+    rgm_activation activation; /* of the pooling convolution's hidden layer                 */
+    double l2;
+} rgm_sage_options;
+#define RGM_SAGE_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU                                                                 \
+    }
+/** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias. Parameter kernel. */
+rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+/** reduce(act(W_1 drop(h_s) + b)) W_2. Parameters hidden/kernel, hidden/bias, kernel. */
+rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+
+typedef struct rgm_simple_conv_options {
+    int64_t units; /* of the dense message; with `message`: not used            */
+    rgm_activation activation;
+    const char *reduce_type; /* NULL: "sum"                                               */
+    bool no_sender, no_receiver, no_edge; /* leave that state out                             */
+    bool add_states; /* combine by sum, else side by side                         */
+    double dropout;  /* of the messages */
+    double l2, l2_bias;
+    /** In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
+     *  then really put together. */
+    rgm_value *(*message)(rgm_scope *scope, rgm_value *x, void *payload);
+    void *payload;
+} rgm_simple_conv_options;
+#define RGM_SIMPLE_CONV_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU                                                                 \
+    }
+/** reduce over edges of drop(act(W [x_e || h_s || h_r] + b)). Parameters kernel, bias. */
+rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+
+typedef struct rgm_pool_options {
+    const char *reduce_type; /* NULL: "sum" */
+} rgm_pool_options;
+/** Pools stored states, no parameters: link.edge if given, else link.sender. */
+rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+
+/* ---- next states ---------------------------------------------------------------------------- */
+
+typedef struct rgm_state_inputs {
+    const char *set;  /* whose state it is; for messages                     */
+    rgm_value *state; /* old state [n, width]; NULL when the set has none     */
+    int64_t count;
+    const char *const *names; /* sorted: edge sets, or "source", "target", or pooled sets */
+    rgm_value *const *inputs; /* [n, width_i] */
+    rgm_value *context;       /* [n, width], broadcast; NULL: none                   */
+} rgm_state_inputs;
+/** The new state [n, any]. */
+typedef rgm_value *rgm_state_fn(rgm_scope *scope, const rgm_state_inputs *inputs,
+                                const void *options);
+typedef struct rgm_next_state {
+    rgm_state_fn *fn;
+    const void *options; /* outlive the build */
+} rgm_next_state;
+
+typedef struct rgm_dense_state_options {
+    int64_t units;
+    rgm_activation activation;
+    bool no_bias;
+    double dropout;
+    double l2, l2_bias;
+    bool layer_norm; /* after dropout (residual: after the sum) */
+    rgm_init kernel;
+} rgm_dense_state_options;
+#define RGM_DENSE_STATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }                       \
+    }
+/** norm(drop(act(W [state || inputs || context] + b))). Parameters kernel, bias, layer_norm/. */
+rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
+/**
+ * norm(act(drop(W [...] + b) + state)); the skip is left out when the old state has width 0; else
+ * the widths must agree. options: rgm_dense_state_options.
+ */
+rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs,
+                              const void *options);
+/** The only input becomes the state. No options. */
+rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inputs,
+                                  const void *options);
+
+typedef struct rgm_sage_state_options {
+    int64_t units;
+    bool no_bias;
+    double dropout; /* of the old state                                    */
+    bool no_l2_normalize;
+    bool concat; /* side by side, else summed                           */
+    rgm_activation activation;
+    double l2;
+} rgm_sage_state_options;
+#define RGM_SAGE_STATE_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .activation = RGM_ACT_RELU                                                                 \
+    }
+/** act(combine(W drop(state), inputs) + b), then x / |x|. Parameters self/kernel, bias. */
+rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
+
+/* ---- graph updates -------------------------------------------------------------------------- */
+
+/* A feature name that is NULL below means RGM_HIDDEN_STATE, and a set without it gives no state. */
+
+/**
+ * New edge states from the old one, the states at both ends ("source", "target") and the context.
+ */
+typedef struct rgm_edge_set_update {
+    const char *edge_set;
+    rgm_next_state next_state;
+    const char *edge_feature, *node_feature;
+    bool no_source, no_target;
+    const char *context_feature; /* NULL: no context input */
+} rgm_edge_set_update;
+
+typedef struct rgm_edge_input {
+    const char *edge_set;
+    rgm_tag receiver;
+    rgm_conv conv;
+    const char *sender_feature, *receiver_feature;
+    const char *edge_feature; /* NULL: no edge state; pools say RGM_HIDDEN_STATE */
+} rgm_edge_input;
+
+typedef struct rgm_node_set_update {
+    const char *node_set;
+    const rgm_edge_input *inputs;
+    int64_t input_count;
+    rgm_next_state next_state;
+    const char *node_feature;
+    const char *context_feature; /* NULL: no context input */
+    /** The whole update by one function (then the fields above but node_set are not used). */
+    rgm_value *(*update)(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
+                         const void *options);
+    const void *options;
+} rgm_node_set_update;
+
+typedef struct rgm_context_input {
+    rgm_piece piece; /* RGM_NODE_SET or RGM_EDGE_SET */
+    const char *set;
+    rgm_conv conv;
+    const char *feature;
+} rgm_context_input;
+
+typedef struct rgm_context_update {
+    const rgm_context_input *inputs;
+    int64_t input_count;
+    rgm_next_state next_state;
+    const char *context_feature;
+} rgm_context_update;
+
+typedef struct rgm_graph_update_options {
+    const rgm_edge_set_update *edge_sets;
+    int64_t edge_set_count;
+    const rgm_node_set_update *node_sets;
+    int64_t node_set_count;
+    const rgm_context_update *context; /* NULL: none */
+} rgm_graph_update_options;
+/**
+ * One round: edge sets first, then all node sets from the same old states, then the context. Sets
+ * not named stay as they are. Unknown sets are a failure that names the nearest. Parameters stand
+ * under "<name>/edges/<set>/", "<name>/nodes/<set>/<edge set>/", "<name>/context/<set>/"; of an
+ * edge set read towards its source as "<edge set>@source".
+ */
+rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_graph_update_options *update);
+
+typedef enum rgm_receivers { RGM_AT_SOURCE, RGM_AT_TARGET, RGM_AT_BOTH } rgm_receivers;
+
+typedef struct rgm_conv_gnn_options {
+    rgm_receivers receivers;   /* which end of the edge sets hears                       */
+    rgm_conv conv;             /* for every edge set ...                                 */
+    rgm_next_state next_state; /* ... and node set, unless a function below decides      */
+    /** fn NULL in the answer: this edge set is not used towards that end. */
+    rgm_conv (*conv_for)(const char *edge_set, rgm_tag receiver, void *payload);
+    rgm_next_state (*next_state_for)(const char *node_set, void *payload);
+    void *payload;
+    const char *edge_feature;     /* NULL: no edge states; sets without it go without       */
+    const char *const *node_sets; /* NULL: every set that receives an edge set              */
+    int64_t node_set_count;
+} rgm_conv_gnn_options;
+#define RGM_CONV_GNN_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET                                                                 \
+    }
+/**
+ * TF-GNN's ConvGNNBuilder: one graph update over all node sets that receive edges, or the named
+ * ones (a named set that receives none gets its next state without edge inputs). Auxiliary sets
+ * are passed over.
+ */
+rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                              const rgm_conv_gnn_options *options);
+
+/** Callbacks of rgm_map_features(): set the feature values that the set shall have. */
+typedef struct rgm_map_features_options {
+    /** The new hidden_state; NULL: the set is left alone (or a failure happened). */
+    rgm_value *(*context)(rgm_scope *scope, const rgm_graph_value *graph, void *payload);
+    rgm_value *(*node_set)(rgm_scope *scope, const rgm_graph_value *graph, const char *set,
+                           void *payload);
+    rgm_value *(*edge_set)(rgm_scope *scope, const rgm_graph_value *graph, const char *set,
+                           void *payload);
+    void *payload;
+    bool aux; /* auxiliary sets too */
+} rgm_map_features_options;
+/**
+ * Run a callback for each set; the value becomes its hidden_state. Scopes "<name>/<piece>/<set>".
+ */
+rgm_graph_value *rgm_map_features(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_map_features_options *options);
+/** [items, 0]: the state of a latent set. */
+rgm_value *rgm_make_empty_feature(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
+                                  const char *set);
+
+/* ---- families: one round of message passing each -------------------------------------------- */
+
+/** The unique node set's state becomes the convolution of it along the unique edge set. */
+rgm_graph_value *rgm_gcn_hom_update(rgm_scope *scope, const char *name,
+                                    const rgm_graph_value *graph, const rgm_gcn_options *options);
+rgm_graph_value *rgm_gatv2_hom_update(rgm_scope *scope, const char *name,
+                                      const rgm_graph_value *graph,
+                                      const rgm_gatv2_options *options);
+
+typedef struct rgm_mpnn_options {
+    int64_t units, message_dim;
+    rgm_receivers receivers;
+    const char *const *node_sets; /* as in rgm_conv_gnn_options */
+    int64_t node_set_count;
+    const char *edge_feature; /* NULL: none */
+    const char *reduce_type;  /* NULL: "sum" */
+    double l2;                /* on kernels and biases */
+    double dropout;           /* of messages and states */
+    bool layer_norm;
+    bool no_receiver_state; /* messages without h_r */
+} rgm_mpnn_options;
+#define RGM_MPNN_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET                                                                 \
+    }
+/** m = drop(relu(W [edge || h_s || h_r] + b)); h' = norm(drop(relu(W [h || reduce m ...] + b))). */
+rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
+                                         const rgm_graph_value *graph,
+                                         const rgm_mpnn_options *options);
+
+typedef struct rgm_gatv2_mpnn_options {
+    int64_t units, message_dim, heads; /* heads divides message_dim */
+    rgm_receivers receivers;
+    const char *const *node_sets;
+    int64_t node_set_count;
+    const char *edge_feature;
+    double l2; /* on all kernels, the convolutions' too */
+    double edge_dropout, state_dropout;
+    rgm_activation attention_activation, conv_activation, activation;
+} rgm_gatv2_mpnn_options;
+#define RGM_GATV2_MPNN_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .heads = 4, .receivers = RGM_AT_TARGET, .attention_activation = RGM_ACT_LEAKY_RELU,        \
+        .conv_activation = RGM_ACT_RELU, .activation = RGM_ACT_RELU                                \
+    }
+rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
+                                       const rgm_graph_value *graph,
+                                       const rgm_gatv2_mpnn_options *options);
+
+typedef struct rgm_sage_update_options {
+    int64_t units;
+    int64_t hidden_units; /* > 0: pooling convolution                       */
+    bool pooling;         /* the same with hidden_units = units             */
+    rgm_receivers receivers;
+    const char *const *node_sets;
+    int64_t node_set_count;
+    const char *reduce_type; /* NULL: "mean", with pooling "max_no_inf"        */
+    bool no_bias;
+    double dropout; /* of states, and of sender states for each edge  */
+    bool no_l2_normalize;
+    bool concat; /* combine side by side, else sum                 */
+    rgm_activation activation;
+    double l2;
+} rgm_sage_update_options;
+#define RGM_SAGE_UPDATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU                                     \
+    }
+rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                 const rgm_sage_update_options *options);
+
+/** GraphSAGE's GCN variant as a node set's whole update (rgm_node_set_update.update). */
+typedef struct rgm_sage_gcn_options {
+    const char *const *edge_sets;
+    int64_t edge_set_count;
+    rgm_tag receiver;
+    bool sum; /* else mean over all edge sets and self together */
+    int64_t units;
+    double dropout;
+    rgm_activation activation;
+    bool bias;
+    bool share_weights; /* one kernel for all edge sets and self          */
+    bool no_self;
+    double l2;
+} rgm_sage_gcn_options;
+#define RGM_SAGE_GCN_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .receiver = RGM_TARGET, .activation = RGM_ACT_RELU                                         \
+    }
+rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,
+                                    const char *node_set, const void *options);
+
+/* ---- whole models --------------------------------------------------------------------------- */
+
+/**
+ * The base GNN: a graph with features in, a graph with hidden_state out (no task head). NULL passes
+ * through. All trainable transforms of inputs belong here.
+ */
+typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *graph,
+                                      void *payload);
+
+/** How features become the rows that a model starts from; part of every model's options. */
+typedef struct rgm_input_options {
+    rgm_texts features;      /* "words" or "paper.words"; none: every float and one_hot feature */
+    bool normalize_features; /* each feature's rows divided by their sum of absolute values     */
+} rgm_input_options;
+/**
+ * The input features of a node set in the scope's dtype, dense or sparse: hidden_state if the graph
+ * has it, else those that the options name. x holds `capacity`; *count may be 0 (a latent set).
+ */
+rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,
+                           const rgm_graph_value *graph, const char *node_set,
+                           const rgm_input_options *options);
+
+/** "gcn": Kipf & Welling. Parameters conv_<i>/kernel, conv_<i>/bias. */
+typedef struct rgm_gcn_model_options {
+    rgm_ints hidden;   /* channels of the hidden convolutions                            */
+    int64_t output;    /* > 0: one more, without activation (task head "none")         */
+    double dropout;    /* of every convolution's input                                   */
+    int activation;    /* rgm_activation of the hidden ones                              */
+    int normalization; /* rgm_degree_norm                                                */
+    bool self_loops, bias;
+    double l2;     /* coefficient of sum(w^2); Kipf's 5e-4 weight decay is 2.5e-4    */
+    int l2_layers; /* 0 first, 1 all */
+    int receiver;  /* rgm_tag: source or target */
+    const char *node_set, *edge_set; /* NULL: the only one */
+    const char *edge_weight;         /* edge feature; NULL: ones */
+    rgm_input_options input;
+} rgm_gcn_model_options;
+
+/** "gat_v2". Parameters conv_<i>/query/, value/, attention. */
+typedef struct rgm_gat_model_options {
+    rgm_ints hidden; /* channels of each head */
+    int64_t heads, output_heads;
+    int64_t output; /* > 0: one more, heads averaged, no activation */
+    double dropout, attention_dropout;
+    int activation;
+    bool self_loops, bias, share_weights, residual;
+    double l2;
+    int l2_layers;
+    int receiver;
+    const char *node_set, *edge_set;
+    rgm_input_options input;
+} rgm_gat_model_options;
+
+/** "graph_sage", heterogeneous. Parameters layer_<i>/nodes/<set>/{self/,<edge set>/,bias}. */
+typedef struct rgm_sage_model_options {
+    rgm_ints hidden;
+    int64_t output;       /* > 0: one more layer, without activation and normalisation */
+    int aggregator;       /* 0 mean, 1 sum, 2 max, 3 pool, 4 gcn */
+    int64_t hidden_units; /* of pool; 0: as the layer */
+    double dropout;       /* of every layer's input, drawn once for each node */
+    bool l2_normalize, bias;
+    int combine; /* 0 sum, 1 concat */
+    int activation;
+    double l2;
+    int l2_layers;
+    int receiver; /* rgm_receivers */
+    rgm_input_options input;
+} rgm_sage_model_options;
+
+/**
+ * "vanilla_mpnn", heterogeneous. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge
+ * set>/,next_state/}.
+ */
+typedef struct rgm_mpnn_model_options {
+    int64_t units, message_dim, layers;
+    const char *reduce_type;
+    int64_t input_units; /* of the input encoders; 0: units */
+    int input_activation;
+    double input_dropout, dropout;
+    double l2;
+    bool layer_norm;
+    bool encode;              /* input encoders; else the features are the first states         */
+    bool receiver_state;      /* messages see the receiver's state, not only the sender's       */
+    int receiver;             /* rgm_receivers */
+    const char *edge_feature; /* dense edge feature in the messages; NULL: none */
+    rgm_input_options input;
+} rgm_mpnn_model_options;
+
+/** A model that an experiment file can name. */
+typedef struct rgm_model_type {
+    const char *name; /* "gcn", "gat_v2", "graph_sage", "vanilla_mpnn" */
+    const char *help;
+    size_t options_size;
+    void (*defaults)(void *options);
+    const rgm_field *fields;
+    rgm_model_fn *build; /* payload = options */
+} rgm_model_type;
+const rgm_model_type *const *rgm_model_types(int64_t *count);
+const rgm_model_type *rgm_model_find(const char *name); /* NULL if none */
+
+/* ---- GNN tasks: one head on the states behind the GNN -----------------------------------------
+ */
+
+/** Where a GNN task reads states: nodes behind a readout, each component's first node, or pooled.
+ */
+typedef enum rgm_readout_place { RGM_READ_NODES, RGM_READ_ROOT, RGM_READ_GRAPH } rgm_readout_place;
+
+/** Classification; field names are the config keys of `task:`. */
+typedef struct rgm_classification_options {
+    const char *node_set; /* whose states; required for root_node and graph                       */
+    const char *state;    /* state feature, default hidden_state                                  */
+    const char *key;      /* nodes: readout key, default "seed"                                   */
+    const char *readout_set; /* nodes: default "_readout"; labels are read from the same set */
+    const char *reduce_type; /* graph: default "mean" */
+    const char *label;   /* label feature: on readout_set if it is there, else (root_node) on the
+                            node set or (graph) on the context, and then hidden from the model   */
+    int64_t num_classes; /* multiclass: this or class_names                                      */
+    rgm_texts class_names;
+    bool per_class_statistics;
+    int64_t units; /* binary: independent labels, default 1                                */
+    rgm_texts recall_at_precisions; /* binary: e.g. [0.9] */
+    int head;  /* 0 dense: one dense layer on the states; 1 none: states are logits    */
+    double l2; /* of the dense head                                                    */
+} rgm_classification_options;
+
+/** A GNN task that an experiment file can name. */
+typedef struct rgm_gnn_task_type {
+    const char *name; /* "node_classification", "root_node_binary_classification", ... */
+    const char *help;
+    rgm_readout_place place;
+    bool binary;
+    const rgm_field *fields;
+} rgm_gnn_task_type;
+
+const rgm_gnn_task_type *const *rgm_gnn_task_types(int64_t *count);
+const rgm_gnn_task_type *rgm_gnn_task_find(const char *name); /* NULL if none */
+
+/** A task with its options. Texts are borrowed: they must outlive the run. */
+typedef struct rgm_gnn_task {
+    const rgm_gnn_task_type *type;
+    const char *name; /* of the head; NULL: "classification_logits" */
+    rgm_classification_options options;
+} rgm_gnn_task;
+
+/** Defaults of every option. */
+void rgm_classification_defaults(rgm_classification_options *options);
+/** Multiclass classification of the nodes behind `_readout`, with a dense head. */
+rgm_gnn_task rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
+rgm_gnn_task rgm_root_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
+rgm_gnn_task rgm_graph_multiclass(const char *node_set, const char *label, int64_t num_classes);
+
+/** RGM_ERR_CONFIG when options contradict each other or the schema (NULL: not asked). */
+rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema);
+/**
+ * Take the labels out of the graph: *labels is their value, *out the graph without them when they
+ * stood where the model could see them (else `in` itself, so that tasks share one forward pass).
+ */
+rgm_status rgm_gnn_task_preprocess(const rgm_graph_value **out, rgm_value **labels,
+                                   const rgm_gnn_task *task, const rgm_graph_value *in);
+/** Logits [n, units] from the states behind the GNN. */
+rgm_value *rgm_gnn_task_predict(const rgm_gnn_task *task, rgm_scope *scope,
+                                const rgm_graph_value *graph);
+/** Loss and metrics of `head`, whose predictions, labels and weights are set. */
+rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
+/** Number of units a head without dense layer must find in the states. */
+int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
+
+/* ---- providers ----------------------------------------------------------------------------- */
+
+/**
+ * Where unbatched examples come from. Constructors return NULL and record an error when they fail;
+ * rgm_run() reports it, so a program may check once. Counted.
+ */
+typedef struct rgm_provider rgm_provider;
+
+/** For a provider of one's own. */
+typedef struct rgm_provider_type {
+    const char *name;
+    /**
+     * A recipe of elements that are serialized tf.train.Examples (bytes) or graphs (pointer
+     * elements of type rgm_graph_element). `training` asks for shuffling where the provider
+     * shuffles.
+     */
+    rgm_status (*dataset)(rgm_dataset **out, void *state, bool training);
+    /** The schema of its graphs if it knows it (borrowed), else NULL. May be NULL. */
+    rgm_schema *(*schema)(void *state);
+    /** Elements are whole mini-batches already: they are not batched or merged again. */
+    bool batched;
+    void (*release)(void *state);
+} rgm_provider_type;
+rgm_provider *rgm_provider_create(const rgm_provider_type *type, void *state);
+rgm_provider *rgm_provider_retain(rgm_provider *provider);
+void rgm_provider_release(rgm_provider *provider);
+rgm_schema *rgm_provider_schema(const rgm_provider *provider); /* borrowed, or NULL */
+rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider, bool training);
+
+/** Options of rgm_tfrecord_provider(). */
+typedef struct rgm_tfrecord_provider_options {
+    const char *file_pattern;      /* glob or "name@N"                                   */
+    bool shuffle_filenames;        /* when training                                      */
+    int64_t examples_shuffle_size; /* buffer, when training; 0: none                     */
+    int64_t cycle_length;          /* files read at once, default 1                      */
+    int64_t max_bad_records;       /* skipped before it is an error, default 0           */
+} rgm_tfrecord_provider_options;
+/** TFRecord files of serialized tf.train.Examples. */
+rgm_provider *rgm_tfrecord_provider(const rgm_tfrecord_provider_options *options);
+
+/** Graphs in memory, retained; in another order each epoch when training and `shuffle`. */
+rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool shuffle);
+
+/**
+ * One part ("train", "valid" or "test") of an imported data set. One big graph: the graph itself,
+ * asked about the part's nodes through "_readout" (full-graph training). Many graphs: the part's
+ * graphs.
+ */
+rgm_provider *rgm_source_provider(const rgm_source *source, const char *part);
+/** The same straight from an OGB folder with default import options. */
+rgm_provider *rgm_ogb_provider(const char *path, const char *split, const char *part);
+
+/** Options of rgm_sampling_provider(). */
+typedef struct rgm_sampling_provider_options {
+    const rgm_sampling_spec *spec;
+    int64_t batch_size; /* seeds a mini-batch                                                     */
+    const char *label;  /* feature of the seed node set, moved to "_readout"                      */
+    bool shuffle;       /* seeds in another order each epoch when training                        */
+    bool resample;      /* other neighbours each epoch when training; else those of epoch 0       */
+    uint64_t seed;
+    int threads; /* mini-batches sampled at once                                           */
+} rgm_sampling_provider_options;
+/** Mini-batches sampled in memory around the seeds [n] i64 of one big graph (retained). */
+rgm_provider *rgm_sampling_provider(rgm_graph *graph, rgm_tensor *seeds,
+                                    const rgm_sampling_provider_options *options);
+
+/**
+ * A random mix of providers, each element from provider i with weight weights[i]; ends with the
+ * first that ends (provider 0 when the others repeat for ever).
+ */
+rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *weights,
+                               int64_t count);
+
+/* ---- run ----------------------------------------------------------------------------------- */
+
+/** A feature map outside training: a new graph from a graph; may change the schema. */
+typedef struct rgm_feature_processor {
+    rgm_status (*process)(rgm_graph **out, rgm_graph *graph, void *payload);
+    void *payload;
+} rgm_feature_processor;
+
+/** Padding of batches to fixed sizes. */
+typedef enum rgm_padding_kind {
+    RGM_PADDING_NONE,
+    RGM_PADDING_TIGHT, /* the largest example times the batch size; nothing is lost             */
+    RGM_PADDING_FIT_OR_SKIP /* sizes that fit success_ratio of random batches; others are dropped */
+} rgm_padding_kind;
+typedef struct rgm_padding {
+    rgm_padding_kind kind;
+    int64_t min_nodes_per_component; /* default 1 */
+    int64_t sample_size;             /* fit or skip: examples looked at, default 10000 */
+    double success_ratio;            /* fit or skip: default 0.99                      */
+} rgm_padding;
+#define RGM_PADDING_INIT                                                                           \
+    {                                                                                              \
+        .min_nodes_per_component = 1, .sample_size = 10000, .success_ratio = 0.99                  \
+    }
+
+typedef struct rgm_run_result rgm_run_result;
+
+/** Writes a trained run for others to use. */
+typedef struct rgm_exporter {
+    const char *name; /* "onnx" */
+    rgm_status (*save)(const rgm_run_result *result, const char *export_dir, void *payload);
+    void *payload;
+} rgm_exporter;
+/**
+ * model.onnx with the preprocessing in it (export.h): every head is an output of its name. A task
+ * may say what it writes instead (rgm_task.exports). Beside it the task's files (rgm_task.files): a
+ * tokenizer, say.
+ */
+rgm_exporter rgm_onnx_exporter(void);
+/** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
+const char *rgm_run_onnx_file(const rgm_run_result *result);
+
+/**
+ * Run what rgm_onnx_exporter() wrote into a folder with export's interpreter on up to max_batches
+ * batches of a mode's data and compare. RGM_ERR_DATA when a logit differs by more than 1e-4,
+ * RGM_ERR_NOT_FOUND when there are no such data.
+ */
+rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
+                               const char *folder, rgm_mode mode, int64_t max_batches);
+
+/**
+ * For another ONNX runtime to be compared with: what the exported graph takes and what the model
+ * gives for every batch of a mode's data, as <folder>/inputs-<n>.safetensors and
+ * outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is there already, RGM_ERR_UNSUPPORTED
+ * for a task that exports several graphs.
+ */
+rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, const char *folder,
+                             rgm_mode mode);
+
+/** Every argument of a run. */
+typedef struct rgm_run_options {
+    rgm_provider *train_data; /* required; the run retains what it needs */
+    rgm_provider *valid_data; /* NULL: no validation                     */
+    rgm_provider *test_data;  /* NULL: none                              */
+    rgm_schema *schema;       /* of one example; NULL: the provider's    */
+
+    rgm_model_fn *model_fn;
+    void *model_payload;
+    rgm_gnn_task task;         /* a single task, or                     */
+    const rgm_gnn_task *tasks; /* several, each with a name             */
+    int64_t task_count;
+    const double *loss_weights; /* [task_count], NULL: ones              */
+
+    rgm_optimizer_options optimizer;
+    rgm_trainer_options trainer;
+    int64_t epochs;            /* overrides trainer.epochs when > 0     */
+    int64_t global_batch_size; /* examples a step, default 1            */
+    bool drop_remainder;
+    int64_t steps_per_execution; /* overrides the trainer's when > 0      */
+    bool run_eagerly;            /* likewise when true                    */
+
+    const rgm_feature_processor *feature_processors;
+    int64_t feature_processor_count;
+    rgm_padding train_padding, valid_padding;
+
+    const char *run_dir;            /* NULL: nothing is written              */
+    const char *const *export_dirs; /* NULL: <run_dir>/export                */
+    int64_t export_dir_count;
+    const rgm_exporter *exporters; /* every exporter runs for every dir     */
+    int64_t exporter_count;
+
+    rgm_runtime_options runtime; /* seed, threads, precision              */
+    const char *config;          /* text for the run folder; may be NULL  */
+    const rgm_hparam *hparams;   /* for TensorBoard; may be NULL          */
+    int64_t hparam_count;
+    rgm_controller_hooks hooks;
+    /** Called with hooks.payload when all is built (and restored), before the first step; may be
+     * NULL. */
+    rgm_status (*begin)(const rgm_run_result *run, void *payload);
+    rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
+    bool no_training;  /* build and restore only: evaluate, predict, export */
+    bool no_data[3];   /* with no_training or a mode that does not train, by rgm_mode: the
+                          trainer leaves these data alone (rgm_trainer_setup) */
+} rgm_run_options;
+#define RGM_RUN_OPTIONS_INIT rgm_run_options_default()
+rgm_run_options rgm_run_options_default(void);
+
+/**
+ * Train, validate, test and export.
+ *
+ * @param result  [out, owned] set on RGM_OK, and on RGM_STOPPED (then with what there is)
+ *
+ * Errors: RGM_STOPPED (asked to stop; the same call continues), RGM_ERR_CONFIG (arguments that
+ * contradict each other or the data), and those of providers, tasks, trainer and exporters.
+ */
+rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options);
+/**
+ * The same for a task that is no graph network (train.h): of the options those from `optimizer` on,
+ * without global_batch_size, drop_remainder, feature processors and padding. The task is copied.
+ */
+rgm_status rgm_run_task(rgm_run_result **result, const rgm_task *task,
+                        const rgm_run_options *options);
+void rgm_run_result_release(rgm_run_result *result);
+
+/** A final metric: mode "train", "valid" or "test"; NaN when there is none. */
+double rgm_run_metric(const rgm_run_result *result, const char *mode, const char *name);
+const rgm_logs *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode);
+/** Every epoch's metrics of this call; the run folder's metrics.jsonl has them all. */
+int64_t rgm_run_history(const rgm_epoch_record **records, const rgm_run_result *result);
+int64_t rgm_run_steps(const rgm_run_result *result);
+int64_t rgm_run_epochs(const rgm_run_result *result);
+int64_t rgm_run_best_step(const rgm_run_result *result); /* -1: no validation */
+int64_t rgm_run_export_count(const rgm_run_result *result);
+const char *rgm_run_export(const rgm_run_result *result, int64_t i);
+
+/* The models of a run, borrowed. */
+rgm_trainer *rgm_run_trainer(const rgm_run_result *result);
+rgm_controller *rgm_run_controller(const rgm_run_result *result);
+/** The graph before and behind the base GNN (of task 0), and the trained model: heads and loss. */
+const rgm_graph_value *rgm_run_input(const rgm_run_result *result);
+const rgm_graph_value *rgm_run_base_model(const rgm_run_result *result);
+const rgm_task_model *rgm_run_trained_model(const rgm_run_result *result);
+/** The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
+ */
+rgm_status rgm_run_preprocess(rgm_graph **out, const rgm_run_result *result,
+                              rgm_element *const *examples, int64_t count);
+/** Predictions of head `head` [n, units] for a preprocessed graph; *out is owned. */
+rgm_status rgm_run_predict(rgm_tensor **out, const rgm_run_result *result, int64_t head,
+                           rgm_graph *graph);
+/**
+ * One pass over a part's batches, calling `visit` with each batch's graph (NULL for a task that is
+ * no graph network) and predictions, both borrowed.
+ */
+typedef rgm_status rgm_predict_sink(void *payload, rgm_graph *graph, const rgm_tensor *predictions);
+rgm_status rgm_run_predict_all(const rgm_run_result *result, rgm_mode mode, int64_t head,
+                               rgm_predict_sink *visit, void *payload);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,95 @@
+/*
+ * record: rows of numbers and images, each with a class. Two networks, mlp and cnn, and the task
+ * that reads CSV files and trains one of them.
+ */
+#ifndef REGIMEN_RECORD_H
+#define REGIMEN_RECORD_H
+
+#include <regimen/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- networks of records: x [n, ...] -> [n, units] --------------------------------------------
+ */
+
+/**
+ * "mlp": dense layers on records laid flat, each behind the other: product, batch norm, activation,
+ * dropout. Parameters hidden_<i>/{kernel,bias}, with batch_norm hidden_<i>/kernel and those of
+ * hidden_<i>/norm.
+ */
+typedef struct rgm_mlp_options {
+    rgm_ints hidden; /* units of each layer; default 256, 128                           */
+    int activation;  /* rgm_activation, default relu                                    */
+    double dropout;  /* behind each layer                                               */
+    bool batch_norm; /* in the bias' place; its moving statistics have momentum 0.9     */
+    double l2;       /* coefficient of sum(w^2) of the kernels                          */
+} rgm_mlp_options;
+void rgm_mlp_defaults(void *options);
+extern const rgm_field rgm_mlp_fields[];
+/** options: rgm_mlp_options. */
+rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options);
+
+/**
+ * "cnn": blocks of convolutions (zeros around the image, so that it keeps its size) and one max
+ * pool, then dropout and an mlp on what is left. Parameters conv_<i>/{kernel,bias}, with batch_norm
+ * conv_<i>/kernel and those of conv_<i>/norm; and the mlp's.
+ */
+typedef struct rgm_cnn_options {
+    rgm_ints channels; /* of each block; default 32, 64          */
+    int64_t kernel;    /* rows and columns of a window           */
+    int64_t depth;     /* convolutions of a block                */
+    int64_t pool;      /* rows and columns pooled into one; 1: none */
+    rgm_ints hidden;   /* of the mlp; default 128                */
+    int activation;
+    double dropout; /* of the images laid flat, and in the mlp */
+    bool batch_norm;
+    double l2;
+} rgm_cnn_options;
+void rgm_cnn_defaults(void *options);
+extern const rgm_field rgm_cnn_fields[];
+/** x [n, rows, columns, channels] or [n, rows, columns]; options: rgm_cnn_options. */
+rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
+
+/* ---- records: fixed-size arrays of numbers with a class each ----------------------------------
+ */
+
+/** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a
+ * line. */
+typedef struct rgm_record_options {
+    const char *path;  /* data: folder of the files                                            */
+    const char *train; /* file names; train is required,                                       */
+    const char *valid; /* NULL: valid_fraction of train; with that 0: no validation            */
+    const char *test;  /* NULL: none                                                           */
+    double valid_fraction; /* of train, held out by the run's seed; in [0, 1) */
+    bool header;       /* each file's first line names the columns                             */
+    const char *label; /* column of the class: "first", "last" or its number from 0            */
+    double scale;      /* the other columns are divided by it; > 0                             */
+    rgm_ints shape;    /* of a record, e.g. [8, 8, 1] (rows, columns, channels); none: as wide */
+    int64_t batch_size;
+    bool poisson;        /* training records by a coin each, batch_size on average             */
+    bool shuffle;        /* train in another order each epoch                                    */
+    int64_t shift;       /* train images are moved by up to so many rows and columns, at random  */
+    int64_t num_classes; /* task: this or class_names; labels are 0 .. num_classes-1             */
+    rgm_texts class_names;
+    double label_smoothing; /* in the loss, not in the metrics; in [0, 1) */
+    bool per_class_statistics;
+} rgm_record_options;
+
+/** A network of records: x [n, shape...] in the scope's dtype -> [n, units], the logits' input. */
+typedef struct rgm_record_network {
+    rgm_network_type type;
+    rgm_value *(*build)(rgm_scope *scope, rgm_value *x, const void *options);
+} rgm_record_network;
+
+/**
+ * One class for each record: a network, a dense layer "classification_logits" on it, smoothed
+ * cross-entropy. Files are read when the task is created.
+ */
+extern const rgm_task_type rgm_record_classification;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,165 @@
+/*
+ * Graph updates made from a rule for all sets (TF-GNN's ConvGNNBuilder), features mapped set by
+ * set, and the state of sets that have none.
+ */
+#include "gnn_internal.h"
+
+/* The updates under construction, with the memory of their inputs. */
+typedef struct plan {
+    rgm_node_set_update *nodes;
+    rgm_edge_input *inputs;
+    int64_t node_count, input_count;
+} plan;
+
+static rgm_next_state next_state_of(const rgm_conv_gnn_options *options, const char *node_set)
+{
+    return options->next_state_for != NULL ? options->next_state_for(node_set, options->payload)
+                                           : options->next_state;
+}
+
+static bool hears(rgm_receivers receivers, rgm_tag tag)
+{
+    return receivers == RGM_AT_BOTH ||
+           receivers == (tag == RGM_SOURCE ? RGM_AT_SOURCE : RGM_AT_TARGET);
+}
+
+/* All edge sets that node_set receives, appended to the plan; how many. */
+static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *node_set,
+                          const rgm_conv_gnn_options *options)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    int64_t before = p->input_count;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_EDGE_SET || rgmi_is_aux(set->name))
+            continue;
+        for (int tag = RGM_SOURCE; tag <= RGM_TARGET; tag++) {
+            rgm_edge_input input = {
+                .edge_set = set->name, .receiver = (rgm_tag)tag, .conv = options->conv};
+
+            if (!hears(options->receivers, (rgm_tag)tag) ||
+                strcmp(rgmi_end(set, (rgm_tag)tag), node_set) != 0)
+                continue;
+            if (options->conv_for != NULL)
+                input.conv = options->conv_for(set->name, (rgm_tag)tag, options->payload);
+            if (input.conv.fn == NULL)
+                continue;
+            if (options->edge_feature != NULL &&
+                rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature))
+                input.edge_feature = options->edge_feature;
+            p->inputs[p->input_count++] = input;
+        }
+    }
+    return p->input_count - before;
+}
+
+static bool plan_init(plan *p, const rgm_graph_value *graph, const rgm_conv_gnn_options *options)
+{
+    int64_t sets = rgm_schema_set_count(rgm_graph_value_schema(graph));
+
+    *p = (plan){0};
+    /* An edge set is read at most once at each end of it; a node set named twice is refused. */
+    if (RGM_NEW(p->nodes, sets + options->node_set_count) == RGM_OK &&
+        RGM_NEW(p->inputs, 2 * sets) == RGM_OK)
+        return true;
+    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOMEM, "out of memory: graph update");
+    return false;
+}
+
+static bool add_node_set(plan *p, const rgm_graph_value *graph, const char *node_set, bool named,
+                         const rgm_conv_gnn_options *options)
+{
+    rgm_node_set_update update = {.node_set = node_set, .inputs = p->inputs + p->input_count};
+
+    for (int64_t i = 0; i < p->node_count; i++)
+        if (strcmp(p->nodes[i].node_set, node_set) == 0) {
+            rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
+                            "node set '%s' is named twice", node_set);
+            return false;
+        }
+    update.input_count = add_inputs(p, graph, node_set, options);
+    if (update.input_count == 0 && !named)
+        return true;
+    update.next_state = next_state_of(options, node_set);
+    p->nodes[p->node_count++] = update;
+    return true;
+}
+
+rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                              const rgm_conv_gnn_options *options)
+{
+    const rgm_schema *schema;
+    rgm_graph_update_options update = {0};
+    rgm_graph_value *next = NULL;
+    bool ok;
+    plan p;
+
+    if (scope == NULL || graph == NULL)
+        return NULL;
+    schema = rgm_graph_value_schema(graph);
+    ok = plan_init(&p, graph, options);
+    for (int64_t i = 0; ok && i < options->node_set_count; i++)
+        ok = rgmi_set(graph, RGM_NODE_SET, options->node_sets[i]) != NULL &&
+             add_node_set(&p, graph, options->node_sets[i], true, options);
+    if (ok && options->node_sets == NULL)
+        for (int64_t i = 0; ok && i < rgm_schema_set_count(schema); i++) {
+            const rgm_set_schema *set = rgm_schema_set(schema, i);
+            if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
+                ok = add_node_set(&p, graph, set->name, false, options);
+        }
+    if (ok) {
+        update.node_sets = p.nodes;
+        update.node_set_count = p.node_count;
+        next = rgm_graph_update(scope, name, graph, &update);
+    }
+    rgm_free(p.nodes);
+    rgm_free(p.inputs);
+    return next;
+}
+
+rgm_graph_value *rgm_map_features(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_map_features_options *options)
+{
+    rgm_scope *own = rgm_scope_enter(scope, name);
+    rgm_graph_value *next = (rgm_graph_value *)graph;
+    const rgm_schema *schema;
+    rgm_value *value;
+
+    if (own == NULL || graph == NULL)
+        return NULL;
+    schema = rgm_graph_value_schema(graph);
+    if (options->context != NULL) {
+        value = options->context(rgm_scope_enter(own, "context"), graph, options->payload);
+        if (value != NULL)
+            next = rgm_with_feature(next, RGM_CONTEXT_PIECE, NULL, RGM_HIDDEN_STATE, value);
+    }
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        bool nodes = set->piece == RGM_NODE_SET;
+        rgm_value *(*map)(rgm_scope *, const rgm_graph_value *, const char *, void *) =
+            nodes ? options->node_set : options->edge_set;
+
+        if (set->piece == RGM_CONTEXT_PIECE || map == NULL ||
+            (rgmi_is_aux(set->name) && !options->aux))
+            continue;
+        value = map(rgm_scope_enter(rgm_scope_enter(own, nodes ? "nodes" : "edges"), set->name),
+                    graph, set->name, options->payload);
+        if (value != NULL)
+            next = rgm_with_feature(next, set->piece, set->name, RGM_HIDDEN_STATE, value);
+    }
+    return next;
+}
+
+rgm_value *rgm_make_empty_feature(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
+                                  const char *set)
+{
+    rgm_value *items;
+
+    if (scope == NULL || graph == NULL)
+        return NULL;
+    /* Items are the columns of the membership, so the rows of its transpose. */
+    items = rgm_transpose_pattern(rgm_membership(graph, piece, set));
+    return rgm_slice(rgm_zero_rows(scope, items, 1), 1, 0, 0);
+}

@@ -1,0 +1,190 @@
+/*
+ * Links: what meets at the receivers of an edge set or of the context, and the three things every
+ * convolution does with it: reduce at the receivers, send from the senders, and build messages from
+ * states at both ends and on the edge.
+ */
+#include "gnn_internal.h"
+
+rgm_link rgm_edge_link(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver,
+                       rgm_value *receiver_state, rgm_value *sender_state, rgm_value *edge_state)
+{
+    return (rgm_link){.name = edge_set,
+                      .pattern = rgm_adjacency(graph, edge_set, receiver),
+                      .receiver = receiver_state,
+                      .sender = sender_state,
+                      .edge = edge_state};
+}
+
+rgm_link rgm_context_link(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                          rgm_value *context_state, rgm_value *state)
+{
+    return (rgm_link){.name = set,
+                      .pattern = rgm_membership(graph, piece, set),
+                      .receiver = context_state,
+                      .sender = state};
+}
+
+static const struct {
+    const char *name;
+    rgm_reduction reduction;
+} reductions[] = {
+    {"sum", RGM_SUM},
+    {"mean", RGM_MEAN},
+    {"max", RGM_MAX},
+    {"min", RGM_MIN},
+    {"prod", RGM_PROD},
+    {"max_no_inf", RGM_MAX_NO_INF},
+    {"min_no_inf", RGM_MIN_NO_INF},
+};
+
+bool rgmi_reduction_find(rgm_reduction *out, const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+        if (strlen(reductions[i].name) == size && memcmp(reductions[i].name, name, size) == 0) {
+            *out = reductions[i].reduction;
+            return true;
+        }
+    return false;
+}
+
+bool rgmi_is_linear(const char *reduce_type)
+{
+    return strcmp(reduce_type, "sum") == 0 || strcmp(reduce_type, "mean") == 0;
+}
+
+rgm_value *rgmi_need(rgm_scope *scope, const rgm_link *link, rgm_value *x, const char *what)
+{
+    if (x == NULL && link->pattern != NULL)
+        rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_NOT_FOUND,
+                        "'%s': '%s' has no %s state; set " RGM_HIDDEN_STATE " first",
+                        rgm_scope_path(scope), link->name, what);
+    return x;
+}
+
+bool rgmi_positive(rgm_scope *scope, int64_t units, const char *what)
+{
+    if (units >= 1)
+        return true;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG, "'%s': %s is %lld; it is at least 1",
+                    rgm_scope_path(scope), what, (long long)units);
+    return false;
+}
+
+/* x [count, width] by entry, or x [senders, width] by sender, reduced at the receivers. */
+static rgm_value *pool(const rgm_link *link, rgm_value *x, bool by_sender, rgm_reduction reduction)
+{
+    if (by_sender && rgm_value_rank(x) == 2 && (reduction == RGM_SUM || reduction == RGM_MEAN)) {
+        rgm_spmm_options options = {.mean = reduction == RGM_MEAN};
+        return rgm_spmm(link->pattern, x, &options);
+    }
+    if (by_sender)
+        x = rgm_broadcast_columns(link->pattern, x);
+    return rgm_pool_rows(link->pattern, x, reduction);
+}
+
+/* reduce_type may be several names with '|' between: their results side by side. */
+static rgm_value *pool_by_name(const rgm_link *link, rgm_value *x, bool by_sender,
+                               const char *reduce_type)
+{
+    enum { MOST = 16 };
+    rgm_value *part[MOST];
+    const char *name = reduce_type;
+    int64_t count = 0;
+
+    if (link->pattern == NULL || x == NULL)
+        return NULL;
+    for (;;) {
+        size_t size = strcspn(name, "|");
+        rgm_reduction reduction;
+
+        if (count == MOST || !rgmi_reduction_find(&reduction, name, size))
+            return rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_ARG,
+                                   "'%s': unknown reduce_type '%.*s' in '%s'; known are sum, mean, "
+                                   "max, min, prod, max_no_inf, min_no_inf, and several with |",
+                                   link->name, (int)size, name, reduce_type);
+        part[count++] = pool(link, x, by_sender, reduction);
+        if (name[size] == '\0')
+            break;
+        name += size + 1;
+    }
+    return count == 1 ? part[0] : rgm_concat(part, count, -1);
+}
+
+rgm_value *rgm_link_pool(const rgm_link *link, rgm_value *x, const char *reduce_type)
+{
+    return pool_by_name(link, x, false, reduce_type);
+}
+
+rgm_value *rgmi_pool_senders(const rgm_link *link, rgm_value *x, const char *reduce_type)
+{
+    return pool_by_name(link, x, true, reduce_type);
+}
+
+/* The next rows of the kernel times x; NULL for a state that is absent or has width 0. */
+static rgm_value *next_product(rgm_value *x, rgm_value *kernel, int64_t *begin)
+{
+    int64_t width = x != NULL ? rgm_width(x) : 0;
+    rgm_value *part = kernel;
+
+    if (width <= 0)
+        return NULL;
+    if (kernel != NULL && rgm_value_dim(kernel, 0) != width)
+        part = rgm_slice(kernel, 0, *begin, *begin + width);
+    *begin += width;
+    return rgm_project(x, part);
+}
+
+static rgm_value *plus(rgm_value *a, rgm_value *b)
+{
+    return a == NULL ? b : b == NULL ? a : rgm_add(a, b);
+}
+
+rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t units,
+                             const rgm_dense_options *options)
+{
+    static const rgm_dense_options defaults = RGM_DENSE_OPTIONS_INIT;
+    rgm_value *states[3] = {link->edge, link->sender, link->receiver};
+    rgm_value *kernel = NULL, *bias = NULL, *edge, *sender, *receiver, *message;
+    int64_t total = 0, begin = 0;
+
+    if (scope == NULL || link->pattern == NULL || !rgmi_positive(scope, units, "units"))
+        return NULL;
+    if (options == NULL)
+        options = &defaults;
+    for (int i = 0; i < 3; i++) {
+        int64_t width = states[i] != NULL ? rgm_width(states[i]) : 0;
+        if (width < 0)
+            return NULL;
+        total += width;
+    }
+    if (total > 0) {
+        kernel =
+            rgm_scope_parameter(scope, "kernel", 2, (int64_t[]){total, units}, options->kernel);
+        rgm_scope_add_l2(scope, kernel, options->l2);
+    }
+    if (!options->no_bias) {
+        bias = rgm_scope_parameter(scope, "bias", 1, &units, (rgm_init){RGM_INIT_ZEROS, 0});
+        rgm_scope_add_l2(scope, bias, options->l2_bias);
+    }
+    edge = next_product(link->edge, kernel, &begin);
+    sender = next_product(link->sender, kernel, &begin);
+    receiver = next_product(link->receiver, kernel, &begin);
+    /* The bias rides on the side with the fewest rows: receivers, else senders, else edges. */
+    if (receiver == NULL && sender == NULL && edge == NULL)
+        receiver = rgm_zero_rows(scope, link->pattern, units);
+    if (bias != NULL && receiver != NULL)
+        receiver = rgm_add(receiver, bias);
+    else if (bias != NULL && sender != NULL)
+        sender = rgm_add(sender, bias);
+    else if (bias != NULL)
+        edge = rgm_add(edge, bias);
+    if (edge == NULL && receiver == NULL) /* one activation for each sender, not for each edge */
+        return rgm_broadcast_columns(link->pattern,
+                                     rgm_activate(sender, options->activation, options->slope));
+    message = edge;
+    if (sender != NULL)
+        message = plus(message, rgm_broadcast_columns(link->pattern, sender));
+    if (receiver != NULL)
+        message = plus(message, rgm_broadcast_rows(link->pattern, receiver));
+    return rgm_activate(message, options->activation, options->slope);
+}

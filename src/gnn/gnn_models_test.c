@@ -1,0 +1,349 @@
+/*
+ * Tests of the whole models: options from YAML, parameters, gradients of each, node order, batch
+ * mates, random streams, mistakes, failing allocations.
+ */
+#include "gnn_check.h"
+
+/* Options of a model as an experiment file would give them; arena holds the texts. */
+typedef struct made {
+    const rgm_model_type *type;
+    rgm_arena *arena;
+    rgm_yaml *yaml;
+    void *options;
+} made;
+
+static rgm_status make_options(made *m, const char *model, const char *yaml)
+{
+    *m = (made){.type = rgm_model_find(model)};
+    if (m->type == NULL)
+        fail_msg("no model '%s'", model);
+    RGM_TRY(rgm_arena_create(&m->arena));
+    m->options = rgm_arena_alloc(m->arena, m->type->options_size);
+    if (m->options == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: options");
+    m->type->defaults(m->options);
+    if (yaml[0] == '\0')
+        return RGM_OK;
+    RGM_TRY(rgm_yaml_parse(&m->yaml, yaml, (int64_t)strlen(yaml), "model.yaml"));
+    return rgm_options_read(m->options, m->type->fields, rgm_yaml_root(m->yaml), "model", NULL,
+                            m->arena);
+}
+
+static void drop_options(made *m)
+{
+    rgm_yaml_release(m->yaml);
+    rgm_arena_release(m->arena);
+}
+
+/* The model over the world's graph; its papers' state. */
+static rgm_value *build(world *w, const char *model, const char *yaml)
+{
+    made m;
+    rgm_graph_value *graph;
+
+    CHECK_OK(make_options(&m, model, yaml));
+    graph = m.type->build(w->scope, w->value, m.options);
+    drop_options(&m);
+    CHECK_OK(rgm_cgraph_status(w->graph));
+    return rgm_node_feature(graph, "paper", RGM_HIDDEN_STATE);
+}
+
+static const struct {
+    const char *model, *schema, *yaml;
+} cases[] = {
+    {"gcn", PAPERS, "hidden: [4]\noutput: 2\nl2: 0.01\nactivation: tanh\n"},
+    {"gcn", PAPERS,
+     "hidden: [3, 2]\nself_loops: false\nnormalization: in\nedge_weight: w\n"
+     "input: {features: words, normalize: true}\nl2: 0.01\nl2_layers: all\n"},
+    {"gat_v2", PAPERS, "hidden: [2]\nheads: 3\noutput: 2\noutput_heads: 2\nl2: 0.01\n"},
+    {"gat_v2", PAPERS,
+     "hidden: [2, 2]\nheads: 2\nresidual: true\nshare_weights: true\n"
+     "self_loops: false\ninput: {features: [x]}\n"},
+    {"graph_sage", PAPERS, "hidden: [4]\noutput: 2\nl2_normalize: true\n"},
+    {"graph_sage", LIBRARY, "hidden: [4]\noutput: 2\nreceiver: both\ncombine: concat\nl2: 0.01\n"},
+    {"graph_sage", PAPERS, "hidden: [3]\naggregator: pool\nhidden_units: 4\n"},
+    {"graph_sage", PAPERS, "hidden: [3]\naggregator: max\ninput: {features: x}\n"},
+    {"graph_sage", LIBRARY, "hidden: [3]\naggregator: gcn\noutput: 2\n"},
+    {"vanilla_mpnn", LIBRARY,
+     "units: 3\nmessage_dim: 4\nencode: false\nreceiver_state: false\nreduce_type: mean\n"},
+    {"vanilla_mpnn", PAPERS, "units: 3\nmessage_dim: 4\nlayer_norm: true\nl2: 0.01\n"},
+    {"vanilla_mpnn", LIBRARY,
+     "units: 3\nmessage_dim: 4\nreceiver: both\nedge_feature: e\n"
+     "reduce_type: mean|max_no_inf\ninput_units: 5\n"},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void gradients_of_each_model_agree_with_central_differences(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        world w;
+        world_open(&w, cases[i].schema);
+        check_gradients(&w, build(&w, cases[i].model, cases[i].yaml), 100);
+        world_close(&w);
+    }
+}
+
+static void renamed_nodes_get_the_same_states(void **state)
+{
+    (void)state;
+    static const int64_t order[PAPER_COUNT] = {3, 0, 4, 2, 1};
+
+    for (int i = 0; i < CASES; i++) {
+        world w;
+        rgm_graph *renamed = NULL;
+        world_open(&w, cases[i].schema);
+        rgm_value *y = build(&w, cases[i].model, cases[i].yaml);
+        set_parameters(&w);
+        make_graph(&renamed, w.schema, order);
+        rgm_tensor *a = run(&w, y, w.data, false), *b = run(&w, y, renamed, false);
+        int64_t width = rgm_tensor_dim(a, 1);
+        for (int64_t v = 0; v < PAPER_COUNT; v++)
+            for (int64_t u = 0; u < width; u++)
+                CHECK_CLOSE(rgm_tensor_f64(b)[order[v] * width + u],
+                            rgm_tensor_f64(a)[v * width + u], 1e-12, 1e-12);
+        rgm_tensor_release(a);
+        rgm_tensor_release(b);
+        rgm_graph_release(renamed);
+        world_close(&w);
+    }
+}
+
+static void batch_mates_change_nothing(void **state)
+{
+    (void)state;
+    static const int64_t order[PAPER_COUNT] = {3, 0, 4, 2, 1};
+
+    for (int i = 0; i < CASES; i++) {
+        world w;
+        rgm_graph *mate = NULL, *both = NULL;
+        world_open(&w, cases[i].schema);
+        rgm_value *y = build(&w, cases[i].model, cases[i].yaml);
+        set_parameters(&w);
+        make_graph(&mate, w.schema, order);
+        CHECK_OK(rgm_graph_merge(&both, (rgm_graph *[]){mate, w.data}, 2));
+        rgm_tensor *a = run(&w, y, w.data, false), *b = run(&w, y, both, false);
+        int64_t count = rgm_tensor_count(a);
+        CHECK_INT(2 * count, rgm_tensor_count(b));
+        for (int64_t k = 0; k < count; k++) /* the very same bits */
+            CHECK(rgm_tensor_f64(b)[count + k] == rgm_tensor_f64(a)[k]);
+        rgm_tensor_release(a);
+        rgm_tensor_release(b);
+        rgm_graph_release(mate);
+        rgm_graph_release(both);
+        world_close(&w);
+    }
+}
+
+static void dropout_acts_in_training_only(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"gcn", "gat_v2", "graph_sage", "vanilla_mpnn"};
+
+    for (int i = 0; i < 4; i++) {
+        world w;
+        world_open(&w, PAPERS);
+        rgm_value *y = build(&w, models[i], i == 3 ? "dropout: 0.5\ninput_dropout: 0.5\n" : "");
+        set_parameters(&w);
+        rgm_tensor *off = run(&w, y, w.data, false), *on = run(&w, y, w.data, true);
+        rgm_tensor *again = run(&w, y, w.data, true);
+        CHECK(!rgm_tensor_equal(off, on));
+        CHECK(rgm_tensor_equal(again, on));
+        rgm_tensor_release(off);
+        rgm_tensor_release(on);
+        rgm_tensor_release(again);
+        world_close(&w);
+    }
+}
+
+/* Kipf & Welling's network has 1433 x 16 + 16 + 16 x 7 + 7 parameters on Cora; here 5 words. */
+static void parameters_are_those_of_the_papers(void **state)
+{
+    (void)state;
+    static const char *const gcn[] = {"conv_0/kernel", "conv_0/bias", "conv_1/kernel",
+                                      "conv_1/bias"};
+    static const char *const gat[] = {
+        "conv_0/query/kernel", "conv_0/query/bias",   "conv_0/value/kernel", "conv_0/value/bias",
+        "conv_0/attention",    "conv_1/query/kernel", "conv_1/query/bias",   "conv_1/value/kernel",
+        "conv_1/value/bias",   "conv_1/attention"};
+    static const char *const sage[] = {"layer_0/nodes/paper/cites/kernel",
+                                       "layer_0/nodes/paper/next_state/self/kernel",
+                                       "layer_0/nodes/paper/next_state/bias"};
+    static const char *const mpnn[] = {"input/paper/kernel",
+                                       "input/paper/bias",
+                                       "layer_0/nodes/paper/cites/kernel",
+                                       "layer_0/nodes/paper/cites/bias",
+                                       "layer_0/nodes/paper/next_state/kernel",
+                                       "layer_0/nodes/paper/next_state/bias"};
+    static const struct {
+        const char *model, *yaml;
+        const char *const *names;
+        int64_t count, elements;
+    } expected[] = {
+        {"gcn", "output: 7\ninput: {features: words}", gcn, 4, 5 * 16 + 16 + 16 * 7 + 7},
+        {"gat_v2", "output: 7\ninput: {features: words}", gat, 10,
+         2 * (5 * 64 + 64) + 64 + 2 * (64 * 7 + 7) + 7},
+        {"graph_sage", "hidden: 8\ninput: {features: paper.words}", sage, 3, 5 * 8 * 2 + 8},
+        {"vanilla_mpnn", "units: 4\nmessage_dim: 6\nlayers: 1\ninput: {features: words}", mpnn, 6,
+         5 * 4 + 4 + 8 * 6 + 6 + 10 * 4 + 4},
+    };
+
+    for (int i = 0; i < 4; i++) {
+        world w;
+        world_open(&w, PAPERS);
+        build(&w, expected[i].model, expected[i].yaml);
+        set_parameters(&w);
+        check_names(&w, expected[i].names, expected[i].count);
+        CHECK_INT(expected[i].elements, rgm_parameters_total(w.parameters));
+        world_close(&w);
+    }
+}
+
+static void kipfs_l2_is_on_the_first_layer_alone(void **state)
+{
+    (void)state;
+    world w;
+    double sum = 0;
+
+    world_open(&w, PAPERS);
+    build(&w, "gcn", "output: 2\nl2: 2.5e-4\ninput: {features: words}");
+    set_parameters(&w);
+    for (int i = 0; i < 80; i++)
+        sum += 2.5e-4 * pow(parameter(&w, "conv_0/kernel")[i], 2);
+    check_values(&w, rgm_scope_loss(w.scope), &sum, 1);
+    world_close(&w);
+}
+
+static void features_in_float_are_cast_to_the_scopes_dtype(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "node_sets { key: 'paper' value { features { key: 'x' value { dtype: DT_FLOAT } }"
+        " features { key: 'label' value { dtype: DT_INT64 } } } }"
+        "edge_sets { key: 'cites' value { source: 'paper' target: 'paper' } }";
+    rgm_graph_builder *builder = NULL;
+    rgm_feature x = {0}, label = {0};
+    world w = {0};
+
+    CHECK_OK(rgm_schema_parse(&w.schema, text, (int64_t)strlen(text), "test"));
+    CHECK_OK(rgm_graph_builder_create(&builder, w.schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "paper", (int64_t[]){2}));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, "cites", (int64_t[]){1}));
+    add_edges(builder, "cites", 1, (int64_t[]){0}, (int64_t[]){1});
+    CHECK_OK(rgm_tensor_create_from(&x.values, RGM_F32, 1, (int64_t[]){2}, (float[]){1, 2}));
+    CHECK_OK(rgm_tensor_create_from(&label.values, RGM_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1}));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "paper", "x", &x));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "paper", "label", &label));
+    CHECK_OK(rgm_graph_builder_finish(&w.data, builder));
+    rgm_graph_builder_release(builder);
+    rgm_tensor_release(x.values);
+    rgm_tensor_release(label.values);
+    CHECK_OK(rgm_cgraph_create(&w.graph));
+    CHECK_OK(rgm_graph_value_create(&w.value, w.graph, w.schema));
+    CHECK_OK(rgm_scope_create(&w.scope, w.graph, RGM_F64));
+    rgm_value *y = build(&w, "gcn", "hidden: []\noutput: 1\nnormalization: none\n");
+    set_parameters(&w);
+    const double *k = parameter(&w, "conv_0/kernel"), *b = parameter(&w, "conv_0/bias");
+    check_values(&w, y, (double[]){k[0] + b[0], 3 * k[0] + b[0]}, 2);
+    world_close(&w);
+}
+
+static void mistakes_in_options_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *schema, *yaml, *message;
+        rgm_status status;
+    } wrong[] = {
+        {"gcn", PAPERS, "input: {features: [word]}", "did you mean 'words'?", RGM_ERR_NOT_FOUND},
+        {"gcn", PAPERS, "edge_set: cited", "did you mean 'cites'?", RGM_ERR_NOT_FOUND},
+        {"gcn", LIBRARY, "", "there are 2: 'cites', 'writes'", RGM_ERR_ARG},
+        {"gat_v2", LIBRARY, "edge_set: writes", "needs one node set, 'paper', at both ends",
+         RGM_ERR_ARG},
+        {"gcn", PAPERS, "receiver: both", "source or target, not both", RGM_ERR_ARG},
+        {"graph_sage", PAPERS, "aggregator: max", "use mean, sum or the pooling convolution",
+         RGM_ERR_UNSUPPORTED},
+        {"vanilla_mpnn", PAPERS, "reduce_type: median", "unknown reduce_type 'median'",
+         RGM_ERR_ARG},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        world w;
+        made m;
+        world_open(&w, wrong[i].schema);
+        CHECK_OK(make_options(&m, wrong[i].model, wrong[i].yaml));
+        m.type->build(w.scope, w.value, m.options);
+        CHECK_STATUS(wrong[i].status, rgm_cgraph_status(w.graph));
+        CHECK_MESSAGE(wrong[i].message);
+        drop_options(&m);
+        world_close(&w);
+    }
+}
+
+static void option_tables_are_complete(void **state)
+{
+    (void)state;
+    int64_t count;
+    const rgm_model_type *const *types = rgm_model_types(&count);
+
+    CHECK_INT(4, count);
+    CHECK(rgm_model_find("gnc") == NULL && rgm_model_find(NULL) == NULL);
+    for (int64_t i = 0; i < count; i++) {
+        made m;
+        CHECK(rgm_model_find(types[i]->name) == types[i]);
+        for (const rgm_field *f = types[i]->fields; f->name != NULL; f++)
+            CHECK(f->help != NULL && f->offset < types[i]->options_size);
+        CHECK_STATUS(RGM_ERR_CONFIG, make_options(&m, types[i]->name, "droput: 0.5\n"));
+        if (i < 3)
+            CHECK_MESSAGE("did you mean 'model.dropout'?");
+        drop_options(&m);
+        CHECK_STATUS(RGM_ERR_CONFIG, make_options(&m, types[i]->name, "dropout: 1.5\n"));
+        drop_options(&m);
+    }
+}
+
+static rgm_status build_model(rgm_schema *schema, const char *model, const char *yaml)
+{
+    rgm_status status = RGM_OK;
+    rgm_cgraph *graph = NULL;
+    rgm_graph_value *root = NULL;
+    rgm_scope *scope = NULL;
+    made m = {0};
+
+    RGM_GO(make_options(&m, model, yaml));
+    RGM_GO(rgm_cgraph_create(&graph));
+    RGM_GO(rgm_graph_value_create(&root, graph, schema));
+    RGM_GO(rgm_scope_create(&scope, graph, RGM_F64));
+    m.type->build(scope, root, m.options);
+    status = rgm_cgraph_status(graph);
+done:
+    rgm_scope_release(scope);
+    rgm_graph_value_release(root);
+    rgm_cgraph_release(graph);
+    drop_options(&m);
+    return status;
+}
+
+static void models_survive_every_failing_allocation(void **state)
+{
+    (void)state;
+    static const int chosen[] = {1, 3, 5, 11};
+
+    for (int i = 0; i < 4; i++) {
+        rgm_schema *schema = NULL;
+        const char *text = cases[chosen[i]].schema;
+        CHECK_OK(rgm_schema_parse(&schema, text, (int64_t)strlen(text), "test"));
+        CHECK_EVERY_OOM(build_model(schema, cases[chosen[i]].model, cases[chosen[i]].yaml),
+                        (void)0);
+        rgm_schema_release(schema);
+    }
+}
+
+TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
+      cmocka_unit_test(renamed_nodes_get_the_same_states),
+      cmocka_unit_test(batch_mates_change_nothing), cmocka_unit_test(dropout_acts_in_training_only),
+      cmocka_unit_test(parameters_are_those_of_the_papers),
+      cmocka_unit_test(kipfs_l2_is_on_the_first_layer_alone),
+      cmocka_unit_test(features_in_float_are_cast_to_the_scopes_dtype),
+      cmocka_unit_test(mistakes_in_options_are_named), cmocka_unit_test(option_tables_are_complete),
+      cmocka_unit_test(models_survive_every_failing_allocation))

@@ -1,0 +1,204 @@
+/*
+ * From features to rows: which features of a node set a model starts from, sparse ones as patterns,
+ * dense ones flattened to [nodes, width], each normalised when asked for.
+ */
+#include "gnn_internal.h"
+
+const char *const rgmi_receiver_names[] = {"source", "target", "both", NULL};
+const char *const rgmi_l2_layer_names[] = {"first", "all", NULL};
+
+const rgm_field rgmi_input_fields[] = {
+    {.name = "features",
+     .kind = RGM_FIELD_TEXTS,
+     .offset = offsetof(rgm_input_options, features),
+     .help = "input features, \"words\" or \"paper.words\"; default: every float and one_hot one"},
+    {.name = "normalize",
+     .kind = RGM_FIELD_BOOL,
+     .offset = offsetof(rgm_input_options, normalize_features),
+     .help = "divide each feature's rows by the sum of their absolute values"},
+    {0},
+};
+
+/* The part of "paper.words" after the set's name, if the name is meant for this set; else NULL. */
+static const char *for_set(const char *name, const char *node_set)
+{
+    size_t size = strlen(node_set);
+    const char *dot = strchr(name, '.');
+
+    if (dot == NULL)
+        return name;
+    if (strncmp(name, node_set, size) == 0 && name[size] == '.')
+        return name + size + 1;
+    return NULL;
+}
+
+/* A float of known shape, or sparse rows: what a network can start from as it is. */
+static bool is_input(const rgm_feature_schema *feature)
+{
+    if (feature->vocabulary > 0)
+        return true;
+    if (feature->dtype != RGM_F32 && feature->dtype != RGM_F64)
+        return false;
+    for (int i = 0; i < feature->rank; i++)
+        if (feature->shape[i] < 1)
+            return false;
+    return true;
+}
+
+static rgm_value *feature_rows(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
+                               const char *name, bool normalize)
+{
+    const rgm_set_schema *set =
+        rgm_schema_find(rgm_graph_value_schema(graph), RGM_NODE_SET, node_set);
+    const rgm_feature_schema *feature = set != NULL ? rgm_set_feature(set, name) : NULL;
+    rgm_value *x;
+
+    if (feature != NULL && feature->vocabulary > 0)
+        x = rgm_node_sparse_feature(graph, node_set, name);
+    else
+        x = rgm_node_feature(graph, node_set, name);
+    if (x != NULL && rgm_value_dtype(x) == RGM_STRING)
+        return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
+                               "feature '%s' of node set '%s' is text; map it to numbers first",
+                               name, node_set);
+    x = rgm_as_rows(scope, x);
+    return normalize ? rgm_normalize_rows(scope, x) : x;
+}
+
+static void unknown_feature(const rgm_graph_value *graph, const char *name)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    const char *names[64], *dot = strrchr(name, '.');
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        for (int64_t k = 0; k < set->feature_count && count < 64; k++)
+            if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
+                names[count++] = set->features[k].name;
+    }
+    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND,
+                    "no node set has the input feature '%s'%s", name,
+                    rgm_did_you_mean(dot != NULL ? dot + 1 : name, names, count, NULL, NULL).text);
+}
+
+bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0; i < options->features.count; i++) {
+        bool found = false;
+
+        for (int64_t k = 0; k < rgm_schema_set_count(schema) && !found; k++) {
+            const rgm_set_schema *set = rgm_schema_set(schema, k);
+            const char *name;
+
+            if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+                continue;
+            name = for_set(options->features.items[i], set->name);
+            found = name != NULL && rgm_has_feature(graph, RGM_NODE_SET, set->name, name);
+        }
+        if (!found) {
+            unknown_feature(graph, options->features.items[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,
+                           const rgm_graph_value *graph, const char *node_set,
+                           const rgm_input_options *options)
+{
+    static const rgm_input_options defaults = {0};
+    const rgm_set_schema *set;
+    int64_t wanted;
+
+    *count = 0;
+    if (scope == NULL || graph == NULL)
+        return scope != NULL ? rgm_cgraph_status(rgm_scope_graph(scope)) : RGM_OK;
+    if (options == NULL)
+        options = &defaults;
+    set = rgmi_set(graph, RGM_NODE_SET, node_set);
+    if (set == NULL)
+        return rgm_cgraph_status(rgm_scope_graph(scope));
+    if (rgm_has_feature(graph, RGM_NODE_SET, node_set, RGM_HIDDEN_STATE) && capacity > 0) {
+        x[(*count)++] = rgmi_state(scope, graph, RGM_NODE_SET, node_set, NULL);
+        return rgm_cgraph_status(rgm_scope_graph(scope));
+    }
+    wanted = options->features.count > 0 ? options->features.count : set->feature_count;
+    for (int64_t i = 0; i < wanted; i++) {
+        const char *name = options->features.count > 0
+                               ? for_set(options->features.items[i], node_set)
+                           : is_input(&set->features[i]) ? set->features[i].name
+                                                         : NULL;
+
+        if (name == NULL || !rgm_has_feature(graph, RGM_NODE_SET, node_set, name))
+            continue;
+        if (*count == capacity) {
+            rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
+                            "node set '%s' has more than %lld input features", node_set,
+                            (long long)capacity);
+            break;
+        }
+        x[(*count)++] = feature_rows(scope, graph, node_set, name, options->normalize_features);
+    }
+    return rgm_cgraph_status(rgm_scope_graph(scope));
+}
+
+rgm_value *rgmi_node_input(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
+                           const rgm_input_options *options)
+{
+    enum { MOST = 64 };
+    rgm_value *x[MOST];
+    int64_t count;
+
+    if (rgm_node_inputs(x, MOST, &count, scope, graph, node_set, options) != RGM_OK || count == 0)
+        return NULL;
+    return rgm_beside(x, count);
+}
+
+bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph_value *graph,
+                   const char *wanted_node_set, const char *wanted_edge_set)
+{
+    const rgm_set_schema *edges = wanted_edge_set != NULL
+                                      ? rgmi_set(graph, RGM_EDGE_SET, wanted_edge_set)
+                                      : rgmi_only_set(graph, RGM_EDGE_SET);
+    const char *nodes = wanted_node_set;
+
+    if (edges == NULL)
+        return false;
+    if (nodes == NULL)
+        nodes = edges->target;
+    if (rgmi_set(graph, RGM_NODE_SET, nodes) == NULL)
+        return false;
+    if (strcmp(edges->source, nodes) != 0 || strcmp(edges->target, nodes) != 0) {
+        rgm_cgraph_fail(
+            rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
+            "edge set '%s' goes from '%s' to '%s'; this model needs one node set, '%s', "
+            "at both ends",
+            edges->name, edges->source, edges->target, nodes);
+        return false;
+    }
+    *node_set = nodes;
+    *edge_set = edges->name;
+    return true;
+}
+
+rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set)
+{
+    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND,
+                    "node set '%s' has no float or one_hot feature to start from; name one in "
+                    "model.input.features",
+                    node_set);
+    return NULL;
+}
+
+bool rgmi_one_receiver(rgm_scope *scope, int receiver)
+{
+    if (receiver == RGM_SOURCE || receiver == RGM_TARGET)
+        return true;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
+                    "this model's receiver is source or target, not both");
+    return false;
+}

@@ -1,0 +1,154 @@
+/*
+ * "gcn": a stack of graph convolutions with dropout before each (Kipf & Welling 2017). Their
+ * recipe: hidden [16], dropout 0.5, normalized features, l2 2.5e-4 on the first layer (their weight
+ * decay 5e-4 counts half the squares), Adam at 0.01.
+ */
+#include "gnn_internal.h"
+
+static void gcn_defaults(void *payload)
+{
+    static const int64_t hidden[] = {16};
+
+    *(rgm_gcn_model_options *)payload = (rgm_gcn_model_options){.hidden = {hidden, 1},
+                                                                .dropout = 0.5,
+                                                                .activation = RGM_ACT_RELU,
+                                                                .normalization = RGM_NORM_IN_OUT,
+                                                                .self_loops = true,
+                                                                .bias = true,
+                                                                .l2_layers = 0,
+                                                                .receiver = RGM_TARGET};
+}
+
+static const char *const normalization_names[] = {"none", "in", "out", "in_out", "in_in", NULL};
+
+#define AT(member) offsetof(rgm_gcn_model_options, member)
+static const rgm_field gcn_fields[] = {
+    {.name = "hidden",
+     .kind = RGM_FIELD_INTS,
+     .offset = AT(hidden),
+     .min = 1,
+     .max = 1e6,
+     .help = "channels of each hidden convolution"},
+    {.name = "output",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(output),
+     .min = 0,
+     .max = 1e6,
+     .help =
+         "channels of a last convolution without activation (classes, with no task head); 0: none"},
+    {.name = "dropout",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(dropout),
+     .min = 0,
+     .max = 0.999,
+     .help = "rate of dropout before each convolution"},
+    {.name = "activation",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(activation),
+     .choices = rgm_activation_names,
+     .help = "after each hidden convolution"},
+    {.name = "normalization",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(normalization),
+     .choices = normalization_names,
+     .help = "how degrees scale the sum"},
+    {.name = "self_loops",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(self_loops),
+     .help = "each node also hears itself"},
+    {.name = "bias", .kind = RGM_FIELD_BOOL, .offset = AT(bias), .help = "add a bias"},
+    {.name = "l2",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(l2),
+     .min = 0,
+     .max = 1e6,
+     .help = "coefficient of the sum of squared kernel weights in the loss"},
+    {.name = "l2_layers",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(l2_layers),
+     .choices = rgmi_l2_layer_names,
+     .help = "which convolutions l2 holds for"},
+    {.name = "receiver",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(receiver),
+     .choices = rgmi_receiver_names,
+     .help = "which end of an edge hears"},
+    {.name = "node_set",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(node_set),
+     .help = "default: the only one"},
+    {.name = "edge_set",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(edge_set),
+     .help = "default: the only one"},
+    {.name = "edge_weight",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(edge_weight),
+     .help = "edge feature with a number for each edge; default: ones"},
+    {.name = "input",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(input),
+     .group = rgmi_input_fields,
+     .help = "what the model starts from"},
+    {0},
+};
+
+static rgm_value *edge_weight(rgm_scope *scope, const rgm_graph_value *graph, const char *edge_set,
+                              const char *feature)
+{
+    rgm_value *w = rgm_edge_feature(graph, edge_set, feature);
+    rgm_dim shape[1];
+
+    if (w == NULL)
+        return NULL;
+    if (rgm_value_dtype(w) != rgm_scope_dtype(scope))
+        w = rgm_cast(w, rgm_scope_dtype(scope));
+    if (w == NULL || rgm_value_rank(w) != 2 || rgm_value_dim(w, 1) != 1)
+        return w;
+    shape[0] = rgm_value_dim(w, 0);
+    return rgm_reshape(w, 1, shape);
+}
+
+static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_gcn_model_options *o = payload;
+    rgm_gcn_options conv = RGM_GCN_OPTIONS_INIT;
+    const char *nodes, *edges;
+    int64_t layers = o->hidden.count + (o->output > 0);
+    rgm_value *h;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input) ||
+        !rgmi_hom_sets(&nodes, &edges, graph, o->node_set, o->edge_set) ||
+        !rgmi_one_receiver(scope, o->receiver))
+        return NULL;
+    h = rgmi_node_input(scope, graph, nodes, &o->input);
+    if (h == NULL)
+        return rgmi_no_input(graph, nodes);
+    conv.receiver = (rgm_tag)o->receiver;
+    conv.normalization = (rgm_degree_norm)o->normalization;
+    conv.self_loops = o->self_loops;
+    conv.no_bias = !o->bias;
+    if (o->edge_weight != NULL)
+        conv.edge_weight = edge_weight(scope, graph, edges, o->edge_weight);
+    for (int64_t i = 0; i < layers; i++) {
+        char name[32];
+        bool last = i == o->hidden.count;
+
+        snprintf(name, sizeof name, "conv_%lld", (long long)i);
+        conv.units = last ? o->output : o->hidden.items[i];
+        conv.activation = last ? RGM_ACT_NONE : (rgm_activation)o->activation;
+        conv.l2 = i == 0 || o->l2_layers == 1 ? o->l2 : 0;
+        h = rgm_dropout(rgm_scope_enter(scope, name), h, o->dropout);
+        h = rgm_gcn_conv_with(scope, name, graph, edges, h, &conv);
+    }
+    return rgm_with_state(graph, nodes, h);
+}
+
+const rgm_model_type rgmi_gcn_model = {
+    .name = "gcn",
+    .help = "graph convolutions with degree normalisation, one node and one edge set",
+    .options_size = sizeof(rgm_gcn_model_options),
+    .defaults = gcn_defaults,
+    .fields = gcn_fields,
+    .build = gcn_build,
+};

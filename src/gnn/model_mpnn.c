@@ -1,0 +1,170 @@
+/*
+ * "vanilla_mpnn": input encoders, then rounds of dense messages and dense next states (TF-GNN's
+ * VanillaMPNN) over any number of node and edge sets. Sets without features start with states of
+ * width 0 and get one from their neighbours.
+ */
+#include "gnn_internal.h"
+
+static void mpnn_defaults(void *payload)
+{
+    *(rgm_mpnn_model_options *)payload = (rgm_mpnn_model_options){.units = 64,
+                                                                  .message_dim = 64,
+                                                                  .layers = 2,
+                                                                  .reduce_type = "sum",
+                                                                  .input_activation = RGM_ACT_RELU,
+                                                                  .encode = true,
+                                                                  .receiver_state = true,
+                                                                  .receiver = RGM_AT_TARGET};
+}
+
+#define AT(member) offsetof(rgm_mpnn_model_options, member)
+static const rgm_field mpnn_fields[] = {
+    {.name = "units",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(units),
+     .min = 1,
+     .max = 1e6,
+     .help = "channels of the node states"},
+    {.name = "message_dim",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(message_dim),
+     .min = 1,
+     .max = 1e6,
+     .help = "channels of the messages"},
+    {.name = "layers",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(layers),
+     .min = 0,
+     .max = 1000,
+     .help = "rounds of message passing"},
+    {.name = "reduce_type",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(reduce_type),
+     .help = "sum, mean, max_no_inf, ..., or several with | between"},
+    {.name = "input_units",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(input_units),
+     .min = 0,
+     .max = 1e6,
+     .help = "channels of the input encoders; 0: units"},
+    {.name = "input_activation",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(input_activation),
+     .choices = rgm_activation_names,
+     .help = "after the input encoders"},
+    {.name = "input_dropout",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(input_dropout),
+     .min = 0,
+     .max = 0.999,
+     .help = "rate of dropout on the input features"},
+    {.name = "dropout",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(dropout),
+     .min = 0,
+     .max = 0.999,
+     .help = "rate of dropout on messages and states"},
+    {.name = "l2",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(l2),
+     .min = 0,
+     .max = 1e6,
+     .help = "coefficient of the sum of squared kernels and biases in the loss"},
+    {.name = "layer_norm",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(layer_norm),
+     .help = "normalise each new state"},
+    {.name = "encode",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(encode),
+     .help = "a dense layer on each node set's features; false: the features are the first states"},
+    {.name = "receiver_state",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(receiver_state),
+     .help = "messages see the receiver's state, not only the sender's"},
+    {.name = "receiver",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(receiver),
+     .choices = rgmi_receiver_names,
+     .help = "which end of an edge hears"},
+    {.name = "edge_feature",
+     .kind = RGM_FIELD_TEXT,
+     .offset = AT(edge_feature),
+     .help = "dense edge feature in the messages; default: none"},
+    {.name = "input",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(input),
+     .group = rgmi_input_fields,
+     .help = "what the model starts from"},
+    {0},
+};
+
+/* act(W drop(features) + b) of each node set, as its state; or the features themselves. */
+static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
+                               const rgm_mpnn_model_options *o)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    rgm_dense_options dense = {.activation = (rgm_activation)o->input_activation,
+                               .slope = 0.2,
+                               .l2 = o->l2,
+                               .l2_bias = o->l2,
+                               .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_graph_value *next = (rgm_graph_value *)graph;
+    rgm_scope *inputs = rgm_scope_enter(scope, "input");
+
+    for (int64_t i = 0; next != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        rgm_scope *own;
+        rgm_value *x;
+
+        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+            continue;
+        own = rgm_scope_enter(inputs, set->name);
+        x = rgmi_node_input(own, graph, set->name, &o->input);
+        if (x == NULL)
+            x = rgm_make_empty_feature(own, graph, RGM_NODE_SET, set->name);
+        else
+            x = rgm_dropout(own, x, o->input_dropout);
+        if (o->encode && rgm_width(x) > 0)
+            x = rgm_dense_with(own, NULL, x, o->input_units > 0 ? o->input_units : o->units,
+                               &dense);
+        next = rgm_with_state(next, set->name, x);
+    }
+    return next;
+}
+
+static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_mpnn_model_options *o = payload;
+    rgm_mpnn_options round = RGM_MPNN_OPTIONS_INIT;
+    rgm_graph_value *next;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input))
+        return NULL;
+    next = encode(scope, graph, o);
+    round.units = o->units;
+    round.message_dim = o->message_dim;
+    round.receivers = (rgm_receivers)o->receiver;
+    round.edge_feature = o->edge_feature;
+    round.reduce_type = o->reduce_type;
+    round.l2 = o->l2;
+    round.dropout = o->dropout;
+    round.layer_norm = o->layer_norm;
+    round.no_receiver_state = !o->receiver_state;
+    for (int64_t i = 0; i < o->layers && next != NULL; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "layer_%lld", (long long)i);
+        next = rgm_vanilla_mpnn_update(scope, name, next, &round);
+    }
+    return next;
+}
+
+const rgm_model_type rgmi_mpnn_model = {
+    .name = "vanilla_mpnn",
+    .help = "dense messages and next states over any number of node and edge sets",
+    .options_size = sizeof(rgm_mpnn_model_options),
+    .defaults = mpnn_defaults,
+    .fields = mpnn_fields,
+    .build = mpnn_build,
+};

@@ -1,0 +1,222 @@
+/*
+ * "graph_sage": rounds of neighbour aggregation over every edge set (Hamilton et al. 2017), any
+ * number of node and edge sets. Dropout is drawn once for each node before a round, not for each
+ * edge, so that sparse features stay sparse and the mean stays one sparse-dense product.
+ */
+#include "gnn_internal.h"
+
+enum { SAGE_MEAN, SAGE_SUM, SAGE_MAX, SAGE_POOL, SAGE_GCN };
+static const char *const aggregator_names[] = {"mean", "sum", "max", "pool", "gcn", NULL};
+static const char *const combine_names[] = {"sum", "concat", NULL};
+
+static void sage_defaults(void *payload)
+{
+    static const int64_t hidden[] = {64};
+
+    *(rgm_sage_model_options *)payload = (rgm_sage_model_options){.hidden = {hidden, 1},
+                                                                  .aggregator = SAGE_MEAN,
+                                                                  .dropout = 0.5,
+                                                                  .l2_normalize = false,
+                                                                  .bias = true,
+                                                                  .activation = RGM_ACT_RELU,
+                                                                  .l2_layers = 1,
+                                                                  .receiver = RGM_AT_TARGET};
+}
+
+#define AT(member) offsetof(rgm_sage_model_options, member)
+static const rgm_field sage_fields[] = {
+    {.name = "hidden",
+     .kind = RGM_FIELD_INTS,
+     .offset = AT(hidden),
+     .min = 1,
+     .max = 1e6,
+     .help = "channels of each round"},
+    {.name = "output",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(output),
+     .min = 0,
+     .max = 1e6,
+     .help = "channels of a last round without activation (classes, with no task head); 0: none"},
+    {.name = "aggregator",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(aggregator),
+     .choices = aggregator_names,
+     .help = "how a node's neighbours are reduced"},
+    {.name = "hidden_units",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(hidden_units),
+     .min = 0,
+     .max = 1e6,
+     .help = "channels before pooling, of aggregator pool; 0: those of the round"},
+    {.name = "dropout",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(dropout),
+     .min = 0,
+     .max = 0.999,
+     .help = "rate of dropout before each round"},
+    {.name = "l2_normalize",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(l2_normalize),
+     .help = "divide each state by its length, except after the last round with output"},
+    {.name = "combine",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(combine),
+     .choices = combine_names,
+     .help = "own state and neighbours summed or side by side"},
+    {.name = "bias", .kind = RGM_FIELD_BOOL, .offset = AT(bias), .help = "add a bias"},
+    {.name = "activation",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(activation),
+     .choices = rgm_activation_names,
+     .help = "after each round but the output"},
+    {.name = "l2",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(l2),
+     .min = 0,
+     .max = 1e6,
+     .help = "coefficient of the sum of squared kernel weights in the loss"},
+    {.name = "l2_layers",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(l2_layers),
+     .choices = rgmi_l2_layer_names,
+     .help = "which rounds l2 holds for"},
+    {.name = "receiver",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(receiver),
+     .choices = rgmi_receiver_names,
+     .help = "which end of an edge hears"},
+    {.name = "input",
+     .kind = RGM_FIELD_GROUP,
+     .offset = AT(input),
+     .group = rgmi_input_fields,
+     .help = "what the model starts from"},
+    {0},
+};
+
+/* Every node set's state through dropout, its own stream for each set and round. */
+static rgm_graph_value *drop_states(rgm_scope *round, rgm_graph_value *graph, double rate)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0; graph != NULL && rate > 0 && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name) ||
+            !rgm_has_feature(graph, RGM_NODE_SET, set->name, RGM_HIDDEN_STATE))
+            continue;
+        graph = rgm_with_state(
+            graph, set->name,
+            rgm_dropout(rgm_scope_enter(rgm_scope_enter(round, "nodes"), set->name),
+                        rgmi_state(round, graph, RGM_NODE_SET, set->name, NULL), rate));
+    }
+    return graph;
+}
+
+/* One round of the GCN variant: every node set that receives edges is updated as a whole. */
+static rgm_graph_value *gcn_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_sage_update_options *round, bool bias)
+{
+    enum { MOST = 64 };
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    rgm_sage_gcn_options set_options[MOST];
+    rgm_node_set_update nodes[MOST];
+    const char *names[MOST];
+    rgm_graph_update_options update = {.node_sets = nodes};
+    rgm_tag receiver = round->receivers == RGM_AT_SOURCE ? RGM_SOURCE : RGM_TARGET;
+    int64_t used = 0;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema) && update.node_set_count < MOST; i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        rgm_sage_gcn_options *o = &set_options[update.node_set_count];
+
+        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+            continue;
+        *o = (rgm_sage_gcn_options){.edge_sets = names + used,
+                                    .receiver = receiver,
+                                    .units = round->units,
+                                    .activation = round->activation,
+                                    .bias = bias,
+                                    .l2 = round->l2};
+        for (int64_t k = 0; k < rgm_schema_set_count(schema) && used < MOST; k++) {
+            const rgm_set_schema *edges = rgm_schema_set(schema, k);
+            if (edges->piece == RGM_EDGE_SET && !rgmi_is_aux(edges->name) &&
+                strcmp(rgmi_end(edges, receiver), set->name) == 0) {
+                names[used++] = edges->name;
+                o->edge_set_count++;
+            }
+        }
+        if (o->edge_set_count > 0)
+            nodes[update.node_set_count++] = (rgm_node_set_update){
+                .node_set = set->name, .update = rgm_sage_gcn_node_update, .options = o};
+    }
+    return rgm_graph_update(scope, name, graph, &update);
+}
+
+/* The states a model starts from: features, or nothing known. */
+static rgm_graph_value *input_states(rgm_scope *scope, const rgm_graph_value *graph,
+                                     const rgm_input_options *options)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    rgm_graph_value *next = (rgm_graph_value *)graph;
+
+    for (int64_t i = 0; next != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        rgm_value *x;
+
+        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+            continue;
+        x = rgmi_node_input(scope, graph, set->name, options);
+        if (x == NULL)
+            x = rgm_make_empty_feature(scope, graph, RGM_NODE_SET, set->name);
+        next = rgm_with_state(next, set->name, x);
+    }
+    return next;
+}
+
+static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_sage_model_options *o = payload;
+    int64_t layers = o->hidden.count + (o->output > 0);
+    rgm_sage_update_options round = RGM_SAGE_UPDATE_OPTIONS_INIT;
+    rgm_graph_value *next;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input))
+        return NULL;
+    if (o->aggregator == SAGE_GCN && !rgmi_one_receiver(scope, o->receiver))
+        return NULL;
+    next = input_states(scope, graph, &o->input);
+    round.receivers = (rgm_receivers)o->receiver;
+    round.pooling = o->aggregator == SAGE_POOL;
+    round.hidden_units = round.pooling ? o->hidden_units : 0;
+    round.reduce_type = o->aggregator == SAGE_SUM   ? "sum"
+                        : o->aggregator == SAGE_MAX ? "max_no_inf"
+                                                    : NULL;
+    round.no_bias = !o->bias;
+    round.concat = o->combine == 1;
+    for (int64_t i = 0; i < layers && next != NULL; i++) {
+        char name[32];
+        bool last = i == o->hidden.count;
+
+        snprintf(name, sizeof name, "layer_%lld", (long long)i);
+        round.units = last ? o->output : o->hidden.items[i];
+        round.activation = last ? RGM_ACT_NONE : (rgm_activation)o->activation;
+        round.no_l2_normalize = last || !o->l2_normalize;
+        round.l2 = i == 0 || o->l2_layers == 1 ? o->l2 : 0;
+        if (last)
+            round.concat = false; /* exactly `output` channels */
+        next = drop_states(rgm_scope_enter(scope, name), next, o->dropout);
+        if (next != NULL)
+            next = o->aggregator == SAGE_GCN ? gcn_round(scope, name, next, &round, o->bias)
+                                             : rgm_sage_update(scope, name, next, &round);
+    }
+    return next;
+}
+
+const rgm_model_type rgmi_sage_model = {
+    .name = "graph_sage",
+    .help = "neighbour aggregation over any number of node and edge sets",
+    .options_size = sizeof(rgm_sage_model_options),
+    .defaults = sage_defaults,
+    .fields = sage_fields,
+    .build = sage_build,
+};

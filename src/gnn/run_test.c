@@ -1,0 +1,415 @@
+/*
+ * rgm_run(): every argument of the seed page at work on small graphs: tasks alone and together,
+ * padding, processors, providers of one's own, eager mode, predictions, and the mistakes one can
+ * make.
+ */
+#include <check.h>
+
+#include <regimen/gnn.h>
+
+#define GRAPHS 24
+
+static const char SCHEMA[] =
+    "context { features { key: \"kind\" value { dtype: DT_INT64 } }\n"
+    "          features { key: \"bits\" value { dtype: DT_INT64 shape { dim { size: 2 } } } } }\n"
+    "node_sets { key: \"atom\" value {\n"
+    "  features { key: \"x\" value { dtype: DT_FLOAT shape { dim { size: 3 } } } } } }\n"
+    "edge_sets { key: \"bond\" value { source: \"atom\" target: \"atom\" } }\n";
+
+/* Graph i: a ring of 3 + i % 4 atoms; kind 1 when its numbers are large, bits are its parities. */
+static rgm_graph *make_graph(rgm_schema *schema, int64_t i)
+{
+    int64_t n = 3 + i % 4, kind = (i / 2) % 2, bits[2] = {kind, i % 2};
+    rgm_graph_builder *builder;
+    rgm_graph *graph;
+    rgm_tensor *source, *target, *x, *label, *parity;
+
+    CHECK_OK(rgm_tensor_create(&source, RGM_I64, 1, &n));
+    CHECK_OK(rgm_tensor_create(&target, RGM_I64, 1, &n));
+    CHECK_OK(rgm_tensor_create(&x, RGM_F32, 2, (int64_t[]){n, 3}));
+    CHECK_OK(rgm_tensor_create_from(&label, RGM_I64, 1, (int64_t[]){1}, &kind));
+    CHECK_OK(rgm_tensor_create_from(&parity, RGM_I64, 2, (int64_t[]){1, 2}, bits));
+    for (int64_t k = 0; k < n; k++) {
+        rgm_tensor_i64(source)[k] = k;
+        rgm_tensor_i64(target)[k] = (k + 1) % n;
+        for (int d = 0; d < 3; d++)
+            rgm_tensor_f32(x)[3 * k + d] =
+                (float)(kind + 1) * (float)(1 + d) / 4 + (float)(i % 2) * (float)d;
+    }
+    CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "atom", &n));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, "bond", &n));
+    CHECK_OK(rgm_graph_builder_edges(builder, "bond", source, target));
+    CHECK_OK(
+        rgm_graph_builder_feature(builder, RGM_NODE_SET, "atom", "x", &(rgm_feature){.values = x}));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_CONTEXT_PIECE, NULL, "kind",
+                                       &(rgm_feature){.values = label}));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_CONTEXT_PIECE, NULL, "bits",
+                                       &(rgm_feature){.values = parity}));
+    CHECK_OK(rgm_graph_builder_finish(&graph, builder));
+    rgm_graph_builder_release(builder);
+    rgm_tensor_release(source);
+    rgm_tensor_release(target);
+    rgm_tensor_release(x);
+    rgm_tensor_release(label);
+    rgm_tensor_release(parity);
+    return graph;
+}
+
+static rgm_provider *molecules(void)
+{
+    rgm_schema *schema;
+    rgm_graph *graphs[GRAPHS];
+    rgm_provider *provider;
+
+    CHECK_OK(rgm_schema_parse(&schema, SCHEMA, sizeof SCHEMA - 1, "schema"));
+    for (int64_t i = 0; i < GRAPHS; i++)
+        graphs[i] = make_graph(schema, i);
+    provider = rgm_graphs_provider(graphs, GRAPHS, true);
+    CHECK(provider != NULL);
+    for (int64_t i = 0; i < GRAPHS; i++)
+        rgm_graph_release(graphs[i]);
+    rgm_schema_release(schema);
+    return provider;
+}
+
+static int base_calls;
+
+/* Sum over neighbours of a dense layer; looks at nothing but x. */
+static rgm_graph_value *ring_gnn(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    rgm_value *h = rgm_dense(scope, "atom", rgm_node_feature(graph, "atom", "x"), 8);
+    rgm_value *edges = rgm_adjacency(graph, "bond", RGM_TARGET);
+
+    (void)payload;
+    base_calls++;
+    h = rgm_relu(rgm_add(h, rgm_pool_rows(edges, rgm_broadcast_columns(edges, h), RGM_SUM)));
+    return rgm_with_state(graph, "atom", h);
+}
+
+static rgm_run_options graph_run(rgm_provider *data)
+{
+    rgm_run_options run = RGM_RUN_OPTIONS_INIT;
+
+    run.train_data = data;
+    run.valid_data = data;
+    run.model_fn = ring_gnn;
+    run.task = rgm_graph_multiclass("atom", "kind", 2);
+    run.optimizer = rgm_adam(0.02);
+    run.global_batch_size = 5;
+    run.epochs = 12;
+    run.runtime.seed = 3;
+    run.runtime.threads = 2;
+    return run;
+}
+
+static rgm_run_result *must_run(const rgm_run_options *run)
+{
+    rgm_run_result *result = NULL;
+
+    CHECK_OK(rgm_run(&result, run));
+    return result;
+}
+
+static void refuse(const rgm_run_options *run, rgm_status status, const char *part)
+{
+    rgm_run_result *result = NULL;
+
+    CHECK_STATUS(status, rgm_run(&result, run));
+    CHECK(result == NULL);
+    CHECK_MESSAGE(part);
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static void graphs_are_classified_and_the_last_batch_counts(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_run_result *result = must_run(&run);
+    const rgm_epoch_record *records;
+
+    (void)state;
+    CHECK_INT(12 * 5, rgm_run_steps(result)); /* 24 graphs: 4 batches of 5 and one of 4 */
+    CHECK_INT(12, rgm_run_history(&records, result));
+    CHECK(rgm_run_metric(result, "valid", "accuracy") > 0.8);
+    CHECK(isnan(rgm_run_metric(result, "test", "accuracy")));
+    CHECK(rgm_run_best_step(result) > 0);
+    rgm_run_result_release(result);
+    run.drop_remainder = true;
+    result = must_run(&run);
+    CHECK_INT(12 * 4, rgm_run_steps(result));
+    rgm_run_result_release(result);
+    rgm_provider_release(data);
+}
+
+static void eager_mode_and_steps_per_execution_change_no_number(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_run_result *plain = must_run(&run), *eager, *several;
+
+    (void)state;
+    run.run_eagerly = true;
+    eager = must_run(&run);
+    run.run_eagerly = false;
+    run.steps_per_execution = 7;
+    several = must_run(&run);
+    CHECK_CLOSE(rgm_run_metric(eager, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                1e-4, 0);
+    CHECK_CLOSE(rgm_run_metric(several, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"), 0,
+                0);
+    rgm_run_result_release(plain);
+    rgm_run_result_release(eager);
+    rgm_run_result_release(several);
+    rgm_provider_release(data);
+}
+
+static void padding_changes_no_metric(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_run_result *plain = must_run(&run), *padded;
+
+    (void)state;
+    run.train_padding.kind = RGM_PADDING_TIGHT;
+    run.valid_padding.kind = RGM_PADDING_TIGHT;
+    padded = must_run(&run);
+    CHECK_INT(rgm_run_steps(plain), rgm_run_steps(padded));
+    CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                1e-4, 0);
+    CHECK_CLOSE(rgm_run_metric(padded, "valid", "accuracy"),
+                rgm_run_metric(plain, "valid", "accuracy"), 0, 0);
+    rgm_run_result_release(plain);
+    rgm_run_result_release(padded);
+    rgm_provider_release(data);
+}
+
+static void fit_or_skip_drops_what_does_not_fit(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_run_result *result;
+
+    (void)state;
+    run.train_padding.kind = RGM_PADDING_FIT_OR_SKIP;
+    run.train_padding.success_ratio = 0.5;
+    result = must_run(&run);
+    CHECK(rgm_run_steps(result) < 60 && rgm_run_steps(result) > 0);
+    rgm_run_result_release(result);
+    rgm_provider_release(data);
+}
+
+/* Labels moved to "_readout", so that several tasks may see one graph. */
+static rgm_status readouts(rgm_graph **out, rgm_graph *graph, void *payload)
+{
+    rgm_status status;
+    rgm_graph *kind = NULL;
+
+    (*(int *)payload)++;
+    RGM_TRY(rgm_graph_context_into_readout(&kind, graph, "kind", NULL, true, RGM_READOUT));
+    status = rgm_graph_context_into_readout(out, kind, "bits", NULL, true, RGM_READOUT);
+    rgm_graph_release(kind);
+    return status;
+}
+
+static void several_tasks_share_one_pass_and_are_weighed(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_gnn_task tasks[2] = {rgm_graph_multiclass("atom", "kind", 2),
+                             rgm_graph_multiclass("atom", "bits", 2)};
+    int processed = 0;
+    rgm_feature_processor processor = {readouts, &processed};
+    double weights[2] = {1, 0.25};
+    rgm_run_result *result;
+    const rgm_epoch_record *records;
+    int64_t last;
+
+    (void)state;
+    run.task = (rgm_gnn_task){0};
+    run.epochs = 60;
+    tasks[0].name = "kind";
+    tasks[1].name = "bits";
+    tasks[1].type = rgm_gnn_task_find("graph_binary_classification");
+    tasks[1].options.num_classes = 0;
+    tasks[1].options.units = 2;
+    run.tasks = tasks;
+    run.task_count = 2;
+    run.loss_weights = weights;
+    run.feature_processors = &processor;
+    run.feature_processor_count = 1;
+    base_calls = 0;
+    result = must_run(&run);
+    CHECK_INT(1, base_calls);
+    CHECK(processed > 0);
+    CHECK(rgm_run_metric(result, "valid", "kind_accuracy") > 0.8);
+    CHECK(rgm_run_metric(result, "valid", "bits_binary_accuracy") > 0.6);
+    last = rgm_run_history(&records, result) - 1;
+    /* Mean binary cross-entropy and cross-entropy are the heads' losses. */
+    CHECK_CLOSE(rgm_logs_get(&records[last].valid, "loss"),
+                rgm_logs_get(&records[last].valid, "kind_cross_entropy") +
+                    0.25 * rgm_logs_get(&records[last].valid, "bits_cross_entropy"),
+                1e-4, 0);
+    rgm_run_result_release(result);
+    /* Without the processor the first task would take its label off the shared graph. */
+    run.feature_processor_count = 0;
+    refuse(&run, RGM_ERR_CONFIG, "labels must stand on '_readout'");
+    rgm_provider_release(data);
+}
+
+static rgm_graph_value *leaking_gnn(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    rgm_value *kind = rgm_cast(rgm_context_feature(graph, "kind"), RGM_F32);
+
+    (void)scope;
+    (void)payload;
+    return rgm_with_state(graph, "atom",
+                          rgm_broadcast(graph, RGM_CONTEXT, RGM_NODE_SET, "atom", kind));
+}
+
+static void a_model_cannot_see_the_label(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+
+    (void)state;
+    run.model_fn = leaking_gnn;
+    refuse(&run, RGM_ERR_NOT_FOUND, "kind");
+    rgm_provider_release(data);
+}
+
+static void predictions_do_not_depend_on_batch_mates(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_run_result *result = must_run(&run);
+    rgm_schema *schema = rgm_provider_schema(data);
+    rgm_graph *graphs[2] = {make_graph(schema, 1), make_graph(schema, 6)}, *alone, *both;
+    rgm_element *examples[2];
+    rgm_tensor *one, *two;
+    rgm_text bytes = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(rgm_element_create_pointer(&examples[i], &rgm_graph_element, graphs[i]));
+    CHECK_OK(rgm_run_preprocess(&alone, result, examples, 1));
+    CHECK_OK(rgm_run_preprocess(&both, result, examples, 2));
+    CHECK_OK(rgm_run_predict(&one, result, 0, alone));
+    CHECK_OK(rgm_run_predict(&two, result, 0, both));
+    CHECK_INT(1, rgm_tensor_dim(one, 0));
+    CHECK_INT(2, rgm_tensor_dim(two, 0));
+    for (int u = 0; u < 2; u++)
+        CHECK_CLOSE(rgm_tensor_at(two, u), rgm_tensor_at(one, u), 0, 0);
+    rgm_tensor_release(two);
+    rgm_graph_release(alone);
+    /* A serialized example goes the same way, without its labels too. */
+    CHECK_OK(rgm_graph_encode(&bytes, rgm_element_pointer(examples[0], &rgm_graph_element), NULL));
+    rgm_element_release(examples[0]);
+    CHECK_OK(rgm_element_create_bytes(&examples[0], bytes.data, bytes.size));
+    CHECK_OK(rgm_run_preprocess(&alone, result, examples, 1));
+    CHECK_OK(rgm_run_predict(&two, result, 0, alone));
+    CHECK(rgm_tensor_equal(one, two));
+    rgm_text_clear(&bytes);
+    rgm_tensor_release(one);
+    rgm_tensor_release(two);
+    rgm_graph_release(alone);
+    rgm_graph_release(both);
+    rgm_element_release(examples[0]);
+    rgm_element_release(examples[1]);
+    rgm_run_result_release(result);
+    rgm_provider_release(data);
+}
+
+static void a_mix_of_providers_ends_with_the_first(void **state)
+{
+    rgm_provider *data = molecules(), *both[2] = {data, data}, *mix;
+    rgm_run_options run = graph_run(data);
+    rgm_run_result *result;
+
+    (void)state;
+    mix = rgm_mix_provider(both, (double[]){1, 1}, 2);
+    CHECK(mix != NULL);
+    run.train_data = mix;
+    run.epochs = 4;
+    result = must_run(&run);
+    CHECK(rgm_run_steps(result) > 4 * 5); /* some 48 graphs an epoch */
+    rgm_run_result_release(result);
+    rgm_provider_release(mix);
+    rgm_provider_release(data);
+}
+
+static void exports_go_to_every_folder(void **state)
+{
+    char root[128], a[160], b[160];
+    const char *dirs[2] = {a, b};
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_exporter onnx = rgm_onnx_exporter();
+    rgm_export_check check;
+    rgm_run_result *result;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    snprintf(a, sizeof a, "%s/a", root);
+    snprintf(b, sizeof b, "%s/b/c", root);
+    run.exporters = &onnx;
+    run.exporter_count = 1;
+    refuse(&run, RGM_ERR_CONFIG, "run_dir or export_dirs");
+    run.export_dirs = dirs;
+    run.export_dir_count = 2;
+    result = must_run(&run);
+    CHECK_INT(2, rgm_run_export_count(result));
+    CHECK_TEXT(b, rgm_run_export(result, 1));
+    CHECK_OK(rgm_run_verify_onnx(&check, result, b, RGM_VALID, 100));
+    CHECK_INT(GRAPHS, check.items);
+    CHECK(check.largest_difference < 1e-5);
+    rgm_run_result_release(result);
+    rgm_provider_release(data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void arguments_that_cannot_be_are_refused(void **state)
+{
+    rgm_provider *data = molecules();
+    rgm_run_options run = graph_run(data);
+    rgm_gnn_task tasks[2] = {rgm_graph_multiclass("atom", "kind", 2),
+                             rgm_graph_multiclass("atom", "kind", 2)};
+
+    (void)state;
+    run.train_data = rgm_ogb_provider("/nowhere", NULL, "train");
+    refuse(&run, RGM_ERR_ARG, "/nowhere");
+    run.train_data = data;
+    run.global_batch_size = 0;
+    refuse(&run, RGM_ERR_CONFIG, "global_batch_size");
+    run.global_batch_size = 5;
+    run.task.options.label = "knid";
+    refuse(&run, RGM_ERR_CONFIG, "knid");
+    run.task.options.label = "kind";
+    run.task.options.num_classes = 0;
+    refuse(&run, RGM_ERR_CONFIG, "num_classes");
+    run.task = (rgm_gnn_task){0};
+    run.tasks = tasks;
+    run.task_count = 2;
+    tasks[0].name = tasks[1].name = "same";
+    refuse(&run, RGM_ERR_CONFIG, "two tasks are named 'same'");
+    run = graph_run(data);
+    run.valid_data = NULL;
+    run.valid_padding.kind = RGM_PADDING_TIGHT;
+    refuse(&run, RGM_ERR_CONFIG, "valid_padding");
+    run = graph_run(data);
+    run.model_fn = NULL;
+    refuse(&run, RGM_ERR_ARG, "model_fn");
+    rgm_provider_release(data);
+}
+
+TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
+      cmocka_unit_test(eager_mode_and_steps_per_execution_change_no_number),
+      cmocka_unit_test(padding_changes_no_metric),
+      cmocka_unit_test(fit_or_skip_drops_what_does_not_fit),
+      cmocka_unit_test(several_tasks_share_one_pass_and_are_weighed),
+      cmocka_unit_test(a_model_cannot_see_the_label),
+      cmocka_unit_test(predictions_do_not_depend_on_batch_mates),
+      cmocka_unit_test(a_mix_of_providers_ends_with_the_first),
+      cmocka_unit_test(exports_go_to_every_folder),
+      cmocka_unit_test(arguments_that_cannot_be_are_refused))

@@ -1,0 +1,331 @@
+/*
+ * One graph update: edge sets first, then all node sets from the same old states, then the context.
+ * Everything is looked up by name once, here; convolutions and next states see values only.
+ */
+#include "gnn_internal.h"
+
+#define MOST_NAMES 64
+
+bool rgmi_is_aux(const char *set)
+{
+    char prefix[128];
+
+    return rgm_aux_prefix(set, prefix, sizeof prefix) != NULL;
+}
+
+const char *rgmi_end(const rgm_set_schema *edge_set, rgm_tag tag)
+{
+    return tag == RGM_SOURCE ? edge_set->source : edge_set->target;
+}
+
+/* Names of a piece's sets, auxiliary ones left out; at most MOST_NAMES. */
+static int64_t list_sets(const char **names, const rgm_schema *schema, rgm_piece piece)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema) && count < MOST_NAMES; i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        if (set->piece == piece && !rgmi_is_aux(set->name))
+            names[count++] = set->name;
+    }
+    return count;
+}
+
+static const char *piece_word(rgm_piece piece)
+{
+    return piece == RGM_NODE_SET ? "node set" : piece == RGM_EDGE_SET ? "edge set" : "context";
+}
+
+const rgm_set_schema *rgmi_set(const rgm_graph_value *graph, rgm_piece piece, const char *name)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    const rgm_set_schema *set = name != NULL ? rgm_schema_find(schema, piece, name) : NULL;
+    const char *names[MOST_NAMES];
+    int64_t count;
+
+    if (set != NULL)
+        return set;
+    count = list_sets(names, schema, piece);
+    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND, "unknown %s '%s'%s",
+                    piece_word(piece), name != NULL ? name : "",
+                    rgm_did_you_mean(name, names, count, NULL, NULL).text);
+    return NULL;
+}
+
+const rgm_set_schema *rgmi_only_set(const rgm_graph_value *graph, rgm_piece piece)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    const char *names[MOST_NAMES];
+    char list[512] = "";
+    size_t used = 0;
+    int64_t count = list_sets(names, schema, piece);
+
+    if (count == 1)
+        return rgm_schema_find(schema, piece, names[0]);
+    for (int64_t i = 0; i < count && used < sizeof list - 1; i++) {
+        int n = snprintf(list + used, sizeof list - used, "%s'%s'", i > 0 ? ", " : "", names[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
+                    "needs a graph with one %s, or its name in the options; there %s %lld%s%s",
+                    piece_word(piece), count == 1 ? "is" : "are", (long long)count,
+                    count > 0 ? ": " : "", list);
+    return NULL;
+}
+
+rgm_value *rgmi_state(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
+                      const char *set, const char *feature)
+{
+    rgm_value *x;
+
+    if (feature == NULL) {
+        if (!rgm_has_feature(graph, piece, set, RGM_HIDDEN_STATE))
+            return NULL;
+        feature = RGM_HIDDEN_STATE;
+    }
+    x = piece == RGM_NODE_SET   ? rgm_node_feature(graph, set, feature)
+        : piece == RGM_EDGE_SET ? rgm_edge_feature(graph, set, feature)
+                                : rgm_context_feature(graph, feature);
+    return rgm_as_rows(scope, x);
+}
+
+/* The inputs of one update, sorted by name. */
+typedef struct gathered {
+    const char **names;
+    rgm_value **values;
+    int64_t count;
+} gathered;
+
+static bool gathered_init(gathered *g, rgm_scope *scope, int64_t most)
+{
+    *g = (gathered){0};
+    if (RGM_NEW(g->names, most) == RGM_OK && RGM_NEW(g->values, most) == RGM_OK)
+        return true;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_NOMEM, "out of memory: inputs of an update");
+    return false;
+}
+
+static void gathered_clear(gathered *g)
+{
+    rgm_free(g->names);
+    rgm_free(g->values);
+}
+
+static void gathered_add(gathered *g, const char *name, rgm_value *value)
+{
+    int64_t at = g->count++;
+
+    for (; at > 0 && strcmp(g->names[at - 1], name) > 0; at--) {
+        g->names[at] = g->names[at - 1];
+        g->values[at] = g->values[at - 1];
+    }
+    g->names[at] = name;
+    g->values[at] = value;
+}
+
+static rgm_value *next_state(rgm_scope *scope, const char *set, const rgm_next_state *next,
+                             rgm_value *state, const gathered *g, rgm_value *context)
+{
+    rgm_state_inputs inputs = {.set = set,
+                               .state = state,
+                               .count = g->count,
+                               .names = g->names,
+                               .inputs = g->values,
+                               .context = context};
+
+    if (scope == NULL)
+        return NULL;
+    if (next->fn == NULL)
+        return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG, "'%s': no next state for '%s'",
+                               rgm_scope_path(scope), set);
+    return next->fn(scope, &inputs, next->options);
+}
+
+/* The context's state for each item of a set; NULL without failure when it is not asked for. */
+static rgm_value *context_input(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
+                                const char *set, const char *feature)
+{
+    if (feature == NULL)
+        return NULL;
+    return rgm_broadcast(graph, RGM_CONTEXT, piece, set,
+                         rgmi_state(scope, graph, RGM_CONTEXT_PIECE, NULL, feature));
+}
+
+static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
+                                 const rgm_edge_set_update *update)
+{
+    const rgm_set_schema *set = rgmi_set(graph, RGM_EDGE_SET, update->edge_set);
+    rgm_value *y = NULL;
+    gathered g;
+
+    if (set == NULL)
+        return NULL;
+    if (gathered_init(&g, scope, 2)) {
+        for (int tag = RGM_SOURCE; tag <= RGM_TARGET; tag++) {
+            rgm_value *state;
+            if (tag == RGM_SOURCE ? update->no_source : update->no_target)
+                continue;
+            state = rgmi_state(scope, graph, RGM_NODE_SET, rgmi_end(set, (rgm_tag)tag),
+                               update->node_feature);
+            if (state != NULL)
+                gathered_add(&g, tag == RGM_SOURCE ? "source" : "target",
+                             rgm_broadcast(graph, (rgm_tag)tag, RGM_EDGE_SET, set->name, state));
+        }
+        y = next_state(
+            scope, set->name, &update->next_state,
+            rgmi_state(scope, graph, RGM_EDGE_SET, set->name, update->edge_feature), &g,
+            context_input(scope, graph, RGM_EDGE_SET, set->name, update->context_feature));
+    }
+    gathered_clear(&g);
+    return y;
+}
+
+/* "cites", or "cites@source" when it is read towards its source; in the scope's memory. */
+static rgm_scope *input_scope(rgm_scope *scope, const rgm_edge_input *input)
+{
+    char name[512];
+
+    snprintf(name, sizeof name, "%s%s", input->edge_set,
+             input->receiver == RGM_SOURCE ? "@source" : "");
+    return rgm_scope_enter(scope, name);
+}
+
+static rgm_value *convolved(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
+                            const rgm_edge_input *input, rgm_value *own)
+{
+    const rgm_set_schema *set = rgmi_set(graph, RGM_EDGE_SET, input->edge_set);
+    rgm_cgraph *cgraph = rgm_graph_value_cgraph(graph);
+    rgm_value *sender, *receiver = own, *edge = NULL;
+    rgm_link link;
+
+    if (set == NULL || scope == NULL)
+        return NULL;
+    if (input->receiver == RGM_CONTEXT || strcmp(rgmi_end(set, input->receiver), node_set) != 0)
+        return rgm_cgraph_fail(cgraph, RGM_ERR_ARG,
+                               "edge set '%s' has node set '%s' at its %s, not '%s'", set->name,
+                               rgmi_end(set, input->receiver),
+                               input->receiver == RGM_SOURCE ? "source" : "target", node_set);
+    if (input->conv.fn == NULL)
+        return rgm_cgraph_fail(cgraph, RGM_ERR_ARG, "edge set '%s': no convolution", set->name);
+    sender = rgmi_state(scope, graph, RGM_NODE_SET, rgmi_end(set, rgm_tag_reverse(input->receiver)),
+                        input->sender_feature);
+    if (input->receiver_feature != NULL)
+        receiver = rgmi_state(scope, graph, RGM_NODE_SET, node_set, input->receiver_feature);
+    if (input->edge_feature != NULL)
+        edge = rgmi_state(scope, graph, RGM_EDGE_SET, set->name, input->edge_feature);
+    link = rgm_edge_link(graph, set->name, input->receiver, receiver, sender, edge);
+    return input->conv.fn(scope, &link, input->conv.options);
+}
+
+static rgm_value *node_set_state(rgm_scope *scope, const rgm_graph_value *graph,
+                                 const rgm_node_set_update *update)
+{
+    rgm_value *own, *y = NULL;
+    gathered g;
+
+    if (scope == NULL || rgmi_set(graph, RGM_NODE_SET, update->node_set) == NULL)
+        return NULL;
+    if (update->update != NULL)
+        return update->update(scope, graph, update->node_set, update->options);
+    own = rgmi_state(scope, graph, RGM_NODE_SET, update->node_set, update->node_feature);
+    if (gathered_init(&g, scope, update->input_count)) {
+        for (int64_t i = 0; i < update->input_count; i++) {
+            rgm_scope *inner = input_scope(scope, &update->inputs[i]);
+            /* The child's own name, without the path before it. */
+            if (inner != NULL)
+                gathered_add(&g, rgm_scope_path(inner) + strlen(rgm_scope_path(scope)) + 1,
+                             convolved(inner, graph, update->node_set, &update->inputs[i], own));
+        }
+        y = next_state(
+            rgm_scope_enter(scope, "next_state"), update->node_set, &update->next_state, own, &g,
+            context_input(scope, graph, RGM_NODE_SET, update->node_set, update->context_feature));
+    }
+    gathered_clear(&g);
+    return y;
+}
+
+static rgm_value *context_state(rgm_scope *scope, const rgm_graph_value *graph,
+                                const rgm_context_update *update)
+{
+    rgm_value *own, *y = NULL;
+    gathered g;
+
+    if (scope == NULL)
+        return NULL;
+    own = rgmi_state(scope, graph, RGM_CONTEXT_PIECE, NULL, update->context_feature);
+    if (gathered_init(&g, scope, update->input_count)) {
+        for (int64_t i = 0; i < update->input_count; i++) {
+            const rgm_context_input *input = &update->inputs[i];
+            const rgm_set_schema *set = rgmi_set(graph, input->piece, input->set);
+            rgm_link link;
+
+            if (set == NULL || input->conv.fn == NULL)
+                continue;
+            link = rgm_context_link(
+                graph, input->piece, input->set, own,
+                rgmi_state(scope, graph, input->piece, input->set, input->feature));
+            gathered_add(
+                &g, input->set,
+                input->conv.fn(rgm_scope_enter(scope, input->set), &link, input->conv.options));
+        }
+        y = next_state(rgm_scope_enter(scope, "next_state"), "context", &update->next_state, own,
+                       &g, NULL);
+    }
+    gathered_clear(&g);
+    return y;
+}
+
+static const char *or_state(const char *feature)
+{
+    return feature != NULL ? feature : RGM_HIDDEN_STATE;
+}
+
+static rgm_graph_value *with_edges(rgm_scope *scope, const rgm_graph_value *graph,
+                                   const rgm_graph_update_options *update)
+{
+    rgm_graph_value *next = (rgm_graph_value *)graph;
+
+    for (int64_t i = 0; i < update->edge_set_count; i++) {
+        const rgm_edge_set_update *edges = &update->edge_sets[i];
+        rgm_scope *own = rgm_scope_enter(rgm_scope_enter(scope, "edges"), edges->edge_set);
+        rgm_value *state = own != NULL ? edge_set_state(own, graph, edges) : NULL;
+
+        next = rgm_with_feature(next, RGM_EDGE_SET, edges->edge_set, or_state(edges->edge_feature),
+                                state);
+    }
+    return next;
+}
+
+static rgm_graph_value *with_nodes(rgm_scope *scope, const rgm_graph_value *graph,
+                                   const rgm_graph_update_options *update)
+{
+    rgm_graph_value *next = (rgm_graph_value *)graph;
+
+    for (int64_t i = 0; i < update->node_set_count; i++) {
+        const rgm_node_set_update *nodes = &update->node_sets[i];
+        rgm_scope *own = rgm_scope_enter(rgm_scope_enter(scope, "nodes"), nodes->node_set);
+        rgm_value *state = node_set_state(own, graph, nodes);
+
+        next = rgm_with_feature(next, RGM_NODE_SET, nodes->node_set,
+                                or_state(nodes->update ? NULL : nodes->node_feature), state);
+    }
+    return next;
+}
+
+rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_graph_update_options *update)
+{
+    rgm_scope *own = rgm_scope_enter(scope, name);
+    rgm_graph_value *next;
+
+    if (own == NULL || graph == NULL)
+        return NULL;
+    next = with_edges(own, graph, update);
+    if (next != NULL)
+        next = with_nodes(own, next, update);
+    if (next != NULL && update->context != NULL)
+        next = rgm_with_feature(
+            next, RGM_CONTEXT_PIECE, NULL, or_state(update->context->context_feature),
+            context_state(rgm_scope_enter(own, "context"), next, update->context));
+    return next;
+}

@@ -1,0 +1,135 @@
+/*
+ * A convolutional network on images: blocks of convolutions and a pool, and a perceptron behind
+ * them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "records.h"
+
+void rgm_cnn_defaults(void *options)
+{
+    static const int64_t channels[] = {32, 64}, hidden[] = {128};
+
+    *(rgm_cnn_options *)options = (rgm_cnn_options){
+        .channels = {channels, 2},
+        .kernel = 3,
+        .depth = 1,
+        .pool = 2,
+        .hidden = {hidden, 1},
+        .activation = RGM_ACT_RELU,
+    };
+}
+
+#define AT(member) offsetof(rgm_cnn_options, member)
+const rgm_field rgm_cnn_fields[] = {
+    {.name = "channels",
+     .kind = RGM_FIELD_INTS,
+     .offset = AT(channels),
+     .min = 1,
+     .max = 1e6,
+     .help = "channels of each block's convolutions"},
+    {.name = "kernel",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(kernel),
+     .min = 1,
+     .max = 1e3,
+     .help = "rows and columns of a convolution's window"},
+    {.name = "depth",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(depth),
+     .min = 1,
+     .max = 1e3,
+     .help = "convolutions of a block"},
+    {.name = "pool",
+     .kind = RGM_FIELD_INT,
+     .offset = AT(pool),
+     .min = 1,
+     .max = 1e3,
+     .help = "rows and columns that a block's max pool makes one of; 1: none"},
+    {.name = "hidden",
+     .kind = RGM_FIELD_INTS,
+     .offset = AT(hidden),
+     .min = 1,
+     .max = 1e6,
+     .help = "units of each dense layer behind the blocks"},
+    {.name = "activation",
+     .kind = RGM_FIELD_CHOICE,
+     .offset = AT(activation),
+     .choices = rgm_activation_names,
+     .help = "of convolutions and dense layers"},
+    {.name = "dropout",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(dropout),
+     .min = 0,
+     .max = 0.999,
+     .help = "rate of dropout behind the blocks and behind each dense layer"},
+    {.name = "batch_norm",
+     .kind = RGM_FIELD_BOOL,
+     .offset = AT(batch_norm),
+     .help = "batch norm in place of the bias before each activation"},
+    {.name = "l2",
+     .kind = RGM_FIELD_FLOAT,
+     .offset = AT(l2),
+     .min = 0,
+     .max = 1e6,
+     .help = "coefficient of the sum of squared kernel weights in the loss"},
+    {0},
+};
+
+/* [n, rows, columns] has one channel; anything else but images is a failure. */
+static rgm_value *as_images(rgm_scope *scope, rgm_value *x)
+{
+    rgm_dim shape[4] = {0, 0, 0, 1};
+    char buffer[96];
+
+    if (x == NULL || rgm_value_rank(x) == 4)
+        return x;
+    if (rgm_value_rank(x) != 3)
+        return rgm_cgraph_fail(
+            rgm_scope_graph(scope), RGM_ERR_CONFIG,
+            "cnn: %s are no images: data.shape must be [rows, columns, channels]",
+            rgm_value_describe(x, buffer, sizeof buffer));
+    for (int i = 0; i < 3; i++)
+        shape[i] = rgm_value_dim(x, i);
+    return rgm_reshape(x, 4, shape);
+}
+
+static rgm_value *convolution(rgm_scope *scope, rgm_value *x, int64_t i, int64_t channels,
+                              const rgm_cnn_options *o)
+{
+    rgm_conv2d_layer_options conv = RGM_CONV2D_LAYER_OPTIONS_INIT;
+    rgm_activation activation = (rgm_activation)o->activation;
+    char name[32];
+
+    snprintf(name, sizeof name, "conv_%lld", (long long)i);
+    conv.size[0] = conv.size[1] = o->kernel;
+    conv.l2 = o->l2;
+    conv.slope = RGMI_SLOPE;
+    conv.no_bias = o->batch_norm;
+    if (!o->batch_norm)
+        conv.activation = activation;
+    x = rgm_conv2d_layer(scope, name, x, channels, &conv);
+    return o->batch_norm ? rgmi_norm_activate(scope, name, x, activation) : x;
+}
+
+rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options)
+{
+    const rgm_cnn_options *o = options;
+    rgm_pool2d_options pool = {.size = {o->pool, o->pool}};
+    rgm_mlp_options dense = {.hidden = o->hidden,
+                             .activation = o->activation,
+                             .dropout = o->dropout,
+                             .batch_norm = o->batch_norm,
+                             .l2 = o->l2};
+
+    x = as_images(scope, x);
+    for (int64_t block = 0; block < o->channels.count; block++) {
+        for (int64_t i = 0; i < o->depth; i++)
+            x = convolution(scope, x, block * o->depth + i, o->channels.items[block], o);
+        if (o->pool > 1)
+            x = rgm_max_pool2d(x, &pool);
+    }
+    x = rgm_dropout(scope, rgm_as_rows(scope, x), o->dropout);
+    return rgm_mlp(scope, x, &dense);
+}

@@ -1,0 +1,38 @@
+/* Records: fixed-size arrays of numbers with a class each, held in memory as two tensors. */
+#ifndef RGM_RECORD_RECORDS_H
+#define RGM_RECORD_RECORDS_H
+
+#include <regimen/record.h>
+
+/** Both NULL: there is no such part. */
+typedef struct rgmi_records {
+    rgm_tensor *features; /* f32 [n, shape...] */
+    rgm_tensor *labels;   /* i64 [n]           */
+} rgmi_records;
+void rgmi_records_clear(rgmi_records *records);
+/**
+ * A file of options->path. Errors: RGM_ERR_CONFIG (label column or shape that the file does not
+ * have), RGM_ERR_DATA "FILE:line: ..." (a label outside 0..classes-1, a feature that is not finite
+ * as f32, no records), and the reader's.
+ */
+rgm_status rgmi_records_load(rgmi_records *out, const char *name, const rgm_record_options *options,
+                             int64_t classes);
+/**
+ * Hold out: `part` gets round(fraction * n) records drawn by the seed, `records` keeps the others,
+ * both in the file's order. RGM_ERR_CONFIG when one of them would be empty.
+ */
+rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, double fraction,
+                                 uint64_t seed);
+/** A map function: the record moved by up to *payload (int64_t) rows and columns; zeros come in. */
+rgm_status rgmi_records_shift(rgm_element **out, const rgm_element *record,
+                              const rgm_map_call *call, void *payload);
+
+extern const rgm_network_type *const rgmi_record_networks[]; /* ended by NULL */
+
+/* Of leaky_relu, for which no network has an option. */
+#define RGMI_SLOPE 0.2
+/** The activation of x behind a batch norm "<layer>/norm". */
+rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
+                              rgm_activation activation);
+
+#endif
