@@ -1,7 +1,8 @@
 /*
  * base: what every layer stands on. Status and error trace, counted memory, text, map, random
  * numbers, threads, files, YAML. Nothing here knows of tensors or models. Nothing exits, aborts or
- * prints; the only global state is the thread's error record, the memory counters and the log sink.
+ * prints; the only global state is the thread's error record, the memory counters and the process'
+ * log.
  */
 #ifndef REGIMEN_BASE_H
 #define REGIMEN_BASE_H
@@ -224,14 +225,26 @@ rgm_status rgm_json_print_number(rgm_text *out, double number);
 /* ---- log and clock ------------------------------------------------------------------------- */
 
 enum { RGM_LOG_ERROR, RGM_LOG_WARNING, RGM_LOG_INFO, RGM_LOG_DEBUG };
-/** Where rgm_log_write() goes, one call at a time, from any thread. */
+/** Where messages go, one call at a time, from any thread. */
 typedef void rgm_log_sink(int level, const char *message, void *payload);
 /**
- * Messages go to every sink there is; without one they are dropped. A run folder adds itself. No
- * call of a sink runs any more when removing it returns. RGM_ERR_ARG: more than 32 sinks.
+ * A log with its sinks: a run has one, so that two runs of one process do not write into each
+ * other's files. NULL is the process' own, whose sinks get what any thread writes.
  */
-rgm_status rgm_log_add_sink(rgm_log_sink *sink, void *payload);
-void rgm_log_remove_sink(rgm_log_sink *sink, void *payload);
+typedef struct rgm_logger rgm_logger;
+rgm_status rgm_logger_create(rgm_logger **out);
+rgm_logger *rgm_logger_retain(rgm_logger *log);
+void rgm_logger_release(rgm_logger *log);
+/** No call of a sink runs any more when removing it returns. RGM_ERR_ARG: more than 32 sinks. */
+rgm_status rgm_logger_add_sink(rgm_logger *log, rgm_log_sink *sink, void *payload);
+void rgm_logger_remove_sink(rgm_logger *log, rgm_log_sink *sink, void *payload);
+/**
+ * From here on this thread works for `log`, until it enters the one that is returned again. Work
+ * that is handed to other threads (a pool, a pipeline) takes the log along.
+ */
+rgm_logger *rgm_logger_enter(rgm_logger *log);
+rgm_logger *rgm_logger_current(void);
+/** To the sinks of this thread's log and of the process; dropped where there is none. */
 void rgm_log_write(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 double rgm_now(void);       /* seconds, monotonic            */

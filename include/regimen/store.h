@@ -157,8 +157,8 @@ typedef struct rgm_run_folder_options {
     }
 
 /**
- * Make or enter a run folder and lock it until closed (or the process ends). Until then its log.txt
- * gets every rgm_log_write(), one escaped line each, with time.
+ * Make or enter a run folder and lock it until closed (or the process ends). Its log.txt
+ * gets what is written to rgm_run_folder_logger(), one escaped line each, with time.
  *
  * Errors: RGM_ERR_BUSY (another trainer has it: pid and host are named), RGM_ERR_CONFIG
  * (RGM_RESUME_SAME and the first line that differs; RGM_RESUME_NEVER), RGM_ERR_IO.
@@ -167,6 +167,8 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
                                const rgm_run_folder_options *options);
 void rgm_run_folder_close(rgm_run_folder *folder);
 const char *rgm_run_folder_path(const rgm_run_folder *folder);
+/** The run's log, for rgm_logger_enter(); borrowed. */
+rgm_logger *rgm_run_folder_logger(const rgm_run_folder *folder);
 /** Whether an earlier start left a run here. */
 bool rgm_run_folder_resumed(const rgm_run_folder *folder);
 /** Whether a trainer has the folder locked at this moment; false where there is none. */

@@ -791,6 +791,8 @@ rgm_status rgm_controller_restore_mean(rgm_controller *controller, bool best, in
 rgm_status rgm_controller_place_final_weights(rgm_controller *controller);
 
 rgm_trainer *rgm_controller_trainer(const rgm_controller *controller);
+/** The run's log, for work on it beside the controller; without a run folder the caller's. */
+rgm_logger *rgm_controller_logger(const rgm_controller *controller);
 int64_t rgm_controller_epochs(const rgm_controller *controller);    /* complete ones          */
 int64_t rgm_controller_best_step(const rgm_controller *controller); /* -1: no best yet        */
 double rgm_controller_best_value(const rgm_controller *controller);

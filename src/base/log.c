@@ -1,10 +1,12 @@
 /*
- * The log's sinks and the clocks. Calls of sinks are serialised, so that a sink needs no lock and
- * none runs after rgm_log_remove_sink() has returned.
+ * Logs and the clocks. Every message goes to the sinks of the log that its thread works for and to
+ * those of the process. Calls of a log's sinks are serialised, so that a sink needs no lock and
+ * none runs after rgm_logger_remove_sink() has returned.
  */
 #include "base_internal.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #define MAX_SINKS 32
@@ -14,32 +16,87 @@ typedef struct log_sink {
     void *payload;
 } log_sink;
 
-static pthread_mutex_t sinks_lock = PTHREAD_MUTEX_INITIALIZER;
-static log_sink sinks[MAX_SINKS];
-static int sink_count;
-static _Thread_local bool inside_sink; /* what a sink itself logs is dropped, not a deadlock */
+struct rgm_logger {
+    pthread_mutex_t lock;
+    log_sink sinks[MAX_SINKS];
+    int count;
+    atomic_int references;
+};
 
-rgm_status rgm_log_add_sink(rgm_log_sink *sink, void *payload)
+static rgm_logger process_log = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static _Thread_local rgm_logger *current; /* NULL: the process' alone */
+static _Thread_local bool inside_sink;    /* what a sink itself logs is dropped, not a deadlock */
+
+rgm_status rgm_logger_create(rgm_logger **out)
 {
+    RGM_TRY(RGM_NEW(*out, 1));
+    pthread_mutex_init(&(*out)->lock, NULL);
+    atomic_init(&(*out)->references, 1);
+    return RGM_OK;
+}
+
+rgm_logger *rgm_logger_retain(rgm_logger *log)
+{
+    if (log != NULL)
+        atomic_fetch_add(&log->references, 1);
+    return log;
+}
+
+void rgm_logger_release(rgm_logger *log)
+{
+    if (log == NULL || atomic_fetch_sub(&log->references, 1) > 1)
+        return;
+    pthread_mutex_destroy(&log->lock);
+    rgm_free(log);
+}
+
+rgm_logger *rgm_logger_enter(rgm_logger *log)
+{
+    rgm_logger *before = current;
+
+    current = log;
+    return before;
+}
+
+rgm_logger *rgm_logger_current(void)
+{
+    return current;
+}
+
+rgm_status rgm_logger_add_sink(rgm_logger *log, rgm_log_sink *sink, void *payload)
+{
+    rgm_logger *to = log != NULL ? log : &process_log;
     bool full;
 
-    pthread_mutex_lock(&sinks_lock);
-    full = sink_count == MAX_SINKS;
+    pthread_mutex_lock(&to->lock);
+    full = to->count == MAX_SINKS;
     if (!full)
-        sinks[sink_count++] = (log_sink){sink, payload};
-    pthread_mutex_unlock(&sinks_lock);
+        to->sinks[to->count++] = (log_sink){sink, payload};
+    pthread_mutex_unlock(&to->lock);
     return full ? RGM_FAIL(RGM_ERR_ARG, "more than %d receivers of the log", MAX_SINKS) : RGM_OK;
 }
 
-void rgm_log_remove_sink(rgm_log_sink *sink, void *payload)
+void rgm_logger_remove_sink(rgm_logger *log, rgm_log_sink *sink, void *payload)
 {
-    pthread_mutex_lock(&sinks_lock);
-    for (int i = 0; i < sink_count; i++)
-        if (sinks[i].sink == sink && sinks[i].payload == payload) {
-            sinks[i] = sinks[--sink_count];
+    rgm_logger *from = log != NULL ? log : &process_log;
+
+    pthread_mutex_lock(&from->lock);
+    for (int i = 0; i < from->count; i++)
+        if (from->sinks[i].sink == sink && from->sinks[i].payload == payload) {
+            from->sinks[i] = from->sinks[--from->count];
             break;
         }
-    pthread_mutex_unlock(&sinks_lock);
+    pthread_mutex_unlock(&from->lock);
+}
+
+static void call_sinks(rgm_logger *log, int level, const char *message)
+{
+    pthread_mutex_lock(&log->lock);
+    inside_sink = true;
+    for (int i = 0; i < log->count; i++)
+        log->sinks[i].sink(level, message, log->sinks[i].payload);
+    inside_sink = false;
+    pthread_mutex_unlock(&log->lock);
 }
 
 void rgm_log_write(int level, const char *format, ...)
@@ -53,12 +110,9 @@ void rgm_log_write(int level, const char *format, ...)
     if (rgmi_vformat(message, sizeof message, format, args) < 0)
         message[0] = 0;
     va_end(args);
-    pthread_mutex_lock(&sinks_lock);
-    inside_sink = true;
-    for (int i = 0; i < sink_count; i++)
-        sinks[i].sink(level, message, sinks[i].payload);
-    inside_sink = false;
-    pthread_mutex_unlock(&sinks_lock);
+    call_sinks(&process_log, level, message);
+    if (current != NULL)
+        call_sinks(current, level, message);
 }
 
 static double read_clock(clockid_t clock)

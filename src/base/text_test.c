@@ -1,5 +1,5 @@
 /*
- * Text, UTF-8, nearest names, the map, the log sink and the clocks.
+ * Text, UTF-8, nearest names, the map and the clocks.
  */
 #include <check.h>
 
@@ -205,35 +205,6 @@ static void an_empty_map_answers(void **state)
     rgm_map_release(map);
 }
 
-static char logged[4096];
-static int logged_level;
-static void keep_message(int level, const char *message, void *payload)
-{
-    logged_level = level;
-    snprintf(logged, sizeof logged, "%s%s", (const char *)payload, message);
-    rgm_log_write(RGM_LOG_ERROR, "a sink that logs is not heard, and does not hang");
-}
-
-static void the_log_goes_to_every_sink_or_nowhere(void **state)
-{
-    static char payload[] = "> ", other[] = "+ ";
-
-    (void)state;
-    rgm_log_write(RGM_LOG_INFO, "dropped");
-    CHECK_OK(rgm_log_add_sink(keep_message, payload));
-    CHECK_OK(rgm_log_add_sink(keep_message, other));
-    rgm_log_write(RGM_LOG_WARNING, "step %d", 5);
-    CHECK_TEXT("+ step 5", logged); /* the last one was asked last */
-    CHECK_INT(RGM_LOG_WARNING, logged_level);
-    rgm_log_remove_sink(keep_message, other);
-    rgm_log_write(RGM_LOG_WARNING, "step %d", 6);
-    CHECK_TEXT("> step 6", logged);
-    rgm_log_remove_sink(keep_message, payload);
-    rgm_log_remove_sink(keep_message, payload); /* not there: nothing */
-    rgm_log_write(RGM_LOG_INFO, "dropped");
-    CHECK_TEXT("> step 6", logged);
-}
-
 static void text_for_people_shows_what_it_hides(void **state)
 {
     rgm_text text = {0};
@@ -273,6 +244,5 @@ TESTS(cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(text_for_people_shows_what_it_hides),
       cmocka_unit_test(a_hint_ends_the_message_about_a_name),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
-      cmocka_unit_test(an_empty_map_answers),
-      cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere), cmocka_unit_test(clocks_go_forward),
+      cmocka_unit_test(an_empty_map_answers), cmocka_unit_test(clocks_go_forward),
       cmocka_unit_test(hashes_are_xxh3))

@@ -14,6 +14,7 @@
 typedef struct job {
     void (*work)(void *payload);
     void *payload;
+    rgm_logger *log; /* of whoever submitted it; retained */
 } job;
 
 struct rgm_thread_pool {
@@ -41,7 +42,10 @@ static void *work_loop(void *argument)
         pool->first = (pool->first + 1) % pool->capacity;
         pool->count--;
         pthread_mutex_unlock(&pool->lock);
+        rgm_logger_enter(next.log);
         next.work(next.payload);
+        rgm_logger_enter(NULL);
+        rgm_logger_release(next.log);
         pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -129,7 +133,8 @@ rgm_status rgm_thread_pool_submit(rgm_thread_pool *pool, void (*work)(void *payl
     pthread_mutex_lock(&pool->lock);
     if (pool->count == pool->capacity)
         RGM_GO(grow_ring(pool));
-    pool->jobs[(pool->first + pool->count) % pool->capacity] = (job){work, payload};
+    pool->jobs[(pool->first + pool->count) % pool->capacity] =
+        (job){work, payload, rgm_logger_retain(rgm_logger_current())};
     pool->count++;
     pthread_cond_signal(&pool->wake);
 done:

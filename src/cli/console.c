@@ -50,7 +50,7 @@ void console_open(void)
     /* A closed pipe and a file size limit are errors of a write like others. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    (void)rgm_log_add_sink(show_message, NULL); /* the first one: there is room */
+    (void)rgm_logger_add_sink(NULL, show_message, NULL); /* the first one: there is room */
 }
 
 bool console_is_stopped(void *payload)

@@ -22,6 +22,7 @@ typedef struct prefetch_state {
     rgm_stage *input; /* the thread's alone once it runs */
     rgm_queue *queue;
     pthread_t thread;
+    rgm_logger *log; /* of whoever started it */
     bool running;
     atomic_bool closing;
     rgm_status last; /* the signal that ended the input, 0 before */
@@ -74,6 +75,7 @@ static void *run_ahead(void *payload)
     prefetch_state *s = payload;
     bool more = true;
 
+    rgm_logger_enter(s->log);
     while (more && !atomic_load(&s->closing)) {
         place *p = read_place(s);
 
@@ -87,6 +89,14 @@ static void *run_ahead(void *payload)
     return NULL;
 }
 
+static void end_queue(prefetch_state *s)
+{
+    rgm_queue_release(s->queue);
+    rgm_logger_release(s->log);
+    s->queue = NULL;
+    s->log = NULL;
+}
+
 static rgm_status start(rgm_stage *stage)
 {
     prefetch_state *s = stage->state;
@@ -96,13 +106,13 @@ static rgm_status start(rgm_stage *stage)
     RGM_TRY(
         rgm_queue_create(&s->queue, ((const prefetch_options *)rgm_stage_options(stage))->size));
     s->read = s->ahead.consumed;
+    s->log = rgm_logger_retain(rgm_logger_current());
     sigfillset(&all); /* signals are the main thread's matter */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     error = pthread_create(&s->thread, NULL, run_ahead, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0) {
-        rgm_queue_release(s->queue);
-        s->queue = NULL;
+        end_queue(s);
         return RGM_FAIL(RGM_ERR_IO, "prefetch: cannot start a thread: %s", strerror(error));
     }
     s->running = true;
@@ -121,8 +131,7 @@ static void stop(prefetch_state *s)
     pthread_join(s->thread, NULL);
     while (rgm_queue_try_pop(s->queue, &item) == RGM_OK)
         place_release(item);
-    rgm_queue_release(s->queue);
-    s->queue = NULL;
+    end_queue(s);
     s->running = false;
 }
 

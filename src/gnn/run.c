@@ -263,7 +263,7 @@ static bool trains(const rgm_run_options *o)
     return o->mode != RGM_RUN_EVAL && o->mode != RGM_RUN_CONTINUOUS_EVAL;
 }
 
-static rgm_status work(rgm_run_result *run, const rgm_run_options *o)
+static rgm_status train_and_export(rgm_run_result *run, const rgm_run_options *o)
 {
     const rgm_logs *logs;
 
@@ -275,6 +275,15 @@ static rgm_status work(rgm_run_result *run, const rgm_run_options *o)
     if (o->mode != RGM_RUN_TRAIN) /* which leaves all validation to another process */
         RGM_TRY(final_metrics(run, o));
     return export_all(run, o);
+}
+
+static rgm_status work(rgm_run_result *run, const rgm_run_options *o)
+{
+    rgm_logger *before = rgm_logger_enter(rgm_controller_logger(run->controller));
+    rgm_status status = train_and_export(run, o);
+
+    rgm_logger_enter(before);
+    return status;
 }
 
 static rgm_status make_run(rgm_run_result **out, const rgm_run_options *options)

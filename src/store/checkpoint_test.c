@@ -293,9 +293,9 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     flip(file_in(folder, 3, "weights.safetensors"), 100, 0);
     CHECK_INT(0, remove(file_in(folder, 2, "data.bin")));
     last_warning[0] = 0;
-    CHECK_OK(rgm_log_add_sink(keep_warning, NULL));
+    CHECK_OK(rgm_logger_add_sink(NULL, keep_warning, NULL));
     CHECK_OK(rgm_checkpoint_load_newest(&c, store));
-    rgm_log_remove_sink(keep_warning, NULL);
+    rgm_logger_remove_sink(NULL, keep_warning, NULL);
     CHECK_INT(1, rgm_checkpoint_step(c));
     CHECK(strstr(last_warning, "skipping the checkpoint of step 2") != NULL);
     rgm_checkpoint_release(c);
@@ -310,9 +310,9 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     CHECK_OK(rgm_checkpoint_store_open(&store, folder,
                                        &reading)); /* a reader looks again, and tells it once */
     warnings = 0;
-    CHECK_OK(rgm_log_add_sink(keep_warning, NULL));
+    CHECK_OK(rgm_logger_add_sink(NULL, keep_warning, NULL));
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
-    rgm_log_remove_sink(keep_warning, NULL);
+    rgm_logger_remove_sink(NULL, keep_warning, NULL);
     CHECK_INT(2, warnings);
     rgm_checkpoint_store_close(store);
     CHECK_OK(rgm_folder_remove(folder));

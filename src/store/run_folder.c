@@ -19,7 +19,8 @@
 struct rgm_run_folder {
     char *path;
     int lock;
-    int log;
+    int log_file;
+    rgm_logger *log;
     bool resumed;
 };
 
@@ -248,8 +249,8 @@ static rgm_status open_log(rgm_run_folder *folder)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, "log.txt"));
-    folder->log = rgmi_open(path, O_WRONLY | O_CREAT | O_APPEND);
-    if (folder->log < 0)
+    folder->log_file = rgmi_open(path, O_WRONLY | O_CREAT | O_APPEND);
+    if (folder->log_file < 0)
         status = RGM_FAIL_SYSTEM("open", path);
 done:
     rgm_free(path);
@@ -274,7 +275,7 @@ static void write_log(int level, const char *message, void *payload)
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &when);
     if (rgm_text_printf(&line, "%s %s ", stamp, name) == RGM_OK &&
         rgm_text_add_visible(&line, message) == RGM_OK && rgm_text_add(&line, "\n", 1) == RGM_OK)
-        (void)rgm_write_all(folder->log, line.data, line.size, "log.txt");
+        (void)rgm_write_all(folder->log_file, line.data, line.size, "log.txt");
     rgm_text_clear(&line);
     if (error.message[0] != 0)
         (void)rgm_error_restore(&error);
@@ -291,7 +292,7 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
     if (options == NULL)
         options = &defaults;
     RGM_GO(RGM_NEW(folder, 1));
-    folder->lock = folder->log = -1;
+    folder->lock = folder->log_file = -1;
     RGM_GO(rgm_strdup(&folder->path, path));
     RGM_GO(rgm_folder_make(path));
     RGM_GO(take_lock(folder));
@@ -299,7 +300,8 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
     RGM_GO(write_config(folder, options));
     RGM_GO(write_environment(folder, options));
     RGM_GO(open_log(folder));
-    RGM_GO(rgm_log_add_sink(write_log, folder));
+    RGM_GO(rgm_logger_create(&folder->log));
+    RGM_GO(rgm_logger_add_sink(folder->log, write_log, folder));
     *out = folder;
     folder = NULL;
 done:
@@ -311,9 +313,11 @@ void rgm_run_folder_close(rgm_run_folder *folder)
 {
     if (folder == NULL)
         return;
-    rgm_log_remove_sink(write_log, folder);
-    if (folder->log >= 0)
-        close(folder->log);
+    if (folder->log != NULL) /* threads may have it yet */
+        rgm_logger_remove_sink(folder->log, write_log, folder);
+    rgm_logger_release(folder->log);
+    if (folder->log_file >= 0)
+        close(folder->log_file);
     if (folder->lock >= 0)
         close(folder->lock);
     rgm_free(folder->path);
@@ -323,6 +327,11 @@ void rgm_run_folder_close(rgm_run_folder *folder)
 const char *rgm_run_folder_path(const rgm_run_folder *folder)
 {
     return folder->path;
+}
+
+rgm_logger *rgm_run_folder_logger(const rgm_run_folder *folder)
+{
+    return folder->log;
 }
 
 bool rgm_run_folder_resumed(const rgm_run_folder *folder)

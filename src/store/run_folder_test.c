@@ -38,8 +38,11 @@ static void a_new_folder_gets_its_files(void **state)
     CHECK_OK(rgm_run_folder_open(&run, path, &options));
     CHECK(!rgm_run_folder_resumed(run));
     CHECK_TEXT(path, rgm_run_folder_path(run));
+    rgm_log_write(RGM_LOG_INFO, "of no run");
+    CHECK(rgm_logger_enter(rgm_run_folder_logger(run)) == NULL);
     rgm_log_write(RGM_LOG_WARNING, "a\nb\033[31m");
     rgm_log_write(RGM_LOG_INFO, "c");
+    rgm_logger_enter(NULL);
     CHECK_OK(rgm_run_folder_config(&text, &size, path));
     CHECK_TEXT("task: {type: x}\n", text);
     rgm_free(text);
@@ -50,8 +53,43 @@ static void a_new_folder_gets_its_files(void **state)
     text = load(path, "log.txt");
     CHECK(strstr(text, "Z warning a\\x0ab\\x1b[31m\n") != NULL);
     CHECK(strstr(text, "Z info c\n") != NULL);
+    CHECK(strstr(text, "of no run") == NULL);
     rgm_free(text);
     rgm_run_folder_close(run);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void two_folders_keep_their_logs_apart(void **state)
+{
+    static const char *const names[] = {"left", "right"};
+    const char *folder = check_folder();
+    rgm_run_folder *runs[2];
+    char path[2][256];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
+        CHECK_OK(rgm_run_folder_open(&runs[i], path[i], NULL));
+    }
+    for (int i = 0; i < 6; i++) {
+        rgm_logger *before = rgm_logger_enter(rgm_run_folder_logger(runs[i % 2]));
+
+        rgm_log_write(RGM_LOG_INFO, "%s %d", names[i % 2], i);
+        rgm_logger_enter(before);
+    }
+    for (int i = 0; i < 2; i++) {
+        char *text;
+
+        rgm_run_folder_close(runs[i]);
+        text = load(path[i], "log.txt");
+        for (int k = 0; k < 6; k++) {
+            char line[32];
+
+            snprintf(line, sizeof line, "Z info %s %d\n", names[k % 2], k);
+            CHECK((strstr(text, line) != NULL) == (k % 2 == i));
+        }
+        rgm_free(text);
+    }
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -265,6 +303,7 @@ static void opening_survives_every_failing_allocation(void **state)
 }
 
 TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
+      cmocka_unit_test(two_folders_keep_their_logs_apart),
       cmocka_unit_test(the_second_trainer_is_told_who_the_first_is),
       cmocka_unit_test(a_look_tells_whether_a_folder_is_in_use),
       cmocka_unit_test(of_many_that_start_at_once_one_proceeds),

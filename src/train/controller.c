@@ -26,6 +26,22 @@ void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_
         c->hooks.event(&event, c->hooks.payload);
 }
 
+rgm_logger *rgm_controller_logger(const rgm_controller *c)
+{
+    return c->folder != NULL ? rgm_run_folder_logger(c->folder) : rgm_logger_current();
+}
+
+rgm_logger *rgmi_enter(const rgm_controller *c)
+{
+    return rgm_logger_enter(rgm_controller_logger(c));
+}
+
+rgm_status rgmi_leave(rgm_logger *before, rgm_status status)
+{
+    rgm_logger_enter(before);
+    return status;
+}
+
 /* ---- creation ------------------------------------------------------------------------------ */
 
 static rgm_status copy_actions(rgm_action **out, int64_t *count, const rgm_action *actions,
@@ -41,6 +57,7 @@ static rgm_status copy_actions(rgm_action **out, int64_t *count, const rgm_actio
 rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setup *setup)
 {
     rgm_status status = RGM_OK;
+    rgm_logger *before = rgm_logger_current();
     rgm_controller *c = NULL;
 
     *out = NULL;
@@ -67,6 +84,7 @@ rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setu
     *out = c;
     c = NULL;
 done:
+    rgm_logger_enter(before);
     rgm_controller_release(c);
     return status;
 }
@@ -131,7 +149,7 @@ static int64_t last_step(const rgm_controller *c)
     return steps > 0 && steps <= INT64_MAX / o->epochs ? steps * o->epochs : 0;
 }
 
-rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
+static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
 {
     const rgm_trainer_options *o = &c->options;
 
@@ -151,6 +169,13 @@ rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_lo
                                                     o->continuous_eval_timeout, NULL, NULL, logs);
     }
     return RGM_FAIL(RGM_ERR_ARG, "run mode %d", (int)mode);
+}
+
+rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
+{
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, run(c, mode, logs));
 }
 
 /* ---- what can be asked --------------------------------------------------------------------- */

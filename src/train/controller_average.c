@@ -85,6 +85,7 @@ static void put_mean(rgm_parameters *parameters, double *const *sums, int64_t co
 rgm_status rgm_controller_restore_mean(rgm_controller *c, bool best, int64_t count)
 {
     rgm_status status = RGM_OK;
+    rgm_logger *before = rgmi_enter(c);
     rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
     int64_t *steps = NULL, parameter_count = rgm_parameters_count(parameters);
     double **sums = NULL;
@@ -109,5 +110,5 @@ done:
         rgm_free(sums[i]);
     rgm_free(sums);
     rgm_free(steps);
-    return status;
+    return rgmi_leave(before, status);
 }

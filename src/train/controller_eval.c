@@ -271,8 +271,7 @@ done:
     return status;
 }
 
-rgm_status rgm_controller_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps,
-                                   const rgm_logs **logs)
+static rgm_status evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs)
 {
     const rgm_logs *found;
 
@@ -281,4 +280,12 @@ rgm_status rgm_controller_evaluate(rgm_controller *c, rgm_mode mode, int64_t ste
     if (logs != NULL)
         *logs = found;
     return RGM_OK;
+}
+
+rgm_status rgm_controller_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps,
+                                   const rgm_logs **logs)
+{
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, evaluate(c, mode, steps, logs));
 }

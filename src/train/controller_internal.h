@@ -73,6 +73,9 @@ struct rgm_controller {
 rgm_status rgmi_controller_check(const rgm_controller *c);
 
 /* controller.c */
+/** Work for the run's log; the log before goes to rgmi_leave() with what the work came to. */
+rgm_logger *rgmi_enter(const rgm_controller *c);
+rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
 
 /* controller_loop.c */

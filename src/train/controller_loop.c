@@ -284,7 +284,7 @@ static rgm_status check_target(const rgm_controller *c, int64_t steps)
     return RGM_OK;
 }
 
-rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
+static rgm_status train(rgm_controller *c, int64_t steps)
 {
     bool ended;
 
@@ -296,9 +296,15 @@ rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
     return rgmi_state_save(c);
 }
 
-rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_steps,
-                                             int64_t eval_steps, int64_t eval_interval,
-                                             const rgm_logs **logs)
+rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
+{
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, train(c, steps));
+}
+
+static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int64_t eval_steps,
+                                     int64_t eval_interval, const rgm_logs **logs)
 {
     const rgm_logs *last = NULL;
     bool ended = false;
@@ -324,6 +330,15 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
     if (logs != NULL)
         *logs = last;
     return rgmi_state_save(c);
+}
+
+rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_steps,
+                                             int64_t eval_steps, int64_t eval_interval,
+                                             const rgm_logs **logs)
+{
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs));
 }
 
 rgm_status rgmi_run_eval_actions(rgm_controller *c, const rgm_logs *logs)

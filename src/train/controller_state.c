@@ -76,7 +76,9 @@ done:
 
 rgm_status rgm_controller_save(rgm_controller *c)
 {
-    return rgmi_state_save(c);
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, rgmi_state_save(c));
 }
 
 /* ---- restore ------------------------------------------------------------------------------- */
@@ -198,11 +200,13 @@ done:
 rgm_status rgm_controller_restore(rgm_controller *c, const char *path)
 {
     rgm_status status = RGM_OK;
+    rgm_logger *before;
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset;
 
     if (path == NULL && c->store == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder to restore from");
+    before = rgmi_enter(c);
     RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
                         : rgm_checkpoint_load_newest(&checkpoint, c->store));
     RGM_GO(take_up(c, checkpoint, true, &offset));
@@ -212,7 +216,7 @@ rgm_status rgm_controller_restore(rgm_controller *c, const char *path)
         c->changes++; /* another state than the run's newest */
 done:
     rgm_checkpoint_release(checkpoint);
-    return status;
+    return rgmi_leave(before, status);
 }
 
 /* As if the run had just begun, but for the data, which go on. */
@@ -316,6 +320,7 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     RGM_GO(rgm_strdup(&c->run_dir, setup->run_dir));
     if (!setup->read_only)
         RGM_GO(rgm_run_folder_open(&c->folder, setup->run_dir, &folder));
+    rgmi_enter(c); /* whoever creates the controller leaves */
     RGM_GO(rgmi_store_open(c, setup->read_only));
     RGM_GO(files_open(c, setup));
     RGM_GO(best_store_open(c));

@@ -163,6 +163,7 @@ rgm_status rgm_controller_evaluate_continuously(rgm_controller *c, int64_t steps
 {
     follower f = {0};
     rgm_status status = RGM_OK;
+    rgm_logger *before = rgm_logger_current();
 
     *logs = NULL;
     if (c->run_dir == NULL)
@@ -170,8 +171,10 @@ rgm_status rgm_controller_evaluate_continuously(rgm_controller *c, int64_t steps
     if (c->folder != NULL)
         return RGM_FAIL(RGM_ERR_ARG, "a run is followed read_only: its trainer holds the folder");
     RGM_GO(open_follower(&f, c));
+    rgm_logger_enter(rgm_run_folder_logger(f.folder));
     RGM_GO(follow(c, &f, steps, final_step, timeout, timeout_fn, payload, logs));
 done:
+    rgm_logger_enter(before);
     close_follower(&f);
     return status;
 }

@@ -1,0 +1,145 @@
+/*
+ * Two runs of one process, a step of each in turn: what each of them writes, from the caller's
+ * thread, from threads of its pipeline and from its actions, is in its own log.txt alone.
+ */
+#include "train_check.h"
+
+typedef struct talker {
+    plane plane; /* first: the task's state */
+    const char *name;
+} talker;
+
+/* In a thread of the map's pool. */
+static rgm_status tell_from_map(rgm_element **out, const rgm_element *element,
+                                const rgm_map_call *call, void *payload)
+{
+    rgm_log_write(RGM_LOG_INFO, "%s maps %lld", (const char *)payload, (long long)call->index);
+    *out = rgm_element_retain(element);
+    return RGM_OK;
+}
+
+/* In prefetch's thread. */
+static rgm_status tell_from_prefetch(rgm_element **out, const rgm_element *element,
+                                     const rgm_map_call *call, void *payload)
+{
+    rgm_log_write(RGM_LOG_INFO, "%s reads %lld", (const char *)payload, (long long)call->index);
+    *out = rgm_element_retain(element);
+    return RGM_OK;
+}
+
+static rgm_status talking_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    talker *t = state;
+    rgm_tensor *tensors[] = {t->plane.x, t->plane.label};
+
+    *out = NULL;
+    if (mode == RGM_TEST)
+        return RGM_OK;
+    RGM_TRY(rgm_dataset_from_tensors(out, tensors, 2));
+    RGM_TRY(rgm_dataset_map(out, tell_from_map, (void *)t->name, NULL, 2));
+    RGM_TRY(rgm_dataset_batch(out, t->plane.batch, false));
+    RGM_TRY(rgm_dataset_map(out, rgm_element_stack, NULL, NULL, 1));
+    RGM_TRY(rgm_dataset_map(out, tell_from_prefetch, (void *)t->name, NULL, 1));
+    if (endless)
+        RGM_TRY(rgm_dataset_repeat(out, -1));
+    return rgm_dataset_prefetch(out, 2);
+}
+
+static rgm_status tell_from_action(const rgm_logs *output, rgm_controller *controller,
+                                   void *payload)
+{
+    (void)output;
+    (void)controller;
+    rgm_log_write(RGM_LOG_INFO, "%s acts", (const char *)payload);
+    return RGM_OK;
+}
+
+typedef struct talking_run {
+    talker talker;
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    char folder[200];
+} talking_run;
+
+static void open_run(talking_run *run, plane_setup *s, const char *root, const char *name)
+{
+    const rgm_action action = {.name = "tell", .run = tell_from_action, .payload = (void *)name};
+    rgm_task task;
+    rgm_trainer_setup made = {.task = &task,
+                              .options = &s->options,
+                              .runtime = &s->runtime,
+                              .optimizer = &s->optimizer,
+                              .endless = true};
+    rgm_controller_setup setup = {
+        .options = &s->options, .train_actions = &action, .train_action_count = 1};
+
+    run->talker = (talker){.plane = s->data, .name = name};
+    task = plane_task(&run->talker.plane);
+    task.build_inputs = talking_inputs;
+    snprintf(run->folder, sizeof run->folder, "%s/%s", root, name);
+    CHECK_OK(rgm_trainer_create(&run->trainer, &made));
+    setup.trainer = run->trainer;
+    setup.run_dir = run->folder;
+    CHECK_OK(rgm_controller_create(&run->controller, &setup));
+}
+
+static int64_t count(const char *text, const char *what)
+{
+    int64_t found = 0;
+
+    for (text = strstr(text, what); text != NULL; text = strstr(text + 1, what))
+        found++;
+    return found;
+}
+
+static void check_log(const talking_run *run, int64_t steps, const char *other)
+{
+    const char *const kinds[] = {"maps", "reads", "acts"};
+    char path[256], what[64], *text;
+    int64_t size;
+
+    snprintf(path, sizeof path, "%s/log.txt", run->folder);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    for (int k = 0; k < 3; k++) {
+        snprintf(what, sizeof what, " info %s %s", run->talker.name, kinds[k]);
+        CHECK(count(text, what) >= 3);
+    }
+    CHECK_INT(steps, count(text, " info train | step:"));
+    CHECK_INT(3, count(text, " info  eval | step:"));
+    snprintf(what, sizeof what, "%s ", other);
+    CHECK_INT(0, count(text, what));
+    CHECK_INT(0, count(text, "between"));
+    rgm_free(text);
+}
+
+static void runs_in_turn_keep_their_logs_apart(void **state)
+{
+    char root[128];
+    plane_setup s = make_plane_setup();
+    talking_run left, right;
+    const rgm_logs *logs;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    open_run(&left, &s, root, "left");
+    open_run(&right, &s, root, "right");
+    for (int64_t step = 1; step <= 3; step++) {
+        CHECK_OK(rgm_controller_train(left.controller, step));
+        CHECK_OK(rgm_controller_train(right.controller, step));
+        CHECK_OK(rgm_controller_evaluate(left.controller, RGM_VALID, RGM_TO_END, &logs));
+        rgm_log_write(RGM_LOG_INFO, "between");
+        CHECK_OK(rgm_controller_evaluate(right.controller, RGM_VALID, RGM_TO_END, &logs));
+    }
+    CHECK(rgm_logger_current() == NULL);
+    rgm_controller_release(left.controller); /* its pipeline goes on until its trainer is gone */
+    CHECK_OK(rgm_controller_train(right.controller, 4));
+    rgm_controller_release(right.controller);
+    rgm_trainer_release(left.trainer);
+    rgm_trainer_release(right.trainer);
+    check_log(&left, 3, "right");
+    check_log(&right, 4, "left");
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+TESTS(cmocka_unit_test(runs_in_turn_keep_their_logs_apart))
