@@ -39,7 +39,8 @@ static int64_t count_rows(const char *path, const rgm_csv_options *options)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
-    rgm_csv_column columns[] = {{"id", 0, RGM_I64}, {NULL, 1, RGM_STRING}};
+    rgm_csv_column columns[] = {{.name = "id", .dtype = RGM_I64},
+                                {.number = 1, .dtype = RGM_STRING}};
     rgm_tensor *matrix, *out[2];
     char path[64];
     int64_t rows;

@@ -252,6 +252,8 @@ int64_t rgm_csv_reader_line(const rgm_csv_reader *reader);
 /** Field `column` of the last row as a number; RGM_ERR_FORMAT "FILE:line:column: what". */
 rgm_status rgm_csv_reader_i64(int64_t *out, const rgm_csv_reader *reader, int64_t column);
 rgm_status rgm_csv_reader_f64(double *out, const rgm_csv_reader *reader, int64_t column);
+/** Number of the header's column of that name; RGM_ERR_NOT_FOUND naming the nearest one. */
+rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const char *name);
 
 /**
  * A whole file of numbers.
@@ -269,16 +271,31 @@ typedef struct rgm_csv_column {
     const char *name;
     int64_t number;  /* from 0, where name is NULL            */
     rgm_dtype dtype; /* RGM_F32, F64, I32, I64, BOOL or STRING */
+    bool list;       /* `width` columns name.0, name.1, ... together, as [rows, width] */
+    int64_t width;
 } rgm_csv_column;
 /**
  * Some columns of a file.
  *
- * @param out   [out, owned] [count] tensors, each [rows]; all NULL on error
+ * @param out   [out, owned] [count] tensors, each [rows] or [rows, width]; all NULL on error
  *
  * Errors: as rgm_csv_load(), and RGM_ERR_NOT_FOUND naming the nearest column.
  */
 rgm_status rgm_csv_load_columns(rgm_tensor **out, const char *path, const rgm_csv_column *columns,
                                 int64_t count, const rgm_csv_options *options);
+
+/** Columns that grow row by row, from one file or several, for who looks at each row himself. */
+typedef struct rgm_csv_columns rgm_csv_columns;
+/** @param columns [in] [count] copied; their names are borrowed */
+rgm_status rgm_csv_columns_create(rgm_csv_columns **out, const rgm_csv_column *columns,
+                                  int64_t count);
+void rgm_csv_columns_release(rgm_csv_columns *columns);
+/** Find them in a file that is to be read. Errors: RGM_ERR_NOT_FOUND naming the nearest column. */
+rgm_status rgm_csv_columns_find(rgm_csv_columns *columns, const rgm_csv_reader *reader);
+/** Append the reader's last row. RGM_ERR_FORMAT "FILE:line:column: what". */
+rgm_status rgm_csv_columns_add(rgm_csv_columns *columns, const rgm_csv_reader *reader);
+/** Take column i out, as rgm_csv_load_columns() has it; to be asked for once. */
+rgm_status rgm_csv_columns_take(rgm_tensor **out, rgm_csv_columns *columns, int64_t i);
 
 /* ---- elements ------------------------------------------------------------------------------ */
 

@@ -260,7 +260,7 @@ int64_t rgm_csv_reader_line(const rgm_csv_reader *reader)
 }
 
 rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dtype,
-                           const char *text, int64_t size, int64_t at)
+                           const char *name, const char *text, int64_t size, int64_t at)
 {
     bool is_float = dtype == RGM_F32 || dtype == RGM_F64;
     const char *what = is_float            ? "a number"
@@ -282,9 +282,15 @@ rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dt
         return RGM_OK;
     }
     good = is_float ? rgmi_parse_f64(&number, text, size) : rgmi_parse_i64(&integer, text, size);
+    if (good && dtype == RGM_BOOL && name != NULL && integer != 0 && integer != 1)
+        return rgmi_csv_fail(reader, at, "'%s' is %lld, a bool is %s", name, (long long)integer,
+                             what);
     if (good && dtype == RGM_BOOL)
         good = integer == 0 || integer == 1;
-    if (good && dtype == RGM_I32 && (integer < INT32_MIN || integer > INT32_MAX))
+    if (good && dtype == RGM_I32 && integer != (int32_t)integer && name != NULL)
+        return rgmi_csv_fail(reader, at, "'%s' is %lld, which is no 32-bit integer", name,
+                             (long long)integer);
+    if (good && dtype == RGM_I32 && integer != (int32_t)integer)
         return rgmi_csv_fail(reader, at, "%.*s does not fit in 32 bits", (int)size, text);
     if (!good)
         return rgmi_csv_fail(reader, at, "'%.*s' is not %s", (int)(size < 64 ? size : 64), text,
@@ -316,7 +322,7 @@ static rgm_status field_number(void *out, const rgm_csv_reader *reader, rgm_dtyp
         return RGM_FAIL(RGM_ERR_ARG, "%s:%lld: there is no field %lld, the row has %lld",
                         reader->input->path, (long long)reader->line, (long long)column,
                         (long long)reader->field_count);
-    return rgmi_csv_number(out, reader, dtype, reader->fields[column].data,
+    return rgmi_csv_number(out, reader, dtype, NULL, reader->fields[column].data,
                            reader->fields[column].size, reader->starts[column]);
 }
 

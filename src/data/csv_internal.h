@@ -31,8 +31,8 @@ rgm_status rgmi_csv_fail(const rgm_csv_reader *reader, int64_t at, const char *f
     __attribute__((format(printf, 3, 4)));
 /** The row has `count` fields: is that right? The first row decides. */
 rgm_status rgmi_csv_check_width(rgm_csv_reader *reader, int64_t count);
-/** Write a cell as a number; `at` is where it starts in the row. */
+/** Write a cell as a number; `at` is where it starts in the row. `name`: what is read, or NULL. */
 rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dtype,
-                           const char *text, int64_t size, int64_t at);
+                           const char *name, const char *text, int64_t size, int64_t at);
 
 #endif

@@ -61,7 +61,8 @@ static rgm_status read_plain_row(int64_t *count, growing *g, const rgm_csv_reade
         } else {
             const char *cell_end = memchr(p, delimiter, (size_t)(end - p));
             p = cell_end != NULL ? cell_end : end;
-            RGM_TRY(rgmi_csv_number(out, reader, g->dtype, from, p - from, from - reader->row));
+            RGM_TRY(
+                rgmi_csv_number(out, reader, g->dtype, NULL, from, p - from, from - reader->row));
         }
         g->count++;
         if (p == end)
@@ -76,7 +77,7 @@ static rgm_status read_quoted_row(int64_t *count, growing *g, rgm_csv_reader *re
     RGM_TRY(rgmi_csv_split(reader));
     RGM_TRY(grow(g, reader->field_count));
     for (int64_t i = 0; i < reader->field_count; i++, g->count++)
-        RGM_TRY(rgmi_csv_number(g->data + g->count * (int64_t)g->size, reader, g->dtype,
+        RGM_TRY(rgmi_csv_number(g->data + g->count * (int64_t)g->size, reader, g->dtype, NULL,
                                 reader->fields[i].data, reader->fields[i].size, reader->starts[i]));
     *count = reader->field_count;
     return RGM_OK;
@@ -132,36 +133,105 @@ done:
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader,
-                              const rgm_csv_column *column)
+/** A column asked for, or several as one. */
+typedef struct column {
+    rgm_csv_column want;
+    int64_t width;
+    int64_t *cells; /* [width] which of the file's columns */
+    growing values;
+} column;
+
+struct rgm_csv_columns {
+    column *items;
+    int64_t count;
+};
+
+rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const char *name)
 {
-    *out = column->number;
-    if (column->name == NULL) {
-        if (column->number < 0)
-            return RGM_FAIL(RGM_ERR_ARG, "%s: column number %lld", reader->input->path,
-                            (long long)column->number);
-        return RGM_OK;
-    }
     for (*out = 0; *out < reader->column_count; ++*out)
-        if (strcmp(reader->columns[*out], column->name) == 0)
+        if (strcmp(reader->columns[*out], name) == 0)
             return RGM_OK;
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s", reader->input->path,
-                    column->name,
-                    rgm_did_you_mean(column->name, (const char *const *)reader->columns,
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s", reader->input->path, name,
+                    rgm_did_you_mean(name, (const char *const *)reader->columns,
                                      reader->column_count, NULL, NULL)
                         .text,
-                    reader->column_count == 0 ? ": the file was read without a header" : "");
+                    !reader->options.header ? ": the file was read without a header" : "");
 }
 
-static rgm_status read_cell(growing *g, const rgm_csv_reader *reader, int64_t column)
+rgm_status rgm_csv_columns_create(rgm_csv_columns **out, const rgm_csv_column *columns,
+                                  int64_t count)
 {
+    rgm_status status = RGM_OK;
+    rgm_csv_columns *self = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(self, 1));
+    RGM_GO(RGM_NEW(self->items, count));
+    for (; self->count < count; self->count++) {
+        column *c = &self->items[self->count];
+        c->want = columns[self->count];
+        c->width = c->want.list ? c->want.width : 1;
+        if ((unsigned)c->want.dtype >= RGM_DTYPE_COUNT || c->want.dtype == RGM_BF16)
+            RGM_GO(RGM_FAIL(RGM_ERR_DTYPE, "dtype %d of column %lld", (int)c->want.dtype,
+                            (long long)self->count));
+        if (c->want.name == NULL && (c->want.number < 0 || c->want.list))
+            RGM_GO(RGM_FAIL(RGM_ERR_ARG, "column number %lld", (long long)c->want.number));
+        c->values = (growing){.dtype = c->want.dtype, .size = rgm_dtype_size(c->want.dtype)};
+        RGM_GO(RGM_NEW(c->cells, c->width));
+    }
+    *out = self;
+    self = NULL;
+done:
+    rgm_csv_columns_release(self);
+    return status;
+}
+
+void rgm_csv_columns_release(rgm_csv_columns *columns)
+{
+    for (int64_t i = 0; columns != NULL && i < columns->count; i++) {
+        rgm_free(columns->items[i].cells);
+        rgm_free(columns->items[i].values.data);
+        rgm_text_clear(&columns->items[i].values.text);
+    }
+    if (columns != NULL)
+        rgm_free(columns->items);
+    rgm_free(columns);
+}
+
+static rgm_status find_cell(int64_t *out, const column *c, int64_t k, const rgm_csv_reader *reader)
+{
+    char *name = NULL;
+    rgm_status status;
+
+    *out = c->want.number;
+    if (c->want.name == NULL)
+        return RGM_OK;
+    if (!c->want.list)
+        return rgm_csv_reader_find(out, reader, c->want.name);
+    RGM_TRY(rgm_strprintf(&name, "%s.%lld", c->want.name, (long long)k));
+    status = rgm_csv_reader_find(out, reader, name);
+    rgm_free(name);
+    return status;
+}
+
+rgm_status rgm_csv_columns_find(rgm_csv_columns *columns, const rgm_csv_reader *reader)
+{
+    for (int64_t i = 0; i < columns->count; i++)
+        for (int64_t k = 0; k < columns->items[i].width; k++)
+            RGM_TRY(find_cell(&columns->items[i].cells[k], &columns->items[i], k, reader));
+    return RGM_OK;
+}
+
+static rgm_status read_cell(column *c, const rgm_csv_reader *reader, int64_t number)
+{
+    growing *g = &c->values;
     const rgm_str *cell;
     char *out;
 
-    if (column >= reader->field_count)
+    if (number >= reader->field_count)
         return rgmi_csv_fail(reader, 0, "there is no field %lld, the row has %lld",
-                             (long long)column, (long long)reader->field_count);
-    cell = &reader->fields[column];
+                             (long long)number, (long long)reader->field_count);
+    cell = &reader->fields[number];
     RGM_TRY(grow(g, 1));
     out = g->data + g->count * (int64_t)g->size;
     if (g->dtype == RGM_STRING) {
@@ -170,27 +240,39 @@ static rgm_status read_cell(growing *g, const rgm_csv_reader *reader, int64_t co
         memcpy(out, &text, sizeof text);
         RGM_TRY(rgm_text_add(&g->text, cell->data, cell->size));
     } else {
-        RGM_TRY(
-            rgmi_csv_number(out, reader, g->dtype, cell->data, cell->size, reader->starts[column]));
+        RGM_TRY(rgmi_csv_number(out, reader, g->dtype, c->want.name, cell->data, cell->size,
+                                reader->starts[number]));
     }
     g->count++;
     return RGM_OK;
 }
 
-static rgm_status column_tensor(rgm_tensor **out, growing *g)
+rgm_status rgm_csv_columns_add(rgm_csv_columns *columns, const rgm_csv_reader *reader)
 {
+    for (int64_t i = 0; i < columns->count; i++)
+        for (int64_t k = 0; k < columns->items[i].width; k++)
+            RGM_TRY(read_cell(&columns->items[i], reader, columns->items[i].cells[k]));
+    return RGM_OK;
+}
+
+rgm_status rgm_csv_columns_take(rgm_tensor **out, rgm_csv_columns *columns, int64_t i)
+{
+    column *c = &columns->items[i];
+    growing *g = &c->values;
+    int rank = c->want.list ? 2 : 1;
+    int64_t shape[2] = {c->width > 0 ? g->count / c->width : 0, c->width};
     rgm_str *strings = (rgm_str *)(void *)g->data;
 
     if (g->count == 0)
-        return rgm_tensor_create(out, g->dtype, 1, &g->count);
+        return rgm_tensor_create(out, g->dtype, rank, shape);
     if (g->dtype != RGM_STRING)
-        return become_tensor(out, g, 1, &g->count);
-    for (int64_t i = 0; i < g->count; i++) {
+        return become_tensor(out, g, rank, shape);
+    for (int64_t k = 0; k < g->count; k++) {
         int64_t offset;
-        memcpy(&offset, &strings[i].data, sizeof offset);
-        strings[i].data = strings[i].size > 0 ? g->text.data + offset : "";
+        memcpy(&offset, &strings[k].data, sizeof offset);
+        strings[k].data = strings[k].size > 0 ? g->text.data + offset : "";
     }
-    return rgm_tensor_create_from(out, RGM_STRING, 1, &g->count, strings);
+    return rgm_tensor_create_from(out, RGM_STRING, rank, shape, strings);
 }
 
 rgm_status rgm_csv_load_columns(rgm_tensor **out, const char *path, const rgm_csv_column *columns,
@@ -198,43 +280,28 @@ rgm_status rgm_csv_load_columns(rgm_tensor **out, const char *path, const rgm_cs
 {
     rgm_status status = RGM_OK;
     rgm_csv_reader *reader = NULL;
-    growing *g = NULL;
-    int64_t *number = NULL;
+    rgm_csv_columns *made = NULL;
+    const rgm_str *fields;
+    int64_t field_count;
 
     for (int64_t i = 0; i < count; i++)
         out[i] = NULL;
-    RGM_GO(RGM_NEW(g, count));
-    RGM_GO(RGM_NEW(number, count));
+    RGM_GO(rgm_csv_columns_create(&made, columns, count));
     RGM_GO(rgm_csv_reader_open(&reader, path, options));
-    for (int64_t i = 0; i < count; i++) {
-        if ((unsigned)columns[i].dtype >= RGM_DTYPE_COUNT || columns[i].dtype == RGM_BF16)
-            RGM_GO(RGM_FAIL(RGM_ERR_DTYPE, "%s: dtype %d of column %lld", path,
-                            (int)columns[i].dtype, (long long)i));
-        g[i].dtype = columns[i].dtype;
-        g[i].size = rgm_dtype_size(columns[i].dtype);
-        RGM_GO(find_column(&number[i], reader, &columns[i]));
-    }
-    while ((status = rgmi_csv_row(reader)) == RGM_OK) {
-        RGM_GO(rgmi_csv_split(reader));
-        for (int64_t i = 0; i < count; i++)
-            RGM_GO(read_cell(&g[i], reader, number[i]));
-    }
+    RGM_GO(rgm_csv_columns_find(made, reader));
+    while ((status = rgm_csv_reader_next(&fields, &field_count, reader)) == RGM_OK)
+        RGM_GO(rgm_csv_columns_add(made, reader));
     if (status != RGM_END)
         RGM_GO(status);
     status = RGM_OK;
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(column_tensor(&out[i], &g[i]));
+        RGM_GO(rgm_csv_columns_take(&out[i], made, i));
 done:
     for (int64_t i = 0; status != RGM_OK && i < count; i++) {
         rgm_tensor_release(out[i]);
         out[i] = NULL;
     }
-    for (int64_t i = 0; g != NULL && i < count; i++) {
-        rgm_free(g[i].data);
-        rgm_text_clear(&g[i].text);
-    }
-    rgm_free(g);
-    rgm_free(number);
+    rgm_csv_columns_release(made);
     rgm_csv_reader_close(reader);
     return status;
 }

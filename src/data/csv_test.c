@@ -239,8 +239,10 @@ static void columns_are_found_by_name_or_number(void **state)
 {
     (void)state;
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
-    rgm_csv_column columns[] = {
-        {"name", 0, RGM_STRING}, {"id", 0, RGM_I64}, {NULL, 2, RGM_F32}, {"flag", 0, RGM_BOOL}};
+    rgm_csv_column columns[] = {{.name = "name", .dtype = RGM_STRING},
+                                {.name = "id", .dtype = RGM_I64},
+                                {.number = 2, .dtype = RGM_F32},
+                                {.name = "flag", .dtype = RGM_BOOL}};
     rgm_tensor *out[4];
     const char *text = "id,name,x,flag\n1,ann,0.5,true\n2,\"b,ob\",-1,0\n3,,2,1\n";
 
@@ -260,12 +262,44 @@ static void columns_are_found_by_name_or_number(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_csv_load_columns(out, file(text), columns, 4, &options));
     CHECK_MESSAGE("there is no column 'ids'; did you mean 'id'?");
     CHECK(out[0] == NULL && out[3] == NULL);
-    columns[1] = (rgm_csv_column){NULL, 9, RGM_I64};
+    columns[1] = (rgm_csv_column){.number = 9, .dtype = RGM_I64};
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_csv_load_columns(out, file(text), columns, 4, &options));
     CHECK_MESSAGE(":2:1: there is no field 9, the row has 4");
     CHECK_OK(rgm_csv_load_columns(out, file("id,name,x,flag\n"), columns, 1, &options));
     CHECK_INT(0, rgm_tensor_count(out[0]));
     rgm_tensor_release(out[0]);
+}
+
+static void columns_of_a_list_stand_side_by_side(void **state)
+{
+    (void)state;
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_csv_column columns[] = {
+        {.name = "v", .dtype = RGM_I32, .list = true, .width = 2},
+        {.name = "s", .dtype = RGM_STRING, .list = true, .width = 2},
+        {.name = "none", .dtype = RGM_F32, .list = true, .width = 0},
+    };
+    const int32_t v[] = {1, 2, 3, 4};
+    rgm_tensor *out[3];
+
+    options.header = true;
+    CHECK_OK(rgm_csv_load_columns(out, file("v.1,s.0,v.0,s.1\n2,a,1,bc\n4,,3,d\n"), columns, 3,
+                                  &options));
+    CHECK_INT(2, rgm_tensor_dim(out[0], 0));
+    CHECK_INT(2, rgm_tensor_dim(out[0], 1));
+    CHECK(memcmp(v, rgm_tensor_data(out[0]), sizeof v) == 0);
+    CHECK_INT(2, rgm_tensor_str(out[1])[1].size);
+    CHECK_INT(0, rgm_tensor_str(out[1])[2].size);
+    CHECK_INT(0, rgm_tensor_dim(out[2], 1));
+    for (int i = 0; i < 3; i++)
+        rgm_tensor_release(out[i]);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND,
+                 rgm_csv_load_columns(out, file("v.1,s.0,s.1\n"), columns, 3, &options));
+    CHECK_MESSAGE("there is no column 'v.0'; did you mean 'v.1'?");
+    CHECK_STATUS(
+        RGM_ERR_FORMAT,
+        rgm_csv_load_columns(out, file("v.0,v.1,s.0,s.1\n1,3000000000,,\n"), columns, 3, &options));
+    CHECK_MESSAGE(":2:3: 'v' is 3000000000, which is no 32-bit integer");
 }
 
 static void rows_longer_than_the_buffer_and_gzip_are_read(void **state)
@@ -318,7 +352,8 @@ static void cora_is_loaded(void **state)
 static rgm_status load_and_drop(const char *path)
 {
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
-    rgm_csv_column columns[] = {{"a", 0, RGM_STRING}, {"b", 0, RGM_I64}};
+    rgm_csv_column columns[] = {{.name = "a", .dtype = RGM_STRING},
+                                {.name = "b", .dtype = RGM_I64}};
     rgm_tensor *out[2];
     rgm_status status;
 
@@ -353,5 +388,6 @@ TESTS(cmocka_unit_test(quotes_line_ends_and_empty_fields_follow_the_rfc),
       cmocka_unit_test(reals_are_read_to_the_last_bit),
       cmocka_unit_test(two_thousand_random_reals_are_read_as_strtod_reads_them),
       cmocka_unit_test(columns_are_found_by_name_or_number),
+      cmocka_unit_test(columns_of_a_list_stand_side_by_side),
       cmocka_unit_test(rows_longer_than_the_buffer_and_gzip_are_read),
       cmocka_unit_test(cora_is_loaded), cmocka_unit_test(failing_allocations_leak_nothing))

@@ -5,23 +5,12 @@
  */
 #include "import_internal.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* One feature, growing row by row. */
-typedef struct column {
-    const rgm_feature_schema *schema;
-    int64_t width;  /* elements an item has */
-    int64_t *cells; /* [width] which column of the file at hand holds each element */
-    char *data;     /* elements; strings as offsets and sizes into text */
-    int64_t count, room;
-    rgm_text text;
-} column;
 
 typedef struct table {
     const rgm_set_schema *set;
-    column *columns;
-    rgm_map *ids; /* node sets: id to row + 1 */
+    rgm_csv_columns *features; /* in the schema's order; NULL: the set has no table */
+    rgm_map *ids;              /* node sets: id to row + 1 */
     int64_t *ends[2];
     int64_t end_rooms[2], rows;
 } table;
@@ -38,12 +27,7 @@ static void clear(csv_import *self)
 {
     for (int64_t i = 0; self->tables && i < self->table_count; i++) {
         table *t = &self->tables[i];
-        for (int64_t k = 0; t->columns && k < t->set->feature_count; k++) {
-            rgm_free(t->columns[k].cells);
-            rgm_free(t->columns[k].data);
-            rgm_text_clear(&t->columns[k].text);
-        }
-        rgm_free(t->columns);
+        rgm_csv_columns_release(t->features);
         rgm_map_release(t->ids);
         rgm_free(t->ends[0]);
         rgm_free(t->ends[1]);
@@ -54,136 +38,37 @@ static void clear(csv_import *self)
     rgm_schema_release(self->schema);
 }
 
-static size_t element_size(const column *c)
+/* The columns of a set's features. */
+static rgm_status open_features(table *t, const rgm_set_schema *set)
 {
-    return c->schema->dtype == RGM_STRING ? 2 * sizeof(int64_t) : rgm_dtype_size(c->schema->dtype);
+    rgm_status status = RGM_OK;
+    rgm_csv_column *columns = NULL;
+
+    RGM_GO(RGM_NEW(columns, set->feature_count));
+    for (int64_t i = 0; i < set->feature_count; i++) {
+        const rgm_feature_schema *f = &set->features[i];
+        if (rgmi_feature_is_ragged(f))
+            RGM_GO(
+                RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                         "set '%s': feature '%s' has a ragged shape, which CSV tables cannot hold",
+                         set->name, f->name));
+        columns[i] =
+            (rgm_csv_column){.name = f->name, .dtype = f->dtype, .list = f->rank > 0, .width = 1};
+        for (int k = 0; k < f->rank; k++)
+            columns[i].width *= f->shape[k];
+    }
+    RGM_GO(rgm_csv_columns_create(&t->features, columns, set->feature_count));
+done:
+    rgm_free(columns);
+    return status;
 }
 
 static rgm_status open_table(table *t, const rgm_set_schema *set)
 {
     t->set = set;
-    RGM_TRY(RGM_NEW(t->columns, set->feature_count));
     if (set->piece == RGM_NODE_SET)
         RGM_TRY(rgm_map_create(&t->ids));
-    for (int64_t i = 0; i < set->feature_count; i++) {
-        column *c = &t->columns[i];
-        c->schema = &set->features[i];
-        c->width = 1;
-        if (set->filename && rgmi_feature_is_ragged(c->schema))
-            return RGM_FAIL(
-                RGM_ERR_UNSUPPORTED,
-                "set '%s': feature '%s' has a ragged shape, which CSV tables cannot hold",
-                set->name, c->schema->name);
-        for (int k = 0; k < c->schema->rank; k++)
-            c->width *= c->schema->shape[k] < 0 ? 0 : c->schema->shape[k];
-        RGM_TRY(RGM_NEW(c->cells, c->width));
-    }
-    return RGM_OK;
-}
-
-/* ---- columns of a file ---- */
-
-static rgm_status find_column(int64_t *out, const rgm_csv_reader *reader, const char *path,
-                              const char *name)
-{
-    const char *names[256], *near;
-    int64_t count = rgm_csv_reader_column_count(reader);
-
-    for (int64_t i = 0; i < count; i++) {
-        if (strcmp(rgm_csv_reader_column(reader, i), name) == 0) {
-            *out = i;
-            return RGM_OK;
-        }
-        if (i < 256)
-            names[i] = rgm_csv_reader_column(reader, i);
-    }
-    near = rgm_nearest_name(name, names, count < 256 ? count : 256);
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s%s", path, name,
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
-static rgm_status find_cells(column *c, const rgm_csv_reader *reader, const char *path)
-{
-    for (int64_t i = 0; i < c->width; i++) {
-        char *name = NULL;
-        rgm_status status;
-        if (c->schema->rank == 0) {
-            RGM_TRY(find_column(&c->cells[0], reader, path, c->schema->name));
-            continue;
-        }
-        RGM_TRY(rgm_strprintf(&name, "%s.%lld", c->schema->name, (long long)i));
-        status = find_column(&c->cells[i], reader, path, name);
-        rgm_free(name);
-        RGM_TRY(status);
-    }
-    return RGM_OK;
-}
-
-static bool is_word(rgm_str text, const char *word)
-{
-    return text.size == (int64_t)strlen(word) && memcmp(text.data, word, (size_t)text.size) == 0;
-}
-
-/* One cell as an element of the column's dtype. */
-static rgm_status read_cell(column *c, const rgm_csv_reader *reader, const char *path,
-                            const rgm_str *fields, int64_t cell)
-{
-    char *to = c->data + (size_t)c->count * element_size(c);
-    int64_t integer = 0;
-    double number = 0;
-
-    switch (c->schema->dtype) {
-    case RGM_STRING:
-        ((int64_t *)(void *)to)[0] = c->text.size;
-        ((int64_t *)(void *)to)[1] = fields[cell].size;
-        RGM_TRY(rgm_text_add(&c->text, fields[cell].data, fields[cell].size));
-        break;
-    case RGM_BOOL:
-        if (is_word(fields[cell], "true") || is_word(fields[cell], "false"))
-            integer = is_word(fields[cell], "true");
-        else
-            RGM_TRY(rgm_csv_reader_i64(&integer, reader, cell));
-        if (integer != 0 && integer != 1)
-            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: '%s' is %lld, a bool is 0, 1, true or false",
-                            path, (long long)rgm_csv_reader_line(reader), c->schema->name,
-                            (long long)integer);
-        *(uint8_t *)to = (uint8_t)integer;
-        break;
-    case RGM_I32:
-    case RGM_I64:
-        RGM_TRY(rgm_csv_reader_i64(&integer, reader, cell));
-        if (c->schema->dtype == RGM_I64)
-            *(int64_t *)(void *)to = integer;
-        else if (integer == (int32_t)integer)
-            *(int32_t *)(void *)to = (int32_t)integer;
-        else
-            return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld: '%s' is %lld, which is no 32-bit integer",
-                            path, (long long)rgm_csv_reader_line(reader), c->schema->name,
-                            (long long)integer);
-        break;
-    default:
-        RGM_TRY(rgm_csv_reader_f64(&number, reader, cell));
-        if (c->schema->dtype == RGM_F64)
-            *(double *)(void *)to = number;
-        else
-            *(float *)(void *)to = (float)number;
-        break;
-    }
-    c->count++;
-    return RGM_OK;
-}
-
-static rgm_status read_features(table *t, const rgm_csv_reader *reader, const char *path,
-                                const rgm_str *fields)
-{
-    for (int64_t i = 0; i < t->set->feature_count; i++) {
-        column *c = &t->columns[i];
-        if (c->count + c->width > c->room)
-            RGM_TRY(rgm_array_grow(&c->data, &c->room, c->count + c->width, element_size(c)));
-        for (int64_t k = 0; k < c->width; k++)
-            RGM_TRY(read_cell(c, reader, path, fields, c->cells[k]));
-    }
-    return RGM_OK;
+    return set->filename != NULL ? open_features(t, set) : RGM_OK;
 }
 
 /* ---- rows ---- */
@@ -263,20 +148,19 @@ static rgm_status read_file(csv_import *self, table *t, const char *path)
     options.header = true;
     RGM_GO(rgm_csv_reader_open(&reader, path, &options));
     if (t->set->piece == RGM_NODE_SET)
-        RGM_GO(find_column(&id, reader, path, "id"));
+        RGM_GO(rgm_csv_reader_find(&id, reader, "id"));
     if (t->set->piece == RGM_EDGE_SET) {
         bool reversed = is_reversed(t->set);
-        RGM_GO(find_column(&ends[RGM_SOURCE], reader, path, reversed ? "target" : "source"));
-        RGM_GO(find_column(&ends[RGM_TARGET], reader, path, reversed ? "source" : "target"));
+        RGM_GO(rgm_csv_reader_find(&ends[RGM_SOURCE], reader, reversed ? "target" : "source"));
+        RGM_GO(rgm_csv_reader_find(&ends[RGM_TARGET], reader, reversed ? "source" : "target"));
     }
-    for (int64_t i = 0; i < t->set->feature_count; i++)
-        RGM_GO(find_cells(&t->columns[i], reader, path));
+    RGM_GO(rgm_csv_columns_find(t->features, reader));
     while ((status = rgm_csv_reader_next(&fields, &count, reader)) == RGM_OK) {
         if (id >= 0)
             RGM_GO(read_id(self, t, reader, path, fields[id]));
         for (int end = 0; end < 2 && ends[end] >= 0; end++)
             RGM_GO(read_end(self, t, end, reader, path, fields[ends[end]]));
-        RGM_GO(read_features(t, reader, path, fields));
+        RGM_GO(rgm_csv_columns_add(t->features, reader));
         t->rows++;
     }
     if (status == RGM_END)
@@ -315,26 +199,20 @@ done:
 
 /* ---- the graph ---- */
 
-static rgm_status column_tensor(rgm_tensor **out, const column *c, int64_t rows)
+/* Feature i of all rows, in the schema's shape. */
+static rgm_status feature_tensor(rgm_tensor **out, const table *t, int64_t i)
 {
     rgm_status status = RGM_OK;
-    int64_t shape[RGM_MAX_RANK] = {rows};
-    const int64_t *place = (const int64_t *)(const void *)c->data;
-    rgm_str *strings = NULL;
+    const rgm_feature_schema *f = &t->set->features[i];
+    int64_t shape[RGM_MAX_RANK] = {t->rows};
+    rgm_tensor *cells = NULL;
 
-    for (int k = 0; k < c->schema->rank; k++)
-        shape[k + 1] = c->schema->shape[k];
-    if (c->schema->dtype != RGM_STRING) {
-        if (c->count == 0)
-            return rgm_tensor_create(out, c->schema->dtype, c->schema->rank + 1, shape);
-        return rgm_tensor_create_from(out, c->schema->dtype, c->schema->rank + 1, shape, c->data);
-    }
-    RGM_GO(RGM_NEW(strings, c->count));
-    for (int64_t i = 0; i < c->count; i++)
-        strings[i] = (rgm_str){c->text.data ? c->text.data + place[2 * i] : "", place[2 * i + 1]};
-    RGM_GO(rgm_tensor_create_from(out, RGM_STRING, c->schema->rank + 1, shape, strings));
+    for (int k = 0; k < f->rank; k++)
+        shape[k + 1] = f->shape[k];
+    RGM_GO(rgm_csv_columns_take(&cells, t->features, i));
+    RGM_GO(rgm_tensor_reshape(out, cells, f->rank + 1, shape));
 done:
-    rgm_free(strings);
+    rgm_tensor_release(cells);
     return status;
 }
 
@@ -363,8 +241,8 @@ static rgm_status give_table(rgm_graph_builder *builder, const table *t)
         RGM_TRY(give_edges(builder, t));
     for (int64_t i = 0; t->set->filename && i < t->set->feature_count; i++) {
         rgm_feature value = {0};
-        RGM_TRY(column_tensor(&value.values, &t->columns[i], t->rows));
-        RGM_TRY(rgmi_builder_take(builder, t->set->piece, t->set->name, t->columns[i].schema->name,
+        RGM_TRY(feature_tensor(&value.values, t, i));
+        RGM_TRY(rgmi_builder_take(builder, t->set->piece, t->set->name, t->set->features[i].name,
                                   &value));
     }
     return RGM_OK;
