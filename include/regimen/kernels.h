@@ -55,6 +55,11 @@ typedef enum rgm_activation {
  * packed: b is what matmul_pack() of the same table made of a b of that n and k; ldb, trans_b and
  * stride_b mean nothing then, and batch is 1. Each row of c is a chain over k that depends on n and
  * k alone: the same bits whatever m is, and so whichever rows stand beside it.
+ *
+ * matmul_pack: b [k, n] in the form in which this table's matmul likes to read it, for operands
+ * that stay: the weights of a network in use. Of args: b, n, k, ldb and trans_b. Returns the bytes
+ * of that form; with packed NULL that is all, else that much is written, 64-byte aligned. No other
+ * table reads it.
  */
 typedef struct rgm_matmul_args {
     void *c;
@@ -143,8 +148,8 @@ typedef struct rgm_segment_softmax_args {
     int64_t channels;
 } rgm_segment_softmax_args;
 
-/** y [count, channels] = x[index[i], channels]; index int32 or int64 in 0..rows-1 (checked before).
- */
+/** y [count, channels] = x[index[i], channels]; index int32 or int64 in 0..rows-1 (see
+ * index_within). gather_bytes: the same of elements that are no floats, `channels` bytes a row. */
 typedef struct rgm_gather_args {
     void *y;
     const void *x;
@@ -233,13 +238,25 @@ typedef struct rgm_dropout_args {
     rgm_rng rng;
 } rgm_dropout_args;
 
-/** y [outer, inner] = sum / mean / max / min / prod over `axis` of x [outer, axis, inner]. */
+/**
+ * y [outer, inner] = sum / mean / max / min / prod over `axis` of x [outer, axis, inner].
+ * reduce_prod_grad: dx [outer, axis, inner] = dy [outer, inner] times the product of the others,
+ * right with zeros among them.
+ */
 typedef struct rgm_reduce_args {
-    void *y;
-    const void *x;
+    void *y; /* y or dx */
+    const void *x, *dy;
     int64_t outer, axis, inner;
     rgm_reduction reduction;
 } rgm_reduce_args;
+
+/** y [rows] = number of the largest of each row of x [rows, channels], of equal ones the first;
+ * channels >= 1. */
+typedef struct rgm_argmax_args {
+    int64_t *y;
+    const void *x;
+    int64_t rows, channels;
+} rgm_argmax_args;
 
 /** Softmax (log: log-softmax) of each row of x [rows, channels]; gradient: dx from y and dy. */
 typedef struct rgm_softmax_args {
@@ -333,6 +350,14 @@ typedef struct rgm_layer_norm_args {
     double epsilon;
 } rgm_layer_norm_args;
 
+/** y = x / |x| for each row of x [rows, channels], 0 for a row of zeros; gradient: dx from x, y and
+ * dy. */
+typedef struct rgm_l2_normalize_args {
+    void *y; /* y or dx */
+    const void *x, *y_forward, *dy;
+    int64_t rows, channels;
+} rgm_l2_normalize_args;
+
 /**
  * One sweep over a parameter: g = gradient * gradient_scale (+ l2 * w); Adam (Kingma & Ba 2015): m,
  * v updated in place, w -= rate * m / (sqrt(v) + epsilon) with bias correction folded into `rate`
@@ -390,53 +415,131 @@ typedef struct rgm_pool2d_args {
     rgm_window window;
 } rgm_pool2d_args;
 
+/* What moves elements, of any dtype. */
+
+/** `outer` blocks of `size` bytes, `x_step` apart in x and `y_step` in y; around each block in y
+ * so many bytes become 0. x may be y when nothing moves. */
+typedef struct rgm_copy_args {
+    void *y;
+    const void *x;
+    int64_t outer;
+    size_t size, y_step, x_step, zeros_before, zeros_behind;
+} rgm_copy_args;
+
+/** y [shape]: element i, j, .. is x[i * stride[0] + j * stride[1] ..], `size` bytes each; rank >=
+ * 1. */
+typedef struct rgm_permute_args {
+    void *y;
+    const void *x;
+    int rank;
+    int64_t shape[RGM_MAX_RANK], stride[RGM_MAX_RANK]; /* elements of x */
+    size_t size;
+} rgm_permute_args;
+
+/** y [count] = x as another dtype. A float out of an integer's range takes the nearest end, NaN is
+ * 0; to bool: x != 0. */
+typedef struct rgm_cast_args {
+    void *y;
+    const void *x;
+    rgm_dtype to, from; /* f32, f64, i32, i64 or bool */
+    int64_t count;
+} rgm_cast_args;
+
+/** y [shape] = a == b ? 1 : 0 for integers or bools; a and b are read by stride (elements, 0 =
+ * broadcast). */
+typedef struct rgm_equal_args {
+    float *y;
+    const void *a, *b;
+    rgm_dtype dtype;
+    int rank;
+    int64_t shape[RGM_MAX_RANK], stride[2][RGM_MAX_RANK];
+} rgm_equal_args;
+
+/** y [rows] = entries of each row of the pattern; y is f32, f64, i32 or i64. */
+typedef struct rgm_degree_args {
+    void *y;
+    const rgm_csr *csr;
+    rgm_dtype dtype;
+} rgm_degree_args;
+
+/**
+ * Whether each of index [count], int32 or int64, is at least `least` and below `limit`: what a
+ * kernel that reads by index needs to hold, asked before it runs. If not, bad_at and bad say where
+ * the first stands that is not, and its value.
+ */
+typedef struct rgm_index_args {
+    const void *index;
+    rgm_dtype index_dtype;
+    int64_t count, least, limit;
+    int64_t bad_at, bad; /* set when the answer is no */
+} rgm_index_args;
+
+/**
+ * Every kernel, a line each: result, name, arguments. The table, and each implementation of it, are
+ * made from this list. FAST: a reference row for float and for double, and a row for each vector
+ * unit. PLAIN: the reference rows alone, which every table of that element type has. ANY: one row
+ * for every table, since the dtype is in the arguments or does not matter.
+ */
+/* clang-format off */
+#define RGM_KERNEL_LIST(FAST, PLAIN, ANY)                                                          \
+    FAST(void, matmul, (const rgm_matmul_args *args))                                              \
+    FAST(size_t, matmul_pack, (void *packed, const rgm_matmul_args *args))                         \
+    FAST(void, spmm, (const rgm_spmm_args *args))                                                  \
+    FAST(void, sddmm, (const rgm_sddmm_args *args))                                                \
+    FAST(void, gatv2_score, (const rgm_gatv2_args *args))                                          \
+    FAST(void, gatv2_grad_q, (const rgm_gatv2_args *args))                                         \
+    FAST(void, gatv2_grad_v, (const rgm_gatv2_args *args))                                         \
+    FAST(void, gatv2_grad_a, (const rgm_gatv2_args *args))                                         \
+    FAST(void, segment_reduce, (const rgm_segment_args *args))                                     \
+    FAST(void, segment_reduce_grad, (const rgm_segment_args *args))                                \
+    FAST(void, segment_softmax, (const rgm_segment_softmax_args *args))                            \
+    FAST(void, segment_softmax_grad, (const rgm_segment_softmax_args *args))                       \
+    FAST(void, gather, (const rgm_gather_args *args))                                              \
+    ANY(void, gather_bytes, (const rgm_gather_args *args))                                         \
+    ANY(bool, index_within, (rgm_index_args *args))                                                \
+    ANY(void, degree, (const rgm_degree_args *args))                                               \
+    ANY(void, copy, (const rgm_copy_args *args))                                                   \
+    ANY(void, permute, (const rgm_permute_args *args))                                             \
+    ANY(void, cast, (const rgm_cast_args *args))                                                   \
+    ANY(void, equal, (const rgm_equal_args *args))                                                 \
+    PLAIN(void, fill, (void *y, int64_t count, double value))                                      \
+    FAST(void, map, (const rgm_map_args *args))                                                    \
+    FAST(void, dropout, (const rgm_dropout_args *args))                                            \
+    FAST(void, reduce, (const rgm_reduce_args *args))                                              \
+    PLAIN(void, reduce_prod_grad, (const rgm_reduce_args *args))                                   \
+    PLAIN(void, argmax, (const rgm_argmax_args *args))                                             \
+    FAST(void, softmax, (const rgm_softmax_args *args))                                            \
+    FAST(void, softmax_grad, (const rgm_softmax_args *args))                                       \
+    FAST(void, cross_entropy, (const rgm_cross_entropy_args *args))                                \
+    FAST(void, cross_entropy_grad, (const rgm_cross_entropy_args *args))                           \
+    FAST(void, attention, (const rgm_attention_args *args))                                        \
+    FAST(void, attention_grad, (const rgm_attention_args *args))                                   \
+    FAST(void, attention_rows, (const rgm_attention_rows_args *args))                              \
+    FAST(void, top_log_softmax, (const rgm_top_args *args))                                        \
+    FAST(void, layer_norm, (const rgm_layer_norm_args *args))                                      \
+    FAST(void, layer_norm_grad, (const rgm_layer_norm_args *args))                                 \
+    PLAIN(void, l2_normalize, (const rgm_l2_normalize_args *args))                                 \
+    PLAIN(void, l2_normalize_grad, (const rgm_l2_normalize_args *args))                            \
+    FAST(void, conv2d, (const rgm_conv2d_args *args))                                              \
+    FAST(void, conv2d_grad_input, (const rgm_conv2d_args *args))                                   \
+    FAST(void, conv2d_grad_kernel, (const rgm_conv2d_args *args))                                  \
+    FAST(void, max_pool2d, (const rgm_pool2d_args *args))                                          \
+    FAST(void, max_pool2d_grad, (const rgm_pool2d_args *args))                                     \
+    FAST(void, avg_pool2d, (const rgm_pool2d_args *args))                                          \
+    FAST(void, avg_pool2d_grad, (const rgm_pool2d_args *args))                                     \
+    FAST(void, adam, (const rgm_adam_args *args))                                                  \
+    FAST(void, sgd, (const rgm_sgd_args *args))                                                    \
+    FAST(double, sum_of_squares, (const void *x, int64_t count))                                   \
+    FAST(bool, all_finite, (const void *x, int64_t count))
+/* clang-format on */
+
 /** The table. Every entry is set; a call never fails (arguments are checked above this layer). */
 typedef struct rgm_kernels {
     const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "amx" */
     rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64            */
-    void (*matmul)(const rgm_matmul_args *args);
-    /**
-     * b [k, n] in the form in which this table's matmul likes to read it, for operands that stay:
-     * the weights of a network in use. Of args: b, n, k, ldb and trans_b. Returns the bytes of that
-     * form; with packed NULL that is all, else that much is written, 64-byte aligned. No other
-     * table reads it.
-     */
-    size_t (*matmul_pack)(void *packed, const rgm_matmul_args *args);
-    void (*spmm)(const rgm_spmm_args *args);
-    void (*sddmm)(const rgm_sddmm_args *args);
-    void (*gatv2_score)(const rgm_gatv2_args *args);
-    void (*gatv2_grad_q)(const rgm_gatv2_args *args);
-    void (*gatv2_grad_v)(const rgm_gatv2_args *args);
-    void (*gatv2_grad_a)(const rgm_gatv2_args *args);
-    void (*segment_reduce)(const rgm_segment_args *args);
-    void (*segment_reduce_grad)(const rgm_segment_args *args);
-    void (*segment_softmax)(const rgm_segment_softmax_args *args);
-    void (*segment_softmax_grad)(const rgm_segment_softmax_args *args);
-    void (*gather)(const rgm_gather_args *args);
-    void (*map)(const rgm_map_args *args);
-    void (*dropout)(const rgm_dropout_args *args);
-    void (*reduce)(const rgm_reduce_args *args);
-    void (*softmax)(const rgm_softmax_args *args);
-    void (*softmax_grad)(const rgm_softmax_args *args);
-    void (*cross_entropy)(const rgm_cross_entropy_args *args);
-    void (*cross_entropy_grad)(const rgm_cross_entropy_args *args);
-    void (*attention)(const rgm_attention_args *args);
-    void (*attention_grad)(const rgm_attention_args *args);
-    void (*attention_rows)(const rgm_attention_rows_args *args);
-    void (*top_log_softmax)(const rgm_top_args *args);
-    void (*layer_norm)(const rgm_layer_norm_args *args);
-    void (*layer_norm_grad)(const rgm_layer_norm_args *args);
-    void (*conv2d)(const rgm_conv2d_args *args);
-    void (*conv2d_grad_input)(const rgm_conv2d_args *args);
-    void (*conv2d_grad_kernel)(const rgm_conv2d_args *args);
-    void (*max_pool2d)(const rgm_pool2d_args *args);
-    void (*max_pool2d_grad)(const rgm_pool2d_args *args);
-    void (*avg_pool2d)(const rgm_pool2d_args *args);
-    void (*avg_pool2d_grad)(const rgm_pool2d_args *args);
-    void (*adam)(const rgm_adam_args *args);
-    void (*sgd)(const rgm_sgd_args *args);
-    double (*sum_of_squares)(const void *x, int64_t count);
-    bool (*all_finite)(const void *x, int64_t count);
+#define RGM_KERNEL_MEMBER(result, name, arguments) result(*name) arguments;
+    RGM_KERNEL_LIST(RGM_KERNEL_MEMBER, RGM_KERNEL_MEMBER, RGM_KERNEL_MEMBER)
+#undef RGM_KERNEL_MEMBER
 } rgm_kernels;
 
 /**

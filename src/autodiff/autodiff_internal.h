@@ -125,6 +125,15 @@ bool rgmi_shapes_equal(const rgm_value *a, const rgm_value *b);
 int64_t rgmi_view_count(const rgm_view *view);
 /** Product of the sizes from `axis` on. */
 int64_t rgmi_view_tail(const rgm_view *view, int axis);
+/** run->out = x, which has its count and dtype and may be its memory. */
+void rgmi_copy(const rgm_op_run *run, const rgm_view *x);
+/** Whether every entry of index is in least .. limit-1; if not, bad_at and bad of `outside` say
+ * which is not. */
+bool rgmi_index_within(rgm_index_args *outside, const rgm_op_run *run, const rgm_view *index,
+                       int64_t least, int64_t limit);
+/** The same with an error, for an index of rows. */
+rgm_status rgmi_need_rows(const rgm_op_run *run, const rgm_view *index, int64_t least,
+                          int64_t rows);
 /** dy summed over the axes along which `like` was broadcast: in like's shape. */
 rgm_value *rgmi_sum_to(rgm_value *dy, rgm_value *like);
 /** x broadcast to the shape. */
@@ -182,6 +191,8 @@ typedef struct rgmi_program {
     int inputs, steps;
     rgm_map_step step[RGM_MAP_STEPS];
 } rgmi_program;
+/** Steps of `in`, in elements, along the axes of `out` that it broadcasts to: 0 where it does. */
+void rgmi_strides_of(int64_t *stride, const rgm_view *in, const rgm_view *out);
 /** Run a program over views with numpy's broadcasting. */
 void rgmi_map_run(const rgm_kernels *kernels, const rgm_view *out, const rgm_view *in,
                   const rgmi_program *program);

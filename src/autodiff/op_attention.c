@@ -251,10 +251,7 @@ static rgm_status attention_rows_forward(rgm_op_run *run)
                                     .depth = q->shape[2] / a->integer[0],
                                     .scale = a->number[0]};
 
-    for (int64_t i = 0; i < args.batch * args.keys; i++)
-        if (args.index[i] >= run->in[1].shape[0])
-            return RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, there are %lld rows", (long long)i,
-                            (long long)args.index[i], (long long)run->in[1].shape[0]);
+    RGM_TRY(rgmi_need_rows(run, index, INT64_MIN, run->in[1].shape[0]));
     if (args.batch > 0 && args.queries > 0)
         run->kernels->attention_rows(&args);
     return RGM_OK;

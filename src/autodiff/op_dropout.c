@@ -33,8 +33,7 @@ static rgm_status draw(rgm_op_run *run, int64_t group)
     if (count == 0)
         return RGM_OK;
     if (args.rate == 0 && args.residual == NULL) {
-        if (args.y != args.x)
-            memcpy(args.y, args.x, (size_t)count * rgm_dtype_size(run->out->dtype));
+        rgmi_copy(run, &run->in[0]);
         return RGM_OK;
     }
     args.rng = rgm_rng_stream(run->seed, a->text, run->step);
@@ -180,70 +179,15 @@ static rgm_status cast_infer(rgm_op_shape *out, rgm_value *const *in, int inputs
     return RGM_OK;
 }
 
-/* A float out of an integer's range takes the nearest end; NaN is 0. C leaves both undefined. */
-static int64_t to_integer(double x, double low, double high)
-{
-    if (x != x)
-        return 0;
-    if (x <= low)
-        return low < -1e18 ? INT64_MIN : (int64_t)low;
-    if (x >= high)
-        return high > 1e18 ? INT64_MAX : (int64_t)high;
-    return (int64_t)x;
-}
-
-#define CAST_LOOP(to, from, value)                                                                 \
-    for (int64_t i = 0; i < count; i++) {                                                          \
-        from x = ((const from *)in->data)[i];                                                      \
-        ((to *)out->data)[i] = (to)(value);                                                        \
-    }                                                                                              \
-    break
-#define CAST_FROM_FLOAT(from)                                                                      \
-    switch (out->dtype) {                                                                          \
-    case RGM_F32:                                                                                  \
-        CAST_LOOP(float, from, x);                                                                 \
-    case RGM_F64:                                                                                  \
-        CAST_LOOP(double, from, x);                                                                \
-    case RGM_I32:                                                                                  \
-        CAST_LOOP(int32_t, from, to_integer((double)x, INT32_MIN, INT32_MAX));                     \
-    case RGM_I64:                                                                                  \
-        CAST_LOOP(int64_t, from, to_integer((double)x, -0x1p63, 0x1p63));                          \
-    default:                                                                                       \
-        CAST_LOOP(uint8_t, from, x != 0);                                                          \
-    }                                                                                              \
-    break
-#define CAST_FROM_INTEGER(from)                                                                    \
-    switch (out->dtype) {                                                                          \
-    case RGM_F32:                                                                                  \
-        CAST_LOOP(float, from, x);                                                                 \
-    case RGM_F64:                                                                                  \
-        CAST_LOOP(double, from, x);                                                                \
-    case RGM_I32:                                                                                  \
-        CAST_LOOP(int32_t, from, x);                                                               \
-    case RGM_I64:                                                                                  \
-        CAST_LOOP(int64_t, from, x);                                                               \
-    default:                                                                                       \
-        CAST_LOOP(uint8_t, from, x != 0);                                                          \
-    }                                                                                              \
-    break
-
 static rgm_status cast_forward(rgm_op_run *run)
 {
-    const rgm_view *in = &run->in[0], *out = run->out;
-    int64_t count = rgmi_view_count(out);
+    rgm_cast_args args = {.y = run->out->data,
+                          .x = run->in[0].data,
+                          .to = run->out->dtype,
+                          .from = run->in[0].dtype,
+                          .count = rgmi_view_count(run->out)};
 
-    switch (in->dtype) {
-    case RGM_F32:
-        CAST_FROM_FLOAT(float);
-    case RGM_F64:
-        CAST_FROM_FLOAT(double);
-    case RGM_I32:
-        CAST_FROM_INTEGER(int32_t);
-    case RGM_I64:
-        CAST_FROM_INTEGER(int64_t);
-    default:
-        CAST_FROM_INTEGER(uint8_t);
-    }
+    run->kernels->cast(&args);
     return RGM_OK;
 }
 

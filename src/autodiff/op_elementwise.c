@@ -425,45 +425,20 @@ static rgm_status equal_infer(rgm_op_shape *out, rgm_value *const *in, int input
     return RGM_OK;
 }
 
-static int64_t integer_at(const rgm_view *x, int64_t i)
-{
-    if (x->dtype == RGM_I64)
-        return ((const int64_t *)x->data)[i];
-    return x->dtype == RGM_I32 ? ((const int32_t *)x->data)[i] : ((const uint8_t *)x->data)[i];
-}
-
-/* Where element i of `out` reads `in`, with broadcasting. */
-static int64_t broadcast_index(const rgm_view *in, const rgm_view *out, int64_t i)
-{
-    int64_t at = 0, step = 1;
-
-    for (int axis = out->rank - 1, k = in->rank - 1; k >= 0; axis--, k--) {
-        int64_t position = i % out->shape[axis];
-        i /= out->shape[axis];
-        if (in->shape[k] != 1)
-            at += position * step;
-        step *= in->shape[k];
-    }
-    return at;
-}
-
-static void equal_range(void *payload, int64_t begin, int64_t end)
-{
-    rgm_op_run *run = payload;
-    float *y = run->out->data;
-
-    for (int64_t i = begin; i < end; i++)
-        y[i] = integer_at(&run->in[0], broadcast_index(&run->in[0], run->out, i)) ==
-                       integer_at(&run->in[1], broadcast_index(&run->in[1], run->out, i))
-                   ? 1.0F
-                   : 0.0F;
-}
-
 static rgm_status equal_forward(rgm_op_run *run)
 {
+    rgm_equal_args args = {.y = run->out->data,
+                           .a = run->in[0].data,
+                           .b = run->in[1].data,
+                           .dtype = run->in[0].dtype,
+                           .rank = run->out->rank};
+
     if (rgmi_is_float(run->in[0].dtype))
         return elementwise_forward(run);
-    rgm_parallel(rgmi_view_count(run->out), 10, equal_range, run);
+    memcpy(args.shape, run->out->shape, sizeof args.shape);
+    for (int k = 0; k < 2; k++)
+        rgmi_strides_of(args.stride[k], &run->in[k], run->out);
+    run->kernels->equal(&args);
     return RGM_OK;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "autodiff_internal.h"
 
-static void strides_of(int64_t *stride, const rgm_view *in, const rgm_view *out)
+void rgmi_strides_of(int64_t *stride, const rgm_view *in, const rgm_view *out)
 {
     int64_t step = 1;
 
@@ -77,7 +77,7 @@ void rgmi_map_run(const rgm_kernels *kernels, const rgm_view *out, const rgm_vie
     }
     for (int i = 0; i < program->inputs; i++) {
         args.input[i] = in[i].data;
-        strides_of(args.stride[i], &in[i], out);
+        rgmi_strides_of(args.stride[i], &in[i], out);
     }
     memcpy(args.step, program->step, (size_t)program->steps * sizeof *program->step);
     axes_merge(&args);

@@ -89,7 +89,8 @@ static void product_in_blocks(rgm_op_run *run, rgm_matmul_args *args)
         args->c = in_place ? run->scratch : c;
         run->kernels->matmul(args);
         if (in_place)
-            memcpy(c, run->scratch, (size_t)args->m * row);
+            run->kernels->copy(&(rgm_copy_args){
+                .y = c, .x = run->scratch, .outer = 1, .size = (size_t)args->m * row});
     }
 }
 
@@ -318,12 +319,10 @@ static void product_activated(rgm_op_run *run, rgm_matmul_args *args)
 static rgm_status matmul_add_forward(rgm_op_run *run)
 {
     rgm_matmul_args args = {.accumulate = true};
-    size_t bytes = (size_t)rgmi_view_count(run->out) * rgm_dtype_size(run->out->dtype);
 
-    if (bytes == 0)
+    if (rgmi_view_count(run->out) == 0)
         return RGM_OK;
-    if (run->out->data != run->in[0].data)
-        memcpy(run->out->data, run->in[0].data, bytes);
+    rgmi_copy(run, &run->in[0]);
     product_args(&args, run, &run->in[1], &run->in[2]);
     args.activation = RGM_ACT_NONE;
     if (run->attributes->integer[2] != RGM_ACT_NONE)

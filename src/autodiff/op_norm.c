@@ -4,7 +4,6 @@
  * [dgamma | dbeta | dx], each part padded to 16 elements, of which the three are views.
  */
 #include "autodiff_internal.h"
-#include <math.h>
 
 #define SECOND "a gradient itself; second derivatives of it are not provided"
 enum { PAD = 16 };
@@ -122,7 +121,7 @@ static rgm_status layer_norm_grad_forward(rgm_op_run *run)
                                 .epsilon = run->attributes->number[0]};
     size_t part = (size_t)padded(args.channels) * size;
 
-    memset(out, 0, 2 * part);
+    run->kernels->copy(&(rgm_copy_args){.y = out, .outer = 1, .zeros_before = 2 * part});
     args.dgamma = out;
     args.dbeta = out + part;
     args.y = out + 2 * part;
@@ -151,62 +150,22 @@ static rgm_status l2_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
     return rgmi_same_shape(out, in[0]);
 }
 
-/* Sums run over eight lanes, so that the compiler may use vectors without changing their order. */
-#define L2(real, suffix, root)                                                                     \
-    static real dot_##suffix(const real *a, const real *b, int64_t n)                              \
-    {                                                                                              \
-        real lane[8] = {0};                                                                        \
-        int64_t i = 0;                                                                             \
-        for (; i + 8 <= n; i += 8)                                                                 \
-            for (int k = 0; k < 8; k++)                                                            \
-                lane[k] += a[i + k] * b[i + k];                                                    \
-        for (; i < n; i++)                                                                         \
-            lane[i & 7] += a[i] * b[i];                                                            \
-        return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +                                       \
-               ((lane[1] + lane[5]) + (lane[3] + lane[7]));                                        \
-    }                                                                                              \
-    static void l2_##suffix(real *y, const real *x, int64_t rows, int64_t n)                       \
-    {                                                                                              \
-        _Pragma(                                                                                   \
-            "omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (int64_t r =   \
-                                                                                         0;        \
-                                                                                     r < rows;     \
-                                                                                     r++)          \
-        {                                                                                          \
-            real squares = dot_##suffix(x + r * n, x + r * n, n);                                  \
-            real inverse = squares > 0 ? 1 / root(squares) : 0;                                    \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                y[r * n + i] = x[r * n + i] * inverse;                                             \
-        }                                                                                          \
-    }                                                                                              \
-    static void l2_grad_##suffix(real *dx, const real *x, const real *y, const real *dy,           \
-                                 int64_t rows, int64_t n)                                          \
-    {                                                                                              \
-        _Pragma(                                                                                   \
-            "omp parallel for num_threads(rgm_threads()) if (rows * n > 8192)") for (int64_t r =   \
-                                                                                         0;        \
-                                                                                     r < rows;     \
-                                                                                     r++)          \
-        {                                                                                          \
-            real squares = dot_##suffix(x + r * n, x + r * n, n);                                  \
-            real inverse = squares > 0 ? 1 / root(squares) : 0;                                    \
-            real along = dot_##suffix(y + r * n, dy + r * n, n);                                   \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                dx[r * n + i] = (dy[r * n + i] - along * y[r * n + i]) * inverse;                  \
-        }                                                                                          \
-    }
-L2(float, f32, sqrtf)
-L2(double, f64, sqrt)
+static void l2_args(rgm_l2_normalize_args *args, const rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+
+    args->y = run->out->data;
+    args->x = x->data;
+    args->channels = x->shape[x->rank - 1];
+    args->rows = args->channels > 0 ? rgmi_view_count(x) / args->channels : 0;
+}
 
 static rgm_status l2_forward(rgm_op_run *run)
 {
-    const rgm_view *x = &run->in[0];
-    int64_t n = x->shape[x->rank - 1], rows = n > 0 ? rgmi_view_count(x) / n : 0;
+    rgm_l2_normalize_args args = {.y = NULL};
 
-    if (x->dtype == RGM_F64)
-        l2_f64(run->out->data, x->data, rows, n);
-    else
-        l2_f32(run->out->data, x->data, rows, n);
+    l2_args(&args, run);
+    run->kernels->l2_normalize(&args);
     return RGM_OK;
 }
 
@@ -232,13 +191,10 @@ rgm_value *rgm_l2_normalize(rgm_value *x)
 
 static rgm_status l2_grad_forward(rgm_op_run *run)
 {
-    const rgm_view *x = &run->in[0];
-    int64_t n = x->shape[x->rank - 1], rows = n > 0 ? rgmi_view_count(x) / n : 0;
+    rgm_l2_normalize_args args = {.y_forward = run->in[1].data, .dy = run->in[2].data};
 
-    if (x->dtype == RGM_F64)
-        l2_grad_f64(run->out->data, x->data, run->in[1].data, run->in[2].data, rows, n);
-    else
-        l2_grad_f32(run->out->data, x->data, run->in[1].data, run->in[2].data, rows, n);
+    l2_args(&args, run);
+    run->kernels->l2_normalize_grad(&args);
     return RGM_OK;
 }
 

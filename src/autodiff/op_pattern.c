@@ -190,26 +190,9 @@ static rgm_status degree_infer(rgm_op_shape *out, rgm_value *const *in, int inpu
 
 static rgm_status degree_forward(rgm_op_run *run)
 {
-    const int64_t *start = run->in[0].csr->row_start;
-    void *y = run->out->data;
+    rgm_degree_args args = {.y = run->out->data, .csr = run->in[0].csr, .dtype = run->out->dtype};
 
-    for (int64_t r = 0; r < run->out->shape[0]; r++) {
-        int64_t degree = start[r + 1] - start[r];
-        switch (run->out->dtype) {
-        case RGM_F32:
-            ((float *)y)[r] = (float)degree;
-            break;
-        case RGM_F64:
-            ((double *)y)[r] = (double)degree;
-            break;
-        case RGM_I32:
-            ((int32_t *)y)[r] = (int32_t)degree;
-            break;
-        default:
-            ((int64_t *)y)[r] = degree;
-            break;
-        }
-    }
+    run->kernels->degree(&args);
     return RGM_OK;
 }
 

@@ -44,7 +44,7 @@ static rgm_status broadcast_columns_infer(rgm_op_shape *out, rgm_value *const *i
     return broadcast_infer(out, in, 1, "a column of the pattern");
 }
 
-/* y[i] = x[index[i]] for any dtype; the kernel takes the float ones. */
+/* y[i] = x[index[i]] for any dtype. */
 static void rows_gather(rgm_op_run *run, const rgm_view *x, const void *index, rgm_dtype dtype)
 {
     rgm_gather_args args = {.y = run->out->data,
@@ -53,17 +53,14 @@ static void rows_gather(rgm_op_run *run, const rgm_view *x, const void *index, r
                             .index_dtype = dtype,
                             .count = run->out->shape[0],
                             .channels = rgmi_view_tail(x, 1)};
-    size_t size = (size_t)args.channels * rgm_dtype_size(x->dtype);
 
     if (args.count == 0 || args.channels == 0)
         return;
     if (rgmi_is_float(x->dtype)) {
         run->kernels->gather(&args);
-        return;
-    }
-    for (int64_t i = 0; i < args.count; i++) {
-        int64_t row = dtype == RGM_I64 ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
-        memcpy((char *)args.y + (size_t)i * size, (const char *)args.x + (size_t)row * size, size);
+    } else {
+        args.channels *= (int64_t)rgm_dtype_size(x->dtype);
+        run->kernels->gather_bytes(&args);
     }
 }
 
@@ -300,13 +297,7 @@ static rgm_status gather_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *index = &run->in[1];
 
-    for (int64_t i = 0; i < index->shape[0]; i++) {
-        int64_t row = index->dtype == RGM_I64 ? ((const int64_t *)index->data)[i]
-                                              : ((const int32_t *)index->data)[i];
-        if (row < 0 || row >= x->shape[0])
-            return RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, there are %lld rows", (long long)i,
-                            (long long)row, (long long)x->shape[0]);
-    }
+    RGM_TRY(rgmi_need_rows(run, index, 0, x->shape[0]));
     rows_gather(run, x, index->data, index->dtype);
     return RGM_OK;
 }

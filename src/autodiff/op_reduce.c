@@ -153,37 +153,13 @@ static rgm_status prod_grad_infer(rgm_op_shape *out, rgm_value *const *in, int i
     return rgmi_same_shape(out, in[0]);
 }
 
-#define PROD_GRAD(name, real)                                                                      \
-    static void name(real *dx, const real *x, const real *dy, int64_t outer, int64_t size,         \
-                     int64_t inner)                                                                \
-    {                                                                                              \
-        for (int64_t o = 0; o < outer; o++)                                                        \
-            for (int64_t c = 0; c < inner; c++) {                                                  \
-                const real *from = x + o * size * inner + c;                                       \
-                real *to = dx + o * size * inner + c;                                              \
-                real before = dy[o * inner + c], after = 1;                                        \
-                for (int64_t i = 0; i < size; i++) {                                               \
-                    to[i * inner] = before;                                                        \
-                    before *= from[i * inner];                                                     \
-                }                                                                                  \
-                for (int64_t i = size - 1; i >= 0; i--) {                                          \
-                    to[i * inner] *= after;                                                        \
-                    after *= from[i * inner];                                                      \
-                }                                                                                  \
-            }                                                                                      \
-    }
-PROD_GRAD(prod_grad_f32, float)
-PROD_GRAD(prod_grad_f64, double)
-
 static rgm_status prod_grad_forward(rgm_op_run *run)
 {
-    int64_t outer, size, inner;
+    rgm_reduce_args args = {
+        .y = run->out->data, .x = run->in[0].data, .dy = run->in[2].data, .reduction = RGM_PROD};
 
-    axis_split(&outer, &size, &inner, &run->in[0], (int)run->attributes->integer[0]);
-    if (run->out->dtype == RGM_F64)
-        prod_grad_f64(run->out->data, run->in[0].data, run->in[2].data, outer, size, inner);
-    else
-        prod_grad_f32(run->out->data, run->in[0].data, run->in[2].data, outer, size, inner);
+    axis_split(&args.outer, &args.axis, &args.inner, &run->in[0], (int)run->attributes->integer[0]);
+    run->kernels->reduce_prod_grad(&args);
     return RGM_OK;
 }
 
@@ -210,10 +186,7 @@ static rgm_status sum_squares_forward(rgm_op_run *run)
 {
     double sum = run->kernels->sum_of_squares(run->in[0].data, rgmi_view_count(&run->in[0]));
 
-    if (run->out->dtype == RGM_F64)
-        *(double *)run->out->data = sum;
-    else
-        *(float *)run->out->data = (float)sum;
+    run->kernels->fill(run->out->data, 1, sum);
     return RGM_OK;
 }
 
@@ -245,31 +218,17 @@ static rgm_status argmax_infer(rgm_op_shape *out, rgm_value *const *in, int inpu
     return RGM_OK;
 }
 
-#define ARGMAX(name, real)                                                                         \
-    static void name(int64_t *y, const real *x, int64_t rows, int64_t channels)                    \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            int64_t best = 0;                                                                      \
-            for (int64_t c = 1; c < channels; c++)                                                 \
-                if (x[r * channels + c] > x[r * channels + best])                                  \
-                    best = c;                                                                      \
-            y[r] = best;                                                                           \
-        }                                                                                          \
-    }
-ARGMAX(argmax_f32, float)
-ARGMAX(argmax_f64, double)
-
 static rgm_status argmax_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0];
-    int64_t channels = x->shape[x->rank - 1], rows = rgmi_view_count(run->out);
+    rgm_argmax_args args = {.y = run->out->data,
+                            .x = x->data,
+                            .rows = rgmi_view_count(run->out),
+                            .channels = x->shape[x->rank - 1]};
 
-    if (channels == 0)
-        return rows == 0 ? RGM_OK : RGM_FAIL(RGM_ERR_SHAPE, "argmax over an axis of size 0");
-    if (x->dtype == RGM_F64)
-        argmax_f64(run->out->data, x->data, rows, channels);
-    else
-        argmax_f32(run->out->data, x->data, rows, channels);
+    if (args.rows > 0 && args.channels == 0)
+        return RGM_FAIL(RGM_ERR_SHAPE, "argmax over an axis of size 0");
+    run->kernels->argmax(&args);
     return RGM_OK;
 }
 

@@ -129,10 +129,7 @@ rgm_value *rgm_stop_gradient(rgm_value *x)
 
 static rgm_status copy_forward(rgm_op_run *run)
 {
-    size_t bytes = (size_t)rgmi_view_count(run->out) * rgm_dtype_size(run->out->dtype);
-
-    if (bytes > 0)
-        memcpy(run->out->data, run->in[0].data, bytes);
+    rgmi_copy(run, &run->in[0]);
     return RGM_OK;
 }
 
@@ -144,27 +141,7 @@ const rgm_op_type rgmi_copy_op = {
     .no_gradient = "made by the executor, after gradients",
 };
 
-/* ---- moving blocks: y [outer, y_axis, inner bytes] ---- */
-
-typedef struct block_move {
-    char *to;
-    const char *from;
-    int64_t outer;
-    size_t size, to_step, from_step; /* bytes a block, and between blocks */
-} block_move;
-
-static void blocks_range(void *payload, int64_t begin, int64_t end)
-{
-    const block_move *m = payload;
-
-    for (int64_t i = begin; i < end; i++)
-        memcpy(m->to + (size_t)i * m->to_step, m->from + (size_t)i * m->from_step, m->size);
-}
-
-static void blocks_copy(block_move *m)
-{
-    rgm_parallel(m->outer, 3 + 0.1 * (double)m->size, blocks_range, m);
-}
+/* ---- blocks: y [outer, y_axis, inner bytes] ---- */
 
 static int64_t view_head(const rgm_view *view, int axis)
 {
@@ -201,56 +178,21 @@ static rgm_status permute_infer(rgm_op_shape *out, rgm_value *const *in, int inp
     return RGM_OK;
 }
 
-/* Copy one slab of the outermost output axis by walking the axes like an odometer. */
-static void permute_slab(char *to, const char *from, const rgm_view *y, const int64_t *stride,
-                         size_t size)
-{
-    int64_t at[RGM_MAX_RANK] = {0}, count = rgmi_view_tail(y, 1);
-    int64_t offset = 0;
-
-    for (int64_t k = 0; k < count; k++) {
-        memcpy(to + (size_t)k * size, from + (size_t)offset * size, size);
-        for (int axis = y->rank - 1; axis > 0; axis--) {
-            offset += stride[axis];
-            if (++at[axis] < y->shape[axis])
-                break;
-            offset -= stride[axis] * at[axis];
-            at[axis] = 0;
-        }
-    }
-}
-
-typedef struct permute_job {
-    rgm_op_run *run;
-    int64_t stride[RGM_MAX_RANK]; /* of x, in the order of y's axes */
-    size_t slab, size;            /* bytes of y[i] and of an element */
-} permute_job;
-
-static void permute_range(void *payload, int64_t begin, int64_t end)
-{
-    const permute_job *job = payload;
-    const rgm_view *x = &job->run->in[0], *y = job->run->out;
-
-    for (int64_t i = begin; i < end; i++)
-        permute_slab((char *)y->data + (size_t)i * job->slab,
-                     (const char *)x->data + (size_t)(i * job->stride[0]) * job->size, y,
-                     job->stride, job->size);
-}
-
 static rgm_status permute_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0], *y = run->out;
-    permute_job job = {.run = run, .size = rgm_dtype_size(y->dtype)};
-    int64_t count = rgmi_view_count(y);
+    rgm_permute_args args = {
+        .y = y->data, .x = x->data, .rank = y->rank, .size = rgm_dtype_size(y->dtype)};
 
-    if (count == 0)
+    if (rgmi_view_count(y) == 0)
         return RGM_OK;
     if (y->rank == 0)
         return copy_forward(run);
-    for (int i = 0; i < y->rank; i++)
-        job.stride[i] = rgmi_view_tail(x, (int)run->attributes->integer[i] + 1);
-    job.slab = (size_t)rgmi_view_tail(y, 1) * job.size;
-    rgm_parallel(y->shape[0], 2.0 * (double)(count / y->shape[0]), permute_range, &job);
+    for (int i = 0; i < y->rank; i++) {
+        args.shape[i] = y->shape[i];
+        args.stride[i] = rgmi_view_tail(x, (int)run->attributes->integer[i] + 1);
+    }
+    run->kernels->permute(&args);
     return RGM_OK;
 }
 
@@ -320,14 +262,14 @@ static rgm_status concat_forward(rgm_op_run *run)
 
     for (int k = 0; k < run->inputs; k++) {
         size_t size = inner * (size_t)run->in[k].shape[axis];
-        block_move m = {.to = (char *)run->out->data + at,
-                        .from = run->in[k].data,
-                        .outer = view_head(run->out, axis),
-                        .size = size,
-                        .to_step = step,
-                        .from_step = size};
+        rgm_copy_args args = {.y = (char *)run->out->data + at,
+                              .x = run->in[k].data,
+                              .outer = view_head(run->out, axis),
+                              .size = size,
+                              .y_step = step,
+                              .x_step = size};
         if (size > 0)
-            blocks_copy(&m);
+            run->kernels->copy(&args);
         at += size;
     }
     return RGM_OK;
@@ -401,15 +343,15 @@ static rgm_status slice_forward(rgm_op_run *run, int64_t begin)
     const rgm_view *x = &run->in[0];
     int axis = (int)run->attributes->integer[0];
     size_t inner = inner_bytes(x, axis);
-    block_move m = {.to = run->out->data,
-                    .from = (const char *)x->data + (size_t)begin * inner,
-                    .outer = view_head(x, axis),
-                    .size = inner * (size_t)run->out->shape[axis],
-                    .to_step = inner * (size_t)run->out->shape[axis],
-                    .from_step = inner * (size_t)x->shape[axis]};
+    rgm_copy_args args = {.y = run->out->data,
+                          .x = (const char *)x->data + (size_t)begin * inner,
+                          .outer = view_head(x, axis),
+                          .size = inner * (size_t)run->out->shape[axis],
+                          .y_step = inner * (size_t)run->out->shape[axis],
+                          .x_step = inner * (size_t)x->shape[axis]};
 
-    if (m.size > 0)
-        blocks_copy(&m);
+    if (args.size > 0)
+        run->kernels->copy(&args);
     return RGM_OK;
 }
 
@@ -511,17 +453,18 @@ static rgm_status slice_grad_forward(rgm_op_run *run)
 {
     const rgm_view *dy = &run->in[0], *dx = run->out;
     int axis = (int)run->attributes->integer[0];
-    size_t inner = inner_bytes(dx, axis), size = inner * (size_t)dy->shape[axis];
-    size_t total = inner * (size_t)dx->shape[axis];
-    size_t begin = (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) * inner;
+    size_t inner = inner_bytes(dx, axis), total = inner * (size_t)dx->shape[axis];
+    rgm_copy_args args = {.y = dx->data,
+                          .x = dy->data,
+                          .outer = view_head(dx, axis),
+                          .size = inner * (size_t)dy->shape[axis],
+                          .y_step = total,
+                          .x_step = inner * (size_t)dy->shape[axis]};
 
-    for (int64_t i = 0; total > 0 && i < view_head(dx, axis); i++) {
-        char *to = (char *)dx->data + (size_t)i * total;
-        memset(to, 0, begin);
-        if (size > 0)
-            memcpy(to + begin, (const char *)dy->data + (size_t)i * size, size);
-        memset(to + begin + size, 0, total - begin - size);
-    }
+    args.zeros_before = (size_t)rgm_op_run_dim(run, run->attributes->integer[1]) * inner;
+    args.zeros_behind = total - args.zeros_before - args.size;
+    if (total > 0)
+        run->kernels->copy(&args);
     return RGM_OK;
 }
 
@@ -625,12 +568,8 @@ static rgm_status inverse_dim_infer(rgm_op_shape *out, rgm_value *const *in, int
 static rgm_status inverse_dim_forward(rgm_op_run *run)
 {
     int64_t size = rgm_op_run_dim(run, run->attributes->integer[0]);
-    double inverse = 1.0 / (double)(size > 0 ? size : 1);
 
-    if (run->out->dtype == RGM_F64)
-        *(double *)run->out->data = inverse;
-    else
-        *(float *)run->out->data = (float)inverse;
+    run->kernels->fill(run->out->data, 1, 1.0 / (double)(size > 0 ? size : 1));
     return RGM_OK;
 }
 

@@ -188,16 +188,14 @@ static rgm_status cross_entropy_infer(rgm_op_shape *out, rgm_value *const *in, i
     return RGM_OK;
 }
 
-static rgm_status labels_check(const rgm_view *label, int64_t classes)
+static rgm_status labels_check(const rgm_op_run *run, int64_t classes)
 {
-    for (int64_t i = 0; i < label->shape[0]; i++) {
-        int64_t k = label->dtype == RGM_I64 ? ((const int64_t *)label->data)[i]
-                                            : ((const int32_t *)label->data)[i];
-        if (k < 0 || k >= classes)
-            return RGM_FAIL(RGM_ERR_DATA, "label[%lld] is %lld, classes are 0..%lld", (long long)i,
-                            (long long)k, (long long)classes - 1);
-    }
-    return RGM_OK;
+    rgm_index_args outside;
+
+    if (rgmi_index_within(&outside, run, &run->in[1], 0, classes))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA, "label[%lld] is %lld, classes are 0..%lld",
+                    (long long)outside.bad_at, (long long)outside.bad, (long long)classes - 1);
 }
 
 static rgm_status cross_entropy_forward(rgm_op_run *run)
@@ -212,7 +210,7 @@ static rgm_status cross_entropy_forward(rgm_op_run *run)
                                    .classes = classes_of(run),
                                    .spread = run->attributes->number[0]};
 
-    RGM_TRY(labels_check(label, args.classes));
+    RGM_TRY(labels_check(run, args.classes));
     if (args.rows > 0)
         run->kernels->cross_entropy(&args);
     return RGM_OK;
@@ -286,7 +284,7 @@ static rgm_status cross_entropy_grad_forward(rgm_op_run *run)
                                    .classes = classes_of(run),
                                    .spread = run->attributes->number[0]};
 
-    RGM_TRY(labels_check(label, args.classes));
+    RGM_TRY(labels_check(run, args.classes));
     if (args.rows > 0)
         run->kernels->cross_entropy_grad(&args);
     return RGM_OK;

@@ -295,12 +295,10 @@ static rgm_status spmm_add_infer(rgm_op_shape *out, rgm_value *const *in, int in
 static rgm_status spmm_add_forward(rgm_op_run *run)
 {
     rgm_spmm_args args = {.accumulate = true};
-    size_t bytes = (size_t)rgmi_view_count(run->out) * rgm_dtype_size(run->out->dtype);
 
-    if (bytes == 0)
+    if (rgmi_view_count(run->out) == 0)
         return RGM_OK;
-    if (run->out->data != run->in[0].data)
-        memcpy(run->out->data, run->in[0].data, bytes);
+    rgmi_copy(run, &run->in[0]);
     spmm_args(&args, run, 1);
     args.activation = RGM_ACT_NONE;
     run->kernels->spmm(&args);

@@ -1,5 +1,6 @@
 /*
- * Looking at values: shapes, names, text; and the checks that infer functions share.
+ * Looking at values: shapes, names, text; the checks that infer functions share, and what forward
+ * functions do.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -198,4 +199,35 @@ int64_t rgmi_view_count(const rgm_view *view)
 int64_t rgm_op_run_dim(const rgm_op_run *run, rgm_dim dim)
 {
     return rgmi_dim_bind(dim, run->symbols);
+}
+
+void rgmi_copy(const rgm_op_run *run, const rgm_view *x)
+{
+    rgm_copy_args args = {.y = run->out->data,
+                          .x = x->data,
+                          .outer = 1,
+                          .size = (size_t)rgmi_view_count(x) * rgm_dtype_size(x->dtype)};
+
+    run->kernels->copy(&args);
+}
+
+bool rgmi_index_within(rgm_index_args *outside, const rgm_op_run *run, const rgm_view *index,
+                       int64_t least, int64_t limit)
+{
+    *outside = (rgm_index_args){.index = index->data,
+                                .index_dtype = index->dtype,
+                                .count = rgmi_view_count(index),
+                                .least = least,
+                                .limit = limit};
+    return run->kernels->index_within(outside);
+}
+
+rgm_status rgmi_need_rows(const rgm_op_run *run, const rgm_view *index, int64_t least, int64_t rows)
+{
+    rgm_index_args outside;
+
+    if (rgmi_index_within(&outside, run, index, least, rows))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, there are %lld rows",
+                    (long long)outside.bad_at, (long long)outside.bad, (long long)rows);
 }

@@ -906,6 +906,8 @@ static void avg_pool2d_grad_case(run *t)
     t->kernels->avg_pool2d_grad(&o);
 }
 
+#include "kernels_cases_any.h"
+
 /* entry: where in the table the kernel stands; bound: NMSE against the double reference. */
 typedef struct kernel_case {
     const char *name;
@@ -934,9 +936,19 @@ static const kernel_case kernel_cases[] = {
     CASE(segment_softmax, 60, 1e-11),
     CASE(segment_softmax_grad, 60, 1e-10),
     CASE(gather, 40, 0),
+    CASE(gather_bytes, 40, 0),
+    CASE(index_within, 60, 0),
+    CASE(degree, 40, 0),
+    CASE(copy, 60, 0),
+    CASE(permute, 60, 0),
+    CASE(cast, 100, 0),
+    CASE(equal, 60, 0),
+    CASE(fill, 20, 1e-14),
     CASE(map, 200 + RGM_MAP_CODE_COUNT, 1e-11),
     CASE(dropout, 60, 1e-11),
     CASE(reduce, 140, 1e-10),
+    CASE(reduce_prod_grad, 60, 1e-11),
+    CASE(argmax, 60, 0),
     CASE(softmax, 60, 1e-11),
     CASE(softmax_grad, 60, 1e-10),
     CASE(cross_entropy, 60, 1e-11),
@@ -947,6 +959,8 @@ static const kernel_case kernel_cases[] = {
     CASE(top_log_softmax, 60, 1e-11),
     CASE(layer_norm, 60, 1e-11),
     CASE(layer_norm_grad, 60, 1e-10),
+    CASE(l2_normalize, 60, 1e-12),
+    CASE(l2_normalize_grad, 60, 1e-11),
     CASE(conv2d, 80, 1e-10),
     CASE(conv2d_grad_input, 80, 1e-10),
     CASE(conv2d_grad_kernel, 80, 1e-10),

@@ -13,6 +13,19 @@ extern const rgm_kernels rgmi_reference_f64;
 extern const rgm_kernels rgmi_avx2_f32;
 extern const rgm_kernels rgmi_avx512_f32;
 
+/* How a table names its rows: what is FAST has one in the file itself; the others are shared. */
+#define RGMI_ROW(result, name, arguments)     .name = name,
+#define RGMI_F32_ROW(result, name, arguments) .name = rgmi_f32_##name,
+#define RGMI_F64_ROW(result, name, arguments) .name = rgmi_f64_##name,
+#define RGMI_ANY_ROW(result, name, arguments) .name = rgmi_any_##name,
+
+#define RGMI_NO_ROW(result, name, arguments)
+#define RGMI_PLAIN_ROWS(result, name, arguments)                                                   \
+    result rgmi_f32_##name arguments;                                                              \
+    result rgmi_f64_##name arguments;
+#define RGMI_ANY_ROWS(result, name, arguments) result rgmi_any_##name arguments;
+RGM_KERNEL_LIST(RGMI_NO_ROW, RGMI_PLAIN_ROWS, RGMI_ANY_ROWS)
+
 /** Dense products in bf16: plain C, AMX and AVX-512's dot product (the last two where they run). */
 void rgmi_reference_bf16_matmul(const rgm_matmul_args *args);
 void rgmi_amx_matmul(const rgm_matmul_args *args);

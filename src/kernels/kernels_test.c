@@ -151,20 +151,26 @@ static void every_row_gives_the_same_bits_on_any_number_of_threads(void **state)
 
 static void every_kernel_of_the_table_has_a_case_and_is_set(void **state)
 {
+#define ENTRY(result, name, arguments) {#name, offsetof(rgm_kernels, name)},
+    static const struct {
+        const char *name;
+        size_t at;
+    } entries[] = {RGM_KERNEL_LIST(ENTRY, ENTRY, ENTRY)};
+#undef ENTRY
     const rgm_kernels *rows[4];
     int count = rows_here(rows);
-    size_t first = offsetof(rgm_kernels, matmul);
 
     (void)state;
-    CHECK_INT((sizeof(rgm_kernels) - first) / sizeof(void (*)(void)), CASES);
-    for (size_t at = first; at < sizeof(rgm_kernels); at += sizeof(void (*)(void))) {
+    CHECK_INT(sizeof entries / sizeof *entries, CASES);
+    for (int64_t k = 0; k < CASES; k++) {
         int cases = 0;
         for (int64_t c = 0; c < CASES; c++)
-            cases += kernel_cases[c].entry == at;
-        CHECK_INT(1, cases);
+            cases += kernel_cases[c].entry == entries[k].at;
+        if (cases != 1)
+            fail_msg("%d cases for %s", cases, entries[k].name);
         for (int r = 0; r < count; r++) {
             void (*entry)(void);
-            memcpy(&entry, (const char *)rows[r] + at, sizeof entry);
+            memcpy(&entry, (const char *)rows[r] + entries[k].at, sizeof entry);
             CHECK(entry != NULL);
         }
     }

@@ -3,7 +3,7 @@
  * purpose: every faster row is tested against these, and they take what a faster row declines.
  */
 #ifndef REAL
-#error "define REAL, REAL_DTYPE, REAL_LOWEST, REAL_TABLE and R() before"
+#error "define REAL, REAL_DTYPE, REAL_LOWEST, REAL_TABLE, REAL_ROW, PLAIN() and R() before"
 #endif
 
 #include "kernels_internal.h"
@@ -56,45 +56,7 @@ static inline int64_t index_at(const void *index, rgm_dtype dtype, int64_t i)
 #include "reference_decoding.h"
 #include "reference_map.h"
 #include "reference_image.h"
+#include "reference_plain.h"
 
 const rgm_kernels REAL_TABLE = {
-    .isa = "reference",
-    .dtype = REAL_DTYPE,
-    .matmul = matmul,
-    .matmul_pack = matmul_pack,
-    .spmm = spmm,
-    .sddmm = sddmm,
-    .gatv2_score = gatv2_score,
-    .gatv2_grad_q = gatv2_grad_q,
-    .gatv2_grad_v = gatv2_grad_v,
-    .gatv2_grad_a = gatv2_grad_a,
-    .segment_reduce = segment_reduce,
-    .segment_reduce_grad = segment_reduce_grad,
-    .segment_softmax = segment_softmax,
-    .segment_softmax_grad = segment_softmax_grad,
-    .gather = gather,
-    .map = map,
-    .dropout = dropout,
-    .reduce = reduce,
-    .softmax = softmax,
-    .softmax_grad = softmax_grad,
-    .cross_entropy = cross_entropy,
-    .cross_entropy_grad = cross_entropy_grad,
-    .attention = attention,
-    .attention_grad = attention_grad,
-    .attention_rows = attention_rows,
-    .top_log_softmax = top_log_softmax,
-    .layer_norm = layer_norm,
-    .layer_norm_grad = layer_norm_grad,
-    .conv2d = conv2d,
-    .conv2d_grad_input = conv2d_grad_input,
-    .conv2d_grad_kernel = conv2d_grad_kernel,
-    .max_pool2d = max_pool2d,
-    .max_pool2d_grad = max_pool2d_grad,
-    .avg_pool2d = avg_pool2d,
-    .avg_pool2d_grad = avg_pool2d_grad,
-    .adam = adam,
-    .sgd = sgd,
-    .sum_of_squares = sum_of_squares,
-    .all_finite = all_finite,
-};
+    .isa = "reference", .dtype = REAL_DTYPE, RGM_KERNEL_LIST(RGMI_ROW, REAL_ROW, RGMI_ANY_ROW)};
