@@ -284,7 +284,30 @@ uint32_t rgm_crc32c(uint32_t crc, const void *data, size_t size);
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-/** Worker threads of the input pipeline. Kernels use OpenMP instead: one pool for arithmetic. */
+/** Processors that this process may run on: its affinity mask, as taskset and Slurm set it. */
+int rgm_processors(void);
+
+/**
+ * Threads that parallel loops may use from now on, >= 1, the caller's among them; at first
+ * rgm_processors(). Does not change any result. Loops begun by several threads at once share one
+ * pool: who finds it taken works alone.
+ */
+void rgm_threads_set(int threads);
+int rgm_threads(void);
+
+/** Items [begin, end) of some work; called from several threads at once. */
+typedef void rgm_range_work(void *payload, int64_t begin, int64_t end);
+
+/**
+ * Run `work` over 0..items-1 on those threads, each item once, in any order: what an item is must
+ * not depend on the number of threads, and items must not touch each other's results. `item_ns` is
+ * a rough cost of one item in nanoseconds: work too small to pay for handing it out stays with the
+ * caller. All arithmetic of the library is shared out by this loop; there is no other pool for it.
+ */
+void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *payload);
+
+/** Threads for jobs that wait, on files and queues: those of the input pipeline. Arithmetic is
+ * rgm_parallel()'s. */
 typedef struct rgm_thread_pool rgm_thread_pool;
 rgm_status rgm_thread_pool_create(rgm_thread_pool **out, int threads);
 /** Waits for what was submitted, then joins. */

@@ -470,7 +470,7 @@ void rgm_sampler_release(rgm_sampler *sampler);
  * each node set. Borrowed.
  */
 rgm_schema *rgm_sampler_schema(const rgm_sampler *sampler);
-/** Threads that one rgm_sampler_batch() may use (OpenMP); 1 unless set. Changes no result. */
+/** Threads that one rgm_sampler_batch() may use; 1 unless set. Changes no result. */
 void rgm_sampler_set_threads(rgm_sampler *sampler, int threads);
 /**
  * The rooted subgraph of seed node `node`: the seed is node 0 of its set, then nodes in the order

@@ -16,25 +16,6 @@
 extern "C" {
 #endif
 
-/**
- * Threads that kernels may use from now on, >= 1, the caller's among them; at first as many as the
- * process may run on. Does not change any result. Kernels called from several threads at once share
- * one pool: who finds it taken works alone.
- */
-void rgm_threads_set(int threads);
-int rgm_threads(void);
-
-/** Items [begin, end) of some work; called from several threads at once. */
-typedef void rgm_range_work(void *payload, int64_t begin, int64_t end);
-
-/**
- * Run `work` over 0..items-1 on those threads, each item once, in any order: what an item is must
- * not depend on the number of threads, and items must not touch each other's results. `item_ns` is
- * a rough cost of one item in nanoseconds: work too small to pay for handing it out stays with the
- * caller. Other layers use this instead of a thread pool of their own beside it.
- */
-void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *payload);
-
 /** Activations that can ride on another kernel's output. */
 typedef enum rgm_activation {
     RGM_ACT_NONE,

@@ -7,6 +7,7 @@
 #include <regimen/base.h>
 
 #include <locale.h>
+#include <pthread.h>
 
 #define RGMI_YAML_MAX_DEPTH 64
 #define RGMI_YAML_MAX_SIZE  (1 << 20)
@@ -19,6 +20,9 @@ locale_t rgmi_c_locale(void);
 
 /** rgm_crc32c() without the instruction, for the test that compares both. */
 uint32_t rgmi_crc32c_table(uint32_t crc, const void *data, size_t size);
+
+/** pthread_create() with every signal blocked in the new thread; 0 or errno's number. */
+int rgmi_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload);
 
 struct rgm_yaml {
     rgm_arena *arena;

@@ -1,11 +1,12 @@
 /*
- * Worker threads with one list of jobs, and a bounded queue between threads. Plain mutex and
- * condition: a job here is a record batch or a file, thousands of times the price of a lock.
+ * Threads for work that waits: workers with one list of jobs, and a bounded queue between threads.
+ * Plain mutex and condition: a job here is a record batch or a file, thousands of times the price
+ * of a lock. Apart from the pool of loops (parallel.c), whose workers must never wait: a job that
+ * waits for room in a queue would take a thread from every loop until somebody makes room.
  */
 #include "base_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -52,20 +53,28 @@ static void *work_loop(void *argument)
     return NULL;
 }
 
-/* Signals are the main thread's matter: a worker inherits a mask that blocks them all. */
-static rgm_status start_threads(rgm_thread_pool *pool, int threads)
+/* Signals are the program's matter: a thread of ours begins with all of them blocked. */
+int rgmi_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload)
 {
     sigset_t all, old;
-    int error = 0;
+    int error;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    error = pthread_create(thread, NULL, work, payload);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error;
+}
+
+static rgm_status start_threads(rgm_thread_pool *pool, int threads)
+{
+    int error = 0;
+
     while (error == 0 && pool->thread_count < threads) {
-        error = pthread_create(&pool->threads[pool->thread_count], NULL, work_loop, pool);
+        error = rgmi_thread_start(&pool->threads[pool->thread_count], work_loop, pool);
         if (error == 0)
             pool->thread_count++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
         return RGM_FAIL(error == ENOMEM ? RGM_ERR_NOMEM : RGM_ERR_IO,
                         "cannot start thread %d of %d: %s", pool->thread_count + 1, threads,

@@ -6,10 +6,6 @@
 
 #include "runner_internal.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 rgm_run_options rgm_run_options_default(void)
 {
     rgm_run_options options = {
@@ -72,15 +68,6 @@ static rgm_status check_exporters(const rgm_run_options *o)
 }
 
 /* ---- putting it together ------------------------------------------------------------------- */
-
-static int processors(void)
-{
-#ifdef _OPENMP
-    return omp_get_num_procs();
-#else
-    return 1;
-#endif
-}
 
 static rgm_status copy_arguments(rgm_run_result *run, const rgm_run_options *o)
 {
@@ -292,7 +279,7 @@ static rgm_status make_run(rgm_run_result **out, const rgm_run_options *options)
     RGM_TRY(RGM_NEW(*out, 1));
     (*out)->runtime = options->runtime;
     if ((*out)->runtime.threads <= 0)
-        (*out)->runtime.threads = processors();
+        (*out)->runtime.threads = rgm_processors();
     rgm_threads_set((int)(*out)->runtime.threads);
     return RGM_OK;
 }

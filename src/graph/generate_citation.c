@@ -256,27 +256,41 @@ done:
     return status;
 }
 
+typedef struct dense_job {
+    const citation *self;
+    const double *centre;
+    rgm_rng rng;
+    float *x;
+} dense_job;
+
+static void dense_rows(void *payload, int64_t begin, int64_t end)
+{
+    const dense_job *job = payload;
+    const rgm_citation_options *o = job->self->options;
+
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t c = 0; c < o->dense; c++)
+            job->x[i * o->dense + c] =
+                (float)(job->centre[job->self->label[i] * o->dense + c] +
+                        o->noise * rgm_rng_normal(&job->rng, (uint64_t)(i * o->dense + c)));
+}
+
 /* A centre of norm 1 for each community, and noise around it in every direction. */
 static rgm_status make_dense(rgm_feature *out, const citation *self)
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
     rgm_rng centre_rng = rgm_rng_stream(o->seed, "citation/centres", 0);
-    rgm_rng rng = rgm_rng_stream(o->seed, "citation/dense", 0);
+    dense_job job = {.self = self, .rng = rgm_rng_stream(o->seed, "citation/dense", 0)};
     double *centre = NULL;
-    float *x;
 
     RGM_GO(rgm_tensor_create(&out->values, RGM_F32, 2, (int64_t[]){o->nodes, o->dense}));
     RGM_GO(RGM_NEW(centre, o->classes * o->dense));
     for (int64_t i = 0; i < o->classes * o->dense; i++)
         centre[i] = rgm_rng_normal(&centre_rng, (uint64_t)i) / sqrt((double)o->dense);
-    x = rgm_tensor_f32(out->values);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < o->nodes; i++)
-        for (int64_t c = 0; c < o->dense; c++)
-            x[i * o->dense + c] =
-                (float)(centre[self->label[i] * o->dense + c] +
-                        o->noise * rgm_rng_normal(&rng, (uint64_t)(i * o->dense + c)));
+    job.centre = centre;
+    job.x = rgm_tensor_f32(out->values);
+    rgm_parallel(o->nodes, 40.0 * (double)o->dense, dense_rows, &job);
 done:
     rgm_free(centre);
     return status;

@@ -4,29 +4,46 @@
  */
 #include "sampler_internal.h"
 
-#include <omp.h>
 #include <string.h>
 
+#define MEMBER_NS 1e6 /* more than a loop costs to share: `chunk` has said that it pays */
+
 /* ---- threads ---- */
+
+typedef struct team {
+    rgmi_sampler_range *work;
+    void *payload;
+    int64_t items, chunk;
+    atomic_int_fast64_t next;
+} team;
+
+/* Member `m` takes chunks until there are none: one who comes late finds nothing left. */
+static void members(void *payload, int64_t first, int64_t end)
+{
+    team *t = payload;
+
+    for (int64_t m = first; m < end; m++)
+        for (;;) {
+            int64_t begin = atomic_fetch_add_explicit(&t->next, t->chunk, memory_order_relaxed);
+            if (begin >= t->items)
+                break;
+            t->work(t->payload, begin, begin + t->chunk < t->items ? begin + t->chunk : t->items,
+                    (int)m);
+        }
+}
 
 void rgmi_sampler_for(int threads, int64_t items, int64_t chunk, rgmi_sampler_range *work,
                       void *payload)
 {
-    atomic_int_fast64_t next = 0;
+    team t = {.work = work, .payload = payload, .items = items, .chunk = chunk};
 
-    /* Without a team where there is nothing to share: entering one costs about as much as a hop. */
+    /* Nothing to share: handing it out costs about as much as a hop. */
     if (threads <= 1 || items <= chunk) {
         if (items > 0)
             work(payload, 0, items, 0);
         return;
     }
-#pragma omp parallel num_threads(threads)
-    for (;;) {
-        int64_t begin = atomic_fetch_add_explicit(&next, chunk, memory_order_relaxed);
-        if (begin >= items)
-            break;
-        work(payload, begin, begin + chunk < items ? begin + chunk : items, omp_get_thread_num());
-    }
+    rgm_parallel(threads, MEMBER_NS, members, &t);
 }
 
 /* ---- workspaces ---- */

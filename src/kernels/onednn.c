@@ -3,6 +3,9 @@
  * long sum by the number of threads; here the output is cut into blocks fixed by the shape, and
  * each block is one single-threaded call, so that the bits depend on the shape alone. Its sgemm
  * compiles its kernels once per process, so there is no primitive to create or to keep.
+ *
+ * The one file that knows OpenMP: distributions build oneDNN on it, and its thread count, kept for
+ * each calling thread, is the only way to ask sgemm for one thread.
  */
 #include "kernels_internal.h"
 

@@ -1,21 +1,19 @@
 /*
- * How kernels use threads: one pool, one loop that hands out ranges of items, and a free list of
- * scratch memory. What an item is (a row, a tile, a block of a sum) is fixed by the kernel from the
- * shape, so who computes it changes nothing.
+ * The parallel loop: one pool for the whole library, one loop that hands out ranges of items. What
+ * an item is (a row, a tile, a block of a sum) is fixed by the caller from the shape, so who
+ * computes it changes nothing.
  *
  * The caller works too, and never waits for a worker that has not begun: on a machine busy with
- * other things a kernel takes the time of one thread, where a barrier over a whole team (OpenMP's)
- * waits for each of them to get a processor, milliseconds a kernel. The same makes it safe to use
- * after fork().
+ * other things a loop takes the time of one thread, where a barrier over a whole team (OpenMP's)
+ * waits for each of them to get a processor, milliseconds a loop. The same makes it safe to use
+ * after fork(). Work that waits for files or queues does not belong here: see threads.c.
  */
-#include "kernels_internal.h"
+#include "base_internal.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/mman.h>
+#include <unistd.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -23,9 +21,7 @@
 #define SERIAL_NS     12000.0 /* below this much work, handing it out costs more than it saves  */
 #define FEW_CHUNKS_NS 2e5     /* below this, few ranges a thread; above, many, for balance       */
 #define WORKERS_MOST  255
-#define HUGE_PAGE     ((size_t)1 << 21)
-#define SCRATCH_HUGE  ((size_t)1 << 19) /* scratch from here on is in huge pages             */
-#define SPINS_IDLE    6000 /* pauses a worker waits for the next kernel before it sleeps      */
+#define SPINS_IDLE    6000 /* pauses a worker waits for the next loop before it sleeps      */
 #define SPINS_END     2000 /* pauses the caller waits for busy workers before it yields       */
 
 /* The job's number, whether workers may enter, and how many are inside, in one word: entering and
@@ -49,8 +45,6 @@ static struct {
 } pool = {
     .busy = ATOMIC_FLAG_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-static void scratch_after_fork(void);
-
 static inline void relax(void)
 {
 #ifdef __x86_64__
@@ -63,11 +57,21 @@ void rgm_threads_set(int threads)
     atomic_store(&pool.threads, threads < 1 ? 1 : threads);
 }
 
-static int processors(void)
+int rgm_processors(void)
 {
-    cpu_set_t set;
+    long most = sysconf(_SC_NPROCESSORS_CONF);
 
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    /* A mask shorter than the kernel's is refused; its length is nowhere to be read. */
+    for (long bits = most > 1024 ? most : 1024; bits <= 1 << 20; bits *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)bits);
+        size_t size = CPU_ALLOC_SIZE((size_t)bits);
+        int count =
+            set != NULL && sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (count > 0)
+            return count;
+    }
+    return most < 1 ? 1 : (int)most;
 }
 
 int rgm_threads(void)
@@ -75,7 +79,7 @@ int rgm_threads(void)
     int threads = atomic_load(&pool.threads);
 
     if (threads < 1)
-        atomic_store(&pool.threads, threads = processors());
+        atomic_store(&pool.threads, threads = rgm_processors());
     return threads;
 }
 
@@ -87,7 +91,8 @@ static void work_on(void)
         int64_t begin = atomic_fetch_add(&pool.next, pool.chunk);
         if (begin >= pool.items)
             return;
-        pool.work(pool.payload, begin, rgmi_min(pool.items, begin + pool.chunk));
+        pool.work(pool.payload, begin,
+                  begin + pool.chunk < pool.items ? begin + pool.chunk : pool.items);
     }
 }
 
@@ -146,29 +151,24 @@ static void forget_workers(void)
     atomic_flag_clear(&pool.busy);
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    scratch_after_fork();
 }
 
 /* Fewer than wanted when the system refuses: the work is done all the same. */
 static void start_workers(int threads)
 {
     static bool told;
-    sigset_t all, old;
 
     if (pool.workers + 1 >= threads)
         return;
     if (!told)
         told = pthread_atfork(NULL, NULL, forget_workers) == 0;
-    sigfillset(&all); /* signals are the program's matter */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool.workers + 1 < threads && pool.workers < WORKERS_MOST) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, worker_main, (void *)(intptr_t)pool.workers) != 0)
+        if (rgmi_thread_start(&thread, worker_main, (void *)(intptr_t)pool.workers) != 0)
             break;
         pthread_detach(thread);
         pool.workers++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
@@ -203,107 +203,16 @@ void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *pay
 {
     double total = (double)items * item_ns;
     int threads = rgm_threads();
+    int64_t chunk;
 
     if (items <= 0)
         return;
     if (threads == 1 || items == 1 || total < SERIAL_NS || atomic_flag_test_and_set(&pool.busy)) {
-        work(payload, 0, items); /* also inside another kernel's work */
+        work(payload, 0, items); /* also inside another loop's work */
         return;
     }
     start_workers(threads);
-    run_job(items, rgmi_max(1, items / ((int64_t)threads * (total < FEW_CHUNKS_NS ? 4 : 24))), work,
-            payload);
+    chunk = items / ((int64_t)threads * (total < FEW_CHUNKS_NS ? 4 : 24));
+    run_job(items, chunk > 1 ? chunk : 1, work, payload);
     atomic_flag_clear(&pool.busy);
-}
-
-/* ---- scratch ------------------------------------------------------------------------------- */
-
-/* The header of a buffer fills a cache line, so that the memory behind it stays aligned. */
-typedef struct scratch {
-    _Alignas(64) struct scratch *next;
-    size_t size;
-} scratch;
-
-static pthread_mutex_t scratch_lock = PTHREAD_MUTEX_INITIALIZER;
-static scratch *scratch_list;
-static atomic_bool scratch_failing;
-
-static void scratch_after_fork(void)
-{
-    pthread_mutex_init(&scratch_lock, NULL);
-}
-
-/* Packed matrices are read by every thread again and again, a row or panel to a page: large ones
- * take huge pages, of which the TLB holds them all. */
-static scratch *scratch_allocate(size_t size)
-{
-    size_t page = size < SCRATCH_HUGE ? 4096 : HUGE_PAGE,
-           whole = (sizeof(scratch) + size + page - 1) / page * page;
-    scratch *made = aligned_alloc(size < SCRATCH_HUGE ? 64 : page, whole);
-
-    if (made == NULL)
-        return NULL;
-    made->size = whole - sizeof *made;
-#ifdef MADV_HUGEPAGE
-    if (page == HUGE_PAGE)
-        (void)madvise(made, whole, MADV_HUGEPAGE); /* a wish only */
-#endif
-    return made;
-}
-
-void *rgmi_scratch_take(size_t size)
-{
-    scratch *found = NULL, **link;
-
-    if (atomic_load(&scratch_failing) || size > SIZE_MAX / 2)
-        return NULL;
-    pthread_mutex_lock(&scratch_lock);
-    for (link = &scratch_list; *link; link = &(*link)->next) {
-        /* Not one more than four times too large: it may be wanted by its own kind. */
-        if ((*link)->size >= size && (*link)->size / 4 <= size + 4096) {
-            found = *link;
-            *link = found->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&scratch_lock);
-    if (found == NULL) {
-        found = scratch_allocate(size);
-        if (found == NULL)
-            return NULL;
-    }
-    return found + 1;
-}
-
-void rgmi_scratch_give(void *memory)
-{
-    scratch *buffer;
-
-    if (memory == NULL)
-        return;
-    buffer = (scratch *)memory - 1;
-    pthread_mutex_lock(&scratch_lock);
-    buffer->next = scratch_list;
-    scratch_list = buffer;
-    pthread_mutex_unlock(&scratch_lock);
-}
-
-void rgmi_scratch_clear(void)
-{
-    scratch *list;
-
-    pthread_mutex_lock(&scratch_lock);
-    list = scratch_list;
-    scratch_list = NULL;
-    pthread_mutex_unlock(&scratch_lock);
-    while (list) {
-        scratch *next = list->next;
-        free(list);
-        list = next;
-    }
-}
-
-void rgmi_scratch_fail(bool on)
-{
-    atomic_store(&scratch_failing, on);
 }

@@ -1,9 +1,9 @@
-/* The pool under kernels: each item once, whoever calls, nested, from many threads, after a fork.
+/* The parallel loop: each item once, whoever calls, nested, from many threads, after a fork.
  */
-#include "kernels_internal.h"
 #include <check.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ static void call_again(void *payload, int64_t begin, int64_t end)
         rgm_parallel(16, COSTLY, count_items, done[i]);
 }
 
-static void a_kernel_may_call_a_kernel(void **state)
+static void a_loop_may_run_a_loop(void **state)
 {
     int done[40][16] = {{0}};
 
@@ -108,26 +108,24 @@ static void sleeping_workers_are_woken_and_not_waited_for(void **state)
     }
 }
 
-static void scratch_is_aligned_kept_and_refused_on_demand(void **state)
+static void loops_begin_with_the_processors_there_are(void **state)
 {
-    void *a = rgmi_scratch_take(100000), *b;
+    cpu_set_t mask, one;
 
     (void)state;
-    CHECK(a != NULL && (uintptr_t)a % 64 == 0);
-    memset(a, 1, 100000);
-    rgmi_scratch_give(a);
-    b = rgmi_scratch_take(90000);
-    CHECK(b == a);
-    rgmi_scratch_give(b);
-    rgmi_scratch_fail(true);
-    CHECK(rgmi_scratch_take(1) == NULL);
-    rgmi_scratch_fail(false);
-    rgmi_scratch_give(NULL);
-    rgm_kernels_clear_cache();
+    CHECK_INT(0, sched_getaffinity(0, sizeof mask, &mask));
+    CHECK_INT(CPU_COUNT(&mask), rgm_processors());
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &mask))
+            CPU_SET(i, &one);
+    CHECK_INT(0, sched_setaffinity(0, sizeof one, &one));
+    CHECK_INT(1, rgm_processors());
+    CHECK_INT(0, sched_setaffinity(0, sizeof mask, &mask));
 }
 
 TESTS(cmocka_unit_test(each_item_is_done_once_for_any_number_of_threads),
-      cmocka_unit_test(several_threads_may_call_at_once),
-      cmocka_unit_test(a_kernel_may_call_a_kernel), cmocka_unit_test(a_forked_child_can_work),
+      cmocka_unit_test(several_threads_may_call_at_once), cmocka_unit_test(a_loop_may_run_a_loop),
+      cmocka_unit_test(a_forked_child_can_work),
       cmocka_unit_test(sleeping_workers_are_woken_and_not_waited_for),
-      cmocka_unit_test(scratch_is_aligned_kept_and_refused_on_demand))
+      cmocka_unit_test(loops_begin_with_the_processors_there_are))
