@@ -6,6 +6,14 @@
 
 #include "graph_internal.h"
 
+rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers)
+{
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
+    if (numbers != NULL && count > 0)
+        memcpy(rgm_tensor_data(*out), numbers, (size_t)count * sizeof *numbers);
+    return RGM_OK;
+}
+
 int rgmi_last_ragged(const rgm_feature_schema *schema)
 {
     for (int k = schema->rank; k > 0; k--)

@@ -8,14 +8,6 @@
 
 #include "graph_internal.h"
 
-rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers)
-{
-    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
-    if (numbers != NULL && count > 0)
-        memcpy(rgm_tensor_data(*out), numbers, (size_t)count * sizeof *numbers);
-    return RGM_OK;
-}
-
 /* ---- items ---- */
 
 rgm_status rgmi_items_create(rgmi_items **out, int64_t components, const int64_t *sizes,

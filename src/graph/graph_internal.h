@@ -51,7 +51,9 @@ rgm_status rgmi_schema_add_feature_copy(rgm_schema *schema, int64_t set, const c
 void rgmi_schema_drop_feature(rgm_schema *schema, int64_t set, int64_t feature);
 /** The schema's word for a dtype in memory, "DT_FLOAT" for f32. */
 const char *rgmi_stored_type(rgm_dtype dtype);
-/** The dtype in memory of a schema's word; RGM_ERR_DATA. */
+/** The dtype in memory of a schema's word; false: no such word. */
+bool rgmi_stored_find(rgm_dtype *out, const char *name);
+/** The same, RGM_ERR_DATA naming the nearest word. */
 rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name);
 /** Bounds of a stored integer type; false when every i64 will do. */
 bool rgmi_stored_range(int64_t *lowest, int64_t *highest, const char *stored_type);

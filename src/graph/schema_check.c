@@ -1,81 +1,10 @@
 /*
- * What makes a schema sound: TF-GNN's validate_schema and its rules for auxiliary and readout sets,
- * and the table of element types.
+ * What makes a schema sound: TF-GNN's validate_schema and its rules for auxiliary and readout sets.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "graph_internal.h"
-
-/* ---- element types ---- */
-
-typedef struct stored {
-    const char *name;
-    rgm_dtype dtype;
-    bool bounded; /* integers narrower than the memory holds */
-    int64_t lowest, highest;
-} stored;
-
-/* The first row of a dtype is the word it is written with. */
-static const stored stored_types[] = {
-    {"DT_FLOAT", RGM_F32, false, 0, 0},
-    {"DT_DOUBLE", RGM_F64, false, 0, 0},
-    {"DT_INT32", RGM_I32, true, INT32_MIN, INT32_MAX},
-    {"DT_INT64", RGM_I64, false, 0, 0},
-    {"DT_BOOL", RGM_BOOL, false, 0, 0},
-    {"DT_STRING", RGM_STRING, false, 0, 0},
-    {"DT_UINT8", RGM_I32, true, 0, UINT8_MAX},
-    {"DT_INT8", RGM_I32, true, INT8_MIN, INT8_MAX},
-    {"DT_UINT16", RGM_I32, true, 0, UINT16_MAX},
-    {"DT_INT16", RGM_I32, true, INT16_MIN, INT16_MAX},
-    {"DT_UINT32", RGM_I64, true, 0, UINT32_MAX},
-    {"DT_UINT64", RGM_I64, false, 0, 0}, /* keeps its bit pattern */
-    {"DT_HALF", RGM_F32, false, 0, 0},
-    {"DT_BFLOAT16", RGM_F32, false, 0, 0},
-};
-#define STORED_COUNT ((int64_t)(sizeof stored_types / sizeof stored_types[0]))
-
-static const stored *find_stored(const char *name)
-{
-    for (int64_t i = 0; name != NULL && i < STORED_COUNT; i++)
-        if (strcmp(stored_types[i].name, name) == 0)
-            return &stored_types[i];
-    return NULL;
-}
-
-const char *rgmi_stored_type(rgm_dtype dtype)
-{
-    for (int64_t i = 0; i < STORED_COUNT; i++)
-        if (stored_types[i].dtype == dtype)
-            return stored_types[i].name;
-    return "DT_INVALID";
-}
-
-rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name)
-{
-    const stored *type = find_stored(name);
-    const char *names[STORED_COUNT];
-
-    if (type == NULL) {
-        for (int64_t i = 0; i < STORED_COUNT; i++)
-            names[i] = stored_types[i].name;
-        return RGM_FAIL(RGM_ERR_DATA, "no such dtype for a feature: %s%s", name,
-                        rgm_did_you_mean(name, names, STORED_COUNT, NULL, NULL).text);
-    }
-    *out = type->dtype;
-    return RGM_OK;
-}
-
-bool rgmi_stored_range(int64_t *lowest, int64_t *highest, const char *stored_type)
-{
-    const stored *type = find_stored(stored_type);
-
-    if (type == NULL || !type->bounded)
-        return false;
-    *lowest = type->lowest;
-    *highest = type->highest;
-    return true;
-}
 
 /* ---- auxiliary names ---- */
 
@@ -142,16 +71,16 @@ const char *rgmi_shadow_of(const char *node_set)
 static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_schema *feature)
 {
     char title[RGMI_TITLE];
-    const stored *type = find_stored(feature->stored_type);
+    rgm_dtype dtype;
 
     rgmi_set_title(set, title, sizeof title);
     if (feature->name[0] == '#' && strcmp(feature->name, "#id") != 0)
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature name '%s' is reserved ('#id' alone is allowed)",
                         title, feature->name);
-    if (type == NULL)
+    if (!rgmi_stored_find(&dtype, feature->stored_type))
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has no dtype that can be stored: %s", title,
                         feature->name, feature->stored_type ? feature->stored_type : "none");
-    if (type->dtype != feature->dtype)
+    if (dtype != feature->dtype)
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is stored as %s but %s in memory", title,
                         feature->name, feature->stored_type, rgm_dtype_name(feature->dtype));
     for (int i = 0; i < feature->rank; i++)

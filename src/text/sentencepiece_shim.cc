@@ -98,10 +98,11 @@ class Sentences : public sentencepiece::SentenceIterator
     std::string value_;
 };
 
-std::unordered_map<std::string, std::string> trainer_options(const rgm_tokenizer_options &o)
+std::unordered_map<std::string, std::string> trainer_options(const rgm_tokenizer_options &o,
+                                                             const char *kind)
 {
     return {{"vocab_size", std::to_string(o.vocab_size)},
-            {"model_type", rgm_tokenizer_kind_names[o.kind]},
+            {"model_type", kind},
             {"character_coverage", std::to_string(o.character_coverage)},
             {"input_sentence_size", std::to_string(o.max_sentences)},
             {"max_sentence_length", std::to_string(o.lines.max_line_bytes)},
@@ -199,13 +200,13 @@ rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *p
 }
 
 rgm_status rgmi_sentencepiece_train(rgm_text *model, const rgm_tokenizer_options *options,
-                                    rgmi_next_sentence *next, void *payload)
+                                    const char *kind, rgmi_next_sentence *next, void *payload)
 {
     return guarded("training a tokenizer", [&]() -> rgm_status {
         std::string trained;
         be_quiet();
         Sentences sentences(next, payload);
-        auto status = sentencepiece::SentencePieceTrainer::Train(trainer_options(*options),
+        auto status = sentencepiece::SentencePieceTrainer::Train(trainer_options(*options, kind),
                                                                  &sentences, &trained);
         if (sentences.result() < 0)
             return sentences.result();

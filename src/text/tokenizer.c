@@ -207,7 +207,8 @@ rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, in
 
     *out = NULL;
     RGM_TRY(check_options(o));
-    status = rgmi_sentencepiece_train(&model, o, next_sentence, &text);
+    status = rgmi_sentencepiece_train(&model, o, rgm_tokenizer_kind_names[o->kind], next_sentence,
+                                      &text);
     if (status == RGM_ERR_DATA && text.sentences == 0)
         status = RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: the %lld files have no text",
                           (long long)count);

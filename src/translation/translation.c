@@ -486,6 +486,12 @@ static void release(rgm_task *task)
     *task = (rgm_task){0};
 }
 
+static const rgm_task_export exports = {
+    .file = rgmi_description_file,
+    .save = rgmi_translation_save,
+    .verify = rgmi_translation_verify,
+};
+
 static rgm_status create(rgm_task *out, const void *options, const rgm_network_type *network,
                          const void *network_options, uint64_t seed, int threads)
 {
@@ -503,7 +509,7 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
                       .build_model = build_model,
                       .files = files,
                       .describe = describe,
-                      .exports = &rgmi_translation_export,
+                      .exports = &exports,
                       .feeds = feeds};
     t->options = *(const rgm_translation_options *)options;
     if (t->options.decode) {

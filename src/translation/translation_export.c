@@ -11,7 +11,7 @@
 #define FORMAT_VERSION 1
 
 const char rgmi_encoder_file[] = "encoder.onnx", rgmi_decoder_step_file[] = "decoder_step.onnx";
-static const char description_file[] = "translation.json";
+const char rgmi_description_file[] = "translation.json";
 
 enum { NAME_SIZE = 64 };
 
@@ -226,7 +226,7 @@ static rgm_status print_description(rgm_text *out, const rgmi_translation_task *
 /* ---- together ------------------------------------------------------------------------------ */
 
 /* The description comes last: who finds it finds what it speaks of. */
-static rgm_status save(const char *folder, const rgm_parameters *parameters, void *state)
+rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *parameters, void *state)
 {
     rgm_status status = RGM_OK;
     rgmi_translation_graphs g = {0};
@@ -238,7 +238,7 @@ static rgm_status save(const char *folder, const rgm_parameters *parameters, voi
     RGM_GO(save_encoder(folder, &g, parameters));
     RGM_GO(save_step(folder, &g, parameters));
     RGM_GO(print_description(&text, t, &g));
-    RGM_GO(rgm_path_join(&path, folder, description_file));
+    RGM_GO(rgm_path_join(&path, folder, rgmi_description_file));
     RGM_GO(rgm_file_save(path, text.data, text.size));
 done:
     rgm_free(path);
@@ -246,9 +246,3 @@ done:
     rgmi_translation_graphs_clear(&g);
     return status;
 }
-
-const rgm_task_export rgmi_translation_export = {
-    .file = description_file,
-    .save = save,
-    .verify = rgmi_translation_verify,
-};

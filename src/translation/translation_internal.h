@@ -98,9 +98,9 @@ rgm_status rgmi_translation_graphs_open(rgmi_translation_graphs *out, const rgm_
 void rgmi_translation_graphs_clear(rgmi_translation_graphs *graphs);
 
 /** Names of the files, in the export's folder. */
-extern const char rgmi_encoder_file[], rgmi_decoder_step_file[];
-/** "translation.json" and the two files that it speaks of. */
-extern const rgm_task_export rgmi_translation_export;
+extern const char rgmi_description_file[], rgmi_encoder_file[], rgmi_decoder_step_file[];
+/** rgm_task_export.save: "translation.json" and the two files that it speaks of. */
+rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *parameters, void *state);
 /** rgm_task_export.verify, with two sentences and two beams of each in a batch. */
 rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
                                    const rgm_parameters *parameters, rgm_mode mode,
