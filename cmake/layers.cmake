@@ -1,23 +1,45 @@
-# One layer = one folder = one object library. rgm_layer(NAME SOURCES... DEPENDS layers...
-# LIBRARIES imported targets...) makes it and a test program for every *_test.c beside it.
+# One layer = one folder = one object library = one public header.
 
-set_property(GLOBAL PROPERTY RGM_LAYERS_MADE "")
+# Which layer may use which: all of it, bottom up; nothing else states it, and scripts/check_layers.py
+# holds every #include and every symbol against it. A trunk:
+set(RGM_ALLOWED_base)
+set(RGM_ALLOWED_tensor base)
+set(RGM_ALLOWED_kernels base tensor)
+set(RGM_ALLOWED_autodiff base tensor kernels)
+set(RGM_ALLOWED_nn base tensor autodiff)
+set(RGM_ALLOWED_optim base tensor kernels autodiff)
+set(RGM_ALLOWED_data base tensor)
+set(RGM_ALLOWED_export base tensor autodiff)
+set(RGM_ALLOWED_store base tensor autodiff)
+set(RGM_ALLOWED_train base tensor kernels autodiff nn optim data export store)
+# branches, each blind to the others but for the one it grows on:
+set(RGM_ALLOWED_graph base tensor autodiff data)
+set(RGM_ALLOWED_gnn base tensor autodiff nn optim data export train graph)
+set(RGM_ALLOWED_text base tensor data)
+set(RGM_ALLOWED_translation base tensor kernels autodiff nn data export train text)
+set(RGM_ALLOWED_record base tensor autodiff nn data train)
+# and a crown:
+set(RGM_ALLOWED_experiment base optim train graph gnn translation record)
+set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph gnn text translation
+    experiment)
 
+set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
+               record experiment)
+
+# rgm_layer(NAME SOURCES... LIBRARIES imported targets...): the layer's objects, and a test program for
+# every *_test.c beside them. Without SOURCES: every file of the folder that is no test.
 function(rgm_layer name)
-  cmake_parse_arguments(L "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
-  get_property(made GLOBAL PROPERTY RGM_LAYERS_MADE)
-  foreach(dep IN LISTS L_DEPENDS)
-    if(NOT dep IN_LIST made)
-      message(FATAL_ERROR "layer ${name} depends on ${dep}, which is not a layer below it")
-    endif()
-  endforeach()
+  cmake_parse_arguments(L "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT name IN_LIST RGM_LAYERS OR L_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "rgm_layer(${name}): cmake/layers.cmake says what a layer uses: RGM_ALLOWED_${name}")
+  endif()
+  if(NOT L_SOURCES)
+    file(GLOB L_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+    list(FILTER L_SOURCES EXCLUDE REGEX "_test\\.c$")
+  endif()
   add_library(rgm_${name} OBJECT ${L_SOURCES})
   target_include_directories(rgm_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(rgm_${name} PUBLIC Threads::Threads m ${L_LIBRARIES})
-  foreach(dep IN LISTS L_DEPENDS)
-    target_link_libraries(rgm_${name} PUBLIC rgm_${dep})
-  endforeach()
-  set_property(GLOBAL APPEND PROPERTY RGM_LAYERS_MADE ${name})
 
   if(RGM_TESTS)
     file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.c)
@@ -26,31 +48,70 @@ function(rgm_layer name)
       if(TARGET ${test}) # two layers may have a file of one name
         set(test ${name}_${test})
       endif()
-      rgm_test(${test} ${source})
+      rgm_test(${test} ${source} ${name})
     endforeach()
   endif()
 endfunction()
 
-# A test program sees the layers made so far, whole: rgm_test(NAME SOURCE [LIBRARIES...]).
-function(rgm_test name source)
-  get_property(made GLOBAL PROPERTY RGM_LAYERS_MADE)
+# What a source includes from our headers, through the checks that tests share as well.
+function(rgm_included out source)
+  set(found "")
+  file(STRINGS ${source} lines REGEX "^#include [<\"]")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  foreach(line IN LISTS lines)
+    if(line MATCHES "<regimen/regimen\\.h>")
+      list(APPEND found ${RGM_LAYERS})
+    elseif(line MATCHES "<regimen/([a-z_]+)\\.h>")
+      list(APPEND found ${CMAKE_MATCH_1})
+    elseif(line MATCHES "\"([a-z0-9_]+_(check|internal|lab)\\.h)\"" OR line MATCHES "\"(lab\\.h)\"")
+      set(name ${CMAKE_MATCH_1})
+      get_filename_component(folder ${source} DIRECTORY)
+      foreach(candidate ${folder}/${name} ${PROJECT_SOURCE_DIR}/src/testing/${name})
+        if(EXISTS ${candidate})
+          rgm_included(more ${candidate})
+          list(APPEND found ${more})
+          break()
+        endif()
+      endforeach()
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Link a program with the layers named and with all that those use.
+function(rgm_link_layers target)
+  set(wanted ${ARGN})
+  set(all "")
+  while(wanted)
+    list(POP_FRONT wanted layer)
+    if(NOT layer IN_LIST all)
+      list(APPEND all ${layer})
+      list(APPEND wanted ${RGM_ALLOWED_${layer}})
+    endif()
+  endwhile()
+  foreach(layer IN LISTS all)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/src/${layer})
+      target_link_libraries(${target} PRIVATE rgm_${layer}) # an object library brings its objects
+    endif()
+  endforeach()
+endfunction()
+
+# rgm_test(NAME SOURCE LAYER): a test program with its layer and those that it includes.
+function(rgm_test name source layer)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/testing)
-  foreach(layer IN LISTS made)
-    target_link_libraries(${name} PRIVATE rgm_${layer}) # an object library brings its objects
-  endforeach()
-  target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA ${ARGN})
+  rgm_included(layers ${source})
+  rgm_link_layers(${name} ${layer} ${layers})
+  target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
 
 # libregimen.so from every layer.
 function(rgm_library)
-  get_property(made GLOBAL PROPERTY RGM_LAYERS_MADE)
   add_library(regimen SHARED)
-  foreach(layer IN LISTS made)
-    target_link_libraries(regimen PRIVATE rgm_${layer})
-  endforeach()
+  rgm_link_layers(regimen ${RGM_LAYERS})
   target_include_directories(regimen INTERFACE ${PROJECT_SOURCE_DIR}/include)
   # rgmi_ symbols are shared inside layers, not with programs.
   target_link_options(regimen PRIVATE
