@@ -1,9 +1,9 @@
-# make            build/regimen and build/libregimen.so, optimized
+# make            build/regimen, build/libregimen.so and .a, optimized
 # make demo       install what is missing, build, and train a graph network with progress on screen
 # make test       install what is missing, build, and run every test
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
-# make install    PREFIX=/usr/local: program, library, headers, pkg-config file, man pages
+# make install    PREFIX=/usr/local: program, libraries, headers, pkg-config file, man pages
 # make clean
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
@@ -11,7 +11,7 @@ JOBS   ?= $(shell nproc)
 .PHONY: all deps demo test bench check sanitize clang tsan fuzz oracle install clean
 
 all: build/build.ninja
-	@cmake --build build -j $(JOBS) --target regimen regimen_cli
+	@cmake --build build -j $(JOBS) --target regimen regimen_static regimen_cli
 
 build/build.ninja: CMakeLists.txt cmake/layers.cmake | deps
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null

@@ -108,8 +108,13 @@ function(rgm_test name source layer)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
 
-# libregimen.so from every layer.
+# libregimen.so from every layer; libregimen.a of the same object files, from which a program takes what it
+# uses: one that trains graph networks needs neither sentencepiece nor libunistring.
 function(rgm_library)
+  add_library(regimen_static STATIC)
+  rgm_link_layers(regimen_static ${RGM_LAYERS})
+  set_target_properties(regimen_static PROPERTIES
+    OUTPUT_NAME regimen ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   add_library(regimen SHARED)
   rgm_link_layers(regimen ${RGM_LAYERS})
   target_include_directories(regimen INTERFACE ${PROJECT_SOURCE_DIR}/include)

@@ -28,4 +28,33 @@ lib=$(pkg-config --variable=libdir regimen)
 expect 0 env LD_LIBRARY_PATH="$lib" "$work/ten"
 says "^3 elements$" "$work/out"
 expect 0 "$work/usr/bin/regimen" --version
+
+# With libregimen.a a program has what it uses: a graph network no tokenizer, a translation both libraries.
+# linked SOURCE: compiled against the archive, and what it needs in $work/out.
+linked() {
+    # shellcheck disable=SC2046,SC2086
+    cc -o "$work/static" "$1" "$lib/libregimen.a" -Wl,--as-needed $(pkg-config --cflags --libs --static regimen) \
+        ${flags#*-lregimen} || fail "$1 does not link with libregimen.a"
+    expect 0 ldd "$work/static"
+    cp "$work/out" "$work/needed"
+}
+linked examples/04_node_classification.c
+says "libdnnl" "$work/needed"
+for library in libregimen libsentencepiece libunistring; do
+    ! grep -q $library "$work/needed" || fail "a graph network needs $library"
+done
+expect 0 "$work/static"
+cat >"$work/words.c" <<'C'
+#include <regimen/translation.h>
+#include <stdio.h>
+
+int main(void)
+{
+    puts(rgm_translation.name);
+}
+C
+linked "$work/words.c"
+says "libsentencepiece" "$work/needed"
+says "libunistring" "$work/needed"
+expect 0 "$work/static"
 finish
