@@ -58,28 +58,6 @@ void rgm_cgraph_release(rgm_cgraph *graph)
     rgm_free(graph);
 }
 
-rgm_status rgm_cgraph_status(rgm_cgraph *graph)
-{
-    if (graph == NULL)
-        return RGM_FAIL(RGM_ERR_ARG, "graph is NULL");
-    return graph->error.status == RGM_OK ? RGM_OK : rgm_error_restore(&graph->error);
-}
-
-rgm_value *rgm_cgraph_fail(rgm_cgraph *graph, rgm_status code, const char *format, ...)
-{
-    char message[sizeof graph->error.message];
-    va_list arguments;
-
-    if (graph == NULL || graph->error.status != RGM_OK)
-        return NULL;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    RGM_FAIL(code, "%s", message);
-    rgm_error_save(&graph->error, code);
-    return NULL;
-}
-
 void rgm_cgraph_set_scope(rgm_cgraph *graph, const char *path)
 {
     if (graph == NULL)

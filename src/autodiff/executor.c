@@ -7,20 +7,6 @@
 
 /* ---- making and releasing ---- */
 
-const rgm_kernels *rgmi_kernels_of(const rgm_value *v, bool bf16)
-{
-    rgm_dtype dtype = RGM_F32;
-
-    if (!v->s.is_pattern && rgmi_is_float(v->s.dtype)) {
-        dtype = v->s.dtype;
-    } else {
-        for (int k = v->inputs - 1; k >= 0; k--)
-            if (!v->in[k]->s.is_pattern && rgmi_is_float(v->in[k]->s.dtype))
-                dtype = v->in[k]->s.dtype;
-    }
-    return rgm_kernels_for(bf16 && dtype == RGM_F32 ? RGM_BF16 : dtype);
-}
-
 static rgm_status inputs_find(rgm_executor *executor)
 {
     RGM_TRY(RGM_NEW(executor->inputs, executor->source->input_count));

@@ -94,6 +94,8 @@ rgm_status rgmi_program_order(rgm_executor *executor);
 rgm_status rgmi_program_optimize(rgm_executor *executor);
 rgm_status rgmi_plan_create(rgmi_plan **out, rgm_executor *executor, const int64_t *symbols);
 void rgmi_plan_release(rgmi_plan *plan, const rgm_executor *executor);
+/** Whether such an op may be written over any of its inputs, not the first alone. */
+bool rgmi_any_input(const rgm_op_type *type);
 /** How many of y's first inputs it may be written over, if they are not needed again. */
 int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y);
 /** Offsets for the places that are roots in the arena; the arena's size. */

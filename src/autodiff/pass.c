@@ -1,7 +1,6 @@
 /*
- * The passes over an executor's private graph, in their order. A rule looks at each value, inputs
- * first, and may put another in its place; what nobody needs any more falls away. The values are
- * the same as without passes up to rounding.
+ * Rules over an executor's private graph: a rule looks at each value, inputs first, and may put
+ * another in its place; what nobody needs any more falls away. And what rules ask of a value.
  */
 #include "executor_internal.h"
 
@@ -113,44 +112,4 @@ bool rgmi_is_number(double *number, const rgm_value *x)
 bool rgmi_has_shape(const rgm_value *v, const rgm_value *like)
 {
     return v->s.dtype == like->s.dtype && rgmi_shapes_equal(v, like);
-}
-
-rgm_status rgmi_program_optimize(rgm_executor *executor)
-{
-    static rgmi_rule *const simplify[] = {rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_broadcast,
-                                          rgmi_rule_arithmetic, rgmi_rule_slices};
-    static rgmi_rule *const sparse[] = {rgmi_rule_movement, rgmi_rule_entries, rgmi_rule_pool,
-                                        rgmi_rule_sddmm, rgmi_rule_scales};
-    static rgmi_rule *const narrow[] = {rgmi_rule_transposed, rgmi_rule_narrow,
-                                        rgmi_rule_narrow_grad, rgmi_rule_entry_product,
-                                        rgmi_rule_movement};
-    static rgmi_rule *const epilogue[] = {rgmi_rule_dropped_relu, rgmi_rule_bias,
-                                          rgmi_rule_activation,   rgmi_rule_masked_softmax,
-                                          rgmi_rule_residual,     rgmi_rule_sum_squares};
-    static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
-    static rgmi_rule *const pack[] = {rgmi_rule_pack};
-    static rgmi_rule *const map[] = {rgmi_rule_map};
-    static rgmi_rule *const dropped[] = {rgmi_rule_dropped_sum};
-
-#define APPLY(list) RGM_TRY(rgmi_rules_apply(executor, list, sizeof list / sizeof *list))
-    if (executor->options.eager || executor->options.no_fusion) {
-        return rgmi_program_order(executor);
-    }
-    APPLY(simplify);
-    RGM_TRY(rgmi_pass_common(executor));
-    APPLY(sparse);
-    RGM_TRY(rgmi_pass_common(executor));
-    APPLY(narrow);
-    RGM_TRY(rgmi_pass_common(executor));
-    APPLY(simplify);
-    RGM_TRY(rgmi_pass_common(executor));
-    APPLY(epilogue);
-    if (executor->options.inference)
-        APPLY(pack);
-    APPLY(accumulate);
-    RGM_TRY(rgmi_pass_common(executor));
-    APPLY(map);
-    APPLY(dropped);
-#undef APPLY
-    return rgmi_program_order(executor);
 }

@@ -6,6 +6,20 @@
 #include "executor_internal.h"
 #include <stdlib.h>
 
+bool rgmi_any_input(const rgm_op_type *type)
+{
+    return type->elementwise || type == &rgmi_map_op_type || type == &rgmi_dropout_add_op;
+}
+
+int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y)
+{
+    if (y->type->in_place)
+        return rgmi_any_input(y->type) ? y->inputs : 1;
+    return y->type == &rgmi_matmul_op &&
+           rgmi_matmul_in_place(&y->attributes, &plan->views[y->in[0]->slot],
+                                &plan->views[y->slot]);
+}
+
 enum { ALIGN = 64 };
 
 typedef struct item {

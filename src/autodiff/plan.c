@@ -205,21 +205,6 @@ static bool may_take(const rgmi_plan *plan, const rgm_value *y, int k, int64_t p
     return true;
 }
 
-static bool any_input(const rgm_op_type *type)
-{
-    return type->elementwise || type == &rgmi_map_op_type || type == &rgmi_dropout_add_op;
-}
-
-/* How many of y's first inputs it may be written over. */
-int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y)
-{
-    if (y->type->in_place)
-        return any_input(y->type) ? y->inputs : 1;
-    return y->type == &rgmi_matmul_op &&
-           rgmi_matmul_in_place(&y->attributes, &plan->views[y->in[0]->slot],
-                                &plan->views[y->slot]);
-}
-
 /* Only values of the main part: those of the prologue may be run without their inputs. */
 static void share_in_place(rgmi_plan *plan, const rgm_executor *executor)
 {
@@ -233,7 +218,7 @@ static void share_in_place(rgmi_plan *plan, const rgm_executor *executor)
             bool twice = false; /* matmul_add(x, x, w): the base must not be read as well */
             for (int j = 0; j < y->inputs; j++)
                 twice |= j != k && y->in[j] == y->in[k];
-            if ((twice && !any_input(y->type)) || !may_take(plan, y, k, i))
+            if ((twice && !rgmi_any_input(y->type)) || !may_take(plan, y, k, i))
                 continue;
             int64_t root = plan->place[y->in[k]->slot].root;
             int64_t end = place->end;

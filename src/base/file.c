@@ -110,18 +110,6 @@ rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *pat
     return RGM_OK;
 }
 
-rgm_status rgm_sync(int fd, const char *path)
-{
-    int result;
-
-    do
-        result = fsync(fd);
-    while (result != 0 && errno == EINTR);
-    if (result != 0)
-        return RGM_FAIL_SYSTEM("sync", path);
-    return RGM_OK;
-}
-
 /* Write, sync and close; a file that could not be written whole is removed. Errors speak of `name`.
  */
 static rgm_status write_new(const char *path, const void *data, int64_t size, const char *name)

@@ -225,6 +225,18 @@ done:
     return status;
 }
 
+rgm_status rgm_sync(int fd, const char *path)
+{
+    int result;
+
+    do
+        result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    if (result != 0)
+        return RGM_FAIL_SYSTEM("sync", path);
+    return RGM_OK;
+}
+
 rgm_status rgm_folder_sync(const char *path)
 {
     rgm_status status = RGM_OK;

@@ -166,3 +166,32 @@ void rgmi_around(int64_t *outer, int64_t *inner, const rgm_tensor *x, int axis)
             *inner *= rgm_tensor_dim(x, i);
     }
 }
+
+rgm_status rgmi_proto_tensor(rgm_tensor **out, const Rgmi__Onnx__TensorProto *proto)
+{
+    const char *name = proto->name != NULL ? proto->name : "";
+    rgm_dtype dtype;
+    int64_t count = 1;
+
+    *out = NULL;
+    RGM_TRY(rgmi_onnx_dtype(&dtype, proto->data_type));
+    if (proto->n_dims > RGM_MAX_RANK)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "tensor '%s' has rank %zu", name, proto->n_dims);
+    if (!rgmi_sizes_are_sane((int)proto->n_dims, proto->dims))
+        return RGM_FAIL(RGM_ERR_FORMAT, "tensor '%s' has an impossible shape", name);
+    for (size_t i = 0; i < proto->n_dims; i++)
+        count *= proto->dims[i];
+    if (!proto->has_raw_data && count > 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "tensor '%s' has no raw_data, the only form known here", name);
+    if (proto->raw_data.len != (size_t)count * rgm_dtype_size(dtype))
+        return RGM_FAIL(RGM_ERR_FORMAT, "tensor '%s' has %zu bytes for %lld elements of %s", name,
+                        proto->raw_data.len, (long long)count, rgm_dtype_name(dtype));
+    if (count == 0)
+        return rgm_tensor_create(out, dtype, (int)proto->n_dims, proto->dims);
+    RGM_TRY(
+        rgm_tensor_create_from(out, dtype, (int)proto->n_dims, proto->dims, proto->raw_data.data));
+    for (int64_t i = 0; dtype == RGM_BOOL && i < count; i++)
+        rgm_tensor_bool(*out)[i] = rgm_tensor_bool(*out)[i] != 0;
+    return RGM_OK;
+}

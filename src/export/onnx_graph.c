@@ -236,3 +236,43 @@ void rgmi_string(rgmi_writer *w, const char *name, const char *value)
         a->s.len = strlen(value);
     }
 }
+
+/* ---- names of values ----------------------------------------------------------------------- */
+
+const char *rgmi_key_of(char *key, size_t size, const rgm_value *value)
+{
+    snprintf(key, size, "%p", (const void *)value);
+    return key;
+}
+
+static rgmi_name *find_name(rgmi_writer *w, const rgm_value *value)
+{
+    char key[32];
+
+    return rgm_map_get(w->named, rgmi_key_of(key, sizeof key, value));
+}
+
+const char *rgmi_name_of(rgmi_writer *w, const rgm_value *value)
+{
+    const rgmi_name *name = w->status == RGM_OK ? find_name(w, value) : NULL;
+
+    return name != NULL ? name->name : NULL;
+}
+
+const rgmi_name *rgmi_pattern_of(rgmi_writer *w, const rgm_value *value)
+{
+    return w->status == RGM_OK ? find_name(w, value) : NULL;
+}
+
+rgmi_name *rgmi_remember(rgmi_writer *w, const rgm_value *value)
+{
+    char key[32];
+    rgmi_name *name = rgmi_memory(w, sizeof *name);
+
+    if (name == NULL)
+        return NULL;
+    *name = (rgmi_name){.value = value};
+    w->status = rgm_map_set(w->named, rgmi_key_of(key, sizeof key, value), name);
+    rgmi_add(w, &w->translated, name);
+    return w->status == RGM_OK ? name : NULL;
+}

@@ -73,6 +73,14 @@ void rgmi_float(rgmi_writer *w, const char *name, double value);
 void rgmi_write_ints(rgmi_writer *w, const char *name, const int64_t *values, int64_t count);
 void rgmi_string(rgmi_writer *w, const char *name, const char *value);
 
+/** What a value is known by in the writer's maps; returns key. */
+const char *rgmi_key_of(char *key, size_t size, const rgm_value *value);
+/** The name of a value that is translated already. */
+const char *rgmi_name_of(rgmi_writer *w, const rgm_value *value);
+const rgmi_name *rgmi_pattern_of(rgmi_writer *w, const rgm_value *value);
+/** A value counts as translated from now on; its name is to be filled in. */
+rgmi_name *rgmi_remember(rgmi_writer *w, const rgm_value *value);
+
 /* ---- onnx_values.c ---- */
 
 /** Constants, shared when equal. */
@@ -112,12 +120,6 @@ const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activati
                           rgm_dtype dtype);
 /** What a reduction gives for nothing: the lowest number for a maximum, and so on. */
 double rgmi_empty(rgm_reduction reduction, rgm_dtype dtype);
-
-/* ---- onnx_save.c ---- */
-
-/** The name of a value that is translated already. */
-const char *rgmi_name_of(rgmi_writer *w, const rgm_value *value);
-const rgmi_name *rgmi_pattern_of(rgmi_writer *w, const rgm_value *value);
 
 /* ---- translators: onnx_dense.c, onnx_attention.c, onnx_image.c, onnx_sparse.c ---- */
 

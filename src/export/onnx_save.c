@@ -1,50 +1,9 @@
 /*
  * Order the values that the outputs need, name the leaves, translate each op once, pack the model.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "onnx_internal.h"
-
-/* ---- names of values ----------------------------------------------------------------------- */
-
-static const char *key_of(char *key, size_t size, const rgm_value *value)
-{
-    snprintf(key, size, "%p", (const void *)value);
-    return key;
-}
-
-static rgmi_name *find(rgmi_writer *w, const rgm_value *value)
-{
-    char key[32];
-
-    return rgm_map_get(w->named, key_of(key, sizeof key, value));
-}
-
-const char *rgmi_name_of(rgmi_writer *w, const rgm_value *value)
-{
-    const rgmi_name *name = w->status == RGM_OK ? find(w, value) : NULL;
-
-    return name != NULL ? name->name : NULL;
-}
-
-const rgmi_name *rgmi_pattern_of(rgmi_writer *w, const rgm_value *value)
-{
-    return w->status == RGM_OK ? find(w, value) : NULL;
-}
-
-static rgmi_name *remember(rgmi_writer *w, const rgm_value *value)
-{
-    char key[32];
-    rgmi_name *name = rgmi_memory(w, sizeof *name);
-
-    if (name == NULL)
-        return NULL;
-    *name = (rgmi_name){.value = value};
-    w->status = rgm_map_set(w->named, key_of(key, sizeof key, value), name);
-    rgmi_add(w, &w->translated, name);
-    return w->status == RGM_OK ? name : NULL;
-}
 
 /* ---- leaves -------------------------------------------------------------------------------- */
 
@@ -134,7 +93,7 @@ static void translate(rgmi_writer *w, const rgm_value *value)
     }
     w->hint =
         rgmi_text(w, "%s%s%s", scope != NULL ? scope : "", scope != NULL ? "/" : "", op->name);
-    name = remember(w, value);
+    name = rgmi_remember(w, value);
     if (name != NULL && w->hint != NULL)
         translator(w, value, name);
 }
@@ -158,18 +117,18 @@ static void order_below(rgmi_writer *w, rgmi_list *order, rgm_map *seen, const r
         rgm_value *top = stack.items[stack.count - 1];
         bool ready = true;
 
-        if (rgm_map_has(seen, key_of(key, sizeof key, top))) {
+        if (rgm_map_has(seen, rgmi_key_of(key, sizeof key, top))) {
             stack.count--;
             continue;
         }
         for (int i = rgm_value_input_count(top) - 1; i >= first_input(top); i--)
-            if (!rgm_map_has(seen, key_of(key, sizeof key, rgm_value_input(top, i)))) {
+            if (!rgm_map_has(seen, rgmi_key_of(key, sizeof key, rgm_value_input(top, i)))) {
                 rgmi_add(w, &stack, rgm_value_input(top, i));
                 ready = false;
             }
         if (ready && w->status == RGM_OK) {
             rgmi_add(w, order, top);
-            w->status = rgm_map_set(seen, key_of(key, sizeof key, top), top);
+            w->status = rgm_map_set(seen, rgmi_key_of(key, sizeof key, top), top);
             stack.count--;
         }
     }
@@ -180,14 +139,14 @@ static void translate_all(rgmi_writer *w, const rgmi_list *order)
 {
     for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
         if (rgm_value_is_input(order->items[i])) {
-            rgmi_name *name = remember(w, order->items[i]);
+            rgmi_name *name = rgmi_remember(w, order->items[i]);
 
             if (name != NULL)
                 name_input(w, order->items[i], name);
         }
     for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
         if (rgm_value_op(order->items[i]) == NULL && !rgm_value_is_input(order->items[i])) {
-            rgmi_name *name = remember(w, order->items[i]);
+            rgmi_name *name = rgmi_remember(w, order->items[i]);
 
             if (name != NULL)
                 name_tensor(w, order->items[i], name);

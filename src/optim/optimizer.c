@@ -8,6 +8,28 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- options ------------------------------------------------------------------------------- */
+
+rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate)
+{
+    return (rgm_optimizer_options){
+        .type = type, .learning_rate = rgm_schedule_constant(rate), .average = {.dynamic = true}};
+}
+
+rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *o)
+{
+    RGM_TRY(rgmi_schedule_check(&o->learning_rate));
+    RGM_TRY(rgm_options_check(o, o->type->fields, "optimizer"));
+    if (o->clip_norm > 0 && o->clip_global_norm > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.clip_norm is %g and optimizer.clip_global_norm is %g; only one "
+                        "of them may be set",
+                        o->clip_norm, o->clip_global_norm);
+    if (o->nesterov && o->momentum == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.nesterov needs a momentum above 0");
+    return RGM_OK;
+}
+
 /* ---- names --------------------------------------------------------------------------------- */
 
 static bool matches_any(const rgm_texts *patterns, const char *name)
@@ -240,6 +262,24 @@ double rgm_optimizer_rate(const rgm_optimizer *optimizer, int64_t step)
 const rgm_optimizer_options *rgm_optimizer_settings(const rgm_optimizer *optimizer)
 {
     return &optimizer->options;
+}
+
+rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
+                                           const rgm_parameters *parameters)
+{
+    if (rgm_parameters_count(parameters) != optimizer->count)
+        return RGM_FAIL(RGM_ERR_SHAPE, "%lld parameters, but the optimizer was made for %lld",
+                        (long long)rgm_parameters_count(parameters), (long long)optimizer->count);
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
+
+        if (rgm_tensor_dtype(w) != optimizer->entries[i].dtype ||
+            rgm_tensor_count(w) != optimizer->entries[i].count)
+            return RGM_FAIL(RGM_ERR_SHAPE,
+                            "parameter '%s' is not the one the optimizer was made for",
+                            rgm_parameters_name(parameters, i));
+    }
+    return RGM_OK;
 }
 
 /* ---- slots --------------------------------------------------------------------------------- */

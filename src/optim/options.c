@@ -1,18 +1,10 @@
 /*
  * Optimizer options from the experiment file: `learning_rate` is a number or a schedule, the other
- * keys are those of the type's table. What no optimizer can work with is refused here, before a run
- * has begun.
+ * keys are those of the type's table.
  */
 #include "optim_internal.h"
 
-#include <stdio.h>
 #include <string.h>
-
-rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate)
-{
-    return (rgm_optimizer_options){
-        .type = type, .learning_rate = rgm_schedule_constant(rate), .average = {.dynamic = true}};
-}
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -120,21 +112,5 @@ rgm_status rgm_optimizer_options_resolve(rgm_optimizer_options *options, int64_t
                         "optimizer.learning_rate.decay_steps is missing, and the length of the run "
                         "is not known to take its place");
     s->decay_steps = total_steps > s->offset ? total_steps - s->offset : 1;
-    return RGM_OK;
-}
-
-/* ---- checks -------------------------------------------------------------------------------- */
-
-rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *o)
-{
-    RGM_TRY(rgmi_schedule_check(&o->learning_rate));
-    RGM_TRY(rgm_options_check(o, o->type->fields, "optimizer"));
-    if (o->clip_norm > 0 && o->clip_global_norm > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "optimizer.clip_norm is %g and optimizer.clip_global_norm is %g; only one "
-                        "of them may be set",
-                        o->clip_norm, o->clip_global_norm);
-    if (o->nesterov && o->momentum == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.nesterov needs a momentum above 0");
     return RGM_OK;
 }

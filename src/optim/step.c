@@ -9,24 +9,6 @@
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
-                                           const rgm_parameters *parameters)
-{
-    if (rgm_parameters_count(parameters) != optimizer->count)
-        return RGM_FAIL(RGM_ERR_SHAPE, "%lld parameters, but the optimizer was made for %lld",
-                        (long long)rgm_parameters_count(parameters), (long long)optimizer->count);
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
-
-        if (rgm_tensor_dtype(w) != optimizer->entries[i].dtype ||
-            rgm_tensor_count(w) != optimizer->entries[i].count)
-            return RGM_FAIL(RGM_ERR_SHAPE,
-                            "parameter '%s' is not the one the optimizer was made for",
-                            rgm_parameters_name(parameters, i));
-    }
-    return RGM_OK;
-}
-
 static rgm_status check_gradients(const rgm_optimizer *optimizer, const rgm_parameters *parameters,
                                   rgm_tensor *const *gradients, int64_t step)
 {
