@@ -366,9 +366,10 @@ rgm_status rgm_element_row(rgm_element **out, const rgm_element *batch, int64_t 
 /* ---- datasets: recipes --------------------------------------------------------------------- */
 
 /**
- * A recipe: a source and the ops upon it. Immutable, counted, cheap to copy and to keep; it reads
- * nothing until an iterator runs it. Sources make a new one (`out`); ops take the address of the
- * caller's reference and replace it by the longer recipe (`dataset`), or leave it on an error.
+ * A recipe: what it begins with and the ops upon it. Immutable, counted, cheap to copy and to keep;
+ * it reads nothing until an iterator runs it. What a recipe begins with makes a new one (`out`);
+ * ops take the address of the caller's reference and replace it by the longer recipe (`dataset`),
+ * or leave it on an error.
  *
  * Order and randomness: every op gives its elements in an order fixed by recipe, seed and epoch,
  * also where it uses threads. What a random op draws depends on the iterator's seed, the op's place
@@ -500,11 +501,11 @@ rgm_status rgm_dataset_cache(rgm_dataset **dataset);
 rgm_status rgm_dataset_prefetch(rgm_dataset **dataset, int64_t size);
 
 typedef enum rgm_mix_end {
-    RGM_MIX_END_FIRST, /* ends when the drawn source has no more            */
+    RGM_MIX_END_FIRST, /* ends when the drawn input has no  more            */
     RGM_MIX_END_ALL    /* goes on with the others until all have no more    */
 } rgm_mix_end;
-/** Each element comes from source i with probability weights[i] / sum. weights NULL: equal. */
-rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *sources, const double *weights,
+/** Each element comes from input i with probability weights[i] / sum. weights NULL: equal. */
+rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *inputs, const double *weights,
                            int64_t count, rgm_mix_end end);
 
 /* ---- iterators ----------------------------------------------------------------------------- */

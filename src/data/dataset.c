@@ -1,6 +1,6 @@
 /*
  * Recipes and the stages that run them: what is common to all ops. An op is a row of functions
- * (rgm_dataset_type); the rows are in source.c, order.c, map.c and so on.
+ * (rgm_dataset_type); the rows are in begin.c, order.c, map.c and so on.
  */
 #include "data_internal.h"
 

@@ -45,7 +45,7 @@ static void gives(rgm_dataset *ds, int64_t count, const char *want)
     rgm_dataset_release(ds);
 }
 
-static void sources_give_their_elements(void **state)
+static void beginnings_give_their_elements(void **state)
 {
     (void)state;
     rgm_dataset *ds;
@@ -560,13 +560,13 @@ static void a_cache_reads_its_input_once(void **state)
 static void a_mix_draws_by_weight_until_the_end_it_was_told(void **state)
 {
     (void)state;
-    rgm_dataset *sources[2] = {range(0, 4000), range(10000, 14000)}, *ds;
+    rgm_dataset *inputs[2] = {range(0, 4000), range(10000, 14000)}, *ds;
     rgm_iterator *iterator;
     rgm_element *e;
     const double weights[] = {3, 1};
     int64_t from[2] = {0, 0};
 
-    CHECK_OK(rgm_dataset_mix(&ds, sources, weights, 2, RGM_MIX_END_FIRST));
+    CHECK_OK(rgm_dataset_mix(&ds, inputs, weights, 2, RGM_MIX_END_FIRST));
     CHECK_INT(-1, rgm_dataset_count(ds));
     CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
     while (rgm_iterator_next(&e, iterator) == RGM_OK) {
@@ -578,7 +578,7 @@ static void a_mix_draws_by_weight_until_the_end_it_was_told(void **state)
     CHECK_CLOSE(from[1], 1333, 0.1, 0);
     rgm_iterator_release(iterator);
     rgm_dataset_release(ds);
-    CHECK_OK(rgm_dataset_mix(&ds, sources, NULL, 2, RGM_MIX_END_ALL));
+    CHECK_OK(rgm_dataset_mix(&ds, inputs, NULL, 2, RGM_MIX_END_ALL));
     CHECK_INT(8000, rgm_dataset_count(ds));
     CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
     from[0] = 0;
@@ -589,11 +589,10 @@ static void a_mix_draws_by_weight_until_the_end_it_was_told(void **state)
     CHECK_INT(8000, from[0]);
     rgm_iterator_release(iterator);
     rgm_dataset_release(ds);
-    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_mix(&ds, sources, (double[]){0, 0}, 2, RGM_MIX_END_ALL));
-    CHECK_STATUS(RGM_ERR_ARG,
-                 rgm_dataset_mix(&ds, sources, (double[]){1, NAN}, 2, RGM_MIX_END_ALL));
-    rgm_dataset_release(sources[0]);
-    rgm_dataset_release(sources[1]);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_mix(&ds, inputs, (double[]){0, 0}, 2, RGM_MIX_END_ALL));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_mix(&ds, inputs, (double[]){1, NAN}, 2, RGM_MIX_END_ALL));
+    rgm_dataset_release(inputs[0]);
+    rgm_dataset_release(inputs[1]);
 }
 
 static void csv_rows_become_elements_with_labels(void **state)
@@ -773,7 +772,7 @@ static void failing_allocations_leak_nothing(void **state)
     CHECK_EVERY_OOM(read_no_paths(), (void)0);
 }
 
-TESTS(cmocka_unit_test(sources_give_their_elements),
+TESTS(cmocka_unit_test(beginnings_give_their_elements),
       cmocka_unit_test(a_function_is_a_source_and_its_errors_take_a_place),
       cmocka_unit_test(take_skip_and_shard_count_places),
       cmocka_unit_test(batches_keep_or_drop_the_remainder_and_stack),

@@ -1,6 +1,6 @@
 /*
  * interleave: each element of the input makes a dataset; some of them are open at once and give
- * their elements in turn. mix: elements of several sources by chance.
+ * their elements in turn. mix: elements of several inputs by chance.
  *
  * A slot is saved as the input's state from before its element, and its own dataset's state;
  * restoring reads that element again and makes the dataset anew.

@@ -1,5 +1,5 @@
 /*
- * mix: each element comes from one of several sources, drawn by weight.
+ * mix: each element comes from one of several inputs, drawn by weight.
  */
 #include "data_internal.h"
 
@@ -31,7 +31,7 @@ static rgm_status mix_open(rgm_stage *stage)
     return RGM_OK;
 }
 
-/** The source of the next draw among those that have not ended; -1 when all have. */
+/** The input of the next draw among those that have not ended; -1 when all have. */
 static int64_t draw(const rgm_stage *stage)
 {
     mix_state *s = stage->state;
@@ -117,7 +117,7 @@ static void mix_close(rgm_stage *stage)
     rgm_free(s->ended);
 }
 
-/** Known where every source is read to its end. */
+/** Known where every input is read to its end. */
 static int64_t mix_count(const rgm_dataset *dataset)
 {
     const mix_options *o = dataset->options;
@@ -160,7 +160,7 @@ static const rgm_dataset_type mix_type = {
     .print = mix_print,
 };
 
-rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *sources, const double *weights,
+rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *inputs, const double *weights,
                            int64_t count, rgm_mix_end end)
 {
     rgm_status status = RGM_OK;
@@ -169,7 +169,7 @@ rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *sources, const
 
     *out = NULL;
     if (count < 1)
-        return RGM_FAIL(RGM_ERR_ARG, "a mix of %lld sources", (long long)count);
+        return RGM_FAIL(RGM_ERR_ARG, "a mix of %lld inputs", (long long)count);
     RGM_GO(RGM_NEW(o.weights, count));
     for (int64_t i = 0; i < count; i++) {
         o.weights[i] = weights != NULL ? weights[i] : 1;
@@ -180,7 +180,7 @@ rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *sources, const
     }
     if (!(sum > 0) || isinf(sum))
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "the weights of the mix sum to %g", sum));
-    RGM_GO(rgm_dataset_create(out, &mix_type, &o, sources, count));
+    RGM_GO(rgm_dataset_create(out, &mix_type, &o, inputs, count));
 done:
     if (status != RGM_OK)
         rgm_free(o.weights);

@@ -3,8 +3,7 @@
  */
 #include "data_internal.h"
 
-/* ---- sources with a number for each element: their position is that number
- * ------------------------ */
+/* ---- a number for each element: the position is that number ---------------------------------- */
 
 typedef struct position {
     int64_t next;
@@ -53,7 +52,7 @@ static rgm_status check_index(int64_t i, int64_t count)
     return RGM_FAIL(RGM_ERR_ARG, "element %lld of %lld", (long long)i, (long long)count);
 }
 
-/** A source without inputs. */
+/** Without inputs. */
 static rgm_status create(rgm_dataset **out, const rgm_dataset_type *type, const void *options)
 {
     return rgm_dataset_create(out, type, options, NULL, 0);
