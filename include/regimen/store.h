@@ -139,7 +139,8 @@ typedef struct rgm_run_folder rgm_run_folder;
 
 typedef enum rgm_resume_rule {
     RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`, but
-                        for the run's length (trainer.epochs, trainer.train_steps) */
+                        for the run's length (trainer.epochs, trainer.train_steps) and
+                        runtime.threads, which changes no bit */
     RGM_RESUME_ANY,  /* config.yaml is replaced                                                  */
     RGM_RESUME_NEVER /* the folder must not hold a run                                           */
 } rgm_resume_rule;

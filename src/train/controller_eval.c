@@ -21,17 +21,18 @@ static const char *const *reduced_names(const rgm_controller *c)
 static rgm_status unknown_metric(const rgm_controller *c, const char *key, const char *name)
 {
     rgm_text names = {0};
-    rgm_status status;
+    rgm_status status = RGM_OK;
 
     for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
-        RGM_TRY(rgm_text_printf(&names, " valid.%s",
-                                rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
+        RGM_GO(rgm_text_printf(&names, " valid.%s",
+                               rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
     for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL;
          reduced++)
-        RGM_TRY(rgm_text_printf(&names, " valid.%s", *reduced));
+        RGM_GO(rgm_text_printf(&names, " valid.%s", *reduced));
     status =
         RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' is not a validation metric of this task; there are:%s",
                  key, name, names.data);
+done:
     rgm_text_clear(&names);
     return status;
 }

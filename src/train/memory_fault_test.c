@@ -180,7 +180,33 @@ static void restoring_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void refusing_a_metric_survives_every_failing_allocation(void **state)
+{
+    plane_setup s = small_setup();
+    rgm_trainer *trainer;
+    bool failed = true;
+
+    (void)state;
+    s.options.checkpoint.best.metric = "valid.a_metric_that_no_task_has";
+    CHECK_OK(open_plane(&trainer, &s));
+    for (int64_t at = 0; failed; at++) {
+        int64_t before = rgm_memory_used();
+        rgm_controller *controller;
+        rgm_status status;
+
+        rgm_memory_fail_at(at, false);
+        status = open_plane_controller(&controller, &s, trainer, NULL);
+        failed = rgm_memory_failures() > 0;
+        rgm_memory_fail_at(-1, false);
+        CHECK_INT(failed ? RGM_ERR_NOMEM : RGM_ERR_CONFIG, status);
+        CHECK_INT(before, rgm_memory_used());
+    }
+    rgm_trainer_release(trainer);
+    clear_plane(&s.data);
+}
+
 TESTS(cmocka_unit_test(training_and_evaluating_survive_every_failing_allocation),
       cmocka_unit_test(a_run_survives_every_failing_allocation_and_goes_on_to_the_same_bytes),
       cmocka_unit_test(saving_survives_every_failing_allocation),
-      cmocka_unit_test(restoring_survives_every_failing_allocation))
+      cmocka_unit_test(restoring_survives_every_failing_allocation),
+      cmocka_unit_test(refusing_a_metric_survives_every_failing_allocation))
