@@ -107,10 +107,13 @@ typedef struct rgm_parameters rgm_parameters;
 /** Initialized from `seed`: parameter p draws from the stream named after p, so adding one changes
  * no other. */
 rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed);
+/** The same parameters with values of their own. */
+rgm_status rgm_parameters_copy(rgm_parameters **out, const rgm_parameters *parameters);
 void rgm_parameters_release(rgm_parameters *parameters);
 int64_t rgm_parameters_count(const rgm_parameters *parameters);
 const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i);
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);      /* borrowed */
+rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters);         /* [count] */
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name); /* or NULL */
 int64_t rgm_parameters_total(const rgm_parameters *parameters);                      /* elements */
 bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i); /* false: a state */
@@ -122,6 +125,8 @@ bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i); /* f
  */
 rgm_status rgm_parameters_update(rgm_parameters *parameters, const rgm_cgraph *graph,
                                  rgm_tensor *const *next);
+/** Copy `values`, each like its parameter (NULL: that one stays), then rgm_parameters_touch(). */
+void rgm_parameters_set(rgm_parameters *parameters, rgm_tensor *const *values);
 /** Tell executors that the tensors changed outside a run (packed copies are made again). */
 void rgm_parameters_touch(rgm_parameters *parameters);
 

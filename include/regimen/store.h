@@ -40,9 +40,11 @@ rgm_status rgm_checkpoint_add_slot(rgm_checkpoint *checkpoint, const char *name,
 /** A weight of the best validation so far. */
 rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
                                    rgm_tensor *tensor);
-/** All of them. */
+/** All of them, as weights or as those of the best validation. */
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
                                          const rgm_parameters *parameters);
+rgm_status rgm_checkpoint_add_best_parameters(rgm_checkpoint *checkpoint,
+                                              const rgm_parameters *best);
 /** Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN
  * stays NaN. */
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value);
@@ -65,11 +67,14 @@ const rgm_safetensors *rgm_checkpoint_slots(const rgm_checkpoint *checkpoint);
 /** NULL also when there were none when it was saved. */
 const rgm_safetensors *rgm_checkpoint_best_weights(const rgm_checkpoint *checkpoint);
 /**
- * Copy all weights into `parameters`. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, RGM_ERR_DTYPE,
+ * Copy all weights (of the best validation) into `parameters`, which must have their names, shapes
+ * and dtypes. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, RGM_ERR_DTYPE,
  * RGM_ERR_DATA (the checkpoint has a weight more); nothing is then changed.
  */
 rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
                                              rgm_parameters *parameters);
+rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
+                                       rgm_parameters *parameters);
 
 /** The folder that holds a run's checkpoints. */
 typedef struct rgm_checkpoint_store rgm_checkpoint_store;

@@ -132,6 +132,10 @@ static inline rgm_str *rgm_tensor_str(const rgm_tensor *t)
 /** Element i of any numeric dtype as double / int64. */
 double rgm_tensor_at(const rgm_tensor *tensor, int64_t i);
 int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i);
+/** Same dtype and shape. */
+bool rgm_tensor_is_like(const rgm_tensor *a, const rgm_tensor *b);
+/** Copy the elements of a tensor like it (not of strings). */
+void rgm_tensor_set(rgm_tensor *tensor, const rgm_tensor *from);
 /** Same dtype, shape and bytes (strings: same text). */
 bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b);
 /** "f32[3,4]" into `buffer`; returns buffer. */

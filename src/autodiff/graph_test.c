@@ -172,7 +172,7 @@ done:
 static void no_failing_allocation_is_overlooked(void **state)
 {
     rgm_cgraph *graph;
-    rgm_parameters *parameters;
+    rgm_parameters *parameters, *copy;
     rgm_text text = {0};
 
     (void)state;
@@ -181,6 +181,9 @@ static void no_failing_allocation_is_overlooked(void **state)
     CHECK_OK(build_everything(&graph));
     CHECK_EVERY_OOM(rgm_parameters_create(&parameters, graph, 1),
                     rgm_parameters_release(parameters));
+    CHECK_OK(rgm_parameters_create(&parameters, graph, 1));
+    CHECK_EVERY_OOM(rgm_parameters_copy(&copy, parameters), rgm_parameters_release(copy));
+    rgm_parameters_release(parameters);
     CHECK_OK(rgm_cgraph_print(&text, graph));
     CHECK(strstr(text.data, "matmul %4, %2 : f32[n,3] (a/b)") != NULL);
     CHECK(strstr(text.data, "'loss'") != NULL);

@@ -79,18 +79,27 @@ static void initialize(rgm_tensor *tensor, const char *name, rgm_init init, uint
     }
 }
 
+/* Room for so many; *out is to be released also after an error. */
+static rgm_status parameters_open(rgm_parameters **out, int64_t count)
+{
+    rgm_parameters *p;
+
+    RGM_TRY(RGM_NEW(*out, 1));
+    p = *out;
+    p->version = new_version();
+    RGM_TRY(rgm_map_create(&p->by_name));
+    RGM_TRY(RGM_NEW(p->tensors, count));
+    RGM_TRY(RGM_NEW(p->names, count));
+    return RGM_NEW(p->trainable, count);
+}
+
 rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed)
 {
     rgm_status status = RGM_OK;
     rgm_parameters *p = NULL;
 
     *out = NULL;
-    RGM_GO(RGM_NEW(p, 1));
-    p->version = new_version();
-    RGM_GO(rgm_map_create(&p->by_name));
-    RGM_GO(RGM_NEW(p->tensors, graph->parameter_count));
-    RGM_GO(RGM_NEW(p->names, graph->parameter_count));
-    RGM_GO(RGM_NEW(p->trainable, graph->parameter_count));
+    RGM_GO(parameters_open(&p, graph->parameter_count));
     for (int64_t i = 0; i < graph->parameter_count; i++) {
         const rgm_value *v = graph->parameters[i];
         p->count = i + 1;
@@ -99,6 +108,27 @@ rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, 
         RGM_GO(rgm_map_set(p->by_name, v->name, p->tensors[i]));
         p->trainable[i] = v->leaf == RGMI_PARAMETER;
         initialize(p->tensors[i], v->name, v->init, seed);
+    }
+    *out = p;
+    p = NULL;
+done:
+    rgm_parameters_release(p);
+    return status;
+}
+
+rgm_status rgm_parameters_copy(rgm_parameters **out, const rgm_parameters *parameters)
+{
+    rgm_status status = RGM_OK;
+    rgm_parameters *p = NULL;
+
+    *out = NULL;
+    RGM_GO(parameters_open(&p, parameters->count));
+    for (int64_t i = 0; i < parameters->count; i++) {
+        p->count = i + 1;
+        RGM_GO(rgm_strdup(&p->names[i], parameters->names[i]));
+        RGM_GO(rgm_tensor_copy(&p->tensors[i], parameters->tensors[i]));
+        RGM_GO(rgm_map_set(p->by_name, p->names[i], p->tensors[i]));
+        p->trainable[i] = parameters->trainable[i];
     }
     *out = p;
     p = NULL;
@@ -137,6 +167,11 @@ rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i)
     return parameters->tensors[i];
 }
 
+rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters)
+{
+    return parameters->tensors;
+}
+
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name)
 {
     return rgm_map_get(parameters->by_name, name);
@@ -149,6 +184,14 @@ int64_t rgm_parameters_total(const rgm_parameters *parameters)
     for (int64_t i = 0; i < parameters->count; i++)
         total += rgm_tensor_count(parameters->tensors[i]);
     return total;
+}
+
+void rgm_parameters_set(rgm_parameters *parameters, rgm_tensor *const *values)
+{
+    for (int64_t i = 0; i < parameters->count; i++)
+        if (values[i] != NULL)
+            rgm_tensor_set(parameters->tensors[i], values[i]);
+    rgm_parameters_touch(parameters);
 }
 
 void rgm_parameters_touch(rgm_parameters *parameters)

@@ -35,9 +35,8 @@ void rgmi_averages_copy(rgm_optimizer *optimizer, const rgm_parameters *paramete
     for (int64_t i = 0; i < optimizer->count; i++) {
         rgm_tensor *average = optimizer->entries[i].average;
 
-        if (average != NULL && rgm_tensor_bytes(average) > 0)
-            memcpy(rgm_tensor_data(average), rgm_tensor_data(rgm_parameters_tensor(parameters, i)),
-                   rgm_tensor_bytes(average));
+        if (average != NULL)
+            rgm_tensor_set(average, rgm_parameters_tensor(parameters, i));
     }
 }
 

@@ -302,9 +302,7 @@ rgm_status rgmi_check_same(const char *what, const char *name, const rgm_tensor 
     if (rgm_tensor_dtype(a) != rgm_tensor_dtype(b))
         return RGM_FAIL(RGM_ERR_DTYPE, "%s '%s' is %s, but should be %s", what, name,
                         rgm_tensor_describe(a, x, sizeof x), rgm_tensor_describe(b, y, sizeof y));
-    if (rgm_tensor_rank(a) != rgm_tensor_rank(b) ||
-        (rgm_tensor_rank(a) > 0 && memcmp(rgm_tensor_shape(a), rgm_tensor_shape(b),
-                                          (size_t)rgm_tensor_rank(a) * sizeof(int64_t)) != 0))
+    if (!rgm_tensor_is_like(a, b))
         return RGM_FAIL(RGM_ERR_SHAPE, "%s '%s' is %s, but should be %s", what, name,
                         rgm_tensor_describe(a, x, sizeof x), rgm_tensor_describe(b, y, sizeof y));
     return RGM_OK;
@@ -345,11 +343,8 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
     }
     if (rgm_safetensors_count(file) != count)
         RGM_GO(name_leftover(optimizer, file));
-    for (int64_t i = 0; i < count; i++) {
-        if (rgm_tensor_bytes(loaded[i]) > 0)
-            memcpy(rgm_tensor_data(rgm_optimizer_slot(optimizer, i).tensor),
-                   rgm_tensor_data(loaded[i]), rgm_tensor_bytes(loaded[i]));
-    }
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_set(rgm_optimizer_slot(optimizer, i).tensor, loaded[i]);
     optimizer->swapped = false;
 done:
     for (int64_t i = 0; loaded != NULL && i < count; i++)

@@ -85,13 +85,25 @@ rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
     return add_tensor(checkpoint, RGMI_BEST, name, tensor);
 }
 
+static rgm_status add_parameters(rgm_checkpoint *checkpoint, int set,
+                                 const rgm_parameters *parameters)
+{
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        RGM_TRY(add_tensor(checkpoint, set, rgm_parameters_name(parameters, i),
+                           rgm_parameters_tensor(parameters, i)));
+    return RGM_OK;
+}
+
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
                                          const rgm_parameters *parameters)
 {
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
-        RGM_TRY(rgm_checkpoint_add_weight(checkpoint, rgm_parameters_name(parameters, i),
-                                          rgm_parameters_tensor(parameters, i)));
-    return RGM_OK;
+    return add_parameters(checkpoint, RGMI_WEIGHTS, parameters);
+}
+
+rgm_status rgm_checkpoint_add_best_parameters(rgm_checkpoint *checkpoint,
+                                              const rgm_parameters *best)
+{
+    return add_parameters(checkpoint, RGMI_BEST, best);
 }
 
 const rgm_safetensors *rgm_checkpoint_weights(const rgm_checkpoint *checkpoint)
@@ -109,63 +121,70 @@ const rgm_safetensors *rgm_checkpoint_best_weights(const rgm_checkpoint *checkpo
     return checkpoint->set_files[RGMI_BEST];
 }
 
-static rgm_status check_weight(const rgm_tensor *loaded, const rgm_tensor *w, const char *name)
+/* The one check of weights that come from a checkpoint. */
+static rgm_status check_weight(const rgm_tensor *loaded, const rgm_tensor *w, const char *what,
+                               const char *name)
 {
     char is[96], should[96];
 
-    rgm_tensor_describe(loaded, is, sizeof is);
-    rgm_tensor_describe(w, should, sizeof should);
-    if (rgm_tensor_dtype(loaded) != rgm_tensor_dtype(w))
-        return RGM_FAIL(RGM_ERR_DTYPE, "weight '%s' is %s in the checkpoint, %s in the model", name,
-                        is, should);
-    if (rgm_tensor_rank(loaded) != rgm_tensor_rank(w) ||
-        (rgm_tensor_rank(w) > 0 && memcmp(rgm_tensor_shape(loaded), rgm_tensor_shape(w),
-                                          (size_t)rgm_tensor_rank(w) * sizeof(int64_t)) != 0))
-        return RGM_FAIL(RGM_ERR_SHAPE, "weight '%s' is %s in the checkpoint, %s in the model", name,
-                        is, should);
-    return RGM_OK;
+    if (rgm_tensor_is_like(loaded, w))
+        return RGM_OK;
+    return RGM_FAIL(rgm_tensor_dtype(loaded) != rgm_tensor_dtype(w) ? RGM_ERR_DTYPE : RGM_ERR_SHAPE,
+                    "%s '%s' is %s in the checkpoint, %s in the model", what, name,
+                    rgm_tensor_describe(loaded, is, sizeof is),
+                    rgm_tensor_describe(w, should, sizeof should));
 }
 
-static rgm_status check_no_more(const rgm_safetensors *file, const rgm_parameters *parameters)
+static rgm_status check_no_more(const rgm_safetensors *file, const rgm_parameters *parameters,
+                                const char *what)
 {
     for (int64_t i = 0; i < rgm_safetensors_count(file); i++) {
         if (rgm_parameters_find(parameters, rgm_safetensors_name(file, i)) == NULL)
-            return RGM_FAIL(RGM_ERR_DATA,
-                            "the checkpoint has a weight '%s', which the model has not",
-                            rgm_safetensors_name(file, i));
+            return RGM_FAIL(RGM_ERR_DATA, "the checkpoint has a %s '%s', which the model has not",
+                            what, rgm_safetensors_name(file, i));
     }
     return RGM_OK;
 }
 
-rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
-                                             rgm_parameters *parameters)
+/* All of a set into parameters of the same names, shapes and dtypes; checked before one changes. */
+static rgm_status restore_set(const rgm_safetensors *file, rgm_parameters *parameters,
+                              const char *what)
 {
-    const rgm_safetensors *file = checkpoint->set_files[RGMI_WEIGHTS];
     int64_t count = rgm_parameters_count(parameters);
     rgm_tensor **loaded = NULL;
     rgm_status status = RGM_OK;
 
-    if (file == NULL)
-        return RGM_FAIL(RGM_ERR_ARG, "the checkpoint was not loaded from a folder");
     RGM_GO(RGM_NEW(loaded, count));
     for (int64_t i = 0; i < count; i++) {
         const char *name = rgm_parameters_name(parameters, i);
 
         RGM_GO(rgm_safetensors_get(&loaded[i], file, name));
-        RGM_GO(check_weight(loaded[i], rgm_parameters_tensor(parameters, i), name));
+        RGM_GO(check_weight(loaded[i], rgm_parameters_tensor(parameters, i), what, name));
     }
-    RGM_GO(check_no_more(file, parameters));
-    for (int64_t i = 0; i < count; i++) {
-        if (rgm_tensor_bytes(loaded[i]) > 0)
-            memcpy(rgm_tensor_data(rgm_parameters_tensor(parameters, i)),
-                   rgm_tensor_data(loaded[i]), rgm_tensor_bytes(loaded[i]));
-    }
-    rgm_parameters_touch(parameters);
+    RGM_GO(check_no_more(file, parameters, what));
+    rgm_parameters_set(parameters, loaded);
 done:
     for (int64_t i = 0; loaded != NULL && i < count; i++)
         rgm_tensor_release(loaded[i]);
     rgm_free(loaded);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+    return status;
+}
+
+rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
+                                             rgm_parameters *parameters)
+{
+    if (checkpoint->set_files[RGMI_WEIGHTS] == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "the checkpoint was not loaded from a folder");
+    RGM_TRY(restore_set(checkpoint->set_files[RGMI_WEIGHTS], parameters, "weight"));
+    return RGM_OK;
+}
+
+rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint, rgm_parameters *parameters)
+{
+    if (checkpoint->set_files[RGMI_BEST] == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "the checkpoint has no best weights");
+    RGM_TRY(restore_set(checkpoint->set_files[RGMI_BEST], parameters, "best weight"));
+    return RGM_OK;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */

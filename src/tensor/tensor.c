@@ -362,13 +362,26 @@ int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
     }
 }
 
-bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b)
+bool rgm_tensor_is_like(const rgm_tensor *a, const rgm_tensor *b)
 {
-    if (a->dtype != b->dtype || a->rank != b->rank || a->count != b->count)
+    if (a->dtype != b->dtype || a->rank != b->rank)
         return false;
     for (int i = 0; i < a->rank; i++)
         if (a->shape[i] != b->shape[i])
             return false;
+    return true;
+}
+
+void rgm_tensor_set(rgm_tensor *tensor, const rgm_tensor *from)
+{
+    if (tensor->count > 0)
+        memcpy(tensor->data, from->data, rgm_tensor_bytes(tensor));
+}
+
+bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b)
+{
+    if (!rgm_tensor_is_like(a, b))
+        return false;
     if (a->count == 0)
         return true;
     if (a->dtype != RGM_STRING)

@@ -214,6 +214,27 @@ static void elements_read_as_numbers_of_any_type(void **state)
     }
 }
 
+static void a_tensor_takes_the_elements_of_one_like_it(void **state)
+{
+    rgm_tensor *a, *b, *turned, *empty;
+
+    (void)state;
+    CHECK_OK(
+        rgm_tensor_create_from(&a, RGM_F32, 2, (int64_t[]){2, 3}, (float[]){1, 2, 3, 4, 5, 6}));
+    CHECK_OK(rgm_tensor_create(&b, RGM_F32, 2, (int64_t[]){2, 3}));
+    CHECK_OK(rgm_tensor_reshape(&turned, b, 2, (int64_t[]){3, 2}));
+    CHECK_OK(rgm_tensor_create(&empty, RGM_F32, 2, (int64_t[]){0, 3}));
+    CHECK(rgm_tensor_is_like(a, b) && !rgm_tensor_is_like(a, turned) &&
+          !rgm_tensor_is_like(a, empty));
+    rgm_tensor_set(b, a);
+    CHECK(rgm_tensor_equal(a, b));
+    rgm_tensor_set(empty, empty);
+    rgm_tensor_release(a);
+    rgm_tensor_release(b);
+    rgm_tensor_release(turned);
+    rgm_tensor_release(empty);
+}
+
 static void equality_looks_at_type_shape_and_bytes(void **state)
 {
     rgm_tensor *a = NULL, *b = NULL;
@@ -313,5 +334,6 @@ TESTS(cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
       cmocka_unit_test(wrapped_memory_goes_back_when_the_last_view_goes),
       cmocka_unit_test(views_that_do_not_fit_are_refused),
       cmocka_unit_test(elements_read_as_numbers_of_any_type),
+      cmocka_unit_test(a_tensor_takes_the_elements_of_one_like_it),
       cmocka_unit_test(equality_looks_at_type_shape_and_bytes),
       cmocka_unit_test(every_constructor_survives_missing_memory))

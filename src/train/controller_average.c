@@ -35,37 +35,41 @@ done:
     return status;
 }
 
-/* What an evaluation of that checkpoint would use: its averaged weight when it has one. */
-static rgm_status take_weight(rgm_tensor **out, const rgm_checkpoint *checkpoint, const char *name)
+/* What an evaluation of that checkpoint would use: its averaged weights where it has some. */
+static rgm_status take_weights(rgm_parameters *weights, const rgm_checkpoint *checkpoint)
 {
     const rgm_safetensors *slots = rgm_checkpoint_slots(checkpoint);
-    char average[256];
 
-    snprintf(average, sizeof average, "average/%s", name);
-    if (slots != NULL && rgm_safetensors_get(out, slots, average) == RGM_OK)
-        return RGM_OK;
-    rgm_error_reset();
-    return rgm_safetensors_get(out, rgm_checkpoint_weights(checkpoint), name);
-}
+    RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, weights));
+    for (int64_t i = 0; slots != NULL && i < rgm_parameters_count(weights); i++) {
+        rgm_tensor *average = NULL, *weight = rgm_parameters_tensor(weights, i);
+        char name[256];
+        bool fits = true;
 
-static rgm_status add_weights(double **sums, const rgm_parameters *parameters,
-                              const rgm_checkpoint *checkpoint)
-{
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
-        const char *name = rgm_parameters_name(parameters, i);
-        int64_t count = rgm_tensor_count(rgm_parameters_tensor(parameters, i));
-        rgm_tensor *weight = NULL;
-
-        RGM_TRY(take_weight(&weight, checkpoint, name));
-        if (rgm_tensor_count(weight) != count) {
-            rgm_tensor_release(weight);
-            return RGM_FAIL(RGM_ERR_SHAPE, "'%s' has another size in the checkpoint", name);
+        snprintf(name, sizeof name, "average/%s", rgm_parameters_name(weights, i));
+        if (rgm_safetensors_get(&average, slots, name) == RGM_OK) {
+            fits = rgm_tensor_is_like(average, weight);
+            if (fits)
+                rgm_tensor_set(weight, average);
+        } else {
+            rgm_error_reset();
         }
-        for (int64_t k = 0; k < count; k++)
-            sums[i][k] += rgm_tensor_at(weight, k);
-        rgm_tensor_release(weight);
+        rgm_tensor_release(average);
+        if (!fits)
+            return RGM_FAIL(RGM_ERR_SHAPE, "'%s' has another size in the checkpoint",
+                            rgm_parameters_name(weights, i));
     }
     return RGM_OK;
+}
+
+static void add_weights(double *const *sums, const rgm_parameters *weights)
+{
+    for (int64_t i = 0; i < rgm_parameters_count(weights); i++) {
+        const rgm_tensor *weight = rgm_parameters_tensor(weights, i);
+
+        for (int64_t k = 0; k < rgm_tensor_count(weight); k++)
+            sums[i][k] += rgm_tensor_at(weight, k);
+    }
 }
 
 static void put_mean(rgm_parameters *parameters, double *const *sums, int64_t count)
@@ -86,11 +90,12 @@ rgm_status rgm_controller_restore_mean(rgm_controller *c, bool best, int64_t cou
 {
     rgm_status status = RGM_OK;
     rgm_logger *before = rgmi_enter(c);
-    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer), *weights = NULL;
     int64_t *steps = NULL, parameter_count = rgm_parameters_count(parameters);
     double **sums = NULL;
 
     RGM_GO(choose_steps(&steps, c, best, count));
+    RGM_GO(rgm_parameters_copy(&weights, parameters));
     RGM_GO(RGM_NEW(sums, parameter_count));
     for (int64_t i = 0; i < parameter_count; i++)
         RGM_GO(RGM_NEW(sums[i], rgm_tensor_count(rgm_parameters_tensor(parameters, i))));
@@ -98,9 +103,10 @@ rgm_status rgm_controller_restore_mean(rgm_controller *c, bool best, int64_t cou
         rgm_checkpoint *checkpoint = NULL;
 
         RGM_GO(rgm_checkpoint_load_step(&checkpoint, c->store, steps[s]));
-        status = add_weights(sums, parameters, checkpoint);
+        status = take_weights(weights, checkpoint);
         rgm_checkpoint_release(checkpoint);
         RGM_GO(status);
+        add_weights(sums, weights);
     }
     put_mean(parameters, sums, count);
     rgmi_averages_reset(c->trainer);
@@ -109,6 +115,7 @@ done:
     for (int64_t i = 0; sums != NULL && i < parameter_count; i++)
         rgm_free(sums[i]);
     rgm_free(sums);
+    rgm_parameters_release(weights);
     rgm_free(steps);
     return rgmi_leave(before, status);
 }

@@ -90,39 +90,9 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
 
 rgm_status rgmi_best_weights_open(rgm_controller *c)
 {
-    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
-    int64_t count = rgm_parameters_count(parameters);
-
-    if (c->best_weights != NULL)
-        return RGM_OK;
-    RGM_TRY(RGM_NEW(c->best_weights, count));
-    for (int64_t i = 0; i < count; i++)
-        RGM_TRY(rgm_tensor_copy(&c->best_weights[i], rgm_parameters_tensor(parameters, i)));
-    return RGM_OK;
-}
-
-void rgmi_best_close(rgm_controller *c)
-{
-    if (c->best_weights != NULL)
-        for (int64_t i = 0; i < rgm_parameters_count(rgm_trainer_parameters(c->trainer)); i++)
-            rgm_tensor_release(c->best_weights[i]);
-    rgm_free(c->best_weights);
-}
-
-static void copy_weights(rgm_controller *c, bool to_best)
-{
-    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
-
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
-        rgm_tensor *own = rgm_parameters_tensor(parameters, i), *best = c->best_weights[i];
-
-        if (to_best)
-            memcpy(rgm_tensor_data(best), rgm_tensor_data(own), rgm_tensor_bytes(own));
-        else
-            memcpy(rgm_tensor_data(own), rgm_tensor_data(best), rgm_tensor_bytes(own));
-    }
-    if (!to_best)
-        rgm_parameters_touch(parameters);
+    return c->best_weights != NULL
+               ? RGM_OK
+               : rgm_parameters_copy(&c->best_weights, rgm_trainer_parameters(c->trainer));
 }
 
 /* The weights that were evaluated: the averages, when the optimizer keeps some. */
@@ -135,7 +105,7 @@ static rgm_status keep_best(rgm_controller *c, double value)
     RGM_TRY(rgmi_best_weights_open(c));
     if (averaged)
         RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
-    copy_weights(c, true);
+    rgm_parameters_set(c->best_weights, rgm_parameters_tensors(parameters));
     if (averaged)
         RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
     c->best_value = value;
@@ -148,7 +118,7 @@ rgm_status rgm_controller_restore_best(rgm_controller *c)
 {
     if (c->best_step < 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "no best weights were kept: there was no validation");
-    copy_weights(c, false);
+    rgm_parameters_set(rgm_trainer_parameters(c->trainer), rgm_parameters_tensors(c->best_weights));
     rgmi_averages_reset(c->trainer); /* or evaluating them would see the last averages */
     c->changes++;
     return RGM_OK;
@@ -180,14 +150,11 @@ static rgm_status save_best(rgm_controller *c, const rgm_logs *logs)
 {
     rgm_status status = RGM_OK;
     rgm_checkpoint *checkpoint = NULL;
-    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
     rgm_text info = {0};
     char *path = NULL;
 
     RGM_GO(rgm_checkpoint_create(&checkpoint, c->best_step));
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
-        RGM_GO(rgm_checkpoint_add_weight(checkpoint, rgm_parameters_name(parameters, i),
-                                         c->best_weights[i]));
+    RGM_GO(rgm_checkpoint_add_parameters(checkpoint, c->best_weights));
     for (int64_t i = 0; i < logs->count; i++)
         RGM_GO(rgm_checkpoint_set_number(checkpoint, logs->items[i].name, logs->items[i].value));
     RGM_GO(rgm_checkpoint_save(c->best_store, checkpoint));

@@ -43,7 +43,7 @@ struct rgm_controller {
     bool best_is_smaller, stop_is_smaller;
     int64_t best_step, best_epoch, stale;
     double best_value, stop_value;
-    rgm_tensor **best_weights;     /* [parameters]; NULL before the first best */
+    rgm_parameters *best_weights;  /* NULL before the first best */
     rgmi_best kept[RGMI_MAX_BEST]; /* best first */
     int64_t kept_count;
 
@@ -100,7 +100,6 @@ rgm_status rgmi_validate_inside_epoch(rgm_controller *c);
 rgm_status rgmi_choose_metrics(rgm_controller *c);
 /** Evaluate and, on validation data, judge. */
 rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
-void rgmi_best_close(rgm_controller *c);
 rgm_status rgmi_best_weights_open(rgm_controller *c);
 
 /* controller_state.c */

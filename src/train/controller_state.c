@@ -13,8 +13,6 @@
 
 static rgm_status add_best(rgm_checkpoint *checkpoint, const rgm_controller *c)
 {
-    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
-
     RGM_TRY(rgm_checkpoint_set_text(checkpoint, "best_metric", c->best_name));
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "best_step", c->best_step));
     RGM_TRY(rgm_checkpoint_set_int(checkpoint, "best_epoch", c->best_epoch));
@@ -23,12 +21,8 @@ static rgm_status add_best(rgm_checkpoint *checkpoint, const rgm_controller *c)
     RGM_TRY(rgm_checkpoint_set_number(checkpoint, "stop_value", c->stop_value));
     RGM_TRY(rgm_checkpoint_set_blob(checkpoint, "best_list", c->kept,
                                     c->kept_count * (int64_t)sizeof *c->kept));
-    if (c->best_step < 0)
-        return RGM_OK;
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
-        RGM_TRY(rgm_checkpoint_add_best(checkpoint, rgm_parameters_name(parameters, i),
-                                        c->best_weights[i]));
-    return RGM_OK;
+    return c->best_step < 0 ? RGM_OK
+                            : rgm_checkpoint_add_best_parameters(checkpoint, c->best_weights);
 }
 
 static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_controller *c)
@@ -99,29 +93,14 @@ static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpo
 
 static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
-    const rgm_safetensors *file = rgm_checkpoint_best_weights(checkpoint);
-    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
-
     if (c->best_step < 0)
         return RGM_OK;
-    if (file == NULL)
+    if (rgm_checkpoint_best_weights(checkpoint) == NULL)
         return RGM_FAIL(RGM_ERR_FORMAT,
                         "checkpoint %lld says step %lld was best but lacks its weights",
                         (long long)rgm_checkpoint_step(checkpoint), (long long)c->best_step);
     RGM_TRY(rgmi_best_weights_open(c));
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
-        rgm_tensor *loaded = NULL, *to = c->best_weights[i];
-
-        RGM_TRY(rgm_safetensors_get(&loaded, file, rgm_parameters_name(parameters, i)));
-        if (rgm_tensor_bytes(loaded) != rgm_tensor_bytes(to)) {
-            rgm_tensor_release(loaded);
-            return RGM_FAIL(RGM_ERR_SHAPE, "best weight '%s' has another size in the checkpoint",
-                            rgm_parameters_name(parameters, i));
-        }
-        memcpy(rgm_tensor_data(to), rgm_tensor_data(loaded), rgm_tensor_bytes(to));
-        rgm_tensor_release(loaded);
-    }
-    return RGM_OK;
+    return rgm_checkpoint_restore_best(checkpoint, c->best_weights);
 }
 
 static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
@@ -337,7 +316,7 @@ done:
 
 void rgmi_state_close(rgm_controller *c)
 {
-    rgmi_best_close(c);
+    rgm_parameters_release(c->best_weights);
     rgmi_events_close(c);
     rgm_metrics_log_close(c->metrics_log);
     rgm_checkpoint_store_close(c->best_store);

@@ -3,7 +3,6 @@
  * those whose names match. Everything is checked before anything is copied.
  */
 #include <fnmatch.h>
-#include <string.h>
 
 #include "trainer_internal.h"
 
@@ -66,16 +65,6 @@ static bool matches(const rgm_texts *patterns, const char *name)
     return false;
 }
 
-static bool same_shape(const rgm_tensor *a, const rgm_tensor *b)
-{
-    if (rgm_tensor_dtype(a) != rgm_tensor_dtype(b) || rgm_tensor_rank(a) != rgm_tensor_rank(b))
-        return false;
-    for (int axis = 0; axis < rgm_tensor_rank(a); axis++)
-        if (rgm_tensor_dim(a, axis) != rgm_tensor_dim(b, axis))
-            return false;
-    return true;
-}
-
 static bool is_wanted(const rgm_trainer_initialize *options, const char *name)
 {
     if (options->only.count > 0 && !matches(&options->only, name))
@@ -101,7 +90,7 @@ static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, con
         report->left++;
         return rgm_text_printf(&report->text, "%s: not in the file\n", name);
     }
-    if (same_shape(*found, to)) {
+    if (rgm_tensor_is_like(*found, to)) {
         report->matched++;
         return RGM_OK;
     }
@@ -145,13 +134,7 @@ static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *pa
                         options->checkpoint,
                         rgm_safetensors_count(file) > 0 ? rgm_safetensors_name(file, 0) : "nothing",
                         count > 0 ? rgm_parameters_name(parameters, 0) : "no parameters"));
-    for (int64_t i = 0; i < count; i++) {
-        rgm_tensor *to = rgm_parameters_tensor(parameters, i);
-
-        if (found[i] != NULL)
-            memcpy(rgm_tensor_data(to), rgm_tensor_data(found[i]), rgm_tensor_bytes(to));
-    }
-    rgm_parameters_touch(parameters);
+    rgm_parameters_set(parameters, found);
 done:
     for (int64_t i = 0; found != NULL && i < count; i++)
         rgm_tensor_release(found[i]);

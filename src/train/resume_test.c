@@ -153,6 +153,87 @@ static void a_scale_on_its_way_down_resumes_to_the_same_bits(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* The newest checkpoint of a run, again with every best weight of two axes lying on its side. */
+static void turn_best_weights(const rgm_trainer *trainer, const char *run)
+{
+    static const char *const ints[] = {"epoch",      "evaluated_step",   "finished",
+                                       "best_step",  "recovery_tries",   "metrics_offset",
+                                       "best_epoch", "stale_validations"};
+    static const char *const numbers[] = {"best_value", "stop_value"};
+    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
+    rgm_checkpoint_store *store;
+    rgm_checkpoint *old, *forged;
+    const char *text;
+    char folder[256];
+
+    snprintf(folder, sizeof folder, "%s/ckpt", run);
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, NULL));
+    CHECK_OK(rgm_checkpoint_load_newest(&old, store));
+    CHECK_OK(rgm_checkpoint_create(&forged, rgm_checkpoint_step(old)));
+    CHECK_OK(rgm_trainer_save_state(forged, trainer));
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++) {
+        int64_t value;
+
+        CHECK_OK(rgm_checkpoint_int(&value, old, ints[i]));
+        CHECK_OK(rgm_checkpoint_set_int(forged, ints[i], value));
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double value;
+
+        CHECK_OK(rgm_checkpoint_number(&value, old, numbers[i]));
+        CHECK_OK(rgm_checkpoint_set_number(forged, numbers[i], value));
+    }
+    CHECK_OK(rgm_checkpoint_text(&text, old, "best_metric"));
+    CHECK_OK(rgm_checkpoint_set_text(forged, "best_metric", text));
+    CHECK_OK(rgm_checkpoint_set_blob(forged, "best_list", NULL, 0));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        rgm_tensor *best, *turned;
+        int64_t shape[2];
+
+        CHECK_OK(rgm_safetensors_get(&best, rgm_checkpoint_best_weights(old),
+                                     rgm_parameters_name(parameters, i)));
+        if (rgm_tensor_rank(best) == 2) {
+            shape[0] = rgm_tensor_dim(best, 1);
+            shape[1] = rgm_tensor_dim(best, 0);
+            CHECK_OK(rgm_tensor_reshape(&turned, best, 2, shape));
+            rgm_tensor_release(best);
+            best = turned;
+        }
+        CHECK_OK(rgm_checkpoint_add_best(forged, rgm_parameters_name(parameters, i), best));
+        rgm_tensor_release(best);
+    }
+    CHECK_OK(rgm_checkpoint_save(store, forged));
+    rgm_checkpoint_release(old);
+    rgm_checkpoint_release(forged);
+    rgm_checkpoint_store_close(store);
+}
+
+static void best_weights_of_another_shape_are_refused(void **state)
+{
+    char run[128];
+    plane_setup s = make_plane_setup();
+    rgm_trainer *trainer;
+    rgm_controller *controller = NULL;
+    const rgm_logs *logs;
+
+    (void)state;
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK_OK(rgm_controller_train_and_evaluate(controller, 2, RGM_TO_END, 0, &logs));
+    rgm_controller_release(controller);
+    turn_best_weights(trainer, run);
+    rgm_trainer_release(trainer);
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_STATUS(RGM_ERR_SHAPE, open_plane_controller(&controller, &s, trainer, run));
+    CHECK_MESSAGE("best weight 'logits/kernel' is f32[2,3] in the checkpoint, f32[3,2] in the "
+                  "model");
+    rgm_trainer_release(trainer);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(run));
+}
+
 TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
       cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
-      cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits))
+      cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
+      cmocka_unit_test(best_weights_of_another_shape_are_refused))

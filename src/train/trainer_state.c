@@ -158,9 +158,8 @@ void rgmi_averages_reset(rgm_trainer *trainer)
 
         if (strncmp(slot.name, prefix, strlen(prefix)) == 0)
             weight = rgm_parameters_find(trainer->parameters, slot.name + strlen(prefix));
-        if (weight != NULL && rgm_tensor_bytes(slot.tensor) > 0)
-            memcpy(rgm_tensor_data(slot.tensor), rgm_tensor_data((rgm_tensor *)weight),
-                   rgm_tensor_bytes(slot.tensor));
+        if (weight != NULL)
+            rgm_tensor_set(slot.tensor, weight);
     }
 }
 
@@ -181,13 +180,7 @@ rgm_status rgmi_trainer_reset(rgm_trainer *trainer)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_parameters_create(&fresh, trainer->graph, (uint64_t)trainer->runtime.seed));
-    for (int64_t i = 0; i < rgm_parameters_count(fresh); i++) {
-        rgm_tensor *to = rgm_parameters_tensor(trainer->parameters, i);
-
-        memcpy(rgm_tensor_data(to), rgm_tensor_data(rgm_parameters_tensor(fresh, i)),
-               rgm_tensor_bytes(to));
-    }
-    rgm_parameters_touch(trainer->parameters);
+    rgm_parameters_set(trainer->parameters, rgm_parameters_tensors(fresh));
     trainer->optimizer = NULL;
     RGM_GO(rgmi_optimizer_open(trainer));
     rgm_optimizer_release(optimizer);

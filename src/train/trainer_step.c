@@ -238,15 +238,11 @@ static void keep(rgm_trainer *trainer, bool back)
 
     memcpy(back ? sums->sums : a->kept, back ? a->kept : sums->sums,
            (size_t)sums->size * sizeof(double));
-    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
-        rgm_tensor *state = rgm_parameters_tensor(trainer->parameters, i);
-
-        if (a->states[i] != NULL && rgm_tensor_bytes(state) > 0)
-            memcpy(rgm_tensor_data(back ? state : a->states[i]),
-                   rgm_tensor_data(back ? a->states[i] : state), rgm_tensor_bytes(state));
-    }
     if (back)
-        rgm_parameters_touch(trainer->parameters);
+        rgm_parameters_set(trainer->parameters, a->states);
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters) && !back; i++)
+        if (a->states[i] != NULL)
+            rgm_tensor_set(a->states[i], rgm_parameters_tensor(trainer->parameters, i));
 }
 
 /*
