@@ -19,15 +19,15 @@ int main(int argc, char **argv)
 {
     rgm_run_options run = RGM_RUN_OPTIONS_INIT;
     rgm_run_result *result = NULL;
-    rgm_source source = {0};
+    rgm_graph_data data = {0};
     rgm_import_options import = RGM_IMPORT_OPTIONS_INIT;
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
-    rgm_status status = argc > 1 ? rgm_import_ogb(&source, argv[1], &import)
-                                 : rgm_generate_citation(&source, &citation);
+    rgm_status status = argc > 1 ? rgm_import_ogb(&data, argv[1], &import)
+                                 : rgm_generate_citation(&data, &citation);
 
     if (status == RGM_OK) {
-        run.train_data = rgm_source_provider(&source, "train");
-        run.valid_data = rgm_source_provider(&source, "valid");
+        run.train_data = rgm_graph_data_provider(&data, "train");
+        run.valid_data = rgm_graph_data_provider(&data, "valid");
         run.model_fn = two_layer_gcn;
         run.task = rgm_node_multiclass("nodes", "label", 7);
         run.task.options.head = 1; /* the states are the logits */
@@ -44,6 +44,6 @@ int main(int argc, char **argv)
     rgm_run_result_release(result);
     rgm_provider_release(run.train_data);
     rgm_provider_release(run.valid_data);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
     return status == RGM_OK ? 0 : 1;
 }

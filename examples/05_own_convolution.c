@@ -29,13 +29,13 @@ int main(void)
 {
     rgm_run_options run = RGM_RUN_OPTIONS_INIT;
     rgm_run_result *result = NULL;
-    rgm_source source = {0};
+    rgm_graph_data data = {0};
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
-    rgm_status status = rgm_generate_citation(&source, &citation);
+    rgm_status status = rgm_generate_citation(&data, &citation);
 
     if (status == RGM_OK) {
-        run.train_data = rgm_source_provider(&source, "train");
-        run.valid_data = rgm_source_provider(&source, "valid");
+        run.train_data = rgm_graph_data_provider(&data, "train");
+        run.valid_data = rgm_graph_data_provider(&data, "valid");
         run.model_fn = model;
         run.task = rgm_node_multiclass("nodes", "label", 7);
         run.optimizer = rgm_adam(1e-2);
@@ -49,6 +49,6 @@ int main(void)
     rgm_run_result_release(result);
     rgm_provider_release(run.train_data);
     rgm_provider_release(run.valid_data);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
     return status == RGM_OK ? 0 : 1;
 }

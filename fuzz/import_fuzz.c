@@ -82,36 +82,36 @@ static void write_folder(const char *text, size_t size)
     }
 }
 
-static void use(rgm_source *source)
+static void use(rgm_graph_data *imported)
 {
-    for (int64_t i = 0; i < source->graph_count; i++) {
+    for (int64_t i = 0; i < imported->graph_count; i++) {
         rgm_text text = {0};
-        if (rgm_graph_encode(&text, source->graphs[i], "") != RGM_OK)
+        if (rgm_graph_encode(&text, imported->graphs[i], "") != RGM_OK)
             __builtin_trap();
         rgm_text_clear(&text);
     }
-    rgm_source_clear(source);
+    rgm_graph_data_clear(imported);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    rgm_source source;
+    rgm_graph_data imported;
     char schema[96];
 
     snprintf(root, sizeof root, "/tmp/regimen-fuzz-XXXXXX");
     if (mkdtemp(root) == NULL)
         __builtin_trap();
     write_folder((const char *)data, size);
-    if (rgm_import_ogb(&source, root, &options) == RGM_OK)
-        use(&source);
+    if (rgm_import_ogb(&imported, root, &options) == RGM_OK)
+        use(&imported);
     options.relabel = true;
     options.undirected = options.sort_edges = false;
-    if (rgm_import_ogb(&source, root, &options) == RGM_OK)
-        use(&source);
+    if (rgm_import_ogb(&imported, root, &options) == RGM_OK)
+        use(&imported);
     snprintf(schema, sizeof schema, "%s/schema.pbtxt", root);
-    if (rgm_import_csv(&source, schema) == RGM_OK)
-        use(&source);
+    if (rgm_import_csv(&imported, schema) == RGM_OK)
+        use(&imported);
     if (rgm_folder_remove(root) != RGM_OK)
         __builtin_trap();
     return 0;

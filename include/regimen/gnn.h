@@ -657,7 +657,7 @@ rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool 
  * asked about the part's nodes through "_readout" (full-graph training). Many graphs: the part's
  * graphs.
  */
-rgm_provider *rgm_source_provider(const rgm_source *source, const char *part);
+rgm_provider *rgm_graph_data_provider(const rgm_graph_data *data, const char *part);
 /** The same straight from an OGB folder with default import options. */
 rgm_provider *rgm_ogb_provider(const char *path, const char *split, const char *part);
 

@@ -519,15 +519,15 @@ rgm_status rgm_sampler_run(const rgm_sampler *sampler, const int64_t *nodes, int
  */
 
 /** A data set as whole graphs: one big graph, or one per example; and its split. */
-typedef struct rgm_source {
+typedef struct rgm_graph_data {
     rgm_schema *schema;
     rgm_graph **graphs;
     int64_t graph_count;
     char *split_set;                  /* node set the split speaks of; NULL: graphs */
     rgm_tensor *train, *valid, *test; /* i64 numbers of nodes or graphs; NULL when absent */
-} rgm_source;
+} rgm_graph_data;
 /** Releases what it holds and makes it empty; `{0}` is a valid empty one. */
-void rgm_source_clear(rgm_source *source);
+void rgm_graph_data_clear(rgm_graph_data *data);
 
 typedef struct rgm_import_options {
     const char *split; /* folder below split/; NULL: the only one, else an error listing them */
@@ -557,7 +557,7 @@ typedef struct rgm_import_options {
  *
  * Errors: RGM_ERR_NOT_FOUND; RGM_ERR_FORMAT and RGM_ERR_DATA "FILE:line: what" with the numbers.
  */
-rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_options *options);
+rgm_status rgm_import_ogb(rgm_graph_data *out, const char *path, const rgm_import_options *options);
 /**
  * CSV node and edge tables named by the metadata.filename of a schema's sets, relative to the
  * schema (a file, "name@N", or a pattern). Node tables have a column "id", edge tables "source" and
@@ -565,13 +565,13 @@ rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_op
  * "feature.1", ... for dense ones. Sets without a filename: node sets are sized by the ids that
  * edges name, edge sets are empty.
  */
-rgm_status rgm_import_csv(rgm_source *out, const char *schema_path);
+rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path);
 
-typedef struct rgm_source_save_options {
+typedef struct rgm_graph_data_save_options {
     int64_t shards;
     bool gzip;
-} rgm_source_save_options;
-#define RGM_SOURCE_SAVE_OPTIONS_INIT                                                               \
+} rgm_graph_data_save_options;
+#define RGM_GRAPH_DATA_SAVE_OPTIONS_INIT                                                           \
     {                                                                                              \
         .shards = 1                                                                                \
     }
@@ -580,13 +580,13 @@ typedef struct rgm_source_save_options {
  * one tf.train.Example each) and split/default/[<set>/]{train,valid,test}.csv. The folder appears
  * when it is complete. RGM_ERR_BUSY when it is there already.
  */
-rgm_status rgm_source_save(const rgm_source *source, const char *folder,
-                           const rgm_source_save_options *options);
+rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
+                               const rgm_graph_data_save_options *options);
 /**
  * Such a folder; or one of rgm_sampler_save(), whose files train-*, valid-* and test-* are then the
  * split; or any with schema.pbtxt and *.tfrecord files. split NULL as in the import options.
  */
-rgm_status rgm_source_load(rgm_source *out, const char *folder, const char *split);
+rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split);
 
 /** Seeds whose subgraphs go to files of one name. */
 typedef struct rgm_sample_part {
@@ -642,7 +642,7 @@ typedef struct rgm_citation_options {
         .seed = 1                                                                                  \
     }
 /** Nodes have "label" i64. RGM_ERR_ARG for options that contradict each other. */
-rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options);
+rgm_status rgm_generate_citation(rgm_graph_data *out, const rgm_citation_options *options);
 /**
  * A random graph of a schema: TF-GNN's random_graph_tensor() with its defaults (2 to 8 nodes a
  * component, 1 or 2 components, edges and values as TF-GNN's random_graph_tensor). A function of

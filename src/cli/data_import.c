@@ -9,16 +9,16 @@ static int64_t part_size(const rgm_tensor *part)
     return part != NULL ? rgm_tensor_count(part) : 0;
 }
 
-static rgm_status save(const rgm_source *source, const char *to, int64_t shards, bool gzip)
+static rgm_status save(const rgm_graph_data *data, const char *to, int64_t shards, bool gzip)
 {
-    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
 
     options.shards = shards;
     options.gzip = gzip;
-    RGM_TRY(rgm_source_save(source, to, &options));
-    say("data", "%s graphs in %s; split %s / %s / %s of %s", grouped(source->graph_count), to,
-        grouped(part_size(source->train)), grouped(part_size(source->valid)),
-        grouped(part_size(source->test)), source->split_set != NULL ? source->split_set : "graphs");
+    RGM_TRY(rgm_graph_data_save(data, to, &options));
+    say("data", "%s graphs in %s; split %s / %s / %s of %s", grouped(data->graph_count), to,
+        grouped(part_size(data->train)), grouped(part_size(data->valid)),
+        grouped(part_size(data->test)), data->split_set != NULL ? data->split_set : "graphs");
     return RGM_OK;
 }
 
@@ -45,7 +45,7 @@ int data_import(int argc, char **argv)
         "DIR gets schema.pbtxt, TFRecords of tf.train.Example, and the split.",
         arguments, 2, 2};
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    rgm_source source = {0};
+    rgm_graph_data data = {0};
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
 
@@ -59,14 +59,14 @@ int data_import(int argc, char **argv)
     options.undirected = !directed;
     options.relabel = relabel;
     if (strcmp(rest.items[0], "ogb") == 0)
-        status = rgm_import_ogb(&source, rest.items[1], &options);
+        status = rgm_import_ogb(&data, rest.items[1], &options);
     else if (strcmp(rest.items[0], "csv") == 0)
-        status = rgm_import_csv(&source, rest.items[1]);
+        status = rgm_import_csv(&data, rest.items[1]);
     else
         return usage_error("import '%s': it is ogb or csv", rest.items[0]);
     if (status == RGM_OK)
-        status = save(&source, to, shards, gzip);
+        status = save(&data, to, shards, gzip);
     code = status == RGM_OK ? EXIT_DONE : report(status);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
     return code;
 }

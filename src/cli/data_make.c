@@ -29,7 +29,7 @@ static rgm_status parse_hops(const char **edge_sets, int64_t *sizes, int64_t *co
     return RGM_OK;
 }
 
-static rgm_status make_spec(rgm_sampling_spec **spec, const rgm_source *source,
+static rgm_status make_spec(rgm_sampling_spec **spec, const rgm_graph_data *data,
                             const char *spec_path, const char *hops, rgm_sample_strategy strategy)
 {
     rgm_status status = RGM_OK;
@@ -38,23 +38,23 @@ static rgm_status make_spec(rgm_sampling_spec **spec, const rgm_source *source,
     char *text = NULL;
 
     if (spec_path != NULL)
-        return rgm_sampling_spec_load(spec, spec_path, source->schema);
-    if (source->split_set == NULL)
+        return rgm_sampling_spec_load(spec, spec_path, data->schema);
+    if (data->split_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "the data have no split of nodes to seed from; give --spec");
     RGM_GO(rgm_strdup(&text, hops));
     RGM_GO(parse_hops(edge_sets, sizes, &count, text));
-    RGM_GO(rgm_sampling_spec_create(spec, source->schema, source->split_set, edge_sets, sizes,
-                                    count, strategy));
+    RGM_GO(rgm_sampling_spec_create(spec, data->schema, data->split_set, edge_sets, sizes, count,
+                                    strategy));
 done:
     rgm_free(text);
     return status;
 }
 
 /* Every node of the seed set as one part named "all". */
-static rgm_status all_nodes(rgm_tensor **out, const rgm_source *source, const char *set)
+static rgm_status all_nodes(rgm_tensor **out, const rgm_graph_data *data, const char *set)
 {
-    return rgm_tensor_arange(out, rgm_graph_total(source->graphs[0], RGM_NODE_SET, set));
+    return rgm_tensor_arange(out, rgm_graph_total(data->graphs[0], RGM_NODE_SET, set));
 }
 
 typedef struct sample_arguments {
@@ -75,7 +75,7 @@ static rgm_status strategy_of(rgm_sample_strategy *strategy, const char *name)
     return RGM_FAIL(RGM_ERR_CONFIG, "--strategy '%s' is none of uniform, weighted, top_k", name);
 }
 
-static rgm_status sample_source(const rgm_source *source, const sample_arguments *a)
+static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments *a)
 {
     rgm_status status = RGM_OK;
     rgm_sampling_spec *spec = NULL;
@@ -84,22 +84,22 @@ static rgm_status sample_source(const rgm_source *source, const sample_arguments
     rgm_sample_strategy strategy;
     rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
     rgm_sample_part parts[3];
-    rgm_tensor *split[3] = {source->train, source->valid, source->test};
+    rgm_tensor *split[3] = {data->train, data->valid, data->test};
     int64_t count = 0, seeds = 0;
     double started = rgm_now(), seconds;
 
-    if (source->graph_count != 1)
+    if (data->graph_count != 1)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA, "sampling takes one whole graph, the data have %lld",
-                        (long long)source->graph_count));
+                        (long long)data->graph_count));
     RGM_GO(strategy_of(&strategy, a->strategy));
-    RGM_GO(make_spec(&spec, source, a->spec, a->hops, strategy));
-    RGM_GO(rgm_sampler_create(&sampler, source->graphs[0], spec, (uint64_t)a->seed));
+    RGM_GO(make_spec(&spec, data, a->spec, a->hops, strategy));
+    RGM_GO(rgm_sampler_create(&sampler, data->graphs[0], spec, (uint64_t)a->seed));
     if (strcmp(a->seeds, "split") == 0) {
         for (int i = 0; i < 3; i++)
             if (split[i] != NULL)
                 parts[count++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), split[i]};
     } else {
-        RGM_GO(all_nodes(&all, source, spec->seed_node_set));
+        RGM_GO(all_nodes(&all, data, spec->seed_node_set));
         parts[count++] = (rgm_sample_part){"all", all};
     }
     for (int64_t i = 0; i < count; i++)
@@ -142,7 +142,7 @@ int data_sample(int argc, char **argv)
         "the seed first, with _readout. Without replacement; the same bytes for any\n"
         "number of threads.",
         arguments, 1, 1};
-    rgm_source source = {0};
+    rgm_graph_data data = {0};
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
 
@@ -152,11 +152,11 @@ int data_sample(int argc, char **argv)
         return usage_error("--to and exactly one of --spec and --hops are needed");
     if (strcmp(a.seeds, "split") != 0 && strcmp(a.seeds, "all") != 0)
         return usage_error("--seeds is split or all");
-    status = rgm_source_load(&source, rest.items[0], NULL);
+    status = rgm_graph_data_load(&data, rest.items[0], NULL);
     if (status == RGM_OK)
-        status = sample_source(&source, &a);
+        status = sample_data(&data, &a);
     code = status == RGM_OK ? EXIT_DONE : report(status);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
     return code;
 }
 
@@ -166,29 +166,29 @@ static rgm_status random_graphs(const char *schema_path, const char *to, int64_t
                                 uint64_t seed)
 {
     rgm_status status = RGM_OK;
-    rgm_source source = {0};
-    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_graph_data data = {0};
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
 
-    RGM_GO(rgm_schema_load(&source.schema, schema_path));
-    RGM_GO(RGM_NEW(source.graphs, count));
-    for (; source.graph_count < count; source.graph_count++)
-        RGM_GO(rgm_generate_graph(&source.graphs[source.graph_count], source.schema, seed,
-                                  (uint64_t)source.graph_count));
-    RGM_GO(rgm_source_save(&source, to, &options));
+    RGM_GO(rgm_schema_load(&data.schema, schema_path));
+    RGM_GO(RGM_NEW(data.graphs, count));
+    for (; data.graph_count < count; data.graph_count++)
+        RGM_GO(rgm_generate_graph(&data.graphs[data.graph_count], data.schema, seed,
+                                  (uint64_t)data.graph_count));
+    RGM_GO(rgm_graph_data_save(&data, to, &options));
 done:
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
     return status;
 }
 
 static rgm_status citation_graph(const rgm_citation_options *citation, const char *to)
 {
-    rgm_source source = {0};
-    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
-    rgm_status status = rgm_generate_citation(&source, citation);
+    rgm_graph_data data = {0};
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
+    rgm_status status = rgm_generate_citation(&data, citation);
 
     if (status == RGM_OK)
-        status = rgm_source_save(&source, to, &options);
-    rgm_source_clear(&source);
+        status = rgm_graph_data_save(&data, to, &options);
+    rgm_graph_data_clear(&data);
     return status;
 }
 

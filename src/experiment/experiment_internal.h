@@ -71,7 +71,7 @@ struct rgm_experiment {
     int64_t hparam_count;
 
     /* made by prepare */
-    rgm_source source;
+    rgm_graph_data source;
     rgm_schema *schema;
     rgm_provider *providers[3];
     rgm_sampling_spec *spec;

@@ -21,7 +21,7 @@ static rgm_status load_source(rgm_experiment *e)
         return rgm_generate_citation(&e->source, &options);
     }
     if (d->type == RGMI_DATA_FOLDER)
-        return rgm_source_load(&e->source, d->path, d->split);
+        return rgm_graph_data_load(&e->source, d->path, d->split);
     if (!rgm_path_is_folder(d->path))
         return RGM_FAIL(RGM_ERR_NOT_FOUND,
                         "data.path: there is no folder '%s'; name the data set's folder with --set "
@@ -38,7 +38,7 @@ static rgm_status load_source(rgm_experiment *e)
     return rgm_import_ogb(&e->source, d->path, &options);
 }
 
-static rgm_tensor *part_nodes(const rgm_source *source, int part)
+static rgm_tensor *part_nodes(const rgm_graph_data *source, int part)
 {
     rgm_tensor *nodes[3] = {source->train, source->valid, source->test};
 
@@ -50,7 +50,7 @@ static rgm_status whole_providers(rgm_experiment *e)
     for (int i = 0; i < 3; i++) {
         if (part_nodes(&e->source, i) == NULL)
             continue;
-        e->providers[i] = rgm_source_provider(&e->source, rgm_mode_name((rgm_mode)i));
+        e->providers[i] = rgm_graph_data_provider(&e->source, rgm_mode_name((rgm_mode)i));
         if (e->providers[i] == NULL)
             return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }

@@ -89,7 +89,7 @@ void rgm_experiment_release(rgm_experiment *e)
         e->task_type->release(&e->task);
     for (int i = 0; i < 3; i++)
         rgm_provider_release(e->providers[i]);
-    rgm_source_clear(&e->source);
+    rgm_graph_data_clear(&e->source);
     rgm_schema_release(e->schema);
     rgm_sampling_spec_release(e->spec);
     rgm_yaml_release(e->yaml);

@@ -25,7 +25,7 @@ static const struct {
 enum { MODELS = sizeof models / sizeof *models };
 
 typedef struct network {
-    rgm_source source;
+    rgm_graph_data data;
     rgm_cgraph *graph;
     rgm_graph_value *value;
     rgm_scope *scope;
@@ -68,14 +68,14 @@ static void network_open(network *n, const char *model, const char *yaml, bool d
     options.train_per_class = 5;
     options.valid = 20;
     options.test = 20;
-    CHECK_OK(rgm_generate_citation(&n->source, &options));
+    CHECK_OK(rgm_generate_citation(&n->data, &options));
     CHECK_OK(rgm_cgraph_create(&n->graph));
     CHECK_OK(rgm_graph_value_create(&n->value, n->graph,
-                                    (rgm_schema *)rgm_graph_schema(n->source.graphs[0])));
+                                    (rgm_schema *)rgm_graph_schema(n->data.graphs[0])));
     CHECK_OK(rgm_scope_create(&n->scope, n->graph, RGM_F32));
     build_state(n, model, yaml);
     CHECK_OK(rgm_parameters_create(&n->parameters, n->graph, 5));
-    CHECK_OK(rgm_graph_feeds(n->feeds, 64, &n->feed_count, n->value, n->source.graphs[0]));
+    CHECK_OK(rgm_graph_feeds(n->feeds, 64, &n->feed_count, n->value, n->data.graphs[0]));
 }
 
 static void network_close(network *n)
@@ -84,7 +84,7 @@ static void network_close(network *n)
     rgm_scope_release(n->scope);
     rgm_graph_value_release(n->value);
     rgm_cgraph_release(n->graph);
-    rgm_source_clear(&n->source);
+    rgm_graph_data_clear(&n->data);
 }
 
 static void every_model_means_the_same_in_the_file(void **state)

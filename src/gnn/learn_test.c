@@ -15,9 +15,9 @@ typedef struct training {
     rgm_value *labels, *train;
 } training;
 
-static const rgm_schema *graph_of(const rgm_source *source)
+static const rgm_schema *graph_of(const rgm_graph_data *data)
 {
-    return rgm_graph_schema(source->graphs[0]);
+    return rgm_graph_schema(data->graphs[0]);
 }
 
 /* mean cross-entropy of the training nodes' logits */
@@ -38,11 +38,11 @@ static rgm_value *make_loss(training *t, const rgm_model_type *type, void *optio
     return rgm_scope_loss(t->scope) != NULL ? rgm_add(loss, rgm_scope_loss(t->scope)) : loss;
 }
 
-static void open_training(training *t, const rgm_source *source)
+static void open_training(training *t, const rgm_graph_data *data)
 {
     *t = (training){0};
     CHECK_OK(rgm_cgraph_create(&t->graph));
-    CHECK_OK(rgm_graph_value_create(&t->value, t->graph, (rgm_schema *)graph_of(source)));
+    CHECK_OK(rgm_graph_value_create(&t->value, t->graph, (rgm_schema *)graph_of(data)));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     rgm_dim n = rgm_cgraph_symbol(t->graph, "train");
     t->labels = rgm_input(t->graph, "labels", RGM_I64, 1, &n);
@@ -70,7 +70,7 @@ static void descend(rgm_parameters *parameters, rgm_tensor *const *gradients, fl
 }
 
 /* Losses of STEPS steps. */
-static void train(double *losses, const rgm_source *source, rgm_tensor *labels,
+static void train(double *losses, const rgm_graph_data *data, rgm_tensor *labels,
                   const rgm_model_type *type, void *options, float rate)
 {
     enum { MOST = 64 };
@@ -82,7 +82,7 @@ static void train(double *losses, const rgm_source *source, rgm_tensor *labels,
     int64_t feed_count = 0, count;
     training t;
 
-    open_training(&t, source);
+    open_training(&t, data);
     fetches[0] = make_loss(&t, type, options);
     CHECK_OK(rgm_cgraph_status(t.graph));
     CHECK_OK(rgm_parameters_create(&t.parameters, t.graph, 1));
@@ -91,9 +91,9 @@ static void train(double *losses, const rgm_source *source, rgm_tensor *labels,
     for (int64_t i = 0; i < count; i++)
         wrt[i] = rgm_cgraph_parameter(t.graph, i);
     CHECK_OK(rgm_cgraph_gradients(fetches + 1, fetches[0], wrt, count));
-    CHECK_OK(rgm_graph_feeds(feeds, 30, &feed_count, t.value, source->graphs[0]));
+    CHECK_OK(rgm_graph_feeds(feeds, 30, &feed_count, t.value, data->graphs[0]));
     feeds[feed_count++] = (rgm_feed){.input = t.labels, .tensor = labels};
-    feeds[feed_count++] = (rgm_feed){.input = t.train, .tensor = source->train};
+    feeds[feed_count++] = (rgm_feed){.input = t.train, .tensor = data->train};
     CHECK_OK(rgm_executor_create(&executor, t.graph, fetches, count + 1, &training_run));
     for (int step = 0; step < STEPS; step++) {
         CHECK_OK(rgm_executor_run(executor, fetched, t.parameters, feeds, feed_count, 1,
@@ -109,7 +109,7 @@ static void every_model_learns_a_citation_graph(void **state)
 {
     (void)state;
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
-    rgm_source source = {0};
+    rgm_graph_data data = {0};
     rgm_tensor *labels = NULL;
     int64_t count;
     const rgm_model_type *const *types = rgm_model_types(&count);
@@ -122,27 +122,27 @@ static void every_model_learns_a_citation_graph(void **state)
     citation.train_per_class = 20;
     citation.valid = 40;
     citation.test = 40;
-    CHECK_OK(rgm_generate_citation(&source, &citation));
+    CHECK_OK(rgm_generate_citation(&data, &citation));
     const rgm_feature *label = NULL;
-    for (int64_t i = 0; label == NULL && i < rgm_schema_set_count(graph_of(&source)); i++) {
-        const rgm_set_schema *set = rgm_schema_set(graph_of(&source), i);
+    for (int64_t i = 0; label == NULL && i < rgm_schema_set_count(graph_of(&data)); i++) {
+        const rgm_set_schema *set = rgm_schema_set(graph_of(&data), i);
         if (set->piece == RGM_NODE_SET)
-            label = rgm_graph_feature(source.graphs[0], RGM_NODE_SET, set->name, "label");
+            label = rgm_graph_feature(data.graphs[0], RGM_NODE_SET, set->name, "label");
     }
     CHECK(label != NULL);
-    int64_t n = rgm_tensor_count(source.train);
+    int64_t n = rgm_tensor_count(data.train);
     CHECK_OK(rgm_tensor_create(&labels, RGM_I64, 1, &n));
     for (int64_t i = 0; i < n; i++)
         rgm_tensor_i64(labels)[i] =
-            rgm_tensor_at_int(label->values, rgm_tensor_at_int(source.train, i));
+            rgm_tensor_at_int(label->values, rgm_tensor_at_int(data.train, i));
     for (int64_t i = 0; i < count; i++) {
         double losses[STEPS], again[STEPS];
         void *options = rgm_calloc(1, types[i]->options_size);
         float rate = strcmp(types[i]->name, "vanilla_mpnn") == 0 ? 0.01f : 0.3f;
         CHECK(options != NULL);
         types[i]->defaults(options);
-        train(losses, &source, labels, types[i], options, rate);
-        train(again, &source, labels, types[i], options, rate);
+        train(losses, &data, labels, types[i], options, rate);
+        train(again, &data, labels, types[i], options, rate);
         double early = 0, late = 0;
         for (int k = 0; k < 5; k++) {
             early += losses[k] / 5;
@@ -154,7 +154,7 @@ static void every_model_learns_a_citation_graph(void **state)
         rgm_free(options);
     }
     rgm_tensor_release(labels);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
 }
 
 TESTS(cmocka_unit_test(every_model_learns_a_citation_graph))

@@ -94,14 +94,14 @@ rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool 
 
 /* ---- parts of a data set ------------------------------------------------------------------- */
 
-static rgm_status part_of(rgm_tensor **numbers, const rgm_source *source, const char *part)
+static rgm_status part_of(rgm_tensor **numbers, const rgm_graph_data *data, const char *part)
 {
     if (strcmp(part, "train") == 0)
-        *numbers = source->train;
+        *numbers = data->train;
     else if (strcmp(part, "valid") == 0)
-        *numbers = source->valid;
+        *numbers = data->valid;
     else if (strcmp(part, "test") == 0)
-        *numbers = source->test;
+        *numbers = data->test;
     else
         return RGM_FAIL(RGM_ERR_ARG, "'%s' is not a part: train, valid or test", part);
     if (*numbers == NULL)
@@ -109,19 +109,19 @@ static rgm_status part_of(rgm_tensor **numbers, const rgm_source *source, const 
     return RGM_OK;
 }
 
-static rgm_status whole_graph(rgm_provider **out, const rgm_source *source, rgm_tensor *nodes)
+static rgm_status whole_graph(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes)
 {
     rgm_graph *asked = NULL;
-    const rgm_set_schema *set = rgm_schema_find(source->schema, RGM_NODE_SET, source->split_set);
+    const rgm_set_schema *set = rgm_schema_find(data->schema, RGM_NODE_SET, data->split_set);
     bool labelled = set != NULL && rgm_set_feature(set, "label") != NULL;
 
-    RGM_TRY(rgm_graph_with_readout(&asked, source->graphs[0], RGM_READOUT, "seed",
-                                   source->split_set, nodes, labelled ? "label" : NULL));
+    RGM_TRY(rgm_graph_with_readout(&asked, data->graphs[0], RGM_READOUT, "seed", data->split_set,
+                                   nodes, labelled ? "label" : NULL));
     /* The label now stands on the readout; on the nodes it would be in the model's sight. */
     if (labelled) {
         rgm_graph *hidden = NULL;
         rgm_status status =
-            rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET, source->split_set, "label");
+            rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET, data->split_set, "label");
 
         rgm_graph_release(asked);
         if (status != RGM_OK)
@@ -133,43 +133,43 @@ static rgm_status whole_graph(rgm_provider **out, const rgm_source *source, rgm_
     return RGM_OK;
 }
 
-static rgm_status many_graphs(rgm_provider **out, const rgm_source *source, rgm_tensor *numbers)
+static rgm_status many_graphs(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *numbers)
 {
     int64_t count = rgm_tensor_count(numbers);
     rgm_graph **graphs;
 
     RGM_TRY(RGM_NEW(graphs, count));
     for (int64_t i = 0; i < count; i++)
-        graphs[i] = source->graphs[rgm_tensor_i64(numbers)[i]];
+        graphs[i] = data->graphs[rgm_tensor_i64(numbers)[i]];
     *out = rgm_graphs_provider(graphs, count, true);
     rgm_free(graphs);
     return RGM_OK;
 }
 
-rgm_provider *rgm_source_provider(const rgm_source *source, const char *part)
+rgm_provider *rgm_graph_data_provider(const rgm_graph_data *data, const char *part)
 {
     rgm_provider *provider = NULL;
     rgm_tensor *numbers;
 
-    if (part_of(&numbers, source, part) != RGM_OK)
+    if (part_of(&numbers, data, part) != RGM_OK)
         return NULL;
-    if (source->split_set != NULL)
-        whole_graph(&provider, source, numbers);
+    if (data->split_set != NULL)
+        whole_graph(&provider, data, numbers);
     else
-        many_graphs(&provider, source, numbers);
+        many_graphs(&provider, data, numbers);
     return provider;
 }
 
 rgm_provider *rgm_ogb_provider(const char *path, const char *split, const char *part)
 {
-    rgm_source source = {0};
+    rgm_graph_data data = {0};
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
     rgm_provider *provider;
 
     options.split = split;
-    if (rgm_import_ogb(&source, path, &options) != RGM_OK)
+    if (rgm_import_ogb(&data, path, &options) != RGM_OK)
         return NULL;
-    provider = rgm_source_provider(&source, part);
-    rgm_source_clear(&source);
+    provider = rgm_graph_data_provider(&data, part);
+    rgm_graph_data_clear(&data);
     return provider;
 }

@@ -367,7 +367,7 @@ done:
 }
 
 /* train_per_class nodes of each class, then valid and test, all in a random order. */
-static rgm_status make_split(rgm_source *out, const citation *self)
+static rgm_status make_split(rgm_graph_data *out, const citation *self)
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
@@ -405,7 +405,7 @@ done:
     return status;
 }
 
-static rgm_status make_all(rgm_source *out, citation *self)
+static rgm_status make_all(rgm_graph_data *out, citation *self)
 {
     const rgm_citation_options *o = self->options;
 
@@ -428,7 +428,7 @@ static rgm_status make_all(rgm_source *out, citation *self)
     return make_split(out, self);
 }
 
-rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *options)
+rgm_status rgm_generate_citation(rgm_graph_data *out, const rgm_citation_options *options)
 {
     rgm_citation_options defaults = RGM_CITATION_OPTIONS_INIT;
     citation self = {.options = options ? options : &defaults};
@@ -441,6 +441,6 @@ rgm_status rgm_generate_citation(rgm_source *out, const rgm_citation_options *op
     status = make_all(out, &self);
     clear(&self);
     if (status != RGM_OK)
-        rgm_source_clear(out);
+        rgm_graph_data_clear(out);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

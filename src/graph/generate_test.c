@@ -28,7 +28,7 @@ static bool same_graph(const rgm_graph *a, const rgm_graph *b)
 static void a_citation_graph_is_simple_homophilous_and_skewed(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
     const int64_t *source, *target, *label;
     int64_t inside = 0, most = 0, degree[2708] = {0};
 
@@ -53,12 +53,12 @@ static void a_citation_graph_is_simple_homophilous_and_skewed(void **state)
     }
     CHECK_CLOSE(o.homophily, (double)inside / (2 * 5278), 0, 0.03);
     CHECK(most > 10 * 4); /* the mean is 3.9 */
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static void words_are_distinct_and_tell_classes_apart(void **state)
 {
-    rgm_source s;
+    rgm_graph_data s;
     const rgm_feature *words;
     const int64_t *label;
     int64_t at = 0, own = 0, all = 0;
@@ -80,12 +80,12 @@ static void words_are_distinct_and_tell_classes_apart(void **state)
     }
     /* 27 % from a seventh of the vocabulary, and that seventh's share of the rest. */
     CHECK_CLOSE(0.27 + 0.73 / 7, (double)own / (double)all, 0, 0.04);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static void the_split_is_balanced_and_disjoint(void **state)
 {
-    rgm_source s;
+    rgm_graph_data s;
     const int64_t *label;
     int64_t per_class[7] = {0};
     bool seen[2708] = {false};
@@ -108,13 +108,13 @@ static void the_split_is_balanced_and_disjoint(void **state)
         }
     for (int c = 0; c < 7; c++)
         CHECK_INT(20, per_class[c]);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static void the_same_seed_gives_the_same_graph(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_INIT;
-    rgm_source a, b, c;
+    rgm_graph_data a, b, c;
 
     (void)state;
     CHECK_OK(rgm_generate_citation(&a, &o));
@@ -123,15 +123,15 @@ static void the_same_seed_gives_the_same_graph(void **state)
     CHECK_OK(rgm_generate_citation(&c, &o));
     CHECK(same_graph(a.graphs[0], b.graphs[0]));
     CHECK(!same_graph(a.graphs[0], c.graphs[0]));
-    rgm_source_clear(&a);
-    rgm_source_clear(&b);
-    rgm_source_clear(&c);
+    rgm_graph_data_clear(&a);
+    rgm_graph_data_clear(&b);
+    rgm_graph_data_clear(&c);
 }
 
 static void dense_features_lie_around_their_class(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_LARGE;
-    rgm_source s;
+    rgm_graph_data s;
     const rgm_feature *x;
     const int64_t *label;
     double mean[4][16] = {{0}}, norm = 0, rest = 0;
@@ -166,14 +166,14 @@ static void dense_features_lie_around_their_class(void **state)
                     (4000 * 16);
     CHECK_CLOSE(o.noise, sqrt(rest), 0.05, 0);
     CHECK_INT(2 * 9000, rgm_graph_total(s.graphs[0], RGM_EDGE_SET, "cites"));
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static void options_that_contradict_each_other_are_refused(void **state)
 {
     const rgm_citation_options good = RGM_CITATION_OPTIONS_INIT;
     rgm_citation_options o;
-    rgm_source s;
+    rgm_graph_data s;
 
     (void)state;
 #define REFUSED(field, value, message)                                                             \
@@ -202,7 +202,7 @@ static void options_that_contradict_each_other_are_refused(void **state)
 static void a_small_citation_graph_survives_failing_allocations(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
 
     (void)state;
     o.nodes = 60;
@@ -210,9 +210,9 @@ static void a_small_citation_graph_survives_failing_allocations(void **state)
     o.classes = 3;
     o.train_per_class = 4;
     o.valid = o.test = 10;
-    CHECK_EVERY_OOM(rgm_generate_citation(&s, &o), rgm_source_clear(&s));
+    CHECK_EVERY_OOM(rgm_generate_citation(&s, &o), rgm_graph_data_clear(&s));
     o.dense = 4;
-    CHECK_EVERY_OOM(rgm_generate_citation(&s, &o), rgm_source_clear(&s));
+    CHECK_EVERY_OOM(rgm_generate_citation(&s, &o), rgm_graph_data_clear(&s));
 }
 
 /* ---- random graphs of a schema ---- */

@@ -248,7 +248,7 @@ static rgm_status give_table(rgm_graph_builder *builder, const table *t)
     return RGM_OK;
 }
 
-static rgm_status make_graph(rgm_source *out, const csv_import *self)
+static rgm_status make_graph(rgm_graph_data *out, const csv_import *self)
 {
     rgm_status status = RGM_OK;
     rgm_graph_builder *builder = NULL;
@@ -265,7 +265,7 @@ done:
     return status;
 }
 
-static rgm_status import(rgm_source *out, csv_import *self, const char *schema_path)
+static rgm_status import(rgm_graph_data *out, csv_import *self, const char *schema_path)
 {
     char *slash;
 
@@ -287,7 +287,7 @@ static rgm_status import(rgm_source *out, csv_import *self, const char *schema_p
     return make_graph(out, self);
 }
 
-rgm_status rgm_import_csv(rgm_source *out, const char *schema_path)
+rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path)
 {
     csv_import self = {0};
     rgm_status status;
@@ -296,6 +296,6 @@ rgm_status rgm_import_csv(rgm_source *out, const char *schema_path)
     status = import(out, &self, schema_path);
     clear(&self);
     if (status != RGM_OK)
-        rgm_source_clear(out);
+        rgm_graph_data_clear(out);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

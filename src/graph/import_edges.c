@@ -240,8 +240,8 @@ rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split
     return RGM_OK;
 }
 
-rgm_status rgmi_read_split(rgm_source *out, const char *folder, const char *split, const char *set,
-                           int64_t total)
+rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *split,
+                           const char *set, int64_t total)
 {
     static const char *const parts[] = {"train", "valid", "test"};
     rgm_tensor **tensors[] = {&out->train, &out->valid, &out->test};

@@ -327,7 +327,7 @@ done:
 }
 
 /* The split is of the labelled node set; of several, of the one it has a folder for. */
-static rgm_status read_split(rgm_source *out, const heterogeneous *raw, const char *path,
+static rgm_status read_split(rgm_graph_data *out, const heterogeneous *raw, const char *path,
                              const char *split)
 {
     const node_type *chosen = NULL;
@@ -348,7 +348,7 @@ static rgm_status read_split(rgm_source *out, const heterogeneous *raw, const ch
     return rgmi_read_split(out, path, split, chosen->name, chosen->count);
 }
 
-rgm_status rgmi_import_heterogeneous(rgm_source *out, const char *path, const char *folder,
+rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, const char *folder,
                                      const rgm_import_options *options)
 {
     rgm_status status = RGM_OK;

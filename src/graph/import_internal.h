@@ -65,8 +65,8 @@ void rgmi_raw_edges_clear(rgmi_raw_edges *edges);
  * Train, valid and test numbers below FOLDER/split/<split>[/<set>], each in 0 .. total-1 and in one
  * part only. `set` may be NULL. No split folder: all stay NULL.
  */
-rgm_status rgmi_read_split(rgm_source *out, const char *folder, const char *split, const char *set,
-                           int64_t total);
+rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *split,
+                           const char *set, int64_t total);
 
 /** Whether the split has a folder of its own for that node set. */
 rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set);
@@ -77,9 +77,9 @@ rgm_status rgmi_builder_take(rgm_graph_builder *builder, rgm_piece piece, const 
 
 /* ---- importers ---- */
 
-rgm_status rgmi_import_homogeneous(rgm_source *out, const char *path, const char *raw,
+rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const char *raw,
                                    const rgm_import_options *options);
-rgm_status rgmi_import_heterogeneous(rgm_source *out, const char *path, const char *raw,
+rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, const char *raw,
                                      const rgm_import_options *options);
 
 #endif

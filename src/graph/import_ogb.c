@@ -155,7 +155,7 @@ done:
     return status;
 }
 
-rgm_status rgmi_import_homogeneous(rgm_source *out, const char *path, const char *folder,
+rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const char *folder,
                                    const rgm_import_options *options)
 {
     rgm_status status = RGM_OK;
@@ -181,7 +181,7 @@ done:
     return status;
 }
 
-rgm_status rgm_import_ogb(rgm_source *out, const char *path, const rgm_import_options *options)
+rgm_status rgm_import_ogb(rgm_graph_data *out, const char *path, const rgm_import_options *options)
 {
     rgm_import_options defaults = RGM_IMPORT_OPTIONS_INIT;
     rgm_status status = RGM_OK;
@@ -206,6 +206,6 @@ done:
     rgm_free(counts);
     rgm_free(folder);
     if (status != RGM_OK)
-        rgm_source_clear(out);
+        rgm_graph_data_clear(out);
     return status;
 }

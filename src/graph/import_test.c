@@ -64,7 +64,7 @@ static const char *edges_of(const rgm_graph *graph, const char *set)
 static void cora_has_its_known_counts(void **state)
 {
     const char *path = check_data("cora");
-    rgm_source s;
+    rgm_graph_data s;
     const rgm_feature *words;
     const int64_t *label, *source, *target;
     int64_t counts[7] = {0};
@@ -94,14 +94,14 @@ static void cora_has_its_known_counts(void **state)
     for (int64_t i = 1; i < 10556; i++)
         CHECK(target[i] > target[i - 1] ||
               (target[i] == target[i - 1] && source[i] > source[i - 1]));
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static void mutag_is_many_graphs_with_a_fold(void **state)
 {
     const char *path = check_data("mutag");
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
     int64_t nodes = 0, edges = 0, positive = 0;
 
     (void)state;
@@ -126,14 +126,14 @@ static void mutag_is_many_graphs_with_a_fold(void **state)
     CHECK_INT(125, positive);
     CHECK_INT(23, rgm_graph_total(s.graphs[0], RGM_NODE_SET, "nodes"));
     CHECK_INT(0, rgm_set_feature(rgm_schema_find(s.schema, RGM_NODE_SET, "nodes"), "feat")->rank);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static void imdb_has_latent_sets_and_reverse_edges(void **state)
 {
     const char *path = check_data("imdb");
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
 
     (void)state;
     if (path == NULL)
@@ -148,11 +148,11 @@ static void imdb_has_latent_sets_and_reverse_edges(void **state)
     CHECK_INT(12828, rgm_graph_total(s.graphs[0], RGM_EDGE_SET, "has_actor"));
     CHECK_INT(27427, rgm_graph_total(s.graphs[0], RGM_EDGE_SET, "rev_has_keyword"));
     CHECK_TEXT("director", rgm_schema_find(s.schema, RGM_EDGE_SET, "rev_directed_by")->source);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     options.undirected = false;
     CHECK_OK(rgm_import_ogb(&s, path, &options));
     CHECK_INT(1 + 4 + 3, rgm_schema_set_count(s.schema));
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 /* ---- small folders ---- */
@@ -172,7 +172,7 @@ static const made_file small[] = {
 static void graphs_are_cut_at_their_counts_and_edges_ordered(void **state)
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
     const rgm_feature *x;
     const int64_t *feat;
 
@@ -189,7 +189,7 @@ static void graphs_are_cut_at_their_counts_and_edges_ordered(void **state)
     CHECK_CLOSE(4.5, rgm_tensor_f32(x->values)[0], 0, 0);
     CHECK_INT(3, values_of(s.graphs[1], RGM_CONTEXT_PIECE, NULL, "label")[0]);
     CHECK_INT(1, rgm_tensor_i64(s.train)[0]);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 
     options.undirected = options.sort_edges = false;
     options.relabel = true;
@@ -200,7 +200,7 @@ static void graphs_are_cut_at_their_counts_and_edges_ordered(void **state)
     CHECK_INT(4, rgm_graph_total(s.graphs[0], RGM_NODE_SET, "atom"));
     CHECK_INT(1, values_of(s.graphs[0], RGM_CONTEXT_PIECE, NULL, "label")[0]);
     CHECK_INT(0, values_of(s.graphs[1], RGM_CONTEXT_PIECE, NULL, "label")[0]);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     remove_folder();
 }
 
@@ -219,7 +219,7 @@ static const made_file hetero[] = {
 static void relations_of_one_name_are_told_apart(void **state)
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
     const rgm_feature *like;
 
     (void)state;
@@ -234,7 +234,7 @@ static void relations_of_one_name_are_told_apart(void **state)
     CHECK_CLOSE(0.25, rgm_tensor_f32(like->values)[1], 0, 0);
     CHECK_TEXT("a", s.split_set);
     CHECK_INT(2, rgm_tensor_i64(s.train)[0]);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     remove_folder();
 }
 
@@ -263,7 +263,7 @@ static void feature_files_are_told_apart_by_what_they_hold(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         made_file files[SMALL_FILES];
-        rgm_source s;
+        rgm_graph_data s;
         const rgm_feature_schema *feature;
         memcpy(files, small, sizeof small);
         files[3].text = cases[i].text;
@@ -279,7 +279,7 @@ static void feature_files_are_told_apart_by_what_they_hold(void **state)
         CHECK_INT(cases[i].vocabulary, feature->vocabulary);
         if (cases[i].vocabulary)
             CHECK_INT(1, values_of(s.graphs[1], RGM_NODE_SET, "nodes", "words")[0]);
-        rgm_source_clear(&s);
+        rgm_graph_data_clear(&s);
         remove_folder();
     }
 }
@@ -325,7 +325,7 @@ static void broken_folders_are_told_with_file_line_and_numbers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         made_file files[SMALL_FILES];
         int count = 0;
-        rgm_source s;
+        rgm_graph_data s;
         int64_t before = rgm_memory_used();
         for (int k = 0; k < SMALL_FILES; k++) {
             if (strcmp(small[k].path, cases[i].path) != 0)
@@ -370,7 +370,7 @@ static void broken_heterogeneous_folders_are_told(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         made_file files[9];
         int count = 0;
-        rgm_source s;
+        rgm_graph_data s;
         for (int k = 0; k < 9; k++) {
             if (strcmp(hetero[k].path, cases[i].path) != 0)
                 files[count++] = hetero[k];
@@ -382,20 +382,20 @@ static void broken_heterogeneous_folders_are_told(void **state)
         CHECK_MESSAGE(cases[i].message);
         remove_folder();
     }
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_import_ogb(&(rgm_source){0}, "/nowhere", NULL));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_import_ogb(&(rgm_graph_data){0}, "/nowhere", NULL));
     CHECK_MESSAGE("/nowhere: no such folder");
 }
 
 static void importing_survives_every_failing_allocation(void **state)
 {
-    rgm_source s;
+    rgm_graph_data s;
 
     (void)state;
     make_folder(small, SMALL_FILES);
-    CHECK_EVERY_OOM(rgm_import_ogb(&s, root, NULL), rgm_source_clear(&s));
+    CHECK_EVERY_OOM(rgm_import_ogb(&s, root, NULL), rgm_graph_data_clear(&s));
     remove_folder();
     make_folder(hetero, 9);
-    CHECK_EVERY_OOM(rgm_import_ogb(&s, root, NULL), rgm_source_clear(&s));
+    CHECK_EVERY_OOM(rgm_import_ogb(&s, root, NULL), rgm_graph_data_clear(&s));
     remove_folder();
 }
 
@@ -430,7 +430,7 @@ static const made_file tables[] = {
 
 static void tables_become_one_graph(void **state)
 {
-    rgm_source s;
+    rgm_graph_data s;
     const rgm_graph *g;
     const rgm_feature *f;
 
@@ -456,7 +456,7 @@ static void tables_become_one_graph(void **state)
     CHECK_INT(-6, rgm_tensor_i32(f->values)[5]);
     f = rgm_graph_feature(g, RGM_NODE_SET, "user", "old");
     CHECK(rgm_tensor_bool(f->values)[0] == 1 && rgm_tensor_bool(f->values)[1] == 0);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     remove_folder();
 }
 
@@ -495,7 +495,7 @@ static void broken_tables_are_told_with_file_and_line(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         made_file files[TABLE_FILES];
         int count = 0;
-        rgm_source s;
+        rgm_graph_data s;
         for (int k = 0; k < TABLE_FILES; k++) {
             if (strcmp(tables[k].path, cases[i].path) != 0)
                 files[count++] = tables[k];
@@ -512,13 +512,13 @@ static void broken_tables_are_told_with_file_and_line(void **state)
 
 static void tables_survive_every_failing_allocation(void **state)
 {
-    rgm_source s;
+    rgm_graph_data s;
     char schema[512];
 
     (void)state;
     make_folder(tables, TABLE_FILES);
     snprintf(schema, sizeof schema, "%s", in("schema.pbtxt"));
-    CHECK_EVERY_OOM(rgm_import_csv(&s, schema), rgm_source_clear(&s));
+    CHECK_EVERY_OOM(rgm_import_csv(&s, schema), rgm_graph_data_clear(&s));
     remove_folder();
 }
 

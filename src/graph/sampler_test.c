@@ -587,7 +587,7 @@ static void a_subgraph_depends_on_seed_epoch_and_node_alone(void **state)
 }
 
 /* A generated graph large enough that every stage runs in parallel. */
-static rgm_sampler *large_sampler(rgm_source *source, int64_t nodes)
+static rgm_sampler *large_sampler(rgm_graph_data *data, int64_t nodes)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
     const char *const sets[] = {"edges", "edges", "edges"};
@@ -597,18 +597,18 @@ static rgm_sampler *large_sampler(rgm_source *source, int64_t nodes)
 
     options.nodes = nodes;
     options.edges = nodes * 7;
-    CHECK_OK(rgm_generate_citation(source, &options));
-    CHECK_OK(rgm_sampling_spec_create(&spec, source->schema, "nodes", sets, sizes, 3,
-                                      RGM_SAMPLE_UNIFORM));
-    CHECK_OK(rgm_sampler_create(&sampler, source->graphs[0], spec, 1));
+    CHECK_OK(rgm_generate_citation(data, &options));
+    CHECK_OK(
+        rgm_sampling_spec_create(&spec, data->schema, "nodes", sets, sizes, 3, RGM_SAMPLE_UNIFORM));
+    CHECK_OK(rgm_sampler_create(&sampler, data->graphs[0], spec, 1));
     rgm_sampling_spec_release(spec);
     return sampler;
 }
 
 static void a_batch_is_the_same_for_any_number_of_threads(void **state)
 {
-    rgm_source source;
-    rgm_sampler *sampler = large_sampler(&source, 30000);
+    rgm_graph_data data;
+    rgm_sampler *sampler = large_sampler(&data, 30000);
     rgm_graph *alone, *together;
     int64_t seeds[512];
 
@@ -625,7 +625,7 @@ static void a_batch_is_the_same_for_any_number_of_threads(void **state)
     }
     rgm_graph_release(alone);
     rgm_sampler_release(sampler);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
 }
 
 static void listing_and_scanning_find_the_same_nodes(void **state)
@@ -652,8 +652,8 @@ static void listing_and_scanning_find_the_same_nodes(void **state)
 
 static void new_nodes_come_by_hop_and_then_by_number(void **state)
 {
-    rgm_source source;
-    rgm_sampler *sampler = large_sampler(&source, 3000);
+    rgm_graph_data data;
+    rgm_sampler *sampler = large_sampler(&data, 3000);
     rgm_graph *graph;
     rgmi_workspace *work;
     const int64_t seeds[] = {5, 900, 17}, *id;
@@ -673,7 +673,7 @@ static void new_nodes_come_by_hop_and_then_by_number(void **state)
     rgmi_sampler_give_back(sampler, work, true);
     rgm_graph_release(graph);
     rgm_sampler_release(sampler);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
 }
 
 typedef struct collected {
@@ -753,10 +753,10 @@ static void a_run_ends_at_the_first_error_in_order(void **state)
 
 static void a_label_moves_to_the_readout(void **state)
 {
-    rgm_source source;
-    rgm_sampler *sampler = large_sampler(&source, 2000);
+    rgm_graph_data data;
+    rgm_sampler *sampler = large_sampler(&data, 2000);
     rgm_graph *graph, *again;
-    const int64_t *label = values_of(source.graphs[0], RGM_NODE_SET, "nodes", "label");
+    const int64_t *label = values_of(data.graphs[0], RGM_NODE_SET, "nodes", "label");
     const int64_t seeds[] = {400, 3};
 
     (void)state;
@@ -773,13 +773,13 @@ static void a_label_moves_to_the_readout(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_sampler_batch(&graph, sampler, seeds, 2, 0, "lable"));
     CHECK(graph == NULL);
     rgm_sampler_release(sampler);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
 }
 
 static void large_results_share_memory_and_outlive_the_sampler(void **state)
 {
-    rgm_source source;
-    rgm_sampler *sampler = large_sampler(&source, 30000);
+    rgm_graph_data data;
+    rgm_sampler *sampler = large_sampler(&data, 30000);
     rgm_graph *first, *second, *third;
     const int64_t *kept, *used;
     int64_t before = rgm_memory_used(), seeds[512];
@@ -802,7 +802,7 @@ static void large_results_share_memory_and_outlive_the_sampler(void **state)
     check_distinct(values_of(first, RGM_NODE_SET, "nodes", "#id"),
                    rgm_graph_total(first, RGM_NODE_SET, "nodes"), 30000);
     rgm_graph_release(first);
-    rgm_source_clear(&source);
+    rgm_graph_data_clear(&data);
     CHECK(rgm_memory_used() < before);
 }
 

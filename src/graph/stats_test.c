@@ -96,7 +96,7 @@ static void counts_and_quantiles_are_those_computed_by_hand(void **state)
 static void quantiles_of_many_values_come_from_a_fair_sample(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_INIT;
-    rgm_source s;
+    rgm_graph_data s;
     rgm_stats *stats;
     rgm_text text = {0};
     const char *at;
@@ -119,7 +119,7 @@ static void quantiles_of_many_values_come_from_a_fair_sample(void **state)
     CHECK_CLOSE(mean, median, 0, 0.08);
     rgm_text_clear(&text);
     rgm_stats_release(stats);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
 }
 
 static rgm_status make_text(rgm_text *text, rgm_schema *schema, const rgm_graph *graph)

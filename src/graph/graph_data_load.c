@@ -9,13 +9,13 @@
 #include <string.h>
 
 typedef struct loading {
-    rgm_source *out;
+    rgm_graph_data *out;
     int64_t room;
 } loading;
 
 static rgm_status add_graph(loading *self, const uint8_t *data, int64_t size, const char *place)
 {
-    rgm_source *out = self->out;
+    rgm_graph_data *out = self->out;
 
     RGM_TRY(RGM_RESERVE(out->graphs, self->room, out->graph_count + 1));
     RGM_TRY(rgm_graph_decode(&out->graphs[out->graph_count], out->schema, data, size, "", place));
@@ -98,7 +98,7 @@ static rgm_status number_range(rgm_tensor **out, int64_t begin, int64_t count)
 static rgm_status read_parts(loading *self, const char *folder)
 {
     static const char *const prefixes[] = {"train-", "valid-", "test-"};
-    rgm_source *out = self->out;
+    rgm_graph_data *out = self->out;
     rgm_tensor **parts[] = {&out->train, &out->valid, &out->test};
     int64_t begin, added;
 
@@ -112,12 +112,12 @@ static rgm_status read_parts(loading *self, const char *folder)
 }
 
 /* The node set that a folder split/<split>/ speaks of, or NULL: it speaks of graphs. */
-static rgm_status find_split_set(const char **set, const rgm_source *source, const char *folder,
+static rgm_status find_split_set(const char **set, const rgm_graph_data *data, const char *folder,
                                  const char *split)
 {
     *set = NULL;
-    for (int64_t i = 0; i < rgm_schema_set_count(source->schema); i++) {
-        const rgm_set_schema *schema = rgm_schema_set(source->schema, i);
+    for (int64_t i = 0; i < rgm_schema_set_count(data->schema); i++) {
+        const rgm_set_schema *schema = rgm_schema_set(data->schema, i);
         bool has = false;
         if (schema->piece == RGM_NODE_SET)
             RGM_TRY(rgmi_split_speaks_of(&has, folder, split, schema->name));
@@ -129,7 +129,7 @@ static rgm_status find_split_set(const char **set, const rgm_source *source, con
     return RGM_OK;
 }
 
-static rgm_status read_split_lists(rgm_source *out, const char *folder, const char *split)
+static rgm_status read_split_lists(rgm_graph_data *out, const char *folder, const char *split)
 {
     const char *set;
 
@@ -145,7 +145,7 @@ static rgm_status read_split_lists(rgm_source *out, const char *folder, const ch
                            rgm_graph_total(out->graphs[0], RGM_NODE_SET, set));
 }
 
-static rgm_status load(rgm_source *out, const char *folder, const char *split)
+static rgm_status load(rgm_graph_data *out, const char *folder, const char *split)
 {
     rgm_status status = RGM_OK;
     loading self = {.out = out};
@@ -171,13 +171,13 @@ done:
     return status;
 }
 
-rgm_status rgm_source_load(rgm_source *out, const char *folder, const char *split)
+rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split)
 {
     rgm_status status;
 
     memset(out, 0, sizeof *out);
     status = load(out, folder, split);
     if (status != RGM_OK)
-        rgm_source_clear(out);
+        rgm_graph_data_clear(out);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

@@ -11,17 +11,17 @@
 #include "sampler_internal.h"
 #include "import_internal.h"
 
-void rgm_source_clear(rgm_source *source)
+void rgm_graph_data_clear(rgm_graph_data *data)
 {
-    for (int64_t i = 0; source->graphs && i < source->graph_count; i++)
-        rgm_graph_release(source->graphs[i]);
-    rgm_free(source->graphs);
-    rgm_schema_release(source->schema);
-    rgm_free(source->split_set);
-    rgm_tensor_release(source->train);
-    rgm_tensor_release(source->valid);
-    rgm_tensor_release(source->test);
-    memset(source, 0, sizeof *source);
+    for (int64_t i = 0; data->graphs && i < data->graph_count; i++)
+        rgm_graph_release(data->graphs[i]);
+    rgm_free(data->graphs);
+    rgm_schema_release(data->schema);
+    rgm_free(data->split_set);
+    rgm_tensor_release(data->train);
+    rgm_tensor_release(data->valid);
+    rgm_tensor_release(data->test);
+    memset(data, 0, sizeof *data);
 }
 
 /* ---- a folder that appears when it is complete ---- */
@@ -135,7 +135,7 @@ static rgm_status finish_shards(shards *self)
     return RGM_OK;
 }
 
-/* ---- saving a source ---- */
+/* ---- saving ---- */
 
 static rgm_status save_numbers(const char *folder, const char *name, const rgm_tensor *numbers)
 {
@@ -155,19 +155,19 @@ done:
     return status;
 }
 
-static rgm_status save_split(const rgm_source *source, const char *folder)
+static rgm_status save_split(const rgm_graph_data *data, const char *folder)
 {
     rgm_status status = RGM_OK;
     char *below = NULL;
 
-    if (!source->train && !source->valid && !source->test)
+    if (!data->train && !data->valid && !data->test)
         return RGM_OK;
-    RGM_GO(rgm_strprintf(&below, "%s/split/default%s%s", folder, source->split_set ? "/" : "",
-                         source->split_set ? source->split_set : ""));
+    RGM_GO(rgm_strprintf(&below, "%s/split/default%s%s", folder, data->split_set ? "/" : "",
+                         data->split_set ? data->split_set : ""));
     RGM_GO(rgm_folder_make(below));
-    RGM_GO(save_numbers(below, "train", source->train));
-    RGM_GO(save_numbers(below, "valid", source->valid));
-    RGM_GO(save_numbers(below, "test", source->test));
+    RGM_GO(save_numbers(below, "train", data->train));
+    RGM_GO(save_numbers(below, "valid", data->valid));
+    RGM_GO(save_numbers(below, "test", data->test));
 done:
     rgm_free(below);
     return status;
@@ -184,10 +184,10 @@ static rgm_status save_schema(const rgm_schema *schema, const char *folder)
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
-rgm_status rgm_source_save(const rgm_source *source, const char *folder,
-                           const rgm_source_save_options *options)
+rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
+                               const rgm_graph_data_save_options *options)
 {
-    rgm_source_save_options defaults = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_graph_data_save_options defaults = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
     rgm_status status = RGM_OK;
     char *beside = NULL;
     shards files = {0};
@@ -196,15 +196,15 @@ rgm_status rgm_source_save(const rgm_source *source, const char *folder,
     if (options == NULL)
         options = &defaults;
     RGM_GO(begin_folder(&beside, folder));
-    RGM_GO(save_schema(source->schema, beside));
+    RGM_GO(save_schema(data->schema, beside));
     RGM_GO(open_shards(&files, beside, "graphs", options->shards, options->gzip));
-    for (int64_t i = 0; i < source->graph_count; i++) {
+    for (int64_t i = 0; i < data->graph_count; i++) {
         record.size = 0;
-        RGM_GO(rgm_graph_encode(&record, source->graphs[i], ""));
+        RGM_GO(rgm_graph_encode(&record, data->graphs[i], ""));
         RGM_GO(add_record(&files, &record));
     }
     RGM_GO(finish_shards(&files));
-    RGM_GO(save_split(source, beside));
+    RGM_GO(save_split(data, beside));
 done:
     close_shards(&files);
     rgm_text_clear(&record);

@@ -42,7 +42,7 @@ static const char schema_text[] =
     "edge_sets { key: 'e' value { source: 'n' target: 'n' } }\n";
 
 /* `count` random graphs with a split of graphs. */
-static void random_source(rgm_source *s, int64_t count)
+static void random_data(rgm_graph_data *s, int64_t count)
 {
     memset(s, 0, sizeof *s);
     CHECK_OK(rgm_schema_parse(&s->schema, schema_text, (int64_t)strlen(schema_text), "t"));
@@ -57,33 +57,33 @@ static void random_source(rgm_source *s, int64_t count)
 
 static void what_is_saved_is_loaded_in_the_same_order(void **state)
 {
-    rgm_source s, back;
-    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_graph_data s, back;
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
 
     (void)state;
     begin();
-    random_source(&s, 7);
+    random_data(&s, 7);
     for (options.shards = 1; options.shards <= 9; options.shards += 2) {
         options.gzip = options.shards == 3;
-        CHECK_OK(rgm_source_save(&s, in("deep/er/data"), &options));
-        CHECK_OK(rgm_source_load(&back, in("deep/er/data"), NULL));
+        CHECK_OK(rgm_graph_data_save(&s, in("deep/er/data"), &options));
+        CHECK_OK(rgm_graph_data_load(&back, in("deep/er/data"), NULL));
         CHECK_INT(7, back.graph_count);
         for (int64_t i = 0; i < 7; i++)
             CHECK(same_graph(s.graphs[i], back.graphs[i]));
         CHECK(rgm_tensor_equal(s.train, back.train));
         CHECK(rgm_tensor_equal(s.test, back.test));
         CHECK(back.valid == NULL && back.split_set == NULL);
-        rgm_source_clear(&back);
+        rgm_graph_data_clear(&back);
         CHECK_OK(rgm_folder_remove(in("deep")));
     }
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     end();
 }
 
 static void one_graph_keeps_the_split_of_its_nodes(void **state)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
-    rgm_source s, back;
+    rgm_graph_data s, back;
 
     (void)state;
     begin();
@@ -91,72 +91,72 @@ static void one_graph_keeps_the_split_of_its_nodes(void **state)
     options.edges = 500;
     options.valid = options.test = 50;
     CHECK_OK(rgm_generate_citation(&s, &options));
-    CHECK_OK(rgm_source_save(&s, in("data"), NULL));
+    CHECK_OK(rgm_graph_data_save(&s, in("data"), NULL));
     CHECK(rgm_path_exists(in("data/split/default/nodes/train.csv")));
-    CHECK_OK(rgm_source_load(&back, in("data"), "default"));
+    CHECK_OK(rgm_graph_data_load(&back, in("data"), "default"));
     CHECK_TEXT("nodes", back.split_set);
     CHECK(rgm_tensor_equal(s.train, back.train) && rgm_tensor_equal(s.valid, back.valid));
     CHECK(same_graph(s.graphs[0], back.graphs[0]));
-    rgm_source_clear(&back);
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_source_load(&back, in("data"), "random"));
+    rgm_graph_data_clear(&back);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_graph_data_load(&back, in("data"), "random"));
     CHECK_MESSAGE("there is no split 'random'; there is: default");
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     end();
 }
 
 static void nothing_is_overwritten_and_nothing_left_half_written(void **state)
 {
-    rgm_source s;
-    rgm_source_save_options options = RGM_SOURCE_SAVE_OPTIONS_INIT;
+    rgm_graph_data s;
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
     char **names;
     int64_t count;
 
     (void)state;
     begin();
-    random_source(&s, 2);
-    CHECK_OK(rgm_source_save(&s, in("data/"), NULL));
-    CHECK_STATUS(RGM_ERR_BUSY, rgm_source_save(&s, in("data"), NULL));
+    random_data(&s, 2);
+    CHECK_OK(rgm_graph_data_save(&s, in("data/"), NULL));
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_graph_data_save(&s, in("data"), NULL));
     CHECK_MESSAGE("is there already; nothing is overwritten");
     options.shards = 0;
-    CHECK_STATUS(RGM_ERR_ARG, rgm_source_save(&s, in("other"), &options));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_graph_data_save(&s, in("other"), &options));
     CHECK_OK(rgm_folder_list(&names, &count, root));
     CHECK_INT(1, count);
     CHECK_TEXT("data", names[0]);
     rgm_names_release(names, count);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     end();
 }
 
 static void a_flipped_byte_is_told_with_file_and_record(void **state)
 {
-    rgm_source s, back;
+    rgm_graph_data s, back;
     char *data;
     int64_t size;
 
     (void)state;
     begin();
-    random_source(&s, 3);
-    CHECK_OK(rgm_source_save(&s, in("data"), NULL));
+    random_data(&s, 3);
+    CHECK_OK(rgm_graph_data_save(&s, in("data"), NULL));
     CHECK_OK(rgm_file_load(&data, &size, in("data/graphs-00000-of-00001.tfrecord"), 1 << 20));
     data[size - 20] ^= 1;
     CHECK_OK(rgm_file_save(in("data/graphs-00000-of-00001.tfrecord"), data, size));
     rgm_free(data);
-    CHECK_STATUS(RGM_ERR_FORMAT, rgm_source_load(&back, in("data"), NULL));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_graph_data_load(&back, in("data"), NULL));
     CHECK_MESSAGE("graphs-00000-of-00001.tfrecord: record 2");
     CHECK(back.schema == NULL && back.graphs == NULL);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     end();
 }
 
-static rgm_sampler *sampler_of(const rgm_source *source)
+static rgm_sampler *sampler_of(const rgm_graph_data *data)
 {
     rgm_sampling_spec *spec;
     rgm_sampler *sampler;
 
-    CHECK_OK(rgm_sampling_spec_create(&spec, source->schema, "nodes",
+    CHECK_OK(rgm_sampling_spec_create(&spec, data->schema, "nodes",
                                       (const char *[]){"edges", "edges"}, (int64_t[]){4, 3}, 2,
                                       RGM_SAMPLE_UNIFORM));
-    CHECK_OK(rgm_sampler_create(&sampler, source->graphs[0], spec, 9));
+    CHECK_OK(rgm_sampler_create(&sampler, data->graphs[0], spec, 9));
     rgm_sampling_spec_release(spec);
     return sampler;
 }
@@ -165,7 +165,7 @@ static void samples_are_the_same_bytes_for_any_number_of_threads(void **state)
 {
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
     rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
-    rgm_source s, back;
+    rgm_graph_data s, back;
     rgm_sampler *sampler;
     rgm_sample_part parts[2];
 
@@ -198,7 +198,7 @@ static void samples_are_the_same_bytes_for_any_number_of_threads(void **state)
         }
         CHECK_OK(rgm_folder_remove(in("again")));
     }
-    CHECK_OK(rgm_source_load(&back, in("first"), NULL));
+    CHECK_OK(rgm_graph_data_load(&back, in("first"), NULL));
     CHECK_INT(140 + 30, back.graph_count);
     CHECK(rgm_tensor_count(back.train) == 140 && rgm_tensor_i64(back.test)[0] == 140);
     for (int64_t i = 0; i < 140; i++) {
@@ -211,23 +211,23 @@ static void samples_are_the_same_bytes_for_any_number_of_threads(void **state)
         CHECK_INT(rgm_tensor_i64(all->values)[root_node], rgm_tensor_i64(label->values)[0]);
         CHECK_OK(rgm_graph_check_readout(g, "_readout"));
     }
-    rgm_source_clear(&back);
+    rgm_graph_data_clear(&back);
     rgm_sampler_release(sampler);
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     end();
 }
 
-static rgm_status save_and_load(const rgm_source *s, rgm_source *back)
+static rgm_status save_and_load(const rgm_graph_data *s, rgm_graph_data *back)
 {
     rgm_status status;
 
     memset(back, 0, sizeof *back);
-    status = rgm_source_save(s, in("data"), NULL);
+    status = rgm_graph_data_save(s, in("data"), NULL);
     if (status != RGM_OK) {
         CHECK(!rgm_path_exists(in("data")));
         return status;
     }
-    status = rgm_source_load(back, in("data"), NULL);
+    status = rgm_graph_data_load(back, in("data"), NULL);
     rgm_memory_fail_at(-1, false);
     CHECK_OK(rgm_folder_remove(in("data")));
     return status;
@@ -235,13 +235,13 @@ static rgm_status save_and_load(const rgm_source *s, rgm_source *back)
 
 static void saving_and_loading_survive_failing_allocations(void **state)
 {
-    rgm_source s, back;
+    rgm_graph_data s, back;
 
     (void)state;
     begin();
-    random_source(&s, 5);
+    random_data(&s, 5);
     CHECK_OK(save_and_load(&s, &back)); /* what the schema keeps for its codec is made */
-    rgm_source_clear(&back);
+    rgm_graph_data_clear(&back);
     for (int64_t n = 0;; n++) {
         int64_t before = rgm_memory_used();
         rgm_status status;
@@ -250,7 +250,7 @@ static void saving_and_loading_survive_failing_allocations(void **state)
         status = save_and_load(&s, &back);
         failed = rgm_memory_failures() > 0;
         rgm_memory_fail_at(-1, false);
-        rgm_source_clear(&back);
+        rgm_graph_data_clear(&back);
         CHECK_INT(before, rgm_memory_used());
         if (status == RGM_OK && !failed)
             break;
@@ -258,7 +258,7 @@ static void saving_and_loading_survive_failing_allocations(void **state)
         if (rgm_path_exists(in("data")))
             CHECK_OK(rgm_folder_remove(in("data")));
     }
-    rgm_source_clear(&s);
+    rgm_graph_data_clear(&s);
     end();
 }
 
