@@ -206,6 +206,15 @@ rgm_value *rgm_matmul(rgm_value *a, rgm_value *b);
 rgm_value *rgm_matmul_t(rgm_value *a, rgm_value *b, bool trans_a, bool trans_b);
 /** Over one axis (negative from the end); the axis is dropped. */
 rgm_value *rgm_reduce(rgm_value *x, int axis, rgm_reduction reduction);
+/** The names that rgm_reduction_find() knows, for messages. */
+#define RGM_REDUCTION_NAMES "sum, mean, max, min, prod, max_no_inf, min_no_inf"
+/**
+ * The reduction whose config name `text` begins with, up to a '|' or its end: "max_no_inf" of
+ * "max_no_inf|mean".
+ *
+ * @param length  [out] bytes up to there, also of a name that is unknown: the answer is then false
+ */
+bool rgm_reduction_find(rgm_reduction *out, size_t *length, const char *text);
 /** Over everything, to a scalar. */
 rgm_value *rgm_sum(rgm_value *x);
 rgm_value *rgm_mean(rgm_value *x);

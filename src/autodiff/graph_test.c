@@ -204,8 +204,25 @@ static void activations_are_found_by_name(void **state)
     CHECK_MESSAGE("did you mean 'relu'");
 }
 
+static void reductions_are_found_by_name_one_after_another(void **state)
+{
+    const char *text = "mean|max_no_inf|median";
+    rgm_reduction reduction;
+    size_t length;
+
+    (void)state;
+    CHECK(rgm_reduction_find(&reduction, &length, text) && reduction == RGM_MEAN);
+    text += length + 1;
+    CHECK(rgm_reduction_find(&reduction, &length, text) && reduction == RGM_MAX_NO_INF);
+    text += length + 1;
+    CHECK(!rgm_reduction_find(&reduction, &length, text));
+    CHECK_INT(6, length);
+    CHECK(!rgm_reduction_find(&reduction, &length, "") && length == 0);
+}
+
 TESTS(cmocka_unit_test(builders_say_what_was_wrong),
       cmocka_unit_test(the_first_failure_is_kept_and_passed_on), cmocka_unit_test(symbols_compute),
       cmocka_unit_test(parameters_start_as_documented),
       cmocka_unit_test(no_failing_allocation_is_overlooked),
-      cmocka_unit_test(activations_are_found_by_name))
+      cmocka_unit_test(activations_are_found_by_name),
+      cmocka_unit_test(reductions_are_found_by_name_one_after_another))

@@ -90,6 +90,25 @@ rgm_value *rgm_reduce(rgm_value *x, int axis, rgm_reduction reduction)
     return rgmi_op1(&rgmi_reduce_op, x, &attributes);
 }
 
+bool rgm_reduction_find(rgm_reduction *out, size_t *length, const char *text)
+{
+    static const char *const names[] = {[RGM_SUM] = "sum",
+                                        [RGM_MEAN] = "mean",
+                                        [RGM_MAX] = "max",
+                                        [RGM_MIN] = "min",
+                                        [RGM_PROD] = "prod",
+                                        [RGM_MAX_NO_INF] = "max_no_inf",
+                                        [RGM_MIN_NO_INF] = "min_no_inf"};
+
+    *length = strcspn(text, "|");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == *length && memcmp(names[i], text, *length) == 0) {
+            *out = (rgm_reduction)i;
+            return true;
+        }
+    return false;
+}
+
 static rgm_value *flat(rgm_value *x)
 {
     rgm_dim infer;

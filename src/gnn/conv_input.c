@@ -24,29 +24,6 @@ rgm_link rgm_context_link(const rgm_graph_value *graph, rgm_piece piece, const c
                       .sender = state};
 }
 
-static const struct {
-    const char *name;
-    rgm_reduction reduction;
-} reductions[] = {
-    {"sum", RGM_SUM},
-    {"mean", RGM_MEAN},
-    {"max", RGM_MAX},
-    {"min", RGM_MIN},
-    {"prod", RGM_PROD},
-    {"max_no_inf", RGM_MAX_NO_INF},
-    {"min_no_inf", RGM_MIN_NO_INF},
-};
-
-bool rgmi_reduction_find(rgm_reduction *out, const char *name, size_t size)
-{
-    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
-        if (strlen(reductions[i].name) == size && memcmp(reductions[i].name, name, size) == 0) {
-            *out = reductions[i].reduction;
-            return true;
-        }
-    return false;
-}
-
 bool rgmi_is_linear(const char *reduce_type)
 {
     return strcmp(reduce_type, "sum") == 0 || strcmp(reduce_type, "mean") == 0;
@@ -94,13 +71,13 @@ static rgm_value *pool_by_name(const rgm_link *link, rgm_value *x, bool by_sende
     if (link->pattern == NULL || x == NULL)
         return NULL;
     for (;;) {
-        size_t size = strcspn(name, "|");
+        size_t size;
         rgm_reduction reduction;
 
-        if (count == MOST || !rgmi_reduction_find(&reduction, name, size))
+        if (!rgm_reduction_find(&reduction, &size, name) || count == MOST)
             return rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_ARG,
-                                   "'%s': unknown reduce_type '%.*s' in '%s'; known are sum, mean, "
-                                   "max, min, prod, max_no_inf, min_no_inf, and several with |",
+                                   "'%s': unknown reduce_type '%.*s' in '%s'; known "
+                                   "are " RGM_REDUCTION_NAMES ", and several with |",
                                    link->name, (int)size, name, reduce_type);
         part[count++] = pool(link, x, by_sender, reduction);
         if (name[size] == '\0')

@@ -19,8 +19,6 @@ static inline bool rgmi_sum_first(rgm_value *x, int64_t units)
     return rgmi_is_dense(x) && rgm_width(x) <= units;
 }
 
-/* A name like "mean" of rgm_reduction; false: unknown. */
-bool rgmi_reduction_find(rgm_reduction *out, const char *name, size_t size);
 /* Senders' rows x [senders, width] reduced at the receivers; sum and mean as one sparse product. */
 rgm_value *rgmi_pool_senders(const rgm_link *link, rgm_value *x, const char *reduce_type);
 /* True when reduce_type is "sum" or "mean", which commute with a product. */

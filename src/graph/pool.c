@@ -4,8 +4,6 @@
  * x)) on one pattern value, which the compute graph fuses into a sparse product. Several edge sets
  * behave as if their edges were one set, ties and joint normalisation included.
  */
-#include <string.h>
-
 #include "graph_value_internal.h"
 
 /** What is pooled or normalised together. */
@@ -154,45 +152,26 @@ static rgm_value *pool_one(const group *g, rgm_reduction reduction)
     return NULL;
 }
 
-static const struct {
-    const char *name;
-    rgm_reduction reduction;
-} reductions[] = {
-    {"sum", RGM_SUM},
-    {"mean", RGM_MEAN},
-    {"max", RGM_MAX},
-    {"min", RGM_MIN},
-    {"prod", RGM_PROD},
-    {"max_no_inf", RGM_MAX_NO_INF},
-    {"min_no_inf", RGM_MIN_NO_INF},
-};
-
-enum { REDUCTION_COUNT = sizeof reductions / sizeof reductions[0], MAX_PARTS = 8 };
+enum { MAX_PARTS = 8 };
 
 /* "mean|max_no_inf" to reductions; their number, or 0 with the failure kept. */
 static int64_t parse_reduce_type(rgm_reduction *out, const rgm_graph_value *graph, const char *text)
 {
     int64_t count = 0;
     const char *at = text == NULL ? "" : text;
+    size_t length;
 
-    for (;;) {
-        size_t length = strcspn(at, "|");
-        int64_t i = 0;
-        while (i < REDUCTION_COUNT && (strlen(reductions[i].name) != length ||
-                                       strncmp(reductions[i].name, at, length) != 0))
-            i++;
-        if (i == REDUCTION_COUNT || count == MAX_PARTS) {
-            rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG,
-                            "reduce_type '%s' is not one or (up to %d, joined by '|') several of "
-                            "sum, mean, max, min, prod, max_no_inf, min_no_inf",
-                            text == NULL ? "" : text, MAX_PARTS);
-            return 0;
-        }
-        out[count++] = reductions[i].reduction;
+    while (count < MAX_PARTS && rgm_reduction_find(&out[count], &length, at)) {
+        count++;
         if (at[length] == '\0')
             return count;
         at += length + 1;
     }
+    rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG,
+                    "reduce_type '%s' is not one or (up to %d, joined by '|') several "
+                    "of " RGM_REDUCTION_NAMES,
+                    text == NULL ? "" : text, MAX_PARTS);
+    return 0;
 }
 
 rgm_value *rgm_pool(const rgm_graph_value *graph, rgm_tag to, rgm_piece piece,
