@@ -8,7 +8,7 @@ set -eu
 build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev
        libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libxxhash-dev libunistring-dev
        libplplot-dev plplot-driver-cairo libsentencepiece-dev"
-check="libcmocka-dev clang libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
+check="libcmocka-dev clang clang-format libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
        sentencepiece"
 bench="python3-torch libopenblas0-openmp"
 
