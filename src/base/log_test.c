@@ -106,6 +106,34 @@ static void a_pool_takes_the_log_of_whoever_submits(void **state)
     }
 }
 
+static void write_range(void *payload, int64_t begin, int64_t end)
+{
+    (void)payload;
+    for (int64_t i = begin; i < end; i++)
+        rgm_log_write(RGM_LOG_INFO, "i");
+}
+
+static void a_loop_takes_the_log_of_whoever_begins_it(void **state)
+{
+    int threads = rgm_threads();
+    rgm_text text = {0};
+    rgm_logger *log;
+
+    (void)state;
+    CHECK_OK(rgm_logger_create(&log));
+    CHECK_OK(rgm_logger_add_sink(log, collect, &text));
+    rgm_threads_set(3);
+    rgm_parallel(300, 1e4, write_range, NULL); /* for nobody */
+    rgm_logger_enter(log);
+    for (int i = 0; i < 10; i++)
+        rgm_parallel(100, 1e4, write_range, NULL);
+    rgm_logger_enter(NULL);
+    rgm_threads_set(threads);
+    CHECK_INT(2000, text.size);
+    rgm_logger_release(log);
+    rgm_text_clear(&text);
+}
+
 static void creating_a_log_survives_every_failing_allocation(void **state)
 {
     rgm_logger *log = NULL;
@@ -117,4 +145,5 @@ static void creating_a_log_survives_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere),
       cmocka_unit_test(a_message_goes_to_the_log_of_its_thread_and_to_the_process),
       cmocka_unit_test(a_pool_takes_the_log_of_whoever_submits),
+      cmocka_unit_test(a_loop_takes_the_log_of_whoever_begins_it),
       cmocka_unit_test(creating_a_log_survives_every_failing_allocation))

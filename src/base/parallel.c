@@ -38,7 +38,8 @@ static struct {
     int64_t items, chunk;           /* of the job: read only between enter and leave */
     rgm_range_work *work;
     void *payload;
-    int workers; /* started; changed only by who holds `busy`  */
+    rgm_logger *log; /* of whoever began the loop, and waits for its end */
+    int workers;     /* started; changed only by who holds `busy`  */
     atomic_int sleepers;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -135,7 +136,9 @@ static void *worker_main(void *number)
             pthread_mutex_unlock(&pool.lock);
         }
         if (enter(&last)) {
+            rgm_logger_enter(pool.log);
             work_on();
+            rgm_logger_enter(NULL);
             atomic_fetch_sub(&pool.state, 1);
         }
     }
@@ -182,6 +185,7 @@ static void run_job(int64_t items, int64_t chunk, rgm_range_work *work, void *pa
     pool.chunk = chunk;
     pool.work = work;
     pool.payload = payload;
+    pool.log = rgm_logger_current();
     atomic_store(&pool.next, 0);
     atomic_store(&pool.state, number * JOB_NEXT + JOB_OPEN);
     if (atomic_load(&pool.sleepers) > 0) {
