@@ -76,6 +76,66 @@ rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
 rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
                                        rgm_parameters *parameters);
 
+/**
+ * What runs keep in their checkpoints beside tensors, in one list for who saves, who restores and
+ * who reads: X(key, name, kind, meaning).
+ */
+// clang-format off
+#define RGM_RUN_KEYS(X)                                                                            \
+    X(SEED, "seed", INT, "runtime.seed, with which alone the run can go on")                       \
+    X(UPDATES, "updates", INT, "steps that moved the weights")                                     \
+    X(PASSES, "passes", INT, "whole passes over the training data")                                \
+    X(AT_END, "at_end", BOOL, "the last loop ended with the data")                                 \
+    X(LOOP_STEP, "loop_step", INT, "steps of the loop under way; -1: none")                        \
+    X(LOSS_SCALE, "loss_scale", NUMBER, "a dynamic one's present value")                           \
+    X(LOSS_SCALE_GOOD_STEPS, "loss_scale_good_steps", INT, "steps since it changed")               \
+    X(PRIVACY, "privacy", BLOB, "doubles: what private training has spent, by order")              \
+    X(DATA, "data", BLOB, "position in the training data; empty between passes")                   \
+    X(SUMS, "sums", BLOB, "doubles: metric state of the loop under way")                           \
+    X(EPOCH, "epoch", INT, "complete epochs")                                                      \
+    X(EVALUATED_STEP, "evaluated_step", INT, "step of the last validation")                        \
+    X(FINISHED, "finished", BOOL, "stopped early: nothing is to follow")                           \
+    X(RECOVERY_TRIES, "recovery_tries", INT, "bad steps so far")                                   \
+    X(METRICS_OFFSET, "metrics_offset", INT, "bytes of metrics.jsonl that belong to it")           \
+    X(BEST_METRIC, "best_metric", TEXT, "what the best weights are chosen by; empty: nothing")     \
+    X(BEST_STEP, "best_step", INT, "step of the best validation; -1: none yet")                    \
+    X(BEST_EPOCH, "best_epoch", INT, "epochs complete then")                                       \
+    X(BEST_VALUE, "best_value", NUMBER, "the metric then")                                         \
+    X(STALE_VALIDATIONS, "stale_validations", INT, "validations since early stopping's last best") \
+    X(STOP_VALUE, "stop_value", NUMBER, "best value of early stopping's metric")                   \
+    X(BEST_LIST, "best_list", BLOB, "step and value of the best validations, best first")
+// clang-format on
+
+/** How a value of a key is kept, and what a rgm_key_place points to. */
+typedef enum rgm_key_kind {
+    RGM_KEEPS_INT,    /* int64_t                                  */
+    RGM_KEEPS_BOOL,   /* bool; an integer in the checkpoint       */
+    RGM_KEEPS_NUMBER, /* double                                   */
+    RGM_KEEPS_TEXT,   /* const char *, borrowed                   */
+    RGM_KEEPS_BLOB    /* rgm_str, borrowed                        */
+} rgm_key_kind;
+#define RGM_KEY_NAMED_(key, name, kind, meaning) RGM_KEY_##key,
+typedef enum rgm_run_key { RGM_RUN_KEYS(RGM_KEY_NAMED_) RGM_KEY_COUNT } rgm_run_key;
+#undef RGM_KEY_NAMED_
+
+typedef struct rgm_run_key_row {
+    const char *name; /* "best_value" */
+    rgm_key_kind kind;
+    const char *meaning;
+} rgm_run_key_row;
+extern const rgm_run_key_row rgm_run_keys[RGM_KEY_COUNT];
+
+/** Where the value of a key is in memory. One list of these serves both ways. */
+typedef struct rgm_key_place {
+    rgm_run_key key;
+    void *value;
+} rgm_key_place;
+rgm_status rgm_checkpoint_set_keys(rgm_checkpoint *checkpoint, const rgm_key_place *places,
+                                   int64_t count);
+/** RGM_ERR_NOT_FOUND names the checkpoint and the key. */
+rgm_status rgm_checkpoint_get_keys(const rgm_checkpoint *checkpoint, const rgm_key_place *places,
+                                   int64_t count);
+
 /** The folder that holds a run's checkpoints. */
 typedef struct rgm_checkpoint_store rgm_checkpoint_store;
 typedef struct rgm_checkpoint_store_options {

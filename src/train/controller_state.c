@@ -9,28 +9,44 @@
 
 #include "controller_internal.h"
 
-/* ---- save ---------------------------------------------------------------------------------- */
+/* ---- what is kept -------------------------------------------------------------------------- */
 
-static rgm_status add_best(rgm_checkpoint *checkpoint, const rgm_controller *c)
+enum { COUNTERS = 4, BEST = 6 };
+
+/* Saving reads these places, restoring writes them. */
+static void counters(rgm_key_place places[COUNTERS], rgm_controller *c)
 {
-    RGM_TRY(rgm_checkpoint_set_text(checkpoint, "best_metric", c->best_name));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "best_step", c->best_step));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "best_epoch", c->best_epoch));
-    RGM_TRY(rgm_checkpoint_set_number(checkpoint, "best_value", c->best_value));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "stale_validations", c->stale));
-    RGM_TRY(rgm_checkpoint_set_number(checkpoint, "stop_value", c->stop_value));
-    RGM_TRY(rgm_checkpoint_set_blob(checkpoint, "best_list", c->kept,
-                                    c->kept_count * (int64_t)sizeof *c->kept));
-    return c->best_step < 0 ? RGM_OK
-                            : rgm_checkpoint_add_best_parameters(checkpoint, c->best_weights);
+    places[0] = (rgm_key_place){RGM_KEY_EPOCH, &c->epochs};
+    places[1] = (rgm_key_place){RGM_KEY_EVALUATED_STEP, &c->evaluated_step};
+    places[2] = (rgm_key_place){RGM_KEY_FINISHED, &c->finished};
+    places[3] = (rgm_key_place){RGM_KEY_RECOVERY_TRIES, &c->tries};
 }
 
-static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_controller *c)
+static void best(rgm_key_place places[BEST], rgm_controller *c, rgm_str *list)
 {
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "epoch", c->epochs));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "evaluated_step", c->evaluated_step));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "finished", c->finished));
-    return rgm_checkpoint_set_int(checkpoint, "recovery_tries", c->tries);
+    places[0] = (rgm_key_place){RGM_KEY_BEST_STEP, &c->best_step};
+    places[1] = (rgm_key_place){RGM_KEY_BEST_EPOCH, &c->best_epoch};
+    places[2] = (rgm_key_place){RGM_KEY_BEST_VALUE, &c->best_value};
+    places[3] = (rgm_key_place){RGM_KEY_STALE_VALIDATIONS, &c->stale};
+    places[4] = (rgm_key_place){RGM_KEY_STOP_VALUE, &c->stop_value};
+    places[5] = (rgm_key_place){RGM_KEY_BEST_LIST, list};
+}
+
+/* ---- save ---------------------------------------------------------------------------------- */
+
+static rgm_status add_values(rgm_checkpoint *checkpoint, rgm_controller *c)
+{
+    rgm_str list = {(const char *)c->kept, c->kept_count * (int64_t)sizeof *c->kept};
+    const char *metric = c->best_name;
+    rgm_key_place places[BEST];
+
+    counters(places, c);
+    RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, COUNTERS));
+    best(places, c, &list);
+    RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, BEST));
+    RGM_TRY(rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_BEST_METRIC, &metric}, 1));
+    return c->best_step < 0 ? RGM_OK
+                            : rgm_checkpoint_add_best_parameters(checkpoint, c->best_weights);
 }
 
 static rgm_status spare_best(rgm_controller *c)
@@ -52,10 +68,10 @@ rgm_status rgmi_state_save(rgm_controller *c)
         return RGM_OK;
     RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
     RGM_GO(rgm_trainer_save_state(checkpoint, c->trainer));
-    RGM_GO(add_counters(checkpoint, c));
-    RGM_GO(add_best(checkpoint, c));
+    RGM_GO(add_values(checkpoint, c));
     RGM_GO(rgm_metrics_log_commit(&offset, c->metrics_log));
-    RGM_GO(rgm_checkpoint_set_int(checkpoint, "metrics_offset", offset));
+    RGM_GO(
+        rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, &offset}, 1));
     RGM_GO(rgmi_events_flush(c));
     RGM_GO(spare_best(c));
     RGM_GO(rgm_checkpoint_save(c->store, checkpoint));
@@ -80,15 +96,11 @@ rgm_status rgm_controller_save(rgm_controller *c)
 static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpoint,
                                 int64_t *offset)
 {
-    int64_t finished;
+    rgm_key_place places[COUNTERS];
 
-    RGM_TRY(rgm_checkpoint_int(&c->epochs, checkpoint, "epoch"));
-    RGM_TRY(rgm_checkpoint_int(&c->evaluated_step, checkpoint, "evaluated_step"));
-    RGM_TRY(rgm_checkpoint_int(&finished, checkpoint, "finished"));
-    RGM_TRY(rgm_checkpoint_int(&c->tries, checkpoint, "recovery_tries"));
-    RGM_TRY(rgm_checkpoint_int(offset, checkpoint, "metrics_offset"));
-    c->finished = finished != 0;
-    return RGM_OK;
+    counters(places, c);
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, COUNTERS));
+    return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, offset}, 1);
 }
 
 static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *checkpoint)
@@ -105,11 +117,11 @@ static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *che
 
 static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
+    rgm_key_place places[BEST];
     const char *metric;
-    const void *list;
-    int64_t size;
+    rgm_str list;
 
-    RGM_TRY(rgm_checkpoint_text(&metric, checkpoint, "best_metric"));
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_BEST_METRIC, &metric}, 1));
     if (c->trainer->no_data[RGM_VALID])
         snprintf(c->best_name, sizeof c->best_name, "%s", metric);
     else if (strcmp(metric, c->best_name) != 0)
@@ -117,17 +129,14 @@ static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
                         "the run's best weights were chosen by '%s' and cannot go on by '%s'; use "
                         "another run folder",
                         metric, c->best_name);
-    RGM_TRY(rgm_checkpoint_int(&c->best_step, checkpoint, "best_step"));
-    RGM_TRY(rgm_checkpoint_int(&c->best_epoch, checkpoint, "best_epoch"));
-    RGM_TRY(rgm_checkpoint_number(&c->best_value, checkpoint, "best_value"));
-    RGM_TRY(rgm_checkpoint_int(&c->stale, checkpoint, "stale_validations"));
-    RGM_TRY(rgm_checkpoint_number(&c->stop_value, checkpoint, "stop_value"));
-    RGM_TRY(rgm_checkpoint_blob(&list, &size, checkpoint, "best_list"));
-    if (size < 0 || size % (int64_t)sizeof *c->kept != 0 || size > (int64_t)sizeof c->kept)
+    best(places, c, &list);
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, BEST));
+    if (list.size < 0 || list.size % (int64_t)sizeof *c->kept != 0 ||
+        list.size > (int64_t)sizeof c->kept)
         return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint's list of best validations is damaged");
-    c->kept_count = size / (int64_t)sizeof *c->kept;
-    if (size > 0)
-        memcpy(c->kept, list, (size_t)size);
+    c->kept_count = list.size / (int64_t)sizeof *c->kept;
+    if (list.size > 0)
+        memcpy(c->kept, list.data, (size_t)list.size);
     if (c->kept_count > c->options.checkpoint.best.keep) /* fewer are asked for now */
         c->kept_count = c->options.checkpoint.best.keep;
     return read_best_weights(c, checkpoint);

@@ -68,7 +68,7 @@ static rgm_status take_newest(rgm_controller *c, bool *restored)
 {
     rgm_checkpoint *checkpoint = NULL;
     rgm_status status = rgm_checkpoint_load_newest(&checkpoint, c->store);
-    int64_t finished = 0;
+    rgm_key_place finished = {RGM_KEY_FINISHED, &c->finished};
 
     *restored = false;
     if (status == RGM_ERR_NOT_FOUND || status == RGM_ERR_FORMAT || status == RGM_ERR_IO) {
@@ -79,11 +79,10 @@ static rgm_status take_newest(rgm_controller *c, bool *restored)
         return status;
     status = rgm_trainer_restore_state(c->trainer, checkpoint);
     if (status == RGM_OK)
-        status = rgm_checkpoint_int(&finished, checkpoint, "finished");
+        status = rgm_checkpoint_get_keys(checkpoint, &finished, 1);
     rgm_checkpoint_release(checkpoint);
     if (status != RGM_OK)
         return status;
-    c->finished = finished != 0;
     *restored = true;
     rgmi_tell(c, RGM_EVENT_RESTORE, RGM_VALID, NULL);
     return RGM_OK;

@@ -156,14 +156,9 @@ static void a_scale_on_its_way_down_resumes_to_the_same_bits(void **state)
 /* The newest checkpoint of a run, again with every best weight of two axes lying on its side. */
 static void turn_best_weights(const rgm_trainer *trainer, const char *run)
 {
-    static const char *const ints[] = {"epoch",      "evaluated_step",   "finished",
-                                       "best_step",  "recovery_tries",   "metrics_offset",
-                                       "best_epoch", "stale_validations"};
-    static const char *const numbers[] = {"best_value", "stop_value"};
     const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
     rgm_checkpoint_store *store;
     rgm_checkpoint *old, *forged;
-    const char *text;
     char folder[256];
 
     snprintf(folder, sizeof folder, "%s/ckpt", run);
@@ -171,21 +166,19 @@ static void turn_best_weights(const rgm_trainer *trainer, const char *run)
     CHECK_OK(rgm_checkpoint_load_newest(&old, store));
     CHECK_OK(rgm_checkpoint_create(&forged, rgm_checkpoint_step(old)));
     CHECK_OK(rgm_trainer_save_state(forged, trainer));
-    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++) {
-        int64_t value;
+    for (int key = RGM_KEY_EPOCH; key <= RGM_KEY_BEST_LIST; key++) {
+        union {
+            int64_t whole;
+            bool truth;
+            double number;
+            const char *text;
+            rgm_str blob;
+        } value;
+        rgm_key_place place = {(rgm_run_key)key, &value};
 
-        CHECK_OK(rgm_checkpoint_int(&value, old, ints[i]));
-        CHECK_OK(rgm_checkpoint_set_int(forged, ints[i], value));
+        CHECK_OK(rgm_checkpoint_get_keys(old, &place, 1));
+        CHECK_OK(rgm_checkpoint_set_keys(forged, &place, 1));
     }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        double value;
-
-        CHECK_OK(rgm_checkpoint_number(&value, old, numbers[i]));
-        CHECK_OK(rgm_checkpoint_set_number(forged, numbers[i], value));
-    }
-    CHECK_OK(rgm_checkpoint_text(&text, old, "best_metric"));
-    CHECK_OK(rgm_checkpoint_set_text(forged, "best_metric", text));
-    CHECK_OK(rgm_checkpoint_set_blob(forged, "best_list", NULL, 0));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
         rgm_tensor *best, *turned;
         int64_t shape[2];

@@ -6,23 +6,52 @@
 
 #include "trainer_internal.h"
 
+/* ---- what is kept -------------------------------------------------------------------------- */
+
+enum { ROLLED_BACK = 2, COUNTERS = 4, SCALE = 2 };
+
+/* Saving reads these places, restoring writes them; a rollback only the first. */
+static void counters(rgm_key_place places[COUNTERS], const rgm_trainer *trainer)
+{
+    rgm_trainer *t = (rgm_trainer *)trainer;
+
+    places[0] = (rgm_key_place){RGM_KEY_UPDATES, &t->updates};
+    places[1] = (rgm_key_place){RGM_KEY_LOOP_STEP, &t->loop_step};
+    places[2] = (rgm_key_place){RGM_KEY_PASSES, &t->passes};
+    places[3] = (rgm_key_place){RGM_KEY_AT_END, &t->at_end};
+}
+
+static void dynamic_scale(rgm_key_place places[SCALE], const rgm_trainer *trainer)
+{
+    rgmi_loss_scale *scale = &((rgm_trainer *)trainer)->loss_scale;
+
+    places[0] = (rgm_key_place){RGM_KEY_LOSS_SCALE, &scale->scale};
+    places[1] = (rgm_key_place){RGM_KEY_LOSS_SCALE_GOOD_STEPS, &scale->good_steps};
+}
+
 /* ---- save ---------------------------------------------------------------------------------- */
 
-static rgm_status add_counters(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+static rgm_status set_blob(rgm_checkpoint *checkpoint, rgm_run_key key, const void *data,
+                           int64_t size)
 {
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "seed", trainer->runtime.seed));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "updates", trainer->updates));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "passes", trainer->passes));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "at_end", trainer->at_end));
-    RGM_TRY(rgm_checkpoint_set_int(checkpoint, "loop_step", trainer->loop_step));
+    rgm_str bytes = {data, size};
+
+    return rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){key, &bytes}, 1);
+}
+
+static rgm_status add_values(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+{
+    rgm_key_place places[COUNTERS];
+    int64_t seed = trainer->runtime.seed;
+
+    RGM_TRY(rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_SEED, &seed}, 1));
+    counters(places, trainer);
+    RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, COUNTERS));
     if (trainer->private.used)
-        RGM_TRY(rgm_checkpoint_set_blob(checkpoint, "privacy", trainer->private.accountant.rdp,
-                                        sizeof trainer->private.accountant.rdp));
-    if (!trainer->loss_scale.dynamic)
-        return RGM_OK;
-    RGM_TRY(rgm_checkpoint_set_number(checkpoint, "loss_scale", trainer->loss_scale.scale));
-    return rgm_checkpoint_set_int(checkpoint, "loss_scale_good_steps",
-                                  trainer->loss_scale.good_steps);
+        RGM_TRY(set_blob(checkpoint, RGM_KEY_PRIVACY, trainer->private.accountant.rdp,
+                         sizeof trainer->private.accountant.rdp));
+    dynamic_scale(places, trainer);
+    return rgm_checkpoint_set_keys(checkpoint, places, trainer->loss_scale.dynamic ? SCALE : 0);
 }
 
 rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer)
@@ -44,12 +73,11 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
     RGM_GO(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
     if (trainer->optimizer != NULL)
         RGM_GO(rgm_checkpoint_add_slots(checkpoint, trainer->optimizer));
-    RGM_GO(add_counters(checkpoint, trainer));
+    RGM_GO(add_values(checkpoint, trainer));
     if (trainer->iterator != NULL)
         RGM_GO(rgm_iterator_save(&position, trainer->iterator));
-    RGM_GO(rgm_checkpoint_set_blob(checkpoint, "data", position.data, position.size));
-    RGM_GO(rgm_checkpoint_set_blob(checkpoint, "sums", sums->sums,
-                                   sums->size * (int64_t)sizeof(double)));
+    RGM_GO(set_blob(checkpoint, RGM_KEY_DATA, position.data, position.size));
+    RGM_GO(set_blob(checkpoint, RGM_KEY_SUMS, sums->sums, sums->size * (int64_t)sizeof(double)));
 done:
     rgm_text_clear(&position);
     return status;
@@ -57,11 +85,16 @@ done:
 
 /* ---- restore ------------------------------------------------------------------------------- */
 
+static rgm_status get(void *value, rgm_run_key key, const rgm_checkpoint *checkpoint)
+{
+    return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){key, value}, 1);
+}
+
 static rgm_status check_seed(const rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     int64_t seed;
 
-    RGM_TRY(rgm_checkpoint_int(&seed, checkpoint, "seed"));
+    RGM_TRY(get(&seed, RGM_KEY_SEED, checkpoint));
     if (seed != trainer->runtime.seed)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "the run was begun with seed %lld and cannot go on with seed %lld; use "
@@ -73,11 +106,12 @@ static rgm_status check_seed(const rgm_trainer *trainer, const rgm_checkpoint *c
 static rgm_status read_loss_scale(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgmi_loss_scale *scale = &trainer->loss_scale;
+    rgm_key_place places[SCALE];
 
     if (!scale->dynamic)
         return RGM_OK;
-    RGM_TRY(rgm_checkpoint_number(&scale->scale, checkpoint, "loss_scale"));
-    RGM_TRY(rgm_checkpoint_int(&scale->good_steps, checkpoint, "loss_scale_good_steps"));
+    dynamic_scale(places, trainer);
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, SCALE));
     rgm_tensor_release(scale->tensor);
     rgm_tensor_release(scale->inverse);
     scale->tensor = scale->inverse = NULL;
@@ -86,15 +120,15 @@ static rgm_status read_loss_scale(rgm_trainer *trainer, const rgm_checkpoint *ch
 
 static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
-    const void *data;
-    int64_t size, own = trainer->train_sums.size * (int64_t)sizeof(double);
+    int64_t own = trainer->train_sums.size * (int64_t)sizeof(double);
+    rgm_str sums;
 
-    RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "sums"));
-    if (size != own)
+    RGM_TRY(get(&sums, RGM_KEY_SUMS, checkpoint));
+    if (sums.size != own)
         return RGM_FAIL(RGM_ERR_DATA,
                         "the checkpoint's metric state has %lld bytes, this task's %lld",
-                        (long long)size, (long long)own);
-    memcpy(trainer->train_sums.sums, data, (size_t)size);
+                        (long long)sums.size, (long long)own);
+    memcpy(trainer->train_sums.sums, sums.data, (size_t)own);
     return RGM_OK;
 }
 
@@ -102,26 +136,27 @@ static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoi
 static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     double *rdp = trainer->private.accountant.rdp;
-    const void *data;
-    int64_t size;
+    rgm_str spent;
 
     if (!trainer->private.used)
         return RGM_OK;
-    RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "privacy"));
-    if (size != (int64_t)sizeof trainer->private.accountant.rdp)
+    RGM_TRY(get(&spent, RGM_KEY_PRIVACY, checkpoint));
+    if (spent.size != (int64_t)sizeof trainer->private.accountant.rdp)
         return RGM_FAIL(RGM_ERR_VERSION, "the checkpoint's privacy account has another length");
-    memcpy(rdp, data, (size_t)size);
+    memcpy(rdp, spent.data, (size_t)spent.size);
     return RGM_OK;
 }
 
 rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
+    rgm_key_place places[COUNTERS];
+
     RGM_TRY(check_seed(trainer, checkpoint));
     RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, trainer->parameters));
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_optimizer_restore(trainer->optimizer, rgm_checkpoint_slots(checkpoint)));
-    RGM_TRY(rgm_checkpoint_int(&trainer->updates, checkpoint, "updates"));
-    RGM_TRY(rgm_checkpoint_int(&trainer->loop_step, checkpoint, "loop_step"));
+    counters(places, trainer);
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, ROLLED_BACK));
     RGM_TRY(read_loss_scale(trainer, checkpoint));
     RGM_TRY(read_sums(trainer, checkpoint));
     trainer->step = rgm_checkpoint_step(checkpoint);
@@ -130,21 +165,21 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
 
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
-    const void *data;
-    int64_t size, at_end;
+    rgm_key_place places[COUNTERS];
+    rgm_str position;
 
     RGM_TRY(rgmi_trainer_roll_back(trainer, checkpoint));
-    RGM_TRY(rgm_checkpoint_int(&trainer->passes, checkpoint, "passes"));
-    RGM_TRY(rgm_checkpoint_int(&at_end, checkpoint, "at_end"));
-    trainer->at_end = at_end != 0;
+    counters(places, trainer);
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places + ROLLED_BACK, COUNTERS - ROLLED_BACK));
     RGM_TRY(read_privacy(trainer, checkpoint));
-    RGM_TRY(rgm_checkpoint_blob(&data, &size, checkpoint, "data"));
+    RGM_TRY(get(&position, RGM_KEY_DATA, checkpoint));
     rgm_iterator_release(trainer->iterator);
     trainer->iterator = NULL;
-    if (size == 0 || trainer->data[RGM_TRAIN] == NULL) /* between passes; or only to evaluate */
+    if (position.size == 0 ||
+        trainer->data[RGM_TRAIN] == NULL) /* between passes; or only to evaluate */
         return RGM_OK;
     RGM_TRY(rgmi_iterator_open(trainer));
-    return rgm_iterator_restore(trainer->iterator, data, size);
+    return rgm_iterator_restore(trainer->iterator, position.data, position.size);
 }
 
 void rgmi_averages_reset(rgm_trainer *trainer)
