@@ -386,7 +386,7 @@ typedef struct rgm_yaml_node {
     const char *text;   /* scalar: its text                      */
     bool quoted;        /* scalar: in quotes or of several lines */
     int line, column;   /* 1-based                               */
-    const char *source; /* file name, "--set" or "$VARIABLE"     */
+    const char *origin; /* file name, "--set" or "$VARIABLE"     */
     struct rgm_yaml_node **items;
     int64_t count; /* of items                              */
 } rgm_yaml_node;
@@ -405,9 +405,9 @@ rgm_yaml_node *rgm_yaml_root(const rgm_yaml *yaml);
 rgm_yaml_node *rgm_yaml_find(const rgm_yaml_node *node, const char *key);
 /**
  * Set the value at a dotted path ("trainer.epochs") to a YAML text, making maps on the way; the new
- * nodes' source is `source`. For --set and for overlays.
+ * nodes' origin is `origin`. For --set and for overlays.
  */
-rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, const char *source);
+rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, const char *origin);
 /**
  * Lay `over` upon `yaml`: maps merge, all else is replaced. `over` must outlive nothing: copied.
  * After RGM_ERR_NOMEM `yaml` is a document still, with part of `over` in it.
@@ -471,7 +471,7 @@ typedef struct rgm_field {
 
 /**
  * Fill `options` from the entries of `map` (NULL: nothing to do). Unknown key, wrong type, number
- * out of bounds: RGM_ERR_CONFIG with "source:line:column: unknown key 'trian.epochs'; did you mean
+ * out of bounds: RGM_ERR_CONFIG with "origin:line:column: unknown key 'trian.epochs'; did you mean
  * 'trainer.epochs'?". `path` is the dotted path of `map` ("trainer"); keys listed in `also` (ended
  * by NULL, may be NULL) belong to somebody else and are passed over. Text and lists live in
  * `arena`.
@@ -488,7 +488,7 @@ rgm_status rgm_options_check(const void *options, const rgm_field *fields, const
 rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node);
 rgm_status rgm_yaml_float(double *out, const rgm_yaml_node *node);
 rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node);
-/** RGM_ERR_CONFIG "source:line:column: <text>". */
+/** RGM_ERR_CONFIG "origin:line:column: <text>". */
 rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -79,7 +79,7 @@ const char *rgm_experiment_description(const rgm_experiment *experiment);
 typedef struct rgm_experiment_value {
     const char *key; /* "trainer.checkpoint.keep"                                        */
     const rgm_yaml_node *value; /* a scalar or a list; NULL: there is none */
-    const char *source; /* "FILE:line", "NAME:line", "--set", "$REGIMEN_..." or "default"   */
+    const char *origin; /* "FILE:line", "NAME:line", "--set", "$REGIMEN_..." or "default"   */
     const char *unused; /* why it has no effect here; NULL: it has                          */
     bool given;         /* it is not a default                                              */
     bool writable;      /* a file may say so; false for defaults such as "no bound"         */
@@ -90,7 +90,7 @@ int64_t rgm_experiment_values(const rgm_experiment_value **values,
 /** NULL if there is no such key. */
 const rgm_experiment_value *rgm_experiment_find(const rgm_experiment *experiment, const char *key);
 /**
- * All values as YAML with their sources in comments: an experiment file that says the same as this
+ * All values as YAML with their origins in comments: an experiment file that says the same as this
  * one. Keys that are not set stand in comments, as do those that are without having an effect.
  */
 rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *experiment);

@@ -32,7 +32,7 @@ struct rgm_yaml {
 
 /** A zeroed node in the document's arena; refuses the RGMI_YAML_MAX_NODES + 1st. */
 rgm_status rgmi_yaml_node(rgm_yaml_node **out, rgm_yaml *yaml, rgm_yaml_kind kind,
-                          const char *source, int line, int column);
+                          const char *origin, int line, int column);
 /** Append to a list or map whose items array holds the next power of two of its count. */
 rgm_status rgmi_yaml_append(rgm_yaml *yaml, rgm_yaml_node *parent, rgm_yaml_node *child);
 /** A plain scalar that a block-style printer may write without quotes and read back the same. */

@@ -25,9 +25,9 @@ rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
     if (node == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "%s", text);
     /* What came from the command line or the environment has no line and column. */
-    if (node->source != NULL && (strncmp(node->source, "--", 2) == 0 || node->source[0] == '$'))
-        return RGM_FAIL(RGM_ERR_CONFIG, "%s: %s", node->source, text);
-    return RGM_FAIL(RGM_ERR_CONFIG, "%s:%d:%d: %s", node->source ? node->source : "?", node->line,
+    if (node->origin != NULL && (strncmp(node->origin, "--", 2) == 0 || node->origin[0] == '$'))
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s: %s", node->origin, text);
+    return RGM_FAIL(RGM_ERR_CONFIG, "%s:%d:%d: %s", node->origin ? node->origin : "?", node->line,
                     node->column, text);
 }
 

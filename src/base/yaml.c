@@ -97,17 +97,17 @@ static rgm_status syntax_error(builder *b, const yaml_parser_t *parser)
 }
 
 rgm_status rgmi_yaml_node(rgm_yaml_node **out, rgm_yaml *yaml, rgm_yaml_kind kind,
-                          const char *source, int line, int column)
+                          const char *origin, int line, int column)
 {
     *out = NULL;
     if (yaml->nodes >= RGMI_YAML_MAX_NODES)
-        return fail_at(source, line, column, "more than %d values", RGMI_YAML_MAX_NODES);
+        return fail_at(origin, line, column, "more than %d values", RGMI_YAML_MAX_NODES);
     *out = rgm_arena_alloc(yaml->arena, sizeof **out);
     if (*out == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a value of %s", source);
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a value of %s", origin);
     yaml->nodes++;
     (*out)->kind = kind;
-    (*out)->source = source;
+    (*out)->origin = origin;
     (*out)->line = line;
     (*out)->column = column;
     return RGM_OK;

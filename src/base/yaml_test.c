@@ -63,7 +63,7 @@ static void scalars_are_text_with_their_places(void **state)
     CHECK_TEXT("epochs", at("trainer.epochs")->key);
     CHECK_INT(3, at("trainer.epochs")->line);
     CHECK_INT(11, at("trainer.epochs")->column);
-    CHECK_TEXT("f.yaml", at("trainer.epochs")->source);
+    CHECK_TEXT("f.yaml", at("trainer.epochs")->origin);
     CHECK_TEXT("1e-4", at("trainer.rate")->text);
     CHECK(!at("trainer.rate")->quoted && at("trainer.name")->quoted);
     CHECK_TEXT("no", at("trainer.name")->text);
@@ -261,7 +261,7 @@ static void a_file_is_named_in_its_errors(void **state)
     CHECK_MESSAGE("e.yaml:2:1: key 'a'");
     CHECK_OK(rgm_file_save(path, "a: 1\n", 5));
     CHECK_OK(rgm_yaml_load(&parsed, path));
-    CHECK_TEXT(path, at("a")->source);
+    CHECK_TEXT(path, at("a")->origin);
     snprintf(path, sizeof path, "%s/none.yaml", folder);
     rgm_yaml *none = NULL;
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_yaml_load(&none, path));
@@ -278,8 +278,8 @@ static void set_replaces_adds_and_makes_maps(void **state)
     CHECK_OK(rgm_yaml_set(parsed, "empty.a", "x: 1", "--set"));
     CHECK_OK(rgm_yaml_set(parsed, "name", "", "--set"));
     CHECK_TEXT("20", at("trainer.epochs")->text);
-    CHECK_TEXT("--set", at("trainer.epochs")->source);
-    CHECK_TEXT("f.yaml", at("trainer")->source);
+    CHECK_TEXT("--set", at("trainer.epochs")->origin);
+    CHECK_TEXT("f.yaml", at("trainer")->origin);
     CHECK_TEXT("8", at("model.hidden.1")->text);
     CHECK_TEXT("", at("name")->text);
     expect_print(parsed,
@@ -324,8 +324,8 @@ static void merge_lays_maps_together_and_replaces_the_rest(void **state)
     rgm_yaml_release(over);
     expect_print(parsed, "a:\n  x: 1\n  y: 3\n  z: [4]\nl: [9]\nb:\n  now: map\nkeep: yes\n"
                          "new:\n  n: 1\n");
-    CHECK_TEXT("over.yaml", at("a.y")->source);
-    CHECK_TEXT("f.yaml", at("a.x")->source);
+    CHECK_TEXT("over.yaml", at("a.y")->origin);
+    CHECK_TEXT("f.yaml", at("a.x")->origin);
 }
 
 static void merging_large_maps_is_linear(void **state)

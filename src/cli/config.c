@@ -72,7 +72,7 @@ static json_t *json_of(const rgm_yaml_node *node)
 /* Put {"value", "source"} where the dotted key says. */
 static void put_value(json_t *map, const rgm_experiment_value *value)
 {
-    json_t *leaf = json_pack("{s:o, s:s}", "value", json_of(value->value), "source", value->source);
+    json_t *leaf = json_pack("{s:o, s:s}", "value", json_of(value->value), "source", value->origin);
     const char *name = value->key, *dot;
     char part[256];
 
@@ -142,7 +142,7 @@ static int check(const rgm_experiment *experiment, const char *name)
         return report(status);
     for (int64_t i = 0; i < count; i++)
         if (values[i].given && values[i].unused != NULL)
-            say("note", "%s (%s) has no effect: %s", values[i].key, values[i].source,
+            say("note", "%s (%s) has no effect: %s", values[i].key, values[i].origin,
                 values[i].unused);
     printf("%s: no mistakes; %s, %s, %s %s\n", name, text.data,
            text_of(experiment, "optimizer.type"),

@@ -136,7 +136,7 @@ static rgm_status load_layers(rgm_yaml **out, const char *name, int depth)
     RGM_GO(beside(&below, name, named, extends->text));
     status = load_layers(&under, below, depth + 1);
     if (status == RGM_ERR_NOT_FOUND)
-        status = rgm_error_prefix(RGM_ERR_CONFIG, "%s:%d:%d: extends", extends->source,
+        status = rgm_error_prefix(RGM_ERR_CONFIG, "%s:%d:%d: extends", extends->origin,
                                   extends->line, extends->column);
     RGM_GO(status);
     RGM_GO(rgm_yaml_merge(under, over));
@@ -191,7 +191,7 @@ static rgm_status apply_variable(rgm_yaml *yaml, const char *variable, rgm_arena
 {
     rgm_status status = RGM_OK;
     const char *equals = strchr(variable, '=');
-    char *name = NULL, *key = NULL, *source = NULL;
+    char *name = NULL, *key = NULL, *origin = NULL;
     const char *kept;
 
     if (equals == NULL)
@@ -206,13 +206,13 @@ static rgm_status apply_variable(rgm_yaml *yaml, const char *variable, rgm_arena
         goto done;
     }
     RGM_GO(key_of(&key, name + strlen(PREFIX)));
-    RGM_GO(rgm_strprintf(&source, "$%s", name));
-    kept = rgm_arena_strdup(arena, source); /* nodes point to it */
+    RGM_GO(rgm_strprintf(&origin, "$%s", name));
+    kept = rgm_arena_strdup(arena, origin); /* nodes point to it */
     if (kept == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for $%s", name));
     RGM_GO(rgm_yaml_set(yaml, key, equals + 1, kept));
 done:
-    rgm_free(source);
+    rgm_free(origin);
     rgm_free(key);
     rgm_free(name);
     return status;
@@ -245,19 +245,19 @@ static rgm_status apply_set(rgm_yaml *yaml, const char *set, rgm_arena *arena)
 {
     const char *equals = strchr(set, '=');
     rgm_status status = RGM_OK;
-    char *key = NULL, *source = NULL;
+    char *key = NULL, *origin = NULL;
     const char *kept;
 
     if (equals == NULL || equals == set)
         return RGM_FAIL(RGM_ERR_CONFIG, "--set: '%s' is not key=value, e.g. trainer.epochs=3", set);
     RGM_GO(rgm_strndup(&key, set, (size_t)(equals - set)));
-    RGM_GO(rgm_strprintf(&source, "--set %s", key));
-    kept = rgm_arena_strdup(arena, source); /* nodes point to it */
+    RGM_GO(rgm_strprintf(&origin, "--set %s", key));
+    kept = rgm_arena_strdup(arena, origin); /* nodes point to it */
     if (kept == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for --set"));
     RGM_GO(rgm_yaml_set(yaml, key, equals + 1, kept));
 done:
-    rgm_free(source);
+    rgm_free(origin);
     rgm_free(key);
     return status;
 }

@@ -38,7 +38,7 @@ static int release(void **state)
     return 0;
 }
 
-/* "value from source" of a key. */
+/* "value from origin" of a key. */
 static const char *at(const char *key)
 {
     static char text[512];
@@ -47,9 +47,9 @@ static const char *at(const char *key)
     if (value == NULL)
         return "no such key";
     snprintf(text, sizeof text, "%s from %s", value->value != NULL ? value->value->text : "nothing",
-             strncmp(value->source, folder, strlen(folder)) == 0
-                 ? value->source + strlen(folder) + 1
-                 : value->source);
+             strncmp(value->origin, folder, strlen(folder)) == 0
+                 ? value->origin + strlen(folder) + 1
+                 : value->origin);
     return text;
 }
 
@@ -75,7 +75,7 @@ static void each_layer_lies_over_those_before(void **state)
     CHECK_TEXT("two graph convolutions on a generated graph",
                rgm_experiment_description(experiment));
     CHECK_TEXT("300 from default", at("trainer.checkpoint.every_seconds"));
-    CHECK_TEXT("cora_gcn:17", rgm_experiment_find(experiment, "model.hidden")->source);
+    CHECK_TEXT("cora_gcn:17", rgm_experiment_find(experiment, "model.hidden")->origin);
     CHECK_TEXT("2708 from demo:6", at("data.citation.nodes"));
     CHECK_TEXT("5 from over.yaml:1", at("trainer.epochs"));
     CHECK_TEXT("4 from over.yaml:4", at("runtime.seed"));

@@ -1,5 +1,5 @@
 /*
- * All values of an experiment as YAML that reads back to the same, with the source of each behind
+ * All values of an experiment as YAML that reads back to the same, with the origin of each behind
  * it.
  */
 #include <stdio.h>
@@ -60,13 +60,13 @@ rgm_status rgmi_flow_print(rgm_text *out, const rgm_yaml_node *node)
 }
 
 /* "# text" behind what stands on the line since `begin`. */
-static rgm_status print_source(rgm_text *out, int64_t begin, const rgm_experiment_value *value)
+static rgm_status print_origin(rgm_text *out, int64_t begin, const rgm_experiment_value *value)
 {
     int64_t width = out->size - begin;
 
     RGM_TRY(rgm_text_printf(out, "%*s# %s",
                             (int)(width < SOURCE_COLUMN ? SOURCE_COLUMN - width : 2), "",
-                            value->source));
+                            value->origin));
     if (value->unused != NULL)
         RGM_TRY(rgm_text_printf(out, "; %s", value->unused));
     return rgm_text_add(out, "\n", 1);
@@ -132,7 +132,7 @@ static rgm_status print_written(rgm_text *out, const rgm_experiment_value *value
     RGM_TRY(print_key(out, rest));
     RGM_TRY(rgm_text_add(out, ": ", 2));
     RGM_TRY(rgmi_flow_print(out, value->value));
-    return print_source(out, begin, value);
+    return print_origin(out, begin, value);
 }
 
 /* "  # checkpoint.best.metric: " inside its section. */
@@ -146,7 +146,7 @@ static rgm_status print_comment(rgm_text *out, const rgm_experiment_value *value
         RGM_TRY(rgm_text_add(out, " ", 1));
         RGM_TRY(rgmi_flow_print(out, value->value));
     }
-    return print_source(out, begin, value);
+    return print_origin(out, begin, value);
 }
 
 rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *e)

@@ -223,7 +223,7 @@ static rgm_status print_operand(rgm_text *out, const operand *o, const char *is)
         RGM_TRY(rgm_text_printf(out, "not set"));
     else
         RGM_TRY(rgmi_flow_print(out, node));
-    return rgm_text_printf(out, " (%s)", o->value->source);
+    return rgm_text_printf(out, " (%s)", o->value->origin);
 }
 
 static rgm_status violated(const restriction *r, const rgm_yaml_node *node, const char *why)
@@ -412,7 +412,7 @@ static rgm_status check_own(const rgm_experiment *e)
             char why[256];
             const char *place = rgmi_place(e->arena, item);
 
-            snprintf(why, sizeof why, "%.200s says so", place != NULL ? place : item->source);
+            snprintf(why, sizeof why, "%.200s says so", place != NULL ? place : item->origin);
             return violated(&r, item, why);
         }
     }

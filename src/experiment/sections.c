@@ -56,9 +56,9 @@ static rgm_status at_section(rgm_status status, const rgm_yaml_node *section)
 {
     if (status == RGM_OK || section == NULL)
         return status;
-    if (section->source[0] == '-' || section->source[0] == '$')
-        return rgm_error_prefix(status, "%s", section->source);
-    return rgm_error_prefix(status, "%s:%d:%d", section->source, section->line, section->column);
+    if (section->origin[0] == '-' || section->origin[0] == '$')
+        return rgm_error_prefix(status, "%s", section->origin);
+    return rgm_error_prefix(status, "%s:%d:%d", section->origin, section->line, section->column);
 }
 
 /* Zeroed options of a row, with its defaults. */

@@ -19,7 +19,7 @@ static rgm_status new_node(rgm_yaml_node **out, rgm_experiment *e, rgm_yaml_kind
     if (node == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the list of values");
     node->kind = kind;
-    node->source = "default";
+    node->origin = "default";
     node->count = count;
     if (count > 0) {
         node->items = rgm_arena_alloc(e->arena, (size_t)count * sizeof *node->items);
@@ -110,11 +110,11 @@ const char *rgmi_place(rgm_arena *arena, const rgm_yaml_node *node)
 {
     char text[600];
 
-    if (strncmp(node->source, "--set ", 6) == 0)
+    if (strncmp(node->origin, "--set ", 6) == 0)
         return "--set";
-    if (node->source[0] == '$' || node->source[0] == '-')
-        return node->source;
-    snprintf(text, sizeof text, "%s:%d", node->source, node->line);
+    if (node->origin[0] == '$' || node->origin[0] == '-')
+        return node->origin;
+    snprintf(text, sizeof text, "%s:%d", node->origin, node->line);
     return rgm_arena_strdup(arena, text);
 }
 
@@ -127,8 +127,8 @@ static rgm_status add_value(rgm_experiment *e, const char *key, const rgm_yaml_n
     value = &e->values[e->value_count++];
     *value = (rgm_experiment_value){.value = node, .given = given, .writable = writable};
     value->key = rgm_arena_strdup(e->arena, key);
-    value->source = given ? rgmi_place(e->arena, node) : "default";
-    if (value->key == NULL || value->source == NULL)
+    value->origin = given ? rgmi_place(e->arena, node) : "default";
+    if (value->key == NULL || value->origin == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the list of values");
     return RGM_OK;
 }

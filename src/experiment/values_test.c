@@ -1,4 +1,4 @@
-/* Every value with its source, printed so that it reads back; and the restrictions between values.
+/* Every value with its origin, printed so that it reads back; and the restrictions between values.
  */
 #include <check.h>
 

@@ -97,7 +97,7 @@ rgm_status rgm_optimizer_options_read(rgm_optimizer_options *options, const rgm_
         RGM_TRY(read_schedule(&options->learning_rate, rate, arena));
     status = rgmi_optimizer_options_check(options);
     if (status != RGM_OK)
-        return rgm_error_prefix(status, "%s:%d:%d", map->source, map->line, map->column);
+        return rgm_error_prefix(status, "%s:%d:%d", map->origin, map->line, map->column);
     return RGM_OK;
 }
 
