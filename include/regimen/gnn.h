@@ -810,7 +810,7 @@ void rgm_run_result_release(rgm_run_result *result);
 double rgm_run_metric(const rgm_run_result *result, const char *mode, const char *name);
 const rgm_logs *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode);
 /** Every epoch's metrics of this call; the run folder's metrics.jsonl has them all. */
-int64_t rgm_run_history(const rgm_epoch_record **records, const rgm_run_result *result);
+int64_t rgm_run_history(const rgm_epoch_logs **epochs, const rgm_run_result *result);
 int64_t rgm_run_steps(const rgm_run_result *result);
 int64_t rgm_run_epochs(const rgm_run_result *result);
 int64_t rgm_run_best_step(const rgm_run_result *result); /* -1: no validation */

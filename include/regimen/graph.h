@@ -504,9 +504,9 @@ typedef struct rgm_sampler_run_options {
     {                                                                                              \
         .epoch = 0, .threads = 0, .readout = true                                                  \
     }
-/** Takes subgraph i; both borrowed. record is NULL unless encode was asked for. */
+/** Takes subgraph i; both borrowed. example is NULL unless encode was asked for. */
 typedef rgm_status rgm_sample_sink(void *payload, int64_t i, rgm_graph *graph,
-                                   const rgm_text *record);
+                                   const rgm_text *example);
 /**
  * rgm_sampler_sample() of each of nodes [count], in parallel; the sink is called in the caller's
  * thread, in the order of nodes. It ends at the first error, of a node or of the sink.

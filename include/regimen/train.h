@@ -658,11 +658,11 @@ typedef struct rgm_action {
 } rgm_action;
 
 /** One line of a run's history, after a loop that was an epoch. */
-typedef struct rgm_epoch_record {
+typedef struct rgm_epoch_logs {
     int64_t epoch, step; /* both counted from 1: after how many */
     bool validated;
     rgm_logs train, valid;
-} rgm_epoch_record;
+} rgm_epoch_logs;
 
 typedef enum rgm_event_kind {
     RGM_EVENT_INITIALIZE, /* no checkpoint: weights initialized          */
@@ -698,7 +698,7 @@ typedef struct rgm_controller_hooks {
     /** In the place of the event files: logs of "train", "valid" or "test" at a step. */
     rgm_status (*summary)(const char *split, int64_t step, const rgm_logs *logs, void *payload);
     /** After each epoch's validation. A failure ends the run with it. */
-    rgm_status (*epoch_end)(const rgm_epoch_record *record, void *payload);
+    rgm_status (*epoch_end)(const rgm_epoch_logs *epoch, void *payload);
     void *payload;
     rgm_progress *progress;
     bool progress_in_epochs; /* it counts epochs, not steps */
@@ -801,7 +801,7 @@ rgm_controller_best_metric(const rgm_controller *controller); /* "valid.accuracy
 bool rgm_controller_finished(
     const rgm_controller *controller); /* at its length, or stopped early */
 /** This process' epochs so far (earlier ones are in metrics.jsonl). */
-int64_t rgm_controller_history(const rgm_epoch_record **records, const rgm_controller *controller);
+int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *controller);
 
 /** What `--mode` says. */
 typedef enum rgm_run_mode {

@@ -42,9 +42,9 @@ const rgm_logs *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode)
     return &result->metrics[mode];
 }
 
-int64_t rgm_run_history(const rgm_epoch_record **records, const rgm_run_result *result)
+int64_t rgm_run_history(const rgm_epoch_logs **epochs, const rgm_run_result *result)
 {
-    return rgm_controller_history(records, result->controller);
+    return rgm_controller_history(epochs, result->controller);
 }
 
 int64_t rgm_run_steps(const rgm_run_result *result)

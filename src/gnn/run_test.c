@@ -127,11 +127,11 @@ static void graphs_are_classified_and_the_last_batch_counts(void **state)
     rgm_provider *data = molecules();
     rgm_run_options run = graph_run(data);
     rgm_run_result *result = must_run(&run);
-    const rgm_epoch_record *records;
+    const rgm_epoch_logs *epochs;
 
     (void)state;
     CHECK_INT(12 * 5, rgm_run_steps(result)); /* 24 graphs: 4 batches of 5 and one of 4 */
-    CHECK_INT(12, rgm_run_history(&records, result));
+    CHECK_INT(12, rgm_run_history(&epochs, result));
     CHECK(rgm_run_metric(result, "valid", "accuracy") > 0.8);
     CHECK(isnan(rgm_run_metric(result, "test", "accuracy")));
     CHECK(rgm_run_best_step(result) > 0);
@@ -223,7 +223,7 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     rgm_feature_processor processor = {readouts, &processed};
     double weights[2] = {1, 0.25};
     rgm_run_result *result;
-    const rgm_epoch_record *records;
+    const rgm_epoch_logs *epochs;
     int64_t last;
 
     (void)state;
@@ -245,11 +245,11 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     CHECK(processed > 0);
     CHECK(rgm_run_metric(result, "valid", "kind_accuracy") > 0.8);
     CHECK(rgm_run_metric(result, "valid", "bits_binary_accuracy") > 0.6);
-    last = rgm_run_history(&records, result) - 1;
+    last = rgm_run_history(&epochs, result) - 1;
     /* Mean binary cross-entropy and cross-entropy are the heads' losses. */
-    CHECK_CLOSE(rgm_logs_get(&records[last].valid, "loss"),
-                rgm_logs_get(&records[last].valid, "kind_cross_entropy") +
-                    0.25 * rgm_logs_get(&records[last].valid, "bits_cross_entropy"),
+    CHECK_CLOSE(rgm_logs_get(&epochs[last].valid, "loss"),
+                rgm_logs_get(&epochs[last].valid, "kind_cross_entropy") +
+                    0.25 * rgm_logs_get(&epochs[last].valid, "bits_cross_entropy"),
                 1e-4, 0);
     rgm_run_result_release(result);
     /* Without the processor the first task would take its label off the shared graph. */

@@ -1,7 +1,7 @@
 /*
  * Data sets on disk: a folder with schema.pbtxt, TFRecord files of tf.train.Examples and split
  * lists, written beside its final name and renamed when it is complete; and reading such folders,
- * or any with a schema and records.
+ * or any with a schema and TFRecords.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static rgm_status end_folder(char *beside, const char *folder, rgm_status status
     return status;
 }
 
-/* ---- sharded records ---- */
+/* ---- sharded examples ---- */
 
 typedef struct shards {
     rgm_tfrecord_writer **writers;
@@ -122,10 +122,10 @@ done:
     return status;
 }
 
-static rgm_status add_record(shards *self, const rgm_text *record)
+static rgm_status add_example(shards *self, const rgm_text *example)
 {
-    return rgm_tfrecord_writer_add(self->writers[self->next++ % self->count], record->data,
-                                   record->size);
+    return rgm_tfrecord_writer_add(self->writers[self->next++ % self->count], example->data,
+                                   example->size);
 }
 
 static rgm_status finish_shards(shards *self)
@@ -191,7 +191,7 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
     rgm_status status = RGM_OK;
     char *beside = NULL;
     shards files = {0};
-    rgm_text record = {0};
+    rgm_text example = {0};
 
     if (options == NULL)
         options = &defaults;
@@ -199,32 +199,32 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
     RGM_GO(save_schema(data->schema, beside));
     RGM_GO(open_shards(&files, beside, "graphs", options->shards, options->gzip));
     for (int64_t i = 0; i < data->graph_count; i++) {
-        record.size = 0;
-        RGM_GO(rgm_graph_encode(&record, data->graphs[i], ""));
-        RGM_GO(add_record(&files, &record));
+        example.size = 0;
+        RGM_GO(rgm_graph_encode(&example, data->graphs[i], ""));
+        RGM_GO(add_example(&files, &example));
     }
     RGM_GO(finish_shards(&files));
     RGM_GO(save_split(data, beside));
 done:
     close_shards(&files);
-    rgm_text_clear(&record);
+    rgm_text_clear(&example);
     return end_folder(beside, folder, status);
 }
 
 /* ---- saving samples ---- */
 
-static rgm_status add_sample(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
+static rgm_status add_sample(void *payload, int64_t i, rgm_graph *graph, const rgm_text *example)
 {
     (void)i;
     (void)graph;
-    return add_record(payload, record);
+    return add_example(payload, example);
 }
 
 /* The schema of what a run makes: that of its first subgraph. */
-static rgm_status keep_schema(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
+static rgm_status keep_schema(void *payload, int64_t i, rgm_graph *graph, const rgm_text *example)
 {
     (void)i;
-    (void)record;
+    (void)example;
     return save_schema(rgm_graph_schema(graph), payload);
 }
 

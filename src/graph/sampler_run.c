@@ -15,7 +15,7 @@ typedef struct slot {
     bool done;
     rgm_status status;
     rgm_graph *graph;
-    rgm_text record;
+    rgm_text example;
     rgm_error error; /* where status < 0 */
 } slot;
 
@@ -32,7 +32,7 @@ typedef struct run {
     int64_t slot_count;
 } run;
 
-static rgm_status make(rgm_graph **graph, rgm_text *record, const rgm_sampler *sampler,
+static rgm_status make(rgm_graph **graph, rgm_text *example, const rgm_sampler *sampler,
                        int64_t node, const rgm_sampler_run_options *options)
 {
     rgm_status status = RGM_OK;
@@ -49,7 +49,7 @@ static rgm_status make(rgm_graph **graph, rgm_text *record, const rgm_sampler *s
         bare = NULL;
     }
     if (options->encode)
-        RGM_GO(rgm_graph_encode(record, *graph, ""));
+        RGM_GO(rgm_graph_encode(example, *graph, ""));
 done:
     rgm_tensor_release(root);
     rgm_graph_release(bare);
@@ -60,7 +60,7 @@ static void clear_slot(slot *at)
 {
     rgm_graph_release(at->graph);
     at->graph = NULL;
-    at->record.size = 0; /* its memory is used again */
+    at->example.size = 0; /* its memory is used again */
     at->done = false;
 }
 
@@ -83,7 +83,7 @@ static void work(void *payload)
         for (int64_t i = begin; i < end; i++) {
             slot *at = &self->slots[i % self->slot_count];
             at->status =
-                make(&at->graph, &at->record, self->sampler, self->nodes[i], self->options);
+                make(&at->graph, &at->example, self->sampler, self->nodes[i], self->options);
             if (at->status != RGM_OK)
                 rgm_error_save(&at->error, at->status);
         }
@@ -106,7 +106,7 @@ static rgm_status drain(run *self, rgm_sample_sink *sink, void *payload)
             pthread_cond_wait(&self->made, &self->lock);
         pthread_mutex_unlock(&self->lock);
         status = at->status == RGM_OK
-                     ? sink(payload, i, at->graph, self->options->encode ? &at->record : NULL)
+                     ? sink(payload, i, at->graph, self->options->encode ? &at->example : NULL)
                      : rgm_error_restore(&at->error);
         clear_slot(at);
         RGM_TRY(status);
@@ -149,7 +149,7 @@ done:
     rgm_thread_pool_release(pool);
     for (int64_t i = 0; self.slots && i < self.slot_count; i++) {
         clear_slot(&self.slots[i]);
-        rgm_text_clear(&self.slots[i].record);
+        rgm_text_clear(&self.slots[i].example);
     }
     rgm_free(self.slots);
     pthread_cond_destroy(&self.taken);
@@ -166,13 +166,13 @@ static rgm_status run_alone(const rgm_sampler *sampler, const int64_t *nodes, in
     slot only = {.graph = NULL};
 
     for (int64_t i = 0; i < count; i++) {
-        RGM_GO(make(&only.graph, &only.record, sampler, nodes[i], options));
-        RGM_GO(sink(payload, i, only.graph, options->encode ? &only.record : NULL));
+        RGM_GO(make(&only.graph, &only.example, sampler, nodes[i], options));
+        RGM_GO(sink(payload, i, only.graph, options->encode ? &only.example : NULL));
         clear_slot(&only);
     }
 done:
     clear_slot(&only);
-    rgm_text_clear(&only.record);
+    rgm_text_clear(&only.example);
     return status;
 }
 

@@ -681,16 +681,16 @@ typedef struct collected {
     int64_t next, fail_at;
 } collected;
 
-static rgm_status collect(void *payload, int64_t i, rgm_graph *graph, const rgm_text *record)
+static rgm_status collect(void *payload, int64_t i, rgm_graph *graph, const rgm_text *example)
 {
     collected *self = payload;
 
     CHECK_INT(self->next, i);
     self->next++;
-    CHECK(graph != NULL && record != NULL);
+    CHECK(graph != NULL && example != NULL);
     if (i == self->fail_at)
         return RGM_FAIL(RGM_ERR_IO, "no room for subgraph %d", (int)i);
-    return rgm_text_add(&self->all, record->data, record->size);
+    return rgm_text_add(&self->all, example->data, example->size);
 }
 
 static void a_run_writes_the_same_for_any_number_of_threads(void **state)

@@ -214,8 +214,8 @@ bool rgm_controller_finished(const rgm_controller *c)
                : c->epochs >= c->options.epochs;
 }
 
-int64_t rgm_controller_history(const rgm_epoch_record **records, const rgm_controller *c)
+int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *c)
 {
-    *records = c->history;
+    *epochs = c->history;
     return c->history_count;
 }

@@ -21,18 +21,18 @@ rgm_status rgmi_validate_inside_epoch(rgm_controller *c)
 
 static rgm_status remember(rgm_controller *c, const rgm_logs *train, const rgm_logs *valid)
 {
-    rgm_epoch_record *record;
+    rgm_epoch_logs *line;
 
     RGM_TRY(RGM_RESERVE(c->history, c->history_capacity, c->history_count + 1));
-    record = &c->history[c->history_count++];
-    *record = (rgm_epoch_record){.epoch = c->epochs,
-                                 .step = rgm_trainer_global_step(c->trainer),
-                                 .validated = valid != NULL};
-    RGM_TRY(rgm_logs_merge(&record->train, train));
+    line = &c->history[c->history_count++];
+    *line = (rgm_epoch_logs){.epoch = c->epochs,
+                             .step = rgm_trainer_global_step(c->trainer),
+                             .validated = valid != NULL};
+    RGM_TRY(rgm_logs_merge(&line->train, train));
     if (valid != NULL)
-        RGM_TRY(rgm_logs_merge(&record->valid, valid));
+        RGM_TRY(rgm_logs_merge(&line->valid, valid));
     if (c->hooks.epoch_end != NULL)
-        return c->hooks.epoch_end(record, c->hooks.payload);
+        return c->hooks.epoch_end(line, c->hooks.payload);
     return RGM_OK;
 }
 

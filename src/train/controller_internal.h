@@ -65,7 +65,7 @@ struct rgm_controller {
     double items_a_step; /* mean of the loop under way, or of the last */
     double last_seen;    /* the last value of the best metric, for progress */
 
-    rgm_epoch_record *history;
+    rgm_epoch_logs *history;
     int64_t history_count, history_capacity;
 };
 

@@ -16,12 +16,12 @@ static bool stop_at(void *payload)
     return c->stop_at >= 0 && c->asked++ == c->stop_at;
 }
 
-static rgm_status epoch_end(const rgm_epoch_record *record, void *payload)
+static rgm_status epoch_end(const rgm_epoch_logs *epoch, void *payload)
 {
     counter *c = payload;
 
     c->epochs++;
-    c->validated += record->validated;
+    c->validated += epoch->validated;
     return RGM_OK;
 }
 
@@ -166,7 +166,7 @@ static void validation_comes_when_it_was_asked_for(void **state)
     plane p = make_plane(false);
     run r;
     counter c = {.stop_at = -1};
-    const rgm_epoch_record *records;
+    const rgm_epoch_logs *epochs;
 
     (void)state;
     options.validation_freq = 3;
@@ -174,11 +174,11 @@ static void validation_comes_when_it_was_asked_for(void **state)
     CHECK_OK(fit(&r));
     CHECK_INT(4, c.epochs);
     CHECK_INT(1, c.validated);
-    CHECK_INT(4, rgm_controller_history(&records, r.controller));
-    CHECK(!records[1].validated && records[2].validated);
-    CHECK_INT(9, records[2].step);
-    CHECK(rgm_logs_get(&records[2].valid, "accuracy") > 0);
-    CHECK(isnan(rgm_logs_get(&records[2].valid, "no such")));
+    CHECK_INT(4, rgm_controller_history(&epochs, r.controller));
+    CHECK(!epochs[1].validated && epochs[2].validated);
+    CHECK_INT(9, epochs[2].step);
+    CHECK(rgm_logs_get(&epochs[2].valid, "accuracy") > 0);
+    CHECK(isnan(rgm_logs_get(&epochs[2].valid, "no such")));
     CHECK_INT(9, rgm_controller_best_step(r.controller));
     end(&r);
     clear_plane(&p);
@@ -243,16 +243,16 @@ static void training_learns(void **state)
     plane p = make_plane(false);
     run r;
     counter c = {.stop_at = -1};
-    const rgm_epoch_record *records;
+    const rgm_epoch_logs *epochs;
     int64_t count;
 
     (void)state;
     options.epochs = 60;
     CHECK_OK(start(&r, &p, &c, &options, NULL));
     CHECK_OK(fit(&r));
-    count = rgm_controller_history(&records, r.controller);
-    CHECK(rgm_logs_get(&records[count - 1].valid, "loss") <
-          0.6 * rgm_logs_get(&records[0].valid, "loss"));
+    count = rgm_controller_history(&epochs, r.controller);
+    CHECK(rgm_logs_get(&epochs[count - 1].valid, "loss") <
+          0.6 * rgm_logs_get(&epochs[0].valid, "loss"));
     end(&r);
     clear_plane(&p);
 }
