@@ -283,6 +283,71 @@ rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void
 rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
                                     void *payload);
 
+/* ---- reading runs back --------------------------------------------------------------------- */
+
+/** Whether a trainer has ever begun in this folder. */
+bool rgm_run_folder_exists(const char *path);
+
+typedef enum rgm_run_state {
+    RGM_RUN_RUNNING,
+    RGM_RUN_FINISHED,
+    RGM_RUN_STOPPED,
+    RGM_RUN_DAMAGED
+} rgm_run_state;
+extern const char *const rgm_run_state_names[]; /* "running", ..., ended by NULL */
+
+/** What can be known of a run without loading it; texts are its own, NULL: not known. */
+typedef struct rgm_run_look {
+    rgm_run_state state;
+    char *reason; /* what is damaged */
+    char *description, *model;
+    int64_t step, epoch; /* of the newest checkpoint, or of the log's last lines */
+    int64_t epochs;      /* that it is to have; -1: not known */
+    char *best_metric;   /* "valid.accuracy", by the newest checkpoint; NULL: no best yet */
+    double best_value;
+    int64_t best_step;
+    rgm_named_number *last; /* "valid.loss": the last values of the log, as they come */
+    int64_t last_count, last_capacity;
+    int64_t modified; /* when something was last measured, or the run begun: seconds since 1970 */
+} rgm_run_look;
+/**
+ * Look at a run folder, locked or not. What cannot be read makes it a damaged one, with the first
+ * reason.
+ *
+ * @param default_epochs  [in] what a config.yaml means that names no trainer.epochs
+ *
+ * Errors: RGM_ERR_NOMEM; nothing is then to be cleared.
+ */
+rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t default_epochs);
+void rgm_run_look_clear(rgm_run_look *look);
+/** NaN when there is none of that name. */
+double rgm_run_look_last(const rgm_run_look *look, const char *name);
+
+typedef struct rgm_curve_point {
+    int64_t step;
+    double value;
+} rgm_curve_point;
+/** One metric of one split of a run: "valid" "accuracy". */
+typedef struct rgm_curve {
+    char *split, *metric;
+    rgm_curve_point *points;
+    int64_t count, capacity;
+} rgm_curve;
+/** The learning curves of a run, in the order in which they begin. */
+typedef struct rgm_run_curves {
+    char *name; /* of the run folder, without the way to it */
+    rgm_curve *curves;
+    int64_t count, capacity;
+} rgm_run_curves;
+/**
+ * Every curve of a run folder's metrics.jsonl. RGM_ERR_NOT_FOUND: no such folder, no such file, or
+ * not a line in it: there is nothing to draw. Nothing is then to be cleared.
+ */
+rgm_status rgm_run_curves_load(rgm_run_curves *run, const char *path);
+void rgm_run_curves_clear(rgm_run_curves *run);
+
+/* ---- event files --------------------------------------------------------------------------- */
+
 /** A TensorBoard event file: TFRecords of tensorflow.Event. */
 typedef struct rgm_event_file rgm_event_file;
 /**

@@ -11,12 +11,12 @@
 /* ---- which curves -------------------------------------------------------------------------- */
 
 /* "valid.accuracy" is one curve of a run; "accuracy" is that of every part. */
-static bool is_asked_for(const plot_curve *c, const char *name)
+static bool is_asked_for(const rgm_curve *c, const char *name)
 {
-    size_t part = strlen(c->part);
+    size_t part = strlen(c->split);
 
     return strcmp(c->metric, name) == 0 ||
-           (strncmp(c->part, name, part) == 0 && name[part] == '.' &&
+           (strncmp(c->split, name, part) == 0 && name[part] == '.' &&
             strcmp(c->metric, name + part + 1) == 0);
 }
 
@@ -33,7 +33,7 @@ static rgm_status panel_of(plot_panel **out, plot_figure *f, const char *metric)
     return rgm_strdup(&(*out)->title, metric);
 }
 
-static rgm_status add_curve(plot_figure *f, int64_t run, const plot_curve *c)
+static rgm_status add_curve(plot_figure *f, int64_t run, const rgm_curve *c)
 {
     plot_panel *panel = NULL;
 
@@ -47,7 +47,7 @@ static rgm_status add_curve(plot_figure *f, int64_t run, const plot_curve *c)
 }
 
 /* NULL: all that say how good the model is; the learning rate is drawn when it is asked for. */
-static bool is_wanted(const plot_curve *curve, const char *name)
+static bool is_wanted(const rgm_curve *curve, const char *name)
 {
     return name != NULL ? is_asked_for(curve, name) : strcmp(curve->metric, "learning_rate") != 0;
 }
@@ -73,7 +73,7 @@ static rgm_status curve_names(rgm_map *names, const plot_figure *f)
 
     for (int64_t r = 0; r < f->run_count; r++)
         for (int64_t i = 0; i < f->runs[r].count; i++) {
-            RGM_GO(rgm_strprintf(&name, "%s.%s", f->runs[r].curves[i].part,
+            RGM_GO(rgm_strprintf(&name, "%s.%s", f->runs[r].curves[i].split,
                                  f->runs[r].curves[i].metric));
             RGM_GO(rgm_map_set(names, name, NULL));
             rgm_free(name);
@@ -103,9 +103,9 @@ static rgm_status complete_title(plot_panel *panel)
     char *title = NULL;
 
     for (int64_t i = 1; i < panel->count; i++)
-        if (strcmp(panel->curves[i].curve->part, panel->curves[0].curve->part) != 0)
+        if (strcmp(panel->curves[i].curve->split, panel->curves[0].curve->split) != 0)
             return RGM_OK;
-    RGM_TRY(rgm_strprintf(&title, "%s %s", panel->curves[0].curve->part, panel->title));
+    RGM_TRY(rgm_strprintf(&title, "%s %s", panel->curves[0].curve->split, panel->title));
     rgm_free(panel->title);
     panel->title = title;
     return RGM_OK;
@@ -132,7 +132,7 @@ static rgm_status choose_curves(plot_figure *f, const text_list *metrics)
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-static rgm_status rename_run(run_curves *run, const char *path)
+static rgm_status rename_run(rgm_run_curves *run, const char *path)
 {
     char *name = NULL;
 
@@ -148,7 +148,7 @@ static rgm_status read_runs(plot_figure *f, const text_list *folders)
     RGM_TRY(RGM_NEW(f->runs, folders->count));
     for (int64_t i = 0; i < folders->count; i++) {
         f->run_count++;
-        RGM_TRY(run_curves_read(&f->runs[i], folders->items[i]));
+        RGM_TRY(rgm_run_curves_load(&f->runs[i], folders->items[i]));
     }
     for (int64_t i = 0; i < folders->count; i++) {
         bool shared = false;
@@ -167,7 +167,7 @@ static rgm_status read_runs(plot_figure *f, const text_list *folders)
 static void figure_clear(plot_figure *f)
 {
     for (int64_t i = 0; i < f->run_count; i++)
-        run_curves_clear(&f->runs[i]);
+        rgm_run_curves_clear(&f->runs[i]);
     rgm_free(f->runs);
     for (int64_t i = 0; i < f->panel_count; i++) {
         rgm_free(f->panels[i].title);

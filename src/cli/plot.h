@@ -1,35 +1,13 @@
 /*
- * regimen plot in five files: plot.c says what is drawn, plot_read.c reads it from metrics.jsonl,
- * plot_axis.c chooses ticks, plot_layout.c places all of it, plot_draw.c draws it with PLplot.
+ * regimen plot in four files: plot.c says what is drawn, plot_axis.c chooses ticks, plot_layout.c
+ * places all of it, plot_draw.c draws it with PLplot.
  */
 #ifndef RGM_CLI_PLOT_H
 #define RGM_CLI_PLOT_H
 
+#include <regimen/store.h>
+
 #include "cli.h"
-
-/* ---- plot_read.c --------------------------------------------------------------------------- */
-
-typedef struct plot_point {
-    double step, value;
-} plot_point;
-
-/** One metric of one part of a run: "valid" "accuracy". */
-typedef struct plot_curve {
-    char *part, *metric;
-    plot_point *points;
-    int64_t count, capacity;
-} plot_curve;
-
-typedef struct run_curves {
-    char *name; /* of the run folder, without the way to it */
-    plot_curve *curves;
-    int64_t count, capacity;
-} run_curves;
-
-/** Every curve of a run folder. A run without a single line is an error: there is nothing to draw.
- */
-rgm_status run_curves_read(run_curves *run, const char *run_dir);
-void run_curves_clear(run_curves *run);
 
 /* ---- plot_axis.c --------------------------------------------------------------------------- */
 
@@ -48,7 +26,7 @@ void axis_set(plot_axis *axis, double low, double high, bool log, int most, doub
 /* ---- plot_layout.c ------------------------------------------------------------------------- */
 
 typedef struct plot_panel_curve {
-    const plot_curve *curve;
+    const rgm_curve *curve;
     int64_t run;
 } plot_panel_curve;
 
@@ -60,7 +38,7 @@ typedef struct plot_panel {
 } plot_panel;
 
 typedef struct plot_figure {
-    run_curves *runs;
+    rgm_run_curves *runs;
     int64_t run_count;
     plot_panel *panels;
     int64_t panel_count, panel_capacity;
@@ -88,7 +66,7 @@ typedef struct plot_legend_item {
 /** Where everything stands, in points (1/72 inch: a pixel of an SVG, one or more of a PNG). */
 typedef struct plot_layout {
     const plot_figure *figure;
-    double width, height, scale; /* of the page; pixels a plot_point */
+    double width, height, scale; /* of the page; pixels a point */
     int64_t columns, rows;
     double panel_width, panel_height; /* of the area of the curves */
     double left;                      /* room for the labels of y */

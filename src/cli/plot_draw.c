@@ -157,7 +157,7 @@ static void end_path(path *p, const plot_layout *l, const plot_axis *y)
     p->count = 0;
 }
 
-static rgm_status draw_curve(const plot_layout *l, const plot_axis *y, const plot_curve *c)
+static rgm_status draw_curve(const plot_layout *l, const plot_axis *y, const rgm_curve *c)
 {
     rgm_status status = RGM_OK;
     path p = {0};
@@ -169,7 +169,7 @@ static rgm_status draw_curve(const plot_layout *l, const plot_axis *y, const plo
             end_path(&p, l, y);
             continue;
         }
-        p.x[p.count] = c->points[i].step;
+        p.x[p.count] = (double)c->points[i].step;
         p.y[p.count++] = y->log ? log10(c->points[i].value) : c->points[i].value;
     }
     end_path(&p, l, y);
@@ -234,9 +234,9 @@ static rgm_status draw_panel(const plot_layout *l, int64_t p)
         for (int64_t i = 0; i < panel->count; i++) {
             const plot_panel_curve *c = &panel->curves[i];
 
-            if ((strcmp(c->curve->part, "train") == 0) != (pass == 0))
+            if ((strcmp(c->curve->split, "train") == 0) != (pass == 0))
                 continue;
-            use_look(l, look_of(l, c->run, c->curve->part));
+            use_look(l, look_of(l, c->run, c->curve->split));
             RGM_TRY(draw_curve(l, &l->y[p], c->curve));
         }
     return RGM_OK;

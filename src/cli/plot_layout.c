@@ -118,7 +118,7 @@ static rgm_status set_legend(plot_layout *l)
 
     for (int64_t p = 0; p < f->panel_count; p++)
         for (int64_t i = 0; i < f->panels[p].count; i++)
-            note_part(l, f->panels[p].curves[i].curve->part);
+            note_part(l, f->panels[p].curves[i].curve->split);
     RGM_TRY(RGM_NEW(l->items, f->run_count + l->part_count));
     for (int64_t r = 0; r < f->run_count; r++)
         RGM_TRY(add_item(l, f->runs[r].name, f->run_count == 1, look_of(l, r, "")));
@@ -180,11 +180,11 @@ static void set_step_axis(plot_layout *l)
 
     for (int64_t p = 0; p < l->figure->panel_count; p++)
         for (int64_t i = 0; i < l->figure->panels[p].count; i++) {
-            const plot_curve *c = l->figure->panels[p].curves[i].curve;
+            const rgm_curve *c = l->figure->panels[p].curves[i].curve;
 
             for (int64_t k = 0; k < c->count; k++) {
-                first = fmin(first, c->points[k].step);
-                last = fmax(last, c->points[k].step);
+                first = fmin(first, (double)c->points[k].step);
+                last = fmax(last, (double)c->points[k].step);
             }
         }
     if (first == last) {

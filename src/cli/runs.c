@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runs.h"
@@ -12,32 +13,49 @@
 
 /* ---- find ---------------------------------------------------------------------------------- */
 
-static rgm_status add_run(json_t *runs, const char *path)
+/* JSON and terminals take no other text. */
+static const char *reason_of(const rgm_run_look *look)
 {
-    json_t *run = run_read(path);
-    const char *reason;
+    return rgm_utf8_check(look->reason, (int64_t)strlen(look->reason)) < 0 ? look->reason
+                                                                           : "unreadable";
+}
 
-    if (run == NULL || json_array_append(runs, run) != 0) {
-        json_decref(run);
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory reading '%s'", path);
-    }
-    reason = json_string_value(json_object_get(run, "reason"));
-    if (reason != NULL)
-        say("damaged", "%s: %s", json_string_value(json_object_get(run, "run_dir")), reason);
-    json_decref(run);
+static rgm_status add_run(run_list *runs, const char *path)
+{
+    rgm_trainer_options defaults;
+    listed_run *run;
+
+    rgm_trainer_defaults(&defaults);
+    RGM_TRY(RGM_RESERVE(runs->items, runs->capacity, runs->count + 1));
+    run = &runs->items[runs->count];
+    *run = (listed_run){0};
+    RGM_TRY(rgm_run_look_load(&run->look, path, defaults.epochs));
+    runs->count++;
+    RGM_TRY(printable(&run->name, path));
+    if (run->look.reason != NULL)
+        say("damaged", "%s: %s", run->name, reason_of(&run->look));
     return RGM_OK;
 }
 
-static rgm_status find_runs(json_t *runs, const char *path, int depth);
+static void runs_clear(run_list *runs)
+{
+    for (int64_t i = 0; i < runs->count; i++) {
+        rgm_run_look_clear(&runs->items[i].look);
+        rgm_free(runs->items[i].name);
+    }
+    rgm_free(runs->items);
+}
+
+static rgm_status find_runs(run_list *runs, const char *path, int depth);
 
 /* What is no run folder and has none below is named: somebody may take it for one. */
-static rgm_status find_below(json_t *runs, const char *path, int depth)
+static rgm_status find_below(run_list *runs, const char *path, int depth)
 {
-    size_t before = json_array_size(runs);
+    int64_t before = runs->count;
     char *shown = NULL;
 
     RGM_TRY(find_runs(runs, path, depth));
-    if (depth > 1 || json_array_size(runs) > before)
+    if (depth > 1 || runs->count > before)
         return RGM_OK;
     RGM_TRY(printable(&shown, path));
     say("foreign", "%s: neither it nor a folder in it is a run folder (.lock, metrics.jsonl)",
@@ -46,13 +64,13 @@ static rgm_status find_below(json_t *runs, const char *path, int depth)
     return RGM_OK;
 }
 
-static rgm_status find_runs(json_t *runs, const char *path, int depth)
+static rgm_status find_runs(run_list *runs, const char *path, int depth)
 {
     rgm_status status = RGM_OK;
     char **names = NULL, *below = NULL;
     int64_t count = 0;
 
-    if (is_run_folder(path))
+    if (rgm_run_folder_exists(path))
         return add_run(runs, path);
     if (depth == DEEPEST)
         return RGM_OK;
@@ -80,38 +98,19 @@ done:
 /* ---- sort ---------------------------------------------------------------------------------- */
 
 typedef struct sorted_run {
-    json_t *run; /* borrowed */
-    const char *name, *text;
+    listed_run run;
     double number; /* NaN: last in either direction */
 } sorted_run;
 
-static const char *text_at(const json_t *run, const char *key)
+static double number_of(const rgm_run_look *look, const char *key)
 {
-    const char *text = json_string_value(json_object_get(run, key));
+    double number = strcmp(key, "name") == 0   ? 0
+                    : strcmp(key, "time") == 0 ? (double)look->modified
+                    : strcmp(key, "step") == 0 ? (double)look->step
+                    : strcmp(key, "best") == 0 ? look->best_value
+                                               : rgm_run_look_last(look, key);
 
-    return text != NULL ? text : "";
-}
-
-static double number_at(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static sorted_run by_key(json_t *run, const char *key)
-{
-    sorted_run s = {.run = run, .name = text_at(run, "run_dir"), .text = ""};
-
-    if (strcmp(key, "time") == 0)
-        s.text = text_at(run, "modified");
-    else if (strcmp(key, "step") == 0)
-        s.number = number_at(run, "step");
-    else if (strcmp(key, "best") == 0)
-        s.number = number_at(json_object_get(run, "best"), "value");
-    else if (strcmp(key, "name") != 0)
-        s.number = number_at(json_object_get(run, "last"), key);
-    return s;
+    return isfinite(number) ? number : NAN;
 }
 
 /* seed-2 before seed-10. */
@@ -124,46 +123,32 @@ static int compare(const void *a, const void *b, void *reverse)
         return isnan(x->number) ? 1 : -1;
     order = (x->number > y->number) - (x->number < y->number);
     if (order == 0)
-        order = strcmp(x->text, y->text);
-    if (order == 0)
-        order = strverscmp(x->name, y->name);
+        order = strverscmp(x->run.name, y->run.name);
     return sign * order;
 }
 
-static rgm_status sort_runs(json_t **runs, const char *key, bool reverse)
+static rgm_status sort_runs(run_list *runs, const char *key, bool reverse)
 {
-    size_t count = json_array_size(*runs);
     sorted_run *order = NULL;
-    json_t *sorted = json_array();
 
-    RGM_TRY(RGM_NEW(order, (int64_t)count));
-    for (size_t i = 0; i < count; i++)
-        order[i] = by_key(json_array_get(*runs, i), key);
-    qsort_r(order, count, sizeof *order, compare, &reverse);
-    for (size_t i = 0; i < count; i++)
-        json_array_append(sorted, order[i].run);
+    RGM_TRY(RGM_NEW(order, runs->count));
+    for (int64_t i = 0; i < runs->count; i++)
+        order[i] = (sorted_run){runs->items[i], number_of(&runs->items[i].look, key)};
+    qsort_r(order, (size_t)runs->count, sizeof *order, compare, &reverse);
+    for (int64_t i = 0; i < runs->count; i++)
+        runs->items[i] = order[i].run;
     rgm_free(order);
-    json_decref(*runs);
-    *runs = sorted;
     return RGM_OK;
 }
 
 /* ---- metrics ------------------------------------------------------------------------------- */
 
 /* Every name among the last values, each once. */
-static rgm_status metric_names(rgm_map *names, const json_t *runs)
+static rgm_status metric_names(rgm_map *names, const run_list *runs)
 {
-    size_t i;
-    json_t *run, *value;
-    const char *key;
-
-    json_array_foreach(runs, i, run)
-    {
-        json_object_foreach(json_object_get(run, "last"), key, value)
-        {
-            RGM_TRY(rgm_map_set(names, key, value));
-        }
-    }
+    for (int64_t i = 0; i < runs->count; i++)
+        for (int64_t k = 0; k < runs->items[i].look.last_count; k++)
+            RGM_TRY(rgm_map_set(names, runs->items[i].look.last[k].name, NULL));
     return RGM_OK;
 }
 
@@ -177,7 +162,7 @@ static bool is_listed(const text_list *list, const char *name)
 
 /* A name of a metric by which is sorted is shown, and those which are usual when none is asked for.
  */
-static rgm_status choose_metrics(text_list *metrics, const char *sort, const json_t *runs)
+static rgm_status choose_metrics(text_list *metrics, const char *sort, const run_list *runs)
 {
     static const char *const keys[] = {"name", "time", "step", "best"};
     static const char *const usual[] = {"train.loss", "valid.loss"};
@@ -187,12 +172,12 @@ static rgm_status choose_metrics(text_list *metrics, const char *sort, const jso
 
     RGM_GO(rgm_map_create(&names));
     RGM_GO(metric_names(names, runs));
-    for (int64_t i = 0; i < metrics->count && json_array_size(runs) > 0; i++)
+    for (int64_t i = 0; i < metrics->count && runs->count > 0; i++)
         if (!rgm_map_has(names, metrics->items[i]))
             RGM_GO(unknown_metric("--metric", metrics->items[i], names));
     for (int i = 0; i < 4; i++)
         by_metric = by_metric && strcmp(sort, keys[i]) != 0;
-    if (by_metric && json_array_size(runs) > 0 && !rgm_map_has(names, sort))
+    if (by_metric && runs->count > 0 && !rgm_map_has(names, sort))
         RGM_GO(unknown_metric("--sort", sort, names));
     for (int i = 0; i < 2 && !asked; i++)
         if (rgm_map_has(names, usual[i]))
@@ -202,6 +187,62 @@ static rgm_status choose_metrics(text_list *metrics, const char *sort, const jso
 done:
     rgm_map_release(names);
     return status;
+}
+
+/* ---- print --------------------------------------------------------------------------------- */
+
+void time_text(char text[32], int64_t seconds)
+{
+    time_t time = (time_t)seconds;
+    struct tm when;
+
+    text[0] = '\0';
+    if (seconds >= 0 && gmtime_r(&time, &when) != NULL)
+        strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &when);
+}
+
+static json_t *json_text(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+/* JSON has no NaN. */
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *run_json(const listed_run *run)
+{
+    const rgm_run_look *look = &run->look;
+    json_t *best = json_null(), *last = json_object(), *json;
+    char modified[32];
+
+    time_text(modified, look->modified);
+    if (look->best_metric != NULL)
+        best = json_pack("{s:s, s:o, s:I}", "metric", look->best_metric, "value",
+                         json_number(look->best_value), "step", (json_int_t)look->best_step);
+    for (int64_t i = 0; i < look->last_count; i++)
+        json_object_set_new(last, look->last[i].name, json_number(look->last[i].value));
+    json = json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o}", "run_dir", run->name,
+                     "state", rgm_run_state_names[look->state], "description",
+                     json_text(look->description), "model", json_text(look->model), "epoch",
+                     (json_int_t)look->epoch, "epochs",
+                     look->epochs >= 0 ? json_integer(look->epochs) : json_null(), "step",
+                     (json_int_t)look->step, "best", best, "last", last, "modified",
+                     json_text(modified[0] != '\0' ? modified : NULL));
+    if (look->reason != NULL)
+        json_object_set_new(json, "reason", json_string(reason_of(look)));
+    return json;
+}
+
+static int print_runs_json(const run_list *runs)
+{
+    json_t *all = json_array();
+
+    for (int64_t i = 0; i < runs->count; i++)
+        json_array_append_new(all, run_json(&runs->items[i]));
+    return print_json(all);
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
@@ -222,7 +263,7 @@ static int64_t line_width(void)
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static int print_runs(const json_t *runs, const text_list *metrics)
+static int print_runs(const run_list *runs, const text_list *metrics)
 {
     rgm_text text = {0};
     rgm_status status = runs_table(&text, runs, metrics, line_width());
@@ -232,15 +273,15 @@ static int print_runs(const json_t *runs, const text_list *metrics)
     return code;
 }
 
-static rgm_status list_runs(json_t **runs, const text_list *folders, text_list *metrics,
+static rgm_status list_runs(run_list *runs, const text_list *folders, text_list *metrics,
                             const char *sort, bool reverse)
 {
     for (int64_t i = 0; i < folders->count; i++) {
         if (!rgm_path_is_folder(folders->items[i]))
             return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder '%s'", folders->items[i]);
-        RGM_TRY(find_runs(*runs, folders->items[i], 0));
+        RGM_TRY(find_runs(runs, folders->items[i], 0));
     }
-    RGM_TRY(choose_metrics(metrics, sort, *runs));
+    RGM_TRY(choose_metrics(metrics, sort, runs));
     return sort_runs(runs, sort, reverse);
 }
 
@@ -262,7 +303,7 @@ int verb_runs(int argc, char **argv)
         "the\n"
         "newest checkpoint, last values. Folders that are damaged or no run folders are named.",
         arguments, 0, 256};
-    json_t *runs;
+    run_list runs = {0};
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
 
@@ -270,16 +311,15 @@ int verb_runs(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (rest.count == 0)
         rest.items[rest.count++] = "runs";
-    runs = json_array();
     status = list_runs(&runs, &rest, &metrics, sort, reverse);
     if (status != RGM_OK)
         code = report(status);
     else if (json)
-        return print_json(runs);
-    else if (json_array_size(runs) == 0)
+        code = print_runs_json(&runs);
+    else if (runs.count == 0)
         say("runs", "none");
     else
-        code = print_runs(runs, &metrics);
-    json_decref(runs);
+        code = print_runs(&runs, &metrics);
+    runs_clear(&runs);
     return code;
 }

@@ -1,27 +1,30 @@
 /*
- * regimen runs in three files: runs.c finds run folders and sorts them, runs_read.c looks into one,
- * runs_table.c prints them for people. A run is a JSON object throughout, the one that --json
- * prints.
+ * regimen runs in two files: runs.c finds run folders, sorts them and prints JSON, runs_table.c
+ * prints them for people.
  */
 #ifndef RGM_CLI_RUNS_H
 #define RGM_CLI_RUNS_H
 
+#include <regimen/store.h>
+
 #include "cli.h"
 
-/* ---- runs_read.c --------------------------------------------------------------------------- */
+typedef struct listed_run {
+    char *name; /* its path, safe to show */
+    rgm_run_look look;
+} listed_run;
 
-/** Whether a trainer has ever begun here. */
-bool is_run_folder(const char *path);
-/**
- * What can be known without loading a run: run_dir, state (finished, running, stopped or damaged,
- * then with reason), description, model, epoch, epochs, step, best {metric, value, step} by its
- * newest checkpoint, last {"valid.loss": ...}, modified. null: not known. NULL: out of memory.
- */
-json_t *run_read(const char *path);
+typedef struct run_list {
+    listed_run *items;
+    int64_t count, capacity;
+} run_list;
+
+/** "2026-11-21T23:08:44Z" into `text`; "" where that is not known. */
+void time_text(char text[32], int64_t seconds);
 
 /* ---- runs_table.c -------------------------------------------------------------------------- */
 
 /** Aligned columns with the last values of `metrics`; cut at `width` characters unless it is 0. */
-rgm_status runs_table(rgm_text *out, const json_t *runs, const text_list *metrics, int64_t width);
+rgm_status runs_table(rgm_text *out, const run_list *runs, const text_list *metrics, int64_t width);
 
 #endif

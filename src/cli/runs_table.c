@@ -1,4 +1,5 @@
 /* Runs as a table for people. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,59 +47,60 @@ static rgm_status set_text(table *t, int64_t row, int64_t column, const char *te
     return printable(&t->cells[row * t->columns + column], text != NULL ? text : "-");
 }
 
-static rgm_status set_number(table *t, int64_t row, int64_t column, const json_t *number)
+static rgm_status set_number(table *t, int64_t row, int64_t column, double number)
 {
     char text[32] = "-";
 
     t->is_number[column] = true;
-    if (json_is_integer(number))
-        snprintf(text, sizeof text, "%s", grouped(json_integer_value(number)));
-    else if (json_is_real(number))
-        snprintf(text, sizeof text, "%.4g", json_real_value(number));
+    if (isfinite(number))
+        snprintf(text, sizeof text, "%.4g", number);
     return set_text(t, row, column, text);
 }
 
-static rgm_status set_epoch(table *t, int64_t row, const json_t *run)
+/* < 0: not known. */
+static rgm_status set_count(table *t, int64_t row, int64_t column, int64_t count)
 {
-    json_t *epochs = json_object_get(run, "epochs");
+    t->is_number[column] = true;
+    return set_text(t, row, column, count >= 0 ? grouped(count) : NULL);
+}
+
+static rgm_status set_epoch(table *t, int64_t row, const rgm_run_look *look)
+{
     char text[64];
 
     t->is_number[EPOCH] = true;
-    snprintf(text, sizeof text, "%s%s%s",
-             grouped(json_integer_value(json_object_get(run, "epoch"))),
-             json_is_integer(epochs) ? "/" : "",
-             json_is_integer(epochs) ? grouped(json_integer_value(epochs)) : "");
+    snprintf(text, sizeof text, "%s%s%s", grouped(look->epoch), look->epochs >= 0 ? "/" : "",
+             look->epochs >= 0 ? grouped(look->epochs) : "");
     return set_text(t, row, EPOCH, text);
 }
 
 /* "2026-11-21T23:08:44Z" without the seconds. */
-static rgm_status set_time(table *t, int64_t row, int64_t column, const char *time)
+static rgm_status set_time(table *t, int64_t row, int64_t column, int64_t seconds)
 {
-    char text[17] = "-";
+    char time[32], text[17] = "-";
 
-    if (time != NULL && strlen(time) > 16)
+    time_text(time, seconds);
+    if (strlen(time) > 16)
         snprintf(text, sizeof text, "%.10s %.5s", time, time + 11);
     return set_text(t, row, column, text);
 }
 
-static rgm_status set_run(table *t, int64_t row, const json_t *run, const text_list *metrics)
+static rgm_status set_run(table *t, int64_t row, const listed_run *run, const text_list *metrics)
 {
-    const json_t *best = json_object_get(run, "best"), *last = json_object_get(run, "last");
+    const rgm_run_look *look = &run->look;
     int64_t behind = METRICS + metrics->count;
 
-    RGM_TRY(set_text(t, row, RUN, json_string_value(json_object_get(run, "run_dir"))));
-    RGM_TRY(set_text(t, row, STATE, json_string_value(json_object_get(run, "state"))));
-    RGM_TRY(set_epoch(t, row, run));
-    RGM_TRY(set_number(t, row, STEP, json_object_get(run, "step")));
-    RGM_TRY(set_text(t, row, BEST, json_string_value(json_object_get(best, "metric"))));
-    RGM_TRY(set_number(t, row, VALUE, json_object_get(best, "value")));
-    RGM_TRY(set_number(t, row, AT, json_object_get(best, "step")));
+    RGM_TRY(set_text(t, row, RUN, run->name));
+    RGM_TRY(set_text(t, row, STATE, rgm_run_state_names[look->state]));
+    RGM_TRY(set_epoch(t, row, look));
+    RGM_TRY(set_count(t, row, STEP, look->step));
+    RGM_TRY(set_text(t, row, BEST, look->best_metric));
+    RGM_TRY(set_number(t, row, VALUE, look->best_value));
+    RGM_TRY(set_count(t, row, AT, look->best_step));
     for (int64_t i = 0; i < metrics->count; i++)
-        RGM_TRY(set_number(t, row, METRICS + i, json_object_get(last, metrics->items[i])));
-    RGM_TRY(
-        set_time(t, row, behind + MODIFIED, json_string_value(json_object_get(run, "modified"))));
-    return set_text(t, row, behind + DESCRIPTION,
-                    json_string_value(json_object_get(run, "description")));
+        RGM_TRY(set_number(t, row, METRICS + i, rgm_run_look_last(look, metrics->items[i])));
+    RGM_TRY(set_time(t, row, behind + MODIFIED, look->modified));
+    return set_text(t, row, behind + DESCRIPTION, look->description);
 }
 
 static rgm_status set_head(table *t, const text_list *metrics)
@@ -177,15 +179,15 @@ done:
     return status;
 }
 
-rgm_status runs_table(rgm_text *out, const json_t *runs, const text_list *metrics, int64_t width)
+rgm_status runs_table(rgm_text *out, const run_list *runs, const text_list *metrics, int64_t width)
 {
     rgm_status status = RGM_OK;
     table t = {0};
 
-    RGM_GO(table_create(&t, 1 + (int64_t)json_array_size(runs), METRICS + metrics->count + BEHIND));
+    RGM_GO(table_create(&t, 1 + runs->count, METRICS + metrics->count + BEHIND));
     RGM_GO(set_head(&t, metrics));
     for (int64_t i = 0; i < t.rows - 1; i++)
-        RGM_GO(set_run(&t, i + 1, json_array_get(runs, (size_t)i), metrics));
+        RGM_GO(set_run(&t, i + 1, &runs->items[i], metrics));
     RGM_GO(print_table(out, &t, width));
 done:
     table_clear(&t);

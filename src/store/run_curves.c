@@ -1,32 +1,32 @@
 /* Learning curves out of a run folder's metrics.jsonl. */
+#include <regimen/store.h>
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot.h"
-
-static rgm_status find_curve(plot_curve **out, run_curves *run, const char *part,
+static rgm_status find_curve(rgm_curve **out, rgm_run_curves *run, const char *split,
                              const char *metric)
 {
     for (int64_t i = 0; i < run->count; i++) {
         *out = &run->curves[i];
-        if (strcmp((*out)->part, part) == 0 && strcmp((*out)->metric, metric) == 0)
+        if (strcmp((*out)->split, split) == 0 && strcmp((*out)->metric, metric) == 0)
             return RGM_OK;
     }
     RGM_TRY(RGM_RESERVE(run->curves, run->capacity, run->count + 1));
     *out = &run->curves[run->count++];
-    **out = (plot_curve){0};
-    RGM_TRY(rgm_strdup(&(*out)->part, part));
+    **out = (rgm_curve){0};
+    RGM_TRY(rgm_strdup(&(*out)->split, split));
     return rgm_strdup(&(*out)->metric, metric);
 }
 
 static rgm_status add_entry(const rgm_metrics_entry *entry, void *payload)
 {
     for (int64_t i = 0; i < entry->count; i++) {
-        plot_curve *c = NULL;
+        rgm_curve *c = NULL;
 
         RGM_TRY(find_curve(&c, payload, entry->split, entry->numbers[i].name));
         RGM_TRY(RGM_RESERVE(c->points, c->capacity, c->count + 1));
-        c->points[c->count++] = (plot_point){(double)entry->step, entry->numbers[i].value};
+        c->points[c->count++] = (rgm_curve_point){entry->step, entry->numbers[i].value};
     }
     return RGM_OK;
 }
@@ -42,35 +42,38 @@ static rgm_status folder_name(char **out, const char *path)
     return status;
 }
 
-rgm_status run_curves_read(run_curves *run, const char *run_dir)
+rgm_status rgm_run_curves_load(rgm_run_curves *run, const char *folder)
 {
     rgm_status status = RGM_OK;
     char *path = NULL;
 
-    if (!rgm_path_is_folder(run_dir))
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder '%s'", run_dir);
-    RGM_GO(rgm_path_join(&path, run_dir, "metrics.jsonl"));
+    *run = (rgm_run_curves){0};
+    if (!rgm_path_is_folder(folder))
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder '%s'", folder);
+    RGM_GO(rgm_path_join(&path, folder, "metrics.jsonl"));
     if (!rgm_path_exists(path))
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "'%s' has no metrics.jsonl: it is not a run folder",
-                        run_dir));
-    RGM_GO(folder_name(&run->name, run_dir));
+                        folder));
+    RGM_GO(folder_name(&run->name, folder));
     RGM_GO(rgm_metrics_log_read(path, add_entry, run));
     if (run->count == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no measurement yet: its first epoch is not over",
                         path));
 done:
+    if (status != RGM_OK)
+        rgm_run_curves_clear(run);
     rgm_free(path);
     return status;
 }
 
-void run_curves_clear(run_curves *run)
+void rgm_run_curves_clear(rgm_run_curves *run)
 {
     for (int64_t i = 0; i < run->count; i++) {
-        rgm_free(run->curves[i].part);
+        rgm_free(run->curves[i].split);
         rgm_free(run->curves[i].metric);
         rgm_free(run->curves[i].points);
     }
     rgm_free(run->curves);
     rgm_free(run->name);
-    *run = (run_curves){0};
+    *run = (rgm_run_curves){0};
 }

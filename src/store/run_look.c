@@ -1,0 +1,244 @@
+/*
+ * One run folder at a glance. A listing of many must be quick, so the log is read from its end and
+ * of the newest checkpoint the manifest alone.
+ */
+#include <regimen/store.h>
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How much of a log is read at first and at most, when a part has not been measured for long. */
+#define FIRST_LOOK    (INT64_C(4) << 10)
+#define FARTHEST_LOOK (INT64_C(1) << 20)
+
+const char *const rgm_run_state_names[] = {"running", "finished", "stopped", "damaged", NULL};
+
+typedef struct looking {
+    rgm_run_look *look;
+    const char *path;
+    bool finished;
+    bool saw_best_split; /* of the metric that chose a best: "valid" */
+} looking;
+
+static bool has(const char *folder, const char *name)
+{
+    char *path = NULL;
+    bool found = rgm_path_join(&path, folder, name) == RGM_OK && rgm_path_exists(path);
+
+    rgm_free(path);
+    return found;
+}
+
+bool rgm_run_folder_exists(const char *path)
+{
+    return has(path, ".lock") || has(path, "metrics.jsonl");
+}
+
+/* ---- config.yaml --------------------------------------------------------------------------- */
+
+static rgm_status copy_text(char **out, const rgm_yaml_node *map, const char *key)
+{
+    const rgm_yaml_node *node = map != NULL ? rgm_yaml_find(map, key) : NULL;
+
+    return node != NULL && node->kind == RGM_YAML_SCALAR ? rgm_strdup(out, node->text) : RGM_OK;
+}
+
+static rgm_status read_config(looking *l, int64_t default_epochs)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *yaml = NULL;
+    const rgm_yaml_node *root, *trainer, *epochs;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, l->path, "config.yaml"));
+    if (!rgm_path_exists(path)) /* of a program that has none */
+        goto done;
+    RGM_GO(rgm_yaml_load(&yaml, path));
+    root = rgm_yaml_root(yaml);
+    trainer = rgm_yaml_find(root, "trainer");
+    epochs = trainer != NULL ? rgm_yaml_find(trainer, "epochs") : NULL;
+    if (epochs != NULL)
+        RGM_GO(rgm_yaml_int(&default_epochs, epochs));
+    l->look->epochs = default_epochs;
+    RGM_GO(copy_text(&l->look->description, root, "description"));
+    RGM_GO(copy_text(&l->look->model, rgm_yaml_find(root, "model"), "type"));
+done:
+    rgm_yaml_release(yaml);
+    rgm_free(path);
+    return status;
+}
+
+/* ---- newest checkpoint --------------------------------------------------------------------- */
+
+static rgm_status read_values(looking *l, const rgm_checkpoint *checkpoint)
+{
+    rgm_run_look *look = l->look;
+    const char *metric;
+    int64_t step;
+    double value;
+    const rgm_key_place places[] = {{RGM_KEY_EPOCH, &look->epoch},
+                                    {RGM_KEY_FINISHED, &l->finished},
+                                    {RGM_KEY_BEST_STEP, &step},
+                                    {RGM_KEY_BEST_VALUE, &value},
+                                    {RGM_KEY_BEST_METRIC, &metric}};
+
+    look->step = rgm_checkpoint_step(checkpoint);
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, sizeof places / sizeof *places));
+    if (step < 0)
+        return RGM_OK;
+    look->best_step = step;
+    look->best_value = value;
+    return rgm_strdup(&look->best_metric, metric);
+}
+
+static rgm_status read_checkpoint(looking *l)
+{
+    const rgm_checkpoint_store_options options = {
+        .keep = 1, .read_only = true, .values_only = true};
+    rgm_checkpoint_store *store = NULL;
+    rgm_checkpoint *checkpoint = NULL;
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, l->path, "ckpt"));
+    if (!rgm_path_is_folder(path))
+        goto done;
+    RGM_GO(rgm_checkpoint_store_open(&store, path, &options));
+    status = rgm_checkpoint_load_newest(&checkpoint, store);
+    if (status == RGM_OK)
+        status = read_values(l, checkpoint);
+    else if (status == RGM_ERR_NOT_FOUND)
+        status = RGM_OK;
+done:
+    rgm_checkpoint_release(checkpoint);
+    rgm_checkpoint_store_close(store);
+    rgm_free(path);
+    return status;
+}
+
+/* ---- log ----------------------------------------------------------------------------------- */
+
+double rgm_run_look_last(const rgm_run_look *look, const char *name)
+{
+    for (int64_t i = 0; i < look->last_count; i++)
+        if (strcmp(look->last[i].name, name) == 0)
+            return look->last[i].value;
+    return NAN;
+}
+
+static rgm_status set_last(rgm_run_look *look, const char *split, const rgm_named_number *number)
+{
+    size_t size = strlen(split);
+    rgm_named_number *at;
+    char *name = NULL;
+
+    for (int64_t i = 0; i < look->last_count; i++) {
+        at = &look->last[i];
+        if (strncmp(at->name, split, size) == 0 && at->name[size] == '.' &&
+            strcmp(at->name + size + 1, number->name) == 0) {
+            at->value = number->value;
+            return RGM_OK;
+        }
+    }
+    RGM_TRY(RGM_RESERVE(look->last, look->last_capacity, look->last_count + 1));
+    RGM_TRY(rgm_strprintf(&name, "%s.%s", split, number->name));
+    look->last[look->last_count++] = (rgm_named_number){name, number->value};
+    return RGM_OK;
+}
+
+static rgm_status note_entry(const rgm_metrics_entry *entry, void *payload)
+{
+    looking *l = payload;
+    rgm_run_look *look = l->look;
+    const char *best = look->best_metric;
+    size_t split = strlen(entry->split);
+
+    look->step = entry->step > look->step ? entry->step : look->step;
+    look->epoch = entry->epoch > look->epoch ? entry->epoch : look->epoch;
+    if (best != NULL && strncmp(best, entry->split, split) == 0 && best[split] == '.')
+        l->saw_best_split = true;
+    for (int64_t i = 0; i < entry->count; i++)
+        RGM_TRY(set_last(look, entry->split, &entry->numbers[i]));
+    return RGM_OK;
+}
+
+static rgm_status read_log(looking *l)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, l->path, "metrics.jsonl"));
+    if (!rgm_path_exists(path))
+        goto done;
+    for (int64_t bytes = FIRST_LOOK; bytes <= FARTHEST_LOOK; bytes *= 16) {
+        RGM_GO(rgm_metrics_log_read_end(path, bytes, note_entry, l));
+        if (l->look->last_count > 0 && (l->look->best_metric == NULL || l->saw_best_split))
+            break;
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+/* When something was last measured, or else when the run began. */
+static rgm_status note_time(rgm_run_look *look, const char *folder)
+{
+    static const char *const files[] = {"metrics.jsonl", ".lock"};
+
+    for (int i = 0; i < 2 && look->modified < 0; i++) {
+        struct stat info;
+        char *path = NULL;
+
+        RGM_TRY(rgm_path_join(&path, folder, files[i]));
+        if (stat(path, &info) == 0)
+            look->modified = info.st_mtime;
+        rgm_free(path);
+    }
+    return RGM_OK;
+}
+
+/* The first reason stays. */
+static rgm_status note_damage(rgm_run_look *look, rgm_status status)
+{
+    if (status == RGM_OK || status == RGM_ERR_NOMEM || look->reason != NULL)
+        return status == RGM_ERR_NOMEM ? status : RGM_OK;
+    return rgm_strdup(&look->reason, rgm_error_message());
+}
+
+rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t default_epochs)
+{
+    looking l = {.look = look, .path = path};
+    bool running = false;
+    rgm_status status = RGM_OK;
+
+    *look = (rgm_run_look){.epochs = -1, .best_step = -1, .best_value = NAN, .modified = -1};
+    RGM_GO(note_time(look, path));
+    RGM_GO(note_damage(look, rgm_run_folder_in_use(&running, path)));
+    RGM_GO(note_damage(look, read_config(&l, default_epochs)));
+    RGM_GO(note_damage(look, read_checkpoint(&l)));
+    l.finished = l.finished || (look->epochs > 0 && look->epoch >= look->epochs);
+    RGM_GO(note_damage(look, read_log(&l)));
+    look->state = look->reason != NULL ? RGM_RUN_DAMAGED
+                  : running            ? RGM_RUN_RUNNING
+                  : l.finished         ? RGM_RUN_FINISHED
+                                       : RGM_RUN_STOPPED;
+done:
+    if (status != RGM_OK)
+        rgm_run_look_clear(look);
+    return status;
+}
+
+void rgm_run_look_clear(rgm_run_look *look)
+{
+    for (int64_t i = 0; i < look->last_count; i++)
+        rgm_free((char *)look->last[i].name);
+    rgm_free(look->last);
+    rgm_free(look->reason);
+    rgm_free(look->description);
+    rgm_free(look->model);
+    rgm_free(look->best_metric);
+    *look = (rgm_run_look){0};
+}
