@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+/** A compute graph: values and ops in the order in which builders made them, and their first
+ * failure. */
 typedef struct rgm_cgraph rgm_cgraph;
 /** A dense value, or a sparse pattern, of the graph that made it; borrowed from that graph. */
 typedef struct rgm_value rgm_value;
@@ -26,11 +28,15 @@ typedef struct rgm_value rgm_value;
 /** A size: >= 0 is static; < 0 is a symbol of the graph, bound when the executor runs. */
 typedef int64_t rgm_dim;
 
+/** An empty one. RGM_ERR_NOMEM. */
 rgm_status rgm_cgraph_create(rgm_cgraph **out);
 void rgm_cgraph_release(rgm_cgraph *graph);
-/** The first failure of any builder, made this thread's error; RGM_OK if none. */
+/** The first failure of any builder, made this thread's error; RGM_OK if none. Errors: the
+ * builders'. */
 rgm_status rgm_cgraph_status(rgm_cgraph *graph);
-/** Record a failure unless there is one already; always returns NULL. For builders in other layers.
+/**
+ * Record a failure unless there is one already; always returns NULL, which is a value of any shape
+ * to the builders. For those of other layers.
  */
 rgm_value *rgm_cgraph_fail(rgm_cgraph *graph, rgm_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -42,12 +48,13 @@ const char *rgm_cgraph_symbol_name(const rgm_cgraph *graph, rgm_dim dim);
 const char *rgm_dim_describe(const rgm_cgraph *graph, rgm_dim dim, char *buffer, size_t size);
 /** Text put before op names in messages and traces while set, e.g. a layer's path; may be NULL. */
 void rgm_cgraph_set_scope(rgm_cgraph *graph, const char *path);
-/** Each op and value as text, a line each. */
+/** Each op and value as text, a line each. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_cgraph_print(rgm_text *out, const rgm_cgraph *graph);
 
 /* ---- leaves -------------------------------------------------------------------------------- */
 
-/** Fed at run time. Names are unique within a graph; asking again for a name gives the same value.
+/** Fed at run time, of `shape`. Names are unique within a graph; asking again for a name gives the
+ * same value.
  */
 rgm_value *rgm_input(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
                      const rgm_dim *shape);
@@ -85,9 +92,9 @@ int64_t rgm_cgraph_parameter_count(const rgm_cgraph *graph);
 rgm_value *rgm_cgraph_parameter(const rgm_cgraph *graph, int64_t i);
 
 /**
- * A parameter that no gradient moves (the moving statistics of a batch norm): it counts among the
- * parameters, is saved and restored with them, and its gradient is zeros. What moves it is an
- * update: after each training run it takes the value that `next` had in that run.
+ * A parameter of `shape` that no gradient moves (the moving statistics of a batch norm): it counts
+ * among the parameters, is saved and restored with them, and its gradient is zeros. What moves it
+ * is an update: after each training run it takes the value that `next` had in that run.
  */
 rgm_value *rgm_state(rgm_cgraph *graph, const char *name, rgm_dtype dtype, int rank,
                      const int64_t *shape, rgm_init init);
@@ -104,14 +111,18 @@ rgm_value *rgm_cgraph_update_next(const rgm_cgraph *graph, int64_t i);
 
 /** The values of a graph's parameters, by name, in the graph's order. */
 typedef struct rgm_parameters rgm_parameters;
-/** Initialized from `seed`: parameter p draws from the stream named after p, so adding one changes
- * no other. */
+/**
+ * Initialized from `seed`: parameter p draws from the stream named after p, so adding one changes
+ * no other.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed);
-/** The same parameters with values of their own. */
+/** The same parameters with values of their own. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_parameters_copy(rgm_parameters **out, const rgm_parameters *parameters);
 void rgm_parameters_release(rgm_parameters *parameters);
 int64_t rgm_parameters_count(const rgm_parameters *parameters);
 const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i);
+/** Parameter i, and the one of a name, each of the shape that it was made with. */
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);      /* borrowed */
 rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters);         /* [count] */
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name); /* or NULL */
@@ -133,6 +144,7 @@ void rgm_parameters_touch(rgm_parameters *parameters);
 /* ---- ops: element-wise, broadcasting as numpy does --------------------------------------------
  */
 
+/** Of a and b, whose shapes broadcast; one dtype. */
 rgm_value *rgm_add(rgm_value *a, rgm_value *b);
 rgm_value *rgm_sub(rgm_value *a, rgm_value *b);
 rgm_value *rgm_mul(rgm_value *a, rgm_value *b);
@@ -141,6 +153,7 @@ rgm_value *rgm_maximum(rgm_value *a, rgm_value *b);
 rgm_value *rgm_minimum(rgm_value *a, rgm_value *b);
 rgm_value *rgm_greater(rgm_value *a, rgm_value *b); /* 1 or 0 in a's dtype; no gradient */
 rgm_value *rgm_equal(rgm_value *a, rgm_value *b);   /* as rgm_greater; any equal dtypes -> f32 */
+/** Of each element of x, same shape and dtype: x factor, x + term, -x, |x|, ... */
 rgm_value *rgm_scale(rgm_value *x, double factor);
 rgm_value *rgm_shift(rgm_value *x, double term);
 rgm_value *rgm_neg(rgm_value *x);
@@ -159,14 +172,16 @@ rgm_value *rgm_elu(rgm_value *x);
 rgm_value *rgm_sigmoid(rgm_value *x);
 rgm_value *rgm_tanh(rgm_value *x);
 rgm_value *rgm_gelu(rgm_value *x);
-/** By enum or config name ("relu", "linear", "elu", ...); NULL name or "linear" gives x. */
+/** Element-wise, by enum; RGM_ACT_NONE gives x itself. `slope` is that of leaky_relu. */
 rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope);
 /** Of rgm_activation, by its number; ended by NULL. */
 extern const char *const rgm_activation_names[];
+/** By its config name ("relu", "linear", ...); NULL: none. RGM_ERR_NOT_FOUND says the nearest name.
+ */
 rgm_status rgm_activation_find(rgm_activation *out, const char *name);
-rgm_value *rgm_cast(rgm_value *x,
-                    rgm_dtype dtype); /* f32/f64/i32/i64/bool; gradient float <-> float */
-/** A value that passes no gradient back. */
+/** Each element in another dtype: f32, f64, i32, i64, bool. A gradient goes from float to float. */
+rgm_value *rgm_cast(rgm_value *x, rgm_dtype dtype);
+/** x, same shape; passes no gradient back. */
 rgm_value *rgm_stop_gradient(rgm_value *x);
 /**
  * `a` in executors made with .training, `b` in others; dtypes and shapes agree. Resolved when an
@@ -180,14 +195,17 @@ rgm_value *rgm_when_training(rgm_value *a, rgm_value *b);
  * `stream` names its random stream; NULL takes a name from the scope and op number. rate in [0, 1).
  */
 rgm_value *rgm_dropout_op(rgm_value *x, double rate, const char *stream);
-/** Whole rows (ItemDropout): one draw per item of the first axis. */
+/** Whole rows (ItemDropout): one draw per item of the first axis, same shape. */
 rgm_value *rgm_item_dropout_op(rgm_value *x, double rate, const char *stream);
 
 /* ---- ops: shape ------------------------------------------------------------------------------ */
 
-rgm_value *rgm_reshape(rgm_value *x, int rank, const rgm_dim *shape); /* one RGM_INFER at most */
+/** The same elements in another shape; one dim may be RGM_INFER. */
+rgm_value *rgm_reshape(rgm_value *x, int rank, const rgm_dim *shape);
 #define RGM_INFER INT64_MIN
+/** Axis i of the result is axis axes[i] of x. */
 rgm_value *rgm_permute(rgm_value *x, const int *axes);
+/** One behind the other along `axis`; all other axes agree. count >= 1. */
 rgm_value *rgm_concat(rgm_value *const *x, int64_t count, int axis);
 /** Rows [begin, end) of `axis`; the axis' size must be static. */
 rgm_value *rgm_slice(rgm_value *x, int axis, int64_t begin, int64_t end);
@@ -230,11 +248,13 @@ typedef struct rgm_cross_entropy_options {
     double smoothing; /* in [0, 1): the label's target is 1 - smoothing, each other class' is
                          smoothing / (classes - 1) */
 } rgm_cross_entropy_options;
-/** The same with smoothed labels, which keeps no other value of the size of the logits. */
+/** The same [rows] with smoothed labels, which keeps no other value of the size of the logits. */
 rgm_value *rgm_softmax_cross_entropy_with(rgm_value *logits, rgm_value *labels,
                                           const rgm_cross_entropy_options *options);
 /** Element-wise max(z,0) - z y + log(1+exp(-|z|)). */
 rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets);
+/** x [.., width], each row less its mean over its standard deviation, times gamma [width] plus
+ * beta. */
 rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, double epsilon);
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
@@ -289,8 +309,8 @@ typedef struct rgm_pool2d_options {
     int64_t size[2], stride[2]; /* stride 0: the window's size */
     rgm_image_padding padding;
 } rgm_pool2d_options;
-/** The largest number, and the mean, of each window; padding counts for neither. The gradient of
- * the largest goes to the first one. NULL options: 2 x 2, valid. */
+/** [n, h, w, c] -> [n, .., .., c]: the largest number, and the mean, of each window; padding counts
+ * for neither. The gradient of the largest goes to the first one. NULL options: 2 x 2, valid. */
 rgm_value *rgm_max_pool2d(rgm_value *x, const rgm_pool2d_options *options);
 rgm_value *rgm_avg_pool2d(rgm_value *x, const rgm_pool2d_options *options);
 /** Mean over each image, [n, channels]. */
@@ -299,6 +319,7 @@ rgm_value *rgm_global_avg_pool2d(rgm_value *x);
 /* ---- ops: sparse. P is a pattern [rows, columns] with `count` entries
  * ----------------------------- */
 
+/** [rows, columns] -> [columns, rows], the same entries in the same order. */
 rgm_value *rgm_transpose_pattern(rgm_value *p);
 /** P with (i, i) entries appended for every row (rows == columns), after the old entries. */
 rgm_value *rgm_add_self_loops(rgm_value *p);
@@ -334,6 +355,7 @@ rgm_value *rgm_gather(rgm_value *x, rgm_value *index);
 /* ---- looking at a value -----------------------------------------------------------------------
  */
 
+/** What a value is and where it belongs; what is given is borrowed from its graph. */
 rgm_cgraph *rgm_value_graph(const rgm_value *value);
 rgm_dtype rgm_value_dtype(const rgm_value *value);
 int rgm_value_rank(const rgm_value *value);
@@ -345,7 +367,7 @@ const char *rgm_value_name(const rgm_value *value);
 bool rgm_value_is_input(const rgm_value *value);
 bool rgm_value_is_parameter(const rgm_value *value); /* trainable or state */
 bool rgm_value_is_trainable(const rgm_value *value); /* a parameter that is no state */
-/** A constant's tensor, borrowed; NULL for all else. */
+/** A constant's tensor, of the value's shape, borrowed; NULL for all else. */
 rgm_tensor *rgm_value_constant(const rgm_value *value);
 /** The scope in which it was built; NULL: none. */
 const char *rgm_value_scope(const rgm_value *value);
@@ -426,10 +448,13 @@ typedef struct rgm_op_type {
     bool (*is_view)(const rgm_value *y);
 } rgm_op_type;
 
-/** A new op value; text and tensor of attributes are copied / retained. NULL inputs pass through.
+/**
+ * A new op value, its shape what type->infer says; text and tensor of attributes are copied /
+ * retained. NULL inputs pass through.
  */
 rgm_value *rgm_op(rgm_cgraph *graph, const rgm_op_type *type, rgm_value *const *in, int inputs,
                   const rgm_attributes *attributes);
+/** The op that made a value, its inputs (each of its own shape) and attributes, borrowed. */
 const rgm_op_type *rgm_value_op(const rgm_value *value); /* NULL for leaves */
 int rgm_value_input_count(const rgm_value *value);
 rgm_value *rgm_value_input(const rgm_value *value, int i);
@@ -443,6 +468,7 @@ const rgm_op_type *const *rgm_op_types(int64_t *count);
 /**
  * gradients[i] = d loss / d wrt[i] as values appended to the graph (zeros where loss does not
  * depend on it, and for a state). loss is a scalar.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_NOMEM.
  */
 rgm_status rgm_cgraph_gradients(rgm_value **gradients, rgm_value *loss, rgm_value *const *wrt,
                                 int64_t count);
@@ -471,7 +497,10 @@ typedef struct rgm_feed {
     rgm_pattern *pattern;
 } rgm_feed;
 
-/** Compile what the `count` fetched values need. The graph must outlive the executor. */
+/**
+ * Compile what the `count` fetched values need. The graph must outlive the executor.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value *const *fetches,
                                int64_t count, const rgm_executor_options *options);
 void rgm_executor_release(rgm_executor *executor);
@@ -480,6 +509,7 @@ void rgm_executor_release(rgm_executor *executor);
  * names symbol, both sizes and both inputs).
  *
  * @param fetched  [out] [count] borrowed tensors, valid until the next run or release
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_NUMERIC, RGM_ERR_NOMEM.
  */
 rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
                             const rgm_parameters *parameters, const rgm_feed *feeds,
@@ -489,7 +519,10 @@ int64_t rgm_executor_arena_bytes(const rgm_executor *executor);
 int64_t rgm_executor_hoisted_bytes(const rgm_executor *executor);
 /** Ops that one run takes after the passes, views not counted. */
 int64_t rgm_executor_op_count(const rgm_executor *executor);
-/** Each planned op: name, inputs, shape, offset; with times in ms once profiling was on. */
+/**
+ * Each planned op: name, inputs, shape, offset; with times in ms once profiling was on.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_executor_print(rgm_text *out, const rgm_executor *executor);
 void rgm_executor_profile(rgm_executor *executor, bool on);
 

@@ -149,10 +149,12 @@ int64_t rgm_memory_failures(void);
  */
 #define RGM_RESERVE(p, capacity, need)                                                             \
     ((need) <= (capacity) ? RGM_OK : rgm_array_grow((void *)&(p), &(capacity), (need), sizeof *(p)))
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_array_grow(void *array, int64_t *capacity, int64_t need, size_t element_size);
 
 /** A bump allocator: many small objects with one lifetime. */
 typedef struct rgm_arena rgm_arena;
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_arena_create(rgm_arena **out);
 void rgm_arena_release(rgm_arena *arena);
 /** Zeroed, aligned to 16 bytes, NULL when out of memory. */
@@ -168,11 +170,15 @@ typedef struct rgm_text {
     int64_t capacity;
 } rgm_text;
 void rgm_text_clear(rgm_text *text);
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_text_add(rgm_text *text, const void *data, int64_t size);
 rgm_status rgm_text_printf(rgm_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Text for people: control and direction characters become visible escapes. */
+/**
+ * Text for people: control and direction characters become visible escapes.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_text_add_visible(rgm_text *text, const char *shown);
 
 /** Offset of the first byte that is not valid UTF-8, or -1. */
@@ -199,6 +205,7 @@ rgm_hint rgm_did_you_mean(const char *name, const char *const *names, int64_t co
 /** Text keys to pointers, in order of insertion. The map copies keys and does not own the values.
  */
 typedef struct rgm_map rgm_map;
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_map_create(rgm_map **out);
 void rgm_map_release(rgm_map *map);
 rgm_status rgm_map_set(rgm_map *map, const char *key, void *value);
@@ -216,10 +223,13 @@ typedef struct rgm_named_number {
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-/** "text" in quotes; what is not UTF-8 becomes U+FFFD. */
+/** "text" in quotes; what is not UTF-8 becomes U+FFFD. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_json_print_text(rgm_text *out, const char *text);
-/** Shortest decimals that read back to the same double, always with '.' or 'e'; "nan", "inf" and
- *  "-inf" in quotes, because JSON has no such numbers. */
+/**
+ * Shortest decimals that read back to the same double, always with '.' or 'e'; "nan", "inf" and
+ * "-inf" in quotes, because JSON has no such numbers.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_json_print_number(rgm_text *out, double number);
 
 /* ---- log and clock ------------------------------------------------------------------------- */
@@ -232,6 +242,7 @@ typedef void rgm_log_sink(int level, const char *message, void *payload);
  * other's files. NULL is the process' own, whose sinks get what any thread writes.
  */
 typedef struct rgm_logger rgm_logger;
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_logger_create(rgm_logger **out);
 rgm_logger *rgm_logger_retain(rgm_logger *log);
 void rgm_logger_release(rgm_logger *log);
@@ -309,35 +320,46 @@ void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *pay
 /** Threads for jobs that wait, on files and queues: those of the input pipeline. Arithmetic is
  * rgm_parallel()'s. */
 typedef struct rgm_thread_pool rgm_thread_pool;
+/** Errors: RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_thread_pool_create(rgm_thread_pool **out, int threads);
 /** Waits for what was submitted, then joins. */
 void rgm_thread_pool_release(rgm_thread_pool *pool);
+/** Run `work(payload)` in one of the threads, in order of submission. RGM_ERR_NOMEM. */
 rgm_status rgm_thread_pool_submit(rgm_thread_pool *pool, void (*work)(void *payload),
                                   void *payload);
 
 /** A bounded queue of pointers between threads. */
 typedef struct rgm_queue rgm_queue;
+/** Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_queue_create(rgm_queue **out, int64_t capacity);
 /** The items left inside are the caller's to drain before. */
 void rgm_queue_release(rgm_queue *queue);
-/** Wait for room / for an item. RGM_END once the queue is closed (pop: and empty). */
+/** Wait for room / for an item. RGM_END once the queue is closed (pop: and empty); never fails. */
 rgm_status rgm_queue_push(rgm_queue *queue, void *item);
 rgm_status rgm_queue_pop(rgm_queue *queue, void **item);
-/** RGM_END at once when empty. */
+/** RGM_END at once when empty; never fails. */
 rgm_status rgm_queue_try_pop(rgm_queue *queue, void **item);
 void rgm_queue_close(rgm_queue *queue);
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+/** "folder/name", rgm_free() it: RGM_ERR_NOMEM. Whether there is anything, or a folder, at a path.
+ */
 rgm_status rgm_path_join(char **out, const char *folder, const char *name);
 bool rgm_path_exists(const char *path);
 bool rgm_path_is_folder(const char *path);
-/** mkdir -p. */
+/** mkdir -p. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_folder_make(const char *path);
-/** Names in a folder (without . and ..), sorted; release with rgm_names_release(). */
+/**
+ * Names in a folder (without . and ..), sorted; release with rgm_names_release().
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_folder_list(char ***names, int64_t *count, const char *path);
 void rgm_names_release(char **names, int64_t count);
-/** Remove a folder and what is in it; symbolic links are removed, never followed. */
+/**
+ * Remove a folder and what is in it; symbolic links are removed, never followed.
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO.
+ */
 rgm_status rgm_folder_remove(const char *path);
 rgm_status rgm_folder_sync(const char *path); /* fsync */
 /** Names that match a shell pattern, sorted; RGM_ERR_NOT_FOUND when none does. */
@@ -353,15 +375,24 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
  * Remove what killed processes left behind in rgm_file_save(): files named *.tmp-<pid>-<number>.
  * Only for who owns the folder: another process may be saving. One that cannot be removed is told
  * to the log.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_folder_sweep(const char *path);
-/** Plain write of a new file, synced (O_EXCL): for folders that are renamed as a whole. */
+/**
+ * Plain write of a new file, synced (O_EXCL): for folders that are renamed as a whole.
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO.
+ */
 rgm_status rgm_file_create(const char *path, const void *data, int64_t size);
-/** All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message.
+/**
+ * All of `size` bytes to a descriptor, through EINTR and short writes; `path` is for the message.
+ * Errors: RGM_ERR_IO.
  */
 rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *path);
-/** fsync through EINTR. After a failure the file must not be synced again: the kernel may have
- *  dropped the pages, and would report success. */
+/**
+ * fsync through EINTR. After a failure the file must not be synced again: the kernel may have
+ * dropped the pages, and would report success.
+ * Errors: RGM_ERR_IO.
+ */
 rgm_status rgm_sync(int fd, const char *path);
 
 /** A file mapped for reading. A file truncated while mapped raises SIGBUS: see rgm_file_load(). */
@@ -369,6 +400,7 @@ typedef struct rgm_mapped_file {
     const uint8_t *data;
     int64_t size;
 } rgm_mapped_file;
+/** Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO. */
 rgm_status rgm_file_map(rgm_mapped_file *file, const char *path);
 void rgm_file_unmap(rgm_mapped_file *file);
 
@@ -406,6 +438,7 @@ rgm_yaml_node *rgm_yaml_find(const rgm_yaml_node *node, const char *key);
 /**
  * Set the value at a dotted path ("trainer.epochs") to a YAML text, making maps on the way; the new
  * nodes' origin is `origin`. For --set and for overlays.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, const char *origin);
 /**
@@ -413,7 +446,7 @@ rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, con
  * After RGM_ERR_NOMEM `yaml` is a document still, with part of `over` in it.
  */
 rgm_status rgm_yaml_merge(rgm_yaml *yaml, const rgm_yaml *over);
-/** The document as YAML text that parses to the same document. */
+/** The document as YAML text that parses to the same document. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);
 
 /* ---- options from YAML ----------------------------------------------------------------------- */

@@ -65,6 +65,7 @@ int64_t rgm_tfrecord_reader_bad_records(const rgm_tfrecord_reader *reader);
 /**
  * Go to a place told by _offset() and _record(). Plain files: O(1). Gzip: inflates up to there,
  * from the start if it lies behind (some 300 MB/s).
+ * Errors: RGM_ERR_ARG, RGM_ERR_IO.
  */
 rgm_status rgm_tfrecord_reader_seek(rgm_tfrecord_reader *reader, int64_t offset, int64_t record);
 
@@ -78,19 +79,28 @@ typedef struct rgm_tfrecord_writer_options {
 
 /** Writes one file, or N shards "name-00000-of-0000N" for a path "name@N". */
 typedef struct rgm_tfrecord_writer rgm_tfrecord_writer;
-/** Opens temporary files beside the final ones. options may be NULL. */
+/**
+ * Opens temporary files beside the final ones. options may be NULL.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_tfrecord_writer_open(rgm_tfrecord_writer **out, const char *path,
                                     const rgm_tfrecord_writer_options *options);
-/** Append a record; the i-th goes to shard i % N. */
+/** Append a record; the i-th goes to shard i % N. Errors: RGM_ERR_ARG, RGM_ERR_IO. */
 rgm_status rgm_tfrecord_writer_add(rgm_tfrecord_writer *writer, const void *data, int64_t size);
-/** Sync and rename: afterwards the file, or every shard, is there and complete. Then only close. */
+/**
+ * Sync and rename: afterwards the file, or every shard, is there and complete. Then only close.
+ * Errors: RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_tfrecord_writer_finish(rgm_tfrecord_writer *writer);
 /** Without a successful finish before, removes what was written. NULL is allowed. */
 void rgm_tfrecord_writer_close(rgm_tfrecord_writer *writer);
 
 /** The 12 bytes before a record and the 4 after it, for files that grow while they are read. */
 void rgm_tfrecord_frame(uint8_t head[12], uint8_t tail[4], const void *data, int64_t size);
-/** Shard names of "name@N", or what a pattern or plain path matches, sorted. See rgm_glob(). */
+/**
+ * Shard names of "name@N", or what a pattern or plain path matches, sorted. See rgm_glob().
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_tfrecord_paths(char ***paths, int64_t *count, const char *pattern);
 
 /* ---- tf.train.Example ---------------------------------------------------------------------- */
@@ -116,6 +126,7 @@ typedef struct rgm_example_field {
 
 /** A decoded Example; its memory is used again by the next decode. Not shared between threads. */
 typedef struct rgm_example rgm_example;
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_example_create(rgm_example **out);
 void rgm_example_release(rgm_example *example);
 /**
@@ -174,7 +185,7 @@ typedef struct rgm_pbtxt rgm_pbtxt;
  */
 rgm_status rgm_pbtxt_parse(rgm_pbtxt **out, const char *text, int64_t size, const char *name);
 rgm_status rgm_pbtxt_load(rgm_pbtxt **out, const char *path);
-/** An empty document to add to. */
+/** An empty document to add to. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_pbtxt_create(rgm_pbtxt **out);
 void rgm_pbtxt_release(rgm_pbtxt *document);
 rgm_pbtxt_field *rgm_pbtxt_root(const rgm_pbtxt *document);
@@ -192,19 +203,22 @@ rgm_status rgm_pbtxt_check_names(const rgm_pbtxt *document, const rgm_pbtxt_fiel
 rgm_status rgm_pbtxt_int(int64_t *out, const rgm_pbtxt *document, const rgm_pbtxt_field *field);
 rgm_status rgm_pbtxt_double(double *out, const rgm_pbtxt *document, const rgm_pbtxt_field *field);
 rgm_status rgm_pbtxt_bool(bool *out, const rgm_pbtxt *document, const rgm_pbtxt_field *field);
-/** Without zero bytes inside, so that it is a C text; borrowed. */
+/** Without zero bytes inside, so that it is a C text; borrowed. Errors: RGM_ERR_FORMAT. */
 rgm_status rgm_pbtxt_string(const char **out, const rgm_pbtxt *document,
                             const rgm_pbtxt_field *field);
-/** An enum's name; borrowed. */
+/** An enum's name; borrowed. Errors: RGM_ERR_FORMAT. */
 rgm_status rgm_pbtxt_word(const char **out, const rgm_pbtxt *document,
                           const rgm_pbtxt_field *field);
-/** RGM_OK if it is a message. */
+/** RGM_OK if it is a message. Errors: RGM_ERR_FORMAT. */
 rgm_status rgm_pbtxt_message(const rgm_pbtxt *document, const rgm_pbtxt_field *field);
 /** An error at a field's place: RGM_ERR_FORMAT "file:line:column: ...". */
 rgm_status rgm_pbtxt_fail(const rgm_pbtxt *document, const rgm_pbtxt_field *field,
                           const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/** Append to a message. Texts are copied. *out (may be NULL) is the new field, borrowed. */
+/**
+ * Append to a message. Texts are copied. *out (may be NULL) is the new field, borrowed.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_pbtxt_add_message(rgm_pbtxt_field **out, rgm_pbtxt *document,
                                  rgm_pbtxt_field *message, const char *name);
 rgm_status rgm_pbtxt_add_string(rgm_pbtxt *document, rgm_pbtxt_field *message, const char *name,
@@ -215,7 +229,10 @@ rgm_status rgm_pbtxt_add_double(rgm_pbtxt *document, rgm_pbtxt_field *message, c
                                 double number);
 rgm_status rgm_pbtxt_add_word(rgm_pbtxt *document, rgm_pbtxt_field *message, const char *name,
                               const char *word);
-/** The message's fields as text, two spaces a level; parses to the same fields. */
+/**
+ * The message's fields as text, two spaces a level; parses to the same fields.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_pbtxt_print(rgm_text *out, const rgm_pbtxt_field *message);
 
 /* ---- CSV ----------------------------------------------------------------------------------- */
@@ -234,7 +251,10 @@ typedef struct rgm_csv_options {
 
 /** Reads rows one by one. Not shared between threads. */
 typedef struct rgm_csv_reader rgm_csv_reader;
-/** options may be NULL. The header, if there is one, is read at once. */
+/**
+ * options may be NULL. The header, if there is one, is read at once.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_csv_reader_open(rgm_csv_reader **out, const char *path,
                                const rgm_csv_options *options);
 void rgm_csv_reader_close(rgm_csv_reader *reader);
@@ -286,7 +306,10 @@ rgm_status rgm_csv_load_columns(rgm_tensor **out, const char *path, const rgm_cs
 
 /** Columns that grow row by row, from one file or several, for who looks at each row himself. */
 typedef struct rgm_csv_columns rgm_csv_columns;
-/** @param columns [in] [count] copied; their names are borrowed */
+/**
+ * @param columns [in] [count] copied; their names are borrowed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_csv_columns_create(rgm_csv_columns **out, const rgm_csv_column *columns,
                                   int64_t count);
 void rgm_csv_columns_release(rgm_csv_columns *columns);
@@ -294,7 +317,10 @@ void rgm_csv_columns_release(rgm_csv_columns *columns);
 rgm_status rgm_csv_columns_find(rgm_csv_columns *columns, const rgm_csv_reader *reader);
 /** Append the reader's last row. RGM_ERR_FORMAT "FILE:line:column: what". */
 rgm_status rgm_csv_columns_add(rgm_csv_columns *columns, const rgm_csv_reader *reader);
-/** Take column i out, as rgm_csv_load_columns() has it; to be asked for once. */
+/**
+ * Take column i out, [rows] as rgm_csv_load_columns() has it; to be asked for once.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_csv_columns_take(rgm_tensor **out, rgm_csv_columns *columns, int64_t i);
 
 /* ---- elements ------------------------------------------------------------------------------ */
@@ -314,27 +340,35 @@ typedef struct rgm_element_type {
     void (*release)(void *object); /* may be NULL */
 } rgm_element_type;
 
-/** A copy of the bytes, terminated by a 0 that does not count. */
+/**
+ * A copy of the bytes, terminated by a 0 that does not count.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_element_create_bytes(rgm_element **out, const void *data, int64_t size);
-/** Retains the tensors. */
+/** Retains the tensors. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_element_create_tensors(rgm_element **out, rgm_tensor *const *tensors, int64_t count);
-/** Retains the elements. */
+/** Retains the elements. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_element_create_list(rgm_element **out, rgm_element *const *items, int64_t count);
 /**
  * A list of no items that knows what one would look like: `like` (retained; may be NULL) is an
  * example, for its kind, dtypes and shapes and not for its content.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_element_create_empty_list(rgm_element **out, rgm_element *like);
-/** Takes over the caller's reference to `object` on success: released with the element. */
+/**
+ * Takes over the caller's reference to `object` on success: released with the element.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_element_create_pointer(rgm_element **out, const rgm_element_type *type,
                                       void *object);
 rgm_element *rgm_element_retain(const rgm_element *element);
 void rgm_element_release(rgm_element *element);
 
+/** What it holds. */
 rgm_element_kind rgm_element_get_kind(const rgm_element *element);
 /** Bytes, NULL for other kinds. */
 const void *rgm_element_bytes(const rgm_element *element, int64_t *size);
-/** Tensors or list items; 0 for other kinds. Items are borrowed; NULL out of range. */
+/** Tensors (of any shape) or list items; 0 for other kinds. Borrowed; NULL out of range. */
 int64_t rgm_element_count(const rgm_element *element);
 rgm_tensor *rgm_element_tensor(const rgm_element *element, int64_t i);
 rgm_element *rgm_element_item(const rgm_element *element, int64_t i);
@@ -345,7 +379,7 @@ void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *ty
 
 /** Where an element was read: "train.tfrecord: record 7 at byte 913"; NULL if that is unknown. */
 const char *rgm_element_origin(const rgm_element *element);
-/** Set it on an element that no one else has seen yet. */
+/** Set it on an element that no one else has seen yet. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_element_set_origin(rgm_element *element, const char *origin);
 /**
  * A map function (see rgm_dataset_map): from a list of n tensor elements with equal shapes, one
@@ -387,13 +421,19 @@ void rgm_dataset_release(rgm_dataset *dataset);
  * are taken to drop none.
  */
 int64_t rgm_dataset_count(const rgm_dataset *dataset);
-/** "tfrecord(train.tfrecord) | shuffle(4096) | map(parallel) | batch(32, whole ones) | ..." */
+/**
+ * "tfrecord(train.tfrecord) | shuffle(4096) | map(parallel) | batch(32, whole ones) | ..."
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_print(rgm_text *out, const rgm_dataset *dataset);
 
-/** Elements in memory, retained. Indexed (see shuffle_all). */
+/** Elements in memory, retained. Indexed (see shuffle_all). Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_dataset_from_elements(rgm_dataset **out, rgm_element *const *elements,
                                      int64_t count);
-/** Element i is row i of each tensor: [rows, ...], retained; elements hold views. Indexed. */
+/**
+ * Element i is row i of each tensor: [rows, ...], retained; elements hold views. Indexed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_from_tensors(rgm_dataset **out, rgm_tensor *const *tensors, int64_t count);
 /**
  * Element i is what `get` makes. Its position is i alone, so `get` must depend on nothing but i and
@@ -402,19 +442,27 @@ rgm_status rgm_dataset_from_tensors(rgm_dataset **out, rgm_tensor *const *tensor
  * called when the recipe goes; on failure of this function the payload stays the caller's.
  */
 typedef rgm_status rgm_get_function(rgm_element **out, int64_t i, void *payload);
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_dataset_from_function(rgm_dataset **out, int64_t count, rgm_get_function *get,
                                      void *payload, void (*release)(void *payload));
-/** Numbers begin, begin+1, .. end-1 as scalar i64 tensors. Indexed. */
+/**
+ * Numbers begin, begin+1, .. end-1 as scalar i64 tensors. Indexed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_range(rgm_dataset **out, int64_t begin, int64_t end);
-/** Paths (bytes elements) that match a pattern or "name@N", sorted; listed now. Indexed. */
+/**
+ * Paths (bytes elements) that match a pattern or "name@N", sorted; listed now. Indexed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_list_files(rgm_dataset **out, const char *pattern);
 rgm_status rgm_dataset_from_paths(rgm_dataset **out, const char *const *paths, int64_t count);
-/** The records of one TFRecord file. options may be NULL. */
+/** The records of one TFRecord file. options may be NULL. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_dataset_tfrecord(rgm_dataset **out, const char *path,
                                 const rgm_tfrecord_options *options);
 /**
  * A CSV file of numbers, loaded now; element i is row i as one tensor [columns] of the dtype, split
  * into two, [columns - labels] and [labels], when labels > 0. Indexed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_csv_dataset(rgm_dataset **out, const char *path, rgm_dtype dtype, int64_t labels,
                            const rgm_csv_options *options);
@@ -429,7 +477,10 @@ typedef struct rgm_read_tfrecords_options {
     {                                                                                              \
         .cycle_length = 1, .block_length = 1, .tfrecord = RGM_TFRECORD_OPTIONS_INIT                \
     }
-/** Paths to the records of those files, an interleave; options may be NULL. */
+/**
+ * Paths to the records of those files, an interleave; options may be NULL.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_read_tfrecords(rgm_dataset **dataset,
                                       const rgm_read_tfrecords_options *options);
 /**
@@ -437,6 +488,7 @@ rgm_status rgm_dataset_read_tfrecords(rgm_dataset **dataset,
  * elements each in turn; one that ends makes room for the next.
  */
 typedef rgm_status rgm_open_function(rgm_dataset **out, const rgm_element *element, void *payload);
+/** Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_dataset_interleave(rgm_dataset **dataset, rgm_open_function *function, void *payload,
                                   void (*release)(void *payload), int64_t cycle_length,
                                   int64_t block_length);
@@ -457,22 +509,31 @@ typedef rgm_status rgm_map_function(rgm_element **out, const rgm_element *elemen
  * @param parallel  up to that many calls at once, on the iterator's threads; the order stays the
  *                  input's. 0 or 1: in the thread that asks.
  * @param release   called with the payload when the recipe goes; may be NULL
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_dataset_map(rgm_dataset **dataset, rgm_map_function *function, void *payload,
                            void (*release)(void *payload), int parallel);
 /** Keep the elements for which `function` sets *keep. */
 typedef rgm_status rgm_filter_function(bool *keep, const rgm_element *element, void *payload);
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_dataset_filter(rgm_dataset **dataset, rgm_filter_function *function, void *payload,
                               void (*release)(void *payload));
 /**
  * Each output is drawn from a buffer of the next `buffer_size` inputs, in another order each epoch.
  * Saved: the buffer's element numbers and the input's position before the oldest; restoring reads
  * again from there, about buffer_size * (ln buffer_size + 2) elements.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_dataset_shuffle(rgm_dataset **dataset, int64_t buffer_size);
-/** A uniformly random order of an indexed recipe, another one each epoch. Saved: one number. */
+/**
+ * A uniformly random order of an indexed recipe, another one each epoch. Saved: one number.
+ * Errors: RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_shuffle_all(rgm_dataset **dataset);
-/** Lists of `size` elements; the last may be shorter unless drop_remainder. Collate with a map. */
+/**
+ * Lists of `size` elements; the last may be shorter unless drop_remainder. Collate with a map.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_remainder);
 /**
  * Poisson sampling: each step draws every element of an indexed recipe independently with
@@ -484,27 +545,41 @@ rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_rema
  * perhaps often; epochs differ in nothing but their draws, so a repeat goes on without a seam. What
  * a step draws depends on seed, epoch and step. Saved: one number. An error in an element costs its
  * step. Cost: O(elements drawn).
+ * Errors: RGM_ERR_ARG, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
  */
 rgm_status rgm_dataset_poisson(rgm_dataset **dataset, double rate);
-/** `count` epochs, or for ever when count < 0. Ops before it are restarted with the next epoch. */
+/**
+ * `count` epochs, or for ever when count < 0. Ops before it are restarted with the next epoch.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_repeat(rgm_dataset **dataset, int64_t count);
 rgm_status rgm_dataset_take(rgm_dataset **dataset, int64_t count);
 rgm_status rgm_dataset_skip(rgm_dataset **dataset, int64_t count);
-/** Elements index, index + count, ...: rank `index` of `count`. On paths: whole files. */
+/**
+ * Elements index, index + count, ...: rank `index` of `count`. On paths: whole files.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_shard(rgm_dataset **dataset, int64_t count, int64_t index);
 /**
  * Keep the elements of the first pass in memory and give the same ones in every epoch. After a
  * restore the cache fills again from the input's start, once.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_dataset_cache(rgm_dataset **dataset);
-/** Run what comes before in a thread of its own, up to `size` elements ahead. */
+/**
+ * Run what comes before in a thread of its own, up to `size` elements ahead.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_prefetch(rgm_dataset **dataset, int64_t size);
 
 typedef enum rgm_mix_end {
     RGM_MIX_END_FIRST, /* ends when the drawn input has no  more            */
     RGM_MIX_END_ALL    /* goes on with the others until all have no more    */
 } rgm_mix_end;
-/** Each element comes from input i with probability weights[i] / sum. weights NULL: equal. */
+/**
+ * Each element comes from input i with probability weights[i] / sum. weights NULL: equal.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *inputs, const double *weights,
                            int64_t count, rgm_mix_end end);
 
@@ -523,7 +598,10 @@ typedef struct rgm_iterator_options {
 
 /** A recipe being run. Used by one thread at a time. */
 typedef struct rgm_iterator rgm_iterator;
-/** Retains the dataset; options may be NULL. Files and threads are opened by the first next. */
+/**
+ * Retains the dataset; options may be NULL. Files and threads are opened by the first next.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_iterator_create(rgm_iterator **out, const rgm_dataset *dataset,
                                const rgm_iterator_options *options);
 /** Stops and joins its threads, whatever they were about to do. */
@@ -542,6 +620,7 @@ void rgm_iterator_stop(rgm_iterator *iterator);
 /**
  * Append the position: what was given to the caller, not what threads have read ahead. The same
  * bytes for the same recipe, seed and position, whatever the threads and restores on the way.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_iterator_save(rgm_text *out, const rgm_iterator *iterator);
 /**
@@ -631,6 +710,7 @@ typedef struct rgm_dataset_type {
 /**
  * A recipe of that op upon `inputs` (retained). On success what the options hold belongs to it; on
  * failure to the caller.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_dataset_create(rgm_dataset **out, const rgm_dataset_type *type, const void *options,
                               rgm_dataset *const *inputs, int64_t input_count);
@@ -638,6 +718,8 @@ const rgm_dataset_type *rgm_dataset_get_type(const rgm_dataset *dataset); /* of 
 const void *rgm_dataset_options(const rgm_dataset *dataset);
 rgm_dataset *rgm_dataset_input(const rgm_dataset *dataset, int64_t i); /* borrowed, or NULL */
 
+/** What an op of one's own works with: its options, its state of state_size bytes, the epoch from
+ * 0. */
 const void *rgm_stage_options(const rgm_stage *stage);
 void *rgm_stage_state(const rgm_stage *stage);
 rgm_dataset *rgm_stage_dataset(const rgm_stage *stage); /* borrowed */
@@ -646,10 +728,18 @@ uint64_t rgm_stage_epoch(const rgm_stage *stage);
 rgm_rng rgm_stage_rng(const rgm_stage *stage, uint64_t step);
 /** Ask this in loops that may run long without giving an element; then return RGM_STOPPED. */
 bool rgm_stage_stopped(const rgm_stage *stage);
-/** Run `dataset` below `parent`; `place` tells apart the stages that one parent opens. */
+/**
+ * Run `dataset` below `parent`; `place` tells apart the stages that one parent opens.
+ * Errors: RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_stage_open(rgm_stage **out, rgm_stage *parent, const rgm_dataset *dataset,
                           int64_t place, uint64_t epoch);
 void rgm_stage_close(rgm_stage *stage);
+/**
+ * The next element (RGM_END: none), element i of an indexed recipe, and the place where it stands,
+ * written and set again. Errors: those of the ops below; RGM_ERR_UNSUPPORTED where _at needs an
+ * index.
+ */
 rgm_status rgm_stage_next(rgm_element **out, rgm_stage *stage);
 rgm_status rgm_stage_at(rgm_element **out, rgm_stage *stage, int64_t i);
 rgm_status rgm_stage_save(rgm_text *out, const rgm_stage *stage);

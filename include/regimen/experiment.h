@@ -58,10 +58,18 @@ typedef struct rgm_experiment_layers {
  * what"; RGM_ERR_NOT_FOUND (neither a file nor a name; the nearest name is told), RGM_ERR_IO.
  */
 rgm_status rgm_experiment_load_layers(rgm_experiment **out, const rgm_experiment_layers *layers);
-/** The same from one file or name and `sets` alone. */
+/**
+ * The same from one file or name and `sets` alone.
+ * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
+ */
 rgm_status rgm_experiment_load(rgm_experiment **out, const char *name, const char *const *sets,
                                int64_t set_count);
-/** The same from a run folder's config.yaml. */
+/**
+ * The same from a run folder's config.yaml.
+ * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
+ */
 rgm_status rgm_experiment_load_run(rgm_experiment **out, const char *run_dir,
                                    const char *const *sets, int64_t set_count);
 void rgm_experiment_release(rgm_experiment *experiment);
@@ -92,11 +100,15 @@ const rgm_experiment_value *rgm_experiment_find(const rgm_experiment *experiment
 /**
  * All values as YAML with their origins in comments: an experiment file that says the same as this
  * one. Keys that are not set stand in comments, as do those that are without having an effect.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *experiment);
-/** What a person wants to see before a run: "gcn on data/cora". */
+/** What a person wants to see before a run: "gcn on data/cora". Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *experiment);
-/** Every section's keys with their help, for `regimen config`; section NULL: all. */
+/**
+ * Every section's keys with their help, for `regimen config`; section NULL: all.
+ * Errors: RGM_ERR_NOT_FOUND.
+ */
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -105,6 +117,8 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
  * Load the data and fill in everything for a run. What `options` points to belongs to the
  * experiment. run_dir is where sampled records are kept ("<run_dir>/samples"); it may be NULL
  * unless the file asks for them.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_DATA,
+ * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
                                   const char *run_dir);
@@ -112,12 +126,17 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *expe
  * The same to look at a run that was trained: files that it keeps with its weights (rgm_task.files)
  * are read from its folder, so that nothing is needed from where they came. A task's data are read
  * when they are asked for: options->no_data says which never will be.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_DATA,
+ * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *experiment,
                                           const char *run_dir);
 /**
  * rgm_run() or rgm_run_task(), as the experiment needs it, with the options that prepare filled in
  * and the caller changed (mode, hooks, no_training). The experiment must outlive the result.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
+ * RGM_ERR_VERSION, RGM_ERR_DATA, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *experiment,
                               const rgm_run_options *options);

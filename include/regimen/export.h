@@ -53,7 +53,10 @@ typedef struct rgm_onnx_model rgm_onnx_model;
  * RGM_ERR_UNSUPPORTED (an operator or attribute that is not known here), RGM_ERR_NOMEM.
  */
 rgm_status rgm_onnx_open(rgm_onnx_model **out, const char *path);
-/** The same from memory, which is copied; `name` is for messages. */
+/**
+ * The same from memory, which is copied; `name` is for messages.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_onnx_open_memory(rgm_onnx_model **out, const void *data, int64_t size,
                                 const char *name);
 void rgm_onnx_close(rgm_onnx_model *model);
@@ -88,6 +91,7 @@ rgm_status rgm_onnx_run(rgm_tensor **outputs, const rgm_onnx_model *model,
  * The ONNX inputs that correspond to what an executor is fed: named tensors for each dense feed,
  * two for each pattern, and sizes. Release each tensor and rgm_free() the array and names with
  * rgm_onnx_inputs_release().
+ * Errors: RGM_ERR_SHAPE, RGM_ERR_NOMEM.
  */
 rgm_status rgm_onnx_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_feed *feeds,
                            int64_t feed_count);

@@ -98,7 +98,7 @@ rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_valu
                         const char *edge_set, rgm_value *h, int64_t units);
 rgm_value *rgm_gcn_conv_with(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                              const char *edge_set, rgm_value *h, const rgm_gcn_options *options);
-/** As rgm_conv_fn; options: rgm_gcn_options. */
+/** As rgm_conv_fn, [receivers, units]; options: rgm_gcn_options. */
 rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
 typedef struct rgm_gatv2_options {
@@ -127,12 +127,12 @@ typedef struct rgm_gatv2_options {
  * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the
  * receiver's edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's
  * own state only steers the attention. Parameters query/, value/ (kernel, bias), edge/kernel,
- * attention.
+ * attention. h [nodes, width] -> [nodes, heads units], or [nodes, units] where heads are averaged.
  */
 rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                           const char *edge_set, rgm_value *h, const rgm_gatv2_options *options);
 rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
-/** The senders are the edges themselves (link.edge); the receivers still ask. */
+/** The senders are the edges themselves (link.edge); the receivers still ask. Shape as above. */
 rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_link *link, const void *options);
 
 typedef struct rgm_sage_options {
@@ -148,9 +148,12 @@ typedef struct rgm_sage_options {
     {                                                                                              \
         .activation = RGM_ACT_RELU                                                                 \
     }
-/** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias. Parameter kernel. */
+/** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias: [receivers, units]. Parameter kernel. */
 rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
-/** reduce(act(W_1 drop(h_s) + b)) W_2. Parameters hidden/kernel, hidden/bias, kernel. */
+/**
+ * reduce(act(W_1 drop(h_s) + b)) W_2: [receivers, units]. Parameters hidden/kernel, hidden/bias,
+ * kernel.
+ */
 rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
 typedef struct rgm_simple_conv_options {
@@ -176,7 +179,7 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const voi
 typedef struct rgm_pool_options {
     const char *reduce_type; /* NULL: "sum" */
 } rgm_pool_options;
-/** Pools stored states, no parameters: link.edge if given, else link.sender. */
+/** Pools stored states row by row, no parameters: link.edge if given, else link.sender. */
 rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
 
 /* ---- next states ---------------------------------------------------------------------------- */
@@ -218,7 +221,7 @@ rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, con
  */
 rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs,
                               const void *options);
-/** The only input becomes the state. No options. */
+/** The only input becomes the state, in its shape. No options. */
 rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inputs,
                                   const void *options);
 
@@ -235,7 +238,7 @@ typedef struct rgm_sage_state_options {
     {                                                                                              \
         .activation = RGM_ACT_RELU                                                                 \
     }
-/** act(combine(W drop(state), inputs) + b), then x / |x|. Parameters self/kernel, bias. */
+/** act(combine(W drop(state), inputs) + b), then rows x / |x|. Parameters self/kernel, bias. */
 rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 
 /* ---- graph updates -------------------------------------------------------------------------- */
@@ -395,6 +398,7 @@ typedef struct rgm_gatv2_mpnn_options {
         .heads = 4, .receivers = RGM_AT_TARGET, .attention_activation = RGM_ACT_LEAKY_RELU,        \
         .conv_activation = RGM_ACT_RELU, .activation = RGM_ACT_RELU                                \
     }
+/** The graph with next states of every node set that receives: one round of the options above. */
 rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
                                        const rgm_graph_value *graph,
                                        const rgm_gatv2_mpnn_options *options);
@@ -418,6 +422,7 @@ typedef struct rgm_sage_update_options {
     {                                                                                              \
         .receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU                                     \
     }
+/** The graph with next states of every node set that receives: one round of the options above. */
 rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                                  const rgm_sage_update_options *options);
 
@@ -439,6 +444,7 @@ typedef struct rgm_sage_gcn_options {
     {                                                                                              \
         .receiver = RGM_TARGET, .activation = RGM_ACT_RELU                                         \
     }
+/** Next states [nodes, units] of one node set, from it and all edge sets that lead to it. */
 rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,
                                     const char *node_set, const void *options);
 
@@ -459,6 +465,8 @@ typedef struct rgm_input_options {
 /**
  * The input features of a node set in the scope's dtype, dense or sparse: hidden_state if the graph
  * has it, else those that the options name. x holds `capacity`; *count may be 0 (a latent set).
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND,
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,
                            const rgm_graph_value *graph, const char *node_set,
@@ -576,6 +584,7 @@ typedef struct rgm_gnn_task_type {
     const rgm_field *fields;
 } rgm_gnn_task_type;
 
+/** All there are; one by its name. */
 const rgm_gnn_task_type *const *rgm_gnn_task_types(int64_t *count);
 const rgm_gnn_task_type *rgm_gnn_task_find(const char *name); /* NULL if none */
 
@@ -598,13 +607,18 @@ rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema
 /**
  * Take the labels out of the graph: *labels is their value, *out the graph without them when they
  * stood where the model could see them (else `in` itself, so that tasks share one forward pass).
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_gnn_task_preprocess(const rgm_graph_value **out, rgm_value **labels,
                                    const rgm_gnn_task *task, const rgm_graph_value *in);
 /** Logits [n, units] from the states behind the GNN. */
 rgm_value *rgm_gnn_task_predict(const rgm_gnn_task *task, rgm_scope *scope,
                                 const rgm_graph_value *graph);
-/** Loss and metrics of `head`, whose predictions, labels and weights are set. */
+/**
+ * Loss and metrics of `head`, whose predictions, labels and weights are set.
+ * Errors: RGM_ERR_ARG, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
 /** Number of units a head without dense layer must find in the states. */
 int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
@@ -636,6 +650,7 @@ rgm_provider *rgm_provider_create(const rgm_provider_type *type, void *state);
 rgm_provider *rgm_provider_retain(rgm_provider *provider);
 void rgm_provider_release(rgm_provider *provider);
 rgm_schema *rgm_provider_schema(const rgm_provider *provider); /* borrowed, or NULL */
+/** The recipe of its graphs, released by the caller. Errors: those of the provider's type. */
 rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider, bool training);
 
 /** Options of rgm_tfrecord_provider(). */
@@ -796,11 +811,15 @@ rgm_run_options rgm_run_options_default(void);
  *
  * Errors: RGM_STOPPED (asked to stop; the same call continues), RGM_ERR_CONFIG (arguments that
  * contradict each other or the data), and those of providers, tasks, trainer and exporters.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options);
 /**
  * The same for a task that is no graph network (train.h): of the options those from `optimizer` on,
  * without global_batch_size, drop_remainder, feature processors and padding. The task is copied.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
+ * RGM_ERR_VERSION, RGM_ERR_DATA, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_task(rgm_run_result **result, const rgm_task *task,
                         const rgm_run_options *options);
@@ -824,11 +843,18 @@ rgm_controller *rgm_run_controller(const rgm_run_result *result);
 const rgm_graph_value *rgm_run_input(const rgm_run_result *result);
 const rgm_graph_value *rgm_run_base_model(const rgm_run_result *result);
 const rgm_task_model *rgm_run_trained_model(const rgm_run_result *result);
-/** The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
+/**
+ * The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
+ * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND,
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_preprocess(rgm_graph **out, const rgm_run_result *result,
                               rgm_element *const *examples, int64_t count);
-/** Predictions of head `head` [n, units] for a preprocessed graph; *out is owned. */
+/**
+ * Predictions of head `head` [n, units] for a preprocessed graph; *out is owned.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA, RGM_ERR_NUMERIC,
+ * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_run_predict(rgm_tensor **out, const rgm_run_result *result, int64_t head,
                            rgm_graph *graph);
 /**
@@ -836,6 +862,8 @@ rgm_status rgm_run_predict(rgm_tensor **out, const rgm_run_result *result, int64
  * no graph network) and predictions, both borrowed.
  */
 typedef rgm_status rgm_predict_sink(void *payload, rgm_graph *graph, const rgm_tensor *predictions);
+/** Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND,
+ *  RGM_ERR_NOMEM. */
 rgm_status rgm_run_predict_all(const rgm_run_result *result, rgm_mode mode, int64_t head,
                                rgm_predict_sink *visit, void *payload);
 

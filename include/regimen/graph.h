@@ -70,26 +70,32 @@ typedef struct rgm_set_schema {
  */
 typedef struct rgm_schema rgm_schema;
 
-/** Parse GraphSchema text; errors "name:line:column: ...". Checked as rgm_schema_check() does. */
+/**
+ * Parse GraphSchema text; errors "name:line:column: ...". Checked as rgm_schema_check() does.
+ * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_schema_parse(rgm_schema **out, const char *text, int64_t size, const char *name);
 rgm_status rgm_schema_load(rgm_schema **out, const char *path);
 rgm_status rgm_schema_save(const rgm_schema *schema, const char *path);
 rgm_status rgm_schema_print(rgm_text *out, const rgm_schema *schema);
-/** An empty schema to add sets and features to. */
+/** An empty schema to add sets and features to. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_schema_create(rgm_schema **out);
 rgm_status rgm_schema_add_node_set(rgm_schema *schema, const char *name);
 rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const char *source,
                                    const char *target);
-/** set NULL: context. */
+/** set NULL: context. Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
 rgm_status rgm_schema_add_feature(rgm_schema *schema, rgm_piece piece, const char *set,
                                   const char *feature, rgm_dtype dtype, int rank,
                                   const int64_t *shape);
-/** Mark an i64 feature of shape [-1] as sparse rows: it lists the columns of each item's ones. */
+/**
+ * Mark an i64 feature of shape [-1] as sparse rows: it lists the columns of each item's ones.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_schema_set_one_hot(rgm_schema *schema, rgm_piece piece, const char *set,
                                   const char *feature, int64_t vocabulary);
 rgm_status rgm_schema_set_metadata(rgm_schema *schema, rgm_piece piece, const char *set,
                                    const char *filename, int64_t cardinality);
-/** A copy to change. */
+/** A copy to change. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_schema_copy(rgm_schema **out, const rgm_schema *schema);
 /** TF-GNN's validate_schema: dtypes, reserved names, edge ends, readout structure. RGM_ERR_DATA. */
 rgm_status rgm_schema_check(const rgm_schema *schema);
@@ -139,16 +145,20 @@ extern const rgm_element_type rgm_graph_element;
 
 /** A graph under construction: set sizes, indices and features in any order, then finish. */
 typedef struct rgm_graph_builder rgm_graph_builder;
+/** Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_builder_create(rgm_graph_builder **out, rgm_schema *schema,
                                     int64_t components);
 void rgm_graph_builder_release(rgm_graph_builder *builder);
-/** sizes [components] */
+/** sizes [components]. Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, const char *set,
                                    const int64_t *sizes);
-/** source, target: i64 [edges] over the set's whole node numbering; retained */
+/**
+ * source, target: i64 [edges] over the set's whole node numbering; retained.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND.
+ */
 rgm_status rgm_graph_builder_edges(rgm_graph_builder *builder, const char *edge_set,
                                    rgm_tensor *source, rgm_tensor *target);
-/** Retains the tensors of `feature`. */
+/** Retains the tensors of `feature`. Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece, const char *set,
                                      const char *feature, const rgm_feature *value);
 /**
@@ -161,6 +171,7 @@ rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder)
 
 rgm_graph *rgm_graph_retain(rgm_graph *graph);
 void rgm_graph_release(rgm_graph *graph);
+/** What it is of, and how large: its components, the items of a set in each. Borrowed. */
 const rgm_schema *rgm_graph_schema(const rgm_graph *graph);
 int64_t rgm_graph_components(const rgm_graph *graph);
 int64_t rgm_graph_total(const rgm_graph *graph, rgm_piece piece, const char *set); /* items */
@@ -169,21 +180,29 @@ const int64_t *rgm_graph_sizes(const rgm_graph *graph, rgm_piece piece, const ch
 int64_t rgm_graph_real_components(const rgm_graph *graph);
 /** Items of the real components. */
 int64_t rgm_graph_real_total(const rgm_graph *graph, rgm_piece piece, const char *set);
-/** [items] f32: 1 for items of real components, 0 for padding; made once and kept. Borrowed. */
+/**
+ * [items] f32: 1 for items of real components, 0 for padding; made once and kept. Borrowed.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_graph_real_mask(rgm_tensor **mask, const rgm_graph *graph, rgm_piece piece,
                                const char *set);
 /** Borrowed; NULL when absent. */
 const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, const char *set,
                                      const char *feature);
+/** i64 [edges] over the set's whole node numbering, borrowed. */
 rgm_tensor *rgm_graph_source(const rgm_graph *graph, const char *edge_set);
 rgm_tensor *rgm_graph_target(const rgm_graph *graph, const char *edge_set);
 /**
  * The edge set as a pattern whose rows are the `receiver` end; made once per graph and kept. Entry
  * e is edge e. Borrowed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_adjacency(rgm_pattern **pattern, const rgm_graph *graph, const char *edge_set,
                                rgm_tag receiver);
-/** rows = components, columns = items of the set; borrowed. */
+/**
+ * rows = components, columns = items of the set; borrowed.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_graph_membership(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
                                 const char *set);
 /**
@@ -193,6 +212,7 @@ rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_p
                             const char *set, const char *feature);
 /**
  * A new graph with a feature (of schema `schema`) added or replaced / removed; the rest is shared.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_with_feature(rgm_graph **out, const rgm_graph *graph, rgm_piece piece,
                                   const char *set, const char *feature, const rgm_feature *value);
@@ -202,6 +222,7 @@ rgm_status rgm_graph_without_feature(rgm_graph **out, const rgm_graph *graph, rg
  * The same graph asked about other nodes: node set `readout_set` with one item for each of nodes
  * [n] i64 of node_set (and its features copied from the node set's `label` feature, NULL: none),
  * and the edge set "<readout_set>/<key>" from node_set to it. All else shared. One component only.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const char *readout_set,
                                   const char *key, const char *node_set, rgm_tensor *nodes,
@@ -218,6 +239,7 @@ rgm_status rgm_graph_readout_from_first_node(rgm_graph **out, const rgm_graph *g
  * Values [num_readouts, ...] of `feature` read through "<readout_set>/<key>[/suffix]", dense
  * or ragged. Several edge sets of one key join by taking each item from where it points, so any
  * dtype. Padded items without an edge are zeros (empty rows).
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_structured_readout(rgm_feature *out, const rgm_graph *graph, const char *key,
                                         const char *feature, const char *readout_set);
@@ -232,6 +254,7 @@ rgm_status rgm_graph_readout_into_feature(rgm_graph **out, const rgm_graph *grap
                                           bool overwrite, const char *readout_set);
 /**
  * A context feature moved (remove) or copied to readout set `readout_set`, one item a component.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *graph,
                                           const char *feature, const char *new_feature, bool remove,
@@ -239,9 +262,13 @@ rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *grap
 /**
  * One loop a node appended to an edge set from a node set to itself: in each component the old
  * edges, then the loops, whose features are 0, false or empty.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_add_self_loops(rgm_graph **out, const rgm_graph *graph, const char *edge_set);
-/** [nodes] i64: edges at the `end` of each node. */
+/**
+ * [nodes] i64: edges at the `end` of each node.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_graph_node_degree(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
                                  rgm_tag end);
 /** RGM_ERR_DATA names the first feature of the schema that the graph lacks. */
@@ -249,22 +276,29 @@ rgm_status rgm_graph_check_complete(const rgm_graph *graph);
 /** TF-GNN's readout rules for the real components (docs/graph.md); RGM_ERR_DATA names set and row.
  */
 rgm_status rgm_graph_check_readout(const rgm_graph *graph, const char *readout_set);
-/** Plain text for people. */
+/** Plain text for people. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_graph_print(rgm_text *out, const rgm_graph *graph, int64_t max_items);
 
-/** One graph of all components, in order; indices shifted. */
+/**
+ * One graph of all components, in order; indices shifted.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_graph_merge(rgm_graph **out, rgm_graph *const *graphs, int64_t count);
-/** The inverse: component i alone. */
+/** The inverse: component i alone. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_component(rgm_graph **out, const rgm_graph *graph, int64_t i);
 
-/* tf.train.Example */
+/** tf.train.Example. Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_encode(rgm_text *out, const rgm_graph *graph, const char *prefix);
-/** `place` (e.g. "file.tfrecord: record 7") goes into messages. */
+/**
+ * `place` (e.g. "file.tfrecord: record 7") goes into messages.
+ * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_graph_decode(rgm_graph **out, rgm_schema *schema, const void *data, int64_t size,
                             const char *prefix, const char *place);
 /**
  * Several Examples straight to one merged graph: the same as decoding each and merging, without the
  * graphs between. places [count] (or NULL) go into messages.
+ * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm_str *examples,
                                   int64_t count, const char *prefix, const char *const *places);
@@ -272,10 +306,12 @@ rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm
 /* padding: rgm_size_constraints, satisfy, pad, find_tight, fit_or_skip */
 typedef struct rgm_size_constraints rgm_size_constraints; /* counted totals per set */
 void rgm_size_constraints_release(rgm_size_constraints *constraints);
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_size_constraints_create(rgm_size_constraints **out, const rgm_schema *schema);
 /**
  * Total items of a set (components: piece RGM_CONTEXT_PIECE, set NULL); min_per_component of node
  * sets.
+ * Errors: RGM_ERR_ARG.
  */
 rgm_status rgm_size_constraints_set(rgm_size_constraints *constraints, rgm_piece piece,
                                     const char *set, int64_t total, int64_t min_per_component);
@@ -288,7 +324,10 @@ bool rgm_graph_fits(const rgm_graph *graph, const rgm_size_constraints *constrai
  */
 rgm_status rgm_graph_pad(rgm_graph **out, int64_t *real, const rgm_graph *graph,
                          const rgm_size_constraints *constraints);
-/** Over unbatched graphs of a data set (elements: rgm_graph). */
+/**
+ * Over unbatched graphs of a data set (elements: rgm_graph).
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_tight_padding(rgm_size_constraints **out, const rgm_schema *schema,
                              rgm_dataset *graphs, int64_t batch_size, int64_t min_per_component);
 rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema *schema,
@@ -306,6 +345,7 @@ rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema 
  * and are released with it.
  */
 typedef struct rgm_graph_value rgm_graph_value;
+/** Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema);
 void rgm_graph_value_release(rgm_graph_value *root);
 rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph);
@@ -316,6 +356,7 @@ const rgm_schema *rgm_graph_value_schema(const rgm_graph_value *graph);
  */
 bool rgm_has_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                      const char *feature);
+/** [items, ...] as the schema has the feature: items of all components. */
 rgm_value *rgm_node_feature(const rgm_graph_value *graph, const char *node_set,
                             const char *feature);
 rgm_value *rgm_edge_feature(const rgm_graph_value *graph, const char *edge_set,
@@ -367,7 +408,10 @@ rgm_value *rgm_pool(const rgm_graph_value *graph, rgm_tag to, rgm_piece piece,
 /** Value of each item's end or component: [nodes | components, ...] -> [items, ...]. */
 rgm_value *rgm_broadcast(const rgm_graph_value *graph, rgm_tag from, rgm_piece piece,
                          const char *set, rgm_value *value);
-/** Joint softmax over several sets' values; out[i] for sets[i]. */
+/**
+ * Joint softmax over several sets' values; out[i] for sets[i].
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_softmax_over(rgm_value **out, const rgm_graph_value *graph, rgm_tag per,
                             rgm_piece piece, const char *const *sets, rgm_value *const *values,
                             int64_t count);
@@ -446,11 +490,12 @@ rgm_status rgm_sampling_spec_create(rgm_sampling_spec **out, const rgm_schema *s
                                     rgm_sample_strategy strategy);
 /**
  * Every edge set that starts at a reached node set, for `hops` rounds (make_sampling_spec_tree).
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_sampling_spec_tree(rgm_sampling_spec **out, const rgm_schema *schema,
                                   const char *seed_node_set, int64_t hops, const int64_t *sizes,
                                   rgm_sample_strategy strategy);
-/** As proto text that parses to the same spec. */
+/** As proto text that parses to the same spec. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_sampling_spec_print(rgm_text *out, const rgm_sampling_spec *spec);
 void rgm_sampling_spec_release(rgm_sampling_spec *spec);
 
@@ -479,6 +524,7 @@ void rgm_sampler_set_threads(rgm_sampler *sampler, int threads);
  * weighted draws are without replacement, min(size, degree) edges (weighted: edges of weight 0
  * never), independent for each op and frontier node. A function of (sampler seed, epoch, node)
  * alone: the same for any thread and order.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM.
  */
 rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64_t node,
                               uint64_t epoch);
@@ -488,6 +534,7 @@ rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64
  * "_readout" with one item for each of nodes [count], read through "_readout/seed". The feature
  * `label` (NULL: none) of the seed's node set moves there, so that it cannot leak. A function of
  * (sampler seed, epoch, nodes).
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
                              int64_t count, uint64_t epoch, const char *label);
@@ -510,6 +557,8 @@ typedef rgm_status rgm_sample_sink(void *payload, int64_t i, rgm_graph *graph,
 /**
  * rgm_sampler_sample() of each of nodes [count], in parallel; the sink is called in the caller's
  * thread, in the order of nodes. It ends at the first error, of a node or of the sink.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_sampler_run(const rgm_sampler *sampler, const int64_t *nodes, int64_t count,
                            const rgm_sampler_run_options *options, rgm_sample_sink *sink,
@@ -564,6 +613,8 @@ rgm_status rgm_import_ogb(rgm_graph_data *out, const char *path, const rgm_impor
  * "target": any text, mapped to rows; and a column for each scalar feature, or columns "feature.0",
  * "feature.1", ... for dense ones. Sets without a filename: node sets are sized by the ids that
  * edges name, edge sets are empty.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA,
+ * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path);
 
@@ -585,6 +636,8 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
 /**
  * Such a folder; or one of rgm_sampler_save(), whose files train-*, valid-* and test-* are then the
  * split; or any with schema.pbtxt and *.tfrecord files. split NULL as in the import options.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split);
 
@@ -647,20 +700,23 @@ rgm_status rgm_generate_citation(rgm_graph_data *out, const rgm_citation_options
  * A random graph of a schema: TF-GNN's random_graph_tensor() with its defaults (2 to 8 nodes a
  * component, 1 or 2 components, edges and values as TF-GNN's random_graph_tensor). A function of
  * (seed, index).
+ * Errors: RGM_ERR_DATA, RGM_ERR_NOMEM.
  */
 rgm_status rgm_generate_graph(rgm_graph **out, rgm_schema *schema, uint64_t seed, uint64_t index);
 
 /** Counts and quantiles of sets and features over any number of graphs. */
 typedef struct rgm_stats rgm_stats;
+/** Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_stats_create(rgm_stats **out, rgm_schema *schema);
 void rgm_stats_release(rgm_stats *stats);
 rgm_status rgm_stats_add(rgm_stats *stats, const rgm_graph *graph);
 /**
  * A table for people: items a graph, edges a node at both ends, values and row lengths of
  * features.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats);
-/** The same as one JSON object. */
+/** The same as one JSON object. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_stats_print_json(rgm_text *out, const rgm_stats *stats);
 
 #ifdef __cplusplus

@@ -20,6 +20,8 @@ extern "C" {
  * far. Children belong to the root.
  */
 typedef struct rgm_scope rgm_scope;
+/** The root of a graph's scopes, "". RGM_ERR_ARG (no graph), RGM_ERR_DTYPE (no float),
+ * RGM_ERR_NOMEM. */
 rgm_status rgm_scope_create(rgm_scope **out, rgm_cgraph *graph, rgm_dtype dtype);
 void rgm_scope_release(rgm_scope *root);
 /**
@@ -30,16 +32,17 @@ rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name);
 rgm_cgraph *rgm_scope_graph(const rgm_scope *scope);
 const char *rgm_scope_path(const rgm_scope *scope); /* "" for the root */
 rgm_dtype rgm_scope_dtype(const rgm_scope *scope);
-/** "<path>/<name>" with the scope's dtype. */
+/** A parameter "<path>/<name>" of `shape` in the scope's dtype. */
 rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                                rgm_init init);
-/** The same as rgm_state(): saved with the parameters, moved by rgm_cgraph_update() alone. */
+/** The same as rgm_state(), of `shape`: saved with the parameters, moved by rgm_cgraph_update()
+ * alone. */
 rgm_value *rgm_scope_state(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                            rgm_init init);
 /** Add coefficient * sum(w^2) (no 1/2) to the training loss. 0 adds nothing. */
 void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient);
 void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);
-/** Sum of all losses added below the root; NULL when there are none. */
+/** Sum of all losses added below the root, a scalar; NULL when there are none. */
 rgm_value *rgm_scope_loss(const rgm_scope *scope);
 
 /** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
@@ -62,7 +65,8 @@ rgm_value *rgm_project(rgm_value *x, rgm_value *kernel);
  * as they are.
  */
 rgm_value *rgm_as_rows(rgm_scope *scope, rgm_value *x);
-/** Each row of x, dense or sparse, divided by the sum of its absolute values (0 stays 0). */
+/** Each row of x [.., width], dense or sparse, divided by the sum of its absolute values (0 stays
+ * 0). */
 rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x);
 
 typedef struct rgm_dense_options {

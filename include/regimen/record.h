@@ -28,7 +28,7 @@ typedef struct rgm_mlp_options {
 } rgm_mlp_options;
 void rgm_mlp_defaults(void *options);
 extern const rgm_field rgm_mlp_fields[];
-/** options: rgm_mlp_options. */
+/** x [batch, ...] laid flat -> the last hidden layer, [batch, units]. options: rgm_mlp_options. */
 rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options);
 
 /**

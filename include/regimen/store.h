@@ -28,29 +28,43 @@ extern "C" {
 typedef struct rgm_checkpoint rgm_checkpoint;
 #define RGM_CHECKPOINT_VERSION 1
 
+/** One with nothing in it but its step. RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_create(rgm_checkpoint **out, int64_t step);
 void rgm_checkpoint_release(rgm_checkpoint *checkpoint);
+/** The step at which it was taken. */
 int64_t rgm_checkpoint_step(const rgm_checkpoint *checkpoint);
 
-/** Tensors to be saved; retained, so they must not change until saved. */
+/**
+ * Tensors to be saved; retained, so they must not change until saved.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_checkpoint_add_weight(rgm_checkpoint *checkpoint, const char *name,
                                      rgm_tensor *tensor);
 rgm_status rgm_checkpoint_add_slot(rgm_checkpoint *checkpoint, const char *name,
                                    rgm_tensor *tensor);
-/** A weight of the best validation so far. */
+/** A weight of the best validation so far. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
                                    rgm_tensor *tensor);
-/** All of them, as weights or as those of the best validation. */
+/**
+ * All of them, as weights or as those of the best validation.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
                                          const rgm_parameters *parameters);
 rgm_status rgm_checkpoint_add_best_parameters(rgm_checkpoint *checkpoint,
                                               const rgm_parameters *best);
-/** Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN
- * stays NaN. */
+/**
+ * Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN
+ * stays NaN.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value);
 rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value);
 rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text);
-/** name: letters, digits, '_' and '-' (it becomes a file name). */
+/**
+ * name: letters, digits, '_' and '-' (it becomes a file name).
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_checkpoint_set_blob(rgm_checkpoint *checkpoint, const char *name, const void *data,
                                    int64_t size);
 
@@ -130,6 +144,7 @@ typedef struct rgm_key_place {
     rgm_run_key key;
     void *value;
 } rgm_key_place;
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_set_keys(rgm_checkpoint *checkpoint, const rgm_key_place *places,
                                    int64_t count);
 /** RGM_ERR_NOT_FOUND names the checkpoint and the key. */
@@ -158,7 +173,10 @@ typedef struct rgm_checkpoint_store_options {
 rgm_status rgm_checkpoint_store_open(rgm_checkpoint_store **out, const char *folder,
                                      const rgm_checkpoint_store_options *options);
 void rgm_checkpoint_store_close(rgm_checkpoint_store *store);
-/** Steps whose checkpoints are not deleted however old they get; replaces those named before. */
+/**
+ * Steps whose checkpoints are not deleted however old they get; replaces those named before.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t *steps,
                                       int64_t count);
 
@@ -184,7 +202,10 @@ rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *
                                     int64_t step);
 /** One checkpoint folder by its path, every hash verified. RGM_ERR_FORMAT says what is damaged. */
 rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path);
-/** Steps there are (verified or not), ascending; rgm_free(*steps). */
+/**
+ * Steps there are (verified or not), ascending; rgm_free(*steps).
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_checkpoint_store *store);
 /** Delete the old checkpoints that a save which was killed behind its rename has left. */
 void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
@@ -192,6 +213,7 @@ void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
  * Parse a manifest alone, as loading does first. For tests and fuzzing.
  *
  * @param name  [in] for messages
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const char *name);
 
@@ -237,9 +259,15 @@ const char *rgm_run_folder_path(const rgm_run_folder *folder);
 rgm_logger *rgm_run_folder_logger(const rgm_run_folder *folder);
 /** Whether an earlier start left a run here. */
 bool rgm_run_folder_resumed(const rgm_run_folder *folder);
-/** Whether a trainer has the folder locked at this moment; false where there is none. */
+/**
+ * Whether a trainer has the folder locked at this moment; false where there is none.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_run_folder_in_use(bool *out, const char *path);
-/** config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text). */
+/**
+ * config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text).
+ * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
 
 /* ---- summaries ----------------------------------------------------------------------------- */
@@ -260,9 +288,9 @@ rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t
 void rgm_metrics_log_close(rgm_metrics_log *log);
 rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
                                const rgm_named_number *numbers, int64_t count);
-/** Sync, and the offset to put into a checkpoint that is saved next. */
+/** Sync, and the offset to put into a checkpoint that is saved next. Errors: RGM_ERR_IO. */
 rgm_status rgm_metrics_log_commit(int64_t *offset, rgm_metrics_log *log);
-/** Cut back to an offset that was committed before. */
+/** Cut back to an offset that was committed before. Errors: RGM_ERR_IO. */
 rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset);
 
 /** One line, valid during the callback, which may return RGM_END to stop early. */
@@ -279,6 +307,7 @@ rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void
 /**
  * The same for the lines that begin in the last `bytes` bytes of the file: what a long run measured
  * last, at the cost of those alone. Damage before them is not seen.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
                                     void *payload);
@@ -354,12 +383,19 @@ typedef struct rgm_event_file rgm_event_file;
  * A new file events.out.tfevents.<seconds>.<host>.<pid>.0.v2 in `folder`, which is made. first_step
  * > 0: events of that step and later in older files are void (lost work of a killed run), which
  * TensorBoard is told by a session log. Its name sorts behind those there are.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_event_file_create(rgm_event_file **out, const char *folder, int64_t first_step);
-/** Without flush: see rgm_event_file_flush(), whose error close() cannot tell. */
+/**
+ * Without flush: see rgm_event_file_flush(), whose error close() cannot tell.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 void rgm_event_file_close(rgm_event_file *file);
 rgm_status rgm_event_file_scalar(rgm_event_file *file, const char *tag, int64_t step, double value);
-/** 30 buckets of equal width over a numeric tensor, any shape; NaN and infinities are left out. */
+/**
+ * 30 buckets of equal width over a numeric tensor, any shape; NaN and infinities are left out.
+ * Errors: RGM_ERR_DTYPE, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_event_file_histogram(rgm_event_file *file, const char *tag, int64_t step,
                                     const rgm_tensor *tensor);
 
@@ -374,12 +410,15 @@ typedef struct rgm_hparam_metric {
     const char *tag;
     const char *group;
 } rgm_hparam_metric;
-/** The hparams plugin's experiment and session start; once, in the run folder's own event file. */
+/**
+ * The hparams plugin's experiment and session start; once, in the run folder's own event file.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_event_file_hparams(rgm_event_file *file, const char *session,
                                   const rgm_hparam *hparams, int64_t count,
                                   const rgm_hparam_metric *metrics, int64_t metric_count);
 rgm_status rgm_event_file_session_end(rgm_event_file *file, bool success);
-/** Write what is buffered and sync. Before each checkpoint. */
+/** Write what is buffered and sync. Before each checkpoint. Errors: RGM_ERR_IO. */
 rgm_status rgm_event_file_flush(rgm_event_file *file);
 
 #ifdef __cplusplus

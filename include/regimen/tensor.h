@@ -52,6 +52,7 @@ static inline float rgm_bf16_to(uint16_t bits)
     return u.number;
 }
 
+/** Bytes of one element; of RGM_STRING those of an rgm_str. */
 size_t rgm_dtype_size(rgm_dtype dtype);
 const char *rgm_dtype_name(rgm_dtype dtype); /* "f32", "i64", ... */
 /** By name; RGM_ERR_NOT_FOUND. */
@@ -72,20 +73,24 @@ typedef struct rgm_tensor rgm_tensor;
  * Errors: RGM_ERR_ARG (rank, negative size), RGM_ERR_NOMEM (also overflow); *out is then NULL.
  */
 rgm_status rgm_tensor_create(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape);
-/** The same from a copy of `data`; for RGM_STRING the bytes are copied too. */
+/**
+ * The same shape with a copy of `data`; for RGM_STRING the bytes are copied too.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                                   const void *data);
-/** i64 [count]: 0, 1, .. count - 1. */
+/** i64 [count]: 0, 1, .. count - 1. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_tensor_arange(rgm_tensor **out, int64_t count);
 /**
- * Memory of somebody else: `release(payload)` is called when the last reference goes (may be NULL).
- * After an error it is not called: the memory is the caller's still.
+ * Memory of somebody else as a tensor of `shape`: `release(payload)` is called when the last
+ * reference goes (may be NULL). After an error it is not called: the memory is the caller's still.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                            void *data, void (*release)(void *payload), void *payload);
 /** A view of the same elements in another shape. RGM_ERR_SHAPE when the counts differ. */
 rgm_status rgm_tensor_reshape(rgm_tensor **out, rgm_tensor *tensor, int rank, const int64_t *shape);
-/** A view of rows [begin, end) of the outermost axis. */
+/** A view of rows [begin, end) of the outermost axis. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_tensor_slice(rgm_tensor **out, rgm_tensor *tensor, int64_t begin, int64_t end);
 rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor);
 /** f32 as bf16 (rounded) or bf16 as f32 (exact), same shape; RGM_ERR_DTYPE for other pairs. */
@@ -93,6 +98,7 @@ rgm_status rgm_tensor_convert(rgm_tensor **out, const rgm_tensor *tensor, rgm_dt
 rgm_tensor *rgm_tensor_retain(rgm_tensor *tensor);
 void rgm_tensor_release(rgm_tensor *tensor);
 
+/** What it is: dtype, rank, shape [rank], the size of an axis, elements in all, bytes. */
 rgm_dtype rgm_tensor_dtype(const rgm_tensor *tensor);
 int rgm_tensor_rank(const rgm_tensor *tensor);
 const int64_t *rgm_tensor_shape(const rgm_tensor *tensor);
@@ -173,7 +179,10 @@ typedef struct rgm_pattern rgm_pattern;
  */
 rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
                               const int64_t *row, const int64_t *column);
-/** From ragged rows: row r has the columns column[row_start[r]] .. ; checks as above. */
+/**
+ * From ragged rows: row r has the columns column[row_start[r]] .. ; checks as above.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_pattern_from_rows(rgm_pattern **out, int64_t rows, int64_t columns,
                                  const int64_t *row_start, const int64_t *column);
 rgm_pattern *rgm_pattern_retain(rgm_pattern *pattern);
@@ -212,14 +221,14 @@ typedef struct rgm_safetensors rgm_safetensors;
  * allocated before all that is checked.
  */
 rgm_status rgm_safetensors_open(rgm_safetensors **out, const char *path);
-/** The same from memory that outlives the result. */
+/** The same from memory that outlives the result. Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM. */
 rgm_status rgm_safetensors_open_memory(rgm_safetensors **out, const void *data, int64_t size,
                                        const char *name);
 void rgm_safetensors_close(rgm_safetensors *file);
 int64_t rgm_safetensors_count(const rgm_safetensors *file);
 const char *rgm_safetensors_name(const rgm_safetensors *file, int64_t i);
 const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *key); /* or NULL */
-/** RGM_ERR_NOT_FOUND names the file and the nearest tensor. */
+/** A copy, of the shape in the file. RGM_ERR_NOT_FOUND names the file and the nearest tensor. */
 rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name);
 
 #ifdef __cplusplus

@@ -39,6 +39,7 @@ rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_lin
 /**
  * tf.train.Examples with one text under each key, from the files that a pattern or "name@N" means.
  * target_key NULL: source sentences only.
+ * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, const char *source_key,
                                      const char *target_key, const rgm_line_options *options);
@@ -51,7 +52,10 @@ int64_t rgm_corpus_empty(const rgm_corpus *corpus);
 /** Sentence i, 0 <= i < count, borrowed; the target is empty when there are none. */
 rgm_str rgm_corpus_source(const rgm_corpus *corpus, int64_t i);
 rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i);
-/** Element i is pair i: scalar RGM_STRING tensors source and, if there are any, target. Indexed. */
+/**
+ * Element i is pair i: scalar RGM_STRING tensors source and, if there are any, target. Indexed.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_corpus_dataset(rgm_dataset **out, const rgm_corpus *corpus);
 
 /* ---- SentencePiece tokenizers --------------------------------------------------------------- */
@@ -73,7 +77,10 @@ typedef struct rgm_tokenizer rgm_tokenizer;
  * RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
-/** From the bytes of such a file, which are copied; `name` is put into messages. */
+/**
+ * From the bytes of such a file, which are copied; `name` is put into messages.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
                                 const char *name);
 rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer);
@@ -129,10 +136,13 @@ rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, in
 
 /** Pairs of id sequences in one buffer. Counted; to be filled by one thread, then immutable. */
 typedef struct rgm_token_pairs rgm_token_pairs;
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_token_pairs_create(rgm_token_pairs **out);
 rgm_token_pairs *rgm_token_pairs_retain(const rgm_token_pairs *pairs);
 void rgm_token_pairs_release(rgm_token_pairs *pairs);
-/** Append a pair of sequences, each with its end of sentence; target_count 0: there is no target.
+/**
+ * Append a pair of sequences, each with its end of sentence; target_count 0: there is no target.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_token_pairs_add(rgm_token_pairs *pairs, const int32_t *source, int64_t source_count,
                                const int32_t *target, int64_t target_count);
@@ -277,7 +287,7 @@ typedef struct rgm_bleu rgm_bleu;
 /** RGM_ERR_ARG for a smooth_value below 0 or not finite. */
 rgm_status rgm_bleu_create(rgm_bleu **out, const rgm_bleu_options *options);
 void rgm_bleu_release(rgm_bleu *bleu);
-/** Cost: O(length of all lines). */
+/** Cost: O(length of all lines). Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM. */
 rgm_status rgm_bleu_add(rgm_bleu_stats *stats, rgm_bleu *bleu, rgm_str hypothesis,
                         const rgm_str *references, int64_t count);
 void rgm_bleu_merge(rgm_bleu_stats *to, const rgm_bleu_stats *from);
@@ -310,7 +320,7 @@ typedef struct rgm_chrf rgm_chrf;
 /** RGM_ERR_ARG for orders or a beta out of range. */
 rgm_status rgm_chrf_create(rgm_chrf **out, const rgm_chrf_options *options);
 void rgm_chrf_release(rgm_chrf *chrf);
-/** Cost: O(length of all lines). */
+/** Cost: O(length of all lines). Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM. */
 rgm_status rgm_chrf_add(rgm_chrf_stats *stats, rgm_chrf *chrf, rgm_str hypothesis,
                         const rgm_str *references, int64_t count);
 void rgm_chrf_merge(rgm_chrf_stats *to, const rgm_chrf_stats *from);
@@ -330,16 +340,20 @@ typedef struct rgm_ter_stats {
 } rgm_ter_stats;
 
 typedef struct rgm_ter rgm_ter;
+/** What rgm_ter_add() works with; options may be NULL. RGM_ERR_NOMEM. */
 rgm_status rgm_ter_create(rgm_ter **out, const rgm_ter_options *options);
 void rgm_ter_release(rgm_ter *ter);
 /**
  * Memory: O(length of the lines). Cost: words * 50 for the distance, and for each shift (Tercom's
  * limits: 1000 tried in a sentence) about 100 * 50 more.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM.
  */
 rgm_status rgm_ter_add(rgm_ter_stats *stats, rgm_ter *ter, rgm_str hypothesis,
                        const rgm_str *references, int64_t count);
 void rgm_ter_merge(rgm_ter_stats *to, const rgm_ter_stats *from);
-/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
+/**
+ * Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
+ * Errors: RGM_ERR_NOMEM.
  */
 double rgm_ter_result(const rgm_ter_stats *stats);
 rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats,

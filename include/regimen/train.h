@@ -72,12 +72,12 @@ typedef struct rgm_logs {
     rgm_named_number *items; /* names are the logs' own */
     int64_t count, capacity;
 } rgm_logs;
-/** Set, or set again; the name is copied. */
+/** Set, or set again; the name is copied. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_logs_set(rgm_logs *logs, const char *name, double value);
 bool rgm_logs_has(const rgm_logs *logs, const char *name);
 /** NaN when there is none of that name. */
 double rgm_logs_get(const rgm_logs *logs, const char *name);
-/** Set in `to` all that `from` has. */
+/** Set in `to` all that `from` has. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_logs_merge(rgm_logs *to, const rgm_logs *from);
 /** Empty it and give its memory back. */
 void rgm_logs_clear(rgm_logs *logs);
@@ -286,6 +286,7 @@ void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, i
 /**
  * Write a task's files into a folder that is there, each whole or not at all; those of the same
  * name are replaced.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_task_files_save(const rgm_task *task, const char *folder);
 /**
@@ -393,6 +394,7 @@ typedef struct rgm_progress_state {
     double items_a_unit; /* mean; 0: not known yet                           */
 } rgm_progress_state;
 
+/** A line of progress as the options say. RGM_ERR_NOMEM. */
 rgm_status rgm_progress_create(rgm_progress **out, const rgm_progress_options *options);
 /** Ends the live line. */
 void rgm_progress_release(rgm_progress *progress);
@@ -546,7 +548,11 @@ typedef struct rgm_trainer_setup {
  */
 rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup);
 void rgm_trainer_release(rgm_trainer *trainer);
-/** The callback for runs without a checkpoint: options.initialize, then the task's initialize. */
+/**
+ * The callback for runs without a checkpoint: options.initialize, then the task's initialize.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_VERSION,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer);
 
 /**
@@ -557,6 +563,7 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer);
  *
  * Errors: RGM_ERR_NUMERIC (a loss or gradient that is not finite or above its bound: step, op,
  * tensor; the step changed nothing), RGM_ERR_ARG (RGM_TO_END with endless data), those of the task.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t num_steps, const rgm_logs **logs);
 /**
@@ -566,44 +573,70 @@ rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t num_steps, const rgm_
  *
  * Errors: RGM_ERR_NOT_FOUND (no such data), RGM_ERR_ARG (num_steps is 0 or below -1, or RGM_TO_END
  * with data that never end), those of the task.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num_steps,
                                 const rgm_logs **logs);
 
-/* The parts of the two, for loops of one's own: begin, then steps, then end. */
+/**
+ * The parts of the two, for loops of one's own: begin, then steps, then end.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND.
+ */
 rgm_status rgm_trainer_train_loop_begin(rgm_trainer *trainer);
-/** One step; RGM_END when the data have ended (nothing was done). */
+/**
+ * One step; RGM_END when the data have ended (nothing was done).
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_DATA, RGM_ERR_NUMERIC,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
+ */
 rgm_status rgm_trainer_train_step(rgm_trainer *trainer);
 rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **logs);
 rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode);
-/** One step, aggregated: RGM_END when the data have ended. */
+/**
+ * One step, aggregated: RGM_END when the data have ended.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_NUMERIC, RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
+ */
 rgm_status rgm_trainer_eval_step(rgm_trainer *trainer);
-/** Puts trained weights back in place also when the pass failed before; logs may be NULL then. */
+/**
+ * Puts trained weights back in place also when the pass failed before; logs may be NULL then.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
+ */
 rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs);
 /** The loops that rgm_trainer_train() and _evaluate() run between begin and end. */
 rgm_loop_fn *rgm_trainer_create_train_loop_fn(rgm_trainer *trainer);
 rgm_loop_fn *rgm_trainer_create_eval_loop_fn(rgm_trainer *trainer, bool has_state);
 
-/** What a task's own step functions may go on to. */
+/**
+ * What a task's own step functions may go on to.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_DATA, RGM_ERR_NUMERIC,
+ * RGM_ERR_NOMEM.
+ */
 rgm_status rgm_trainer_default_train_step(rgm_step *step);
 rgm_status rgm_trainer_default_validation_step(rgm_step *step);
 rgm_status rgm_trainer_default_inference_step(rgm_step *step);
 
-/** Another training set from the next step on, from its beginning; retained. */
+/**
+ * Another training set from the next step on, from its beginning; retained.
+ * Errors: RGM_ERR_ARG.
+ */
 rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 
-/** All slots of an optimizer. */
+/** All slots of an optimizer. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer);
 /**
  * Everything that the rest of the run depends on: weights, slots, averages, counters, loss scale,
  * data position, metric sums of the loop under way. Restored, a trainer goes on with the same bits.
+ * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer);
 /** RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, ...: made by another model, optimizer or seed.
  */
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 
+/** What it was made of and where it stands; borrowed. */
 const rgm_task *rgm_trainer_task(const rgm_trainer *trainer);
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);
 const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer);
@@ -617,6 +650,7 @@ rgm_trainer_loop_step(const rgm_trainer *trainer);      /* steps of the loop und
 int64_t rgm_trainer_passes(const rgm_trainer *trainer); /* whole passes over the training data  */
 bool rgm_trainer_at_end(const rgm_trainer *trainer);    /* the last loop ended with the data    */
 double rgm_trainer_last_loss(const rgm_trainer *trainer); /* of the last step; NaN before         */
+/** Whether there are data for that mode. */
 bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode);
 /** Steps of one pass over the training data; 0: known only by reading; INT64_MAX: endless. */
 int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer);
@@ -742,17 +776,24 @@ void rgm_controller_release(rgm_controller *controller);
  *
  * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues), RGM_ERR_NUMERIC (see
  * recovery), any other; the last good checkpoint stays.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_controller_train(rgm_controller *controller, int64_t steps);
 /**
  * Evaluate the weights in memory, then eval actions and summaries; validation also judges best and
  * early stopping. *logs (may be NULL) are borrowed until the next pass.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
+ * RGM_ERR_VERSION, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_controller_evaluate(rgm_controller *controller, rgm_mode mode, int64_t steps,
                                    const rgm_logs **logs);
 /**
  * Train to `train_steps`, evaluating each `eval_interval` steps (0: at the end only) and at the
  * end; then save. *logs: those of the last evaluation, NULL when there was none.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
+ * RGM_ERR_VERSION, RGM_ERR_DATA, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_controller_train_and_evaluate(rgm_controller *controller, int64_t train_steps,
                                              int64_t eval_steps, int64_t eval_interval,
@@ -771,7 +812,12 @@ rgm_status rgm_controller_evaluate_continuously(rgm_controller *controller, int6
                                                 bool (*timeout_fn)(void *payload), void *payload,
                                                 const rgm_logs **logs);
 
-/** Save a checkpoint now, unless this very state is saved; nothing without a run folder. */
+/**
+ * Save a checkpoint now, unless this very state is saved; nothing without a run folder.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_NOT_FOUND,
+ * RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
+ */
 rgm_status rgm_controller_save(rgm_controller *controller);
 /** From a checkpoint folder; NULL: the newest, RGM_ERR_NOT_FOUND when there is none. */
 rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
@@ -787,9 +833,11 @@ rgm_status rgm_controller_restore_mean(rgm_controller *controller, bool best, in
 /**
  * Put in place what a finished run leaves for use: the best weights when there are some and
  * restore_best_weights is not false, else the averages when the optimizer keeps some.
+ * Errors: RGM_ERR_SHAPE, RGM_ERR_NOT_FOUND.
  */
 rgm_status rgm_controller_place_final_weights(rgm_controller *controller);
 
+/** The trainer that it drives, borrowed. */
 rgm_trainer *rgm_controller_trainer(const rgm_controller *controller);
 /** The run's log, for work on it beside the controller; without a run folder the caller's. */
 rgm_logger *rgm_controller_logger(const rgm_controller *controller);
@@ -815,6 +863,10 @@ extern const char *const rgm_run_mode_names[]; /* "train", ..., ended by NULL */
 /**
  * Do what the mode says with the controller's options: train in steps or in epochs, then
  * rgm_controller_place_final_weights(). *logs: of the last evaluation, or NULL.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
+ * RGM_ERR_VERSION, RGM_ERR_DATA, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_controller_run(rgm_controller *controller, rgm_run_mode mode, const rgm_logs **logs);
 
@@ -829,13 +881,14 @@ typedef struct rgm_new_best rgm_new_best;
  * @param metric  [in] a name of the logs ("accuracy", "task/bleu"); copied
  * @param file    [in] JSON file that keeps the best value over restarts, written atomically; NULL:
  * none
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_new_best_create(rgm_new_best **out, const char *metric, bool higher_is_better,
                                const char *file);
 void rgm_new_best_release(rgm_new_best *best);
 /** RGM_ERR_NOT_FOUND when the logs lack the metric; those there are are named. */
 rgm_status rgm_new_best_test(bool *is_best, const rgm_new_best *best, const rgm_logs *logs);
-/** Test and record. */
+/** Test and record. Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_new_best_commit(bool *is_best, rgm_new_best *best, const rgm_logs *logs);
 double rgm_new_best_value(const rgm_new_best *best); /* NaN before the first */
 

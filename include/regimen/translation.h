@@ -103,7 +103,11 @@ typedef struct rgm_seq2seq_source {
     rgm_value *ids;                            /* [sentences, length] i64, 0 behind a sentence */
     rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, width] */
 } rgm_seq2seq_source;
-/** @param positions [length] i64 = 0, 1, ..; errors: rgm_seq2seq_check()'s and the graph's. */
+/**
+ * @param positions [length] i64 = 0, 1, ..; errors: rgm_seq2seq_check()'s and the graph's.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED,
+ * RGM_ERR_NOMEM.
+ */
 rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
                                     const rgm_seq2seq *model, rgm_value *ids, rgm_value *positions);
 
@@ -118,7 +122,11 @@ typedef struct rgm_seq2seq_step {
     rgm_value *log_probabilities;               /* [rows, target_vocabulary]                     */
     rgm_value *present[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, steps + 1, width]                      */
 } rgm_seq2seq_step;
-/** @param source [sentences, length] i64; errors: rgm_seq2seq_check()'s and the graph's. */
+/**
+ * @param source [sentences, length] i64; errors: rgm_seq2seq_check()'s and the graph's.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED,
+ * RGM_ERR_NOMEM.
+ */
 rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const rgm_seq2seq *model,
                                   rgm_value *source);
 
@@ -168,7 +176,10 @@ void rgm_hypotheses_clear(rgm_hypotheses *hypotheses);
 
 /** Decodes with a model's weights: executors for the encoder and for one step of the decoder. */
 typedef struct rgm_translator rgm_translator;
-/** @param parameters  [in] borrowed; may change between runs. bf16: as rgm_executor_options.bf16 */
+/**
+ * @param parameters  [in] borrowed; may change between runs. bf16: as rgm_executor_options.bf16.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_translator_create(rgm_translator **out, const rgm_seq2seq *model,
                                  const rgm_parameters *parameters, bool bf16);
 void rgm_translator_release(rgm_translator *translator);
