@@ -1,6 +1,7 @@
 /*
  * Ops whose value is a sparse pattern, and the degree. A pattern is immutable and knows both
- * directions; its transpose is a view. Patterns made here are owned by the executor.
+ * directions; its transpose is a view. Patterns made here are owned by the executor. They are made
+ * on the host whatever the table of kernels is, and their indices checked, by rgm_pattern_create().
  */
 #include "autodiff_internal.h"
 

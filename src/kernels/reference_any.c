@@ -16,12 +16,14 @@ static int64_t integer_at(const void *x, rgm_dtype dtype, int64_t i)
 
 static void gather_rows(void *payload, int64_t begin, int64_t end)
 {
-    const rgm_gather_args *o = payload;
+    const rgm_gather_args o = *(const rgm_gather_args *)payload; /* that no store could change */
+    size_t size = (size_t)o.channels;
 
-    for (int64_t i = begin; i < end; i++)
-        memcpy((char *)o->y + i * o->channels,
-               (const char *)o->x + integer_at(o->index, o->index_dtype, i) * o->channels,
-               (size_t)o->channels);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = o.index_dtype == RGM_I64 ? ((const int64_t *)o.index)[i]
+                                               : ((const int32_t *)o.index)[i];
+        memcpy((char *)o.y + (size_t)i * size, (const char *)o.x + (size_t)row * size, size);
+    }
 }
 
 void rgmi_any_gather_bytes(const rgm_gather_args *args)
@@ -29,17 +31,33 @@ void rgmi_any_gather_bytes(const rgm_gather_args *args)
     rgm_parallel(args->count, 5 + 0.1 * (double)args->channels, gather_rows, (void *)args);
 }
 
+#define FIRST_OUTSIDE(type)                                                                        \
+    do {                                                                                           \
+        const type *index = args->index;                                                           \
+        for (int64_t i = 0; i < args->count; i++)                                                  \
+            if (index[i] < least || index[i] >= limit)                                             \
+                return i;                                                                          \
+        return args->count;                                                                        \
+    } while (0)
+
+static int64_t first_outside(const rgm_index_args *args)
+{
+    int64_t least = args->least, limit = args->limit;
+
+    if (args->index_dtype == RGM_I32)
+        FIRST_OUTSIDE(int32_t);
+    FIRST_OUTSIDE(int64_t);
+}
+
 bool rgmi_any_index_within(rgm_index_args *args)
 {
-    for (int64_t i = 0; i < args->count; i++) {
-        int64_t k = integer_at(args->index, args->index_dtype, i);
-        if (k < args->least || k >= args->limit) {
-            args->bad_at = i;
-            args->bad = k;
-            return false;
-        }
-    }
-    return true;
+    int64_t at = first_outside(args);
+
+    if (at == args->count)
+        return true;
+    args->bad_at = at;
+    args->bad = integer_at(args->index, args->index_dtype, at);
+    return false;
 }
 
 void rgmi_any_degree(const rgm_degree_args *args)
@@ -90,14 +108,14 @@ void rgmi_any_copy(const rgm_copy_args *args)
     rgm_parallel(args->outer, 3 + 0.1 * bytes, copy_blocks, (void *)args);
 }
 
-/* One slab of the outermost axis of y, walking the others like an odometer. */
+/* One slab of the outermost axis of y, walking the others like an odometer; strides in bytes. */
 static void permute_slab(char *to, const char *from, const rgm_permute_args *o, int64_t count)
 {
     int64_t at[RGM_MAX_RANK] = {0}, offset = 0;
     size_t size = o->size;
 
     for (int64_t k = 0; k < count; k++) {
-        memcpy(to + (size_t)k * size, from + (size_t)offset * size, size);
+        memcpy(to + (size_t)k * size, from + offset, size);
         for (int axis = o->rank - 1; axis > 0; axis--) {
             offset += o->stride[axis];
             if (++at[axis] < o->shape[axis])
@@ -124,12 +142,20 @@ static void permute_slabs(void *payload, int64_t begin, int64_t end)
 
     for (int64_t i = begin; i < end; i++)
         permute_slab((char *)o->y + (size_t)(i * count) * o->size,
-                     (const char *)o->x + (size_t)(i * o->stride[0]) * o->size, o, count);
+                     (const char *)o->x + i * o->stride[0], o, count);
 }
 
+/* Inner axes that stay in their order are moved as one. */
 void rgmi_any_permute(const rgm_permute_args *args)
 {
-    rgm_parallel(args->shape[0], 2 * (double)slab_count(args), permute_slabs, (void *)args);
+    rgm_permute_args o = *args;
+
+    for (int axis = 0; axis < o.rank; axis++)
+        o.stride[axis] *= (int64_t)o.size;
+    for (; o.rank > 1 && o.stride[o.rank - 1] == (int64_t)o.size; o.rank--)
+        o.size *= (size_t)o.shape[o.rank - 1];
+    rgm_parallel(o.shape[0], (double)slab_count(&o) * (2 + 0.1 * (double)o.size), permute_slabs,
+                 &o);
 }
 
 /* ---- cast ---- */
