@@ -1,8 +1,8 @@
 /*
  * base: what every layer stands on. Status and error trace, counted memory, text, map, random
- * numbers, threads, files, YAML. Nothing here knows of tensors or models. Nothing exits, aborts or
- * prints; the only global state is the thread's error record, the memory counters and the process'
- * log.
+ * numbers, threads, files, JSON, YAML. Nothing here knows of tensors or models. Nothing exits,
+ * aborts or prints; the only global state is the thread's error record, the memory counters and the
+ * process' log.
  */
 #ifndef REGIMEN_BASE_H
 #define REGIMEN_BASE_H
@@ -222,6 +222,33 @@ typedef struct rgm_named_number {
 } rgm_named_number;
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
+
+/** A parsed value; what is found in it is borrowed from its root. */
+typedef struct rgm_json rgm_json;
+/**
+ * Parse one value, strictly: UTF-8, no key twice, at most 2,048 levels. `name` is for messages.
+ *
+ * Errors: RGM_ERR_FORMAT "name:line:column: what", RGM_ERR_NOMEM.
+ */
+rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const char *name);
+void rgm_json_release(rgm_json *json);
+/** The entry of an object; NULL: no such key, no object. */
+const rgm_json *rgm_json_find(const rgm_json *object, const char *key);
+bool rgm_json_is_object(const rgm_json *json);
+/** NULL: it is no text. */
+const char *rgm_json_text(const rgm_json *json);
+/** false, and *out unchanged: it is no integer of 64 bits. NULL is none. */
+bool rgm_json_int(int64_t *out, const rgm_json *json);
+/** The same for a number, or what rgm_json_print_number() makes of one: "nan", "inf", "-inf". */
+bool rgm_json_number(double *out, const rgm_json *json);
+/** An entry of an object; `{0}` is before the first. */
+typedef struct rgm_json_entry {
+    const char *key;
+    const rgm_json *value;
+    void *place;
+} rgm_json_entry;
+/** Go to the next entry, in the file's order; false at the end, or where there is no object. */
+bool rgm_json_next(rgm_json_entry *entry, const rgm_json *object);
 
 /** "text" in quotes; what is not UTF-8 becomes U+FFFD. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_json_print_text(rgm_text *out, const char *text);

@@ -1,11 +1,15 @@
 /*
- * JSON strings and numbers with the same bytes in every locale.
+ * JSON: strings and numbers printed with the same bytes in every locale; reading by jansson, the
+ * one place of the library that knows it. A rgm_json is its json_t.
  */
 #include "base_internal.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- print --------------------------------------------------------------------------------- */
 
 rgm_status rgm_json_print_text(rgm_text *out, const char *text)
 {
@@ -50,4 +54,82 @@ rgm_status rgm_json_print_number(rgm_text *out, double number)
 done:
     rgm_text_clear(&text);
     return status;
+}
+
+/* ---- read ---------------------------------------------------------------------------------- */
+
+rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const char *name)
+{
+    json_error_t error;
+    json_t *root = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, &error);
+
+    *out = (rgm_json *)root;
+    if (root != NULL)
+        return RGM_OK;
+    if (json_error_code(&error) == json_error_out_of_memory)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing %s", name);
+    return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", name, error.line, error.column, error.text);
+}
+
+void rgm_json_release(rgm_json *json)
+{
+    json_decref((json_t *)json);
+}
+
+const rgm_json *rgm_json_find(const rgm_json *object, const char *key)
+{
+    return (const rgm_json *)json_object_get((const json_t *)object, key);
+}
+
+bool rgm_json_is_object(const rgm_json *json)
+{
+    return json_is_object((const json_t *)json);
+}
+
+const char *rgm_json_text(const rgm_json *json)
+{
+    return json_string_value((const json_t *)json);
+}
+
+bool rgm_json_int(int64_t *out, const rgm_json *json)
+{
+    const json_t *value = (const json_t *)json;
+
+    if (!json_is_integer(value))
+        return false;
+    *out = json_integer_value(value);
+    return true;
+}
+
+bool rgm_json_number(double *out, const rgm_json *json)
+{
+    static const struct {
+        const char *text;
+        double number;
+    } odd[] = {{"nan", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}};
+    const json_t *value = (const json_t *)json;
+
+    if (json_is_number(value)) {
+        *out = json_number_value(value);
+        return true;
+    }
+    for (int i = 0; json_is_string(value) && i < 3; i++)
+        if (strcmp(json_string_value(value), odd[i].text) == 0) {
+            *out = odd[i].number;
+            return true;
+        }
+    return false;
+}
+
+bool rgm_json_next(rgm_json_entry *entry, const rgm_json *object)
+{
+    json_t *from = (json_t *)object;
+
+    entry->place =
+        entry->place != NULL ? json_object_iter_next(from, entry->place) : json_object_iter(from);
+    if (entry->place == NULL)
+        return false;
+    entry->key = json_object_iter_key(entry->place);
+    entry->value = (const rgm_json *)json_object_iter_value(entry->place);
+    return true;
 }

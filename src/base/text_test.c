@@ -213,10 +213,6 @@ static void text_for_people_shows_what_it_hides(void **state)
     CHECK_OK(rgm_text_add_visible(&text, "a\tb\xff\xe2\x80\xae"
                                          "c\xc2\x9b\xc3\xa9"));
     CHECK_TEXT("a\\x09b\\xff\\u202ec\\u009b\xc3\xa9", text.data);
-    text.size = 0;
-    CHECK_OK(rgm_json_print_text(&text, "q\"\\\n\xff\xc3\xa9\xed\xa0\x80"));
-    CHECK_TEXT("\"q\\\"\\\\\\u000a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
-               text.data);
     rgm_text_clear(&text);
 }
 

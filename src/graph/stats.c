@@ -311,21 +311,6 @@ rgm_status rgm_stats_print(rgm_text *out, const rgm_stats *stats)
 
 /* ---- JSON ---- */
 
-static rgm_status json_string(rgm_text *out, const char *text)
-{
-    RGM_TRY(rgm_text_printf(out, "\""));
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            RGM_TRY(rgm_text_printf(out, "\\%c", c));
-        else if (c < 0x20)
-            RGM_TRY(rgm_text_printf(out, "\\u%04x", c));
-        else
-            RGM_TRY(rgm_text_add(out, text, 1));
-    }
-    return rgm_text_printf(out, "\"");
-}
-
 static rgm_status json_distribution(rgm_text *out, const char *name, const distribution *d)
 {
     figures f;
@@ -350,7 +335,7 @@ static rgm_status json_feature(rgm_text *out, const feature_stats *f,
 {
     int64_t classes = class_count(f, schema);
 
-    RGM_TRY(json_string(out, schema->name));
+    RGM_TRY(rgm_json_print_text(out, schema->name));
     RGM_TRY(rgm_text_printf(out, ": {\"dtype\": \"%s\", ", rgm_dtype_name(schema->dtype)));
     RGM_TRY(json_distribution(out, schema->dtype == RGM_STRING ? "bytes" : "values", &f->values));
     if (rgmi_feature_is_ragged(schema)) {
@@ -404,7 +389,7 @@ rgm_status rgm_stats_print_json(rgm_text *out, const rgm_stats *stats)
                 continue;
             if (piece) {
                 RGM_TRY(rgm_text_printf(out, "%s", first ? "" : ", "));
-                RGM_TRY(json_string(out, set->name));
+                RGM_TRY(rgm_json_print_text(out, set->name));
                 RGM_TRY(rgm_text_printf(out, ": "));
             }
             RGM_TRY(json_set(out, &stats->sets[i], set));

@@ -7,8 +7,6 @@
 #include "store_internal.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,21 +131,20 @@ static rgm_status check_tail(const char *data, int64_t size, const char *name)
     return RGM_OK;
 }
 
-static rgm_status check_version(const json_t *root, const char *name)
+static rgm_status check_version(const rgm_json *root, const char *name)
 {
-    const char *format = json_string_value(json_object_get(root, "format"));
-    const json_t *version = json_object_get(root, "version");
+    const char *format = rgm_json_text(rgm_json_find(root, "format"));
+    int64_t version;
 
     if (format == NULL || strcmp(format, FORMAT_NAME) != 0)
         return bad(name, "\"format\" is not \"" FORMAT_NAME "\"");
-    if (!json_is_integer(version))
+    if (!rgm_json_int(&version, rgm_json_find(root, "version")))
         return bad(name, "\"version\" is not an integer");
-    if (json_integer_value(version) != RGM_CHECKPOINT_VERSION)
+    if (version != RGM_CHECKPOINT_VERSION)
         return RGM_FAIL(RGM_ERR_VERSION,
                         "%s: the checkpoint has format version %lld; this build (%s) reads version "
                         "%d. Use the build that wrote it, or another run folder",
-                        name, (long long)json_integer_value(version), RGM_VERSION,
-                        RGM_CHECKPOINT_VERSION);
+                        name, (long long)version, RGM_VERSION, RGM_CHECKPOINT_VERSION);
     return RGM_OK;
 }
 
@@ -163,97 +160,75 @@ static bool is_known_file(const char *file)
     return size > 4 && strcmp(file + size - 4, ".bin") == 0 && rgmi_is_plain_name(file, size - 4);
 }
 
-static rgm_status parse_files(rgmi_manifest *manifest, json_t *files, const char *name)
+static rgm_status parse_files(rgmi_manifest *manifest, const rgm_json *files, const char *name)
 {
-    const char *file;
-    json_t *entry;
+    rgm_json_entry file = {0};
 
-    if (!json_is_object(files))
+    if (!rgm_json_is_object(files))
         return bad(name, "\"files\" is not an object");
-    json_object_foreach(files, file, entry)
-    {
-        const json_t *size = json_object_get(entry, "size");
-        const char *hash = json_string_value(json_object_get(entry, "xxh3"));
+    while (rgm_json_next(&file, files)) {
+        const char *hash = rgm_json_text(rgm_json_find(file.value, "xxh3"));
+        int64_t size;
         uint64_t value;
         int end = 0;
 
-        if (!is_known_file(file))
+        if (!is_known_file(file.key))
             return bad(name, "\"files\" names a file that no checkpoint has");
-        if (!json_is_integer(size) || json_integer_value(size) < 0)
+        if (!rgm_json_int(&size, rgm_json_find(file.value, "size")) || size < 0)
             return bad(name, "a file's \"size\" is not a size");
         if (hash == NULL || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16 ||
             sscanf(hash, "%16" SCNx64 "%n", &value, &end) != 1 || end != 16)
             return bad(name, "a file's \"xxh3\" is not a hash");
-        RGM_TRY(rgmi_manifest_add_file(manifest, file, json_integer_value(size), value));
+        RGM_TRY(rgmi_manifest_add_file(manifest, file.key, size, value));
     }
     return RGM_OK;
 }
 
-static rgm_status parse_number(double *out, const json_t *value, const char *name)
+static rgm_status parse_value(rgm_checkpoint *checkpoint, rgmi_value_kind kind,
+                              const rgm_json_entry *entry, const char *name)
 {
-    const char *text = json_string_value(value);
-
-    *out = json_is_real(value) ? json_real_value(value) : 0;
-    if (json_is_real(value))
-        return RGM_OK;
-    if (text != NULL && strcmp(text, "nan") == 0)
-        *out = NAN;
-    else if (text != NULL && strcmp(text, "inf") == 0)
-        *out = INFINITY;
-    else if (text != NULL && strcmp(text, "-inf") == 0)
-        *out = -INFINITY;
-    else
-        return bad(name, "one of \"numbers\" is not a number");
-    return RGM_OK;
-}
-
-static rgm_status parse_value(rgm_checkpoint *checkpoint, rgmi_value_kind kind, const char *key,
-                              const json_t *value, const char *name)
-{
+    int64_t whole;
     double number;
+    const char *text;
 
     switch (kind) {
     case RGMI_VALUE_INT:
-        if (!json_is_integer(value))
+        if (!rgm_json_int(&whole, entry->value))
             return bad(name, "one of \"ints\" is not an integer");
-        return checkpoint ? rgm_checkpoint_set_int(checkpoint, key, json_integer_value(value))
-                          : RGM_OK;
+        return checkpoint ? rgm_checkpoint_set_int(checkpoint, entry->key, whole) : RGM_OK;
     case RGMI_VALUE_NUMBER:
-        RGM_TRY(parse_number(&number, value, name));
-        return checkpoint ? rgm_checkpoint_set_number(checkpoint, key, number) : RGM_OK;
+        if (!rgm_json_number(&number, entry->value))
+            return bad(name, "one of \"numbers\" is not a number");
+        return checkpoint ? rgm_checkpoint_set_number(checkpoint, entry->key, number) : RGM_OK;
     case RGMI_VALUE_TEXT:
         break;
     }
-    if (!json_is_string(value))
+    text = rgm_json_text(entry->value);
+    if (text == NULL)
         return bad(name, "one of \"texts\" is not a text");
-    return checkpoint ? rgm_checkpoint_set_text(checkpoint, key, json_string_value(value)) : RGM_OK;
+    return checkpoint ? rgm_checkpoint_set_text(checkpoint, entry->key, text) : RGM_OK;
 }
 
-static rgm_status parse_values(rgm_checkpoint *checkpoint, json_t *root, rgmi_value_kind kind,
-                               const char *title, const char *name)
+static rgm_status parse_values(rgm_checkpoint *checkpoint, const rgm_json *root,
+                               rgmi_value_kind kind, const char *title, const char *name)
 {
-    json_t *values = json_object_get(root, title), *value;
-    const char *key;
+    const rgm_json *values = rgm_json_find(root, title);
+    rgm_json_entry entry = {0};
 
-    if (!json_is_object(values))
+    if (!rgm_json_is_object(values))
         return RGM_FAIL(RGM_ERR_FORMAT, "%s: \"%s\" is not an object", name, title);
-    json_object_foreach(values, key, value)
-    {
-        RGM_TRY(parse_value(checkpoint, kind, key, value, name));
-    }
+    while (rgm_json_next(&entry, values))
+        RGM_TRY(parse_value(checkpoint, kind, &entry, name));
     return RGM_OK;
 }
 
-static rgm_status parse_root(rgmi_manifest *manifest, rgm_checkpoint *checkpoint, json_t *root,
-                             const char *name)
+static rgm_status parse_root(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
+                             const rgm_json *root, const char *name)
 {
-    const json_t *step = json_object_get(root, "step");
-
     RGM_TRY(check_version(root, name));
-    if (!json_is_integer(step) || json_integer_value(step) < 0)
+    if (!rgm_json_int(&manifest->step, rgm_json_find(root, "step")) || manifest->step < 0)
         return bad(name, "\"step\" is not a step");
-    manifest->step = json_integer_value(step);
-    RGM_TRY(parse_files(manifest, json_object_get(root, "files"), name));
+    RGM_TRY(parse_files(manifest, rgm_json_find(root, "files"), name));
     RGM_TRY(parse_values(checkpoint, root, RGMI_VALUE_INT, "ints", name));
     RGM_TRY(parse_values(checkpoint, root, RGMI_VALUE_NUMBER, "numbers", name));
     return parse_values(checkpoint, root, RGMI_VALUE_TEXT, "texts", name);
@@ -262,18 +237,13 @@ static rgm_status parse_root(rgmi_manifest *manifest, rgm_checkpoint *checkpoint
 rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
                                const void *data, int64_t size, const char *name)
 {
-    json_error_t error;
-    json_t *root;
+    rgm_json *root;
     rgm_status status;
 
     RGM_TRY(check_tail(data, size, name));
-    root = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL && json_error_code(&error) == json_error_out_of_memory)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing %s", name);
-    if (root == NULL)
-        return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", name, error.line, error.column, error.text);
+    RGM_TRY(rgm_json_parse(&root, data, size, name));
     status = parse_root(manifest, checkpoint, root, name);
-    json_decref(root);
+    rgm_json_release(root);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 

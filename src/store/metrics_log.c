@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,40 +152,26 @@ rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset)
 
 /* ---- read ---------------------------------------------------------------------------------- */
 
-static double number_of(const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    if (json_is_number(value))
-        return json_number_value(value);
-    if (text != NULL && strcmp(text, "inf") == 0)
-        return INFINITY;
-    if (text != NULL && strcmp(text, "-inf") == 0)
-        return -INFINITY;
-    return NAN;
-}
-
 /* The parts of one line, borrowed from its JSON. `numbers` grows and is kept between lines. */
 static rgm_status parse_entry(rgm_metrics_entry *entry, rgm_named_number **numbers,
-                              int64_t *capacity, json_t *root)
+                              int64_t *capacity, const rgm_json *root)
 {
-    const char *key;
-    json_t *value;
+    rgm_json_entry at = {0};
 
-    *entry = (rgm_metrics_entry){
-        .split = json_string_value(json_object_get(root, "split")),
-        .step = json_integer_value(json_object_get(root, "step")),
-        .epoch = json_integer_value(json_object_get(root, "epoch")),
-    };
+    *entry = (rgm_metrics_entry){.split = rgm_json_text(rgm_json_find(root, "split"))};
+    (void)rgm_json_int(&entry->step, rgm_json_find(root, "step"));
+    (void)rgm_json_int(&entry->epoch, rgm_json_find(root, "epoch"));
     if (entry->split == NULL)
         return RGM_FAIL(RGM_ERR_FORMAT, "a line without \"split\"");
-    json_object_foreach(root, key, value)
-    {
-        if (strcmp(key, "split") == 0 || strcmp(key, "step") == 0 || strcmp(key, "epoch") == 0 ||
-            strcmp(key, "crc") == 0)
+    while (rgm_json_next(&at, root)) {
+        double value = NAN;
+
+        if (strcmp(at.key, "split") == 0 || strcmp(at.key, "step") == 0 ||
+            strcmp(at.key, "epoch") == 0 || strcmp(at.key, "crc") == 0)
             continue;
+        (void)rgm_json_number(&value, at.value);
         RGM_TRY(RGM_RESERVE(*numbers, *capacity, entry->count + 1));
-        (*numbers)[entry->count++] = (rgm_named_number){key, number_of(value)};
+        (*numbers)[entry->count++] = (rgm_named_number){at.key, value};
     }
     entry->numbers = *numbers;
     return RGM_OK;
@@ -195,19 +180,15 @@ static rgm_status parse_entry(rgm_metrics_entry *entry, rgm_named_number **numbe
 static rgm_status visit_line(const char *line, int64_t size, rgm_named_number **numbers,
                              int64_t *capacity, rgm_metrics_visit *visit, void *payload)
 {
-    json_error_t error;
-    json_t *root = json_loadb(line, (size_t)size, 0, &error);
+    rgm_json *root;
     rgm_metrics_entry entry;
     rgm_status status;
 
-    if (root == NULL && json_error_code(&error) == json_error_out_of_memory)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing a line of metrics");
-    if (root == NULL)
-        return RGM_FAIL(RGM_ERR_FORMAT, "%s", error.text);
+    RGM_TRY(rgm_json_parse(&root, line, size, "a line of metrics"));
     status = parse_entry(&entry, numbers, capacity, root);
     if (status == RGM_OK)
         status = visit(&entry, payload);
-    json_decref(root);
+    rgm_json_release(root);
     return status;
 }
 

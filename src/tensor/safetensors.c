@@ -26,22 +26,6 @@ struct rgm_safetensors {
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* {"a": ..}: `"`, `\` and control characters need an escape; the rest is UTF-8 as it is. */
-static rgm_status print_json(rgm_text *out, const char *text)
-{
-    RGM_TRY(rgm_text_add(out, "\"", 1));
-    for (; *text != 0; text++) {
-        if (*text == '"' || *text == '\\')
-            RGM_TRY(rgm_text_printf(out, "\\%c", *text));
-        else if ((unsigned char)*text < 0x20)
-            RGM_TRY(rgm_text_printf(out, "\\u%04x", (unsigned char)*text));
-        else
-            RGM_TRY(rgm_text_add(out, text, 1));
-    }
-    RGM_TRY(rgm_text_add(out, "\"", 1));
-    return RGM_OK;
-}
-
 static rgm_status check_name(const char *name, const char *what)
 {
     if (rgm_utf8_check(name, (int64_t)strlen(name)) >= 0)
@@ -109,9 +93,9 @@ static rgm_status print_metadata(rgm_text *out, const char *const *metadata, int
             RGM_GO(RGM_FAIL(RGM_ERR_ARG, "metadata key '%s' is there twice", pairs[i][0]));
         if (i > 0)
             RGM_GO(rgm_text_add(out, ",", 1));
-        RGM_GO(print_json(out, pairs[i][0]));
+        RGM_GO(rgm_json_print_text(out, pairs[i][0]));
         RGM_GO(rgm_text_add(out, ":", 1));
-        RGM_GO(print_json(out, pairs[i][1]));
+        RGM_GO(rgm_json_print_text(out, pairs[i][1]));
     }
     RGM_GO(rgm_text_add(out, "}", 1));
 done:
@@ -123,7 +107,7 @@ static rgm_status print_entry(rgm_text *out, const place *p)
 {
     const rgm_tensor *t = p->named->tensor;
 
-    RGM_TRY(print_json(out, p->named->name));
+    RGM_TRY(rgm_json_print_text(out, p->named->name));
     RGM_TRY(rgm_text_printf(out, ":{\"dtype\":\"%s\",\"shape\":[",
                             rgmi_st_dtype_name(rgm_tensor_dtype(t))));
     for (int i = 0; i < rgm_tensor_rank(t); i++)

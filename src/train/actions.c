@@ -3,7 +3,6 @@
  */
 #include <regimen/train.h>
 
-#include <jansson.h>
 #include <math.h>
 
 struct rgm_new_best {
@@ -17,24 +16,19 @@ static rgm_status read_value(rgm_new_best *best)
     rgm_status status = RGM_OK;
     char *data = NULL;
     int64_t size;
-    json_t *json = NULL, *value;
-    json_error_t error;
+    rgm_json *json = NULL;
 
     if (!rgm_path_exists(best->file))
         return RGM_OK;
     RGM_GO(rgm_file_load(&data, &size, best->file, 1 << 20));
-    json = json_loadb(data, (size_t)size, 0, &error);
-    value = json_object_get(json, best->metric);
-    if (!json_is_number(value)) {
+    if (rgm_json_parse(&json, data, size, best->file) != RGM_OK ||
+        !rgm_json_number(&best->value, rgm_json_find(json, best->metric)))
         status = RGM_FAIL(RGM_ERR_FORMAT,
                           "%s is no JSON object with a number '%s'; delete it to begin "
                           "anew",
                           best->file, best->metric);
-        goto done;
-    }
-    best->value = json_number_value(value);
 done:
-    json_decref(json);
+    rgm_json_release(json);
     rgm_free(data);
     return status;
 }

@@ -226,7 +226,64 @@ static void best_weights_of_another_shape_are_refused(void **state)
     CHECK_OK(rgm_folder_remove(run));
 }
 
+/* A value, or a blob's file, of that name and kind is in the table. */
+static bool is_in_table(const char *name, size_t size, bool number, bool text, bool blob)
+{
+    for (int i = 0; i < RGM_KEY_COUNT; i++) {
+        const rgm_run_key_row *row = &rgm_run_keys[i];
+
+        if (strncmp(row->name, name, size) == 0 && row->name[size] == '\0')
+            return number == (row->kind == RGM_KEEPS_NUMBER) &&
+                   text == (row->kind == RGM_KEEPS_TEXT) && blob == (row->kind == RGM_KEEPS_BLOB);
+    }
+    return false;
+}
+
+static void every_value_of_a_checkpoint_is_in_the_table(void **state)
+{
+    static const char *const groups[] = {"ints", "numbers", "texts"};
+    char run[128], path[256], *data;
+    plane_setup s = make_plane_setup();
+    rgm_json_entry entry = {0};
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    rgm_json *manifest;
+    int64_t size, count = 0;
+
+    (void)state;
+    s.runtime.loss_scale = "dynamic";
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK_OK(rgm_controller_train(controller, 2));
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    snprintf(path, sizeof path, "%s/ckpt/step-00000002/manifest.json", run);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    CHECK_OK(rgm_json_parse(&manifest, data, size, path));
+    for (int group = 0; group < 3; group++) {
+        rgm_json_entry value = {0};
+
+        for (; rgm_json_next(&value, rgm_json_find(manifest, groups[group])); count++)
+            if (!is_in_table(value.key, strlen(value.key), group == 1, group == 2, false))
+                fail_msg("'%s' of \"%s\" is not in RGM_RUN_KEYS", value.key, groups[group]);
+    }
+    while (rgm_json_next(&entry, rgm_json_find(manifest, "files"))) {
+        const char *end = strstr(entry.key, ".bin");
+
+        count += end != NULL;
+        if (end != NULL && !is_in_table(entry.key, (size_t)(end - entry.key), false, false, true))
+            fail_msg("%s is not in RGM_RUN_KEYS", entry.key);
+    }
+    CHECK_INT(RGM_KEY_COUNT - 1, count); /* all but that of private training */
+    rgm_json_release(manifest);
+    rgm_free(data);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(run));
+}
+
 TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
       cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
       cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
+      cmocka_unit_test(every_value_of_a_checkpoint_is_in_the_table),
       cmocka_unit_test(best_weights_of_another_shape_are_refused))

@@ -1,0 +1,109 @@
+/*
+ * JSON: what is printed, what is read, and what is refused with its place.
+ */
+#include <check.h>
+
+static void texts_are_safe_in_quotes(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgm_json_print_text(&text, "q\"\\\n\xff\xc3\xa9\xed\xa0\x80"));
+    CHECK_TEXT("\"q\\\"\\\\\\u000a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
+               text.data);
+    rgm_text_clear(&text);
+}
+
+static void numbers_are_short_and_keep_their_bits(void **state)
+{
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{0.1, "0.1"},
+                 {1, "1.0"},
+                 {-0.0, "-0.0"},
+                 {1e300, "1e+300"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {NAN, "\"nan\""},
+                 {INFINITY, "\"inf\""},
+                 {-INFINITY, "\"-inf\""}};
+    rgm_text text = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_json *json;
+        double back;
+
+        text.size = 0;
+        CHECK_OK(rgm_text_printf(&text, "{\"a\": "));
+        CHECK_OK(rgm_json_print_number(&text, cases[i].number));
+        CHECK_TEXT(cases[i].text, text.data + 6);
+        CHECK_OK(rgm_text_printf(&text, "}"));
+        CHECK_OK(rgm_json_parse(&json, text.data, text.size, "it"));
+        CHECK(rgm_json_number(&back, rgm_json_find(json, "a")));
+        CHECK(isnan(back) ? isnan(cases[i].number)
+                          : memcmp(&back, &cases[i].number, sizeof back) == 0);
+        rgm_json_release(json);
+    }
+    rgm_text_clear(&text);
+}
+
+static void values_come_by_their_kind(void **state)
+{
+    static const char text[] = "{\"b\": 9223372036854775807, \"a\": {\"c\": \"x\"}, \"d\": 1.5}";
+    static const char *const keys[] = {"b", "a", "d"};
+    rgm_json_entry entry = {0}, none = {0};
+    rgm_json *json;
+    int64_t whole = 7;
+    double number = 7;
+
+    (void)state;
+    CHECK_OK(rgm_json_parse(&json, text, (int64_t)strlen(text), "it"));
+    for (int i = 0; i < 3; i++) {
+        CHECK(rgm_json_next(&entry, json));
+        CHECK_TEXT(keys[i], entry.key);
+    }
+    CHECK(!rgm_json_next(&entry, json));
+    CHECK(rgm_json_int(&whole, rgm_json_find(json, "b")) && whole == INT64_MAX);
+    CHECK_TEXT("x", rgm_json_text(rgm_json_find(rgm_json_find(json, "a"), "c")));
+    CHECK(rgm_json_number(&number, rgm_json_find(json, "d")) && number == 1.5);
+    /* Another kind, or nothing at all. */
+    CHECK(!rgm_json_int(&whole, rgm_json_find(json, "d")) && whole == INT64_MAX);
+    CHECK(!rgm_json_number(&number, rgm_json_find(json, "a")) && number == 1.5);
+    CHECK(rgm_json_text(rgm_json_find(json, "b")) == NULL);
+    CHECK(rgm_json_find(rgm_json_find(json, "b"), "c") == NULL && rgm_json_find(NULL, "c") == NULL);
+    CHECK(rgm_json_is_object(json) && !rgm_json_is_object(rgm_json_find(json, "b")));
+    CHECK(!rgm_json_next(&none, rgm_json_find(json, "b")) && !rgm_json_next(&none, NULL));
+    rgm_json_release(json);
+    rgm_json_release(NULL);
+}
+
+static void what_is_no_json_is_refused_with_its_place(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "{\"a\": 1,}",
+                                      "{\"a\": NaN}",
+                                      "{} x",
+                                      "{\"a\": 1, \"a\": 2}",
+                                      "{\"a\": \"\xff\"}"};
+    rgm_text deep = {0};
+    rgm_json *json;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_json_parse(&json, bad[i], (int64_t)strlen(bad[i]), "it"));
+        CHECK(json == NULL);
+    }
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_json_parse(&json, "{\n  \"a\": x}", 12, "a.json"));
+    CHECK_MESSAGE("a.json:2:8: ");
+    for (int i = 0; i < 5000; i++)
+        CHECK_OK(rgm_text_add(&deep, "[", 1));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_json_parse(&json, deep.data, deep.size, "it"));
+    rgm_text_clear(&deep);
+}
+
+TESTS(cmocka_unit_test(texts_are_safe_in_quotes),
+      cmocka_unit_test(numbers_are_short_and_keep_their_bits),
+      cmocka_unit_test(values_come_by_their_kind),
+      cmocka_unit_test(what_is_no_json_is_refused_with_its_place))
