@@ -529,6 +529,51 @@ typedef struct rgm_field {
     const char *help; /* one line; with the unit                        */
 } rgm_field;
 
+/*
+ * Rows of a table whose key is the member's own name. RGM_OPTIONS is to be defined as the struct
+ * around the table; a member of another type than the row's kind does not compile.
+ *
+ *     #define RGM_OPTIONS rgm_mlp_options
+ *     static const rgm_field fields[] = {
+ *         RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate behind each layer"),
+ *         {0}};
+ *     #undef RGM_OPTIONS
+ */
+#define RGM_MEMBER_(member) (((RGM_OPTIONS *)0)->member)
+#define RGM_AT_(member, ...)                                                                       \
+    (offsetof(RGM_OPTIONS, member) + 0 * sizeof(_Generic(&RGM_MEMBER_(member), __VA_ARGS__ * : 0)))
+#define RGM_ROW_(member, field_kind, at, text, ...)                                                \
+    {                                                                                              \
+        .name = #member, .kind = (field_kind), .offset = (at), .help = (text), __VA_ARGS__         \
+    }
+#define RGM_INT_FIELD(member, low, high, text)                                                     \
+    RGM_ROW_(member, RGM_FIELD_INT, RGM_AT_(member, int64_t), text, .min = (low), .max = (high))
+#define RGM_FLOAT_FIELD(member, low, high, text)                                                   \
+    RGM_ROW_(member, RGM_FIELD_FLOAT, RGM_AT_(member, double), text, .min = (low), .max = (high))
+#define RGM_BOOL_FIELD(member, text)                                                               \
+    RGM_ROW_(member, RGM_FIELD_BOOL, RGM_AT_(member, bool), text, .group = NULL)
+#define RGM_TEXT_FIELD(member, text)                                                               \
+    RGM_ROW_(member, RGM_FIELD_TEXT, RGM_AT_(member, const char *), text, .group = NULL)
+/** An enum, by the names of its values in order. */
+#define RGM_CHOICE_FIELD(member, names, text)                                                      \
+    RGM_ROW_(member, RGM_FIELD_CHOICE,                                                             \
+             offsetof(RGM_OPTIONS, member) +                                                       \
+                 0 * sizeof(char[sizeof RGM_MEMBER_(member) == sizeof(int) ? 1 : -1]),             \
+             text, .choices = (names))
+#define RGM_INTS_FIELD(member, low, high, text)                                                    \
+    RGM_ROW_(member, RGM_FIELD_INTS, RGM_AT_(member, rgm_ints), text, .min = (low), .max = (high))
+#define RGM_FLOATS_FIELD(member, low, high, text)                                                  \
+    RGM_ROW_(member, RGM_FIELD_FLOATS, RGM_AT_(member, rgm_floats), text, .min = (low),            \
+             .max = (high))
+#define RGM_TEXTS_FIELD(member, text)                                                              \
+    RGM_ROW_(member, RGM_FIELD_TEXTS, RGM_AT_(member, rgm_texts), text, .group = NULL)
+#define RGM_NUMBERS_FIELD(member, low, high, text)                                                 \
+    RGM_ROW_(member, RGM_FIELD_NUMBERS, RGM_AT_(member, rgm_numbers), text, .min = (low),          \
+             .max = (high))
+/** A struct inside with a table of its own. */
+#define RGM_GROUP_FIELD(member, fields, text)                                                      \
+    RGM_ROW_(member, RGM_FIELD_GROUP, offsetof(RGM_OPTIONS, member), text, .group = (fields))
+
 /**
  * Fill `options` from the entries of `map` (NULL: nothing to do). Unknown key, wrong type, number
  * out of bounds: RGM_ERR_CONFIG with "origin:line:column: unknown key 'trian.epochs'; did you mean
@@ -551,6 +596,57 @@ rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node);
 /** RGM_ERR_CONFIG "origin:line:column: <text>". */
 rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/** A text that is a decimal or "inf". */
+bool rgm_number_parse(double *out, const char *text);
+
+/* ---- rules between keys ---------------------------------------------------------------------- */
+
+/** A key (and all below it) that says nothing unless `needs` holds: "trainer.train_steps == 0". */
+typedef struct rgm_effect {
+    const char *key, *needs;
+} rgm_effect;
+
+/**
+ * What must hold where all of `when` do: "KEY RELATION KEY|CONSTANT" with ==, !=, <, <=, >, >=,
+ * multiple_of, excludes (not both given). A rule or a condition whose first key there is not says
+ * nothing. "ogb|folder" is either.
+ */
+typedef struct rgm_rule {
+    const char *text;    /* "trainer.summary_interval multiple_of trainer.steps_per_loop" */
+    const char *when[2]; /* NULL: always */
+    const char *why;     /* may be NULL  */
+} rgm_rule;
+
+/** A key's value as rules see it; texts are borrowed. */
+typedef struct rgm_rule_value {
+    const char *text;          /* "3"; "[]", "[...]" for lists; NULL: not set    */
+    const char *shown;         /* in messages; NULL: text                        */
+    const char *where;         /* "FILE:line", "default"; NULL: not told         */
+    const rgm_yaml_node *node; /* the place of messages about it; NULL: none     */
+    bool given, is_list;       /* given: somebody set it                         */
+} rgm_rule_value;
+
+/** Whose keys rules are about. */
+typedef struct rgm_rule_keys {
+    bool (*find)(rgm_rule_value *out, const char *key, void *payload); /* false: there is none */
+    /* For rgm_rule_check_text() alone: */
+    bool (*looks_like_one)(const char *text);
+    rgm_hint (*did_you_mean)(const char *text, void *payload);
+    void *payload;
+} rgm_rule_keys;
+
+/** Whether a condition holds; `otherwise` where its first key there is not. NULL holds. */
+bool rgm_rule_holds(const char *text, bool otherwise, const rgm_rule_keys *keys);
+/** Every rule of a table that {0} ends. RGM_ERR_CONFIG: the first that does not hold, with both
+ * values. */
+rgm_status rgm_rules_check(const rgm_rule *rules, const rgm_rule_keys *keys);
+/** A rule out of a file: RGM_ERR_CONFIG at its place when it does not hold or is none. */
+rgm_status rgm_rule_check_text(const rgm_yaml_node *node, const char *why,
+                               const rgm_rule_keys *keys);
+/** A table over options that a program filled in; what differs from `defaults` is given. */
+rgm_status rgm_options_check_rules(const rgm_rule *rules, const void *options, const void *defaults,
+                                   const rgm_field *fields, const char *path);
 
 #ifdef __cplusplus
 }
