@@ -13,22 +13,25 @@ static rgm_status build_loss(rgm_value **loss, bench_graph_training *t, rgm_sche
 {
     rgm_cgraph *graph = t->training.graph;
     rgm_scope *scope = t->training.scope;
-    rgm_gnn_task task = rgm_node_multiclass("nodes", "label", classes);
-    rgm_head head = {.loss_weight = 1};
-    const rgm_graph_value *in, *out;
+    rgm_graph_task *task = rgm_node_multiclass("nodes", "label", classes);
+    rgm_status status = task != NULL ? RGM_OK : RGM_ERR_NOMEM;
+    rgm_head heads[RGM_MAX_HEADS];
+    int64_t count = RGM_MAX_HEADS;
+    rgm_graph_views views;
 
-    task.options.head = 1; /* the model's states are the logits */
-    RGM_TRY(rgm_graph_value_create(&t->root, graph, schema));
-    RGM_TRY(rgm_gnn_task_preprocess(&in, &head.labels, &task, t->root));
-    out = model(scope, rgm_without_aux_features(in), payload);
-    RGM_TRY(rgm_cgraph_status(graph));
-    head.predictions = rgm_gnn_task_predict(&task, scope, out);
-    RGM_TRY(rgm_cgraph_status(graph));
-    RGM_TRY(rgm_gnn_task_judge(&head, &task));
-    *loss = head.loss;
+    RGM_GO(status);
+    ((rgm_graph_classification_options *)rgm_graph_task_options(task))->head = RGM_HEAD_NONE;
+    RGM_GO(rgm_graph_value_create(&t->root, graph, schema));
+    RGM_GO(rgm_graph_task_views(&views, task, t->root));
+    views.graphs[0] = model(scope, rgm_without_aux_features(views.graphs[0]), payload);
+    RGM_GO(rgm_cgraph_status(graph));
+    RGM_GO(rgm_graph_task_outputs(heads, &count, task, scope, &views, NULL));
+    *loss = heads[0].loss;
     if (rgm_scope_loss(scope) != NULL)
         *loss = rgm_add(*loss, rgm_scope_loss(scope));
-    return RGM_OK;
+done:
+    rgm_graph_task_release(task);
+    return status;
 }
 
 rgm_status bench_graphs_open(bench_graph_training **out, rgm_schema *schema, rgm_model_fn *model,

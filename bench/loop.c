@@ -86,10 +86,11 @@ static rgm_status loop_fill(loop *l)
     options.steps_per_loop = LOOP_STEPS;
     l->sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     RGM_TRY(rgm_progress_create(&l->progress, &progress));
-    hooks.progress = l->progress;
     RGM_TRY(rgm_trainer_create(&l->trainer, &setup));
     control.trainer = l->trainer;
-    return rgm_controller_create(&l->controller, &control);
+    RGM_TRY(rgm_controller_create(&l->controller, &control));
+    rgm_controller_show_progress(l->controller, l->progress, false);
+    return RGM_OK;
 }
 
 static rgm_status loop_open(void **out, const bench_options *options)

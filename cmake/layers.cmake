@@ -14,13 +14,13 @@ set(RGM_ALLOWED_store base tensor autodiff)
 set(RGM_ALLOWED_train base tensor kernels autodiff nn optim data export store)
 # branches, each blind to the others but for the one it grows on:
 set(RGM_ALLOWED_graph base tensor autodiff data)
-set(RGM_ALLOWED_gnn base tensor autodiff nn optim data export train graph)
+set(RGM_ALLOWED_gnn base tensor autodiff nn data train graph)
 set(RGM_ALLOWED_text base tensor data)
 set(RGM_ALLOWED_translation base tensor kernels autodiff nn data export train text)
 set(RGM_ALLOWED_record base tensor autodiff nn data train)
 # and a crown:
-set(RGM_ALLOWED_experiment base optim train graph gnn translation record)
-set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph gnn text translation
+set(RGM_ALLOWED_experiment base optim train gnn translation record)
+set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
     experiment)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation

@@ -17,8 +17,10 @@ static rgm_graph_value *two_layer_gcn(rgm_scope *scope, const rgm_graph_value *g
 
 int main(int argc, char **argv)
 {
-    rgm_run_options run = RGM_RUN_OPTIONS_INIT;
-    rgm_run_result *result = NULL;
+    rgm_graph_classification_options labels = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT;
+    rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
+    rgm_run_options how = RGM_RUN_OPTIONS_INIT;
+    rgm_open_run *run = NULL;
     rgm_graph_data data = {0};
     rgm_import_options import = RGM_IMPORT_OPTIONS_INIT;
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
@@ -26,24 +28,27 @@ int main(int argc, char **argv)
                                  : rgm_generate_citation(&data, &citation);
 
     if (status == RGM_OK) {
-        run.train_data = rgm_graph_data_provider(&data, "train");
-        run.valid_data = rgm_graph_data_provider(&data, "valid");
-        run.model_fn = two_layer_gcn;
-        run.task = rgm_node_multiclass("nodes", "label", 7);
-        run.task.options.head = 1; /* the states are the logits */
-        run.optimizer = rgm_adam(1e-2);
-        run.epochs = 100;
-        run.runtime.seed = 1;
-        status = rgm_run(&result, &run);
+        what.train_data = rgm_graph_data_provider(&data, "train");
+        what.valid_data = rgm_graph_data_provider(&data, "valid");
+        what.model_fn = two_layer_gcn;
+        labels.node_set = "nodes";
+        labels.num_classes = 7;
+        labels.head = RGM_HEAD_NONE; /* the states are the logits */
+        what.task = rgm_graph_task_create(&rgm_node_classification, NULL, &labels);
+        how.optimizer = rgm_adam(1e-2);
+        how.trainer.epochs = 100;
+        how.runtime.seed = 1;
+        status = rgm_run(&run, &what, &how);
     }
     if (status == RGM_OK)
         printf("valid accuracy %.3f, best after %lld steps\n",
-               rgm_run_metric(result, "valid", "accuracy"), (long long)rgm_run_best_step(result));
+               rgm_run_metric(run, "valid", "accuracy"), (long long)rgm_run_best_step(run));
     else
         fprintf(stderr, "%s\n", rgm_error_text());
-    rgm_run_result_release(result);
-    rgm_provider_release(run.train_data);
-    rgm_provider_release(run.valid_data);
+    rgm_run_close(run);
+    rgm_graph_task_release(what.task);
+    rgm_provider_release(what.train_data);
+    rgm_provider_release(what.valid_data);
     rgm_graph_data_clear(&data);
     return status == RGM_OK ? 0 : 1;
 }

@@ -27,28 +27,30 @@ static rgm_graph_value *model(rgm_scope *scope, const rgm_graph_value *graph, vo
 
 int main(void)
 {
-    rgm_run_options run = RGM_RUN_OPTIONS_INIT;
-    rgm_run_result *result = NULL;
+    rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
+    rgm_run_options how = RGM_RUN_OPTIONS_INIT;
+    rgm_open_run *run = NULL;
     rgm_graph_data data = {0};
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
     rgm_status status = rgm_generate_citation(&data, &citation);
 
     if (status == RGM_OK) {
-        run.train_data = rgm_graph_data_provider(&data, "train");
-        run.valid_data = rgm_graph_data_provider(&data, "valid");
-        run.model_fn = model;
-        run.task = rgm_node_multiclass("nodes", "label", 7);
-        run.optimizer = rgm_adam(1e-2);
-        run.epochs = 30;
-        status = rgm_run(&result, &run);
+        what.train_data = rgm_graph_data_provider(&data, "train");
+        what.valid_data = rgm_graph_data_provider(&data, "valid");
+        what.model_fn = model;
+        what.task = rgm_node_multiclass("nodes", "label", 7);
+        how.optimizer = rgm_adam(1e-2);
+        how.trainer.epochs = 30;
+        status = rgm_run(&run, &what, &how);
     }
     if (status == RGM_OK)
-        printf("valid accuracy %.3f\n", rgm_run_metric(result, "valid", "accuracy"));
+        printf("valid accuracy %.3f\n", rgm_run_metric(run, "valid", "accuracy"));
     else
         fprintf(stderr, "%s\n", rgm_error_text());
-    rgm_run_result_release(result);
-    rgm_provider_release(run.train_data);
-    rgm_provider_release(run.valid_data);
+    rgm_run_close(run);
+    rgm_graph_task_release(what.task);
+    rgm_provider_release(what.train_data);
+    rgm_provider_release(what.valid_data);
     rgm_graph_data_clear(&data);
     return status == RGM_OK ? 0 : 1;
 }

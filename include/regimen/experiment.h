@@ -9,8 +9,7 @@
 #ifndef REGIMEN_EXPERIMENT_H
 #define REGIMEN_EXPERIMENT_H
 
-#include <regimen/gnn.h>
-#include <regimen/record.h>
+#include <regimen/train.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,11 +27,10 @@ typedef struct rgm_named_experiment {
 const rgm_named_experiment *rgm_named_experiments(int64_t *count);
 const rgm_named_experiment *rgm_named_experiment_find(const char *name); /* NULL if none */
 
-/* ---- tasks ------------------------------------------------------------------------------- */
+/* ---- tasks --------------------------------------------------------------------------------- */
 
-/** The tasks, beside those on graphs, that an experiment file can name. */
+/** The task types that an experiment file can name: one list, task_list.c. */
 const rgm_task_type *const *rgm_task_types(int64_t *count);
-const rgm_task_type *rgm_task_find(const char *name); /* NULL if none */
 
 /* ---- loading ------------------------------------------------------------------------------- */
 
@@ -114,11 +112,12 @@ rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
 /* ---- running ------------------------------------------------------------------------------- */
 
 /**
- * Load the data and fill in everything for a run. What `options` points to belongs to the
- * experiment. run_dir is where sampled records are kept ("<run_dir>/samples"); it may be NULL
- * unless the file asks for them.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_DATA,
- * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Make the task, with its data, and fill in everything for a run. What `options` points to belongs
+ * to the experiment. run_dir is where a task keeps files of its own (tokenizers, sampled records);
+ * it may be NULL unless the file asks for such.
+ *
+ * Errors: RGM_ERR_CONFIG (what the data contradict), RGM_ERR_NOT_FOUND, RGM_ERR_IO and others of
+ * reading data.
  */
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
                                   const char *run_dir);
@@ -132,14 +131,12 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *expe
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *experiment,
                                           const char *run_dir);
 /**
- * rgm_run() or rgm_run_task(), as the experiment needs it, with the options that prepare filled in
- * and the caller changed (mode, hooks, no_training). The experiment must outlive the result.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
- * RGM_ERR_VERSION, RGM_ERR_DATA, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO,
- * RGM_ERR_NOMEM.
+ * rgm_run_open() of the task that was prepared, with the options that prepare filled in and the
+ * caller changed (mode, hooks, read_only). The experiment must outlive the run. RGM_ERR_ARG:
+ * nothing was prepared.
  */
-rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *experiment,
-                              const rgm_run_options *options);
+rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *experiment,
+                               const rgm_run_options *options);
 
 #ifdef __cplusplus
 }

@@ -538,90 +538,137 @@ typedef struct rgm_mpnn_model_options {
     rgm_input_options input;
 } rgm_mpnn_model_options;
 
-/** A model that an experiment file can name. */
-typedef struct rgm_model_type {
-    const char *name; /* "gcn", "gat_v2", "graph_sage", "vanilla_mpnn" */
-    const char *help;
-    size_t options_size;
-    void (*defaults)(void *options);
-    const rgm_field *fields;
+/** A model that an experiment file can name: "gcn", "gat_v2", "graph_sage", "vanilla_mpnn". */
+typedef struct rgm_graph_model_type {
+    rgm_section_type section;
     rgm_model_fn *build; /* payload = options */
-} rgm_model_type;
-const rgm_model_type *const *rgm_model_types(int64_t *count);
-const rgm_model_type *rgm_model_find(const char *name); /* NULL if none */
+} rgm_graph_model_type;
+extern const rgm_graph_model_type rgm_gcn_model, rgm_gat_model, rgm_sage_model, rgm_mpnn_model;
+/** All of them, each the beginning of its rgm_graph_model_type; ended by NULL. */
+extern const rgm_section_type *const rgm_graph_models[];
 
-/* ---- GNN tasks: one head on the states behind the GNN -----------------------------------------
- */
+/* ---- tasks on graphs ------------------------------------------------------------------------- */
 
-/** Where a GNN task reads states: nodes behind a readout, each component's first node, or pooled.
- */
-typedef enum rgm_readout_place { RGM_READ_NODES, RGM_READ_ROOT, RGM_READ_GRAPH } rgm_readout_place;
+#define RGM_MAX_VIEWS 4
 
-/** Classification; field names are the config keys of `task:`. */
-typedef struct rgm_classification_options {
-    const char *node_set; /* whose states; required for root_node and graph                       */
-    const char *state;    /* state feature, default hidden_state                                  */
-    const char *key;      /* nodes: readout key, default "seed"                                   */
-    const char *readout_set; /* nodes: default "_readout"; labels are read from the same set */
-    const char *reduce_type; /* graph: default "mean" */
-    const char *label;   /* label feature: on readout_set if it is there, else (root_node) on the
-                            node set or (graph) on the context, and then hidden from the model   */
-    int64_t num_classes; /* multiclass: this or class_names                                      */
-    rgm_texts class_names;
-    bool per_class_statistics;
-    int64_t units; /* binary: independent labels, default 1                                */
-    rgm_texts recall_at_precisions; /* binary: e.g. [0.9] */
-    int head;  /* 0 dense: one dense layer on the states; 1 none: states are logits    */
-    double l2; /* of the dense head                                                    */
-} rgm_classification_options;
+/** What a task makes of a graph before the GNN sees it, and what the GNN made of that. */
+typedef struct rgm_graph_views {
+    int64_t count; /* 1 .. RGM_MAX_VIEWS */
+    const rgm_graph_value *graphs[RGM_MAX_VIEWS];
+    rgm_value *labels; /* taken out of the graph; NULL: there are none */
+} rgm_graph_views;
 
-/** A GNN task that an experiment file can name. */
-typedef struct rgm_gnn_task_type {
-    const char *name; /* "node_classification", "root_node_binary_classification", ... */
-    const char *help;
-    rgm_readout_place place;
-    bool binary;
-    const rgm_field *fields;
-} rgm_gnn_task_type;
-
-/** All there are; one by its name. */
-const rgm_gnn_task_type *const *rgm_gnn_task_types(int64_t *count);
-const rgm_gnn_task_type *rgm_gnn_task_find(const char *name); /* NULL if none */
-
-/** A task with its options. Texts are borrowed: they must outlive the run. */
-typedef struct rgm_gnn_task {
-    const rgm_gnn_task_type *type;
-    const char *name; /* of the head; NULL: "classification_logits" */
-    rgm_classification_options options;
-} rgm_gnn_task;
-
-/** Defaults of every option. */
-void rgm_classification_defaults(rgm_classification_options *options);
-/** Multiclass classification of the nodes behind `_readout`, with a dense head. */
-rgm_gnn_task rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
-rgm_gnn_task rgm_root_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
-rgm_gnn_task rgm_graph_multiclass(const char *node_set, const char *label, int64_t num_classes);
-
-/** RGM_ERR_CONFIG when options contradict each other or the schema (NULL: not asked). */
-rgm_status rgm_gnn_task_check(const rgm_gnn_task *task, const rgm_schema *schema);
 /**
- * Take the labels out of the graph: *labels is their value, *out the graph without them when they
- * stood where the model could see them (else `in` itself, so that tasks share one forward pass).
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED,
- * RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ * A kind of task on graphs: functions that add to the compute graph, each with the task's options.
+ * A failure may also be left to the compute graph, which keeps the first.
  */
-rgm_status rgm_gnn_task_preprocess(const rgm_graph_value **out, rgm_value **labels,
-                                   const rgm_gnn_task *task, const rgm_graph_value *in);
-/** Logits [n, units] from the states behind the GNN. */
-rgm_value *rgm_gnn_task_predict(const rgm_gnn_task *task, rgm_scope *scope,
+typedef struct rgm_graph_task_type {
+    rgm_section_type section; /* task.type, its keys and their checks */
+    /** Whether the data have what the options name: RGM_ERR_CONFIG. NULL: nothing is named. */
+    rgm_status (*check)(const void *options, const rgm_schema *schema);
+    /** The feature that the labels are, for samplers that carry it along; NULL: there is none. */
+    const char *(*label)(const void *options);
+    /**
+     * One graph to one or several views, labels taken out of them. A view that is `graph` itself is
+     * shared: the GNN runs once for each distinct one.
+     */
+    rgm_status (*preprocess)(rgm_graph_views *views, const rgm_graph_value *graph,
+                             const void *options);
+    /** Real items of a padded graph, [n] of 1 and 0. NULL: as many as there are components. */
+    rgm_value *(*real_items)(const rgm_graph_value *graph, const void *options);
+    /**
+     * Predictions of one or several outputs from the views behind the GNN. outputs[0] comes with
+     * its name, labels and weights; of others all is to be set. *count: how many there may be, then
+     * are.
+     */
+    rgm_status (*predict)(rgm_head *outputs, int64_t *count, rgm_scope *scope,
+                          const rgm_graph_views *views, const void *options);
+    /** Set outputs[i].loss, a scalar: the mean over an output's real items. */
+    rgm_status (*losses)(rgm_head *outputs, int64_t count, const void *options);
+    /** Add metrics to the outputs: rgm_head_add_metric(). NULL: there are none. */
+    rgm_status (*metrics)(rgm_head *outputs, int64_t count, const void *options);
+    /** The node that prediction i of a graph is about, -1: none. NULL: predictions are of no nodes.
+     */
+    int64_t (*node)(const rgm_graph *graph, int64_t i, const void *options);
+} rgm_graph_task_type;
+
+/**
+ * A kind of task with its options. Constructors return NULL and record an error when they fail,
+ * which rgm_run() reports, so a program may check once. Counted.
+ */
+typedef struct rgm_graph_task rgm_graph_task;
+/**
+ * @param name     [in] of its outputs, copied; NULL: "classification_logits", for a task alone
+ * @param options  [in] copied, but texts and lists in them are borrowed; NULL: defaults
+ */
+rgm_graph_task *rgm_graph_task_create(const rgm_graph_task_type *type, const char *name,
+                                      const void *options);
+rgm_graph_task *rgm_graph_task_retain(rgm_graph_task *task);
+void rgm_graph_task_release(rgm_graph_task *task);
+/** The type's options, to be changed before a run is opened; NULL of NULL. */
+void *rgm_graph_task_options(rgm_graph_task *task);
+
+/* What a run does with a task, for loops of one's own and tests: views, then the GNN, then outputs.
+ */
+
+/** Labels leave the graph. RGM_ERR_CONFIG: options, or a graph that lacks what they name. */
+rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *task,
                                 const rgm_graph_value *graph);
 /**
- * Loss and metrics of `head`, whose predictions, labels and weights are set.
- * Errors: RGM_ERR_ARG, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ * Predictions, losses and metrics from the views behind the GNN.
+ *
+ * @param outputs  [out] [*count]
+ * @param count    [in, out] room, then how many there are
+ * @param weights  [n] of the items; NULL: ones
  */
-rgm_status rgm_gnn_task_judge(rgm_head *head, const rgm_gnn_task *task);
-/** Number of units a head without dense layer must find in the states. */
-int64_t rgm_gnn_task_units(const rgm_gnn_task *task);
+rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_graph_task *task,
+                                  rgm_scope *scope, const rgm_graph_views *behind,
+                                  rgm_value *weights);
+
+/** Kinds that experiment files can name, each the beginning of its rgm_graph_task_type; ended by
+ * NULL. */
+extern const rgm_section_type *const rgm_graph_tasks[];
+/** One class, or independent 0/1 labels, for each node behind a readout, ... */
+extern const rgm_graph_task_type rgm_node_classification, rgm_node_binary_classification;
+/** ... for each component's first node, ... */
+extern const rgm_graph_task_type rgm_root_node_classification, rgm_root_node_binary_classification;
+/** ... for each component. */
+extern const rgm_graph_task_type rgm_graph_classification, rgm_graph_binary_classification;
+
+/** How states become logits. */
+typedef enum rgm_classification_head {
+    RGM_HEAD_DENSE, /* one dense layer on the states       */
+    RGM_HEAD_NONE   /* the states are the logits           */
+} rgm_classification_head;
+
+/** Of the six kinds of classification; field names are the config keys of `task:`. */
+typedef struct rgm_graph_classification_options {
+    const char *node_set;    /* whose states; required for root_node and graph                */
+    const char *state;       /* state feature, default hidden_state                           */
+    const char *key;         /* nodes: readout key, default "seed"                            */
+    const char *readout_set; /* nodes: default "_readout"; labels are read from the same set  */
+    const char *reduce_type; /* graph: default "mean"                                         */
+    const char *label;       /* label feature: on readout_set if it is there, else (root_node) on
+                                the node set or (graph) on the context, and then hidden from the
+                                model                                                         */
+    int64_t num_classes;     /* one class: this or class_names                                */
+    rgm_texts class_names;
+    bool per_class_statistics;
+    int64_t units;                  /* 0/1 labels: how many, default 1                        */
+    rgm_texts recall_at_precisions; /* 0/1 labels: e.g. [0.9]                                 */
+    int head;                       /* rgm_classification_head                                */
+    double l2;                      /* of the dense head                                      */
+} rgm_graph_classification_options;
+#define RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT                                                      \
+    {                                                                                              \
+        .state = RGM_HIDDEN_STATE, .key = "seed", .readout_set = RGM_READOUT,                      \
+        .reduce_type = "mean", .label = "label", .units = 1                                        \
+    }
+/** One class for each node behind `_readout`, with a dense head. */
+rgm_graph_task *rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
+rgm_graph_task *rgm_root_node_multiclass(const char *node_set, const char *label,
+                                         int64_t num_classes);
+rgm_graph_task *rgm_graph_multiclass(const char *node_set, const char *label, int64_t num_classes);
 
 /* ---- providers ----------------------------------------------------------------------------- */
 
@@ -722,150 +769,70 @@ typedef struct rgm_padding {
         .min_nodes_per_component = 1, .sample_size = 10000, .success_ratio = 0.99                  \
     }
 
-typedef struct rgm_run_result rgm_run_result;
-
-/** Writes a trained run for others to use. */
-typedef struct rgm_exporter {
-    const char *name; /* "onnx" */
-    rgm_status (*save)(const rgm_run_result *result, const char *export_dir, void *payload);
-    void *payload;
-} rgm_exporter;
-/**
- * model.onnx with the preprocessing in it (export.h): every head is an output of its name. A task
- * may say what it writes instead (rgm_task.exports). Beside it the task's files (rgm_task.files): a
- * tokenizer, say.
- */
-rgm_exporter rgm_onnx_exporter(void);
-/** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
-const char *rgm_run_onnx_file(const rgm_run_result *result);
-
-/**
- * Run what rgm_onnx_exporter() wrote into a folder with export's interpreter on up to max_batches
- * batches of a mode's data and compare. RGM_ERR_DATA when a logit differs by more than 1e-4,
- * RGM_ERR_NOT_FOUND when there are no such data.
- */
-rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
-                               const char *folder, rgm_mode mode, int64_t max_batches);
-
-/**
- * For another ONNX runtime to be compared with: what the exported graph takes and what the model
- * gives for every batch of a mode's data, as <folder>/inputs-<n>.safetensors and
- * outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is there already, RGM_ERR_UNSUPPORTED
- * for a task that exports several graphs.
- */
-rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, const char *folder,
-                             rgm_mode mode);
-
-/** Every argument of a run. */
-typedef struct rgm_run_options {
-    rgm_provider *train_data; /* required; the run retains what it needs */
-    rgm_provider *valid_data; /* NULL: no validation                     */
-    rgm_provider *test_data;  /* NULL: none                              */
-    rgm_schema *schema;       /* of one example; NULL: the provider's    */
+/** What a run learns, and from what. */
+typedef struct rgm_graph_learning_options {
+    rgm_provider *train_data; /* required; retained, as are all below */
+    rgm_provider *valid_data; /* NULL: no validation                  */
+    rgm_provider *test_data;  /* NULL: none                           */
+    rgm_schema *schema;       /* of one example; NULL: the provider's */
 
     rgm_model_fn *model_fn;
     void *model_payload;
-    rgm_gnn_task task;         /* a single task, or                     */
-    const rgm_gnn_task *tasks; /* several, each with a name             */
+    rgm_graph_task *task;         /* a single task, or          */
+    rgm_graph_task *const *tasks; /* several, each with a name  */
     int64_t task_count;
-    const double *loss_weights; /* [task_count], NULL: ones              */
+    const double *loss_weights; /* [task_count], NULL: ones   */
 
-    rgm_optimizer_options optimizer;
-    rgm_trainer_options trainer;
-    int64_t epochs;            /* overrides trainer.epochs when > 0     */
-    int64_t global_batch_size; /* examples a step, default 1            */
+    int64_t global_batch_size; /* examples a step, default 1 */
     bool drop_remainder;
-    int64_t steps_per_execution; /* overrides the trainer's when > 0      */
-    bool run_eagerly;            /* likewise when true                    */
-
     const rgm_feature_processor *feature_processors;
     int64_t feature_processor_count;
     rgm_padding train_padding, valid_padding;
-
-    const char *run_dir;            /* NULL: nothing is written              */
-    const char *const *export_dirs; /* NULL: <run_dir>/export                */
-    int64_t export_dir_count;
-    const rgm_exporter *exporters; /* every exporter runs for every dir     */
-    int64_t exporter_count;
-
-    rgm_runtime_options runtime; /* seed, threads, precision              */
-    const char *config;          /* text for the run folder; may be NULL  */
-    const rgm_hparam *hparams;   /* for TensorBoard; may be NULL          */
-    int64_t hparam_count;
-    rgm_controller_hooks hooks;
-    /** Called with hooks.payload when all is built (and restored), before the first step; may be
-     * NULL. */
-    rgm_status (*begin)(const rgm_run_result *run, void *payload);
-    rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
-    bool no_training;  /* build and restore only: evaluate, predict, export */
-    bool no_data[3];   /* with no_training or a mode that does not train, by rgm_mode: the
-                          trainer leaves these data alone (rgm_trainer_setup) */
-} rgm_run_options;
-#define RGM_RUN_OPTIONS_INIT rgm_run_options_default()
-rgm_run_options rgm_run_options_default(void);
+} rgm_graph_learning_options;
+#define RGM_GRAPH_LEARNING_OPTIONS_INIT                                                            \
+    {                                                                                              \
+        .global_batch_size = 1, .train_padding = RGM_PADDING_INIT,                                 \
+        .valid_padding = RGM_PADDING_INIT                                                          \
+    }
 
 /**
- * Train, validate, test and export.
+ * Graph learning as a task of experiment files: data from files or made, a named model, one or
+ * several of rgm_graph_tasks.
+ */
+extern const rgm_task_type rgm_graph_learning;
+/**
+ * The same from C: a task for rgm_run_open(). rgm_task_release() gives it back.
  *
- * @param result  [out, owned] set on RGM_OK, and on RGM_STOPPED (then with what there is)
+ * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG (arguments that contradict each other or the data), those of
+ * providers and tasks.
+ */
+rgm_status rgm_graph_learning_create(rgm_task *out, const rgm_graph_learning_options *options,
+                                     const rgm_runtime_options *runtime);
+
+/**
+ * Train, validate, test and export in one call: rgm_graph_learning_create(), rgm_run_open(),
+ * rgm_run_complete().
  *
- * Errors: RGM_STOPPED (asked to stop; the same call continues), RGM_ERR_CONFIG (arguments that
- * contradict each other or the data), and those of providers, tasks, trainer and exporters.
- * Collective: every rank calls it.
+ * @param run  [out, owned] set on RGM_OK, and on RGM_STOPPED (then with what there is): it stays
+ * open to be asked, until rgm_run_close()
+ *
+ * Errors: RGM_STOPPED (asked to stop; the same call continues), those of the three calls.
  */
-rgm_status rgm_run(rgm_run_result **result, const rgm_run_options *options);
-/**
- * The same for a task that is no graph network (train.h): of the options those from `optimizer` on,
- * without global_batch_size, drop_remainder, feature processors and padding. The task is copied.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_FORMAT,
- * RGM_ERR_VERSION, RGM_ERR_DATA, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND, RGM_ERR_BUSY, RGM_ERR_IO,
- * RGM_ERR_NOMEM.
- */
-rgm_status rgm_run_task(rgm_run_result **result, const rgm_task *task,
-                        const rgm_run_options *options);
-void rgm_run_result_release(rgm_run_result *result);
+rgm_status rgm_run(rgm_open_run **run, const rgm_graph_learning_options *what,
+                   const rgm_run_options *how);
 
-/** A final metric: mode "train", "valid" or "test"; NaN when there is none. */
-double rgm_run_metric(const rgm_run_result *result, const char *mode, const char *name);
-const rgm_logs *rgm_run_metrics(const rgm_run_result *result, rgm_mode mode);
-/** Every epoch's metrics of this call; the run folder's metrics.jsonl has them all. */
-int64_t rgm_run_history(const rgm_epoch_logs **epochs, const rgm_run_result *result);
-int64_t rgm_run_steps(const rgm_run_result *result);
-int64_t rgm_run_epochs(const rgm_run_result *result);
-int64_t rgm_run_best_step(const rgm_run_result *result); /* -1: no validation */
-int64_t rgm_run_export_count(const rgm_run_result *result);
-const char *rgm_run_export(const rgm_run_result *result, int64_t i);
+/* Of runs of graph learning; RGM_ERR_UNSUPPORTED, or NULL, for any other. */
 
-/* The models of a run, borrowed. */
-rgm_trainer *rgm_run_trainer(const rgm_run_result *result);
-rgm_controller *rgm_run_controller(const rgm_run_result *result);
-/** The graph before and behind the base GNN (of task 0), and the trained model: heads and loss. */
-const rgm_graph_value *rgm_run_input(const rgm_run_result *result);
-const rgm_graph_value *rgm_run_base_model(const rgm_run_result *result);
-const rgm_task_model *rgm_run_trained_model(const rgm_run_result *result);
-/**
- * The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
- * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND,
- * RGM_ERR_NOMEM.
+/** The graph before and behind the base GNN (of task 0), borrowed. */
+const rgm_graph_value *rgm_graph_run_input(const rgm_open_run *run);
+const rgm_graph_value *rgm_graph_run_base_model(const rgm_open_run *run);
+/** The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
  */
-rgm_status rgm_run_preprocess(rgm_graph **out, const rgm_run_result *result,
-                              rgm_element *const *examples, int64_t count);
-/**
- * Predictions of head `head` [n, units] for a preprocessed graph; *out is owned.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA, RGM_ERR_NUMERIC,
- * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
- */
-rgm_status rgm_run_predict(rgm_tensor **out, const rgm_run_result *result, int64_t head,
-                           rgm_graph *graph);
-/**
- * One pass over a part's batches, calling `visit` with each batch's graph (NULL for a task that is
- * no graph network) and predictions, both borrowed.
- */
-typedef rgm_status rgm_predict_sink(void *payload, rgm_graph *graph, const rgm_tensor *predictions);
-/** Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_NUMERIC, RGM_ERR_NOT_FOUND,
- *  RGM_ERR_NOMEM. */
-rgm_status rgm_run_predict_all(const rgm_run_result *result, rgm_mode mode, int64_t head,
-                               rgm_predict_sink *visit, void *payload);
+rgm_status rgm_graph_run_preprocess(rgm_graph **out, const rgm_open_run *run,
+                                    rgm_element *const *examples, int64_t count);
+/** Predictions of head `head` [n, units] for a preprocessed graph; *out is owned. */
+rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int64_t head,
+                                 rgm_graph *graph);
 
 #ifdef __cplusplus
 }

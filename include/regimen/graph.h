@@ -677,7 +677,7 @@ typedef struct rgm_citation_options {
                          standard deviation of the noise around a class's centre of norm 1 */
     double exponent;  /* of the degree distribution, > 2                                */
     int64_t train_per_class, valid, test;
-    uint64_t seed;
+    int64_t seed;
     const char *node_set, *edge_set; /* NULL: "nodes", "edges"                            */
 } rgm_citation_options;
 /** About Cora: a two-layer GCN gets about 0.8 on the test part, one without edges 0.58. */

@@ -79,15 +79,31 @@ typedef struct rgm_record_options {
 
 /** A network of records: x [n, shape...] in the scope's dtype -> [n, units], the logits' input. */
 typedef struct rgm_record_network {
-    rgm_network_type type;
+    rgm_section_type section;
     rgm_value *(*build)(rgm_scope *scope, rgm_value *x, const void *options);
 } rgm_record_network;
+extern const rgm_record_network rgm_mlp_network, rgm_cnn_network;
+/** All of them, each the beginning of its rgm_record_network; ended by NULL. */
+extern const rgm_section_type *const rgm_record_networks[];
 
 /**
  * One class for each record: a network, a dense layer "classification_logits" on it, smoothed
  * cross-entropy. Files are read when the task is created.
  */
 extern const rgm_task_type rgm_record_classification;
+/** options: rgm_record_options. */
+void rgm_record_defaults(void *options);
+/**
+ * The same from C; rgm_task_release() gives it back. Texts of options, and network_options, are
+ * borrowed.
+ *
+ * Errors: RGM_ERR_CONFIG (options that contradict each other or the files), RGM_ERR_DATA,
+ * RGM_ERR_IO.
+ */
+rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
+                                            const rgm_record_network *network,
+                                            const void *network_options, uint64_t seed,
+                                            int threads);
 
 #ifdef __cplusplus
 }

@@ -173,14 +173,19 @@ typedef struct rgm_task_file {
 } rgm_task_file;
 #define RGM_MAX_TASK_FILES 8
 
+typedef struct rgm_task_type rgm_task_type;
+
 /**
  * A task for the trainer: the seeds' tfm Task as a table of functions over `state`. Those that may
  * be NULL say what then happens.
  */
 typedef struct rgm_task {
     const char *name;
-    const char *
-        items; /* what a step's weights count, for people: "target tokens"; NULL: nothing special */
+    /** Whose `state` this is: who reads that compares first (rgm_task_state()). NULL: a task of
+     * one's own that nobody has to know again. */
+    const rgm_task_type *type;
+    const char *items;   /* what a step's weights count: "target tokens"; NULL: nothing special */
+    const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
     void *state;
 
     /* ---- building, each called once ---- */
@@ -223,6 +228,18 @@ typedef struct rgm_task {
      * line: "batches of 1,024 tokens (91% real)". NULL: nothing.
      */
     rgm_status (*describe)(rgm_text *out, void *state);
+    /**
+     * Batches, as `feeds` takes them, of files that a user names for prediction. NULL: there is no
+     * such form.
+     */
+    rgm_status (*build_file_inputs)(rgm_dataset **out, void *state, const char *pattern);
+    /**
+     * The number that the data have for item i of a batch's predictions of a head, -1: none. NULL:
+     * they number nothing.
+     */
+    int64_t (*item_number)(rgm_element *batch, int64_t head, int64_t i, void *state);
+    /** Why a table of predictions says nothing here, and what does; NULL: it says something. */
+    const char *no_predictions;
     /** How build_inputs draws training examples. NULL: training with privacy is refused. */
     rgm_status (*sampling)(rgm_sampling *out, void *state);
     /** NULL: rgm_optimizer_create(). */
@@ -315,49 +332,76 @@ rgm_status rgm_classes_check(const rgm_classes *classes);
  * weights are set.
  */
 void rgm_classes_judge(rgm_head *head, const rgm_classes *classes);
+/** The metrics alone. */
+void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes);
 /** One more metric of a head, by the name of its type; NULL when it has RGM_MAX_METRICS. */
 rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type);
 
 /* ---- task types: what an experiment file can name -------------------------------------------- */
 
-/** A network a task can train: `model.type` and its keys. Tasks extend the row by what builds it.
+/**
+ * One `type` of a section of an experiment file with the keys that then stand beside it. Rows of
+ * models and of kinds of tasks begin with it and add functions.
  */
-typedef struct rgm_network_type {
+typedef struct rgm_section_type {
     const char *name;
     const char *help;
     size_t options_size;
-    void (*defaults)(void *options);
+    void (*defaults)(void *options); /* of zeroed options; NULL: zeros */
     const rgm_field *fields;
-} rgm_network_type;
-
-/** A task that brings its own kind of data and networks; the three tables are offsets into
- * `options`. */
-typedef struct rgm_task_type {
-    const char *name; /* task.type */
-    const char *help;
-    size_t options_size;
-    void (*defaults)(void *options);
-    const rgm_field *data_fields;            /* keys of `data:`             */
-    const rgm_field *task_fields;            /* keys of `task:` beside type */
-    const rgm_network_type *const *networks; /* ended by NULL */
     /** RGM_ERR_CONFIG when options contradict each other or lack something; reads no data. May be
      * NULL. */
     rgm_status (*check)(const void *options);
-    /**
-     * Make the task. Options outlive it. Errors: RGM_ERR_CONFIG (key, value, what to do),
-     * RGM_ERR_IO.
+} rgm_section_type;
+/** Of a list that NULL ends; NULL if it has none of that name. */
+const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
+                                              const char *name);
+
+/** One task that is asked for: `task:`, or an entry of `tasks:`. */
+typedef struct rgm_task_part {
+    const char *name; /* of the entry; NULL: it stands alone */
+    const rgm_section_type *type;
+    void *options;
+    double loss_weight;
+} rgm_task_part;
+
+/** What an experiment file says of a task, with the run that it is made for. All is borrowed. */
+typedef struct rgm_task_setup {
+    void *data; /* options of the type's `data` */
+    rgm_task_part parts[RGM_MAX_HEADS];
+    int64_t part_count;
+    const rgm_section_type *model;
+    void *model_options;
+    uint64_t seed;
+    int threads;
+    const char *run_dir; /* NULL: nothing is kept                                             */
+    bool begun;          /* the folder has a run already: what that made itself is read again */
+    bool trained;        /* it is only looked at: all that `files` gave is read from there    */
+} rgm_task_setup;
+
+/**
+ * A task with its kind of data and models: what stands in an experiment file, and how it becomes a
+ * rgm_task. The one list of them is in experiment.
+ */
+struct rgm_task_type {
+    const char *name;                      /* for people: "graph network"                    */
+    const rgm_section_type *data;          /* keys of `data:`                                */
+    const rgm_section_type *const *tasks;  /* what task.type can be, ended by NULL. Of options of
+                                              size 0 the fields are members of data's options */
+    const rgm_section_type *const *models; /* what model.type can be, ended by NULL          */
+    int64_t most_parts;                    /* how many tasks `tasks:` may join; 0: none      */
+    const rgm_effect *effects;             /* ended by {0}; NULL: none */
+    const rgm_rule *rules;                 /* ended by {0}; NULL: none */
+    /** Errors: RGM_ERR_CONFIG (key, value, what to do), those of reading data; *out is then zeros.
      */
-    rgm_status (*create)(rgm_task *out, const void *options, const rgm_network_type *network,
-                         const void *network_options, uint64_t seed, int threads);
+    rgm_status (*create)(rgm_task *out, const rgm_task_setup *setup);
     void (*release)(rgm_task *task);
-    /**
-     * Options for a run whose folder (borrowed) there is. trained: it is looked at, and what
-     * `files` gave is read from there where it has such a file, in the place of those that the
-     * options name. Otherwise it goes on, and only what it made itself is read from there, not made
-     * again. NULL: there are no such files.
-     */
-    void (*use_files)(void *options, const char *run_dir, bool trained);
-} rgm_task_type;
+};
+/** Release by the task's type and zero it; nothing for a task without one. */
+void rgm_task_release(rgm_task *task);
+/** The state of a task of `type`; RGM_ERR_UNSUPPORTED "task 'x' is no <type>" for any other. */
+rgm_status rgm_task_state(void **state, const rgm_task *task, const rgm_task_type *type);
+
 /* ---- progress ------------------------------------------------------------------------------ */
 
 /**
@@ -484,6 +528,9 @@ typedef struct rgm_trainer_options {
 } rgm_trainer_options;
 void rgm_trainer_defaults(rgm_trainer_options *options);
 extern const rgm_field rgm_trainer_fields[];
+/** When its keys say something, and what must hold between them; ended by {0}. */
+extern const rgm_effect rgm_trainer_effects[];
+extern const rgm_rule rgm_trainer_rules[];
 
 /** Field names are the keys of `runtime:`. */
 typedef struct rgm_runtime_options {
@@ -734,8 +781,6 @@ typedef struct rgm_controller_hooks {
     /** After each epoch's validation. A failure ends the run with it. */
     rgm_status (*epoch_end)(const rgm_epoch_logs *epoch, void *payload);
     void *payload;
-    rgm_progress *progress;
-    bool progress_in_epochs; /* it counts epochs, not steps */
 } rgm_controller_hooks;
 
 /** Everything a controller is made from. */
@@ -851,6 +896,10 @@ bool rgm_controller_finished(
 /** This process' epochs so far (earlier ones are in metrics.jsonl). */
 int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *controller);
 
+/** From here on progress is shown, in epochs or in steps; NULL: no more. Borrowed. */
+void rgm_controller_show_progress(rgm_controller *controller, rgm_progress *progress,
+                                  bool in_epochs);
+
 /** What `--mode` says. */
 typedef enum rgm_run_mode {
     RGM_RUN_TRAIN,
@@ -869,6 +918,147 @@ extern const char *const rgm_run_mode_names[]; /* "train", ..., ended by NULL */
  * Collective: every rank calls it.
  */
 rgm_status rgm_controller_run(rgm_controller *controller, rgm_run_mode mode, const rgm_logs **logs);
+
+/* ---- runs: a task from data to export -------------------------------------------------------- */
+
+/** A run, open: a task with its trainer, its controller and its folder. One thread at a time. */
+typedef struct rgm_open_run rgm_open_run;
+
+/** Writes a trained run for others to use. */
+typedef struct rgm_exporter {
+    const char *name; /* "onnx" */
+    rgm_status (*save)(const rgm_open_run *run, const char *folder, void *payload);
+    void *payload;
+} rgm_exporter;
+
+/** How a task is run; field names are those of rgm_controller_setup where they mean the same. */
+typedef struct rgm_run_options {
+    rgm_optimizer_options optimizer;
+    rgm_trainer_options trainer;
+    rgm_runtime_options runtime;
+    const char *run_dir;            /* NULL: nothing is written          */
+    const char *const *export_dirs; /* NULL: <run_dir>/export            */
+    int64_t export_dir_count;
+    const rgm_exporter *exporters; /* every exporter runs for every dir */
+    int64_t exporter_count;
+    const char *config;        /* text for the run folder; may be NULL */
+    const rgm_hparam *hparams; /* for TensorBoard; may be NULL         */
+    int64_t hparam_count;
+    rgm_controller_hooks hooks;
+    rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
+    bool read_only;  /* to evaluate, predict, export: the weights that a finished run would have  */
+    bool no_data[3]; /* by rgm_mode, where nothing is trained: see rgm_trainer_setup              */
+    bool
+        releases_task; /* the task goes with the run, also when opening fails: rgm_task_release() */
+} rgm_run_options;
+#define RGM_RUN_OPTIONS_INIT rgm_run_options_default()
+rgm_run_options rgm_run_options_default(void);
+/** Threads that a run with these options works with: as many as asked for, or as the machine has.
+ */
+int rgm_runtime_threads(const rgm_runtime_options *runtime);
+
+/**
+ * Build the trainer of a task and its controller, restored from the run folder or initialized.
+ * Nothing is trained yet.
+ *
+ * @param task  [in] copied; its state is borrowed (or see releases_task)
+ *
+ * Errors: RGM_ERR_CONFIG (options that contradict each other or the data), those of
+ * rgm_trainer_create() and rgm_controller_create(); *out is then NULL.
+ */
+rgm_status rgm_run_open(rgm_open_run **out, const rgm_task *task, const rgm_run_options *options);
+/** Also the folder's lock is given back; nothing is saved. Takes NULL. */
+void rgm_run_close(rgm_open_run *run);
+/**
+ * All that is left of the run: train and evaluate as options.mode says, final metrics of every
+ * part, then exports.
+ *
+ * Errors: RGM_STOPPED (asked to stop; state saved, a run opened again goes on), those of
+ * rgm_controller_run() and of exporters.
+ */
+rgm_status rgm_run_complete(rgm_open_run *run);
+
+/* In units, for who decides himself what comes next. */
+
+/** Train until so many steps are done in all: rgm_controller_train(). */
+rgm_status rgm_run_train(rgm_open_run *run, int64_t steps);
+/** One pass over `steps` batches of a part, RGM_TO_END for all: rgm_controller_evaluate(). */
+rgm_status rgm_run_evaluate(rgm_open_run *run, rgm_mode mode, int64_t steps, const rgm_logs **logs);
+/** A checkpoint of now: rgm_controller_save(). */
+rgm_status rgm_run_save(rgm_open_run *run);
+/**
+ * Every exporter's files of the weights in place; without exporters ONNX. folder NULL:
+ * <run_dir>/export.
+ *
+ * Errors: RGM_ERR_CONFIG (no folder), those of exporters, with their names.
+ */
+rgm_status rgm_run_export(rgm_open_run *run, const char *folder);
+
+/** A final metric: mode "train", "valid" or "test"; NaN when there is none. */
+double rgm_run_metric(const rgm_open_run *run, const char *mode, const char *name);
+/** All final metrics of a mode, borrowed; empty before rgm_run_complete(). */
+const rgm_logs *rgm_run_metrics(const rgm_open_run *run, rgm_mode mode);
+/** Every epoch's metrics of this call; the run folder's metrics.jsonl has them all. */
+int64_t rgm_run_history(const rgm_epoch_logs **records, const rgm_open_run *run);
+int64_t rgm_run_steps(const rgm_open_run *run);
+int64_t rgm_run_epochs(const rgm_open_run *run);
+int64_t rgm_run_best_step(const rgm_open_run *run); /* -1: no validation */
+/** Folders that were exported to, in order; NULL behind the last. */
+int64_t rgm_run_export_count(const rgm_open_run *run);
+const char *rgm_run_export_dir(const rgm_open_run *run, int64_t i);
+
+/* The parts of a run, borrowed. */
+const rgm_task *rgm_run_task(const rgm_open_run *run);
+rgm_trainer *rgm_run_trainer(const rgm_open_run *run);
+rgm_controller *rgm_run_controller(const rgm_open_run *run);
+/** Heads and loss. */
+const rgm_task_model *rgm_run_model(const rgm_open_run *run);
+
+/** What a head predicts for a batch; all is borrowed for the call. */
+typedef struct rgm_prediction {
+    rgm_element *batch;
+    const rgm_feed *feeds;
+    int64_t feed_count;
+    const rgm_tensor *values; /* [n, units] */
+} rgm_prediction;
+/** Called with each batch; RGM_END: it has seen enough. */
+typedef rgm_status rgm_prediction_sink(const rgm_prediction *prediction, void *payload);
+/**
+ * One pass over the batches of a part, in order, with the weights in place.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (no such data), RGM_ERR_ARG (no such head), those of data and sink.
+ */
+rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
+                           rgm_prediction_sink *sink, void *payload);
+/** The same over files that a user names; RGM_ERR_UNSUPPORTED where the task takes none. */
+rgm_status rgm_run_predict_files(const rgm_open_run *run, const char *pattern, int64_t head,
+                                 rgm_prediction_sink *sink, void *payload);
+/** Predictions of a head for what is fed; *out [n, units] is owned. */
+rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int64_t head,
+                                 const rgm_feed *feeds, int64_t count);
+
+/**
+ * model.onnx (export.h): every head is an output of its name. A task may say what it writes instead
+ * (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
+ */
+rgm_exporter rgm_onnx_exporter(void);
+/** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
+const char *rgm_run_onnx_file(const rgm_open_run *run);
+/**
+ * Run what rgm_onnx_exporter() wrote into a folder with export's interpreter on up to max_batches
+ * batches of a mode's data and compare. RGM_ERR_DATA when a logit differs by more than 1e-4,
+ * RGM_ERR_NOT_FOUND when there are no such data.
+ */
+rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run, const char *folder,
+                               rgm_mode mode, int64_t max_batches);
+/**
+ * For another ONNX runtime to be compared with: what the exported graph takes and what the model
+ * gives for every batch of a mode's data, as <folder>/inputs-<n>.safetensors and
+ * outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is there already, RGM_ERR_UNSUPPORTED
+ * for a task that exports several graphs.
+ */
+rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
+                             rgm_mode mode);
 
 /* ---- actions ------------------------------------------------------------------------------- */
 

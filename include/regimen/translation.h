@@ -239,7 +239,7 @@ typedef struct rgm_translation_options {
     bool decode;             /* translate validation and test sets: scores, exact_match          */
     rgm_score_options score; /* which                                                            */
     rgm_search_options search; /* how */
-    const char *run_dir;       /* no key, set by rgm_translation.use_files: folder of a run       */
+    const char *run_dir;       /* no key, the folder of a run that was begun       */
     bool trained;              /* its tokenizers are used; false: the one that it trained         */
 } rgm_translation_options;
 
@@ -260,6 +260,16 @@ typedef struct rgm_translation_options {
  * "target_tokenizer.model".
  */
 extern const rgm_task_type rgm_translation;
+/** options: rgm_translation_options. */
+void rgm_translation_defaults(void *options);
+/**
+ * The same from C; rgm_task_release() gives it back. Texts of options are borrowed.
+ *
+ * Errors: RGM_ERR_CONFIG (options that contradict each other or the files), those of reading
+ * tokenizers.
+ */
+rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
+                                  const rgm_seq2seq_options *model, uint64_t seed, int threads);
 
 /** A translation of a line. */
 typedef struct rgm_line_translation {

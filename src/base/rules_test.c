@@ -112,7 +112,7 @@ static void refuse(const char *text, const char *part)
     keys k = {"4", "8"};
     const rgm_rule_keys all = keys_of(&k);
     const rgm_yaml_node node = {
-        .kind = RGM_YAML_SCALAR, .text = text, .source = "f.yaml", .line = 2, .column = 5};
+        .kind = RGM_YAML_SCALAR, .text = text, .origin = "f.yaml", .line = 2, .column = 5};
 
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_rule_check_text(&node, "f.yaml:2 says so", &all));
     CHECK_MESSAGE("f.yaml:2:5: ");

@@ -115,7 +115,7 @@ typedef struct weights_choice {
 typedef struct session {
     rgm_experiment *experiment;
     rgm_run_options options;
-    rgm_run_result *run;
+    rgm_open_run *run;
 } session;
 /** What of a run's data a verb will ask for; zero-initialised: nothing. */
 typedef struct data_choice {

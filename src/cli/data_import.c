@@ -4,6 +4,8 @@
 
 #include "cli.h"
 
+#include <regimen/graph.h>
+
 static int64_t part_size(const rgm_tensor *part)
 {
     return part != NULL ? rgm_tensor_count(part) : 0;

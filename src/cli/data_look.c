@@ -4,6 +4,8 @@
 
 #include "cli.h"
 
+#include <regimen/graph.h>
+
 /* What is done with each graph; RGM_END ends the reading. */
 typedef rgm_status look(void *payload, rgm_graph *graph, int64_t number);
 

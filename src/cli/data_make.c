@@ -5,6 +5,8 @@
 
 #include "cli.h"
 
+#include <regimen/graph.h>
+
 /* ---- sample -------------------------------------------------------------------------------- */
 
 /* "cites:10,<writes:5" to edge sets and sizes; `text` is cut up. */

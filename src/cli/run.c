@@ -35,17 +35,16 @@ static rgm_status describe_data(rgm_text *out, const rgm_task *task)
     return RGM_OK;
 }
 
-static rgm_status begin(const rgm_run_result *run, void *payload)
+static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 {
     rgm_status status = RGM_OK;
-    const run_view *view = payload;
     const rgm_runtime_options *runtime = &view->options->runtime;
     rgm_text text = {0}, data = {0};
     rgm_trainer *trainer = rgm_run_trainer(run);
 
     RGM_GO(rgm_experiment_describe(&text, view->experiment));
     say(trains(view->mode) ? "train" : "eval", "%s", text.data);
-    RGM_GO(describe_data(&data, rgm_trainer_task(trainer)));
+    RGM_GO(describe_data(&data, rgm_run_task(run)));
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s%s",
         grouped(rgm_parameters_total(rgm_trainer_parameters(trainer))),
         (unsigned long long)runtime->seed, rgm_threads(),
@@ -83,18 +82,10 @@ static void on_event(const rgm_event *event, void *payload)
 }
 
 /* One graph (or batch) an epoch is told in epochs, anything else in steps. */
-static bool counts_epochs(const rgm_run_options *options)
+static bool counts_epochs(const rgm_open_run *run, const rgm_run_options *options)
 {
-    rgm_dataset *data = NULL;
-    int64_t count = -1;
-
-    if (options->trainer.train_steps > 0 || options->trainer.steps_per_epoch > 0 ||
-        options->train_data == NULL ||
-        rgm_provider_dataset(&data, options->train_data, false) != RGM_OK)
-        return false;
-    count = rgm_dataset_count(data);
-    rgm_dataset_release(data);
-    return count == 1;
+    return options->trainer.train_steps == 0 && options->trainer.steps_per_epoch == 0 &&
+           rgm_trainer_pass_steps(rgm_run_trainer(run)) == 1;
 }
 
 /* ---- its modes ----------------------------------------------------------------------------- */
@@ -125,49 +116,23 @@ static int mode_of(run_mode *mode, const char *name)
                        name);
 }
 
-/* Every exporter of the file, or ONNX, with the weights that are in place. */
-static rgm_status export_weights(char **folder, rgm_run_result *run, const run_view *view)
+/* What --mode export does with an open run. */
+static int run_export(rgm_open_run *run, const run_view *view, bool json)
 {
-    const rgm_run_options *o = view->options;
-    rgm_exporter onnx = rgm_onnx_exporter();
-    const rgm_exporter *exporters = o->exporter_count > 0 ? o->exporters : &onnx;
-    int64_t count = o->exporter_count > 0 ? o->exporter_count : 1;
+    rgm_status status = RGM_OK;
 
     if (rgm_run_steps(run) == 0)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", view->run_dir);
-    RGM_TRY(rgm_path_join(folder, view->run_dir, "export"));
-    RGM_TRY(rgm_folder_make(*folder));
-    for (int64_t i = 0; i < count; i++)
-        RGM_TRY(exporters[i].save(run, *folder, exporters[i].payload));
-    return RGM_OK;
-}
-
-static int run_export(rgm_experiment *experiment, rgm_run_options *options, run_view *view,
-                      bool last, bool json)
-{
-    rgm_run_result *run = NULL;
-    char *folder = NULL;
-    rgm_status status;
-    int code;
-
-    options->no_training = true;
-    if (last)
-        options->trainer.restore_best_weights = 2;
-    status = rgm_experiment_run(&run, experiment, options);
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", view->run_dir);
     if (status == RGM_OK)
-        status = export_weights(&folder, run, view);
-    if (status != RGM_OK) {
-        code = report(status);
-    } else if (json) {
-        code = print_json(json_pack("{s:s, s:I, s:[s]}", "run_dir", view->run_dir, "steps",
-                                    (json_int_t)rgm_run_steps(run), "exports", folder));
-    } else {
-        printf("%-8s %s\n", "export", folder);
-        code = print_text("");
-    }
-    rgm_free(folder);
-    rgm_run_result_release(run);
-    return code;
+        status = rgm_run_export(run, NULL);
+    if (status != RGM_OK)
+        return report(status);
+    if (json)
+        return print_json(json_pack("{s:s, s:I, s:[s]}", "run_dir", view->run_dir, "steps",
+                                    (json_int_t)rgm_run_steps(run), "exports",
+                                    rgm_run_export_dir(run, 0)));
+    printf("%-8s %s\n", "export", rgm_run_export_dir(run, 0));
+    return print_text("");
 }
 
 /* A run that is looked at is there; one that is followed may yet come. */
@@ -187,44 +152,64 @@ static void leave_data_alone(rgm_run_options *options, run_mode mode)
     options->no_data[RGM_TEST] = !trains(mode);
 }
 
+static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_view *view,
+                           const run_request *request)
+{
+    RGM_TRY(check_folder(request));
+    RGM_TRY(trains(request->mode)
+                ? rgm_experiment_prepare(options, view->experiment, request->run_dir)
+                : rgm_experiment_prepare_trained(options, view->experiment, request->run_dir));
+    leave_data_alone(options, request->mode);
+    options->hooks.payload = view;
+    options->hooks.should_stop = console_is_stopped;
+    options->hooks.event = on_event;
+    options->read_only = request->mode == RUN_EXPORT;
+    if (!options->read_only)
+        options->mode = (rgm_run_mode)request->mode;
+    if (options->read_only && request->last)
+        options->trainer.restore_best_weights = 2;
+    RGM_TRY(rgm_experiment_open(run, view->experiment, options));
+    return print_plan(*run, view);
+}
+
+static rgm_status work(rgm_open_run *run, const run_view *view)
+{
+    bool in_epochs = counts_epochs(run, view->options);
+    rgm_progress *progress = trains(view->mode) ? console_progress(in_epochs) : NULL;
+    rgm_status status;
+
+    rgm_controller_show_progress(rgm_run_controller(run), progress, in_epochs);
+    status = rgm_run_complete(run);
+    rgm_controller_show_progress(rgm_run_controller(run), NULL, false);
+    rgm_progress_release(progress);
+    return status;
+}
+
 int run_experiment(rgm_experiment *experiment, const run_request *request)
 {
     rgm_run_options options;
-    rgm_run_result *run = NULL;
+    rgm_open_run *run = NULL;
     run_view view = {.experiment = experiment,
                      .run_dir = request->run_dir,
                      .options = &options,
                      .mode = request->mode};
     double started = rgm_now();
-    rgm_status status = check_folder(request);
+    rgm_status status;
     int code;
 
     console_catch_signals();
-    if (status == RGM_OK)
-        status = trains(request->mode)
-                     ? rgm_experiment_prepare(&options, experiment, request->run_dir)
-                     : rgm_experiment_prepare_trained(&options, experiment, request->run_dir);
-    if (status != RGM_OK)
-        return report(status);
-    leave_data_alone(&options, request->mode);
-    options.begin = begin;
-    options.hooks.payload = &view;
-    options.hooks.should_stop = console_is_stopped;
-    options.hooks.event = on_event;
-    if (request->mode == RUN_EXPORT)
-        return run_export(experiment, &options, &view, request->last, request->json);
-    options.mode = (rgm_run_mode)request->mode;
-    if (request->json && request->mode == RUN_CONTINUOUS_EVAL)
-        view.evaluations = json_array();
-    if (trains(request->mode)) {
-        options.hooks.progress_in_epochs = counts_epochs(&options);
-        options.hooks.progress = console_progress(options.hooks.progress_in_epochs);
+    status = open_run(&run, &options, &view, request);
+    if (status == RGM_OK && request->mode == RUN_EXPORT) {
+        code = run_export(run, &view, request->json);
+    } else {
+        if (request->json && request->mode == RUN_CONTINUOUS_EVAL)
+            view.evaluations = json_array();
+        if (status == RGM_OK)
+            status = work(run, &view);
+        code = run_finish(status, run, &view, rgm_now() - started, request->json);
     }
-    status = rgm_experiment_run(&run, experiment, &options);
-    rgm_progress_release(options.hooks.progress);
-    code = run_finish(status, run, &view, rgm_now() - started, request->json);
     json_decref(view.evaluations);
-    rgm_run_result_release(run);
+    rgm_run_close(run);
     return code;
 }
 

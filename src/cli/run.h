@@ -35,7 +35,7 @@ typedef struct run_view {
 /* ---- run_result.c ---- */
 
 /** Tell how a run ended; exit code. */
-int run_finish(rgm_status status, const rgm_run_result *run, const run_view *view, double seconds,
+int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view, double seconds,
                bool json);
 
 #endif

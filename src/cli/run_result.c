@@ -3,7 +3,7 @@
 
 #include "run.h"
 
-static json_t *result_json(const rgm_run_result *run, const run_view *view, double seconds)
+static json_t *result_json(const rgm_open_run *run, const run_view *view, double seconds)
 {
     json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
 
@@ -20,14 +20,14 @@ static json_t *result_json(const rgm_run_result *run, const run_view *view, doub
     else
         json_object_set_new(json, "best_step", json_null());
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
-        json_array_append_new(exports, json_string(rgm_run_export(run, i)));
+        json_array_append_new(exports, json_string(rgm_run_export_dir(run, i)));
     json_object_set_new(json, "exports", exports);
     if (view->evaluations != NULL)
         json_object_set(json, "evaluations", view->evaluations);
     return json;
 }
 
-static int print_result(const rgm_run_result *run, const run_view *view)
+static int print_result(const rgm_open_run *run, const run_view *view)
 {
     for (int mode = 0; mode < 3 && view->mode != RUN_CONTINUOUS_EVAL; mode++) {
         const rgm_logs *values = rgm_run_metrics(run, (rgm_mode)mode);
@@ -42,13 +42,13 @@ static int print_result(const rgm_run_result *run, const run_view *view)
     if (trains(view->mode) && rgm_run_best_step(run) >= 0)
         printf("%-8s step %s\n", "best", grouped(rgm_run_best_step(run)));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
-        printf("%-8s %s\n", "export", rgm_run_export(run, i));
+        printf("%-8s %s\n", "export", rgm_run_export_dir(run, i));
     if (trains(view->mode))
         printf("%-8s %s\n", "run", view->run_dir);
     return print_text("");
 }
 
-int run_finish(rgm_status status, const rgm_run_result *run, const run_view *view, double seconds,
+int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view, double seconds,
                bool json)
 {
     if (status < 0) {

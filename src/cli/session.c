@@ -38,12 +38,12 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
     *s = (session){0};
     RGM_TRY(rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
     RGM_TRY(rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
-    s->options.no_training = true;
+    s->options.read_only = true;
     for (int mode = 0; mode < 3; mode++)
         s->options.no_data[mode] = !data->modes[mode];
     if (weights->last)
         s->options.trainer.restore_best_weights = 2;
-    RGM_TRY(rgm_experiment_run(&s->run, s->experiment, &s->options));
+    RGM_TRY(rgm_experiment_open(&s->run, s->experiment, &s->options));
     if (rgm_run_steps(s->run) == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
     return place_mean(s, weights);
@@ -56,7 +56,7 @@ bool session_has(const session *s, rgm_mode mode)
 
 void session_close(session *s)
 {
-    rgm_run_result_release(s->run);
+    rgm_run_close(s->run);
     rgm_experiment_release(s->experiment);
 }
 

@@ -153,8 +153,8 @@ static rgm_status translate_run(const char *run_dir, const text_list *sets,
     session s;
 
     RGM_GO(session_open(&s, run_dir, sets, weights, &none));
-    task = rgm_trainer_task(rgm_run_trainer(s.run));
-    if (strcmp(task->name, rgm_translation.name) != 0)
+    task = rgm_run_task(s.run);
+    if (task->type != &rgm_translation)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s is a run of another task than translation", run_dir));
     RGM_GO(translate_all(&s, rgm_translation_search(task), scores));
 done:

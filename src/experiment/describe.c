@@ -19,7 +19,7 @@ static const char *effective(const rgm_experiment *e, const char *key)
 
 rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *e)
 {
-    const char *model = e->task_type != NULL ? e->network->name : e->model->name;
+    const char *model = e->setup.model->name;
     const char *data = effective(e, "data.path");
 
     if (data == NULL)
@@ -82,16 +82,22 @@ static rgm_status print_typed(rgm_text *out, const char *section, const char *ty
 
 /* ---- by section ---------------------------------------------------------------------------- */
 
+/* "graph networks", or "task.type: translation" of a type with that task alone. */
+static rgm_status print_whose(rgm_text *out, const char *section, const rgm_task_type *type)
+{
+    if (type->tasks[1] == NULL)
+        return rgm_text_printf(out, "%s, for task.type: %s\n", section, type->tasks[0]->name);
+    return rgm_text_printf(out, "%s, for %ss\n", section, type->name);
+}
+
 static rgm_status print_data(rgm_text *out)
 {
     int64_t count;
     const rgm_task_type *const *types = rgm_task_types(&count);
 
-    RGM_TRY(rgm_text_printf(out, "data, for graph networks\n"));
-    RGM_TRY(print_fields(out, "data", rgmi_graph_data_fields));
     for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(rgm_text_printf(out, "data, for task.type: %s\n", types[i]->name));
-        RGM_TRY(print_fields(out, "data", types[i]->data_fields));
+        RGM_TRY(print_whose(out, "data", types[i]));
+        RGM_TRY(print_fields(out, "data", types[i]->data->fields));
     }
     return RGM_OK;
 }
@@ -99,33 +105,23 @@ static rgm_status print_data(rgm_text *out)
 static rgm_status print_tasks(rgm_text *out)
 {
     int64_t count;
-    const rgm_gnn_task_type *const *graph_types = rgm_gnn_task_types(&count);
-    const rgm_task_type *const *types;
+    const rgm_task_type *const *types = rgm_task_types(&count);
 
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(print_typed(out, "task", graph_types[i]->name, graph_types[i]->help,
-                            graph_types[i]->fields));
-    types = rgm_task_types(&count);
-    for (int64_t i = 0; i < count; i++)
-        RGM_TRY(print_typed(out, "task", types[i]->name, types[i]->help, types[i]->task_fields));
+        for (const rgm_section_type *const *task = types[i]->tasks; *task != NULL; task++)
+            RGM_TRY(print_typed(out, "task", (*task)->name, (*task)->help, (*task)->fields));
     return RGM_OK;
 }
 
 static rgm_status print_models(rgm_text *out)
 {
     int64_t count;
-    const rgm_model_type *const *models = rgm_model_types(&count);
-    const rgm_task_type *const *types;
+    const rgm_task_type *const *types = rgm_task_types(&count);
 
-    for (int64_t i = 0; i < count; i++)
-        RGM_TRY(print_typed(out, "model", models[i]->name, models[i]->help, models[i]->fields));
-    types = rgm_task_types(&count);
     for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(rgm_text_printf(out, "model, for task.type: %s\n", types[i]->name));
-        for (const rgm_network_type *const *network = types[i]->networks; *network != NULL;
-             network++)
-            RGM_TRY(
-                print_typed(out, "model", (*network)->name, (*network)->help, (*network)->fields));
+        RGM_TRY(print_whose(out, "model", types[i]));
+        for (const rgm_section_type *const *model = types[i]->models; *model != NULL; model++)
+            RGM_TRY(print_typed(out, "model", (*model)->name, (*model)->help, (*model)->fields));
     }
     return RGM_OK;
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include <regimen/experiment.h>
+#include <regimen/gnn.h>
 
 static char folder[128];
 
@@ -45,11 +46,20 @@ static void refuse(const char *text, const char *const *sets, int64_t count, con
     CHECK_MESSAGE(part);
 }
 
+static rgm_open_run *run_whole(const rgm_experiment *experiment, const rgm_run_options *options)
+{
+    rgm_open_run *run = NULL;
+
+    CHECK_OK(rgm_experiment_open(&run, experiment, options));
+    CHECK_OK(rgm_run_complete(run));
+    return run;
+}
+
 static void an_experiment_runs_as_its_file_says(void **state)
 {
     rgm_experiment *experiment = NULL;
     rgm_run_options options;
-    rgm_run_result *result = NULL;
+    rgm_open_run *result = NULL;
     const char *sets[] = {"trainer.epochs=5", "runtime.seed=9"};
 
     (void)state;
@@ -57,11 +67,11 @@ static void an_experiment_runs_as_its_file_says(void **state)
     CHECK_TEXT("a", rgm_experiment_name(experiment));
     CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
     CHECK_INT(9, options.runtime.seed);
-    CHECK_OK(rgm_experiment_run(&result, experiment, &options));
+    result = run_whole(experiment, &options);
     CHECK_INT(5, rgm_run_epochs(result));
     CHECK_INT(5, rgm_run_steps(result));
     CHECK(rgm_run_metric(result, "valid", "accuracy") > 0);
-    rgm_run_result_release(result);
+    rgm_run_close(result);
     rgm_experiment_release(experiment);
 }
 
@@ -81,7 +91,7 @@ static void a_task_with_its_own_data_runs_too(void **state)
 {
     rgm_experiment *experiment = NULL;
     rgm_run_options options;
-    rgm_run_result *result = NULL;
+    rgm_open_run *result = NULL;
     rgm_export_check check;
     char text[512], run_dir[160], onnx[192];
 
@@ -95,16 +105,17 @@ static void a_task_with_its_own_data_runs_too(void **state)
              "trainer: {epochs: 30}\nexport: [{type: onnx}]\n",
              folder);
     CHECK_OK(rgm_experiment_load(&experiment, write_file("t.yaml", text), NULL, 0));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_experiment_run(&result, experiment, &(rgm_run_options){0}));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_experiment_open(&result, experiment, &(rgm_run_options){0}));
     CHECK_OK(rgm_experiment_prepare(&options, experiment, run_dir));
-    CHECK_OK(rgm_experiment_run(&result, experiment, &options));
+    result = run_whole(experiment, &options);
     CHECK_INT(90, rgm_run_steps(result));
     CHECK(rgm_run_metric(result, "test", "accuracy") == 1);
     CHECK_OK(rgm_run_verify_onnx(&check, result, onnx, RGM_TEST, 3));
     CHECK_INT(90, check.items);
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_run_preprocess(&(rgm_graph *){NULL}, result, NULL, 1));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                 rgm_graph_run_preprocess(&(rgm_graph *){NULL}, result, NULL, 1));
     CHECK_MESSAGE("'classification' is no graph network");
-    rgm_run_result_release(result);
+    rgm_run_close(result);
     rgm_experiment_release(experiment);
 }
 
@@ -196,7 +207,7 @@ static void subgraphs_are_sampled_into_records_or_memory(void **state)
     for (int i = 0; i < 2; i++) {
         rgm_experiment *experiment = NULL;
         rgm_run_options options;
-        rgm_run_result *result = NULL;
+        rgm_open_run *result = NULL;
         char sampling[128], run_dir[160];
         const char *sets[] = {sampling, "data.batch_size=4"};
 
@@ -204,10 +215,10 @@ static void subgraphs_are_sampled_into_records_or_memory(void **state)
         snprintf(run_dir, sizeof run_dir, "%s/%s", folder, stores[i]);
         CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 2));
         CHECK_OK(rgm_experiment_prepare(&options, experiment, run_dir));
-        CHECK_OK(rgm_run(&result, &options));
+        result = run_whole(experiment, &options);
         CHECK_INT(9, rgm_run_steps(result)); /* 12 seeds in batches of 4, 3 epochs */
         CHECK(isfinite(rgm_run_metric(result, "test", "loss")));
-        rgm_run_result_release(result);
+        rgm_run_close(result);
         rgm_experiment_release(experiment);
     }
 }

@@ -85,13 +85,7 @@ void rgm_experiment_release(rgm_experiment *e)
 {
     if (e == NULL)
         return;
-    if (e->task_made)
-        e->task_type->release(&e->task);
-    for (int i = 0; i < 3; i++)
-        rgm_provider_release(e->providers[i]);
-    rgm_graph_data_clear(&e->source);
-    rgm_schema_release(e->schema);
-    rgm_sampling_spec_release(e->spec);
+    rgm_task_release(&e->task);
     rgm_yaml_release(e->yaml);
     rgm_arena_release(e->arena);
     rgm_free(e->values);

@@ -1,5 +1,5 @@
 /*
- * An experiment to the arguments of rgm_run().
+ * An experiment to a task and the options of its run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,30 +33,6 @@ static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const 
     }
 }
 
-/* What only a graph network has. */
-static rgm_status prepare_graph(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
-{
-    RGM_TRY(rgmi_graph_data_open(e, run_dir));
-    options->train_data = e->providers[RGM_TRAIN];
-    options->valid_data = e->providers[RGM_VALID];
-    options->test_data = e->providers[RGM_TEST];
-    options->schema = e->schema;
-    options->model_fn = e->model->build;
-    options->model_payload = e->model_options;
-    if (e->task_count == 1 && e->tasks[0].name == NULL) {
-        options->task = e->tasks[0];
-    } else {
-        options->tasks = e->tasks;
-        options->task_count = e->task_count;
-        options->loss_weights = e->loss_weights;
-    }
-    options->global_batch_size = e->data.batch_size;
-    options->drop_remainder = e->data.drop_remainder;
-    options->train_padding = e->data.train_padding;
-    options->valid_padding = e->data.valid_padding;
-    return RGM_OK;
-}
-
 /* A run that was begun, with what it keeps beside its configuration. */
 static rgm_status has_begun(bool *out, const char *run_dir)
 {
@@ -68,21 +44,19 @@ static rgm_status has_begun(bool *out, const char *run_dir)
     return RGM_OK;
 }
 
-static rgm_status prepare_task(rgm_experiment *e, const char *run_dir, bool trained)
+static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained)
 {
-    bool begun = false;
-    int threads = e->runtime.threads > 0 ? (int)e->runtime.threads : rgm_threads();
+    rgm_task_setup *setup = &e->setup;
 
-    if (e->task_made)
+    if (e->task.name != NULL)
         return RGM_OK;
+    setup->seed = (uint64_t)e->runtime.seed;
+    setup->threads = rgm_runtime_threads(&e->runtime);
+    setup->run_dir = run_dir;
+    setup->trained = trained;
     if (run_dir != NULL) /* one that is to be followed may not be there yet */
-        RGM_TRY(has_begun(&begun, run_dir));
-    if (begun && e->task_type->use_files != NULL)
-        e->task_type->use_files(e->task_options, run_dir, trained);
-    RGM_TRY(e->task_type->create(&e->task, e->task_options, e->network, e->model_options,
-                                 (uint64_t)e->runtime.seed, threads));
-    e->task_made = true;
-    return RGM_OK;
+        RGM_TRY(has_begun(&setup->begun, run_dir));
+    return e->type->create(&e->task, setup);
 }
 
 /* trained: the folder is that of a run to look at. */
@@ -90,10 +64,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
                           bool trained)
 {
     *options = rgm_run_options_default();
-    if (e->task_type != NULL)
-        RGM_TRY(prepare_task(e, run_dir, trained));
-    else
-        RGM_TRY(prepare_graph(options, e, run_dir));
+    RGM_TRY(make_task(e, run_dir, trained));
     options->optimizer = e->optimizer;
     options->trainer = e->trainer;
     options->run_dir = run_dir;
@@ -119,13 +90,11 @@ rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experime
     return prepare(options, e, run_dir, true);
 }
 
-rgm_status rgm_experiment_run(rgm_run_result **result, rgm_experiment *e,
-                              const rgm_run_options *options)
+rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *e,
+                               const rgm_run_options *options)
 {
-    *result = NULL;
-    if (e->task_type == NULL)
-        return rgm_run(result, options);
-    if (!e->task_made)
+    *run = NULL;
+    if (e->task.name == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "rgm_experiment_prepare() comes first");
-    return rgm_run_task(result, &e->task, options);
+    return rgm_run_open(run, &e->task, options);
 }

@@ -1,6 +1,6 @@
 /*
- * The sections of an experiment file. task.type decides what data, task and model are made of: a
- * graph network, or a task that brings tables of its own.
+ * The sections of an experiment file. task.type decides by what tables data, task and model are
+ * read.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,159 +61,129 @@ static rgm_status at_section(rgm_status status, const rgm_yaml_node *section)
     return rgm_error_prefix(status, "%s:%d:%d", section->origin, section->line, section->column);
 }
 
-/* Zeroed options of a row, with its defaults. */
-static rgm_status make_options(void **out, rgm_experiment *e, size_t size, void (*defaults)(void *))
+/* The options of a section by its row, checked. The type itself and `also` are read elsewhere. */
+static rgm_status read_options(void **out, rgm_experiment *e, const rgm_section_type *type,
+                               const rgm_yaml_node *section, const char *path,
+                               const char *const *also)
 {
-    *out = rgm_arena_alloc(e->arena, size > 0 ? size : 1);
-    if (*out == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %zu bytes of options", size);
-    if (defaults != NULL)
-        defaults(*out);
+    if (type->options_size > 0) {
+        *out = rgm_arena_alloc(e->arena, type->options_size);
+        if (*out == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %zu bytes of options",
+                            type->options_size);
+        if (type->defaults != NULL)
+            type->defaults(*out);
+    }
+    RGM_TRY(rgm_options_read(*out, type->fields, section, path, also, e->arena));
+    return type->check != NULL ? at_section(type->check(*out), section) : RGM_OK;
+}
+
+/* ---- data, task, model --------------------------------------------------------------------- */
+
+/* What a task section asks for; `joined`: it is an entry of `tasks`. */
+static rgm_status read_task_type(const rgm_task_type **out, const rgm_section_type **kind,
+                                 const rgm_yaml_node *section, const char *path, bool joined)
+{
+    int64_t type_count, count = 0;
+    const rgm_task_type *const *types = rgm_task_types(&type_count);
+    const char *names[MAX_NAMES], *name = NULL;
+
+    for (int64_t i = 0; i < type_count; i++)
+        for (int64_t k = 0; types[i]->tasks[k] != NULL && count < MAX_NAMES; k++)
+            if (!joined || types[i]->most_parts > 0)
+                names[count++] = types[i]->tasks[k]->name;
+    RGM_TRY(read_type(&name, section, path, names, count));
+    for (int64_t i = 0; i < type_count; i++) {
+        *out = types[i];
+        *kind = rgm_section_type_find(types[i]->tasks, name);
+        if (*kind != NULL)
+            break;
+    }
     return RGM_OK;
 }
 
-/* Names of every task that a single `task` section may ask for. */
-static int64_t task_names(const char **names, bool several)
+static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_yaml_node *section,
+                            const char *path)
 {
-    int64_t count, graph_count;
-    const rgm_gnn_task_type *const *graph_types = rgm_gnn_task_types(&graph_count);
-    const rgm_task_type *const *types = rgm_task_types(&count);
-    int64_t n = 0;
+    static const char *const with_weight[] = {"type", "loss_weight", NULL};
+    const rgm_yaml_node *weight = part->name != NULL ? rgm_yaml_find(section, "loss_weight") : NULL;
 
-    for (int64_t i = 0; i < graph_count && n < MAX_NAMES; i++)
-        names[n++] = graph_types[i]->name;
-    for (int64_t i = 0; i < count && n < MAX_NAMES && !several; i++)
-        names[n++] = types[i]->name;
-    return n;
+    part->loss_weight = 1;
+    part->options = e->setup.data; /* where a type has one struct for both sections */
+    if (weight != NULL)
+        RGM_TRY(rgm_yaml_float(&part->loss_weight, weight));
+    return read_options(&part->options, e, part->type, section, path,
+                        part->name != NULL ? with_weight : type_key);
 }
 
-/* ---- graph networks ------------------------------------------------------------------------ */
-
-static rgm_status read_graph_task(rgm_gnn_task *task, rgm_experiment *e, const char *type,
-                                  const rgm_yaml_node *section, const char *path,
-                                  const char *const *also)
+static rgm_status part_path(char path[128], const rgm_yaml_node *section)
 {
-    task->type = rgm_gnn_task_find(type);
-    rgm_classification_defaults(&task->options);
-    RGM_TRY(rgm_options_read(&task->options, task->type->fields, section, path, also, e->arena));
-    return at_section(rgm_gnn_task_check(task, NULL), section);
+    if (strchr(section->key, '.') != NULL)
+        return rgm_yaml_fail(section, "the name of task '%s' has a dot, which parts keys",
+                             section->key);
+    snprintf(path, 128, "tasks.%s", section->key);
+    return RGM_OK;
 }
 
-static rgm_status read_graph_tasks(rgm_experiment *e, const rgm_yaml_node *many)
+/* The types of all entries of `tasks`, which are of one task type. */
+static rgm_status read_joined_types(rgm_experiment *e, const rgm_yaml_node *many)
 {
-    static const char *const also[] = {"type", "loss_weight", NULL};
-    const char *names[MAX_NAMES], *type;
-    int64_t count = task_names(names, true);
-
     if (many->kind != RGM_YAML_MAP || many->count < 1 || many->count > RGM_MAX_HEADS)
         return rgm_yaml_fail(many, "tasks is a map of 1 to %d named tasks", RGM_MAX_HEADS);
     for (int64_t i = 0; i < many->count; i++) {
         const rgm_yaml_node *section = many->items[i];
-        const rgm_yaml_node *weight = rgm_yaml_find(section, "loss_weight");
+        const rgm_task_type *type;
         char path[128];
 
-        if (strchr(section->key, '.') != NULL)
-            return rgm_yaml_fail(section, "the name of task '%s' has a dot, which parts keys",
-                                 section->key);
-        snprintf(path, sizeof path, "tasks.%s", section->key);
-        e->tasks[i].name = section->key;
-        e->loss_weights[i] = 1;
-        if (weight != NULL)
-            RGM_TRY(rgm_yaml_float(&e->loss_weights[i], weight));
-        RGM_TRY(read_type(&type, section, path, names, count));
-        RGM_TRY(read_graph_task(&e->tasks[i], e, type, section, path, also));
+        RGM_TRY(part_path(path, section));
+        e->setup.parts[i].name = section->key;
+        RGM_TRY(read_task_type(&type, &e->setup.parts[i].type, section, path, true));
+        if (e->type != NULL && type != e->type)
+            return rgm_yaml_fail(section, "'%s' is a task of %ss, the others are of %ss",
+                                 section->key, type->name, e->type->name);
+        e->type = type;
     }
-    e->task_count = many->count;
+    e->setup.part_count = many->count;
     return RGM_OK;
 }
 
-static rgm_status read_graph_data(rgm_experiment *e, const rgm_yaml_node *root)
+static rgm_status read_model(rgm_experiment *e, const rgm_yaml_node *section)
 {
-    const rgm_yaml_node *section = rgm_yaml_find(root, "data");
+    const char *names[MAX_NAMES], *name = NULL;
+    int64_t count = 0;
 
-    if (section == NULL)
-        return rgm_yaml_fail(root, "the section 'data' is missing");
-    rgmi_graph_data_defaults(&e->data);
-    RGM_TRY(rgm_options_read(&e->data, rgmi_graph_data_fields, section, "data", NULL, e->arena));
-    return rgmi_graph_data_check(&e->data, section);
-}
-
-static rgm_status read_graph_model(rgm_experiment *e, const rgm_yaml_node *section)
-{
-    int64_t count;
-    const rgm_model_type *const *types = rgm_model_types(&count);
-    const char *names[MAX_NAMES], *name;
-
-    for (int64_t i = 0; i < count && i < MAX_NAMES; i++)
-        names[i] = types[i]->name;
+    for (; count < MAX_NAMES && e->type->models[count] != NULL; count++)
+        names[count] = e->type->models[count]->name;
     RGM_TRY(read_type(&name, section, "model", names, count));
-    e->model = rgm_model_find(name);
-    RGM_TRY(make_options(&e->model_options, e, e->model->options_size, e->model->defaults));
-    return rgm_options_read(e->model_options, e->model->fields, section, "model", type_key,
-                            e->arena);
+    e->setup.model = rgm_section_type_find(e->type->models, name);
+    return read_options(&e->setup.model_options, e, e->setup.model, section, "model", type_key);
 }
-
-/* ---- tasks with tables of their own -------------------------------------------------------- */
-
-static rgm_status read_network(rgm_experiment *e, const rgm_yaml_node *section)
-{
-    const rgm_network_type *const *types = e->task_type->networks;
-    const char *names[MAX_NAMES], *name;
-    int64_t count = 0, at = 0;
-
-    for (; count < MAX_NAMES && types[count] != NULL; count++)
-        names[count] = types[count]->name;
-    RGM_TRY(read_type(&name, section, "model", names, count));
-    while (names[at] != name)
-        at++;
-    e->network = types[at];
-    RGM_TRY(make_options(&e->model_options, e, e->network->options_size, e->network->defaults));
-    return rgm_options_read(e->model_options, e->network->fields, section, "model", type_key,
-                            e->arena);
-}
-
-static rgm_status read_own_tables(rgm_experiment *e, const rgm_yaml_node *root,
-                                  const rgm_yaml_node *task)
-{
-    const rgm_task_type *type = e->task_type;
-
-    RGM_TRY(make_options(&e->task_options, e, type->options_size, type->defaults));
-    RGM_TRY(rgm_options_read(e->task_options, type->data_fields, rgm_yaml_find(root, "data"),
-                             "data", NULL, e->arena));
-    RGM_TRY(rgm_options_read(e->task_options, type->task_fields, task, "task", type_key, e->arena));
-    return type->check != NULL ? at_section(type->check(e->task_options), task) : RGM_OK;
-}
-
-/* ---- data, task, model --------------------------------------------------------------------- */
 
 static rgm_status read_what_is_trained(rgm_experiment *e, const rgm_yaml_node *root)
 {
     const rgm_yaml_node *one = rgm_yaml_find(root, "task"), *many = rgm_yaml_find(root, "tasks");
     const rgm_yaml_node *model = rgm_yaml_find(root, "model");
-    const char *names[MAX_NAMES], *type = NULL;
+    char path[128] = "task";
 
     if ((one != NULL) == (many != NULL))
         return rgm_yaml_fail(many != NULL ? many : root,
                              "exactly one of the sections 'task' and 'tasks' is needed");
     if (one != NULL) {
-        RGM_TRY(read_type(&type, one, "task", names, task_names(names, false)));
-        e->task_type = rgm_task_find(type);
-    }
-    if (model == NULL)
-        return rgm_yaml_fail(root, "the section 'model' is missing");
-    if (e->task_type != NULL) {
-        RGM_TRY(read_own_tables(e, root, one));
-        return read_network(e, model);
-    }
-    RGM_TRY(read_graph_data(e, root));
-    if (one != NULL) {
-        e->task_count = 1;
-        e->loss_weights[0] = 1;
-        RGM_TRY(read_graph_task(&e->tasks[0], e, type, one, "task", type_key));
+        RGM_TRY(read_task_type(&e->type, &e->setup.parts[0].type, one, path, false));
+        e->setup.part_count = 1;
     } else {
-        RGM_TRY(read_graph_tasks(e, many));
+        RGM_TRY(read_joined_types(e, many));
     }
-    return read_graph_model(e, model);
+    if (model == NULL || rgm_yaml_find(root, "data") == NULL)
+        return rgm_yaml_fail(root, "the section '%s' is missing", model == NULL ? "model" : "data");
+    RGM_TRY(
+        read_options(&e->setup.data, e, e->type->data, rgm_yaml_find(root, "data"), "data", NULL));
+    for (int64_t i = 0; i < e->setup.part_count; i++) {
+        if (many != NULL)
+            RGM_TRY(part_path(path, many->items[i]));
+        RGM_TRY(read_part(&e->setup.parts[i], e, many != NULL ? many->items[i] : one, path));
+    }
+    return read_model(e, model);
 }
 
 /* ---- the others ---------------------------------------------------------------------------- */
@@ -245,7 +215,7 @@ static rgm_status check_loss_scale(const rgm_yaml_node *runtime)
     double scale;
 
     if (node == NULL || strcmp(node->text, "none") == 0 || strcmp(node->text, "dynamic") == 0 ||
-        (rgmi_number(&scale, node->text) && scale > 0 && isfinite(scale)))
+        (rgm_number_parse(&scale, node->text) && scale > 0 && isfinite(scale)))
         return RGM_OK;
     return rgm_yaml_fail(node, "'loss_scale' is %.60s; it is none, dynamic or a number above 0",
                          node->text);

@@ -47,15 +47,6 @@ static rgm_status int_node(rgm_yaml_node **out, rgm_experiment *e, int64_t numbe
     return text_node(out, e, text, false);
 }
 
-bool rgmi_number(double *out, const char *text)
-{
-    const rgm_yaml_node node = {.kind = RGM_YAML_SCALAR, .text = text};
-
-    *out = INFINITY;
-    return strcmp(text, "inf") == 0 || (strspn(text, "+-.0123456789eE") == strlen(text) &&
-                                        rgm_yaml_float(out, &node) == RGM_OK);
-}
-
 /* The shortest decimal that reads back to the same number. */
 static rgm_status float_node(rgm_yaml_node **out, rgm_experiment *e, double number)
 {
@@ -68,7 +59,7 @@ static rgm_status float_node(rgm_yaml_node **out, rgm_experiment *e, double numb
     for (int digits = 1; digits <= 17; digits++) {
         rgm_text_clear(&text);
         RGM_GO(rgm_text_printf(&text, "%.*g", digits, number));
-        if (rgmi_number(&again, text.data) && again == number)
+        if (rgm_number_parse(&again, text.data) && again == number)
             break;
     }
     RGM_GO(text_node(out, e, text.data, false));
@@ -254,16 +245,17 @@ static rgm_status add_typed(rgm_experiment *e, const char *path, const rgm_field
 
 /* ---- sections ------------------------------------------------------------------------------ */
 
-static rgm_status add_graph_tasks(rgm_experiment *e, const rgm_yaml_node *root)
+static rgm_status add_parts(rgm_experiment *e, const rgm_yaml_node *root)
 {
     const rgm_yaml_node *one = rgm_yaml_find(root, "task"), *many = rgm_yaml_find(root, "tasks");
+    const rgm_task_part *parts = e->setup.parts;
     char path[256];
 
     if (one != NULL)
-        return add_typed(e, "task", e->tasks[0].type->fields, &e->tasks[0].options, one);
-    for (int64_t i = 0; i < e->task_count; i++) {
-        RGM_TRY(join(path, "tasks", e->tasks[i].name));
-        RGM_TRY(add_typed(e, path, e->tasks[i].type->fields, &e->tasks[i].options, many->items[i]));
+        return add_typed(e, "task", parts[0].type->fields, parts[0].options, one);
+    for (int64_t i = 0; i < e->setup.part_count; i++) {
+        RGM_TRY(join(path, "tasks", parts[i].name));
+        RGM_TRY(add_typed(e, path, parts[i].type->fields, parts[i].options, many->items[i]));
     }
     return RGM_OK;
 }
@@ -324,16 +316,9 @@ rgm_status rgmi_values_collect(rgm_experiment *e)
 
     if (e->description[0] != '\0')
         RGM_TRY(add_given(e, "description", rgm_yaml_find(root, "description")));
-    if (e->task_type != NULL) {
-        RGM_TRY(add_fields(e, "data", e->task_type->data_fields, e->task_options, data));
-        RGM_TRY(add_typed(e, "task", e->task_type->task_fields, e->task_options,
-                          rgm_yaml_find(root, "task")));
-        RGM_TRY(add_typed(e, "model", e->network->fields, e->model_options, model));
-    } else {
-        RGM_TRY(add_fields(e, "data", rgmi_graph_data_fields, &e->data, data));
-        RGM_TRY(add_graph_tasks(e, root));
-        RGM_TRY(add_typed(e, "model", e->model->fields, e->model_options, model));
-    }
+    RGM_TRY(add_fields(e, "data", e->type->data->fields, e->setup.data, data));
+    RGM_TRY(add_parts(e, root));
+    RGM_TRY(add_typed(e, "model", e->setup.model->fields, e->setup.model_options, model));
     RGM_TRY(add_optimizer(e, rgm_yaml_find(root, "optimizer")));
     RGM_TRY(
         add_fields(e, "trainer", rgm_trainer_fields, &e->trainer, rgm_yaml_find(root, "trainer")));

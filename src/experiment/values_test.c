@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include <regimen/experiment.h>
+#include <regimen/gnn.h>
 
 static char folder[128];
 
@@ -73,8 +74,6 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
 {
     int64_t count;
     const rgm_named_experiment *named = rgm_named_experiments(&count);
-    const rgm_model_type *const *models;
-    const rgm_gnn_task_type *const *tasks;
     const rgm_optimizer_type *const *optimizers;
     const rgm_schedule_type *const *schedules;
     char set[256], other[256];
@@ -82,20 +81,21 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
     (void)state;
     for (int64_t i = 0; i < count; i++)
         check_reads_back(named[i].name, NULL, 0);
-    models = rgm_model_types(&count);
-    for (int64_t i = 0; i < count; i++) {
-        snprintf(set, sizeof set, "model={type: %s}", models[i]->name);
+    for (const rgm_section_type *const *model = rgm_graph_models; *model != NULL; model++) {
+        snprintf(set, sizeof set, "model={type: %s}", (*model)->name);
         check_reads_back("demo", (const char *[]){set, "task.head=dense"}, 2);
     }
-    tasks = rgm_gnn_task_types(&count);
-    for (int64_t i = 0; i < count; i++) {
-        snprintf(set, sizeof set, "task={type: %s, node_set: paper%s}", tasks[i]->name,
-                 tasks[i]->binary ? "" : ", class_names: [a, \"b c\", \"#d\", \"1\"]");
+    for (const rgm_section_type *const *task = rgm_graph_tasks; *task != NULL; task++) {
+        const char *name = (*task)->name;
+        bool binary = strstr(name, "binary") != NULL;
+
+        snprintf(set, sizeof set, "task={type: %s, node_set: paper%s}", name,
+                 binary ? "" : ", class_names: [a, \"b c\", \"#d\", \"1\"]");
         check_reads_back("demo", (const char *[]){set}, 1);
         snprintf(other, sizeof other,
                  "tasks={one: {type: %s, node_set: paper%s}, two: {type: "
                  "node_classification, num_classes: 7, loss_weight: 0.5}}",
-                 tasks[i]->name, tasks[i]->binary ? "" : ", num_classes: 3");
+                 name, binary ? "" : ", num_classes: 3");
         check_reads_back("demo", (const char *[]){"task=~", other}, 2);
     }
     optimizers = rgm_optimizer_types(&count);
@@ -133,6 +133,8 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
 static const char *least_sections(const char *task)
 {
     static const char *const lines[][2] = {
+        {"graph network",
+         "data: {type: citation}\ntask: {type: node_classification, num_classes: 3}\n"},
         {"classification",
          "data: {path: p, train: t}\ntask: {type: classification, num_classes: 3}\n"},
         {"translation",
@@ -146,7 +148,7 @@ static const char *least_sections(const char *task)
     return NULL;
 }
 
-static void tasks_with_tables_of_their_own_read_back_too(void **state)
+static void every_task_type_reads_back_with_each_of_its_models(void **state)
 {
     int64_t count;
     const rgm_task_type *const *types = rgm_task_types(&count);
@@ -154,7 +156,7 @@ static void tasks_with_tables_of_their_own_read_back_too(void **state)
     (void)state;
     CHECK(count >= 1);
     for (int64_t i = 0; i < count; i++)
-        for (const rgm_network_type *const *n = types[i]->networks; *n != NULL; n++) {
+        for (const rgm_section_type *const *n = types[i]->models; *n != NULL; n++) {
             char text[256];
 
             snprintf(text, sizeof text, "%smodel: {type: %s}\n", least_sections(types[i]->name),
@@ -381,7 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_experiment_reads_back_from_its_full_print),
-        cmocka_unit_test(tasks_with_tables_of_their_own_read_back_too),
+        cmocka_unit_test(every_task_type_reads_back_with_each_of_its_models),
         cmocka_unit_test(what_a_task_cannot_do_is_told_without_its_data),
         cmocka_unit_test(the_print_says_where_each_value_was_set),
         cmocka_unit_test(what_will_run_is_told_in_a_few_words),

@@ -37,16 +37,18 @@ typedef struct network {
 
 static void build_state(network *n, const char *model, const char *yaml)
 {
-    const rgm_model_type *type = rgm_model_find(model);
+    const rgm_graph_model_type *type =
+        (const rgm_graph_model_type *)rgm_section_type_find(rgm_graph_models, model);
     rgm_arena *arena;
     rgm_yaml *options;
 
     CHECK(type != NULL);
     CHECK_OK(rgm_arena_create(&arena));
-    void *values = rgm_arena_alloc(arena, type->options_size);
-    type->defaults(values);
+    void *values = rgm_arena_alloc(arena, type->section.options_size);
+    type->section.defaults(values);
     CHECK_OK(rgm_yaml_parse(&options, yaml, (int64_t)strlen(yaml), "model.yaml"));
-    CHECK_OK(rgm_options_read(values, type->fields, rgm_yaml_root(options), "model", NULL, arena));
+    CHECK_OK(rgm_options_read(values, type->section.fields, rgm_yaml_root(options), "model", NULL,
+                              arena));
     rgm_graph_value *out = type->build(n->scope, n->value, values);
     CHECK_OK(rgm_cgraph_status(n->graph));
     n->state = rgm_node_feature(out, "nodes", RGM_HIDDEN_STATE);

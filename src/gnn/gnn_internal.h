@@ -56,6 +56,5 @@ bool rgmi_one_receiver(rgm_scope *scope, int receiver);
 extern const char *const rgmi_receiver_names[];
 extern const char *const rgmi_l2_layer_names[];
 extern const rgm_field rgmi_input_fields[];
-extern const rgm_model_type rgmi_gcn_model, rgmi_gat_model, rgmi_sage_model, rgmi_mpnn_model;
 
 #endif

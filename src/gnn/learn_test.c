@@ -15,13 +15,13 @@ typedef struct training {
     rgm_value *labels, *train;
 } training;
 
-static const rgm_schema *graph_of(const rgm_graph_data *data)
+static const rgm_schema *graph_of(const rgm_graph_data *source)
 {
-    return rgm_graph_schema(data->graphs[0]);
+    return rgm_graph_schema(source->graphs[0]);
 }
 
 /* mean cross-entropy of the training nodes' logits */
-static rgm_value *make_loss(training *t, const rgm_model_type *type, void *options)
+static rgm_value *make_loss(training *t, const rgm_graph_model_type *type, void *options)
 {
     rgm_graph_value *out = type->build(t->scope, t->value, options);
     const char *set = NULL;
@@ -38,11 +38,11 @@ static rgm_value *make_loss(training *t, const rgm_model_type *type, void *optio
     return rgm_scope_loss(t->scope) != NULL ? rgm_add(loss, rgm_scope_loss(t->scope)) : loss;
 }
 
-static void open_training(training *t, const rgm_graph_data *data)
+static void open_training(training *t, const rgm_graph_data *source)
 {
     *t = (training){0};
     CHECK_OK(rgm_cgraph_create(&t->graph));
-    CHECK_OK(rgm_graph_value_create(&t->value, t->graph, (rgm_schema *)graph_of(data)));
+    CHECK_OK(rgm_graph_value_create(&t->value, t->graph, (rgm_schema *)graph_of(source)));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     rgm_dim n = rgm_cgraph_symbol(t->graph, "train");
     t->labels = rgm_input(t->graph, "labels", RGM_I64, 1, &n);
@@ -70,8 +70,8 @@ static void descend(rgm_parameters *parameters, rgm_tensor *const *gradients, fl
 }
 
 /* Losses of STEPS steps. */
-static void train(double *losses, const rgm_graph_data *data, rgm_tensor *labels,
-                  const rgm_model_type *type, void *options, float rate)
+static void train(double *losses, const rgm_graph_data *source, rgm_tensor *labels,
+                  const rgm_graph_model_type *type, void *options, float rate)
 {
     enum { MOST = 64 };
     rgm_executor_options training_run = {.training = true};
@@ -82,7 +82,7 @@ static void train(double *losses, const rgm_graph_data *data, rgm_tensor *labels
     int64_t feed_count = 0, count;
     training t;
 
-    open_training(&t, data);
+    open_training(&t, source);
     fetches[0] = make_loss(&t, type, options);
     CHECK_OK(rgm_cgraph_status(t.graph));
     CHECK_OK(rgm_parameters_create(&t.parameters, t.graph, 1));
@@ -91,9 +91,9 @@ static void train(double *losses, const rgm_graph_data *data, rgm_tensor *labels
     for (int64_t i = 0; i < count; i++)
         wrt[i] = rgm_cgraph_parameter(t.graph, i);
     CHECK_OK(rgm_cgraph_gradients(fetches + 1, fetches[0], wrt, count));
-    CHECK_OK(rgm_graph_feeds(feeds, 30, &feed_count, t.value, data->graphs[0]));
+    CHECK_OK(rgm_graph_feeds(feeds, 30, &feed_count, t.value, source->graphs[0]));
     feeds[feed_count++] = (rgm_feed){.input = t.labels, .tensor = labels};
-    feeds[feed_count++] = (rgm_feed){.input = t.train, .tensor = data->train};
+    feeds[feed_count++] = (rgm_feed){.input = t.train, .tensor = source->train};
     CHECK_OK(rgm_executor_create(&executor, t.graph, fetches, count + 1, &training_run));
     for (int step = 0; step < STEPS; step++) {
         CHECK_OK(rgm_executor_run(executor, fetched, t.parameters, feeds, feed_count, 1,
@@ -109,10 +109,8 @@ static void every_model_learns_a_citation_graph(void **state)
 {
     (void)state;
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
-    rgm_graph_data data = {0};
+    rgm_graph_data source = {0};
     rgm_tensor *labels = NULL;
-    int64_t count;
-    const rgm_model_type *const *types = rgm_model_types(&count);
 
     citation.nodes = 200;
     citation.edges = 500;
@@ -122,39 +120,40 @@ static void every_model_learns_a_citation_graph(void **state)
     citation.train_per_class = 20;
     citation.valid = 40;
     citation.test = 40;
-    CHECK_OK(rgm_generate_citation(&data, &citation));
+    CHECK_OK(rgm_generate_citation(&source, &citation));
     const rgm_feature *label = NULL;
-    for (int64_t i = 0; label == NULL && i < rgm_schema_set_count(graph_of(&data)); i++) {
-        const rgm_set_schema *set = rgm_schema_set(graph_of(&data), i);
+    for (int64_t i = 0; label == NULL && i < rgm_schema_set_count(graph_of(&source)); i++) {
+        const rgm_set_schema *set = rgm_schema_set(graph_of(&source), i);
         if (set->piece == RGM_NODE_SET)
-            label = rgm_graph_feature(data.graphs[0], RGM_NODE_SET, set->name, "label");
+            label = rgm_graph_feature(source.graphs[0], RGM_NODE_SET, set->name, "label");
     }
     CHECK(label != NULL);
-    int64_t n = rgm_tensor_count(data.train);
+    int64_t n = rgm_tensor_count(source.train);
     CHECK_OK(rgm_tensor_create(&labels, RGM_I64, 1, &n));
     for (int64_t i = 0; i < n; i++)
         rgm_tensor_i64(labels)[i] =
-            rgm_tensor_at_int(label->values, rgm_tensor_at_int(data.train, i));
-    for (int64_t i = 0; i < count; i++) {
+            rgm_tensor_at_int(label->values, rgm_tensor_at_int(source.train, i));
+    for (int i = 0; rgm_graph_models[i] != NULL; i++) {
+        const rgm_section_type *type = rgm_graph_models[i];
         double losses[STEPS], again[STEPS];
-        void *options = rgm_calloc(1, types[i]->options_size);
-        float rate = strcmp(types[i]->name, "vanilla_mpnn") == 0 ? 0.01f : 0.3f;
+        void *options = rgm_calloc(1, type->options_size);
+        float rate = strcmp(type->name, "vanilla_mpnn") == 0 ? 0.01f : 0.3f;
         CHECK(options != NULL);
-        types[i]->defaults(options);
-        train(losses, &data, labels, types[i], options, rate);
-        train(again, &data, labels, types[i], options, rate);
+        type->defaults(options);
+        train(losses, &source, labels, (const rgm_graph_model_type *)type, options, rate);
+        train(again, &source, labels, (const rgm_graph_model_type *)type, options, rate);
         double early = 0, late = 0;
         for (int k = 0; k < 5; k++) {
             early += losses[k] / 5;
             late += losses[STEPS - 1 - k] / 5;
         }
-        print_message("%s: %.3f -> %.3f\n", types[i]->name, early, late);
+        print_message("%s: %.3f -> %.3f\n", type->name, early, late);
         CHECK(late < 0.9 * early);
         CHECK(memcmp(losses, again, sizeof losses) == 0);
         rgm_free(options);
     }
     rgm_tensor_release(labels);
-    rgm_graph_data_clear(&data);
+    rgm_graph_data_clear(&source);
 }
 
 TESTS(cmocka_unit_test(every_model_learns_a_citation_graph))

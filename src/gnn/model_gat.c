@@ -167,11 +167,11 @@ static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph
     return rgm_with_state(graph, nodes, h);
 }
 
-const rgm_model_type rgmi_gat_model = {
-    .name = "gat_v2",
-    .help = "attention convolutions, one node and one edge set",
-    .options_size = sizeof(rgm_gat_model_options),
-    .defaults = gat_defaults,
-    .fields = gat_fields,
+const rgm_graph_model_type rgm_gat_model = {
+    .section = {.name = "gat_v2",
+                .help = "attention convolutions, one node and one edge set",
+                .options_size = sizeof(rgm_gat_model_options),
+                .defaults = gat_defaults,
+                .fields = gat_fields},
     .build = gat_build,
 };

@@ -144,11 +144,11 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
     return rgm_with_state(graph, nodes, h);
 }
 
-const rgm_model_type rgmi_gcn_model = {
-    .name = "gcn",
-    .help = "graph convolutions with degree normalisation, one node and one edge set",
-    .options_size = sizeof(rgm_gcn_model_options),
-    .defaults = gcn_defaults,
-    .fields = gcn_fields,
+const rgm_graph_model_type rgm_gcn_model = {
+    .section = {.name = "gcn",
+                .help = "graph convolutions with degree normalisation, one node and one edge set",
+                .options_size = sizeof(rgm_gcn_model_options),
+                .defaults = gcn_defaults,
+                .fields = gcn_fields},
     .build = gcn_build,
 };

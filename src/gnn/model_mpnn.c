@@ -160,11 +160,11 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
     return next;
 }
 
-const rgm_model_type rgmi_mpnn_model = {
-    .name = "vanilla_mpnn",
-    .help = "dense messages and next states over any number of node and edge sets",
-    .options_size = sizeof(rgm_mpnn_model_options),
-    .defaults = mpnn_defaults,
-    .fields = mpnn_fields,
+const rgm_graph_model_type rgm_mpnn_model = {
+    .section = {.name = "vanilla_mpnn",
+                .help = "dense messages and next states over any number of node and edge sets",
+                .options_size = sizeof(rgm_mpnn_model_options),
+                .defaults = mpnn_defaults,
+                .fields = mpnn_fields},
     .build = mpnn_build,
 };

@@ -212,11 +212,11 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
     return next;
 }
 
-const rgm_model_type rgmi_sage_model = {
-    .name = "graph_sage",
-    .help = "neighbour aggregation over any number of node and edge sets",
-    .options_size = sizeof(rgm_sage_model_options),
-    .defaults = sage_defaults,
-    .fields = sage_fields,
+const rgm_graph_model_type rgm_sage_model = {
+    .section = {.name = "graph_sage",
+                .help = "neighbour aggregation over any number of node and edge sets",
+                .options_size = sizeof(rgm_sage_model_options),
+                .defaults = sage_defaults,
+                .fields = sage_fields},
     .build = sage_build,
 };

@@ -2,9 +2,7 @@
  * From a provider's examples to batches: batch, parse and merge, pad, feature processors. All maps
  * keep order, so a seed fixes what is trained on.
  */
-#include <string.h>
-
-#include "runner_internal.h"
+#include "learning.h"
 
 /* Examples of one batch, all serialized or all graphs, to one merged graph. */
 static rgm_status merge_examples(rgm_graph **out, const rgmi_pipeline *pipeline,
@@ -119,6 +117,23 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
         RGM_GO(rgm_dataset_repeat(&data, -1));
     if (!alone)
         RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
+                               int64_t batch_size)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+
+    RGM_GO(rgm_dataset_list_files(&data, pattern));
+    RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
+    RGM_GO(rgm_dataset_batch(&data, batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, process_batch, pipeline, NULL, 0));
     *out = data;
     data = NULL;
 done:

@@ -3,9 +3,7 @@
  * that hold graphs are in provider_graphs.c, mini-batches sampled in memory in provider_sampling.c.
  */
 #include <stdatomic.h>
-#include <string.h>
-
-#include "runner_internal.h"
+#include "learning.h"
 
 struct rgm_provider {
     atomic_long references;

@@ -3,9 +3,7 @@
  * asked about the part's nodes through "_readout"; its tensors and patterns are shared between the
  * parts.
  */
-#include <string.h>
-
-#include "runner_internal.h"
+#include "learning.h"
 
 typedef struct graphs_state {
     rgm_dataset *data;

@@ -3,9 +3,7 @@
  * together, each batch one graph in which shared nodes appear once. Which neighbours are drawn
  * depends on seed, epoch and batch alone, so the order of threads cannot matter.
  */
-#include <string.h>
-
-#include "runner_internal.h"
+#include "learning.h"
 
 typedef struct sampling_state {
     rgm_sampler *sampler;

@@ -87,35 +87,47 @@ static rgm_graph_value *ring_gnn(rgm_scope *scope, const rgm_graph_value *graph,
     return rgm_with_state(graph, "atom", h);
 }
 
-static rgm_run_options graph_run(rgm_provider *data)
-{
-    rgm_run_options run = RGM_RUN_OPTIONS_INIT;
+typedef struct arguments {
+    rgm_graph_learning_options what;
+    rgm_run_options how;
+} arguments;
 
-    run.train_data = data;
-    run.valid_data = data;
-    run.model_fn = ring_gnn;
-    run.task = rgm_graph_multiclass("atom", "kind", 2);
-    run.optimizer = rgm_adam(0.02);
-    run.global_batch_size = 5;
-    run.epochs = 12;
-    run.runtime.seed = 3;
-    run.runtime.threads = 2;
+static arguments graph_run(rgm_provider *data)
+{
+    arguments run = {RGM_GRAPH_LEARNING_OPTIONS_INIT, RGM_RUN_OPTIONS_INIT};
+
+    run.what.train_data = data;
+    run.what.valid_data = data;
+    run.what.model_fn = ring_gnn;
+    run.what.task = rgm_graph_multiclass("atom", "kind", 2);
+    run.how.optimizer = rgm_adam(0.02);
+    run.what.global_batch_size = 5;
+    run.how.trainer.epochs = 12;
+    run.how.runtime.seed = 3;
+    run.how.runtime.threads = 2;
     return run;
 }
 
-static rgm_run_result *must_run(const rgm_run_options *run)
+/* Of a test that began with graph_run(). */
+static void end(arguments *run, rgm_provider *data)
 {
-    rgm_run_result *result = NULL;
+    rgm_graph_task_release(run->what.task);
+    rgm_provider_release(data);
+}
 
-    CHECK_OK(rgm_run(&result, run));
+static rgm_open_run *must_run(const arguments *run)
+{
+    rgm_open_run *result = NULL;
+
+    CHECK_OK(rgm_run(&result, &run->what, &run->how));
     return result;
 }
 
-static void refuse(const rgm_run_options *run, rgm_status status, const char *part)
+static void refuse(const arguments *run, rgm_status status, const char *part)
 {
-    rgm_run_result *result = NULL;
+    rgm_open_run *result = NULL;
 
-    CHECK_STATUS(status, rgm_run(&result, run));
+    CHECK_STATUS(status, rgm_run(&result, &run->what, &run->how));
     CHECK(result == NULL);
     CHECK_MESSAGE(part);
 }
@@ -125,79 +137,79 @@ static void refuse(const rgm_run_options *run, rgm_status status, const char *pa
 static void graphs_are_classified_and_the_last_batch_counts(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_run_result *result = must_run(&run);
-    const rgm_epoch_logs *epochs;
+    arguments run = graph_run(data);
+    rgm_open_run *result = must_run(&run);
+    const rgm_epoch_logs *records;
 
     (void)state;
     CHECK_INT(12 * 5, rgm_run_steps(result)); /* 24 graphs: 4 batches of 5 and one of 4 */
-    CHECK_INT(12, rgm_run_history(&epochs, result));
+    CHECK_INT(12, rgm_run_history(&records, result));
     CHECK(rgm_run_metric(result, "valid", "accuracy") > 0.8);
     CHECK(isnan(rgm_run_metric(result, "test", "accuracy")));
     CHECK(rgm_run_best_step(result) > 0);
-    rgm_run_result_release(result);
-    run.drop_remainder = true;
+    rgm_run_close(result);
+    run.what.drop_remainder = true;
     result = must_run(&run);
     CHECK_INT(12 * 4, rgm_run_steps(result));
-    rgm_run_result_release(result);
-    rgm_provider_release(data);
+    rgm_run_close(result);
+    end(&run, data);
 }
 
 static void eager_mode_and_steps_per_execution_change_no_number(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_run_result *plain = must_run(&run), *eager, *several;
+    arguments run = graph_run(data);
+    rgm_open_run *plain = must_run(&run), *eager, *several;
 
     (void)state;
-    run.run_eagerly = true;
+    run.how.trainer.run_eagerly = true;
     eager = must_run(&run);
-    run.run_eagerly = false;
-    run.steps_per_execution = 7;
+    run.how.trainer.run_eagerly = false;
+    run.how.trainer.steps_per_execution = 7;
     several = must_run(&run);
     CHECK_CLOSE(rgm_run_metric(eager, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
                 1e-4, 0);
     CHECK_CLOSE(rgm_run_metric(several, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"), 0,
                 0);
-    rgm_run_result_release(plain);
-    rgm_run_result_release(eager);
-    rgm_run_result_release(several);
-    rgm_provider_release(data);
+    rgm_run_close(plain);
+    rgm_run_close(eager);
+    rgm_run_close(several);
+    end(&run, data);
 }
 
 static void padding_changes_no_metric(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_run_result *plain = must_run(&run), *padded;
+    arguments run = graph_run(data);
+    rgm_open_run *plain = must_run(&run), *padded;
 
     (void)state;
-    run.train_padding.kind = RGM_PADDING_TIGHT;
-    run.valid_padding.kind = RGM_PADDING_TIGHT;
+    run.what.train_padding.kind = RGM_PADDING_TIGHT;
+    run.what.valid_padding.kind = RGM_PADDING_TIGHT;
     padded = must_run(&run);
     CHECK_INT(rgm_run_steps(plain), rgm_run_steps(padded));
     CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
                 1e-4, 0);
     CHECK_CLOSE(rgm_run_metric(padded, "valid", "accuracy"),
                 rgm_run_metric(plain, "valid", "accuracy"), 0, 0);
-    rgm_run_result_release(plain);
-    rgm_run_result_release(padded);
-    rgm_provider_release(data);
+    rgm_run_close(plain);
+    rgm_run_close(padded);
+    end(&run, data);
 }
 
 static void fit_or_skip_drops_what_does_not_fit(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_run_result *result;
+    arguments run = graph_run(data);
+    rgm_open_run *result;
 
     (void)state;
-    run.train_padding.kind = RGM_PADDING_FIT_OR_SKIP;
-    run.train_padding.success_ratio = 0.5;
+    run.what.train_padding.kind = RGM_PADDING_FIT_OR_SKIP;
+    run.what.train_padding.success_ratio = 0.5;
     result = must_run(&run);
     CHECK(rgm_run_steps(result) < 60 && rgm_run_steps(result) > 0);
-    rgm_run_result_release(result);
-    rgm_provider_release(data);
+    rgm_run_close(result);
+    end(&run, data);
 }
 
 /* Labels moved to "_readout", so that several tasks may see one graph. */
@@ -216,46 +228,51 @@ static rgm_status readouts(rgm_graph **out, rgm_graph *graph, void *payload)
 static void several_tasks_share_one_pass_and_are_weighed(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_gnn_task tasks[2] = {rgm_graph_multiclass("atom", "kind", 2),
-                             rgm_graph_multiclass("atom", "bits", 2)};
+    arguments run = graph_run(data);
+    rgm_graph_classification_options bits = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT;
+    rgm_graph_task *tasks[2];
     int processed = 0;
     rgm_feature_processor processor = {readouts, &processed};
     double weights[2] = {1, 0.25};
-    rgm_run_result *result;
-    const rgm_epoch_logs *epochs;
+    rgm_open_run *result;
+    const rgm_epoch_logs *records;
     int64_t last;
 
     (void)state;
-    run.task = (rgm_gnn_task){0};
-    run.epochs = 60;
-    tasks[0].name = "kind";
-    tasks[1].name = "bits";
-    tasks[1].type = rgm_gnn_task_find("graph_binary_classification");
-    tasks[1].options.num_classes = 0;
-    tasks[1].options.units = 2;
-    run.tasks = tasks;
-    run.task_count = 2;
-    run.loss_weights = weights;
-    run.feature_processors = &processor;
-    run.feature_processor_count = 1;
+    bits.node_set = "atom";
+    bits.label = "bits";
+    bits.units = 2;
+    tasks[0] = rgm_graph_task_create(&rgm_graph_classification, "kind",
+                                     rgm_graph_task_options(run.what.task));
+    tasks[1] = rgm_graph_task_create(&rgm_graph_binary_classification, "bits", &bits);
+    CHECK(tasks[0] != NULL && tasks[1] != NULL);
+    rgm_graph_task_release(run.what.task);
+    run.what.task = NULL;
+    run.how.trainer.epochs = 60;
+    run.what.tasks = tasks;
+    run.what.task_count = 2;
+    run.what.loss_weights = weights;
+    run.what.feature_processors = &processor;
+    run.what.feature_processor_count = 1;
     base_calls = 0;
     result = must_run(&run);
     CHECK_INT(1, base_calls);
     CHECK(processed > 0);
     CHECK(rgm_run_metric(result, "valid", "kind_accuracy") > 0.8);
     CHECK(rgm_run_metric(result, "valid", "bits_binary_accuracy") > 0.6);
-    last = rgm_run_history(&epochs, result) - 1;
+    last = rgm_run_history(&records, result) - 1;
     /* Mean binary cross-entropy and cross-entropy are the heads' losses. */
-    CHECK_CLOSE(rgm_logs_get(&epochs[last].valid, "loss"),
-                rgm_logs_get(&epochs[last].valid, "kind_cross_entropy") +
-                    0.25 * rgm_logs_get(&epochs[last].valid, "bits_cross_entropy"),
+    CHECK_CLOSE(rgm_logs_get(&records[last].valid, "loss"),
+                rgm_logs_get(&records[last].valid, "kind_cross_entropy") +
+                    0.25 * rgm_logs_get(&records[last].valid, "bits_cross_entropy"),
                 1e-4, 0);
-    rgm_run_result_release(result);
+    rgm_run_close(result);
     /* Without the processor the first task would take its label off the shared graph. */
-    run.feature_processor_count = 0;
+    run.what.feature_processor_count = 0;
     refuse(&run, RGM_ERR_CONFIG, "labels must stand on '_readout'");
-    rgm_provider_release(data);
+    rgm_graph_task_release(tasks[0]);
+    rgm_graph_task_release(tasks[1]);
+    end(&run, data);
 }
 
 static rgm_graph_value *leaking_gnn(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -271,19 +288,19 @@ static rgm_graph_value *leaking_gnn(rgm_scope *scope, const rgm_graph_value *gra
 static void a_model_cannot_see_the_label(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
+    arguments run = graph_run(data);
 
     (void)state;
-    run.model_fn = leaking_gnn;
+    run.what.model_fn = leaking_gnn;
     refuse(&run, RGM_ERR_NOT_FOUND, "kind");
-    rgm_provider_release(data);
+    end(&run, data);
 }
 
 static void predictions_do_not_depend_on_batch_mates(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_run_result *result = must_run(&run);
+    arguments run = graph_run(data);
+    rgm_open_run *result = must_run(&run);
     rgm_schema *schema = rgm_provider_schema(data);
     rgm_graph *graphs[2] = {make_graph(schema, 1), make_graph(schema, 6)}, *alone, *both;
     rgm_element *examples[2];
@@ -293,10 +310,10 @@ static void predictions_do_not_depend_on_batch_mates(void **state)
     (void)state;
     for (int i = 0; i < 2; i++)
         CHECK_OK(rgm_element_create_pointer(&examples[i], &rgm_graph_element, graphs[i]));
-    CHECK_OK(rgm_run_preprocess(&alone, result, examples, 1));
-    CHECK_OK(rgm_run_preprocess(&both, result, examples, 2));
-    CHECK_OK(rgm_run_predict(&one, result, 0, alone));
-    CHECK_OK(rgm_run_predict(&two, result, 0, both));
+    CHECK_OK(rgm_graph_run_preprocess(&alone, result, examples, 1));
+    CHECK_OK(rgm_graph_run_preprocess(&both, result, examples, 2));
+    CHECK_OK(rgm_graph_run_predict(&one, result, 0, alone));
+    CHECK_OK(rgm_graph_run_predict(&two, result, 0, both));
     CHECK_INT(1, rgm_tensor_dim(one, 0));
     CHECK_INT(2, rgm_tensor_dim(two, 0));
     for (int u = 0; u < 2; u++)
@@ -307,8 +324,8 @@ static void predictions_do_not_depend_on_batch_mates(void **state)
     CHECK_OK(rgm_graph_encode(&bytes, rgm_element_pointer(examples[0], &rgm_graph_element), NULL));
     rgm_element_release(examples[0]);
     CHECK_OK(rgm_element_create_bytes(&examples[0], bytes.data, bytes.size));
-    CHECK_OK(rgm_run_preprocess(&alone, result, examples, 1));
-    CHECK_OK(rgm_run_predict(&two, result, 0, alone));
+    CHECK_OK(rgm_graph_run_preprocess(&alone, result, examples, 1));
+    CHECK_OK(rgm_graph_run_predict(&two, result, 0, alone));
     CHECK(rgm_tensor_equal(one, two));
     rgm_text_clear(&bytes);
     rgm_tensor_release(one);
@@ -317,26 +334,26 @@ static void predictions_do_not_depend_on_batch_mates(void **state)
     rgm_graph_release(both);
     rgm_element_release(examples[0]);
     rgm_element_release(examples[1]);
-    rgm_run_result_release(result);
-    rgm_provider_release(data);
+    rgm_run_close(result);
+    end(&run, data);
 }
 
 static void a_mix_of_providers_ends_with_the_first(void **state)
 {
     rgm_provider *data = molecules(), *both[2] = {data, data}, *mix;
-    rgm_run_options run = graph_run(data);
-    rgm_run_result *result;
+    arguments run = graph_run(data);
+    rgm_open_run *result;
 
     (void)state;
     mix = rgm_mix_provider(both, (double[]){1, 1}, 2);
     CHECK(mix != NULL);
-    run.train_data = mix;
-    run.epochs = 4;
+    run.what.train_data = mix;
+    run.how.trainer.epochs = 4;
     result = must_run(&run);
     CHECK(rgm_run_steps(result) > 4 * 5); /* some 48 graphs an epoch */
-    rgm_run_result_release(result);
+    rgm_run_close(result);
     rgm_provider_release(mix);
-    rgm_provider_release(data);
+    end(&run, data);
 }
 
 static void exports_go_to_every_folder(void **state)
@@ -344,63 +361,70 @@ static void exports_go_to_every_folder(void **state)
     char root[128], a[160], b[160];
     const char *dirs[2] = {a, b};
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
+    arguments run = graph_run(data);
     rgm_exporter onnx = rgm_onnx_exporter();
     rgm_export_check check;
-    rgm_run_result *result;
+    rgm_open_run *result;
 
     (void)state;
     snprintf(root, sizeof root, "%s", check_folder());
     snprintf(a, sizeof a, "%s/a", root);
     snprintf(b, sizeof b, "%s/b/c", root);
-    run.exporters = &onnx;
-    run.exporter_count = 1;
+    run.how.exporters = &onnx;
+    run.how.exporter_count = 1;
     refuse(&run, RGM_ERR_CONFIG, "run_dir or export_dirs");
-    run.export_dirs = dirs;
-    run.export_dir_count = 2;
+    run.how.export_dirs = dirs;
+    run.how.export_dir_count = 2;
     result = must_run(&run);
     CHECK_INT(2, rgm_run_export_count(result));
-    CHECK_TEXT(b, rgm_run_export(result, 1));
+    CHECK_TEXT(b, rgm_run_export_dir(result, 1));
     CHECK_OK(rgm_run_verify_onnx(&check, result, b, RGM_VALID, 100));
     CHECK_INT(GRAPHS, check.items);
     CHECK(check.largest_difference < 1e-5);
-    rgm_run_result_release(result);
-    rgm_provider_release(data);
+    rgm_run_close(result);
+    end(&run, data);
     CHECK_OK(rgm_folder_remove(root));
 }
 
 static void arguments_that_cannot_be_are_refused(void **state)
 {
     rgm_provider *data = molecules();
-    rgm_run_options run = graph_run(data);
-    rgm_gnn_task tasks[2] = {rgm_graph_multiclass("atom", "kind", 2),
-                             rgm_graph_multiclass("atom", "kind", 2)};
+    arguments run = graph_run(data);
+    rgm_graph_classification_options *options = rgm_graph_task_options(run.what.task);
+    rgm_graph_task *task = run.what.task, *tasks[2] = {NULL, NULL};
 
     (void)state;
-    run.train_data = rgm_ogb_provider("/nowhere", NULL, "train");
+    run.what.train_data = rgm_ogb_provider("/nowhere", NULL, "train");
     refuse(&run, RGM_ERR_ARG, "/nowhere");
-    run.train_data = data;
-    run.global_batch_size = 0;
+    run.what.train_data = data;
+    run.what.global_batch_size = 0;
     refuse(&run, RGM_ERR_CONFIG, "global_batch_size");
-    run.global_batch_size = 5;
-    run.task.options.label = "knid";
+    run.what.global_batch_size = 5;
+    options->label = "knid";
     refuse(&run, RGM_ERR_CONFIG, "knid");
-    run.task.options.label = "kind";
-    run.task.options.num_classes = 0;
+    options->label = "kind";
+    options->num_classes = 0;
     refuse(&run, RGM_ERR_CONFIG, "num_classes");
-    run.task = (rgm_gnn_task){0};
-    run.tasks = tasks;
-    run.task_count = 2;
-    tasks[0].name = tasks[1].name = "same";
+    options->num_classes = 2;
+    for (int i = 0; i < 2; i++)
+        tasks[i] = rgm_graph_task_create(&rgm_graph_classification, "same", options);
+    run.what.task = NULL;
+    run.what.tasks = tasks;
+    run.what.task_count = 2;
     refuse(&run, RGM_ERR_CONFIG, "two tasks are named 'same'");
-    run = graph_run(data);
-    run.valid_data = NULL;
-    run.valid_padding.kind = RGM_PADDING_TIGHT;
+    for (int i = 0; i < 2; i++)
+        rgm_graph_task_release(tasks[i]);
+    run.what.tasks = NULL;
+    run.what.task_count = 0;
+    run.what.task = task;
+    run.what.valid_data = NULL;
+    run.what.valid_padding.kind = RGM_PADDING_TIGHT;
     refuse(&run, RGM_ERR_CONFIG, "valid_padding");
-    run = graph_run(data);
-    run.model_fn = NULL;
+    run.what.valid_data = data;
+    run.what.valid_padding.kind = RGM_PADDING_NONE;
+    run.what.model_fn = NULL;
     refuse(&run, RGM_ERR_ARG, "model_fn");
-    rgm_provider_release(data);
+    end(&run, data);
 }
 
 TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),

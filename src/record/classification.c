@@ -96,7 +96,7 @@ static const rgm_field task_fields[] = {
     {0},
 };
 
-static void defaults(void *options)
+void rgm_record_defaults(void *options)
 {
     *(rgm_record_options *)options = (rgm_record_options){
         .label = "last",
@@ -275,22 +275,24 @@ static void release(rgm_task *task)
     *task = (rgm_task){0};
 }
 
-static rgm_status create(rgm_task *out, const void *options, const rgm_network_type *network,
-                         const void *network_options, uint64_t seed, int threads)
+rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
+                                            const rgm_record_network *network,
+                                            const void *network_options, uint64_t seed, int threads)
 {
     rgm_status status = RGM_OK;
     record_task *t = NULL;
 
     *out = (rgm_task){0};
     RGM_GO(RGM_NEW(t, 1));
-    *out = (rgm_task){.name = rgm_record_classification.name,
+    *out = (rgm_task){.name = "classification",
+                      .type = &rgm_record_classification,
                       .state = t,
                       .build_inputs = build_inputs,
                       .build_model = build_model,
                       .feeds = feeds,
                       .sampling = sampling};
-    t->options = *(const rgm_record_options *)options;
-    t->network = (const rgm_record_network *)network; /* its first member */
+    t->options = *options;
+    t->network = network;
     t->network_options = network_options;
     t->threads = threads;
     t->classes = classes_of(&t->options);
@@ -302,15 +304,33 @@ done:
     return status;
 }
 
-const rgm_task_type rgm_record_classification = {
+static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
+{
+    return rgm_record_classification_create(out, setup->data,
+                                            (const rgm_record_network *)setup->model,
+                                            setup->model_options, setup->seed, setup->threads);
+}
+
+static const rgm_section_type data_section = {
+    .options_size = sizeof(rgm_record_options),
+    .defaults = rgm_record_defaults,
+    .fields = data_fields,
+};
+
+static const rgm_section_type task_section = {
     .name = "classification",
     .help = "one class for each record of a CSV file",
-    .options_size = sizeof(rgm_record_options),
-    .defaults = defaults,
-    .data_fields = data_fields,
-    .task_fields = task_fields,
-    .networks = rgmi_record_networks,
+    .fields = task_fields,
     .check = check,
+};
+
+static const rgm_section_type *const tasks[] = {&task_section, NULL};
+
+const rgm_task_type rgm_record_classification = {
+    .name = "classification",
+    .data = &data_section,
+    .tasks = tasks,
+    .models = rgm_record_networks,
     .create = create,
     .release = release,
 };

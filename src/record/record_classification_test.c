@@ -21,7 +21,7 @@ static rgm_record_options options_of(const char *folder)
 {
     rgm_record_options o;
 
-    rgm_record_classification.defaults(&o);
+    rgm_record_defaults(&o);
     o.path = folder;
     o.train = "train.csv";
     o.num_classes = 3;
@@ -29,22 +29,12 @@ static rgm_record_options options_of(const char *folder)
     return o;
 }
 
-static const rgm_network_type *network(const char *name)
-{
-    const rgm_network_type *const *networks = rgm_record_classification.networks;
-
-    while (*networks != NULL && strcmp((*networks)->name, name) != 0)
-        networks++;
-    CHECK(*networks != NULL);
-    return *networks;
-}
-
 static rgm_status create(rgm_task *task, const rgm_record_options *options, uint64_t seed)
 {
     static rgm_mlp_options mlp;
 
     rgm_mlp_defaults(&mlp);
-    return rgm_record_classification.create(task, options, network("mlp"), &mlp, seed, 0);
+    return rgm_record_classification_create(task, options, &rgm_mlp_network, &mlp, seed, 0);
 }
 
 /* The next batch of one pass over a mode's data; NULL at its end. */
@@ -103,7 +93,7 @@ static void records_are_scaled_shaped_and_batched_in_order(void **state)
     rgm_element_release(batch);
     CHECK(next_batch(iterator) == NULL);
     rgm_iterator_release(iterator);
-    rgm_record_classification.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -125,7 +115,7 @@ static void a_label_may_stand_in_any_column(void **state)
     CHECK_INT(2, rgm_tensor_i64(rgm_element_tensor(batch, 1))[1]);
     rgm_element_release(batch);
     rgm_iterator_release(iterator);
-    rgm_record_classification.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -171,7 +161,7 @@ static void split(int *where, const rgm_record_options *options, uint64_t seed)
     CHECK_OK(create(&task, options, seed));
     mark_records(where, &task, RGM_TRAIN, 1);
     mark_records(where, &task, RGM_VALID, 10);
-    rgm_record_classification.release(&task);
+    rgm_task_release(&task);
 }
 
 static void what_is_held_out_is_not_trained_on_and_the_seed_draws_it(void **state)
@@ -222,7 +212,7 @@ static void shuffling_gives_every_record_once_in_another_order_each_epoch(void *
         rgm_iterator_release(iterator);
     }
     CHECK(memcmp(order[0], order[1], sizeof order[0]) != 0);
-    rgm_record_classification.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -277,7 +267,7 @@ static void images_move_by_one_pixel_anew_each_epoch_in_training_alone(void **st
     }
     for (int p = 0; p < 9; p++)
         CHECK(seen[p] > 0);
-    rgm_record_classification.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -370,7 +360,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     (void)state;
     write_numbers(folder);
     o.valid_fraction = 0.2;
-    CHECK_EVERY_OOM(create(&task, &o, 1), rgm_record_classification.release(&task));
+    CHECK_EVERY_OOM(create(&task, &o, 1), rgm_task_release(&task));
     CHECK_OK(rgm_folder_remove(folder));
 }
 

@@ -25,12 +25,10 @@ typedef struct training {
 
 static const rgm_record_network *network(const char *name)
 {
-    const rgm_network_type *const *networks = rgm_record_classification.networks;
+    const rgm_section_type *found = rgm_section_type_find(rgm_record_networks, name);
 
-    while (*networks != NULL && strcmp((*networks)->name, name) != 0)
-        networks++;
-    CHECK(*networks != NULL);
-    return (const rgm_record_network *)*networks;
+    CHECK(found != NULL);
+    return (const rgm_record_network *)found;
 }
 
 static void compile(training *t)
@@ -61,8 +59,8 @@ static void open_training(training *t, const rgm_record_options *options, const 
     rgm_dataset *data;
 
     *t = (training){0};
-    CHECK_OK(rgm_record_classification.create(&t->task, options, &network(name)->type,
-                                              network_options, 1, 0));
+    CHECK_OK(
+        rgm_record_classification_create(&t->task, options, network(name), network_options, 1, 0));
     CHECK_OK(rgm_cgraph_create(&t->graph));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     CHECK_OK(t->task.build_model(&t->model, t->scope, t->task.state));
@@ -83,7 +81,7 @@ static void close_training(training *t)
     rgm_parameters_release(t->parameters);
     rgm_scope_release(t->scope);
     rgm_cgraph_release(t->graph);
-    rgm_record_classification.release(&t->task);
+    rgm_task_release(&t->task);
 }
 
 /* Steps of training; the last one's loss. */
@@ -149,7 +147,7 @@ static const char *digits(rgm_record_options *o)
 {
     static const int64_t shape[] = {8, 8, 1};
 
-    rgm_record_classification.defaults(o);
+    rgm_record_defaults(o);
     o->path = check_data("digits");
     o->train = "train.csv.gz";
     o->num_classes = 10;
@@ -241,7 +239,7 @@ static void check_names(const char *name, const void *options, const char *const
 
     snprintf(path, sizeof path, "%s/train.csv", folder);
     CHECK_OK(rgm_file_save(path, "1,2,3,4,0\n5,6,7,8,1\n", 20));
-    rgm_record_classification.defaults(&o);
+    rgm_record_defaults(&o);
     o.path = folder;
     o.train = "train.csv";
     o.shape = (rgm_ints){shape, 3};
@@ -331,19 +329,19 @@ static void rows_are_no_images(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/train.csv", folder);
     CHECK_OK(rgm_file_save(path, "1,2,0\n3,4,1\n", 12));
-    rgm_record_classification.defaults(&o);
+    rgm_record_defaults(&o);
     o.path = folder;
     o.train = "train.csv";
     o.num_classes = 2;
     rgm_cnn_defaults(&cnn);
-    CHECK_OK(rgm_record_classification.create(&task, &o, &network("cnn")->type, &cnn, 1, 0));
+    CHECK_OK(rgm_record_classification_create(&task, &o, network("cnn"), &cnn, 1, 0));
     CHECK_OK(rgm_cgraph_create(&graph));
     CHECK_OK(rgm_scope_create(&scope, graph, RGM_F32));
     CHECK_STATUS(RGM_ERR_CONFIG, task.build_model(&model, scope, task.state));
     CHECK_MESSAGE("data.shape must be");
     rgm_scope_release(scope);
     rgm_cgraph_release(graph);
-    rgm_record_classification.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 

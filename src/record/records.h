@@ -27,8 +27,6 @@ rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, doub
 rgm_status rgmi_records_shift(rgm_element **out, const rgm_element *record,
                               const rgm_map_call *call, void *payload);
 
-extern const rgm_network_type *const rgmi_record_networks[]; /* ended by NULL */
-
 /* Of leaky_relu, for which no network has an option. */
 #define RGMI_SLOPE 0.2
 /** The activation of x behind a batch norm "<layer>/norm". */

@@ -70,13 +70,18 @@ rgm_status rgm_classes_check(const rgm_classes *classes)
     return RGM_OK;
 }
 
+void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes)
+{
+    rgm_head_add_metric(head, &rgm_metric_accuracy);
+    rgm_head_add_metric(head, &rgm_metric_cross_entropy);
+    if (classes->statistics)
+        add_class_metrics(head, rgm_classes_count(classes), &classes->names);
+}
+
 void rgm_classes_judge(rgm_head *head, const rgm_classes *classes)
 {
     head->loss = rgm_weighted_mean(
         rgm_smoothed_cross_entropy(head->predictions, head->labels, classes->smoothing),
         head->weights);
-    rgm_head_add_metric(head, &rgm_metric_accuracy);
-    rgm_head_add_metric(head, &rgm_metric_cross_entropy);
-    if (classes->statistics)
-        add_class_metrics(head, rgm_classes_count(classes), &classes->names);
+    rgm_classes_add_metrics(head, classes);
 }

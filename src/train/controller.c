@@ -205,6 +205,12 @@ const char *rgm_controller_best_metric(const rgm_controller *c)
     return c->best_name;
 }
 
+void rgm_controller_show_progress(rgm_controller *c, rgm_progress *progress, bool in_epochs)
+{
+    c->progress = progress;
+    c->progress_in_epochs = in_epochs;
+}
+
 bool rgm_controller_finished(const rgm_controller *c)
 {
     if (c->finished)

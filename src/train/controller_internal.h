@@ -22,6 +22,8 @@ struct rgm_controller {
     rgm_trainer *trainer;
     rgm_trainer_options options;
     rgm_controller_hooks hooks;
+    rgm_progress *progress; /* borrowed; NULL: not shown */
+    bool progress_in_epochs;
     rgm_action *train_actions, *eval_actions;
     int64_t train_action_count, eval_action_count;
 

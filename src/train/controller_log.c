@@ -228,7 +228,7 @@ static int64_t total_units(const rgm_controller *c)
 
     if (!c->in_epochs)
         return c->options.train_steps;
-    if (c->hooks.progress_in_epochs)
+    if (c->progress_in_epochs)
         return c->options.epochs;
     if (pass == 0)
         pass = rgm_trainer_pass_steps(c->trainer);
@@ -239,7 +239,7 @@ static int64_t saved_unit(const rgm_controller *c)
 {
     int64_t pass = c->options.steps_per_epoch;
 
-    if (c->saved_step < 0 || !c->hooks.progress_in_epochs)
+    if (c->saved_step < 0 || !c->progress_in_epochs)
         return c->saved_step;
     if (pass == 0)
         pass = rgm_trainer_pass_steps(c->trainer);
@@ -252,15 +252,15 @@ void rgmi_show_progress(rgm_controller *c, double value)
     rgm_progress_state state = {.loss = rgm_trainer_last_loss(c->trainer), .value = value};
     int64_t steps = rgm_trainer_loop_step(c->trainer);
 
-    if (c->hooks.progress == NULL)
+    if (c->progress == NULL)
         return;
     if (steps > 0)
         c->items_a_step = c->trainer->train_sums.sums[1] / (double)steps;
-    if (!c->hooks.progress_in_epochs) {
+    if (!c->progress_in_epochs) {
         state.items = c->trainer->task.items;
         state.items_a_unit = c->items_a_step;
     }
-    state.done = c->hooks.progress_in_epochs ? c->epochs : rgm_trainer_global_step(c->trainer);
+    state.done = c->progress_in_epochs ? c->epochs : rgm_trainer_global_step(c->trainer);
     state.total = total_units(c);
     state.checkpoint = saved_unit(c);
     if (!isnan(value)) {
@@ -270,5 +270,5 @@ void rgmi_show_progress(rgm_controller *c, double value)
                 *at = ' ';
         state.metric = metric;
     }
-    rgm_progress_update(c->hooks.progress, &state);
+    rgm_progress_update(c->progress, &state);
 }

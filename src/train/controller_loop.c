@@ -151,7 +151,7 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
         }
         RGM_TRY(rgmi_summarize_step(c));
         RGM_TRY(rgmi_validate_inside_epoch(c));
-        if (!c->hooks.progress_in_epochs)
+        if (!c->progress_in_epochs)
             rgmi_show_progress(c, c->last_seen);
         if (rgm_trainer_loop_step(trainer) != steps)
             RGM_TRY(between_steps(c));

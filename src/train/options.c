@@ -137,77 +137,87 @@ void rgm_runtime_defaults(rgm_runtime_options *options)
     *options = (rgm_runtime_options){.seed = 1};
 }
 
+/* ---- rules ------------------------------------------------------------------------------------
+ */
+
+const rgm_effect rgm_trainer_effects[] = {
+    {"trainer.epochs", "trainer.train_steps == 0"},
+    {"trainer.steps_per_epoch", "trainer.train_steps == 0"},
+    {"trainer.validation_freq", "trainer.train_steps == 0"},
+    {"trainer.validation_per_epoch", "trainer.train_steps == 0"},
+    {"trainer.checkpoint.every_epochs", "trainer.train_steps == 0"},
+    {"trainer.steps_per_loop", "trainer.train_steps > 0"},
+    {"trainer.validation_interval", "trainer.train_steps > 0"},
+    {"optimizer.average.start_step", "optimizer.average.decay > 0"},
+    {"optimizer.average.dynamic", "optimizer.average.decay > 0"},
+    {"trainer.early_stopping.metric", "trainer.early_stopping.patience > 0"},
+    {"trainer.recovery.begin_steps", "trainer.recovery.loss_upper_bound < inf"},
+    {"trainer.recovery.max_tries", "trainer.recovery.policy != stop"},
+    {"trainer.privacy.noise_multiplier", "trainer.privacy.clipping_norm > 0"},
+    {"trainer.privacy.delta", "trainer.privacy.clipping_norm > 0"},
+    {"trainer.privacy.sampling", "trainer.privacy.clipping_norm > 0"},
+    {"trainer.initialize.only", "trainer.initialize.checkpoint != null"},
+    {"trainer.initialize.except", "trainer.initialize.checkpoint != null"},
+    {"trainer.initialize.best", "trainer.initialize.checkpoint != null"},
+    {0}};
+
+const rgm_rule rgm_trainer_rules[] = {
+    {"trainer.train_steps excludes trainer.epochs",
+     {"trainer.train_steps > 0"},
+     "a run is so many steps or so many epochs long; --set trainer.epochs=~ takes the epochs back"},
+    {"trainer.train_steps excludes trainer.steps_per_epoch",
+     {"trainer.train_steps > 0", "trainer.steps_per_epoch > 0"},
+     "a run is so many steps or so many epochs long"},
+    {"trainer.summary_interval multiple_of trainer.steps_per_loop",
+     {"trainer.train_steps > 0", "trainer.summary_interval > 0"},
+     "summaries are written between loops"},
+    {"trainer.validation_per_epoch <= trainer.steps_per_epoch",
+     {"trainer.train_steps == 0", "trainer.validation_per_epoch > 0"},
+     "validations inside an epoch are so many steps apart"},
+    {"trainer.validation_freq == 1",
+     {"trainer.train_steps == 0", "trainer.validation_per_epoch > 0"},
+     "trainer.validation_per_epoch already says when to validate"},
+    {"trainer.epochs >= 1", {NULL}, NULL},
+    {"trainer.steps_per_loop >= 1", {NULL}, NULL},
+    {"trainer.steps_per_execution >= 1", {NULL}, NULL},
+    {"trainer.validation_steps >= -1", {NULL}, "-1 is the whole validation set"},
+    {"trainer.validation_steps != 0", {NULL}, "-1 is the whole validation set"},
+    {"trainer.accumulation_steps == 1",
+     {"trainer.privacy.clipping_norm > 0"},
+     "a private step adds up the gradients of single examples itself"},
+    {"trainer.recovery.max_tries >= 1",
+     {"trainer.recovery.policy != stop"},
+     "a bad step could not be recovered from even once"},
+    {0}};
+
 /* ---- checks -------------------------------------------------------------------------------- */
 
-static rgm_status check_epochs(const rgm_trainer_options *o)
-{
-    if (o->epochs < 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.epochs is %lld, at least 1 is needed",
-                        (long long)o->epochs);
-    if (o->validation_per_epoch > 0 && o->steps_per_epoch == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.validation_per_epoch is %lld, which needs trainer.steps_per_epoch",
-                        (long long)o->validation_per_epoch);
-    if (o->validation_per_epoch > 0 && o->validation_freq > 1)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.validation_per_epoch (%lld) and trainer.validation_freq (%lld) "
-                        "exclude each other",
-                        (long long)o->validation_per_epoch, (long long)o->validation_freq);
-    if (o->validation_per_epoch > o->steps_per_epoch)
-        return RGM_FAIL(
-            RGM_ERR_CONFIG,
-            "trainer.validation_per_epoch (%lld) is more than the %lld steps of an epoch",
-            (long long)o->validation_per_epoch, (long long)o->steps_per_epoch);
-    return RGM_OK;
-}
-
-static rgm_status check_loops(const rgm_controller *c)
+static rgm_status check_validation(const rgm_controller *c)
 {
     const rgm_trainer_options *o = &c->options;
 
-    if (o->steps_per_execution < 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.steps_per_execution is %lld, at least 1 is needed",
-                        (long long)o->steps_per_execution);
-    if (c->hooks.steps_per_loop != NULL)
+    if (rgm_trainer_has_data(c->trainer, RGM_VALID) || c->trainer->no_data[RGM_VALID])
         return RGM_OK;
-    if (o->steps_per_loop < 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.steps_per_loop is %lld, at least 1 is needed",
-                        (long long)o->steps_per_loop);
-    if (o->train_steps > 0 && o->summary_interval > 0 &&
-        o->summary_interval % o->steps_per_loop != 0)
+    if (o->validation_per_epoch > 0 || o->validation_steps > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
+                        o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps");
+    if (o->restore_best_weights == 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.restore_best_weights is true but there are no "
+                                        "validation data to choose them by");
+    if (o->early_stopping.patience > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.summary_interval (%lld) is no multiple of trainer.steps_per_loop "
-                        "(%lld)",
-                        (long long)o->summary_interval, (long long)o->steps_per_loop);
+                        "trainer.early_stopping is set but there are no validation data");
     return RGM_OK;
 }
 
 rgm_status rgmi_controller_check(const rgm_controller *c)
 {
-    const rgm_trainer_options *o = &c->options;
-    bool validates = rgm_trainer_has_data(c->trainer, RGM_VALID) || c->trainer->no_data[RGM_VALID];
+    rgm_trainer_options o = c->options, defaults;
 
-    RGM_TRY(check_epochs(o));
-    RGM_TRY(check_loops(c));
-    if (o->validation_steps < RGM_TO_END || o->validation_steps == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.validation_steps is %lld; a number above 0 is needed, or -1: the "
-                        "whole validation set",
-                        (long long)o->validation_steps);
-    if (o->train_steps > 0 && o->steps_per_epoch > 0)
-        return RGM_FAIL(
-            RGM_ERR_CONFIG,
-            "trainer.train_steps (%lld) and trainer.steps_per_epoch (%lld) exclude each "
-            "other: a run is so many steps or so many epochs long",
-            (long long)o->train_steps, (long long)o->steps_per_epoch);
-    if (!validates && (o->validation_per_epoch > 0 || o->validation_steps > 0))
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
-                        o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps");
-    if (!validates && o->restore_best_weights == 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.restore_best_weights is true but there are no "
-                                        "validation data to choose them by");
-    if (!validates && o->early_stopping.patience > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.early_stopping is set but there are no validation data");
-    return RGM_OK;
+    rgm_trainer_defaults(&defaults);
+    if (c->hooks.steps_per_loop != NULL) /* says itself how long loops are */
+        o.steps_per_loop = 1;
+    RGM_TRY(
+        rgm_options_check_rules(rgm_trainer_rules, &o, &defaults, rgm_trainer_fields, "trainer"));
+    return check_validation(c);
 }

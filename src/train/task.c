@@ -126,3 +126,29 @@ rgm_status rgm_task_files_check(const rgm_task *task, const char *folder)
 {
     return visit_files(task, folder, check_file);
 }
+
+/* ---- types --------------------------------------------------------------------------------- */
+
+const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
+                                              const char *name)
+{
+    for (; *types != NULL; types++)
+        if (strcmp((*types)->name, name) == 0)
+            return *types;
+    return NULL;
+}
+
+void rgm_task_release(rgm_task *task)
+{
+    if (task->type != NULL)
+        task->type->release(task);
+    *task = (rgm_task){0};
+}
+
+rgm_status rgm_task_state(void **state, const rgm_task *task, const rgm_task_type *type)
+{
+    *state = task->type == type ? task->state : NULL;
+    if (task->type == type)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "task '%s' is no %s", task->name, type->name);
+}

@@ -326,7 +326,7 @@ static void options_that_exclude_each_other_are_refused(void **state)
     options.steps_per_epoch = 4;
     options.validation_freq = 2;
     CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
-    CHECK_MESSAGE("exclude each other");
+    CHECK_MESSAGE("trainer.validation_per_epoch already says when");
     options = four_epochs();
     options.checkpoint.best.metric = "test.accuracy";
     CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));

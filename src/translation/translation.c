@@ -159,7 +159,7 @@ static const rgm_field task_fields[] = {
     {0},
 };
 
-static void defaults(void *options)
+void rgm_translation_defaults(void *options)
 {
     static const char *const metrics[] = {"bleu", "chrf"};
 
@@ -177,7 +177,7 @@ static void defaults(void *options)
     ((rgm_translation_options *)options)->train_tokenizer.vocab_size = 0;
 }
 
-static const rgm_network_type base = {
+static const rgm_section_type base = {
     .name = "seq2seq_transformer",
     .help = "Transformer, as base as its paper's unless the keys say otherwise",
     .options_size = sizeof(rgm_seq2seq_options),
@@ -185,7 +185,7 @@ static const rgm_network_type base = {
     .fields = rgm_seq2seq_fields,
 };
 
-static const rgm_network_type big = {
+static const rgm_section_type big = {
     .name = "seq2seq_transformer_big",
     .help = "the same with the paper's big sizes",
     .options_size = sizeof(rgm_seq2seq_options),
@@ -193,7 +193,7 @@ static const rgm_network_type big = {
     .fields = rgm_seq2seq_fields,
 };
 
-static const rgm_network_type *const networks[] = {&base, &big, NULL};
+static const rgm_section_type *const models[] = {&base, &big, NULL};
 
 static rgm_status check_reverse(const rgm_translation_options *o)
 {
@@ -373,14 +373,6 @@ static rgm_status describe(rgm_text *out, void *state)
                                  (long long)f->dropped, (long long)t->options.max_length);
 }
 
-static void use_files(void *options, const char *run_dir, bool trained)
-{
-    rgm_translation_options *o = options;
-
-    o->run_dir = run_dir;
-    o->trained = trained;
-}
-
 static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch)
 {
@@ -492,17 +484,18 @@ static const rgm_task_export exports = {
     .verify = rgmi_translation_verify,
 };
 
-static rgm_status create(rgm_task *out, const void *options, const rgm_network_type *network,
-                         const void *network_options, uint64_t seed, int threads)
+rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
+                                  const rgm_seq2seq_options *model, uint64_t seed, int threads)
 {
     rgm_status status = RGM_OK;
     translation_task *t = NULL;
 
-    (void)network; /* both are the same with other defaults */
     *out = (rgm_task){0};
     RGM_TRY(check(options));
     RGM_TRY(RGM_NEW(t, 1));
-    *out = (rgm_task){.name = rgm_translation.name,
+    *out = (rgm_task){.name = "translation",
+                      .type = &rgm_translation,
+                      .no_predictions = "translates: 'regimen translate' has what it predicts",
                       .items = "target tokens",
                       .state = t,
                       .build_inputs = build_inputs,
@@ -511,7 +504,7 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
                       .describe = describe,
                       .exports = &exports,
                       .feeds = feeds};
-    t->options = *(const rgm_translation_options *)options;
+    t->options = *options;
     if (t->options.decode) {
         out->aggregate_logs = aggregate_logs;
         out->reduce_aggregated_logs = reduce_aggregated_logs;
@@ -522,7 +515,7 @@ static rgm_status create(rgm_task *out, const void *options, const rgm_network_t
     }
     RGM_GO(rgmi_parallel_open(&t->data, &t->options, seed, threads));
     t->options.search.end_id = t->data.end_id;
-    t->model.options = *(const rgm_seq2seq_options *)network_options;
+    t->model.options = *model;
     t->model.source_vocabulary = t->data.source_vocabulary;
     t->model.target_vocabulary = t->data.target_vocabulary;
     RGM_GO(rgm_seq2seq_check(&t->model));
@@ -538,16 +531,37 @@ done:
     return status;
 }
 
-const rgm_task_type rgm_translation = {
+static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
+{
+    rgm_translation_options options = *(const rgm_translation_options *)setup->data;
+
+    if (setup->begun) {
+        options.run_dir = setup->run_dir;
+        options.trained = setup->trained;
+    }
+    return rgm_translation_create(out, &options, setup->model_options, setup->seed, setup->threads);
+}
+
+static const rgm_section_type data_section = {
+    .options_size = sizeof(rgm_translation_options),
+    .defaults = rgm_translation_defaults,
+    .fields = data_fields,
+};
+
+static const rgm_section_type task_section = {
     .name = "translation",
     .help = "sentences to sentences: parallel text, or sequences to be reversed",
-    .options_size = sizeof(rgm_translation_options),
-    .defaults = defaults,
-    .data_fields = data_fields,
-    .task_fields = task_fields,
-    .networks = networks,
+    .fields = task_fields,
     .check = check,
+};
+
+static const rgm_section_type *const tasks[] = {&task_section, NULL};
+
+const rgm_task_type rgm_translation = {
+    .name = "translation",
+    .data = &data_section,
+    .tasks = tasks,
+    .models = models,
     .create = create,
     .release = release,
-    .use_files = use_files,
 };

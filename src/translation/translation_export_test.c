@@ -33,12 +33,11 @@ static void open_with(trained *t, const rgm_seq2seq_options *model, int64_t vali
     rgm_task_model built = {0};
 
     *t = (trained){0};
-    rgm_translation.defaults(&t->options);
+    rgm_translation_defaults(&t->options);
     t->options.reverse = (rgm_reverse_options){
         .vocabulary = 13, .min_length = 1, .max_length = 6, .train = 5, .valid = valid};
     t->options.max_length = 7;
-    CHECK_OK(
-        rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], model, 3, 1));
+    CHECK_OK(rgm_translation_create(&t->task, &t->options, model, 3, 1));
     CHECK_OK(rgm_cgraph_create(&t->graph));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
@@ -56,7 +55,7 @@ static void close_all(trained *t)
     rgm_parameters_release(t->parameters);
     rgm_scope_release(t->scope);
     rgm_cgraph_release(t->graph);
-    rgm_translation.release(&t->task);
+    rgm_task_release(&t->task);
 }
 
 static rgm_status verify(rgm_export_check *check, trained *t, const char *folder, int64_t batches)

@@ -106,13 +106,12 @@ static void losses_of_a_hundred_steps_are_pytorchs(void **state)
 
     (void)state;
     read_losses(losses);
-    rgm_translation.defaults(&options);
+    rgm_translation_defaults(&options);
     options.max_length = LONGEST;
     options.reverse = (rgm_reverse_options){
         .vocabulary = VOCABULARY, .min_length = 1, .max_length = LONGEST - 1, .train = 1};
     CHECK_CLOSE(options.label_smoothing, 0.1, 0, 0);
-    CHECK_OK(
-        rgm_translation.create(&task, &options, rgm_translation.networks[0], &model.options, 1, 2));
+    CHECK_OK(rgm_translation_create(&task, &options, &model.options, 1, 2));
     rgm_trainer_setup setup = {
         .task = &task, .runtime = &runtime, .optimizer = &adam, .train_dataset = batches};
     CHECK_OK(rgm_trainer_create(&trainer, &setup));
@@ -131,7 +130,7 @@ static void losses_of_a_hundred_steps_are_pytorchs(void **state)
     CHECK(losses[0] - losses[STEPS - 1] > 2); /* it has learnt something to be compared */
     print_message("largest difference of a loss: %.1e\n", worst);
     rgm_trainer_release(trainer);
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     rgm_dataset_release(batches);
 }
 

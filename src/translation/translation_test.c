@@ -11,7 +11,7 @@ static rgm_translation_options reversing(void)
 {
     rgm_translation_options o;
 
-    rgm_translation.defaults(&o);
+    rgm_translation_defaults(&o);
     o.reverse = (rgm_reverse_options){
         .vocabulary = 9, .min_length = 1, .max_length = 6, .train = 50, .valid = 20};
     o.batch_tokens = 64;
@@ -24,7 +24,7 @@ static rgm_status create(rgm_task *out, const rgm_translation_options *o)
     rgm_seq2seq_options model;
 
     rgm_seq2seq_defaults(&model);
-    return rgm_translation.create(out, o, rgm_translation.networks[0], &model, 3, 1);
+    return rgm_translation_create(out, o, &model, 3, 1);
 }
 
 static char folder[64];
@@ -108,7 +108,7 @@ static void batches_hold_every_pair_once_shifted_and_with_positions(void **state
         CHECK_INT(1, seen[i]);
     rgm_iterator_release(iterator);
     rgm_dataset_release(data);
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static rgm_translation_options of_files(void)
     static const char *const names[2] = {"train.de", "train.en"};
     rgm_translation_options o;
 
-    rgm_translation.defaults(&o);
+    rgm_translation_defaults(&o);
     o.path = folder;
     o.train = o.valid = (rgm_texts){names, 2};
     o.tokenizer = "spm.model";
@@ -235,7 +235,7 @@ static rgm_status create_data(const rgm_translation_options *o)
     CHECK_OK(create(&task, o));
     status = task.build_inputs(&data, task.state, RGM_TRAIN, true);
     rgm_dataset_release(data);
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     return status;
 }
 
@@ -406,7 +406,7 @@ static void scores_are_those_that_were_asked_for(void **state)
     CHECK_TEXT("exact_match", task.reduced_names(task.state)[2]);
     CHECK(task.reduced_names(task.state)[3] == NULL);
     CHECK(task.smaller_is_better("ter", task.state) && !task.smaller_is_better("bleu", task.state));
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     o.score.metrics.items = wrong;
     CHECK_STATUS(RGM_ERR_CONFIG, create(&task, &o));
     CHECK_MESSAGE("task.score.metrics: no 'tre'; did you mean 'ter'?");
@@ -436,8 +436,7 @@ static void trained_open(trained *t, const rgm_translation_options *options)
     model.encoder.num_layers = model.decoder.num_layers = 1;
     model.encoder.num_attention_heads = model.decoder.num_attention_heads = 2;
     model.encoder.intermediate_size = model.decoder.intermediate_size = 16;
-    CHECK_OK(
-        rgm_translation.create(&t->task, &t->options, rgm_translation.networks[0], &model, 3, 1));
+    CHECK_OK(rgm_translation_create(&t->task, &t->options, &model, 3, 1));
     CHECK_OK(rgm_cgraph_create(&t->graph));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
@@ -446,7 +445,7 @@ static void trained_open(trained *t, const rgm_translation_options *options)
 
 static void trained_close(trained *t)
 {
-    rgm_translation.release(&t->task);
+    rgm_task_release(&t->task);
     rgm_parameters_release(t->parameters);
     rgm_scope_release(t->scope);
     rgm_cgraph_release(t->graph);
@@ -664,7 +663,7 @@ static void refuse_data(const rgm_translation_options *o, rgm_status status, con
     CHECK_STATUS(status, task.build_inputs(&data, task.state, RGM_TRAIN, true));
     CHECK_MESSAGE(part);
     CHECK(data == NULL);
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
 }
 
 static void mistakes_are_told(void **state)
@@ -682,7 +681,7 @@ static void mistakes_are_told(void **state)
     write_file("short.en", "a dog runs\n");
     o = of_files();
     CHECK_OK(create(&task, &o));
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     bad = o;
     bad.path = NULL;
     refuse(&bad, RGM_ERR_CONFIG, "data.path");
@@ -694,7 +693,7 @@ static void mistakes_are_told(void **state)
     bad.path = "/nowhere";
     bad.tokenizer = elsewhere;
     CHECK_OK(create(&task, &bad)); /* named from the root */
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     bad = o;
     bad.tokenizer = "none.model";
     refuse(&bad, RGM_ERR_NOT_FOUND, "data.tokenizer is not in data.path");
@@ -755,11 +754,11 @@ static void a_sentence_that_cannot_be_translated_is_told_before_the_first_step(v
     model.max_positions = 8;
     for (int decode = 0; decode < 2; decode++) {
         o.decode = decode;
-        CHECK_OK(rgm_translation.create(&task, &o, rgm_translation.networks[0], &model, 1, 1));
+        CHECK_OK(rgm_translation_create(&task, &o, &model, 1, 1));
         CHECK_STATUS(decode ? RGM_ERR_DATA : RGM_OK,
                      task.build_inputs(&data, task.state, RGM_VALID, false));
         rgm_dataset_release(data);
-        rgm_translation.release(&task);
+        rgm_task_release(&task);
     }
     CHECK_MESSAGE(
         "data.valid: the source of pair 1 has 9 tokens with its end, but model.max_positions is 8");
@@ -781,7 +780,7 @@ static void a_search_that_cannot_be_is_refused_before_the_first_step(void **stat
     refuse(&o, RGM_ERR_CONFIG, "task.search.beam_size is 5; a vocabulary of 9 allows 4");
     o.decode = false; /* nothing is searched for */
     CHECK_OK(create(&task, &o));
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
 }
 
 /* The tokenizer's file with its first "<name>" spelt another way, so that the model lacks that
@@ -834,7 +833,8 @@ static rgm_status use(rgm_task *task, const rgm_translation_options *o, const ch
     static rgm_translation_options own;
 
     own = *o;
-    rgm_translation.use_files(&own, run_dir, over);
+    own.run_dir = run_dir;
+    own.trained = over;
     return create(task, &own);
 }
 
@@ -871,7 +871,7 @@ static void tokenizers_travel_with_the_weights(void **state)
     CHECK_OK(rgm_task_files_check(&again, run));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, again.build_inputs(&data, again.state, RGM_VALID, false));
     CHECK_MESSAGE("data.valid is not in data.path");
-    rgm_translation.release(&again);
+    rgm_task_release(&again);
 
     write_file("run/target_tokenizer.model", "another");
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_task_files_check(&task, run));
@@ -880,7 +880,7 @@ static void tokenizers_travel_with_the_weights(void **state)
     snprintf(run, sizeof run, "%s", folder); /* a folder that keeps none */
     CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run, true));
     CHECK_MESSAGE("keeps no tokenizer.model");
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -907,9 +907,9 @@ static void a_tokenizer_of_the_run_is_trained_once(void **state)
     for (int over = 0; over < 2; over++) {
         CHECK_OK(use(&again, &o, run, over));
         CHECK_OK(rgm_task_files_check(&again, run));
-        rgm_translation.release(&again);
+        rgm_task_release(&again);
     }
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -921,7 +921,7 @@ static rgm_status make_data(rgm_dataset **data, const rgm_translation_options *o
     *data = NULL;
     if (status == RGM_OK)
         status = task.build_inputs(data, task.state, RGM_TRAIN, true);
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     return status;
 }
 
@@ -933,7 +933,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     char run[128];
 
     (void)state;
-    CHECK_EVERY_OOM(create(&task, &o), rgm_translation.release(&task));
+    CHECK_EVERY_OOM(create(&task, &o), rgm_task_release(&task));
     CHECK_EVERY_OOM(make_data(&data, &o), rgm_dataset_release(data));
     write_files();
     o = of_files();
@@ -943,7 +943,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     CHECK_OK(create(&task, &o));
     CHECK_EVERY_OOM(rgm_task_files_save(&task, run), (void)0);
     CHECK_EVERY_OOM(rgm_task_files_check(&task, run), (void)0);
-    rgm_translation.release(&task);
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 

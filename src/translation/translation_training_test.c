@@ -10,7 +10,7 @@ static rgm_translation_options reversing(void)
 {
     rgm_translation_options o;
 
-    rgm_translation.defaults(&o);
+    rgm_translation_defaults(&o);
     o.reverse = (rgm_reverse_options){
         .vocabulary = 8, .min_length = 1, .max_length = 4, .train = 600, .valid = 40};
     o.batch_tokens = 320;
@@ -54,8 +54,7 @@ static void start(run *r, double dropout, int64_t accumulation)
 
     r->data = reversing();
     r->model = tiny(dropout);
-    CHECK_OK(
-        rgm_translation.create(&r->task, &r->data, rgm_translation.networks[0], &r->model, 3, 2));
+    CHECK_OK(rgm_translation_create(&r->task, &r->data, &r->model, 3, 2));
     rgm_trainer_defaults(&options);
     options.accumulation_steps = accumulation;
     rgm_trainer_setup setup = {.task = &r->task,
@@ -69,7 +68,7 @@ static void start(run *r, double dropout, int64_t accumulation)
 static void end(run *r)
 {
     rgm_trainer_release(r->trainer);
-    rgm_translation.release(&r->task);
+    rgm_task_release(&r->task);
 }
 
 static void check_same_weights(const run *a, const run *b)

@@ -3,43 +3,44 @@
  * task's files beside it, and a check that another implementation (export's interpreter) computes
  * the same from it.
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "runner_internal.h"
+#include "run_internal.h"
 
-static rgm_status save_heads(const rgm_run_result *result, const char *path)
+static rgm_status save_heads(const rgm_open_run *run, const char *path)
 {
-    const rgm_task_model *model = rgm_run_trained_model(result);
+    const rgm_task_model *model = rgm_run_model(run);
     rgm_export_output outputs[RGM_MAX_HEADS];
-    rgm_onnx_options options = {.description = result->root != NULL
-                                                   ? "graph network trained by Regimen"
-                                                   : "network trained by Regimen"};
+    char text[128];
+    rgm_onnx_options options = {.description = text};
 
+    snprintf(text, sizeof text, "%s trained by Regimen",
+             run->task.network != NULL ? run->task.network : "network");
     for (int64_t h = 0; h < model->head_count; h++)
         outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
-    return rgm_onnx_save(path, rgm_trainer_graph(rgm_run_trainer(result)),
-                         rgm_trainer_parameters(rgm_run_trainer(result)), outputs,
-                         model->head_count, &options);
+    return rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
+                         rgm_trainer_parameters(run->trainer), outputs, model->head_count,
+                         &options);
 }
 
-const char *rgm_run_onnx_file(const rgm_run_result *result)
+const char *rgm_run_onnx_file(const rgm_open_run *run)
 {
-    return result->task.exports != NULL ? result->task.exports->file : "model.onnx";
+    return run->task.exports != NULL ? run->task.exports->file : "model.onnx";
 }
 
-static rgm_status save_onnx(const rgm_run_result *result, const char *export_dir, void *payload)
+static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload)
 {
     rgm_status status = RGM_OK;
-    const rgm_task *task = &result->task;
+    const rgm_task *task = &run->task;
     char *path = NULL;
 
     (void)payload;
-    RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(result)));
+    RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(run)));
     RGM_GO(rgm_task_files_save(task, export_dir)); /* what the task writes may speak of them */
-    RGM_GO(
-        task->exports != NULL
-            ? task->exports->save(export_dir, rgm_trainer_parameters(result->trainer), task->state)
-            : save_heads(result, path));
+    RGM_GO(task->exports != NULL
+               ? task->exports->save(export_dir, rgm_trainer_parameters(run->trainer), task->state)
+               : save_heads(run, path));
 done:
     rgm_free(path);
     return status;
@@ -53,7 +54,7 @@ rgm_exporter rgm_onnx_exporter(void)
 /* ---- verification -------------------------------------------------------------------------- */
 
 typedef struct comparison {
-    const rgm_run_result *run;
+    const rgm_open_run *run;
     rgm_onnx_model *model;
     int64_t head, output, batches, max_batches;
     rgm_export_check *check;
@@ -80,29 +81,27 @@ done:
     return status;
 }
 
-static rgm_status compare_batch(void *payload, rgm_element *batch, const rgm_feed *feeds,
-                                int64_t feed_count, const rgm_tensor *predictions)
+static rgm_status compare_batch(const rgm_prediction *p, void *payload)
 {
     comparison *c = payload;
     rgm_tensor *theirs = NULL;
     rgm_status status;
 
-    (void)batch;
     if (c->batches++ >= c->max_batches)
         return RGM_END;
-    RGM_TRY(run_onnx(&theirs, c, feeds, feed_count));
-    status = rgm_export_compare(c->check, theirs, predictions);
-    c->check->items += rgm_tensor_rank(predictions) > 0 ? rgm_tensor_dim(predictions, 0) : 1;
+    RGM_TRY(run_onnx(&theirs, c, p->feeds, p->feed_count));
+    status = rgm_export_compare(c->check, theirs, p->values);
+    c->check->items += rgm_tensor_rank(p->values) > 0 ? rgm_tensor_dim(p->values, 0) : 1;
     rgm_tensor_release(theirs);
     return status;
 }
 
-static rgm_status verify_heads(rgm_export_check *check, const rgm_run_result *result,
-                               const char *path, rgm_mode mode, int64_t max_batches)
+static rgm_status verify_heads(rgm_export_check *check, const rgm_open_run *run, const char *path,
+                               rgm_mode mode, int64_t max_batches)
 {
     rgm_status status = RGM_OK;
-    const rgm_task_model *model = rgm_run_trained_model(result);
-    comparison c = {.run = result, .max_batches = max_batches, .check = check};
+    const rgm_task_model *model = rgm_run_model(run);
+    comparison c = {.run = run, .max_batches = max_batches, .check = check};
 
     RGM_GO(rgm_onnx_open(&c.model, path));
     for (c.head = 0; c.head < model->head_count; c.head++) {
@@ -114,26 +113,26 @@ static rgm_status verify_heads(rgm_export_check *check, const rgm_run_result *re
             RGM_GO(
                 RGM_FAIL(RGM_ERR_DATA, "%s has no output '%s'", path, model->heads[c.head].name));
         c.batches = 0;
-        RGM_GO(rgmi_predict_batches(result, mode, c.head, compare_batch, &c));
+        RGM_GO(rgm_run_predict(run, mode, c.head, compare_batch, &c));
     }
 done:
     rgm_onnx_close(c.model);
     return status;
 }
 
-rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_run_result *result,
-                               const char *folder, rgm_mode mode, int64_t max_batches)
+rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run, const char *folder,
+                               rgm_mode mode, int64_t max_batches)
 {
     rgm_status status = RGM_OK;
-    const rgm_task *task = &result->task;
+    const rgm_task *task = &run->task;
     char *path = NULL;
 
     *check = (rgm_export_check){0};
-    RGM_GO(rgm_path_join(&path, folder, rgm_run_onnx_file(result)));
+    RGM_GO(rgm_path_join(&path, folder, rgm_run_onnx_file(run)));
     RGM_GO(task->exports != NULL
-               ? task->exports->verify(check, folder, rgm_trainer_parameters(result->trainer), mode,
+               ? task->exports->verify(check, folder, rgm_trainer_parameters(run->trainer), mode,
                                        max_batches, task->state)
-               : verify_heads(check, result, path, mode, max_batches));
+               : verify_heads(check, run, path, mode, max_batches));
     if (check->items == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: the %s data are empty, nothing was compared", path,
                         rgm_mode_name(mode)));
@@ -150,7 +149,7 @@ done:
 /* ---- inputs and outputs for another runtime -------------------------------------------------- */
 
 typedef struct dump {
-    const rgm_run_result *run;
+    const rgm_open_run *run;
     const char *folder;
     int64_t batches;
 } dump;
@@ -170,21 +169,18 @@ done:
     return status;
 }
 
-static rgm_status dump_batch(void *payload, rgm_element *batch, const rgm_feed *feeds,
-                             int64_t feed_count, const rgm_tensor *predictions)
+static rgm_status dump_batch(const rgm_prediction *p, void *payload)
 {
     dump *d = payload;
     rgm_status status = RGM_OK;
-    const rgm_task_model *model = rgm_run_trained_model(d->run);
+    const rgm_task_model *model = rgm_run_model(d->run);
     rgm_named_tensor *inputs = NULL, outputs[RGM_MAX_HEADS] = {0};
     int64_t input_count = 0;
 
-    (void)batch;
-    (void)predictions; /* of head 0 alone */
-    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
+    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, p->feeds, p->feed_count));
     for (int64_t h = 0; h < model->head_count; h++) {
         outputs[h].name = model->heads[h].name;
-        RGM_GO(rgmi_predict(&outputs[h].tensor, d->run, h, feeds, feed_count));
+        RGM_GO(rgm_run_predict_feeds(&outputs[h].tensor, d->run, h, p->feeds, p->feed_count));
     }
     RGM_GO(save_tensors(d, "inputs", inputs, input_count));
     RGM_GO(save_tensors(d, "outputs", outputs, model->head_count));
@@ -196,20 +192,20 @@ done:
     return status;
 }
 
-rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_run_result *result, const char *folder,
+rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
                              rgm_mode mode)
 {
-    dump d = {.run = result, .folder = folder};
+    dump d = {.run = run, .folder = folder};
 
     *batches = 0;
-    if (result->task.exports != NULL)
+    if (run->task.exports != NULL)
         return RGM_FAIL(
             RGM_ERR_UNSUPPORTED,
             "the task '%s' exports graphs that feed each other; there are no inputs of one "
             "graph to dump",
-            result->task.name);
+            run->task.name);
     RGM_TRY(rgm_folder_make(folder));
-    RGM_TRY(rgmi_predict_batches(result, mode, 0, dump_batch, &d));
+    RGM_TRY(rgm_run_predict(run, mode, 0, dump_batch, &d));
     *batches = d.batches;
     return RGM_OK;
 }

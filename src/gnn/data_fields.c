@@ -1,0 +1,156 @@
+/*
+ * The keys of `data:` for graph learning, their defaults, what can be wrong with them, and which of
+ * them say nothing when.
+ */
+#include "learning.h"
+
+#define MOST 1e15
+
+static const char *const data_types[] = {"ogb", "records", "citation", "folder", NULL};
+static const char *const strategies[] = {"top_k", "uniform", "weighted", NULL};
+static const char *const stores[] = {"records", "memory", NULL};
+static const char *const paddings[] = {"none", "tight", "fit_or_skip", NULL};
+
+#define RGM_OPTIONS rgmi_sampling
+static const rgm_field sampling_fields[] = {
+    RGM_INTS_FIELD(sizes, 1, 1e9, "neighbours drawn at each hop, e.g. [10, 10]"),
+    RGM_TEXTS_FIELD(edge_sets, "edge set of each hop ('<name' is followed backwards); default: the "
+                               "only one"),
+    RGM_CHOICE_FIELD(strategy, strategies, "how neighbours are drawn, without replacement"),
+    RGM_CHOICE_FIELD(store, stores,
+                     "records: one subgraph a seed, sampled once into TFRecords; memory: "
+                     "mini-batches on the fly"),
+    RGM_BOOL_FIELD(resample, "memory: other neighbours each epoch"),
+    {0}};
+#undef RGM_OPTIONS
+
+#define RGM_OPTIONS rgm_citation_options
+static const rgm_field citation_fields[] = {
+    RGM_INT_FIELD(nodes, 1, MOST, "papers"),
+    RGM_INT_FIELD(edges, 0, MOST, "citations, stored both ways"),
+    RGM_INT_FIELD(classes, 2, 1e6, "planted communities"),
+    RGM_INT_FIELD(words, 1, 1e9, "vocabulary"),
+    RGM_INT_FIELD(words_per_node, 1, 1e6, "mean"),
+    RGM_INT_FIELD(dense, 0, 1e6, "width of dense features in place of words"),
+    RGM_FLOAT_FIELD(homophily, 0, 1, "share of edges inside a community"),
+    RGM_FLOAT_FIELD(noise, 0, 100, "share of words that say nothing of the class"),
+    RGM_FLOAT_FIELD(exponent, 2, 100, "of the degrees"),
+    RGM_INT_FIELD(train_per_class, 1, 1e9, "labels"),
+    RGM_INT_FIELD(valid, 0, 1e12, "validation nodes"),
+    RGM_INT_FIELD(test, 0, 1e12, "test nodes"),
+    RGM_INT_FIELD(seed, 0, MOST, "of the generator"),
+    {0}};
+#undef RGM_OPTIONS
+
+#define RGM_OPTIONS rgm_padding
+static const rgm_field padding_fields[] = {
+    RGM_CHOICE_FIELD(kind, paddings,
+                     "tight: nothing is lost; fit_or_skip: batches that do not fit are dropped"),
+    RGM_INT_FIELD(min_nodes_per_component, 0, 1e6,
+                  "nodes of each set in a component that is padding"),
+    RGM_INT_FIELD(sample_size, 1, 1e9, "fit_or_skip: examples looked at"),
+    RGM_FLOAT_FIELD(success_ratio, 0, 1, "fit_or_skip: share of batches that shall fit"),
+    {0}};
+#undef RGM_OPTIONS
+
+#define RGM_OPTIONS rgmi_data_options
+static const rgm_field data_fields[] = {
+    RGM_CHOICE_FIELD(type, data_types,
+                     "ogb: a folder of raw CSV; folder: one made by `regimen data`; records: "
+                     "TFRecord files; citation: a generated graph"),
+    RGM_TEXT_FIELD(path, "ogb, folder: the folder"),
+    RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one"),
+    RGM_TEXT_FIELD(node_set, "ogb, citation: name of the only node set"),
+    RGM_TEXT_FIELD(edge_set, "ogb, citation: name of the only edge set"),
+    RGM_BOOL_FIELD(undirected, "ogb: add the reverse of each edge"),
+    RGM_BOOL_FIELD(relabel, "ogb: number the distinct labels 0, 1, ... in ascending order"),
+    RGM_FLOAT_FIELD(sparse_below, 0, 1, "ogb: 0/1 features with fewer ones are kept sparse"),
+    RGM_TEXT_FIELD(schema, "records: GraphSchema text file"),
+    RGM_TEXT_FIELD(train, "records: file pattern or name@shards"),
+    RGM_TEXT_FIELD(valid, "records: likewise"),
+    RGM_TEXT_FIELD(test, "records: likewise"),
+    RGM_BOOL_FIELD(shuffle_filenames, "records: files in random order"),
+    RGM_INT_FIELD(cycle_length, 1, 1e4, "records: files read at once"),
+    RGM_INT_FIELD(max_bad_records, 0, MOST,
+                  "records: damaged ones passed over before it is an error"),
+    RGM_INT_FIELD(batch_size, 1, 1e9, "examples a step"),
+    RGM_INT_FIELD(shuffle_size, 0, 1e9, "records: shuffle buffer"),
+    RGM_BOOL_FIELD(drop_remainder, "drop a last smaller batch"),
+    RGM_GROUP_FIELD(train_padding, padding_fields, "of training batches"),
+    RGM_GROUP_FIELD(valid_padding, padding_fields, "of validation batches"),
+    RGM_GROUP_FIELD(sampling, sampling_fields, "train on subgraphs around the split's nodes"),
+    RGM_GROUP_FIELD(citation, citation_fields, "citation: the graph"),
+    {0}};
+#undef RGM_OPTIONS
+
+static void defaults(void *options)
+{
+    *(rgmi_data_options *)options = (rgmi_data_options){
+        .undirected = true,
+        .sparse_below = 0.1,
+        .cycle_length = 1,
+        .batch_size = 1,
+        .train_padding = RGM_PADDING_INIT,
+        .valid_padding = RGM_PADDING_INIT,
+        .sampling = {.strategy = RGM_SAMPLE_UNIFORM, .resample = true},
+        .citation = RGM_CITATION_OPTIONS_INIT,
+    };
+}
+
+static rgm_status check(const void *options)
+{
+    const rgmi_data_options *d = options;
+    const rgmi_sampling *s = &d->sampling;
+
+    if ((d->type == RGMI_DATA_OGB || d->type == RGMI_DATA_FOLDER) && d->path == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.path is missing: the folder of the data set");
+    if (d->type == RGMI_DATA_RECORDS && (d->schema == NULL || d->train == NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s is missing: data.type is records",
+                        d->schema == NULL ? "schema" : "train");
+    if (s->sizes.count > RGMI_MAX_HOPS ||
+        (s->edge_sets.count > 0 && s->edge_sets.count != s->sizes.count))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling: %lld sizes and %lld edge_sets; one of each for every hop, "
+                        "and at most %d hops",
+                        (long long)s->sizes.count, (long long)s->edge_sets.count, RGMI_MAX_HOPS);
+    return RGM_OK;
+}
+
+const rgm_section_type rgmi_graph_data_section = {
+    .options_size = sizeof(rgmi_data_options),
+    .defaults = defaults,
+    .fields = data_fields,
+    .check = check,
+};
+
+const rgm_effect rgmi_graph_effects[] = {
+    {"data.path", "data.type == ogb|folder"},
+    {"data.split", "data.type == ogb|folder"},
+    {"data.node_set", "data.type == ogb|citation"},
+    {"data.edge_set", "data.type == ogb|citation"},
+    {"data.undirected", "data.type == ogb"},
+    {"data.relabel", "data.type == ogb"},
+    {"data.sparse_below", "data.type == ogb"},
+    {"data.schema", "data.type == records"},
+    {"data.train", "data.type == records"},
+    {"data.valid", "data.type == records"},
+    {"data.test", "data.type == records"},
+    {"data.citation", "data.type == citation"},
+    {"data.sampling.edge_sets", "data.sampling.sizes != []"},
+    {"data.sampling.strategy", "data.sampling.sizes != []"},
+    {"data.sampling.store", "data.sampling.sizes != []"},
+    {"data.sampling.resample", "data.sampling.sizes != []"},
+    {"data.sampling.resample", "data.sampling.store == memory"},
+    {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
+    {"data.train_padding.sample_size", "data.train_padding.kind == fit_or_skip"},
+    {"data.train_padding.success_ratio", "data.train_padding.kind == fit_or_skip"},
+    {"data.valid_padding.min_nodes_per_component", "data.valid_padding.kind != none"},
+    {"data.valid_padding.sample_size", "data.valid_padding.kind == fit_or_skip"},
+    {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit_or_skip"},
+    {"task.l2", "task.head == dense"},
+    {0}};
+
+const rgm_rule rgmi_graph_rules[] = {{"model.output == task.num_classes",
+                                      {"task.head == none", "task.num_classes > 0"},
+                                      "task.head is none, so the model's outputs are the logits"},
+                                     {0}};

@@ -1,0 +1,239 @@
+/*
+ * The data section to providers: a whole graph asked about the split's nodes, many graphs, TFRecord
+ * files, or subgraphs sampled around the split's nodes (into records below the run folder, or in
+ * memory).
+ */
+#include "learning.h"
+
+/* ---- whole graphs -------------------------------------------------------------------------------
+ */
+
+static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d)
+{
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+
+    if (!rgm_path_is_folder(d->path))
+        return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "data.path: there is no folder '%s'; name the data set's folder with --set "
+                        "data.path=DIR",
+                        d->path);
+    options.split = d->split;
+    options.undirected = d->undirected;
+    options.relabel = d->relabel;
+    options.sparse_below = d->sparse_below;
+    options.node_set = d->node_set;
+    options.edge_set = d->edge_set;
+    return rgm_import_ogb(data, d->path, &options);
+}
+
+static rgm_status load_graphs(rgm_graph_data *data, const rgmi_data_options *d)
+{
+    rgm_citation_options citation = d->citation;
+
+    if (d->type == RGMI_DATA_FOLDER)
+        return rgm_graph_data_load(data, d->path, d->split);
+    if (d->type == RGMI_DATA_OGB)
+        return import_ogb(data, d);
+    citation.node_set = d->node_set;
+    citation.edge_set = d->edge_set;
+    return rgm_generate_citation(data, &citation);
+}
+
+static rgm_tensor *part_nodes(const rgm_graph_data *data, int part)
+{
+    rgm_tensor *nodes[3] = {data->train, data->valid, data->test};
+
+    return nodes[part];
+}
+
+static rgm_status whole_providers(rgmi_graph_inputs *in)
+{
+    for (int i = 0; i < 3; i++) {
+        if (part_nodes(&in->data, i) == NULL)
+            continue;
+        in->providers[i] = rgm_graph_data_provider(&in->data, rgm_mode_name((rgm_mode)i));
+        if (in->providers[i] == NULL)
+            return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
+    }
+    return RGM_OK;
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static rgm_status records_provider(rgm_provider **out, const rgmi_data_options *d,
+                                   const char *pattern)
+{
+    rgm_tfrecord_provider_options options = {
+        .file_pattern = pattern,
+        .shuffle_filenames = d->shuffle_filenames,
+        .examples_shuffle_size = d->shuffle_size,
+        .cycle_length = d->cycle_length,
+        .max_bad_records = d->max_bad_records,
+    };
+
+    *out = rgm_tfrecord_provider(&options);
+    return *out != NULL ? RGM_OK : RGM_ERR_NOMEM;
+}
+
+static rgm_status open_records(rgmi_graph_inputs *in, const rgmi_data_options *d)
+{
+    const char *patterns[3] = {d->train, d->valid, d->test};
+
+    RGM_TRY(rgm_schema_load(&in->schema, d->schema));
+    for (int i = 0; i < 3; i++)
+        if (patterns[i] != NULL)
+            RGM_TRY(records_provider(&in->providers[i], d, patterns[i]));
+    return RGM_OK;
+}
+
+/* ---- sampling ------------------------------------------------------------------------------ */
+
+/* The only edge set of a homogeneous graph, walked from a node to those that it hears from. */
+static rgm_status default_edge_set(const char **out, const rgm_schema *schema)
+{
+    const rgm_set_schema *only = NULL;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_EDGE_SET)
+            continue;
+        if (only != NULL)
+            return RGM_FAIL(
+                RGM_ERR_CONFIG,
+                "data.sampling.edge_sets is needed: there are '%s', '%s' and maybe more",
+                only->name, set->name);
+        only = set;
+    }
+    if (only == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling: the data have no edge set");
+    *out = only->name;
+    return RGM_OK;
+}
+
+static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
+{
+    const char *edge_sets[RGMI_MAX_HOPS];
+
+    if (in->data.split_set == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
+    for (int64_t i = 0; i < s->sizes.count; i++) {
+        if (s->edge_sets.count > 0)
+            edge_sets[i] = s->edge_sets.items[i];
+        else
+            RGM_TRY(default_edge_set(&edge_sets[i], in->data.schema));
+    }
+    return rgm_sampling_spec_create(&in->spec, in->data.schema, in->data.split_set, edge_sets,
+                                    s->sizes.items, s->sizes.count, s->strategy);
+}
+
+/* The feature that samples carry along on their readout; NULL: the first task has none. */
+static const char *label_name(const rgm_task_setup *setup)
+{
+    const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
+
+    return type->label != NULL ? type->label(setup->parts[0].options) : NULL;
+}
+
+static rgm_status write_samples(const rgmi_graph_inputs *in, const char *folder,
+                                const rgm_task_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    rgm_sampler *sampler = NULL;
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_sample_part seeds[3];
+    int64_t count = 0;
+
+    for (int i = 0; i < 3; i++)
+        if (part_nodes(&in->data, i) != NULL)
+            seeds[count++] =
+                (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&in->data, i)};
+    RGM_GO(rgm_sampler_create(&sampler, in->data.graphs[0], in->spec, setup->seed));
+    options.run.readout = true;
+    options.run.label = label_name(setup);
+    options.run.threads = setup->threads;
+    RGM_GO(rgm_folder_make(setup->run_dir));
+    RGM_GO(rgm_sampler_save(sampler, seeds, count, folder, &options));
+done:
+    rgm_sampler_release(sampler);
+    return status;
+}
+
+/* Root-node subgraphs below the run folder, made once; then trained from as records. */
+static rgm_status sample_to_records(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    char *folder = NULL, *schema = NULL, *pattern = NULL;
+
+    if (setup->run_dir == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling.store is records, which are kept in a run folder");
+    RGM_GO(rgm_path_join(&folder, setup->run_dir, "samples"));
+    RGM_GO(rgm_path_join(&schema, folder, "schema.pbtxt"));
+    if (!rgm_path_exists(schema))
+        RGM_GO(write_samples(in, folder, setup));
+    RGM_GO(rgm_schema_load(&in->schema, schema));
+    for (int i = 0; i < 3; i++) {
+        if (part_nodes(&in->data, i) == NULL)
+            continue;
+        rgm_free(pattern);
+        pattern = NULL;
+        RGM_GO(rgm_strprintf(&pattern, "%s/%s-*.tfrecord", folder, rgm_mode_name((rgm_mode)i)));
+        RGM_GO(records_provider(&in->providers[i], setup->data, pattern));
+    }
+done:
+    rgm_free(folder);
+    rgm_free(schema);
+    rgm_free(pattern);
+    return status;
+}
+
+static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+    rgm_sampling_provider_options options = {
+        .spec = in->spec,
+        .batch_size = d->batch_size,
+        .label = label_name(setup),
+        .shuffle = true,
+        .resample = d->sampling.resample,
+        .seed = setup->seed,
+        .threads = setup->threads,
+    };
+
+    for (int i = 0; i < 3; i++) {
+        if (part_nodes(&in->data, i) == NULL)
+            continue;
+        in->providers[i] =
+            rgm_sampling_provider(in->data.graphs[0], part_nodes(&in->data, i), &options);
+        if (in->providers[i] == NULL)
+            return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+
+    if (d->type == RGMI_DATA_RECORDS)
+        return open_records(in, d);
+    RGM_TRY(load_graphs(&in->data, d));
+    if (in->data.train == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "the data have no training part");
+    if (d->sampling.sizes.count == 0)
+        return whole_providers(in);
+    RGM_TRY(make_spec(in, &d->sampling));
+    return d->sampling.store == RGMI_STORE_RECORDS ? sample_to_records(in, setup)
+                                                   : sample_in_memory(in, setup);
+}
+
+void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
+{
+    for (int i = 0; i < 3; i++)
+        rgm_provider_release(in->providers[i]);
+    rgm_graph_data_clear(&in->data);
+    rgm_schema_release(in->schema);
+    rgm_sampling_spec_release(in->spec);
+    *in = (rgmi_graph_inputs){0};
+}

@@ -1,0 +1,149 @@
+/*
+ * Tasks on graphs: a kind with its options, counted; what a run does with one. Kinds are rows of
+ * functions, each family in a file of its own; the list of those that files can name is here.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "learning.h"
+
+struct rgm_graph_task {
+    atomic_long references;
+    const rgm_graph_task_type *type;
+    char *name;
+    void *options;
+};
+
+const rgm_section_type *const rgm_graph_tasks[] = {
+    &rgm_node_classification.section,
+    &rgm_node_binary_classification.section,
+    &rgm_root_node_classification.section,
+    &rgm_root_node_binary_classification.section,
+    &rgm_graph_classification.section,
+    &rgm_graph_binary_classification.section,
+    NULL,
+};
+
+rgm_graph_task *rgm_graph_task_create(const rgm_graph_task_type *type, const char *name,
+                                      const void *options)
+{
+    rgm_status status = RGM_OK;
+    size_t size = type->section.options_size;
+    rgm_graph_task *task = NULL;
+
+    RGM_GO(RGM_NEW(task, 1));
+    task->references = 1;
+    task->type = type;
+    if (name != NULL)
+        RGM_GO(rgm_strdup(&task->name, name));
+    task->options = rgm_calloc(1, size > 0 ? size : 1);
+    if (task->options == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %zu bytes of options", size));
+    if (options != NULL)
+        memcpy(task->options, options, size);
+    else if (type->section.defaults != NULL)
+        type->section.defaults(task->options);
+done:
+    if (status != RGM_OK) {
+        rgm_graph_task_release(task);
+        task = NULL;
+    }
+    return task;
+}
+
+rgm_graph_task *rgm_graph_task_retain(rgm_graph_task *task)
+{
+    if (task != NULL)
+        atomic_fetch_add(&task->references, 1);
+    return task;
+}
+
+void rgm_graph_task_release(rgm_graph_task *task)
+{
+    if (task == NULL || atomic_fetch_sub(&task->references, 1) > 1)
+        return;
+    rgm_free(task->name);
+    rgm_free(task->options);
+    rgm_free(task);
+}
+
+void *rgm_graph_task_options(rgm_graph_task *task)
+{
+    return task != NULL ? task->options : NULL;
+}
+
+const rgm_graph_task_type *rgmi_graph_task_type(const rgm_graph_task *task)
+{
+    return task->type;
+}
+
+const char *rgmi_graph_task_name(const rgm_graph_task *task)
+{
+    return task->name;
+}
+
+rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *schema)
+{
+    const rgm_graph_task_type *type = task->type;
+
+    if (type->section.check != NULL)
+        RGM_TRY(type->section.check(task->options));
+    return type->check != NULL ? type->check(task->options, schema) : RGM_OK;
+}
+
+rgm_value *rgmi_graph_task_real_items(const rgm_graph_task *task, const rgm_graph_value *graph)
+{
+    return task->type->real_items != NULL ? task->type->real_items(graph, task->options)
+                                          : rgm_real_mask(graph, RGM_CONTEXT_PIECE, NULL);
+}
+
+int64_t rgmi_graph_task_node(const rgm_graph_task *task, const rgm_graph *graph, int64_t i)
+{
+    return task->type->node != NULL ? task->type->node(graph, i, task->options) : -1;
+}
+
+/* ---- views, outputs ------------------------------------------------------------------------ */
+
+rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *task,
+                                const rgm_graph_value *graph)
+{
+    *views = (rgm_graph_views){0};
+    RGM_TRY(rgmi_graph_task_check(task, rgm_graph_value_schema(graph)));
+    RGM_TRY(task->type->preprocess(views, graph, task->options));
+    RGM_TRY(rgm_cgraph_status(rgm_graph_value_cgraph(graph)));
+    if (views->count < 1 || views->count > RGM_MAX_VIEWS)
+        return RGM_FAIL(RGM_ERR_ARG, "task '%s' made %lld views of a graph; 1 to %d are possible",
+                        task->type->section.name, (long long)views->count, RGM_MAX_VIEWS);
+    return RGM_OK;
+}
+
+static rgm_status check_losses(const rgm_head *outputs, int64_t count, const rgm_graph_task *task)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (outputs[i].predictions == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "head '%s' has no predictions", outputs[i].name);
+        RGM_TRY(rgm_cgraph_status(rgm_value_graph(outputs[i].predictions)));
+        if (outputs[i].loss == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "task '%s' gave head '%s' no loss",
+                            task->type->section.name, outputs[i].name);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_graph_task *task,
+                                  rgm_scope *scope, const rgm_graph_views *behind,
+                                  rgm_value *weights)
+{
+    const rgm_graph_task_type *type = task->type;
+
+    outputs[0] = (rgm_head){.labels = behind->labels, .weights = weights, .loss_weight = 1};
+    snprintf(outputs[0].name, sizeof outputs[0].name, "%s",
+             task->name != NULL ? task->name : "classification_logits");
+    RGM_TRY(type->predict(outputs, count, scope, behind, task->options));
+    RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
+    for (int64_t i = 0; i < *count; i++)
+        rgm_value_set_name(outputs[i].predictions, outputs[i].name);
+    RGM_TRY(type->losses(outputs, *count, task->options));
+    RGM_TRY(check_losses(outputs, *count, task));
+    return type->metrics != NULL ? type->metrics(outputs, *count, task->options) : RGM_OK;
+}

@@ -1,0 +1,333 @@
+/*
+ * Graph learning as a task of the training core: made from C or from an experiment file, trained by
+ * rgm_run(). The order of checks is that of the TF-GNN runner; the loop is not here.
+ */
+#include "learning.h"
+
+#include "gnn_internal.h"
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static rgm_status check_tasks(const rgm_graph_learning_options *o)
+{
+    if (o->task_count > RGM_MAX_HEADS)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld tasks, at most %d can be trained together",
+                        (long long)o->task_count, RGM_MAX_HEADS);
+    if ((o->task != NULL) == (o->task_count > 0))
+        return RGM_FAIL(RGM_ERR_CONFIG, "exactly one of `task` and `tasks` is needed");
+    for (int64_t i = 0; i < o->task_count; i++) {
+        if (o->tasks[i] == NULL || rgmi_graph_task_name(o->tasks[i]) == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "task %lld of several needs a type and a name",
+                            (long long)i);
+        for (int64_t j = 0; j < i; j++)
+            if (strcmp(rgmi_graph_task_name(o->tasks[i]), rgmi_graph_task_name(o->tasks[j])) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "two tasks are named '%s'",
+                                rgmi_graph_task_name(o->tasks[i]));
+    }
+    if (o->loss_weights != NULL && o->task_count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "loss_weights go with several tasks");
+    return RGM_OK;
+}
+
+static rgm_status check_arguments(const rgm_graph_learning_options *o)
+{
+    if (o->train_data == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "train_data is NULL%s%s",
+                        rgm_error_message()[0] != '\0' ? ": " : "", rgm_error_message());
+    if (o->model_fn == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "model_fn is NULL");
+    if (o->schema == NULL && rgm_provider_schema(o->train_data) == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "schema is NULL and the provider does not know it");
+    if (o->global_batch_size < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "global_batch_size is %lld, at least 1 is needed",
+                        (long long)o->global_batch_size);
+    if (o->valid_data == NULL && o->valid_padding.kind != RGM_PADDING_NONE)
+        return RGM_FAIL(RGM_ERR_CONFIG, "valid_padding is set but there are no validation data");
+    return check_tasks(o);
+}
+
+/* ---- putting it together ------------------------------------------------------------------- */
+
+static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learning_options *o)
+{
+    rgm_provider *providers[3] = {o->train_data, o->valid_data, o->test_data};
+
+    for (int mode = 0; mode < 3; mode++)
+        learning->providers[mode] = rgm_provider_retain(providers[mode]);
+    learning->schema =
+        rgm_schema_retain(o->schema != NULL ? o->schema : rgm_provider_schema(o->train_data));
+    learning->task_count = o->task_count > 0 ? o->task_count : 1;
+    for (int64_t k = 0; k < learning->task_count; k++) {
+        learning->tasks[k] = rgm_graph_task_retain(o->task_count > 0 ? o->tasks[k] : o->task);
+        learning->loss_weights[k] = o->loss_weights != NULL ? o->loss_weights[k] : 1;
+    }
+    learning->model_fn = o->model_fn;
+    learning->model_payload = o->model_payload;
+    learning->batch_size = o->global_batch_size;
+    learning->drop_remainder = o->drop_remainder;
+    RGM_TRY(RGM_NEW(learning->processors, o->feature_processor_count));
+    for (int64_t i = 0; i < o->feature_processor_count; i++)
+        learning->processors[i] = o->feature_processors[i];
+    for (int mode = 0; mode < 3; mode++)
+        learning->pipelines[mode] = (rgmi_pipeline){.schema = learning->schema,
+                                                    .processors = learning->processors,
+                                                    .processor_count = o->feature_processor_count};
+    return RGM_OK;
+}
+
+static rgm_status open_padding(rgmi_learning *learning, const rgm_graph_learning_options *o,
+                               uint64_t seed)
+{
+    const rgm_padding *padding[2] = {&o->train_padding, &o->valid_padding};
+
+    for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++)
+        if (learning->providers[mode] != NULL)
+            RGM_TRY(rgmi_pipeline_padding(&learning->pipelines[mode], learning->providers[mode],
+                                          padding[mode], learning->batch_size, seed));
+    return RGM_OK;
+}
+
+static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options *o, uint64_t seed)
+{
+    RGM_TRY(copy_arguments(learning, o));
+    RGM_TRY(rgmi_pipeline_schema(&learning->processed_schema, &learning->pipelines[RGM_TRAIN],
+                                 learning->providers[RGM_TRAIN]));
+    for (int64_t k = 0; k < learning->task_count; k++)
+        RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
+    learning->unpadded = learning->pipelines[RGM_TRAIN];
+    return open_padding(learning, o, seed);
+}
+
+static void release(rgm_task *task)
+{
+    rgmi_learning *learning = task->state;
+
+    if (learning == NULL)
+        return;
+    rgm_graph_value_release(learning->root);
+    for (int mode = 0; mode < 3; mode++) {
+        rgm_provider_release(learning->providers[mode]);
+        rgm_size_constraints_release(learning->pipelines[mode].padding);
+    }
+    for (int64_t k = 0; k < learning->task_count; k++)
+        rgm_graph_task_release(learning->tasks[k]);
+    rgm_schema_release(learning->schema);
+    rgm_schema_release(learning->processed_schema);
+    rgm_free(learning->processors);
+    rgmi_graph_inputs_clear(&learning->inputs);
+    rgm_free(learning);
+}
+
+/* ---- the task ------------------------------------------------------------------------------ */
+
+static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    rgmi_learning *learning = state;
+
+    *out = NULL;
+    if (learning->providers[mode] == NULL)
+        return RGM_OK;
+    return rgmi_pipeline_dataset(out, &learning->pipelines[mode], learning->providers[mode], mode,
+                                 learning->batch_size, learning->drop_remainder, endless,
+                                 learning->threads);
+}
+
+static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *pattern)
+{
+    rgmi_learning *learning = state;
+
+    return rgmi_pipeline_files(out, &learning->unpadded, pattern, learning->batch_size);
+}
+
+static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
+                             rgm_element *batch)
+{
+    rgmi_learning *learning = state;
+
+    return rgm_graph_feeds(feeds, capacity, count, learning->root,
+                           rgm_element_pointer(batch, &rgm_graph_element));
+}
+
+static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *state)
+{
+    const rgmi_learning *learning = state;
+
+    return rgmi_graph_task_node(learning->tasks[learning->task_of[head]],
+                                rgm_element_pointer(batch, &rgm_graph_element), i);
+}
+
+static rgm_task task_of(rgmi_learning *learning)
+{
+    return (rgm_task){
+        .name = "gnn",
+        .type = &rgm_graph_learning,
+        .network = rgm_graph_learning.name,
+        .state = learning,
+        .build_model = rgmi_learning_build_model,
+        .build_inputs = build_inputs,
+        .build_file_inputs = build_file_inputs,
+        .feeds = feed_batch,
+        .item_number = item_number,
+    };
+}
+
+rgm_status rgm_graph_learning_create(rgm_task *out, const rgm_graph_learning_options *options,
+                                     const rgm_runtime_options *runtime)
+{
+    rgm_status status = RGM_OK;
+    rgmi_learning *learning = NULL;
+
+    *out = (rgm_task){0};
+    RGM_TRY(check_arguments(options));
+    RGM_TRY(RGM_NEW(learning, 1));
+    *out = task_of(learning);
+    learning->threads = rgm_runtime_threads(runtime);
+    RGM_GO(fill(learning, options, (uint64_t)runtime->seed));
+done:
+    if (status != RGM_OK)
+        rgm_task_release(out);
+    return status;
+}
+
+rgm_status rgm_run(rgm_open_run **run, const rgm_graph_learning_options *what,
+                   const rgm_run_options *how)
+{
+    rgm_status status;
+    rgm_run_options options = *how;
+    rgm_task task;
+
+    *run = NULL;
+    options.releases_task = true;
+    RGM_TRY(rgm_graph_learning_create(&task, what, &how->runtime));
+    RGM_TRY(rgm_run_open(run, &task, &options));
+    status = rgm_run_complete(*run);
+    if (status < 0) {
+        rgm_run_close(*run);
+        *run = NULL;
+    }
+    return status;
+}
+
+/* ---- experiment files ---------------------------------------------------------------------- */
+
+/* Options of an experiment file; tasks are made for it and to be released. */
+static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tasks,
+                             double *loss_weights, const rgmi_graph_inputs *inputs,
+                             const rgm_task_setup *setup)
+{
+    const rgmi_data_options *data = setup->data;
+    bool alone = setup->part_count == 1 && setup->parts[0].name == NULL;
+
+    for (int64_t k = 0; k < setup->part_count; k++) {
+        const rgm_task_part *part = &setup->parts[k];
+
+        tasks[k] = rgm_graph_task_create((const rgm_graph_task_type *)part->type, part->name,
+                                         part->options);
+        if (tasks[k] == NULL)
+            return RGM_ERR_NOMEM;
+        loss_weights[k] = part->loss_weight;
+    }
+    *o = (rgm_graph_learning_options){
+        .train_data = inputs->providers[RGM_TRAIN],
+        .valid_data = inputs->providers[RGM_VALID],
+        .test_data = inputs->providers[RGM_TEST],
+        .schema = inputs->schema,
+        .model_fn = ((const rgm_graph_model_type *)setup->model)->build,
+        .model_payload = setup->model_options,
+        .task = alone ? tasks[0] : NULL,
+        .tasks = tasks,
+        .task_count = alone ? 0 : setup->part_count,
+        .loss_weights = alone ? NULL : loss_weights,
+        .global_batch_size = data->batch_size,
+        .drop_remainder = data->drop_remainder,
+        .train_padding = data->train_padding,
+        .valid_padding = data->valid_padding,
+    };
+    return RGM_OK;
+}
+
+static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    rgmi_graph_inputs inputs = {0};
+    rgm_graph_task *tasks[RGM_MAX_HEADS] = {NULL};
+    double loss_weights[RGM_MAX_HEADS];
+    rgm_graph_learning_options options;
+    rgm_runtime_options runtime = {.seed = (int64_t)setup->seed, .threads = setup->threads};
+
+    *out = (rgm_task){0};
+    RGM_GO(rgmi_graph_inputs_open(&inputs, setup));
+    RGM_GO(options_of(&options, tasks, loss_weights, &inputs, setup));
+    RGM_GO(rgm_graph_learning_create(out, &options, &runtime));
+    ((rgmi_learning *)out->state)->inputs = inputs; /* which providers borrow from */
+    inputs = (rgmi_graph_inputs){0};
+done:
+    for (int64_t k = 0; k < RGM_MAX_HEADS; k++)
+        rgm_graph_task_release(tasks[k]);
+    rgmi_graph_inputs_clear(&inputs);
+    return status;
+}
+
+const rgm_task_type rgm_graph_learning = {
+    .name = "graph network",
+    .data = &rgmi_graph_data_section,
+    .tasks = rgm_graph_tasks,
+    .models = rgm_graph_models,
+    .most_parts = RGM_MAX_HEADS,
+    .effects = rgmi_graph_effects,
+    .rules = rgmi_graph_rules,
+    .create = create,
+    .release = release,
+};
+
+/* ---- runs of it ---------------------------------------------------------------------------- */
+
+static rgm_status learning_of(rgmi_learning **out, const rgm_open_run *run)
+{
+    void *state;
+
+    *out = NULL;
+    RGM_TRY(rgm_task_state(&state, rgm_run_task(run), &rgm_graph_learning));
+    *out = state;
+    return RGM_OK;
+}
+
+const rgm_graph_value *rgm_graph_run_input(const rgm_open_run *run)
+{
+    rgmi_learning *learning;
+
+    return learning_of(&learning, run) == RGM_OK ? learning->root : NULL;
+}
+
+const rgm_graph_value *rgm_graph_run_base_model(const rgm_open_run *run)
+{
+    rgmi_learning *learning;
+
+    return learning_of(&learning, run) == RGM_OK ? learning->base : NULL;
+}
+
+rgm_status rgm_graph_run_preprocess(rgm_graph **out, const rgm_open_run *run,
+                                    rgm_element *const *examples, int64_t count)
+{
+    rgmi_learning *learning;
+
+    *out = NULL;
+    RGM_TRY(learning_of(&learning, run));
+    if (count < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "no examples");
+    return rgmi_pipeline_process(out, &learning->unpadded, examples, count);
+}
+
+rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int64_t head,
+                                 rgm_graph *graph)
+{
+    enum { MOST_FEEDS = 512 };
+    rgm_feed feeds[MOST_FEEDS];
+    int64_t count = 0;
+    rgmi_learning *learning;
+
+    *out = NULL;
+    RGM_TRY(learning_of(&learning, run));
+    RGM_TRY(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
+    return rgm_run_predict_feeds(out, run, head, feeds, count);
+}

@@ -1,0 +1,133 @@
+/*
+ * Graph learning as a task: its state, the pipeline from examples to graphs, the model of all tasks
+ * on them, and the data section of an experiment file.
+ */
+#ifndef RGM_GNN_LEARNING_H
+#define RGM_GNN_LEARNING_H
+
+#include <string.h>
+
+#include <regimen/gnn.h>
+
+/* ---- tasks on graphs ----------------------------------------------------------------------- */
+
+const rgm_graph_task_type *rgmi_graph_task_type(const rgm_graph_task *task);
+const char *rgmi_graph_task_name(const rgm_graph_task *task);
+rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *schema);
+rgm_value *rgmi_graph_task_real_items(const rgm_graph_task *task, const rgm_graph_value *graph);
+int64_t rgmi_graph_task_node(const rgm_graph_task *task, const rgm_graph *graph, int64_t i);
+
+/* ---- pipeline ------------------------------------------------------------------------------ */
+
+/** What the input pipeline of one mode needs while it runs. */
+typedef struct rgmi_pipeline {
+    rgm_schema *schema; /* of one example */
+    const rgm_feature_processor *processors;
+    int64_t processor_count;
+    rgm_size_constraints *padding; /* NULL: none          */
+    bool skip_misfits;             /* fit or skip         */
+} rgmi_pipeline;
+
+rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
+                                 rgm_element *const *examples, int64_t count);
+/** provider's examples to batches; see gnn.h. threads: parallel maps. */
+rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
+                                 const rgm_provider *provider, rgm_mode mode, int64_t batch_size,
+                                 bool drop_remainder, bool endless, int threads);
+/** Batches of the serialized examples in files. */
+rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
+                               int64_t batch_size);
+rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *provider,
+                                 const rgm_padding *padding, int64_t batch_size, uint64_t seed);
+/** Schema behind the processors, learnt from the provider's first example. */
+rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
+                                const rgm_provider *provider);
+
+bool rgmi_provider_is_batched(const rgm_provider *provider);
+
+/* ---- data section -------------------------------------------------------------------------- */
+
+/** Where graphs come from: data.type. */
+typedef enum rgmi_data_type {
+    RGMI_DATA_OGB,
+    RGMI_DATA_RECORDS,
+    RGMI_DATA_CITATION,
+    RGMI_DATA_FOLDER
+} rgmi_data_type;
+
+/** data.sampling.store */
+typedef enum rgmi_sample_store {
+    RGMI_STORE_RECORDS, /* root-node subgraphs in TFRecords, made once */
+    RGMI_STORE_MEMORY   /* mini-batches on the fly                     */
+} rgmi_sample_store;
+
+#define RGMI_MAX_HOPS 32
+
+/** data.sampling: subgraphs around the split's nodes instead of the whole graph. */
+typedef struct rgmi_sampling {
+    rgm_ints sizes;      /* neighbours drawn at each hop; none: no sampling  */
+    rgm_texts edge_sets; /* one for each hop; none: the only edge set        */
+    rgm_sample_strategy strategy;
+    rgmi_sample_store store;
+    bool resample; /* memory: other neighbours each epoch              */
+} rgmi_sampling;
+
+/** `data:` of graph learning. */
+typedef struct rgmi_data_options {
+    rgmi_data_type type;
+    const char *path, *split, *node_set, *edge_set;
+    bool undirected, relabel;
+    double sparse_below;
+    /* records */
+    const char *schema, *train, *valid, *test;
+    bool shuffle_filenames;
+    int64_t cycle_length, max_bad_records;
+    /* all */
+    int64_t batch_size, shuffle_size;
+    bool drop_remainder;
+    rgm_padding train_padding, valid_padding;
+    rgmi_sampling sampling;
+    rgm_citation_options citation;
+} rgmi_data_options;
+
+extern const rgm_section_type rgmi_graph_data_section;
+extern const rgm_effect rgmi_graph_effects[];
+extern const rgm_rule rgmi_graph_rules[];
+
+/** What data sections are opened to. */
+typedef struct rgmi_graph_inputs {
+    rgm_graph_data data;
+    rgm_schema *schema; /* of records; NULL: the providers know it */
+    rgm_provider *providers[3];
+    rgm_sampling_spec *spec;
+} rgmi_graph_inputs;
+/** Providers and schema from a data section; what was made before an error is there too. */
+rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
+void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
+
+/* ---- the task ------------------------------------------------------------------------------ */
+
+typedef struct rgmi_learning {
+    rgm_provider *providers[3]; /* by rgm_mode */
+    rgmi_pipeline pipelines[3], unpadded;
+    rgm_schema *schema, *processed_schema;
+    rgm_feature_processor *processors;
+    rgm_graph_task *tasks[RGM_MAX_HEADS];
+    double loss_weights[RGM_MAX_HEADS];
+    int64_t task_count;
+    rgm_model_fn *model_fn;
+    void *model_payload;
+    int64_t batch_size;
+    bool drop_remainder;
+    int threads;
+
+    rgm_graph_value *root;
+    const rgm_graph_value *base;    /* behind the GNN, of task 0 */
+    int64_t task_of[RGM_MAX_HEADS]; /* by head */
+    rgmi_graph_inputs inputs;       /* of an experiment file */
+} rgmi_learning;
+
+/** rgm_task.build_model */
+rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * The model of graph learning: each task takes its labels out of the graph, the base GNN runs once
+ * for each distinct view that is left, and each task predicts from the results.
+ */
+#include "learning.h"
+
+enum { MOST_PASSES = RGM_MAX_HEADS * RGM_MAX_VIEWS };
+
+/* The base GNN's result for a graph, run once for each distinct one. */
+typedef struct shared_passes {
+    const rgm_graph_value *in[MOST_PASSES], *out[MOST_PASSES];
+    int64_t count;
+} shared_passes;
+
+static rgm_status run_base(const rgm_graph_value **out, shared_passes *passes,
+                           const rgm_graph_value *in, rgmi_learning *learning, rgm_scope *scope)
+{
+    const rgm_graph_value *visible, *behind;
+
+    for (int64_t i = 0; i < passes->count; i++)
+        if (passes->in[i] == in) {
+            *out = passes->out[i];
+            return RGM_OK;
+        }
+    visible = rgm_without_aux_features(in);
+    behind = visible == NULL ? NULL : learning->model_fn(scope, visible, learning->model_payload);
+    if (behind == NULL) {
+        RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
+        return RGM_FAIL(RGM_ERR_ARG, "the model function returned NULL without a failure");
+    }
+    passes->in[passes->count] = in;
+    passes->out[passes->count++] = behind;
+    *out = behind;
+    return RGM_OK;
+}
+
+/* A label that stands where every task's model could see it can only be taken off the graph of one.
+ */
+static rgm_status check_shared(const rgm_graph_views *views, const rgmi_learning *learning,
+                               int64_t k)
+{
+    for (int64_t v = 0; v < views->count && views->labels != NULL; v++)
+        if (learning->task_count > 1 && views->graphs[v] != learning->root)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task '%s' takes its label off the graph that the other tasks see; "
+                            "with several tasks, labels must stand on '%s'",
+                            rgmi_graph_task_name(learning->tasks[k]), RGM_READOUT);
+    return RGM_OK;
+}
+
+/* Padding makes items that are none: they weigh nothing, whatever their number for each component.
+ */
+static bool is_padded(const rgmi_learning *learning)
+{
+    return learning->pipelines[RGM_TRAIN].padding != NULL ||
+           learning->pipelines[RGM_VALID].padding != NULL;
+}
+
+static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_t k,
+                            shared_passes *passes, rgm_scope *scope)
+{
+    const rgm_graph_task *task = learning->tasks[k];
+    rgm_head *heads = &out->heads[out->head_count];
+    int64_t count = RGM_MAX_HEADS - out->head_count;
+    rgm_graph_views views;
+    rgm_value *weights = NULL;
+
+    if (count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "tasks with more than %d outputs together", RGM_MAX_HEADS);
+    RGM_TRY(rgm_graph_task_views(&views, task, learning->root));
+    RGM_TRY(check_shared(&views, learning, k));
+    for (int64_t v = 0; v < views.count; v++)
+        RGM_TRY(run_base(&views.graphs[v], passes, views.graphs[v], learning, scope));
+    if (k == 0)
+        learning->base = views.graphs[0];
+    if (is_padded(learning))
+        weights = rgmi_graph_task_real_items(task, learning->root);
+    RGM_TRY(rgm_graph_task_outputs(heads, &count, task, scope, &views, weights));
+    for (int64_t i = 0; i < count; i++) {
+        heads[i].loss_weight *= learning->loss_weights[k];
+        learning->task_of[out->head_count++] = k;
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    rgmi_learning *learning = state;
+    shared_passes passes = {.count = 0};
+
+    RGM_TRY(rgm_graph_value_create(&learning->root, rgm_scope_graph(scope),
+                                   learning->processed_schema));
+    *out = (rgm_task_model){0};
+    for (int64_t k = 0; k < learning->task_count; k++)
+        RGM_TRY(add_heads(out, learning, k, &passes, scope));
+    return rgm_cgraph_status(rgm_scope_graph(scope));
+}

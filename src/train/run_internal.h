@@ -1,0 +1,22 @@
+/* A run's parts, shared by the files that open, finish, ask and export it. */
+#ifndef RGM_TRAIN_RUN_INTERNAL_H
+#define RGM_TRAIN_RUN_INTERNAL_H
+
+#include <regimen/train.h>
+
+/* Most feeds of a batch. */
+enum { RGMI_MAX_FEEDS = 512 };
+
+struct rgm_open_run {
+    rgm_run_options options; /* what it points to is the caller's */
+    rgm_task task;
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    rgm_executor *predictors[RGM_MAX_HEADS];
+
+    rgm_logs metrics[3];
+    char **exports;
+    int64_t export_count, export_capacity;
+};
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * What a run's heads predict: for batches of its parts, of files, or of whatever is fed.
+ */
+#include "run_internal.h"
+
+/* Run head `head`; *predictions is borrowed until the next run. */
+static rgm_status run_head(rgm_tensor **predictions, const rgm_open_run *asked, int64_t head,
+                           const rgm_feed *feeds, int64_t count)
+{
+    rgm_open_run *run = (rgm_open_run *)asked; /* executors are made when first asked for */
+    const rgm_task_model *model = rgm_trainer_model(run->trainer);
+
+    if (head < 0 || head >= model->head_count)
+        return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head,
+                        (long long)model->head_count);
+    if (run->predictors[head] == NULL) {
+        rgm_executor_options options = {0};
+
+        RGM_TRY(rgm_executor_create(&run->predictors[head], rgm_trainer_graph(run->trainer),
+                                    &model->heads[head].predictions, 1, &options));
+    }
+    return rgm_executor_run(run->predictors[head], predictions,
+                            rgm_trainer_parameters(run->trainer), feeds, count,
+                            (uint64_t)run->options.runtime.seed, 0);
+}
+
+rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int64_t head,
+                                 const rgm_feed *feeds, int64_t count)
+{
+    rgm_tensor *predictions;
+
+    *out = NULL;
+    RGM_TRY(run_head(&predictions, run, head, feeds, count));
+    return rgm_tensor_copy(out, predictions);
+}
+
+static rgm_status predict_batch(const rgm_open_run *run, rgm_element *batch, int64_t head,
+                                rgm_prediction_sink *sink, void *payload)
+{
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    int64_t count = 0;
+    rgm_tensor *values;
+
+    RGM_TRY(run->task.feeds(feeds, RGMI_MAX_FEEDS, &count, run->task.state, batch));
+    RGM_TRY(run_head(&values, run, head, feeds, count));
+    return sink(&(rgm_prediction){batch, feeds, count, values}, payload);
+}
+
+static rgm_status predict_dataset(const rgm_open_run *run, rgm_dataset *data, int64_t head,
+                                  rgm_prediction_sink *sink, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator *iterator = NULL;
+    rgm_element *batch = NULL;
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+
+    options.seed = (uint64_t)run->options.runtime.seed;
+    options.threads = (int)run->options.runtime.threads;
+    RGM_GO(rgm_iterator_create(&iterator, data, &options));
+    while ((status = rgm_iterator_next(&batch, iterator)) == RGM_OK) {
+        RGM_GO(predict_batch(run, batch, head, sink, payload));
+        rgm_element_release(batch);
+        batch = NULL;
+    }
+done:
+    if (status == RGM_END) /* of the data, or because the sink has seen enough */
+        status = RGM_OK;
+    rgm_element_release(batch);
+    rgm_iterator_release(iterator);
+    return status;
+}
+
+rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
+                           rgm_prediction_sink *sink, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+
+    RGM_GO(run->task.build_inputs(&data, run->task.state, mode, false));
+    if (data == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode)));
+    RGM_GO(predict_dataset(run, data, head, sink, payload));
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+rgm_status rgm_run_predict_files(const rgm_open_run *run, const char *pattern, int64_t head,
+                                 rgm_prediction_sink *sink, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+
+    if (run->task.build_file_inputs == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files but its own data",
+                        run->task.name);
+    RGM_GO(run->task.build_file_inputs(&data, run->task.state, pattern));
+    RGM_GO(predict_dataset(run, data, head, sink, payload));
+done:
+    rgm_dataset_release(data);
+    return status;
+}
