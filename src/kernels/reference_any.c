@@ -91,11 +91,13 @@ static void copy_blocks(void *payload, int64_t begin, int64_t end)
 
     for (int64_t i = begin; i < end; i++) {
         char *to = (char *)o->y + (size_t)i * o->y_step;
-        const char *from = (const char *)o->x + (size_t)i * o->x_step;
         if (o->zeros_before > 0)
             memset(to, 0, o->zeros_before);
-        if (o->size > 0 && from != to + o->zeros_before)
-            memcpy(to + o->zeros_before, from, o->size);
+        if (o->size > 0) { /* else x may be NULL */
+            const char *from = (const char *)o->x + (size_t)i * o->x_step;
+            if (from != to + o->zeros_before)
+                memcpy(to + o->zeros_before, from, o->size);
+        }
         if (o->zeros_behind > 0)
             memset(to + o->zeros_before + o->size, 0, o->zeros_behind);
     }
