@@ -1,9 +1,26 @@
 /*
+ * What is done between steps: a list of actions in order, each with its condition. And
  * NewBestMetric: whether a metric is better than ever before, over restarts too when it has a file.
  */
-#include <regimen/train.h>
+#include "controller_internal.h"
 
 #include <math.h>
+
+rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
+                            const rgm_logs *logs)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_action *a = &actions[i];
+        rgm_status status;
+
+        if (a->condition != NULL && !a->condition(logs, c, a->payload))
+            continue;
+        status = a->run(logs, c, a->payload);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "action '%s'", a->name != NULL ? a->name : "");
+    }
+    return RGM_OK;
+}
 
 struct rgm_new_best {
     char *metric, *file;

@@ -7,18 +7,6 @@
 
 #include "controller_internal.h"
 
-/* Validations inside an epoch are spread evenly over its steps, the last one at its end. */
-rgm_status rgmi_validate_inside_epoch(rgm_controller *c)
-{
-    int64_t k = c->options.validation_per_epoch, n = c->options.steps_per_epoch;
-    int64_t step = rgm_trainer_loop_step(c->trainer);
-    const rgm_logs *logs;
-
-    if (!c->in_epochs || k == 0 || step == n || step * k / n == (step - 1) * k / n)
-        return RGM_OK;
-    return rgmi_evaluate(c, RGM_VALID, c->options.validation_steps, &logs);
-}
-
 static rgm_status remember(rgm_controller *c, const rgm_logs *train, const rgm_logs *valid)
 {
     rgm_epoch_logs *line;

@@ -88,13 +88,6 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
 
 /* ---- best ---------------------------------------------------------------------------------- */
 
-rgm_status rgmi_best_weights_open(rgm_controller *c)
-{
-    return c->best_weights != NULL
-               ? RGM_OK
-               : rgm_parameters_copy(&c->best_weights, rgm_trainer_parameters(c->trainer));
-}
-
 /* The weights that were evaluated: the averages, when the optimizer keeps some. */
 static rgm_status keep_best(rgm_controller *c, double value)
 {
@@ -220,7 +213,7 @@ rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const 
     rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, mode, NULL);
     RGM_GO(rgm_trainer_evaluate(c->trainer, mode, steps, logs));
     seconds = rgm_now() - began;
-    RGM_GO(rgmi_run_eval_actions(c, *logs));
+    RGM_GO(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
     RGM_GO(rgm_logs_merge(&all, *logs));
     if (steps > 0 && seconds > 0)
         RGM_GO(rgm_logs_set(&all, "steps_per_second", (double)c->trainer->eval_steps / seconds));

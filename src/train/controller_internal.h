@@ -74,11 +74,9 @@ struct rgm_controller {
 /* options.c */
 rgm_status rgmi_controller_check(const rgm_controller *c);
 
-/* controller.c */
-/** Work for the run's log; the log before goes to rgmi_leave() with what the work came to. */
-rgm_logger *rgmi_enter(const rgm_controller *c);
-rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
-void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
+/* actions.c */
+rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
+                            const rgm_logs *logs);
 
 /* controller_loop.c */
 /**
@@ -91,22 +89,20 @@ rgm_status rgmi_save_if_due(rgm_controller *c);
 /** Training begins (again) at the present step: rates and intervals are counted from here. */
 void rgmi_begin_stretch(rgm_controller *c);
 bool rgmi_is_asked_to_stop(const rgm_controller *c);
-rgm_status rgmi_run_eval_actions(rgm_controller *c, const rgm_logs *logs);
 
 /* controller_epochs.c */
 rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);
-/** Validations inside an epoch, when one is due behind the step just done. */
-rgm_status rgmi_validate_inside_epoch(rgm_controller *c);
 
 /* controller_eval.c */
 rgm_status rgmi_choose_metrics(rgm_controller *c);
 /** Evaluate and, on validation data, judge. */
 rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
-rgm_status rgmi_best_weights_open(rgm_controller *c);
 
 /* controller_state.c */
 rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup);
 void rgmi_state_close(rgm_controller *c);
+/** Parameters for the best weights, unless there are some. */
+rgm_status rgmi_best_weights_open(rgm_controller *c);
 /** <run>/ckpt; read-only where there is none yet: store stays NULL. */
 rgm_status rgmi_store_open(rgm_controller *c, bool read_only);
 rgm_status rgmi_state_save(rgm_controller *c);
@@ -114,6 +110,10 @@ rgm_status rgmi_state_save(rgm_controller *c);
 rgm_status rgmi_roll_back(rgm_controller *c);
 
 /* controller_log.c */
+/** Work for the run's log; the log before goes to rgmi_leave() with what the work came to. */
+rgm_logger *rgmi_enter(const rgm_controller *c);
+rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
+void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
 /** A line for people in the log. */
 void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);

@@ -8,6 +8,44 @@
 
 #include "controller_internal.h"
 
+/* ---- events and messages ------------------------------------------------------------------- */
+
+const char *rgm_event_name(rgm_event_kind kind)
+{
+    static const char *const names[] = {"initialize", "restore", "loop_begin", "loop_end",
+                                        "summary",    "save",    "eval_begin", "eval_end",
+                                        "new_best",   "recover", "stop"};
+
+    return names[kind];
+}
+
+void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs)
+{
+    rgm_event event = {
+        .kind = kind, .mode = mode, .step = rgm_trainer_global_step(c->trainer), .logs = logs};
+
+    if (c->hooks.event != NULL)
+        c->hooks.event(&event, c->hooks.payload);
+}
+
+rgm_logger *rgm_controller_logger(const rgm_controller *c)
+{
+    return c->folder != NULL ? rgm_run_folder_logger(c->folder) : rgm_logger_current();
+}
+
+rgm_logger *rgmi_enter(const rgm_controller *c)
+{
+    return rgm_logger_enter(rgm_controller_logger(c));
+}
+
+rgm_status rgmi_leave(rgm_logger *before, rgm_status status)
+{
+    rgm_logger_enter(before);
+    return status;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs)
 {
     int64_t epoch = c->in_epochs ? c->epochs + (rgm_trainer_loop_step(c->trainer) > 0)

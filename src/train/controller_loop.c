@@ -130,6 +130,18 @@ static rgm_status between_steps(rgm_controller *c)
     return due_by_time(c) ? rgmi_state_save(c) : RGM_OK;
 }
 
+/* Validations inside an epoch are spread evenly over its steps, the last one at its end. */
+static rgm_status validate_inside_epoch(rgm_controller *c)
+{
+    int64_t k = c->options.validation_per_epoch, n = c->options.steps_per_epoch;
+    int64_t step = rgm_trainer_loop_step(c->trainer);
+    const rgm_logs *logs;
+
+    if (!c->in_epochs || k == 0 || step == n || step * k / n == (step - 1) * k / n)
+        return RGM_OK;
+    return rgmi_evaluate(c, RGM_VALID, c->options.validation_steps, &logs);
+}
+
 static rgm_status run_steps(rgm_controller *c, int64_t steps)
 {
     rgm_trainer *trainer = c->trainer;
@@ -150,27 +162,11 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
                 return RGM_OK;
         }
         RGM_TRY(rgmi_summarize_step(c));
-        RGM_TRY(rgmi_validate_inside_epoch(c));
+        RGM_TRY(validate_inside_epoch(c));
         if (!c->progress_in_epochs)
             rgmi_show_progress(c, c->last_seen);
         if (rgm_trainer_loop_step(trainer) != steps)
             RGM_TRY(between_steps(c));
-    }
-    return RGM_OK;
-}
-
-static rgm_status run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
-                              const rgm_logs *logs)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const rgm_action *a = &actions[i];
-        rgm_status status;
-
-        if (a->condition != NULL && !a->condition(logs, c, a->payload))
-            continue;
-        status = a->run(logs, c, a->payload);
-        if (status != RGM_OK)
-            return rgm_error_prefix(status, "action '%s'", a->name != NULL ? a->name : "");
     }
     return RGM_OK;
 }
@@ -202,7 +198,7 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     c->epochs += c->in_epochs;
     c->changes++;
     RGM_GO(rgm_logs_merge(&all, *logs));
-    RGM_GO(run_actions(c, c->train_actions, c->train_action_count, *logs));
+    RGM_GO(rgmi_run_actions(c, c->train_actions, c->train_action_count, *logs));
     RGM_GO(add_rates(c, &all));
     rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));
@@ -339,9 +335,4 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
     rgm_logger *before = rgmi_enter(c);
 
     return rgmi_leave(before, train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs));
-}
-
-rgm_status rgmi_run_eval_actions(rgm_controller *c, const rgm_logs *logs)
-{
-    return run_actions(c, c->eval_actions, c->eval_action_count, logs);
 }

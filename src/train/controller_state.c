@@ -103,6 +103,13 @@ static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpo
     return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, offset}, 1);
 }
 
+rgm_status rgmi_best_weights_open(rgm_controller *c)
+{
+    return c->best_weights != NULL
+               ? RGM_OK
+               : rgm_parameters_copy(&c->best_weights, rgm_trainer_parameters(c->trainer));
+}
+
 static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
     if (c->best_step < 0)

@@ -111,7 +111,7 @@ static rgm_status evaluate_newest(rgm_controller *c, follower *f, int64_t steps,
     *evaluated = rgm_trainer_global_step(c->trainer);
     rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, RGM_VALID, NULL);
     RGM_TRY(rgm_trainer_evaluate(c->trainer, RGM_VALID, steps, logs));
-    RGM_TRY(rgmi_run_eval_actions(c, *logs));
+    RGM_TRY(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
     RGM_TRY(write_logs(f, c, *logs));
     rgmi_tell(c, RGM_EVENT_EVAL_END, RGM_VALID, *logs);
     return RGM_OK;

@@ -180,3 +180,25 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
     rgmi_averages_reset(trainer);
     return RGM_OK;
 }
+
+rgm_status rgmi_trainer_reset(rgm_trainer *trainer)
+{
+    rgm_parameters *fresh = NULL;
+    rgm_optimizer *optimizer = trainer->optimizer;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_parameters_create(&fresh, trainer->graph, (uint64_t)trainer->runtime.seed));
+    rgm_parameters_set(trainer->parameters, rgm_parameters_tensors(fresh));
+    trainer->optimizer = NULL;
+    RGM_GO(rgmi_optimizer_open(trainer));
+    rgm_optimizer_release(optimizer);
+    optimizer = NULL;
+    trainer->step = trainer->updates = 0;
+    rgmi_trainer_drop_loop(trainer);
+    RGM_GO(rgm_trainer_initialize_weights(trainer));
+done:
+    if (optimizer != NULL)
+        trainer->optimizer = optimizer;
+    rgm_parameters_release(fresh);
+    return status;
+}

@@ -1,6 +1,7 @@
 /*
- * The trainer as an object: creation from a task, what can be asked of it. The model is in
- * trainer_model.c, the step in trainer_step.c, the loops in trainer_loop.c.
+ * The trainer as an object: creation from a task, what can be asked of it. Its data are in
+ * trainer_data.c, the model in trainer_model.c, the step in trainer_step.c on trainer_batch.c, the
+ * loops in trainer_loop.c.
  */
 #include <math.h>
 #include <string.h>
@@ -28,30 +29,6 @@ static rgm_status check_task(const rgm_task *task, const rgm_trainer_setup *setu
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task '%s' has aggregate_logs but no reduce_aggregated_logs", task->name);
     return RGM_OK;
-}
-
-static rgm_status open_mode(rgm_trainer *trainer, rgm_mode mode, rgm_dataset *given, bool endless)
-{
-    const rgm_task *task = &trainer->task;
-
-    if (trainer->no_data[mode])
-        return RGM_OK;
-    if (given != NULL) {
-        trainer->data[mode] = rgm_dataset_retain(given);
-        return RGM_OK;
-    }
-    if (task->build_inputs == NULL)
-        return RGM_OK;
-    return task->build_inputs(&trainer->data[mode], task->state, mode, endless);
-}
-
-static rgm_status open_data(rgm_trainer *trainer, const rgm_trainer_setup *setup)
-{
-    RGM_TRY(open_mode(trainer, RGM_TRAIN, setup->train_dataset, setup->endless));
-    if (trainer->data[RGM_TRAIN] == NULL && !trainer->no_data[RGM_TRAIN])
-        return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has no training data", trainer->task.name);
-    RGM_TRY(open_mode(trainer, RGM_VALID, setup->validation_dataset, false));
-    return open_mode(trainer, RGM_TEST, NULL, false);
 }
 
 rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
@@ -83,8 +60,11 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     trainer->loop_step = -1;
     trainer->last_loss = NAN;
     RGM_GO(rgmi_scale_open(trainer));
-    RGM_GO(open_data(trainer, setup));
+    RGM_GO(rgmi_data_open(trainer, setup));
     RGM_GO(rgmi_model_open(trainer));
+    if (trainer->train_run != NULL)
+        RGM_GO(rgmi_private_open(trainer));
+    RGM_GO(rgmi_accumulator_open(trainer));
     RGM_GO(rgmi_optimizer_open(trainer));
     *out = trainer;
     trainer = NULL;
@@ -121,11 +101,6 @@ rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer)
 const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer)
 {
     return &trainer->model;
-}
-
-bool rgm_trainer_bf16(const rgm_trainer *trainer)
-{
-    return trainer->runtime.mixed_precision == 1;
 }
 
 rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer)
@@ -166,22 +141,6 @@ bool rgm_trainer_at_end(const rgm_trainer *trainer)
 double rgm_trainer_last_loss(const rgm_trainer *trainer)
 {
     return trainer->last_loss;
-}
-
-bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode)
-{
-    return trainer->data[mode] != NULL;
-}
-
-int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
-{
-    int64_t batches =
-        trainer->data[RGM_TRAIN] != NULL ? rgm_dataset_count(trainer->data[RGM_TRAIN]) : 0;
-    int64_t each = trainer->options.accumulation_steps;
-
-    if (batches == INT64_MAX)
-        return batches;
-    return batches > 0 ? (batches + each - 1) / each : 0;
 }
 
 int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer)

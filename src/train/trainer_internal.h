@@ -99,11 +99,13 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums);
 
 /* trainer_model.c */
 rgm_status rgmi_model_open(rgm_trainer *trainer);
+/** For steps of several batches or of single examples. */
+rgm_status rgmi_accumulator_open(rgm_trainer *trainer);
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer);
 rgm_status rgmi_infer_open(rgm_trainer *trainer);
 void rgmi_model_close(rgm_trainer *trainer);
 
-/* trainer_step.c */
+/* trainer_batch.c */
 rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count);
 rgm_status rgmi_scale_open(rgm_trainer *trainer);
 /** RGM_ERR_NUMERIC unless a step's loss is finite and within its bound. */
@@ -116,13 +118,19 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
 rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
                        int64_t feed_count);
 
+/** Forward of the step's inputs into its outputs. */
+rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches *fetches);
+
 /* trainer_private.c */
 rgm_status rgmi_private_open(rgm_trainer *trainer);
 rgm_status rgmi_private_step(rgm_step *step);
 
-/* trainer_loop.c */
+/* trainer_data.c */
+rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);
 rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
+
+/* trainer_loop.c */
 /** Count a step that failed as done, without its update. */
 void rgmi_trainer_skip_step(rgm_trainer *trainer);
 /** A loop or pass that failed: as if it had not been begun. */
@@ -135,6 +143,8 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
 void rgmi_averages_reset(rgm_trainer *trainer);
 /** Let the averages, when there are some, be the weights. */
 rgm_status rgmi_averages_place(rgm_trainer *trainer);
+
+/* initialize.c */
 /** Back to the weights of the seed and step 0, the data going on. */
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 

@@ -1,70 +1,11 @@
 /*
- * The loops: begin, steps, end, of training and of evaluation; where batches come from; and what a
- * task or a program put in the place of the default.
+ * The loops: begin, steps, end, of training and of evaluation; and what a task or a program put in
+ * the place of the default.
  */
 #include <math.h>
 #include <string.h>
 
 #include "trainer_internal.h"
-
-/* ---- inputs -------------------------------------------------------------------------------- */
-
-rgm_status rgmi_iterator_open(rgm_trainer *trainer)
-{
-    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
-
-    /* Endless data go through all passes with one iterator. */
-    options.seed = (uint64_t)trainer->runtime.seed;
-    options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
-    options.threads = (int)trainer->runtime.threads;
-    return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);
-}
-
-rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
-{
-    rgm_status status;
-
-    *out = NULL;
-    if (trainer->at_end) /* until the next loop begins */
-        return RGM_END;
-    if (trainer->iterator == NULL)
-        RGM_TRY(rgmi_iterator_open(trainer));
-    status = trainer->hooks.next_train_inputs != NULL
-                 ? trainer->hooks.next_train_inputs(out, trainer->iterator, trainer->hooks.payload)
-                 : rgm_iterator_next(out, trainer->iterator);
-    if (status != RGM_END)
-        return status;
-    if (rgm_iterator_position(trainer->iterator) == 0)
-        return RGM_FAIL(RGM_ERR_DATA, "the training data are empty");
-    rgm_iterator_release(trainer->iterator);
-    trainer->iterator = NULL;
-    trainer->passes++;
-    trainer->at_end = true;
-    return RGM_END;
-}
-
-rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
-{
-    if (dataset == NULL || trainer->data[RGM_TRAIN] == NULL)
-        return RGM_FAIL(RGM_ERR_ARG, dataset == NULL ? "the training data set is NULL"
-                                                     : "this trainer was made to evaluate only");
-    rgm_dataset_retain(dataset);
-    rgm_dataset_release(trainer->data[RGM_TRAIN]);
-    rgm_iterator_release(trainer->iterator);
-    trainer->iterator = NULL;
-    trainer->data[RGM_TRAIN] = dataset;
-    return RGM_OK;
-}
-
-rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
-{
-    if (dataset == NULL)
-        return RGM_FAIL(RGM_ERR_ARG, "the validation data set is NULL");
-    rgm_dataset_retain(dataset);
-    rgm_dataset_release(trainer->data[RGM_VALID]);
-    trainer->data[RGM_VALID] = dataset;
-    return RGM_OK;
-}
 
 /* ---- training ------------------------------------------------------------------------------ */
 

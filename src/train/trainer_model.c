@@ -90,6 +90,11 @@ static void fetches_close(rgmi_fetches *fetches)
 
 /* ---- executors ----------------------------------------------------------------------------- */
 
+bool rgm_trainer_bf16(const rgm_trainer *trainer)
+{
+    return trainer->runtime.mixed_precision == 1;
+}
+
 static rgm_executor_options executor_options(const rgm_trainer *trainer, bool training)
 {
     return (rgm_executor_options){.training = training,
@@ -175,11 +180,12 @@ done:
     return status;
 }
 
-static rgm_status accumulator_open(rgm_trainer *trainer)
+rgm_status rgmi_accumulator_open(rgm_trainer *trainer)
 {
     int64_t count = rgm_parameters_count(trainer->parameters);
 
-    if (trainer->options.accumulation_steps < 2 && !trainer->private.used)
+    if (trainer->train_run == NULL ||
+        (trainer->options.accumulation_steps < 2 && !trainer->private.used))
         return RGM_OK;
     RGM_TRY(RGM_NEW(trainer->accumulator.sums, count));
     RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->train_sums.size));
@@ -218,9 +224,7 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
     RGM_TRY(eval_open(trainer));
     if (trainer->data[RGM_TRAIN] == NULL)
         return RGM_OK;
-    RGM_TRY(train_open(trainer));
-    RGM_TRY(rgmi_private_open(trainer));
-    return accumulator_open(trainer);
+    return train_open(trainer);
 }
 
 /* Updates of the whole run, for schedules that last that long; 0: not known. */

@@ -1,0 +1,204 @@
+/*
+ * What the steps are made of: forward and backward of one batch, forward alone, the update. A loss
+ * or gradient that is not finite ends a training step before anything is updated, and the step is
+ * run again op by op to name the op and tensor it came from.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer_internal.h"
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static rgm_status feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_element *inputs)
+{
+    return trainer->task.feeds(feeds, RGMI_MAX_FEEDS - 2, count, trainer->task.state, inputs);
+}
+
+static rgm_tensor *fetched(const rgmi_fetches *fetches, int64_t index)
+{
+    return index >= 0 ? fetches->tensors[index] : NULL;
+}
+
+/* Items of a batch by its first head: the sum of weights, or the number of predictions. */
+static double count_items(const rgm_step *step)
+{
+    double items = 0;
+
+    if (step->weights[0] == NULL)
+        return step->predictions[0] != NULL ? (double)rgm_tensor_dim(step->predictions[0], 0) : 1;
+    for (int64_t i = 0; i < rgm_tensor_count(step->weights[0]); i++)
+        items += rgm_tensor_at(step->weights[0], i);
+    return items;
+}
+
+static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t heads)
+{
+    for (int64_t h = 0; h < heads; h++) {
+        step->predictions[h] = fetched(fetches, fetches->predictions[h]);
+        step->labels[h] = fetched(fetches, fetches->labels[h]);
+        step->weights[h] = fetched(fetches, fetches->weights[h]);
+    }
+    step->items = count_items(step);
+    if (fetches->loss >= 0)
+        step->loss = rgm_tensor_at(fetches->tensors[fetches->loss], 0);
+}
+
+rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_executor *eager = NULL;
+    rgm_executor_options options = {
+        .training = true, .eager = true, .bf16 = rgm_trainer_bf16(trainer)};
+    rgmi_fetches *fetches = &trainer->train_fetches;
+
+    RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));
+    status = rgm_executor_run(eager, fetches->tensors, trainer->parameters, feeds, count,
+                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->draw);
+    if (status == RGM_OK)
+        status = RGM_FAIL(RGM_ERR_NUMERIC, "the loss or a gradient is not finite");
+done:
+    rgm_executor_release(eager);
+    return status;
+}
+
+/* ---- loss scale ---------------------------------------------------------------------------- */
+
+#define GROWTH_STEPS 2000
+#define FIRST_SCALE  32768.0
+
+rgm_status rgmi_scale_open(rgm_trainer *trainer)
+{
+    const char *text = trainer->runtime.loss_scale;
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+    char *end;
+
+    if (text == NULL || strcmp(text, "none") == 0)
+        return RGM_OK;
+    scale->used = true;
+    scale->dynamic = strcmp(text, "dynamic") == 0;
+    scale->scale = scale->dynamic ? FIRST_SCALE : strtod(text, &end);
+    if (!scale->dynamic && (*end != '\0' || !(scale->scale > 0) || isinf(scale->scale)))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.loss_scale is '%s'; it is none, dynamic or a number above 0",
+                        text);
+    return RGM_OK;
+}
+
+static rgm_status make_scalar(rgm_tensor **out, double value)
+{
+    rgm_tensor_release(*out); /* what was fed must not change: a new one */
+    RGM_TRY(rgm_tensor_create(out, RGM_F32, 0, NULL));
+    rgm_tensor_f32(*out)[0] = (float)value;
+    return RGM_OK;
+}
+
+static rgm_status feed_scale(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer)
+{
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+
+    if (!scale->used)
+        return RGM_OK;
+    if (scale->tensor == NULL) {
+        RGM_TRY(make_scalar(&scale->tensor, scale->scale));
+        RGM_TRY(make_scalar(&scale->inverse, 1 / scale->scale));
+    }
+    feeds[(*count)++] = (rgm_feed){.input = scale->input, .tensor = scale->tensor};
+    feeds[(*count)++] = (rgm_feed){.input = scale->inverse_input, .tensor = scale->inverse};
+    return RGM_OK;
+}
+
+static void change_scale(rgmi_loss_scale *scale, double factor)
+{
+    scale->scale *= factor;
+    scale->good_steps = 0;
+    rgm_tensor_release(scale->tensor);
+    rgm_tensor_release(scale->inverse);
+    scale->tensor = scale->inverse = NULL;
+}
+
+/* ---- training ------------------------------------------------------------------------------ */
+
+/* Gradients by parameter, NULL for those that are not trained, out of a run's fetched tensors. */
+static void take_gradients(rgm_trainer *trainer)
+{
+    int64_t at = trainer->train_fetches.gradients;
+
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+        trainer->gradients[i] = rgm_parameters_trainable(trainer->parameters, i)
+                                    ? trainer->train_fetches.tensors[at++]
+                                    : NULL;
+}
+
+rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss)
+{
+    const rgm_trainer_recovery *recovery = &trainer->options.recovery;
+
+    if (!isfinite(loss))
+        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss is %g", loss);
+    if (trainer->step >= recovery->begin_steps && loss > recovery->loss_upper_bound)
+        return RGM_FAIL(RGM_ERR_NUMERIC,
+                        "the loss is %g, above trainer.recovery.loss_upper_bound "
+                        "(%g)",
+                        loss, recovery->loss_upper_bound);
+    return RGM_OK;
+}
+
+/* Forward and backward of one batch; the loss must be a number within its bound. */
+rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                          int64_t draw)
+{
+    rgm_trainer *trainer = step->trainer;
+    rgmi_fetches *fetches = &trainer->train_fetches;
+
+    RGM_TRY(feed(feeds, count, trainer, inputs));
+    RGM_TRY(feed_scale(feeds, count, trainer));
+    trainer->draw = draw;
+    RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
+                             *count, (uint64_t)trainer->runtime.seed, (uint64_t)draw));
+    take_outputs(step, fetches, trainer->model.head_count);
+    take_gradients(trainer);
+    if (!isfinite(step->loss))
+        return rgmi_explain_nan(trainer, feeds, *count);
+    return rgmi_check_loss(trainer, step->loss);
+}
+
+rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
+                       int64_t feed_count)
+{
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+    rgm_status status = RGM_OK;
+
+    if (trainer->optimizer != NULL)
+        status = rgm_optimizer_step(trainer->optimizer, trainer->parameters, gradients,
+                                    trainer->updates);
+    if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {
+        rgm_error_reset(); /* the gradients have overflowed, not the model */
+        change_scale(scale, 0.5);
+        return RGM_OK;
+    }
+    if (status == RGM_ERR_NUMERIC && feeds != NULL)
+        return rgmi_explain_nan(trainer, feeds, feed_count);
+    if (status != RGM_OK)
+        return status;
+    trainer->updates++;
+    if (scale->dynamic && ++scale->good_steps >= GROWTH_STEPS && scale->scale < 1e30)
+        change_scale(scale, 2);
+    return RGM_OK;
+}
+
+/* ---- forward alone ------------------------------------------------------------------------- */
+
+rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches *fetches)
+{
+    rgm_trainer *trainer = step->trainer;
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    int64_t count = 0;
+
+    RGM_TRY(feed(feeds, &count, trainer, step->inputs));
+    RGM_TRY(rgm_executor_run(executor, fetches->tensors, trainer->parameters, feeds, count,
+                             (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step));
+    take_outputs(step, fetches, trainer->model.head_count);
+    return RGM_OK;
+}

@@ -1,0 +1,106 @@
+/*
+ * The data of a trainer: a set for each mode, the iterator over the training data, how long a pass
+ * is.
+ */
+#include "trainer_internal.h"
+
+/* ---- sets ---------------------------------------------------------------------------------- */
+
+static rgm_status open_mode(rgm_trainer *trainer, rgm_mode mode, rgm_dataset *given, bool endless)
+{
+    const rgm_task *task = &trainer->task;
+
+    if (trainer->no_data[mode])
+        return RGM_OK;
+    if (given != NULL) {
+        trainer->data[mode] = rgm_dataset_retain(given);
+        return RGM_OK;
+    }
+    if (task->build_inputs == NULL)
+        return RGM_OK;
+    return task->build_inputs(&trainer->data[mode], task->state, mode, endless);
+}
+
+rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup)
+{
+    RGM_TRY(open_mode(trainer, RGM_TRAIN, setup->train_dataset, setup->endless));
+    if (trainer->data[RGM_TRAIN] == NULL && !trainer->no_data[RGM_TRAIN])
+        return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has no training data", trainer->task.name);
+    RGM_TRY(open_mode(trainer, RGM_VALID, setup->validation_dataset, false));
+    return open_mode(trainer, RGM_TEST, NULL, false);
+}
+
+bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode)
+{
+    return trainer->data[mode] != NULL;
+}
+
+int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
+{
+    int64_t batches =
+        trainer->data[RGM_TRAIN] != NULL ? rgm_dataset_count(trainer->data[RGM_TRAIN]) : 0;
+    int64_t each = trainer->options.accumulation_steps;
+
+    if (batches == INT64_MAX)
+        return batches;
+    return batches > 0 ? (batches + each - 1) / each : 0;
+}
+
+rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
+{
+    if (dataset == NULL || trainer->data[RGM_TRAIN] == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, dataset == NULL ? "the training data set is NULL"
+                                                     : "this trainer was made to evaluate only");
+    rgm_dataset_retain(dataset);
+    rgm_dataset_release(trainer->data[RGM_TRAIN]);
+    rgm_iterator_release(trainer->iterator);
+    trainer->iterator = NULL;
+    trainer->data[RGM_TRAIN] = dataset;
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
+{
+    if (dataset == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "the validation data set is NULL");
+    rgm_dataset_retain(dataset);
+    rgm_dataset_release(trainer->data[RGM_VALID]);
+    trainer->data[RGM_VALID] = dataset;
+    return RGM_OK;
+}
+
+/* ---- the next batch ------------------------------------------------------------------------ */
+
+rgm_status rgmi_iterator_open(rgm_trainer *trainer)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+
+    /* Endless data go through all passes with one iterator. */
+    options.seed = (uint64_t)trainer->runtime.seed;
+    options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
+    options.threads = (int)trainer->runtime.threads;
+    return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);
+}
+
+rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
+{
+    rgm_status status;
+
+    *out = NULL;
+    if (trainer->at_end) /* until the next loop begins */
+        return RGM_END;
+    if (trainer->iterator == NULL)
+        RGM_TRY(rgmi_iterator_open(trainer));
+    status = trainer->hooks.next_train_inputs != NULL
+                 ? trainer->hooks.next_train_inputs(out, trainer->iterator, trainer->hooks.payload)
+                 : rgm_iterator_next(out, trainer->iterator);
+    if (status != RGM_END)
+        return status;
+    if (rgm_iterator_position(trainer->iterator) == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "the training data are empty");
+    rgm_iterator_release(trainer->iterator);
+    trainer->iterator = NULL;
+    trainer->passes++;
+    trainer->at_end = true;
+    return RGM_END;
+}
