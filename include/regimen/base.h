@@ -149,12 +149,12 @@ int64_t rgm_memory_failures(void);
  */
 #define RGM_RESERVE(p, capacity, need)                                                             \
     ((need) <= (capacity) ? RGM_OK : rgm_array_grow((void *)&(p), &(capacity), (need), sizeof *(p)))
-/** Errors: RGM_ERR_NOMEM. */
+/** What RGM_RESERVE() calls. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_array_grow(void *array, int64_t *capacity, int64_t need, size_t element_size);
 
 /** A bump allocator: many small objects with one lifetime. */
 typedef struct rgm_arena rgm_arena;
-/** Errors: RGM_ERR_NOMEM. */
+/** An empty one. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_arena_create(rgm_arena **out);
 void rgm_arena_release(rgm_arena *arena);
 /** Zeroed, aligned to 16 bytes, NULL when out of memory. */
@@ -170,7 +170,7 @@ typedef struct rgm_text {
     int64_t capacity;
 } rgm_text;
 void rgm_text_clear(rgm_text *text);
-/** Errors: RGM_ERR_NOMEM. */
+/** Append bytes, or what a format prints. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_text_add(rgm_text *text, const void *data, int64_t size);
 rgm_status rgm_text_printf(rgm_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -205,7 +205,7 @@ rgm_hint rgm_did_you_mean(const char *name, const char *const *names, int64_t co
 /** Text keys to pointers, in order of insertion. The map copies keys and does not own the values.
  */
 typedef struct rgm_map rgm_map;
-/** Errors: RGM_ERR_NOMEM. */
+/** An empty one; what is set again under a key keeps its place. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_map_create(rgm_map **out);
 void rgm_map_release(rgm_map *map);
 rgm_status rgm_map_set(rgm_map *map, const char *key, void *value);
@@ -269,7 +269,7 @@ typedef void rgm_log_sink(int level, const char *message, void *payload);
  * other's files. NULL is the process' own, whose sinks get what any thread writes.
  */
 typedef struct rgm_logger rgm_logger;
-/** Errors: RGM_ERR_NOMEM. */
+/** One without a sink. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_logger_create(rgm_logger **out);
 rgm_logger *rgm_logger_retain(rgm_logger *log);
 void rgm_logger_release(rgm_logger *log);
@@ -347,7 +347,7 @@ void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *pay
 /** Threads for jobs that wait, on files and queues: those of the input pipeline. Arithmetic is
  * rgm_parallel()'s. */
 typedef struct rgm_thread_pool rgm_thread_pool;
-/** Errors: RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM. */
+/** So many threads, at least 1. Errors: RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_thread_pool_create(rgm_thread_pool **out, int threads);
 /** Waits for what was submitted, then joins. */
 void rgm_thread_pool_release(rgm_thread_pool *pool);
@@ -357,7 +357,7 @@ rgm_status rgm_thread_pool_submit(rgm_thread_pool *pool, void (*work)(void *payl
 
 /** A bounded queue of pointers between threads. */
 typedef struct rgm_queue rgm_queue;
-/** Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
+/** Room for `capacity` items, at least 1. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_queue_create(rgm_queue **out, int64_t capacity);
 /** The items left inside are the caller's to drain before. */
 void rgm_queue_release(rgm_queue *queue);
@@ -427,7 +427,7 @@ typedef struct rgm_mapped_file {
     const uint8_t *data;
     int64_t size;
 } rgm_mapped_file;
-/** Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO. */
+/** The whole file; an empty one is no error. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO. */
 rgm_status rgm_file_map(rgm_mapped_file *file, const char *path);
 void rgm_file_unmap(rgm_mapped_file *file);
 

@@ -126,7 +126,7 @@ typedef struct rgm_example_field {
 
 /** A decoded Example; its memory is used again by the next decode. Not shared between threads. */
 typedef struct rgm_example rgm_example;
-/** Errors: RGM_ERR_NOMEM. */
+/** An empty one. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_example_create(rgm_example **out);
 void rgm_example_release(rgm_example *example);
 /**

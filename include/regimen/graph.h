@@ -145,7 +145,7 @@ extern const rgm_element_type rgm_graph_element;
 
 /** A graph under construction: set sizes, indices and features in any order, then finish. */
 typedef struct rgm_graph_builder rgm_graph_builder;
-/** Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM. */
+/** An empty graph of a schema. Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_builder_create(rgm_graph_builder **out, rgm_schema *schema,
                                     int64_t components);
 void rgm_graph_builder_release(rgm_graph_builder *builder);
@@ -306,7 +306,7 @@ rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm
 /* padding: rgm_size_constraints, satisfy, pad, find_tight, fit_or_skip */
 typedef struct rgm_size_constraints rgm_size_constraints; /* counted totals per set */
 void rgm_size_constraints_release(rgm_size_constraints *constraints);
-/** Errors: RGM_ERR_NOMEM. */
+/** With nothing set. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_size_constraints_create(rgm_size_constraints **out, const rgm_schema *schema);
 /**
  * Total items of a set (components: piece RGM_CONTEXT_PIECE, set NULL); min_per_component of node
@@ -345,7 +345,7 @@ rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema 
  * and are released with it.
  */
 typedef struct rgm_graph_value rgm_graph_value;
-/** Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
+/** The root for a schema; no input is made yet. Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema);
 void rgm_graph_value_release(rgm_graph_value *root);
 rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph);
@@ -706,7 +706,7 @@ rgm_status rgm_generate_graph(rgm_graph **out, rgm_schema *schema, uint64_t seed
 
 /** Counts and quantiles of sets and features over any number of graphs. */
 typedef struct rgm_stats rgm_stats;
-/** Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
+/** Of no graph yet. Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_stats_create(rgm_stats **out, rgm_schema *schema);
 void rgm_stats_release(rgm_stats *stats);
 rgm_status rgm_stats_add(rgm_stats *stats, const rgm_graph *graph);

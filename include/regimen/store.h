@@ -144,7 +144,7 @@ typedef struct rgm_key_place {
     rgm_run_key key;
     void *value;
 } rgm_key_place;
-/** Errors: RGM_ERR_NOMEM. */
+/** Set each key to what its place holds. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_set_keys(rgm_checkpoint *checkpoint, const rgm_key_place *places,
                                    int64_t count);
 /** RGM_ERR_NOT_FOUND names the checkpoint and the key. */
@@ -386,11 +386,9 @@ typedef struct rgm_event_file rgm_event_file;
  * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_event_file_create(rgm_event_file **out, const char *folder, int64_t first_step);
-/**
- * Without flush: see rgm_event_file_flush(), whose error close() cannot tell.
- * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
- */
+/** Without flush: see rgm_event_file_flush(), whose error close() cannot tell. */
 void rgm_event_file_close(rgm_event_file *file);
+/** One number of a step. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_event_file_scalar(rgm_event_file *file, const char *tag, int64_t step, double value);
 /**
  * 30 buckets of equal width over a numeric tensor, any shape; NaN and infinities are left out.

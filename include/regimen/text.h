@@ -136,7 +136,7 @@ rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, in
 
 /** Pairs of id sequences in one buffer. Counted; to be filled by one thread, then immutable. */
 typedef struct rgm_token_pairs rgm_token_pairs;
-/** Errors: RGM_ERR_NOMEM. */
+/** No pairs yet. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_token_pairs_create(rgm_token_pairs **out);
 rgm_token_pairs *rgm_token_pairs_retain(const rgm_token_pairs *pairs);
 void rgm_token_pairs_release(rgm_token_pairs *pairs);
@@ -351,11 +351,10 @@ void rgm_ter_release(rgm_ter *ter);
 rgm_status rgm_ter_add(rgm_ter_stats *stats, rgm_ter *ter, rgm_str hypothesis,
                        const rgm_str *references, int64_t count);
 void rgm_ter_merge(rgm_ter_stats *to, const rgm_ter_stats *from);
-/**
- * Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
- * Errors: RGM_ERR_NOMEM.
+/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
  */
 double rgm_ter_result(const rgm_ter_stats *stats);
+/** What the score was made with, as text to put beside it; rgm_free(). Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats,
                              const rgm_ter_options *options);
 
