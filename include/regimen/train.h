@@ -965,6 +965,7 @@ int rgm_runtime_threads(const rgm_runtime_options *runtime);
  *
  * Errors: RGM_ERR_CONFIG (options that contradict each other or the data), those of
  * rgm_trainer_create() and rgm_controller_create(); *out is then NULL.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_run_open(rgm_open_run **out, const rgm_task *task, const rgm_run_options *options);
 /** Also the folder's lock is given back; nothing is saved. Takes NULL. */
@@ -975,16 +976,26 @@ void rgm_run_close(rgm_open_run *run);
  *
  * Errors: RGM_STOPPED (asked to stop; state saved, a run opened again goes on), those of
  * rgm_controller_run() and of exporters.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_run_complete(rgm_open_run *run);
 
 /* In units, for who decides himself what comes next. */
 
-/** Train until so many steps are done in all: rgm_controller_train(). */
+/**
+ * Train until so many steps are done in all.
+ * Errors: those of rgm_controller_train(). Collective: every rank calls it.
+ */
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps);
-/** One pass over `steps` batches of a part, RGM_TO_END for all: rgm_controller_evaluate(). */
+/**
+ * One pass over `steps` batches of a part, RGM_TO_END for all.
+ * Errors: those of rgm_controller_evaluate(). Collective: every rank calls it.
+ */
 rgm_status rgm_run_evaluate(rgm_open_run *run, rgm_mode mode, int64_t steps, const rgm_logs **logs);
-/** A checkpoint of now: rgm_controller_save(). */
+/**
+ * A checkpoint of now.
+ * Errors: those of rgm_controller_save(). Collective: every rank calls it.
+ */
 rgm_status rgm_run_save(rgm_open_run *run);
 /**
  * Every exporter's files of the weights in place; without exporters ONNX. folder NULL:
@@ -1033,7 +1044,10 @@ rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
 /** The same over files that a user names; RGM_ERR_UNSUPPORTED where the task takes none. */
 rgm_status rgm_run_predict_files(const rgm_open_run *run, const char *pattern, int64_t head,
                                  rgm_prediction_sink *sink, void *payload);
-/** Predictions of a head for what is fed; *out [n, units] is owned. */
+/**
+ * Predictions of a head for what is fed; *out [n, units] is owned.
+ * Errors: RGM_ERR_ARG (no such head), those of rgm_executor_run().
+ */
 rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int64_t head,
                                  const rgm_feed *feeds, int64_t count);
 
