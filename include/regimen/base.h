@@ -644,7 +644,10 @@ rgm_status rgm_rules_check(const rgm_rule *rules, const rgm_rule_keys *keys);
 /** A rule out of a file: RGM_ERR_CONFIG at its place when it does not hold or is none. */
 rgm_status rgm_rule_check_text(const rgm_yaml_node *node, const char *why,
                                const rgm_rule_keys *keys);
-/** A table over options that a program filled in; what differs from `defaults` is given. */
+/**
+ * A table over options that a program filled in; what differs from `defaults` is given.
+ * Errors: those of rgm_rules_check().
+ */
 rgm_status rgm_options_check_rules(const rgm_rule *rules, const void *options, const void *defaults,
                                    const rgm_field *fields, const char *path);
 

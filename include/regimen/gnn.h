@@ -620,6 +620,9 @@ rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *ta
  * @param outputs  [out] [*count]
  * @param count    [in, out] room, then how many there are
  * @param weights  [n] of the items; NULL: ones
+ *
+ * Errors: RGM_ERR_ARG (a head without predictions or loss), those of the task's functions and of
+ * the graph.
  */
 rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_graph_task *task,
                                   rgm_scope *scope, const rgm_graph_views *behind,
@@ -817,6 +820,7 @@ rgm_status rgm_graph_learning_create(rgm_task *out, const rgm_graph_learning_opt
  * open to be asked, until rgm_run_close()
  *
  * Errors: RGM_STOPPED (asked to stop; the same call continues), those of the three calls.
+ * Collective: every rank calls it.
  */
 rgm_status rgm_run(rgm_open_run **run, const rgm_graph_learning_options *what,
                    const rgm_run_options *how);
@@ -826,11 +830,16 @@ rgm_status rgm_run(rgm_open_run **run, const rgm_graph_learning_options *what,
 /** The graph before and behind the base GNN (of task 0), borrowed. */
 const rgm_graph_value *rgm_graph_run_input(const rgm_open_run *run);
 const rgm_graph_value *rgm_graph_run_base_model(const rgm_open_run *run);
-/** The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
+/**
+ * The preprocess model: examples (serialized, or a graph as it is) to one merged, processed graph.
+ * Errors: RGM_ERR_FORMAT and RGM_ERR_DATA of examples, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_run_preprocess(rgm_graph **out, const rgm_open_run *run,
                                     rgm_element *const *examples, int64_t count);
-/** Predictions of head `head` [n, units] for a preprocessed graph; *out is owned. */
+/**
+ * Predictions of head `head` [n, units] for a preprocessed graph; *out is owned.
+ * Errors: RGM_ERR_UNSUPPORTED, those of rgm_run_predict_feeds().
+ */
 rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int64_t head,
                                  rgm_graph *graph);
 
