@@ -10,7 +10,7 @@
 
 static rgm_status save_heads(const rgm_open_run *run, const char *path)
 {
-    const rgm_task_model *model = rgm_run_model(run);
+    const rgm_task_model *model = rgm_trainer_model(run->trainer);
     rgm_export_output outputs[RGM_MAX_HEADS];
     char text[128];
     rgm_onnx_options options = {.description = text};
@@ -100,7 +100,7 @@ static rgm_status verify_heads(rgm_export_check *check, const rgm_open_run *run,
                                rgm_mode mode, int64_t max_batches)
 {
     rgm_status status = RGM_OK;
-    const rgm_task_model *model = rgm_run_model(run);
+    const rgm_task_model *model = rgm_trainer_model(run->trainer);
     comparison c = {.run = run, .max_batches = max_batches, .check = check};
 
     RGM_GO(rgm_onnx_open(&c.model, path));
@@ -173,7 +173,7 @@ static rgm_status dump_batch(const rgm_prediction *p, void *payload)
 {
     dump *d = payload;
     rgm_status status = RGM_OK;
-    const rgm_task_model *model = rgm_run_model(d->run);
+    const rgm_task_model *model = rgm_trainer_model(d->run->trainer);
     rgm_named_tensor *inputs = NULL, outputs[RGM_MAX_HEADS] = {0};
     int64_t input_count = 0;
 

@@ -150,7 +150,11 @@ done:
 
 rgm_status rgm_run_export(rgm_open_run *run, const char *folder)
 {
-    return folder != NULL ? export_to(run, folder) : export_beside(run);
+    rgm_logger *before = rgm_logger_enter(rgm_controller_logger(run->controller));
+    rgm_status status = folder != NULL ? export_to(run, folder) : export_beside(run);
+
+    rgm_logger_enter(before);
+    return status;
 }
 
 static rgm_status export_all(rgm_open_run *run)
@@ -189,7 +193,7 @@ static rgm_status final_metrics(rgm_open_run *run)
     return RGM_OK;
 }
 
-rgm_status rgm_run_complete(rgm_open_run *run)
+static rgm_status complete(rgm_open_run *run)
 {
     rgm_run_mode mode = run->options.mode;
     const rgm_logs *logs;
@@ -200,6 +204,15 @@ rgm_status rgm_run_complete(rgm_open_run *run)
     if (mode != RGM_RUN_TRAIN) /* which leaves all validation to another process */
         RGM_TRY(final_metrics(run));
     return export_all(run);
+}
+
+rgm_status rgm_run_complete(rgm_open_run *run)
+{
+    rgm_logger *before = rgm_logger_enter(rgm_controller_logger(run->controller));
+    rgm_status status = complete(run);
+
+    rgm_logger_enter(before);
+    return status;
 }
 
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps)

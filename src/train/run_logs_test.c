@@ -142,4 +142,62 @@ static void runs_in_turn_keep_their_logs_apart(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-TESTS(cmocka_unit_test(runs_in_turn_keep_their_logs_apart))
+static void count_messages(int level, const char *message, void *payload)
+{
+    (void)level;
+    (void)message;
+    ++*(int64_t *)payload;
+}
+
+static rgm_status tell_from_exporter(const rgm_open_run *run, const char *folder, void *payload)
+{
+    (void)run;
+    (void)folder;
+    rgm_log_write(RGM_LOG_INFO, "%s exports", (const char *)payload);
+    return RGM_OK;
+}
+
+/* Also final metrics and exports, which are done beside the controller. */
+static void all_that_a_run_writes_until_its_end_is_in_its_log(void **state)
+{
+    char root[128], run_dir[200], path[256], *text;
+    plane_setup s = make_plane_setup();
+    talker own = {.plane = s.data, .name = "only"};
+    rgm_task task = plane_task(&own.plane);
+    const rgm_exporter exporter = {"tell", tell_from_exporter, (void *)own.name};
+    rgm_run_options options = RGM_RUN_OPTIONS_INIT;
+    rgm_open_run *run;
+    int64_t size, before, written = 0;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(run_dir, sizeof run_dir, "%s/run", root);
+    task.build_inputs = talking_inputs;
+    options.trainer = s.options;
+    options.runtime = s.runtime;
+    options.trainer.train_steps = 3;
+    options.run_dir = run_dir;
+    options.exporters = &exporter;
+    options.exporter_count = 1;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    snprintf(path, sizeof path, "%s/log.txt", run_dir);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    before = count(text, "\n");
+    rgm_free(text);
+    CHECK_OK(rgm_logger_add_sink(NULL, count_messages, &written));
+    CHECK_OK(rgm_run_complete(run));
+    CHECK_OK(rgm_run_export(run, NULL));
+    CHECK(rgm_logger_current() == NULL);
+    rgm_logger_remove_sink(NULL, count_messages, &written);
+    rgm_run_close(run);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    CHECK_INT(2, count(text, "only exports"));
+    /* A pass over a part maps twelve items. What reads ahead may have been about to write. */
+    CHECK(written > 24 && count(text, "\n") >= before + written - 2);
+    rgm_free(text);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+TESTS(cmocka_unit_test(runs_in_turn_keep_their_logs_apart),
+      cmocka_unit_test(all_that_a_run_writes_until_its_end_is_in_its_log))
