@@ -232,21 +232,24 @@ static void adafactor_defaults(rgm_optimizer_options *options)
     options->epsilon_2 = 1e-3;
 }
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field adafactor_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
-    RGMI_SWITCH(factored, "keep second moments of matrices by row and column"),
-    RGMI_KEY(min_dim_size_to_factor, RGM_FIELD_INT, 1, INFINITY, "smallest side that is factored"),
-    RGMI_SWITCH(multiply_by_parameter_scale, "the rate is relative to the root mean square of w"),
+    RGM_BOOL_FIELD(factored, "keep second moments of matrices by row and column"),
+    RGM_INT_FIELD(min_dim_size_to_factor, 1, INFINITY, "smallest side that is factored"),
+    RGM_BOOL_FIELD(multiply_by_parameter_scale,
+                   "the rate is relative to the root mean square of w"),
     RGMI_FRACTION(beta_1, "decay of the mean of steps, in [0, 1); 0: none"),
-    RGMI_KEY(decay_rate, RGM_FIELD_FLOAT, RGM_ABOVE_0, 1,
-             "second moments of step t keep 1 - t ^ -decay_rate"),
-    RGMI_KEY(step_offset, RGM_FIELD_INT, 0, INFINITY, "step from which that t counts"),
+    RGM_FLOAT_FIELD(decay_rate, RGM_ABOVE_0, 1,
+                    "second moments of step t keep 1 - t ^ -decay_rate"),
+    RGM_INT_FIELD(step_offset, 0, INFINITY, "step from which that t counts"),
     RGMI_NUMBER(clipping_threshold, "largest root mean square of an update; 0: no limit"),
-    RGMI_KEY(epsilon_1, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY, "added to squared gradients"),
+    RGM_FLOAT_FIELD(epsilon_1, RGM_ABOVE_0, INFINITY, "added to squared gradients"),
     RGMI_NUMBER(epsilon_2, "smallest root mean square of w that counts"),
     RGMI_NUMBER(weight_decay, "decoupled: w -= learning_rate * weight_decay * w"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_adafactor_type = {
     .name = "adafactor",

@@ -40,13 +40,15 @@ static void adagrad_defaults(rgm_optimizer_options *options)
     options->epsilon = 1e-7;
 }
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field adagrad_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
     RGMI_NUMBER(initial_accumulator_value, "sum of squares at the start"),
-    RGMI_KEY(epsilon, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY, "added to the root"),
+    RGM_FLOAT_FIELD(epsilon, RGM_ABOVE_0, INFINITY, "added to the root"),
     RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_adagrad_type = {
     .name = "adagrad",

@@ -94,8 +94,9 @@ static void adamw_defaults(rgm_optimizer_options *options)
     RGMI_OPTIMIZER_FIELDS, RGMI_FRACTION(beta_1, "decay of the mean of gradients, in [0, 1)"),     \
         RGMI_FRACTION(beta_2, "decay of the mean of squared gradients, in [0, 1)"),                \
         RGMI_NUMBER(epsilon, "added to the root of the mean of squares"),                          \
-        RGMI_SWITCH(amsgrad, "divide by the largest mean of squares so far")
+        RGM_BOOL_FIELD(amsgrad, "divide by the largest mean of squares so far")
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field adam_fields[] = {
     ADAM_FIELDS,
     RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
@@ -107,6 +108,7 @@ static const rgm_field adamw_fields[] = {
     RGMI_NUMBER(weight_decay, "decoupled: w -= learning_rate * weight_decay * w"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_adam_type = {
     .name = "adam",

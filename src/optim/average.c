@@ -7,23 +7,14 @@
 #include <math.h>
 #include <string.h>
 
+#define RGM_OPTIONS rgm_average
 const rgm_field rgmi_average_fields[] = {
-    {.name = "decay",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_average, decay),
-     .max = RGM_BELOW_1,
-     .help = "share of the average that an update keeps; 0: no averages"},
-    {.name = "start_step",
-     .kind = RGM_FIELD_INT,
-     .offset = offsetof(rgm_average, start_step),
-     .max = INFINITY,
-     .help = "update up to which the average is the weight"},
-    {.name = "dynamic",
-     .kind = RGM_FIELD_BOOL,
-     .offset = offsetof(rgm_average, dynamic),
-     .help = "keep less at first: (1 + k) / (10 + k) in update k from start_step"},
-    {0},
-};
+    RGM_FLOAT_FIELD(decay, 0, RGM_BELOW_1,
+                    "share of the average that an update keeps; 0: no averages"),
+    RGM_INT_FIELD(start_step, 0, INFINITY, "update up to which the average is the weight"),
+    RGM_BOOL_FIELD(dynamic, "keep less at first: (1 + k) / (10 + k) in update k from start_step"),
+    {0}};
+#undef RGM_OPTIONS
 
 bool rgm_optimizer_has_averages(const rgm_optimizer *optimizer)
 {

@@ -71,17 +71,19 @@ static void lamb_defaults(rgm_optimizer_options *options)
     options->epsilon = 1e-6;
 }
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field lamb_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
     RGMI_FRACTION(beta_1, "decay of the mean of gradients, in [0, 1)"),
     RGMI_FRACTION(beta_2, "decay of the mean of squared gradients, in [0, 1)"),
-    RGMI_KEY(epsilon, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY,
-             "added to the root of the corrected mean of squares"),
+    RGM_FLOAT_FIELD(epsilon, RGM_ABOVE_0, INFINITY,
+                    "added to the root of the corrected mean of squares"),
     RGMI_NUMBER(weight_decay, "weight_decay * w is added to the direction"),
-    RGMI_TEXTS(layer_adaptation_except,
-               "patterns of parameters whose trust ratio is 1; left out: weight_decay_except"),
+    RGM_TEXTS_FIELD(layer_adaptation_except,
+                    "patterns of parameters whose trust ratio is 1; left out: weight_decay_except"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_lamb_type = {
     .name = "lamb",

@@ -70,18 +70,20 @@ static void lars_defaults(rgm_optimizer_options *options)
     options->classic_momentum = true;
 }
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field lars_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
     RGMI_FRACTION(momentum, "in [0, 1)"),
-    RGMI_SWITCH(nesterov, "look ahead along the momentum"),
-    RGMI_SWITCH(classic_momentum, "the buffer holds steps, not gradients"),
-    RGMI_KEY(trust_coefficient, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY,
-             "length of a step over the parameter's norm, at rate 1"),
+    RGM_BOOL_FIELD(nesterov, "look ahead along the momentum"),
+    RGM_BOOL_FIELD(classic_momentum, "the buffer holds steps, not gradients"),
+    RGM_FLOAT_FIELD(trust_coefficient, RGM_ABOVE_0, INFINITY,
+                    "length of a step over the parameter's norm, at rate 1"),
     RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
-    RGMI_TEXTS(layer_adaptation_except,
-               "patterns of parameters whose trust ratio is 1; left out: weight_decay_except"),
+    RGM_TEXTS_FIELD(layer_adaptation_except,
+                    "patterns of parameters whose trust ratio is 1; left out: weight_decay_except"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_lars_type = {
     .name = "lars",

@@ -12,33 +12,22 @@ extern const rgm_optimizer_type rgmi_sgd_type, rgmi_adam_type, rgmi_adamw_type, 
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-/** One row of a table of fields: a key of rgm_optimizer_options. */
-#define RGMI_KEY(key, field_kind, lowest, highest, text)                                           \
-    {                                                                                              \
-        .name = #key, .kind = (field_kind), .offset = offsetof(rgm_optimizer_options, key),        \
-        .min = (lowest), .max = (highest), .help = (text)                                          \
-    }
-#define RGMI_FRACTION(key, text) RGMI_KEY(key, RGM_FIELD_FLOAT, 0, RGM_BELOW_1, text)
-#define RGMI_NUMBER(key, text)   RGMI_KEY(key, RGM_FIELD_FLOAT, 0, INFINITY, text)
-#define RGMI_SWITCH(key, text)   RGMI_KEY(key, RGM_FIELD_BOOL, 0, 0, text)
-#define RGMI_TEXTS(key, text)    RGMI_KEY(key, RGM_FIELD_TEXTS, 0, 0, text)
+/* Rows of a table of fields, with RGM_OPTIONS defined as rgm_optimizer_options. */
+#define RGMI_FRACTION(key, text) RGM_FLOAT_FIELD(key, 0, RGM_BELOW_1, text)
+#define RGMI_NUMBER(key, text)   RGM_FLOAT_FIELD(key, 0, INFINITY, text)
 
 extern const rgm_field rgmi_average_fields[];
 
 /** The keys that every type has, as the first entries of its table of fields. */
 #define RGMI_OPTIMIZER_FIELDS                                                                      \
-    RGMI_KEY(rates, RGM_FIELD_NUMBERS, 0, INFINITY,                                                \
-             "factor on the rate by pattern of parameter names; 0: frozen"),                       \
+    RGM_NUMBERS_FIELD(rates, 0, INFINITY,                                                          \
+                      "factor on the rate by pattern of parameter names; 0: frozen"),              \
         RGMI_NUMBER(clip_value, "largest absolute value of a gradient's element; 0: no limit"),    \
         RGMI_NUMBER(clip_norm, "largest norm of each gradient by itself; 0: no limit"),            \
         RGMI_NUMBER(clip_global_norm, "largest norm of all gradients together; 0: no limit"),      \
-        RGMI_TEXTS(weight_decay_only, "patterns of the parameters that decay; none: all"),         \
-        RGMI_TEXTS(weight_decay_except, "patterns of the parameters that do not decay"),           \
-    {                                                                                              \
-        .name = "average", .kind = RGM_FIELD_GROUP,                                                \
-        .offset = offsetof(rgm_optimizer_options, average), .group = rgmi_average_fields,          \
-        .help = "averages of the weights over time"                                                \
-    }
+        RGM_TEXTS_FIELD(weight_decay_only, "patterns of the parameters that decay; none: all"),    \
+        RGM_TEXTS_FIELD(weight_decay_except, "patterns of the parameters that do not decay"),      \
+        RGM_GROUP_FIELD(average, rgmi_average_fields, "averages of the weights over time")
 
 /** Options of `type` with what is the same for all: a constant rate, no clipping, no averages. */
 rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate);

@@ -13,30 +13,17 @@
 
 static const char *const sampling_names[] = {"poisson", "shuffle", NULL};
 
+#define RGM_OPTIONS rgm_privacy
 const rgm_field rgm_privacy_fields[] = {
-    {.name = "clipping_norm",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_privacy, clipping_norm),
-     .max = INFINITY,
-     .help = "largest global norm of one example's gradient; 0: no privacy"},
-    {.name = "noise_multiplier",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_privacy, noise_multiplier),
-     .max = INFINITY,
-     .help = "standard deviation of the noise, in clipping norms"},
-    {.name = "delta",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_privacy, delta),
-     .min = RGM_ABOVE_0,
-     .max = RGM_BELOW_1,
-     .help = "of the (epsilon, delta) reported, in (0, 1)"},
-    {.name = "sampling",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = offsetof(rgm_privacy, sampling),
-     .choices = sampling_names,
-     .help = "poisson: each example by a coin of its own; shuffle: batches of fixed size"},
-    {0},
-};
+    RGM_FLOAT_FIELD(clipping_norm, 0, INFINITY,
+                    "largest global norm of one example's gradient; 0: no privacy"),
+    RGM_FLOAT_FIELD(noise_multiplier, 0, INFINITY,
+                    "standard deviation of the noise, in clipping norms"),
+    RGM_FLOAT_FIELD(delta, RGM_ABOVE_0, RGM_BELOW_1, "of the (epsilon, delta) reported, in (0, 1)"),
+    RGM_CHOICE_FIELD(sampling, sampling_names,
+                     "poisson: each example by a coin of its own; shuffle: batches of fixed size"),
+    {0}};
+#undef RGM_OPTIONS
 
 rgm_status rgm_privacy_check(const rgm_privacy *p)
 {

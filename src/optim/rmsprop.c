@@ -62,15 +62,17 @@ static void rmsprop_defaults(rgm_optimizer_options *options)
     options->epsilon = 1e-7;
 }
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field rmsprop_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
     RGMI_FRACTION(rho, "decay of the mean of squared gradients, in [0, 1)"),
     RGMI_FRACTION(momentum, "in [0, 1); 0: none"),
-    RGMI_KEY(epsilon, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY, "added to the root"),
-    RGMI_SWITCH(centered, "divide by the variance's root, not the square's"),
+    RGM_FLOAT_FIELD(epsilon, RGM_ABOVE_0, INFINITY, "added to the root"),
+    RGM_BOOL_FIELD(centered, "divide by the variance's root, not the square's"),
     RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_rmsprop_type = {
     .name = "rmsprop",

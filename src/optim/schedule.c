@@ -108,53 +108,31 @@ static double step_cosine(const rgm_schedule *o, double s)
 
 static const char *const warmup_types[] = {"linear", "polynomial", NULL};
 
+#define RGM_OPTIONS rgm_warmup
 static const rgm_field warmup_fields[] = {
-    {.name = "type",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = offsetof(rgm_warmup, type),
-     .choices = warmup_types,
-     .help = "linear: from start; polynomial: (step / steps) ^ power of the rate at its end"},
-    {.name = "steps",
-     .kind = RGM_FIELD_INT,
-     .offset = offsetof(rgm_warmup, steps),
-     .max = INFINITY,
-     .help = "steps of it; 0: none"},
-    {.name = "start",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_warmup, start),
-     .max = INFINITY,
-     .help = "linear: rate of step 0"},
-    {.name = "power",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = offsetof(rgm_warmup, power),
-     .min = RGM_ABOVE_0,
-     .max = INFINITY,
-     .help = "polynomial: the exponent"},
-    {0},
-};
+    RGM_CHOICE_FIELD(
+        type, warmup_types,
+        "linear: from start; polynomial: (step / steps) ^ power of the rate at its end"),
+    RGM_INT_FIELD(steps, 0, INFINITY, "steps of it; 0: none"),
+    RGM_FLOAT_FIELD(start, 0, INFINITY, "linear: rate of step 0"),
+    RGM_FLOAT_FIELD(power, RGM_ABOVE_0, INFINITY, "polynomial: the exponent"),
+    {0}};
+#undef RGM_OPTIONS
 
-#define KEY(key, field_kind, lowest, highest, text)                                                \
-    {                                                                                              \
-        .name = #key, .kind = (field_kind), .offset = offsetof(rgm_schedule, key),                 \
-        .min = (lowest), .max = (highest), .help = (text)                                          \
-    }
-#define WARMUP                                                                                     \
-    {                                                                                              \
-        .name = "warmup", .kind = RGM_FIELD_GROUP, .offset = offsetof(rgm_schedule, warmup),       \
-        .group = warmup_fields, .help = "the first steps"                                          \
-    }
-#define INITIAL KEY(initial, RGM_FIELD_FLOAT, 0, INFINITY, "rate at the start")
-#define OFFSET  KEY(offset, RGM_FIELD_INT, 0, INFINITY, "step that counts as the first")
+#define RGM_OPTIONS rgm_schedule
+#define WARMUP      RGM_GROUP_FIELD(warmup, warmup_fields, "the first steps")
+#define INITIAL     RGM_FLOAT_FIELD(initial, 0, INFINITY, "rate at the start")
+#define OFFSET      RGM_INT_FIELD(offset, 0, INFINITY, "step that counts as the first")
 #define DECAY_STEPS                                                                                \
-    KEY(decay_steps, RGM_FIELD_INT, 0, INFINITY, "length of the decay; 0: to the end of the run")
-#define STAIRCASE  KEY(staircase, RGM_FIELD_BOOL, 0, 0, "decay in jumps")
-#define POWER      KEY(power, RGM_FIELD_FLOAT, 0, 0, "exponent of the step")
-#define BOUNDARIES KEY(boundaries, RGM_FIELD_INTS, 0, INFINITY, "steps, ascending")
+    RGM_INT_FIELD(decay_steps, 0, INFINITY, "length of the decay; 0: to the end of the run")
+#define STAIRCASE  RGM_BOOL_FIELD(staircase, "decay in jumps")
+#define POWER      RGM_FLOAT_FIELD(power, 0, 0, "exponent of the step")
+#define BOUNDARIES RGM_INTS_FIELD(boundaries, 0, INFINITY, "steps, ascending")
 
 static const rgm_field constant_fields[] = {INITIAL, WARMUP, {0}};
 static const rgm_field stepwise_fields[] = {
     BOUNDARIES,
-    KEY(values, RGM_FIELD_FLOATS, 0, INFINITY, "rates up to each boundary, and one for the rest"),
+    RGM_FLOATS_FIELD(values, 0, INFINITY, "rates up to each boundary, and one for the rest"),
     OFFSET,
     WARMUP,
     {0},
@@ -162,7 +140,7 @@ static const rgm_field stepwise_fields[] = {
 static const rgm_field exponential_fields[] = {
     INITIAL,
     DECAY_STEPS,
-    KEY(decay_rate, RGM_FIELD_FLOAT, RGM_ABOVE_0, 1, "factor of each decay_steps, in (0, 1]"),
+    RGM_FLOAT_FIELD(decay_rate, RGM_ABOVE_0, 1, "factor of each decay_steps, in (0, 1]"),
     STAIRCASE,
     OFFSET,
     WARMUP,
@@ -171,7 +149,7 @@ static const rgm_field exponential_fields[] = {
 static const rgm_field inverse_time_fields[] = {
     INITIAL,
     DECAY_STEPS,
-    KEY(decay_rate, RGM_FIELD_FLOAT, 0, INFINITY, "growth of the divisor in each decay_steps"),
+    RGM_FLOAT_FIELD(decay_rate, 0, INFINITY, "growth of the divisor in each decay_steps"),
     STAIRCASE,
     OFFSET,
     WARMUP,
@@ -180,15 +158,15 @@ static const rgm_field inverse_time_fields[] = {
 static const rgm_field polynomial_fields[] = {
     INITIAL,
     DECAY_STEPS,
-    KEY(end, RGM_FIELD_FLOAT, 0, INFINITY, "last rate"),
-    KEY(power, RGM_FIELD_FLOAT, RGM_ABOVE_0, INFINITY, "exponent; 1: a straight line"),
-    KEY(cycle, RGM_FIELD_BOOL, 0, 0, "begin anew, lower, at each end"),
+    RGM_FLOAT_FIELD(end, 0, INFINITY, "last rate"),
+    RGM_FLOAT_FIELD(power, RGM_ABOVE_0, INFINITY, "exponent; 1: a straight line"),
+    RGM_BOOL_FIELD(cycle, "begin anew, lower, at each end"),
     OFFSET,
     WARMUP,
     {0},
 };
 static const rgm_field cosine_fields[] = {
-    INITIAL, DECAY_STEPS, KEY(floor, RGM_FIELD_FLOAT, 0, 1, "last rate as a fraction of initial"),
+    INITIAL, DECAY_STEPS, RGM_FLOAT_FIELD(floor, 0, 1, "last rate as a fraction of initial"),
     OFFSET,  WARMUP,      {0},
 };
 static const rgm_field power_fields[] = {INITIAL, POWER, WARMUP, {0}};
@@ -196,22 +174,23 @@ static const rgm_field power_linear_fields[] = {
     INITIAL,
     POWER,
     DECAY_STEPS,
-    KEY(linear_decay_fraction, RGM_FIELD_FLOAT, RGM_ABOVE_0, 1,
-        "last part of decay_steps, in which the rate also goes down to 0 in a line"),
+    RGM_FLOAT_FIELD(linear_decay_fraction, RGM_ABOVE_0, 1,
+                    "last part of decay_steps, in which the rate also goes down to 0 in a line"),
     OFFSET,
     WARMUP,
     {0},
 };
 static const rgm_field power_with_offset_fields[] = {
     INITIAL, POWER,
-    OFFSET,  KEY(pre_offset_rate, RGM_FIELD_FLOAT, 0, INFINITY, "rate up to offset; 0: initial"),
+    OFFSET,  RGM_FLOAT_FIELD(pre_offset_rate, 0, INFINITY, "rate up to offset; 0: initial"),
     WARMUP,  {0},
 };
 static const rgm_field step_cosine_fields[] = {
-    BOUNDARIES, KEY(values, RGM_FIELD_FLOATS, 0, INFINITY, "rates at the boundaries, as many"),
+    BOUNDARIES, RGM_FLOATS_FIELD(values, 0, INFINITY, "rates at the boundaries, as many"),
     OFFSET,     WARMUP,
     {0},
 };
+#undef RGM_OPTIONS
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 

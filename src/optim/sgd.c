@@ -35,13 +35,15 @@ static void sgd_defaults(rgm_optimizer_options *options)
     *options = rgm_sgd(1e-2, 0);
 }
 
+#define RGM_OPTIONS rgm_optimizer_options
 static const rgm_field sgd_fields[] = {
     RGMI_OPTIMIZER_FIELDS,
     RGMI_FRACTION(momentum, "in [0, 1); 0: plain gradient descent"),
-    RGMI_SWITCH(nesterov, "look ahead along the momentum"),
+    RGM_BOOL_FIELD(nesterov, "look ahead along the momentum"),
     RGMI_NUMBER(weight_decay, "L2: weight_decay * w is added to the gradient"),
     {0},
 };
+#undef RGM_OPTIONS
 
 const rgm_optimizer_type rgmi_sgd_type = {
     .name = "sgd",
