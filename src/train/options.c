@@ -6,113 +6,93 @@
 
 #include "controller_internal.h"
 
-#define BEST(member)    offsetof(rgm_trainer_best, member)
-#define SAVE(member)    offsetof(rgm_trainer_checkpoints, member)
-#define STOP(member)    offsetof(rgm_trainer_stopping, member)
-#define RECOVER(member) offsetof(rgm_trainer_recovery, member)
-#define START(member)   offsetof(rgm_trainer_initialize, member)
-#define OPTION(member)  offsetof(rgm_trainer_options, member)
-#define RUNTIME(member) offsetof(rgm_runtime_options, member)
-#define MOST            1e15
+#define MOST 1e15
 
 static const char *const modes[] = {"auto", "min", "max", NULL};
 static const char *const restores[] = {"auto", "true", "false", NULL};
 static const char *const policies[] = {"stop", "skip", "rollback", NULL};
 static const char *const precisions[] = {"f32", "bf16", NULL};
 
+#define RGM_OPTIONS rgm_trainer_best
 static const rgm_field best_fields[] = {
-    {"metric", RGM_FIELD_TEXT, BEST(metric), 0, 0, NULL, NULL, "e.g. valid.accuracy"},
-    {"mode", RGM_FIELD_CHOICE, BEST(mode), 0, 0, modes, NULL,
-     "whether smaller or larger is better"},
-    {"keep", RGM_FIELD_INT, BEST(keep), 0, RGMI_MAX_BEST, NULL, NULL,
-     "checkpoints of the best validations that are kept beside the latest"},
-    {"save", RGM_FIELD_BOOL, BEST(save), 0, 0, NULL, NULL,
-     "write each new best to <run>/best: weights and info.json"},
+    RGM_TEXT_FIELD(metric, "e.g. valid.accuracy"),
+    RGM_CHOICE_FIELD(mode, modes, "whether smaller or larger is better"),
+    RGM_INT_FIELD(keep, 0, RGMI_MAX_BEST,
+                  "checkpoints of the best validations that are kept beside the latest"),
+    RGM_BOOL_FIELD(save, "write each new best to <run>/best: weights and info.json"),
     {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_checkpoints
 static const rgm_field checkpoint_fields[] = {
-    {"every_steps", RGM_FIELD_INT, SAVE(every_steps), 0, MOST, NULL, NULL,
-     "steps; 0: not by steps"},
-    {"every_epochs", RGM_FIELD_INT, SAVE(every_epochs), 0, MOST, NULL, NULL,
-     "epochs; 0: not by epochs"},
-    {"every_seconds", RGM_FIELD_FLOAT, SAVE(every_seconds), 0, MOST, NULL, NULL,
-     "seconds of work that a crash may lose; 0: not by time"},
-    {"keep", RGM_FIELD_INT, SAVE(keep), 1, 1e6, NULL, NULL, "latest checkpoints kept"},
-    {"best", RGM_FIELD_GROUP, SAVE(best), 0, 0, NULL, best_fields,
-     "how the best weights are chosen"},
+    RGM_INT_FIELD(every_steps, 0, MOST, "steps; 0: not by steps"),
+    RGM_INT_FIELD(every_epochs, 0, MOST, "epochs; 0: not by epochs"),
+    RGM_FLOAT_FIELD(every_seconds, 0, MOST,
+                    "seconds of work that a crash may lose; 0: not by time"),
+    RGM_INT_FIELD(keep, 1, 1e6, "latest checkpoints kept"),
+    RGM_GROUP_FIELD(best, best_fields, "how the best weights are chosen"),
     {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_stopping
 static const rgm_field stopping_fields[] = {
-    {"metric", RGM_FIELD_TEXT, STOP(metric), 0, 0, NULL, NULL, "default: the best metric"},
-    {"patience", RGM_FIELD_INT, STOP(patience), 0, MOST, NULL, NULL,
-     "validations without improvement; 0: never stop early"},
+    RGM_TEXT_FIELD(metric, "default: the best metric"),
+    RGM_INT_FIELD(patience, 0, MOST, "validations without improvement; 0: never stop early"),
     {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_recovery
 static const rgm_field recovery_fields[] = {
-    {"policy", RGM_FIELD_CHOICE, RECOVER(policy), 0, 0, policies, NULL,
-     "at a loss or gradient that is not finite, or a loss above its bound"},
-    {"loss_upper_bound", RGM_FIELD_FLOAT, RECOVER(loss_upper_bound), 0, INFINITY, NULL, NULL,
-     "of one step's loss"},
-    {"begin_steps", RGM_FIELD_INT, RECOVER(begin_steps), 0, MOST, NULL, NULL,
-     "step from which the bound holds"},
-    {"max_tries", RGM_FIELD_INT, RECOVER(max_tries), 0, 1e9, NULL, NULL,
-     "skips or rollbacks before it is an error after all"},
+    RGM_CHOICE_FIELD(policy, policies,
+                     "at a loss or gradient that is not finite, or a loss above its bound"),
+    RGM_FLOAT_FIELD(loss_upper_bound, 0, INFINITY, "of one step's loss"),
+    RGM_INT_FIELD(begin_steps, 0, MOST, "step from which the bound holds"),
+    RGM_INT_FIELD(max_tries, 0, 1e9, "skips or rollbacks before it is an error after all"),
     {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_initialize
 static const rgm_field initialize_fields[] = {
-    {"checkpoint", RGM_FIELD_TEXT, START(checkpoint), 0, 0, NULL, NULL,
-     "run folder, checkpoint folder or .safetensors file to start from"},
-    {"only", RGM_FIELD_TEXTS, START(only), 0, 0, NULL, NULL,
-     "shell patterns of parameter names; none: all"},
-    {"except", RGM_FIELD_TEXTS, START(except), 0, 0, NULL, NULL, "patterns of those left random"},
-    {"best", RGM_FIELD_BOOL, START(best), 0, 0, NULL, NULL, "a run folder's best weights"},
+    RGM_TEXT_FIELD(checkpoint, "run folder, checkpoint folder or .safetensors file to start from"),
+    RGM_TEXTS_FIELD(only, "shell patterns of parameter names; none: all"),
+    RGM_TEXTS_FIELD(except, "patterns of those left random"),
+    RGM_BOOL_FIELD(best, "a run folder's best weights"),
     {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_options
 const rgm_field rgm_trainer_fields[] = {
-    {"train_steps", RGM_FIELD_INT, OPTION(train_steps), 0, MOST, NULL, NULL,
-     "length of the run in steps; 0: in epochs"},
-    {"steps_per_loop", RGM_FIELD_INT, OPTION(steps_per_loop), 1, MOST, NULL, NULL,
-     "steps that training metrics are taken over (length in steps)"},
-    {"validation_interval", RGM_FIELD_INT, OPTION(validation_interval), 0, MOST, NULL, NULL,
-     "steps between validations (length in steps); 0: at the end only"},
-    {"epochs", RGM_FIELD_INT, OPTION(epochs), 1, MOST, NULL, NULL, "length of the run in epochs"},
-    {"steps_per_epoch", RGM_FIELD_INT, OPTION(steps_per_epoch), 0, MOST, NULL, NULL,
-     "0: one pass over the data"},
-    {"validation_freq", RGM_FIELD_INT, OPTION(validation_freq), 1, MOST, NULL, NULL,
-     "validate each k-th epoch"},
-    {"validation_per_epoch", RGM_FIELD_INT, OPTION(validation_per_epoch), 0, MOST, NULL, NULL,
-     "validations inside an epoch; needs steps_per_epoch"},
-    {"validation_steps", RGM_FIELD_INT, OPTION(validation_steps), -1, MOST, NULL, NULL,
-     "-1: the whole validation set"},
-    {"steps_per_execution", RGM_FIELD_INT, OPTION(steps_per_execution), 1, MOST, NULL, NULL,
-     "steps between looks at signals and clock"},
-    {"summary_interval", RGM_FIELD_INT, OPTION(summary_interval), -1, MOST, NULL, NULL,
-     "steps between TensorBoard scalars; 0: each loop only; -1: 500, or each loop"},
-    {"histograms", RGM_FIELD_BOOL, OPTION(histograms), 0, 0, NULL, NULL,
-     "weight histograms with each summary"},
-    {"accumulation_steps", RGM_FIELD_INT, OPTION(accumulation_steps), 1, 1e9, NULL, NULL,
-     "batches whose gradients make one update"},
-    {"restore_best_weights", RGM_FIELD_CHOICE, OPTION(restore_best_weights), 0, 0, restores, NULL,
-     "auto: iff there are validation data"},
-    {"run_eagerly", RGM_FIELD_BOOL, OPTION(run_eagerly), 0, 0, NULL, NULL,
-     "op by op; stops at the first NaN"},
-    {"continuous_eval_timeout", RGM_FIELD_FLOAT, OPTION(continuous_eval_timeout), -1, MOST, NULL,
-     NULL, "seconds without a new checkpoint before continuous_eval ends; -1: never"},
-    {"checkpoint", RGM_FIELD_GROUP, OPTION(checkpoint), 0, 0, NULL, checkpoint_fields,
-     "when to save and what to keep"},
-    {"early_stopping", RGM_FIELD_GROUP, OPTION(early_stopping), 0, 0, NULL, stopping_fields,
-     "when to stop before the end"},
-    {"recovery", RGM_FIELD_GROUP, OPTION(recovery), 0, 0, NULL, recovery_fields,
-     "what to do about a bad step"},
-    {"initialize", RGM_FIELD_GROUP, OPTION(initialize), 0, 0, NULL, initialize_fields,
-     "weights to start from"},
-    {"privacy", RGM_FIELD_GROUP, OPTION(privacy), 0, 0, NULL, rgm_privacy_fields,
-     "differentially private training"},
+    RGM_INT_FIELD(train_steps, 0, MOST, "length of the run in steps; 0: in epochs"),
+    RGM_INT_FIELD(steps_per_loop, 1, MOST,
+                  "steps that training metrics are taken over (length in steps)"),
+    RGM_INT_FIELD(validation_interval, 0, MOST,
+                  "steps between validations (length in steps); 0: at the end only"),
+    RGM_INT_FIELD(epochs, 1, MOST, "length of the run in epochs"),
+    RGM_INT_FIELD(steps_per_epoch, 0, MOST, "0: one pass over the data"),
+    RGM_INT_FIELD(validation_freq, 1, MOST, "validate each k-th epoch"),
+    RGM_INT_FIELD(validation_per_epoch, 0, MOST,
+                  "validations inside an epoch; needs steps_per_epoch"),
+    RGM_INT_FIELD(validation_steps, -1, MOST, "-1: the whole validation set"),
+    RGM_INT_FIELD(steps_per_execution, 1, MOST, "steps between looks at signals and clock"),
+    RGM_INT_FIELD(summary_interval, -1, MOST,
+                  "steps between TensorBoard scalars; 0: each loop only; -1: 500, or each loop"),
+    RGM_BOOL_FIELD(histograms, "weight histograms with each summary"),
+    RGM_INT_FIELD(accumulation_steps, 1, 1e9, "batches whose gradients make one update"),
+    RGM_CHOICE_FIELD(restore_best_weights, restores, "auto: iff there are validation data"),
+    RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
+    RGM_FLOAT_FIELD(continuous_eval_timeout, -1, MOST,
+                    "seconds without a new checkpoint before continuous_eval ends; -1: never"),
+    RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
+    RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
+    RGM_GROUP_FIELD(recovery, recovery_fields, "what to do about a bad step"),
+    RGM_GROUP_FIELD(initialize, initialize_fields, "weights to start from"),
+    RGM_GROUP_FIELD(privacy, rgm_privacy_fields, "differentially private training"),
     {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_runtime_options
 const rgm_field rgm_runtime_fields[] = {
-    {"seed", RGM_FIELD_INT, RUNTIME(seed), 0, MOST, NULL, NULL, "of everything that is random"},
-    {"threads", RGM_FIELD_INT, RUNTIME(threads), 0, 1024, NULL, NULL,
-     "0: as many as the machine has"},
-    {"mixed_precision", RGM_FIELD_CHOICE, RUNTIME(mixed_precision), 0, 0, precisions, NULL,
-     "bf16: products in bf16, weights and sums in f32"},
-    {"loss_scale", RGM_FIELD_TEXT, RUNTIME(loss_scale), 0, 0, NULL, NULL,
-     "none, dynamic or a number"},
+    RGM_INT_FIELD(seed, 0, MOST, "of everything that is random"),
+    RGM_INT_FIELD(threads, 0, 1024, "0: as many as the machine has"),
+    RGM_CHOICE_FIELD(mixed_precision, precisions,
+                     "bf16: products in bf16, weights and sums in f32"),
+    RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
     {0}};
+#undef RGM_OPTIONS
 
 void rgm_trainer_defaults(rgm_trainer_options *options)
 {
