@@ -85,7 +85,7 @@ static rgm_status whole_facts(rgm_text *out, void *state)
 
 static rgm_value *node_inputs(rgm_scope *scope, const rgm_graph_value *graph)
 {
-    const rgm_input_options input = {.normalize_features = true};
+    const rgm_input_options input = {.normalize = true};
     rgm_value *x[4] = {NULL};
     int64_t count = 0;
 

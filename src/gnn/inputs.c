@@ -7,17 +7,14 @@
 const char *const rgmi_receiver_names[] = {"source", "target", "both", NULL};
 const char *const rgmi_l2_layer_names[] = {"first", "all", NULL};
 
+#define RGM_OPTIONS rgm_input_options
 const rgm_field rgmi_input_fields[] = {
-    {.name = "features",
-     .kind = RGM_FIELD_TEXTS,
-     .offset = offsetof(rgm_input_options, features),
-     .help = "input features, \"words\" or \"paper.words\"; default: every float and one_hot one"},
-    {.name = "normalize",
-     .kind = RGM_FIELD_BOOL,
-     .offset = offsetof(rgm_input_options, normalize_features),
-     .help = "divide each feature's rows by the sum of their absolute values"},
-    {0},
-};
+    RGM_TEXTS_FIELD(
+        features,
+        "input features, \"words\" or \"paper.words\"; default: every float and one_hot one"),
+    RGM_BOOL_FIELD(normalize, "divide each feature's rows by the sum of their absolute values"),
+    {0}};
+#undef RGM_OPTIONS
 
 /* The part of "paper.words" after the set's name, if the name is meant for this set; else NULL. */
 static const char *for_set(const char *name, const char *node_set)
@@ -141,7 +138,7 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
                             (long long)capacity);
             break;
         }
-        x[(*count)++] = feature_rows(scope, graph, node_set, name, options->normalize_features);
+        x[(*count)++] = feature_rows(scope, graph, node_set, name, options->normalize);
     }
     return rgm_cgraph_status(rgm_scope_graph(scope));
 }

@@ -9,92 +9,42 @@
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-#define AT(member) offsetof(rgm_record_options, member)
-
+#define RGM_OPTIONS rgm_record_options
 static const rgm_field data_fields[] = {
-    {.name = "path", .kind = RGM_FIELD_TEXT, .offset = AT(path), .help = "folder of the files"},
-    {.name = "train",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(train),
-     .help = "CSV file to train on, plain or gzip, one record a line"},
-    {.name = "valid",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(valid),
-     .help = "file to validate on; this or valid_fraction"},
-    {.name = "test", .kind = RGM_FIELD_TEXT, .offset = AT(test), .help = "file to test on"},
-    {.name = "valid_fraction",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = AT(valid_fraction),
-     .min = 0,
-     .max = RGM_BELOW_1,
-     .help = "part of train that is held out for validation, drawn by runtime.seed"},
-    {.name = "header",
-     .kind = RGM_FIELD_BOOL,
-     .offset = AT(header),
-     .help = "the first line of each file names the columns"},
-    {.name = "label",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(label),
-     .help = "column of the class, an integer from 0: first, last or the column's number from 0"},
-    {.name = "scale",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = AT(scale),
-     .min = RGM_ABOVE_0,
-     .max = 1e300,
-     .help = "the other columns are divided by this"},
-    {.name = "shape",
-     .kind = RGM_FIELD_INTS,
-     .offset = AT(shape),
-     .min = 1,
-     .max = 1e9,
-     .help = "of a record, e.g. [8, 8, 1]: rows, columns, channels; default: one row of numbers"},
-    {.name = "batch_size",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(batch_size),
-     .min = 1,
-     .max = 1e9,
-     .help = "records a step"},
-    {.name = "shuffle",
-     .kind = RGM_FIELD_BOOL,
-     .offset = AT(shuffle),
-     .help = "train in another order each epoch"},
-    {.name = "poisson",
-     .kind = RGM_FIELD_BOOL,
-     .offset = AT(poisson),
-     .help = "draw each training record by a coin of its own, batch_size a step on average: for "
-             "trainer.privacy"},
-    {.name = "shift",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(shift),
-     .min = 0,
-     .max = 1e6,
-     .help = "train images are moved by up to so many rows and columns, drawn anew each epoch"},
-    {0},
-};
+    RGM_TEXT_FIELD(path, "folder of the files"),
+    RGM_TEXT_FIELD(train, "CSV file to train on, plain or gzip, one record a line"),
+    RGM_TEXT_FIELD(valid, "file to validate on; this or valid_fraction"),
+    RGM_TEXT_FIELD(test, "file to test on"),
+    RGM_FLOAT_FIELD(valid_fraction, 0, RGM_BELOW_1,
+                    "part of train that is held out for validation, drawn by runtime.seed"),
+    RGM_BOOL_FIELD(header, "the first line of each file names the columns"),
+    RGM_TEXT_FIELD(
+        label, "column of the class, an integer from 0: first, last or the column's number from 0"),
+    RGM_FLOAT_FIELD(scale, RGM_ABOVE_0, 1e300, "the other columns are divided by this"),
+    RGM_INTS_FIELD(
+        shape, 1, 1e9,
+        "of a record, e.g. [8, 8, 1]: rows, columns, channels; default: one row of numbers"),
+    RGM_INT_FIELD(batch_size, 1, 1e9, "records a step"),
+    RGM_BOOL_FIELD(shuffle, "train in another order each epoch"),
+    RGM_BOOL_FIELD(
+        poisson,
+        "draw each training record by a coin of its own, batch_size a step on average: for "
+        "trainer.privacy"),
+    RGM_INT_FIELD(
+        shift, 0, 1e6,
+        "train images are moved by up to so many rows and columns, drawn anew each epoch"),
+    {0}};
+#undef RGM_OPTIONS
 
+#define RGM_OPTIONS rgm_record_options
 static const rgm_field task_fields[] = {
-    {.name = "num_classes",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(num_classes),
-     .min = 0,
-     .max = 1e9,
-     .help = "number of classes; this or class_names"},
-    {.name = "class_names",
-     .kind = RGM_FIELD_TEXTS,
-     .offset = AT(class_names),
-     .help = "names, in order"},
-    {.name = "label_smoothing",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = AT(label_smoothing),
-     .min = 0,
-     .max = RGM_BELOW_1,
-     .help = "part of a label's weight in the loss that is spread over all classes"},
-    {.name = "per_class_statistics",
-     .kind = RGM_FIELD_BOOL,
-     .offset = AT(per_class_statistics),
-     .help = "also precision and recall of each class"},
-    {0},
-};
+    RGM_INT_FIELD(num_classes, 0, 1e9, "number of classes; this or class_names"),
+    RGM_TEXTS_FIELD(class_names, "names, in order"),
+    RGM_FLOAT_FIELD(label_smoothing, 0, RGM_BELOW_1,
+                    "part of a label's weight in the loss that is spread over all classes"),
+    RGM_BOOL_FIELD(per_class_statistics, "also precision and recall of each class"),
+    {0}};
+#undef RGM_OPTIONS
 
 void rgm_record_defaults(void *options)
 {

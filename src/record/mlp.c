@@ -14,37 +14,15 @@ void rgm_mlp_defaults(void *options)
         (rgm_mlp_options){.hidden = {hidden, 2}, .activation = RGM_ACT_RELU};
 }
 
-#define AT(member) offsetof(rgm_mlp_options, member)
+#define RGM_OPTIONS rgm_mlp_options
 const rgm_field rgm_mlp_fields[] = {
-    {.name = "hidden",
-     .kind = RGM_FIELD_INTS,
-     .offset = AT(hidden),
-     .min = 1,
-     .max = 1e6,
-     .help = "units of each hidden layer"},
-    {.name = "activation",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = AT(activation),
-     .choices = rgm_activation_names,
-     .help = "of the hidden layers"},
-    {.name = "dropout",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = AT(dropout),
-     .min = 0,
-     .max = 0.999,
-     .help = "rate of dropout behind each hidden layer"},
-    {.name = "batch_norm",
-     .kind = RGM_FIELD_BOOL,
-     .offset = AT(batch_norm),
-     .help = "batch norm in place of the bias before each activation"},
-    {.name = "l2",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = AT(l2),
-     .min = 0,
-     .max = 1e6,
-     .help = "coefficient of the sum of squared kernel weights in the loss"},
-    {0},
-};
+    RGM_INTS_FIELD(hidden, 1, 1e6, "units of each hidden layer"),
+    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of the hidden layers"),
+    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout behind each hidden layer"),
+    RGM_BOOL_FIELD(batch_norm, "batch norm in place of the bias before each activation"),
+    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
+    {0}};
+#undef RGM_OPTIONS
 
 rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
                               rgm_activation activation)
