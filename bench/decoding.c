@@ -127,9 +127,9 @@ static rgm_status decoding_make(decoding *d, const bench_options *options)
     d->form = options->form;
     d->count = options->size > 0 ? options->size : 32;
     d->search = (rgm_search_options)RGM_SEARCH_OPTIONS_INIT;
-    d->search.beams = beam ? 4 : 1;
-    d->search.max_length = STEPS;
-    d->search.batch_size = d->count;
+    d->search.beam_size = beam ? 4 : 1;
+    d->search.decode_max_length = STEPS;
+    d->search.decode_batch_size = d->count;
     d->search.end_id = END;
     set_model(&d->model);
     RGM_TRY(make_sources(d));
@@ -177,7 +177,7 @@ static rgm_status decoding_facts(rgm_text *out, void *state)
         ", \"form\": \"%s\", \"sentences\": %lld, \"beams\": %lld, \"source\": %d, \"tokens\": %d, "
         "\"width\": %lld, \"inner\": %lld, \"layers\": %lld, \"vocabulary\": %d, "
         "\"isa_f32\": \"%s\", \"isa_bf16\": \"%s\"",
-        d->form, (long long)d->count, (long long)d->search.beams, LENGTH, STEPS,
+        d->form, (long long)d->count, (long long)d->search.beam_size, LENGTH, STEPS,
         (long long)o->embedding_width, (long long)o->decoder.intermediate_size,
         (long long)o->decoder.num_layers, VOCABULARY, rgm_kernels_for(RGM_F32)->isa,
         rgm_kernels_for(RGM_BF16)->isa);

@@ -112,15 +112,15 @@ typedef enum rgm_tokenizer_kind { RGM_TOKENIZER_UNIGRAM, RGM_TOKENIZER_BPE } rgm
 extern const char *const rgm_tokenizer_kind_names[]; /* "unigram", "bpe", NULL */
 typedef struct rgm_tokenizer_options {
     int64_t vocab_size; /* pieces in all, the three special ones among them            */
-    rgm_tokenizer_kind kind;
-    double character_coverage; /* share of the text whose characters get pieces, in (0, 1]    */
-    int64_t max_sentences;     /* trained on that many, drawn as spm_train does; 0: on all    */
+    rgm_tokenizer_kind type;
+    double coverage;   /* share of the text whose characters get pieces, in (0, 1]    */
+    int64_t sentences; /* trained on that many, drawn as spm_train does; 0: on all    */
     rgm_line_options lines;
 } rgm_tokenizer_options;
 #define RGM_TOKENIZER_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        .vocab_size = 8000, .kind = RGM_TOKENIZER_UNIGRAM, .character_coverage = 0.9995,           \
-        .max_sentences = 0, .lines = RGM_LINE_OPTIONS_INIT                                         \
+        .vocab_size = 8000, .type = RGM_TOKENIZER_UNIGRAM, .coverage = 0.9995, .sentences = 0,     \
+        .lines = RGM_LINE_OPTIONS_INIT                                                             \
     }
 /**
  * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin. Nothing

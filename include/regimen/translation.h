@@ -132,14 +132,14 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
 
 /** How translations are searched for. */
 typedef struct rgm_search_options {
-    int64_t beams;      /* 1: greedy                                                             */
-    int64_t n_best;     /* hypotheses of each sentence, at most beams                            */
-    double alpha;       /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
-    int64_t max_length; /* tokens of a translation, its end included; 0: extra_length more than
-                           the source has                                                        */
-    int64_t extra_length;
-    int64_t batch_size; /* sentences decoded together                                            */
-    bool sample;        /* draw each token instead (beams is 1)                                  */
+    int64_t beam_size; /* 1: greedy                                                             */
+    int64_t n_best;    /* hypotheses of each sentence, at most beam_size                        */
+    double alpha;      /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
+    int64_t decode_max_length; /* tokens of a translation, its end included; 0:
+                                  extra_decode_length more than the source has */
+    int64_t extra_decode_length;
+    int64_t decode_batch_size; /* sentences decoded together */
+    bool sample;        /* draw each token instead (beam_size is 1)                              */
     double temperature; /* of sampling: logits are divided by it; > 0                            */
     int64_t top_k;      /* among the k most probable tokens; 0: all                              */
     double top_p;       /* among the fewest most probable ones that have this much together      */
@@ -152,8 +152,8 @@ typedef struct rgm_search_options {
 } rgm_search_options;
 #define RGM_SEARCH_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        .beams = 4, .n_best = 1, .alpha = 0.6, .extra_length = 50, .batch_size = 64,               \
-        .temperature = 1, .top_p = 1, .end_id = 1                                                  \
+        .beam_size = 4, .n_best = 1, .alpha = 0.6, .extra_decode_length = 50,                      \
+        .decode_batch_size = 64, .temperature = 1, .top_p = 1, .end_id = 1                         \
     }
 extern const rgm_field rgm_search_fields[];
 /** RGM_ERR_CONFIG: bounds, options that exclude each other, more beams than half the target's
@@ -188,10 +188,10 @@ void rgm_translator_release(rgm_translator *translator);
  * keys and values of earlier tokens are kept, and who is finished leaves the batch; a sentence's
  * result does not depend on its batch mates, on padding or on the number of threads.
  *
- * Beam search: of beams * vocabulary continuations the best 2 * beams are looked at; those that end
- * are hypotheses, of which the best `beams` are kept, the best others go on. A sentence ends at its
- * longest length, or when its worst hypothesis so far scores above what the best open one could
- * reach at that length. If none has ended the open ones are returned.
+ * Beam search: of beam_size * vocabulary continuations the best 2 * beam_size are looked at; those
+ * that end are hypotheses, of which the best beam_size are kept, the best others go on. A sentence
+ * ends at its longest length, or when its worst hypothesis so far scores above what the best open
+ * one could reach at that length. If none has ended the open ones are returned.
  *
  * @param out  [out] [count], cleared by the caller; nothing to clear after an error
  *

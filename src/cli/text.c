@@ -65,9 +65,9 @@ static int text_train(int argc, char **argv)
         {"vocab-size", ARG_INT, &o.vocab_size, "N", "pieces in all, default 8000"},
         {"out", ARG_TEXT, &out, "MODEL", "the file to write (required)"},
         {"type", ARG_TEXT, &type, "NAME", "unigram (default) or bpe"},
-        {"coverage", ARG_FLOAT, &o.character_coverage, "X",
+        {"coverage", ARG_FLOAT, &o.coverage, "X",
          "share of characters with a piece, default 0.9995"},
-        {"sentences", ARG_INT, &o.max_sentences, "N",
+        {"sentences", ARG_INT, &o.sentences, "N",
          "train on that many, drawn from all; default: all"},
         {0}};
     const usage how = {
@@ -82,10 +82,10 @@ static int text_train(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (out == NULL)
         return usage_error("--out is needed: the model's file");
-    while (rgm_tokenizer_kind_names[o.kind] != NULL &&
-           strcmp(rgm_tokenizer_kind_names[o.kind], type) != 0)
-        o.kind++;
-    if (rgm_tokenizer_kind_names[o.kind] == NULL)
+    while (rgm_tokenizer_kind_names[o.type] != NULL &&
+           strcmp(rgm_tokenizer_kind_names[o.type], type) != 0)
+        o.type++;
+    if (rgm_tokenizer_kind_names[o.type] == NULL)
         return usage_error("--type '%s' is none of unigram, bpe", type);
     status = train(out, &rest, &o);
     if (status == RGM_ERR_ARG) { /* an option out of its range */

@@ -103,8 +103,8 @@ std::unordered_map<std::string, std::string> trainer_options(const rgm_tokenizer
 {
     return {{"vocab_size", std::to_string(o.vocab_size)},
             {"model_type", kind},
-            {"character_coverage", std::to_string(o.character_coverage)},
-            {"input_sentence_size", std::to_string(o.max_sentences)},
+            {"character_coverage", std::to_string(o.coverage)},
+            {"input_sentence_size", std::to_string(o.sentences)},
             {"max_sentence_length", std::to_string(o.lines.max_line_bytes)},
             {"pad_id", "0"},
             {"eos_id", "1"},

@@ -32,7 +32,7 @@ rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *p
 
 /** The next sentence, borrowed until the next call; RGM_END after the last. */
 typedef rgm_status rgmi_next_sentence(rgm_str *sentence, void *payload);
-/** Appends the trained model's bytes to `model`. kind: SentencePiece's name of options->kind. */
+/** Appends the trained model's bytes to `model`. kind: SentencePiece's name of options->type. */
 rgm_status rgmi_sentencepiece_train(rgm_text *model, const rgm_tokenizer_options *options,
                                     const char *kind, rgmi_next_sentence *next, void *payload);
 

@@ -178,19 +178,16 @@ static rgm_status check_options(const rgm_tokenizer_options *o)
     if (o->vocab_size < 4 || o->vocab_size > 1 << 24)
         return RGM_FAIL(RGM_ERR_ARG, "a vocabulary of %lld pieces; it has 4 to %d",
                         (long long)o->vocab_size, 1 << 24);
-    if (o->kind != RGM_TOKENIZER_UNIGRAM && o->kind != RGM_TOKENIZER_BPE)
-        return RGM_FAIL(RGM_ERR_ARG, "%d is no kind of tokenizer", (int)o->kind);
-    if (!(o->character_coverage > 0 && o->character_coverage <= 1))
-        return RGM_FAIL(RGM_ERR_ARG, "character_coverage is %g; it is in (0, 1]",
-                        o->character_coverage);
-    if (o->max_sentences < 0 || o->lines.max_line_bytes < 1 ||
-        o->lines.max_line_bytes > LARGEST_TEXT)
+    if (o->type != RGM_TOKENIZER_UNIGRAM && o->type != RGM_TOKENIZER_BPE)
+        return RGM_FAIL(RGM_ERR_ARG, "%d is no kind of tokenizer", (int)o->type);
+    if (!(o->coverage > 0 && o->coverage <= 1))
+        return RGM_FAIL(RGM_ERR_ARG, "character_coverage is %g; it is in (0, 1]", o->coverage);
+    if (o->sentences < 0 || o->lines.max_line_bytes < 1 || o->lines.max_line_bytes > LARGEST_TEXT)
         return RGM_FAIL(RGM_ERR_ARG, "max_sentences is %lld, max_line_bytes %lld (1 to %d)",
-                        (long long)o->max_sentences, (long long)o->lines.max_line_bytes,
-                        LARGEST_TEXT);
-    if (o->max_sentences > 0 && o->max_sentences <= FEWEST_SENTENCES)
+                        (long long)o->sentences, (long long)o->lines.max_line_bytes, LARGEST_TEXT);
+    if (o->sentences > 0 && o->sentences <= FEWEST_SENTENCES)
         return RGM_FAIL(RGM_ERR_ARG, "max_sentences is %lld; it is 0 (all) or more than %d",
-                        (long long)o->max_sentences, FEWEST_SENTENCES);
+                        (long long)o->sentences, FEWEST_SENTENCES);
     return RGM_OK;
 }
 
@@ -207,7 +204,7 @@ rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, in
 
     *out = NULL;
     RGM_TRY(check_options(o));
-    status = rgmi_sentencepiece_train(&model, o, rgm_tokenizer_kind_names[o->kind], next_sentence,
+    status = rgmi_sentencepiece_train(&model, o, rgm_tokenizer_kind_names[o->type], next_sentence,
                                       &text);
     if (status == RGM_ERR_DATA && text.sentences == 0)
         status = RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: the %lld files have no text",

@@ -74,8 +74,8 @@ static rgm_tokenizer *small(rgm_tokenizer_kind kind, int64_t max_sentences)
     rgm_tokenizer *tokenizer;
 
     options.vocab_size = 60;
-    options.kind = kind;
-    options.max_sentences = max_sentences;
+    options.type = kind;
+    options.sentences = max_sentences;
     CHECK_OK(rgm_tokenizer_train(&tokenizer, &path, 1, &options));
     return tokenizer;
 }
@@ -171,9 +171,9 @@ static void training_tells_what_it_cannot_do(void **state)
     CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_train(&t, &path, 1, &options));
     CHECK_MESSAGE("smaller than required_chars");
     options.vocab_size = 60;
-    options.character_coverage = NAN;
+    options.coverage = NAN;
     CHECK_STATUS(RGM_ERR_ARG, rgm_tokenizer_train(&t, &path, 1, &options));
-    options.character_coverage = 1;
+    options.coverage = 1;
     path = file("empty.txt", "\n\n", 2);
     CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_train(&t, &path, 1, &options));
     CHECK_MESSAGE("the 1 files have no text");

@@ -37,96 +37,38 @@ static const char *const activations[] = {"relu", "gelu", NULL};
 static const char *const embeddings[] = {"shared", "target", "untied", NULL};
 static const char *const positions[] = {"sinusoidal", "learned", NULL};
 
-#define RATE(key, at, text)                                                                        \
-    {                                                                                              \
-        .name = key, .kind = RGM_FIELD_FLOAT, .offset = at, .min = 0, .max = 0.999, .help = text   \
-    }
+#define RATE(member, text) RGM_FLOAT_FIELD(member, 0, 0.999, text)
 
-#define STACK(member) offsetof(rgm_seq2seq_stack, member)
+#define RGM_OPTIONS rgm_seq2seq_stack
 static const rgm_field stack_fields[] = {
-    {.name = "num_layers",
-     .kind = RGM_FIELD_INT,
-     .offset = STACK(num_layers),
-     .min = 1,
-     .max = RGM_SEQ2SEQ_LAYERS,
-     .help = "layers"},
-    {.name = "num_attention_heads",
-     .kind = RGM_FIELD_INT,
-     .offset = STACK(num_attention_heads),
-     .min = 1,
-     .max = 1024,
-     .help = "heads of each attention; divides embedding_width"},
-    {.name = "intermediate_size",
-     .kind = RGM_FIELD_INT,
-     .offset = STACK(intermediate_size),
-     .min = 1,
-     .max = 1e6,
-     .help = "units inside the feed-forward block"},
-    {.name = "activation",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = STACK(activation),
-     .choices = activations,
-     .help = "of the feed-forward block"},
-    RATE("dropout_rate", STACK(dropout_rate), "dropout of what a block adds"),
-    RATE("attention_dropout_rate", STACK(attention_dropout_rate),
+    RGM_INT_FIELD(num_layers, 1, RGM_SEQ2SEQ_LAYERS, "layers"),
+    RGM_INT_FIELD(num_attention_heads, 1, 1024, "heads of each attention; divides embedding_width"),
+    RGM_INT_FIELD(intermediate_size, 1, 1e6, "units inside the feed-forward block"),
+    RGM_CHOICE_FIELD(activation, activations, "of the feed-forward block"),
+    RATE(dropout_rate, "dropout of what a block adds"),
+    RATE(attention_dropout_rate,
          "dropout of attention's probabilities, and of what the encoder's attention adds"),
-    RATE("intermediate_dropout", STACK(intermediate_dropout),
-         "dropout inside the feed-forward block"),
-    {.name = "use_bias",
-     .kind = RGM_FIELD_BOOL,
-     .offset = STACK(use_bias),
-     .help = "biases of attention's projections"},
-    {.name = "norm_first",
-     .kind = RGM_FIELD_BOOL,
-     .offset = STACK(norm_first),
-     .help = "layer norm before each block, else behind its sum"},
-    {.name = "norm_epsilon",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = STACK(norm_epsilon),
-     .min = RGM_ABOVE_0,
-     .max = 1,
-     .help = "added to the variance"},
-    {0},
-};
+    RATE(intermediate_dropout, "dropout inside the feed-forward block"),
+    RGM_BOOL_FIELD(use_bias, "biases of attention's projections"),
+    RGM_BOOL_FIELD(norm_first, "layer norm before each block, else behind its sum"),
+    RGM_FLOAT_FIELD(norm_epsilon, RGM_ABOVE_0, 1, "added to the variance"),
+    {0}};
+#undef RGM_OPTIONS
 
-#define AT(member) offsetof(rgm_seq2seq_options, member)
+#define RGM_OPTIONS rgm_seq2seq_options
 const rgm_field rgm_seq2seq_fields[] = {
-    {.name = "encoder",
-     .kind = RGM_FIELD_GROUP,
-     .offset = AT(encoder),
-     .group = stack_fields,
-     .help = "the stack that reads the source"},
-    {.name = "decoder",
-     .kind = RGM_FIELD_GROUP,
-     .offset = AT(decoder),
-     .group = stack_fields,
-     .help = "the stack that writes the target"},
-    {.name = "embedding_width",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(embedding_width),
-     .min = 2,
-     .max = 65536,
-     .help = "width of embeddings and of every layer; even"},
-    RATE("dropout_rate", AT(dropout_rate), "dropout of embeddings with their positions"),
-    {.name = "embeddings",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = AT(embeddings),
-     .choices = embeddings,
-     .help = "shared: one table for source, target and output; target: one for target and output; "
-             "untied"},
-    {.name = "positions",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = AT(positions),
-     .choices = positions,
-     .help = "what tells a token its place"},
-    {.name = "max_positions",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(max_positions),
-     .min = 1,
-     .max = 1e6,
-     .help = "longest sequence, its end included"},
-    {0},
-};
+    RGM_GROUP_FIELD(encoder, stack_fields, "the stack that reads the source"),
+    RGM_GROUP_FIELD(decoder, stack_fields, "the stack that writes the target"),
+    RGM_INT_FIELD(embedding_width, 2, 65536, "width of embeddings and of every layer; even"),
+    RATE(dropout_rate, "dropout of embeddings with their positions"),
+    RGM_CHOICE_FIELD(
+        embeddings, embeddings,
+        "shared: one table for source, target and output; target: one for target and output; "
+        "untied"),
+    RGM_CHOICE_FIELD(positions, positions, "what tells a token its place"),
+    RGM_INT_FIELD(max_positions, 1, 1e6, "longest sequence, its end included"),
+    {0}};
+#undef RGM_OPTIONS
 
 static rgm_status stack_check(const rgm_seq2seq_stack *o, const char *name, int64_t width)
 {
@@ -165,88 +107,39 @@ rgm_status rgm_seq2seq_check(const rgm_seq2seq *model)
 
 /* ---- search ---- */
 
-#define SEARCH(member) offsetof(rgm_search_options, member)
+#define RGM_OPTIONS rgm_search_options
 const rgm_field rgm_search_fields[] = {
-    {.name = "beam_size",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(beams),
-     .min = 1,
-     .max = RGMI_SEARCH_BEAMS,
-     .help = "hypotheses followed at once; 1: greedy"},
-    {.name = "n_best",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(n_best),
-     .min = 1,
-     .max = RGMI_SEARCH_BEAMS,
-     .help = "translations of each sentence, at most beam_size"},
-    {.name = "alpha",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = SEARCH(alpha),
-     .min = 0,
-     .max = 10,
-     .help = "length penalty: scores are divided by ((5 + length) / 6)^alpha"},
-    {.name = "decode_max_length",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(max_length),
-     .min = 0,
-     .max = 1e6,
-     .help = "longest translation in tokens; 0: extra_decode_length more than the source"},
-    {.name = "extra_decode_length",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(extra_length),
-     .min = 0,
-     .max = 1e6,
-     .help = "how much longer than its source a translation may be, in tokens"},
-    {.name = "decode_batch_size",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(batch_size),
-     .min = 1,
-     .max = 1e6,
-     .help = "sentences decoded together"},
-    {.name = "sample",
-     .kind = RGM_FIELD_BOOL,
-     .offset = SEARCH(sample),
-     .help = "draw each token by its probability"},
-    {.name = "temperature",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = SEARCH(temperature),
-     .min = RGM_ABOVE_0,
-     .max = 1e6,
-     .help = "of sampling; below 1 the probable become more so"},
-    {.name = "top_k",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(top_k),
-     .min = 0,
-     .max = 1e9,
-     .help = "sample among the k most probable tokens; 0: all"},
-    {.name = "top_p",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = SEARCH(top_p),
-     .min = RGM_ABOVE_0,
-     .max = 1,
-     .help = "sample among the fewest tokens that have this probability together"},
-    {.name = "seed",
-     .kind = RGM_FIELD_INT,
-     .offset = SEARCH(seed),
-     .min = 0,
-     .max = 1e15,
-     .help = "of sampling"},
-    {0},
-};
+    RGM_INT_FIELD(beam_size, 1, RGMI_SEARCH_BEAMS, "hypotheses followed at once; 1: greedy"),
+    RGM_INT_FIELD(n_best, 1, RGMI_SEARCH_BEAMS, "translations of each sentence, at most beam_size"),
+    RGM_FLOAT_FIELD(alpha, 0, 10, "length penalty: scores are divided by ((5 + length) / 6)^alpha"),
+    RGM_INT_FIELD(decode_max_length, 0, 1e6,
+                  "longest translation in tokens; 0: extra_decode_length more than the source"),
+    RGM_INT_FIELD(extra_decode_length, 0, 1e6,
+                  "how much longer than its source a translation may be, in tokens"),
+    RGM_INT_FIELD(decode_batch_size, 1, 1e6, "sentences decoded together"),
+    RGM_BOOL_FIELD(sample, "draw each token by its probability"),
+    RGM_FLOAT_FIELD(temperature, RGM_ABOVE_0, 1e6,
+                    "of sampling; below 1 the probable become more so"),
+    RGM_INT_FIELD(top_k, 0, 1e9, "sample among the k most probable tokens; 0: all"),
+    RGM_FLOAT_FIELD(top_p, RGM_ABOVE_0, 1,
+                    "sample among the fewest tokens that have this probability together"),
+    RGM_INT_FIELD(seed, 0, 1e15, "of sampling"),
+    {0}};
+#undef RGM_OPTIONS
 
 rgm_status rgm_search_check(const rgm_search_options *o, const rgm_seq2seq *model)
 {
     RGM_TRY(rgm_options_check(o, rgm_search_fields, "task.search"));
-    if (o->n_best > o->beams)
+    if (o->n_best > o->beam_size)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.search.n_best is %lld, above beam_size (%lld)",
-                        (long long)o->n_best, (long long)o->beams);
-    if (o->sample && o->beams != 1)
+                        (long long)o->n_best, (long long)o->beam_size);
+    if (o->sample && o->beam_size != 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is %lld",
-                        (long long)o->beams);
-    if (2 * o->beams > model->target_vocabulary && o->beams > 1)
+                        (long long)o->beam_size);
+    if (2 * o->beam_size > model->target_vocabulary && o->beam_size > 1)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",
-                        (long long)o->beams, (long long)model->target_vocabulary,
+                        (long long)o->beam_size, (long long)model->target_vocabulary,
                         (long long)model->target_vocabulary / 2);
     if (o->end_id < 0 || o->end_id >= model->target_vocabulary)
         return RGM_FAIL(RGM_ERR_CONFIG, "the end of sentence is %lld, but ids are 0..%lld",

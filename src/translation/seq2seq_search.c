@@ -183,8 +183,8 @@ static rgm_status take(search *s, sentence *t, const candidate *best, int64_t co
         if (best[i].token == o->end_id) {
             item.node = parent;
             item.score = item.log_probability / penalty(o, length);
-            keep_best(t->done, &t->done_count, o->beams, item);
-        } else if (open < o->beams) {
+            keep_best(t->done, &t->done_count, o->beam_size, item);
+        } else if (open < o->beam_size) {
             RGM_TRY(node_add(&item.node, s, parent, best[i].token));
             item.score = item.log_probability;
             parents[open] = best[i].row;
@@ -262,7 +262,7 @@ static rgm_status search_step(rgm_hypotheses *out, search *s)
     for (int64_t i = 0; i < s->count; i++) {
         sentence *t = &s->sentences[i];
         int64_t rows = t->open_count, count = 1;
-        int64_t *parents = s->parents + kept * o->beams;
+        int64_t *parents = s->parents + kept * o->beam_size;
         if (o->sample)
             drawn_continuation(best, s, t, logits + row * padded, row);
         else
@@ -273,8 +273,8 @@ static rgm_status search_step(rgm_hypotheses *out, search *s)
             RGM_TRY(finish(&out[t->number], s, t));
             continue;
         }
-        for (int64_t k = 0; k < o->beams; k++)
-            s->ids[kept * o->beams + k] = s->nodes[t->open[k].node].token;
+        for (int64_t k = 0; k < o->beam_size; k++)
+            s->ids[kept * o->beam_size + k] = s->nodes[t->open[k].node].token;
         s->survivors[kept] = i;
         if (kept != i)
             s->sentences[kept] = *t;
@@ -284,7 +284,7 @@ static rgm_status search_step(rgm_hypotheses *out, search *s)
     s->steps++;
     if (kept == 0)
         return RGM_OK;
-    return rgmi_decoding_select(&s->decoding, s->survivors, kept, o->beams, s->parents);
+    return rgmi_decoding_select(&s->decoding, s->survivors, kept, o->beam_size, s->parents);
 }
 
 /* ---- a batch, all of them ------------------------------------------------------------------ */
@@ -292,7 +292,8 @@ static rgm_status search_step(rgm_hypotheses *out, search *s)
 static int64_t longest_of(const rgm_search_options *o, const rgm_seq2seq *model,
                           int64_t source_length)
 {
-    int64_t longest = o->max_length > 0 ? o->max_length : source_length + o->extra_length;
+    int64_t longest =
+        o->decode_max_length > 0 ? o->decode_max_length : source_length + o->extra_decode_length;
 
     return longest < model->options.max_positions ? longest : model->options.max_positions;
 }
@@ -307,10 +308,11 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
     const rgm_seq2seq *model = rgmi_translator_model(translator);
     search s = {.options = options, .vocabulary = model->target_vocabulary, .count = count};
     const int32_t **batch = NULL;
-    int64_t *batch_lengths = NULL, rows = count * options->beams;
+    int64_t *batch_lengths = NULL, rows = count * options->beam_size;
 
-    s.top =
-        options->beams == 1 ? 1 : 2 * options->beams; /* greedy search ends where its best does */
+    s.top = options->beam_size == 1
+                ? 1
+                : 2 * options->beam_size; /* greedy search ends where its best does */
     RGM_GO(RGM_NEW(batch, count));
     RGM_GO(RGM_NEW(batch_lengths, count));
     RGM_GO(RGM_NEW(s.sentences, count));
@@ -329,8 +331,8 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_translator *translator,
         s.sentences[i].open[0] = (leaf){.node = -1};
         s.sentences[i].open_count = 1;
     }
-    RGM_GO(
-        rgmi_decoding_open(&s.decoding, translator, batch, batch_lengths, count, options->beams));
+    RGM_GO(rgmi_decoding_open(&s.decoding, translator, batch, batch_lengths, count,
+                              options->beam_size));
     while (s.count > 0)
         RGM_GO(search_step(out, &s));
 done:
@@ -405,10 +407,11 @@ rgm_status rgm_translate(rgm_hypotheses *out, rgm_translator *translator,
         RGM_TRY(check_source(model, i, sources[i], lengths[i]));
     RGM_GO(RGM_NEW(numbers, count));
     RGM_GO(sort_by_length(numbers, lengths, count));
-    for (int64_t at = 0; at < count; at += options->batch_size) {
+    for (int64_t at = 0; at < count; at += options->decode_batch_size) {
         int64_t rest = count - at;
         RGM_GO(search_batch(out, translator, sources, lengths, numbers + at,
-                            rest < options->batch_size ? rest : options->batch_size, options));
+                            rest < options->decode_batch_size ? rest : options->decode_batch_size,
+                            options));
     }
 done:
     for (int64_t i = 0; i < count && status != RGM_OK; i++)

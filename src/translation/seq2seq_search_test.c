@@ -110,9 +110,9 @@ static rgm_search_options plain_options(int64_t beams)
 {
     rgm_search_options o = RGM_SEARCH_OPTIONS_INIT;
 
-    o.beams = beams;
+    o.beam_size = beams;
     o.n_best = beams;
-    o.max_length = TOKENS;
+    o.decode_max_length = TOKENS;
     return o;
 }
 
@@ -197,7 +197,7 @@ static void many_tokens_find_room(void **state)
     for (int64_t beams = 1; beams <= 3; beams += 2) {
         rgm_search_options o = plain_options(beams);
         o.end_id = 5;
-        o.max_length = MANY_TOKENS;
+        o.decode_max_length = MANY_TOKENS;
         translate(out, &l, &o);
         for (int64_t i = 0; i < SENTENCES; i++)
             for (int64_t j = 0; j < out[i].count; j++) {
@@ -206,7 +206,7 @@ static void many_tokens_find_room(void **state)
                 CHECK_CLOSE(h->log_probability, p, 1e-5, 1e-5);
                 longest = h->count > longest ? h->count : longest;
             }
-        o.batch_size = 3;
+        o.decode_batch_size = 3;
         translate(again, &l, &o);
         check_same(out, again, SENTENCES);
         clear(again);
@@ -386,7 +386,7 @@ static void batch_mates_padding_and_threads_change_no_bit(void **state)
             o = sampled;
             o.sample = sample;
             translate(all, &l, &o);
-            for (o.batch_size = 1; o.batch_size < 4; o.batch_size++) {
+            for (o.decode_batch_size = 1; o.decode_batch_size < 4; o.decode_batch_size++) {
                 translate(other, &l, &o);
                 check_same(all, other, SENTENCES);
                 clear(other);
@@ -423,7 +423,7 @@ static void sampling_draws_by_probability_among_those_allowed(void **state)
             rgm_search_options o = plain_options(1);
             const rgm_hypothesis *h;
             o.sample = true;
-            o.max_length = 1;
+            o.decode_max_length = 1;
             o.seed = (uint64_t)draw;
             o.top_k = way == 1 ? 2 : 0;
             o.top_p = way == 2 ? 1e-6 : 1;
@@ -482,7 +482,7 @@ static rgm_status translate_two(lab *l)
     rgm_translator *translator = NULL;
     rgm_status status;
 
-    o.max_length = 3;
+    o.decode_max_length = 3;
     status = rgm_translator_create(&translator, &l->model, l->parameters, false);
     if (status == RGM_OK)
         status = rgm_translate(out, translator, l->sources, l->lengths, 2, &o);

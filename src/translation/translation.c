@@ -8,12 +8,8 @@
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-#define REVERSE(member) offsetof(rgm_reverse_options, member)
-#define COUNT(key, text)                                                                           \
-    {                                                                                              \
-        .name = #key, .kind = RGM_FIELD_INT, .offset = REVERSE(key), .min = 0, .max = 1e9,         \
-        .help = text                                                                               \
-    }
+#define RGM_OPTIONS         rgm_reverse_options
+#define COUNT(member, text) RGM_INT_FIELD(member, 0, 1e9, text)
 static const rgm_field reverse_fields[] = {
     COUNT(vocabulary, "different tokens, padding and end among them; 0: the data are files"),
     COUNT(min_length, "tokens of the shortest sequence"),
@@ -21,143 +17,66 @@ static const rgm_field reverse_fields[] = {
     COUNT(train, "pairs to train on"),
     COUNT(valid, "pairs to validate on"),
     COUNT(test, "pairs to test on"),
-    {0},
-};
+    {0}};
+#undef RGM_OPTIONS
 
-#define TOKENIZER(member) offsetof(rgm_tokenizer_options, member)
+#define RGM_OPTIONS rgm_tokenizer_options
 static const rgm_field tokenizer_fields[] = {
-    {.name = "vocab_size",
-     .kind = RGM_FIELD_INT,
-     .offset = TOKENIZER(vocab_size),
-     .min = 0,
-     .max = 1e7,
-     .help = "pieces in all; 0: none is trained"},
-    {.name = "type",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = TOKENIZER(kind),
-     .choices = rgm_tokenizer_kind_names,
-     .help = "kind of the SentencePiece model"},
-    {.name = "coverage",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = TOKENIZER(character_coverage),
-     .min = RGM_ABOVE_0,
-     .max = 1,
-     .help = "share of the text whose characters get pieces"},
-    {.name = "sentences",
-     .kind = RGM_FIELD_INT,
-     .offset = TOKENIZER(max_sentences),
-     .min = 0,
-     .max = 1e12,
-     .help = "trained on that many, drawn from all; 0: on all"},
-    {0},
-};
+    RGM_INT_FIELD(vocab_size, 0, 1e7, "pieces in all; 0: none is trained"),
+    RGM_CHOICE_FIELD(type, rgm_tokenizer_kind_names, "kind of the SentencePiece model"),
+    RGM_FLOAT_FIELD(coverage, RGM_ABOVE_0, 1, "share of the text whose characters get pieces"),
+    RGM_INT_FIELD(sentences, 0, 1e12, "trained on that many, drawn from all; 0: on all"),
+    {0}};
+#undef RGM_OPTIONS
 
-#define AT(member) offsetof(rgm_translation_options, member)
+#define RGM_OPTIONS rgm_translation_options
 static const rgm_field data_fields[] = {
-    {.name = "path",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(path),
-     .help = "folder of the files; a name that begins with / stands for itself"},
-    {.name = "train",
-     .kind = RGM_FIELD_TEXTS,
-     .offset = AT(train),
-     .help =
-         "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"},
-    {.name = "valid",
-     .kind = RGM_FIELD_TEXTS,
-     .offset = AT(valid),
-     .help = "the same to validate on"},
-    {.name = "test", .kind = RGM_FIELD_TEXTS, .offset = AT(test), .help = "the same to test on"},
-    {.name = "src_lang",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(src_lang),
-     .help = "with TFRecord files (one pattern or name@shards each): the feature with the source's "
-             "text"},
-    {.name = "tgt_lang",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(tgt_lang),
-     .help = "with TFRecord files: the feature with the target's text"},
-    {.name = "tokenizer",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(tokenizer),
-     .help = "SentencePiece model of both sides, or of the source"},
-    {.name = "target_tokenizer",
-     .kind = RGM_FIELD_TEXT,
-     .offset = AT(target_tokenizer),
-     .help = "SentencePiece model of the target, where it is another"},
-    {.name = "train_tokenizer",
-     .kind = RGM_FIELD_GROUP,
-     .offset = AT(train_tokenizer),
-     .group = tokenizer_fields,
-     .help = "instead of tokenizer: one for both sides, trained on the files of train when the run "
-             "begins"},
-    {.name = "max_length",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(max_length),
-     .min = 1,
-     .max = 1 << 16,
-     .help = "longest side in tokens, its end included: longer pairs are not trained on"},
-    {.name = "batch_tokens",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(batch_tokens),
-     .min = 1,
-     .max = 1e9,
-     .help = "of a batch: pairs times the longer side, padding included"},
-    {.name = "batch_shapes",
-     .kind = RGM_FIELD_INT,
-     .offset = AT(batch_shapes),
-     .min = 2,
-     .max = 1000,
-     .help = "different shapes of batches; more of them pad less"},
-    {.name = "reverse",
-     .kind = RGM_FIELD_GROUP,
-     .offset = AT(reverse),
-     .group = reverse_fields,
-     .help = "instead of files: random sequences, to be written backwards"},
-    {0},
-};
+    RGM_TEXT_FIELD(path, "folder of the files; a name that begins with / stands for itself"),
+    RGM_TEXTS_FIELD(
+        train,
+        "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"),
+    RGM_TEXTS_FIELD(valid, "the same to validate on"),
+    RGM_TEXTS_FIELD(test, "the same to test on"),
+    RGM_TEXT_FIELD(
+        src_lang,
+        "with TFRecord files (one pattern or name@shards each): the feature with the source's "
+        "text"),
+    RGM_TEXT_FIELD(tgt_lang, "with TFRecord files: the feature with the target's text"),
+    RGM_TEXT_FIELD(tokenizer, "SentencePiece model of both sides, or of the source"),
+    RGM_TEXT_FIELD(target_tokenizer, "SentencePiece model of the target, where it is another"),
+    RGM_GROUP_FIELD(
+        train_tokenizer, tokenizer_fields,
+        "instead of tokenizer: one for both sides, trained on the files of train when the run "
+        "begins"),
+    RGM_INT_FIELD(max_length, 1, 1 << 16,
+                  "longest side in tokens, its end included: longer pairs are not trained on"),
+    RGM_INT_FIELD(batch_tokens, 1, 1e9,
+                  "of a batch: pairs times the longer side, padding included"),
+    RGM_INT_FIELD(batch_shapes, 2, 1000, "different shapes of batches; more of them pad less"),
+    RGM_GROUP_FIELD(reverse, reverse_fields,
+                    "instead of files: random sequences, to be written backwards"),
+    {0}};
+#undef RGM_OPTIONS
 
-#define SCORE(member) offsetof(rgm_score_options, member)
+#define RGM_OPTIONS rgm_score_options
 static const rgm_field score_fields[] = {
-    {.name = "metrics",
-     .kind = RGM_FIELD_TEXTS,
-     .offset = SCORE(metrics),
-     .help = "of bleu, chrf, ter; ter is slow on long lines"},
-    {.name = "tokenize",
-     .kind = RGM_FIELD_CHOICE,
-     .offset = SCORE(tokenize),
-     .choices = rgm_mt_tokenizer_names,
-     .help = "words of bleu; none: at spaces, for text that is tokenized already"},
-    {.name = "lowercase",
-     .kind = RGM_FIELD_BOOL,
-     .offset = SCORE(lowercase),
-     .help = "bleu and chrf without case"},
-    {0},
-};
+    RGM_TEXTS_FIELD(metrics, "of bleu, chrf, ter; ter is slow on long lines"),
+    RGM_CHOICE_FIELD(tokenize, rgm_mt_tokenizer_names,
+                     "words of bleu; none: at spaces, for text that is tokenized already"),
+    RGM_BOOL_FIELD(lowercase, "bleu and chrf without case"),
+    {0}};
+#undef RGM_OPTIONS
 
+#define RGM_OPTIONS rgm_translation_options
 static const rgm_field task_fields[] = {
-    {.name = "label_smoothing",
-     .kind = RGM_FIELD_FLOAT,
-     .offset = AT(label_smoothing),
-     .min = 0,
-     .max = RGM_BELOW_1,
-     .help = "part of a label's weight in the loss that is spread over the other tokens"},
-    {.name = "decode",
-     .kind = RGM_FIELD_BOOL,
-     .offset = AT(decode),
-     .help = "translate in validation: scores and exact_match beside the loss"},
-    {.name = "score",
-     .kind = RGM_FIELD_GROUP,
-     .offset = AT(score),
-     .group = score_fields,
-     .help = "what translations are judged by, as the flags of regimen score"},
-    {.name = "search",
-     .kind = RGM_FIELD_GROUP,
-     .offset = AT(search),
-     .group = rgm_search_fields,
-     .help = "how translations are searched for"},
-    {0},
-};
+    RGM_FLOAT_FIELD(label_smoothing, 0, RGM_BELOW_1,
+                    "part of a label's weight in the loss that is spread over the other tokens"),
+    RGM_BOOL_FIELD(decode, "translate in validation: scores and exact_match beside the loss"),
+    RGM_GROUP_FIELD(score, score_fields,
+                    "what translations are judged by, as the flags of regimen score"),
+    RGM_GROUP_FIELD(search, rgm_search_fields, "how translations are searched for"),
+    {0}};
+#undef RGM_OPTIONS
 
 void rgm_translation_defaults(void *options)
 {

@@ -203,8 +203,8 @@ static rgm_status print_search(rgm_text *out, const rgm_search_options *o)
         "    \"alpha\": %.17g,\n    \"decode_max_length\": %lld,\n"
         "    \"extra_decode_length\": %lld,\n    \"sample\": %s,\n"
         "    \"temperature\": %.17g,\n    \"top_k\": %lld,\n    \"top_p\": %.17g\n  }\n}\n",
-        (long long)o->beams, (long long)o->n_best, o->alpha, (long long)o->max_length,
-        (long long)o->extra_length, o->sample ? "true" : "false", o->temperature,
+        (long long)o->beam_size, (long long)o->n_best, o->alpha, (long long)o->decode_max_length,
+        (long long)o->extra_decode_length, o->sample ? "true" : "false", o->temperature,
         (long long)o->top_k, o->top_p);
 }
 

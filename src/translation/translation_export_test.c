@@ -230,8 +230,8 @@ static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
         kinds[kind](&o);
         open_with(&t, &o, 0, 9);
         CHECK_OK(save(&t, folder));
-        search.beams = 1;
-        search.max_length = 12;
+        search.beam_size = 1;
+        search.decode_max_length = 12;
         const rgmi_translation_task *task = t.task.state;
         CHECK_OK(rgm_translator_create(&translator, &task->model, t.parameters, false));
         CHECK_OK(rgm_translate(found, translator, pointers, lengths, 3, &search));

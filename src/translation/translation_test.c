@@ -129,7 +129,7 @@ static void train_tokenizer(void)
     snprintf(target, sizeof target, "%s/train.en", folder);
     snprintf(model, sizeof model, "%s/spm.model", folder);
     options.vocab_size = 40;
-    options.kind = RGM_TOKENIZER_BPE;
+    options.type = RGM_TOKENIZER_BPE;
     CHECK_OK(rgm_tokenizer_train(&tokenizer, paths, 2, &options));
     const void *bytes = rgm_tokenizer_model(tokenizer, &size);
     CHECK_OK(rgm_file_save(model, bytes, size));
@@ -459,7 +459,7 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options se
     int64_t done;
 
     search.sample = false;
-    search.max_length = 1;
+    search.decode_max_length = 1;
     for (int bf16 = 0; bf16 < 2; bf16++)
         CHECK_OK(rgm_translation_lines(all[bf16], &done, &t->task, t->parameters, lines, 4, &search,
                                        bf16));
@@ -480,8 +480,8 @@ static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *co
     rgm_search_options search = *rgm_translation_search(&t->task);
     rgm_str lines[4];
 
-    search.beams = search.n_best = n_best;
-    search.max_length = 3;
+    search.beam_size = search.n_best = n_best;
+    search.decode_max_length = 3;
     for (int64_t i = 0; i < count; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
     return rgm_translation_lines(out, &lines_done, &t->task, t->parameters, lines, count, &search,
@@ -543,7 +543,7 @@ static void a_validation_leaves_no_translator_behind(void **state)
 
     (void)state;
     o.reverse.valid = 3;
-    o.search.max_length = 2;
+    o.search.decode_max_length = 2;
     trained_open(&t, &o);
     step.parameters = t.parameters;
     CHECK_OK(t.task.build_inputs(&data, t.task.state, RGM_VALID, false));
@@ -597,9 +597,9 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     (void)state;
     trained_open(&t, &o);
     search = *rgm_translation_search(&t.task);
-    search.beams = search.n_best = 1;
+    search.beam_size = search.n_best = 1;
     search.sample = true;
-    search.max_length = 12;
+    search.decode_max_length = 12;
     search.seed = 4;
     for (int i = 0; i < 4; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
@@ -776,7 +776,7 @@ static void a_search_that_cannot_be_is_refused_before_the_first_step(void **stat
     o.search.sample = true;
     refuse(&o, RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is 4");
     o = reversing();
-    o.search.beams = 5;
+    o.search.beam_size = 5;
     refuse(&o, RGM_ERR_CONFIG, "task.search.beam_size is 5; a vocabulary of 9 allows 4");
     o.decode = false; /* nothing is searched for */
     CHECK_OK(create(&task, &o));
@@ -896,7 +896,7 @@ static void a_tokenizer_of_the_run_is_trained_once(void **state)
     o = of_files();
     o.tokenizer = NULL;
     o.train_tokenizer.vocab_size = 60;
-    o.train_tokenizer.kind = RGM_TOKENIZER_BPE;
+    o.train_tokenizer.type = RGM_TOKENIZER_BPE;
     snprintf(run, sizeof run, "%s/run", folder);
     CHECK_OK(rgm_folder_make(run));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, use(&again, &o, run, true));

@@ -16,7 +16,7 @@ static rgm_translation_options reversing(void)
     o.batch_tokens = 320;
     o.batch_shapes = 8;
     o.max_length = 8;
-    o.search.beams = 2;
+    o.search.beam_size = 2;
     return o;
 }
 
