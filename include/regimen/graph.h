@@ -64,7 +64,7 @@ typedef struct rgm_set_schema {
 } rgm_set_schema;
 
 /**
- * Read-only outside gnn; counted. Context is always there, maybe without features. The order of
+ * Read-only outside its layer; counted. Context is always there, maybe without features. The order of
  * sets is context, node sets, edge sets; within a piece, and among features, the order in which
  * they were added. To be complete before the first graph is made of it.
  */
