@@ -22,7 +22,7 @@ static rgm_value *round_of(rgm_scope *scope, int k, rgm_value *pattern, rgm_valu
     bool last = k == ROUNDS - 1;
     rgm_sage_options message = RGM_SAGE_OPTIONS_INIT;
     rgm_sage_state_options state = RGM_SAGE_STATE_OPTIONS_INIT;
-    rgm_link link = {.name = edges, .pattern = pattern, .sender = h};
+    rgm_conv_input in = {.name = edges, .pattern = pattern, .sender = h};
     rgm_value *heard;
     rgm_state_inputs inputs = {.set = "nodes", .count = 1, .names = &edges, .inputs = &heard};
     rgm_scope *round = rgm_scope_enter(scope, names[k]);
@@ -30,7 +30,7 @@ static rgm_value *round_of(rgm_scope *scope, int k, rgm_value *pattern, rgm_valu
     message.units = state.units = units;
     state.no_l2_normalize = true;
     state.activation = last ? RGM_ACT_NONE : RGM_ACT_RELU;
-    heard = rgm_sage_convolve(rgm_scope_enter(round, edges), &link, &message);
+    heard = rgm_sage_convolve(rgm_scope_enter(round, edges), &in, &message);
     inputs.state = rgm_gather(h, prefix);
     h = rgm_sage_state(rgm_scope_enter(round, "next_state"), &inputs, &state);
     return last ? h : rgm_dropout(round, h, 0.5);

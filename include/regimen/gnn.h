@@ -26,16 +26,16 @@ extern "C" {
  * What a convolution sees. Any of the three states may be NULL. The same code serves edges to node
  * (rows: nodes), nodes to context and edges to context (rows: components; then `edge` is NULL).
  */
-typedef struct rgm_link {
+typedef struct rgm_conv_input {
     const char *name;    /* of the edge set, or of the pooled set; for messages */
     rgm_value *pattern;  /* [receivers, senders] with `count` entries           */
     rgm_value *receiver; /* [receivers, width]                                  */
     rgm_value *sender;   /* [senders, width]                                    */
     rgm_value *edge;     /* [count, width], entry order                         */
-} rgm_link;
+} rgm_conv_input;
 
 /** One vector for each receiver, [receivers, units]. Parameters stand in `scope` itself. */
-typedef rgm_value *rgm_conv_fn(rgm_scope *scope, const rgm_link *link, const void *options);
+typedef rgm_value *rgm_conv_fn(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 /**
  * A convolution with its options (NULL: the function's defaults); the options outlive the build.
  */
@@ -44,22 +44,23 @@ typedef struct rgm_conv {
     const void *options;
 } rgm_conv;
 
-/** The link of an edge set towards `receiver`; states may be NULL. */
-rgm_link rgm_edge_link(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver,
-                       rgm_value *receiver_state, rgm_value *sender_state, rgm_value *edge_state);
-/** Link of a node or edge set (its items send `state`) to the context. */
-rgm_link rgm_context_link(const rgm_graph_value *graph, rgm_piece piece, const char *set,
-                          rgm_value *context_state, rgm_value *state);
+/** The input along an edge set towards `receiver`; states may be NULL. */
+rgm_conv_input rgm_conv_along_edges(const rgm_graph_value *graph, const char *edge_set,
+                                    rgm_tag receiver, rgm_value *receiver_state,
+                                    rgm_value *sender_state, rgm_value *edge_state);
+/** The input from a node or edge set, whose items send `state`, to the context. */
+rgm_conv_input rgm_conv_to_context(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                   rgm_value *context_state, rgm_value *state);
 /**
- * x [count, width] at the link's entries reduced at the receivers: "sum", "mean|max_no_inf", ...
+ * x [count, width] at the pattern's entries reduced at the receivers: "sum", "mean|max_no_inf", ...
  */
-rgm_value *rgm_link_pool(const rgm_link *link, rgm_value *x, const char *reduce_type);
+rgm_value *rgm_conv_pool(const rgm_conv_input *in, rgm_value *x, const char *reduce_type);
 /**
  * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]: products are made for each node
  * and then gathered, never for each edge. States that are NULL are left out. Parameters "kernel"
  * (rows in the order edge, sender, receiver) and "bias" in `scope`.
  */
-rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t units,
+rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t units,
                              const rgm_dense_options *options);
 
 /** How degrees scale a GCN's sum. */
@@ -73,7 +74,7 @@ typedef enum rgm_degree_norm {
 
 typedef struct rgm_gcn_options {
     int64_t units;
-    rgm_tag receiver; /* used where the graph is given, not the link                */
+    rgm_tag receiver; /* used where the graph is given, not the input               */
     rgm_degree_norm normalization;
     bool self_loops; /* each node also hears itself; degrees count that            */
     bool no_bias;
@@ -99,7 +100,7 @@ rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_valu
 rgm_value *rgm_gcn_conv_with(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                              const char *edge_set, rgm_value *h, const rgm_gcn_options *options);
 /** As rgm_conv_fn, [receivers, units]; options: rgm_gcn_options. */
-rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 typedef struct rgm_gatv2_options {
     int64_t heads, units; /* units: channels of each head                              */
@@ -131,9 +132,9 @@ typedef struct rgm_gatv2_options {
  */
 rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                           const char *edge_set, rgm_value *h, const rgm_gatv2_options *options);
-rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
-/** The senders are the edges themselves (link.edge); the receivers still ask. Shape as above. */
-rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_link *link, const void *options);
+rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+/** The senders are the edges themselves (in.edge); the receivers still ask. Shape as above. */
+rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 typedef struct rgm_sage_options {
     int64_t units;
@@ -149,12 +150,12 @@ typedef struct rgm_sage_options {
         .activation = RGM_ACT_RELU                                                                 \
     }
 /** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias: [receivers, units]. Parameter kernel. */
-rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 /**
  * reduce(act(W_1 drop(h_s) + b)) W_2: [receivers, units]. Parameters hidden/kernel, hidden/bias,
  * kernel.
  */
-rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 typedef struct rgm_simple_conv_options {
     int64_t units; /* of the dense message; with `message`: not used            */
@@ -174,13 +175,13 @@ typedef struct rgm_simple_conv_options {
         .activation = RGM_ACT_RELU                                                                 \
     }
 /** reduce over edges of drop(act(W [x_e || h_s || h_r] + b)). Parameters kernel, bias. */
-rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 typedef struct rgm_pool_options {
     const char *reduce_type; /* NULL: "sum" */
 } rgm_pool_options;
-/** Pools stored states row by row, no parameters: link.edge if given, else link.sender. */
-rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *options);
+/** Pools stored states row by row, no parameters: in.edge if given, else in.sender. */
+rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 /* ---- next states ---------------------------------------------------------------------------- */
 

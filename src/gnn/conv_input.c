@@ -5,23 +5,24 @@
  */
 #include "gnn_internal.h"
 
-rgm_link rgm_edge_link(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver,
-                       rgm_value *receiver_state, rgm_value *sender_state, rgm_value *edge_state)
+rgm_conv_input rgm_conv_along_edges(const rgm_graph_value *graph, const char *edge_set,
+                                    rgm_tag receiver, rgm_value *receiver_state,
+                                    rgm_value *sender_state, rgm_value *edge_state)
 {
-    return (rgm_link){.name = edge_set,
-                      .pattern = rgm_adjacency(graph, edge_set, receiver),
-                      .receiver = receiver_state,
-                      .sender = sender_state,
-                      .edge = edge_state};
+    return (rgm_conv_input){.name = edge_set,
+                            .pattern = rgm_adjacency(graph, edge_set, receiver),
+                            .receiver = receiver_state,
+                            .sender = sender_state,
+                            .edge = edge_state};
 }
 
-rgm_link rgm_context_link(const rgm_graph_value *graph, rgm_piece piece, const char *set,
-                          rgm_value *context_state, rgm_value *state)
+rgm_conv_input rgm_conv_to_context(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                   rgm_value *context_state, rgm_value *state)
 {
-    return (rgm_link){.name = set,
-                      .pattern = rgm_membership(graph, piece, set),
-                      .receiver = context_state,
-                      .sender = state};
+    return (rgm_conv_input){.name = set,
+                            .pattern = rgm_membership(graph, piece, set),
+                            .receiver = context_state,
+                            .sender = state};
 }
 
 bool rgmi_is_linear(const char *reduce_type)
@@ -29,12 +30,12 @@ bool rgmi_is_linear(const char *reduce_type)
     return strcmp(reduce_type, "sum") == 0 || strcmp(reduce_type, "mean") == 0;
 }
 
-rgm_value *rgmi_need(rgm_scope *scope, const rgm_link *link, rgm_value *x, const char *what)
+rgm_value *rgmi_need(rgm_scope *scope, const rgm_conv_input *in, rgm_value *x, const char *what)
 {
-    if (x == NULL && link->pattern != NULL)
+    if (x == NULL && in->pattern != NULL)
         rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_NOT_FOUND,
                         "'%s': '%s' has no %s state; set " RGM_HIDDEN_STATE " first",
-                        rgm_scope_path(scope), link->name, what);
+                        rgm_scope_path(scope), in->name, what);
     return x;
 }
 
@@ -48,19 +49,20 @@ bool rgmi_positive(rgm_scope *scope, int64_t units, const char *what)
 }
 
 /* x [count, width] by entry, or x [senders, width] by sender, reduced at the receivers. */
-static rgm_value *pool(const rgm_link *link, rgm_value *x, bool by_sender, rgm_reduction reduction)
+static rgm_value *pool(const rgm_conv_input *in, rgm_value *x, bool by_sender,
+                       rgm_reduction reduction)
 {
     if (by_sender && rgm_value_rank(x) == 2 && (reduction == RGM_SUM || reduction == RGM_MEAN)) {
         rgm_spmm_options options = {.mean = reduction == RGM_MEAN};
-        return rgm_spmm(link->pattern, x, &options);
+        return rgm_spmm(in->pattern, x, &options);
     }
     if (by_sender)
-        x = rgm_broadcast_columns(link->pattern, x);
-    return rgm_pool_rows(link->pattern, x, reduction);
+        x = rgm_broadcast_columns(in->pattern, x);
+    return rgm_pool_rows(in->pattern, x, reduction);
 }
 
 /* reduce_type may be several names with '|' between: their results side by side. */
-static rgm_value *pool_by_name(const rgm_link *link, rgm_value *x, bool by_sender,
+static rgm_value *pool_by_name(const rgm_conv_input *in, rgm_value *x, bool by_sender,
                                const char *reduce_type)
 {
     enum { MOST = 16 };
@@ -68,7 +70,7 @@ static rgm_value *pool_by_name(const rgm_link *link, rgm_value *x, bool by_sende
     const char *name = reduce_type;
     int64_t count = 0;
 
-    if (link->pattern == NULL || x == NULL)
+    if (in->pattern == NULL || x == NULL)
         return NULL;
     for (;;) {
         size_t size;
@@ -78,8 +80,8 @@ static rgm_value *pool_by_name(const rgm_link *link, rgm_value *x, bool by_sende
             return rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_ARG,
                                    "'%s': unknown reduce_type '%.*s' in '%s'; known "
                                    "are " RGM_REDUCTION_NAMES ", and several with |",
-                                   link->name, (int)size, name, reduce_type);
-        part[count++] = pool(link, x, by_sender, reduction);
+                                   in->name, (int)size, name, reduce_type);
+        part[count++] = pool(in, x, by_sender, reduction);
         if (name[size] == '\0')
             break;
         name += size + 1;
@@ -87,14 +89,14 @@ static rgm_value *pool_by_name(const rgm_link *link, rgm_value *x, bool by_sende
     return count == 1 ? part[0] : rgm_concat(part, count, -1);
 }
 
-rgm_value *rgm_link_pool(const rgm_link *link, rgm_value *x, const char *reduce_type)
+rgm_value *rgm_conv_pool(const rgm_conv_input *in, rgm_value *x, const char *reduce_type)
 {
-    return pool_by_name(link, x, false, reduce_type);
+    return pool_by_name(in, x, false, reduce_type);
 }
 
-rgm_value *rgmi_pool_senders(const rgm_link *link, rgm_value *x, const char *reduce_type)
+rgm_value *rgmi_pool_senders(const rgm_conv_input *in, rgm_value *x, const char *reduce_type)
 {
-    return pool_by_name(link, x, true, reduce_type);
+    return pool_by_name(in, x, true, reduce_type);
 }
 
 /* The next rows of the kernel times x; NULL for a state that is absent or has width 0. */
@@ -116,15 +118,15 @@ static rgm_value *plus(rgm_value *a, rgm_value *b)
     return a == NULL ? b : b == NULL ? a : rgm_add(a, b);
 }
 
-rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t units,
+rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t units,
                              const rgm_dense_options *options)
 {
     static const rgm_dense_options defaults = RGM_DENSE_OPTIONS_INIT;
-    rgm_value *states[3] = {link->edge, link->sender, link->receiver};
+    rgm_value *states[3] = {in->edge, in->sender, in->receiver};
     rgm_value *kernel = NULL, *bias = NULL, *edge, *sender, *receiver, *message;
     int64_t total = 0, begin = 0;
 
-    if (scope == NULL || link->pattern == NULL || !rgmi_positive(scope, units, "units"))
+    if (scope == NULL || in->pattern == NULL || !rgmi_positive(scope, units, "units"))
         return NULL;
     if (options == NULL)
         options = &defaults;
@@ -143,12 +145,12 @@ rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t uni
         bias = rgm_scope_parameter(scope, "bias", 1, &units, (rgm_init){RGM_INIT_ZEROS, 0});
         rgm_scope_add_l2(scope, bias, options->l2_bias);
     }
-    edge = next_product(link->edge, kernel, &begin);
-    sender = next_product(link->sender, kernel, &begin);
-    receiver = next_product(link->receiver, kernel, &begin);
+    edge = next_product(in->edge, kernel, &begin);
+    sender = next_product(in->sender, kernel, &begin);
+    receiver = next_product(in->receiver, kernel, &begin);
     /* The bias rides on the side with the fewest rows: receivers, else senders, else edges. */
     if (receiver == NULL && sender == NULL && edge == NULL)
-        receiver = rgm_zero_rows(scope, link->pattern, units);
+        receiver = rgm_zero_rows(scope, in->pattern, units);
     if (bias != NULL && receiver != NULL)
         receiver = rgm_add(receiver, bias);
     else if (bias != NULL && sender != NULL)
@@ -156,12 +158,12 @@ rgm_value *rgm_link_messages(rgm_scope *scope, const rgm_link *link, int64_t uni
     else if (bias != NULL)
         edge = rgm_add(edge, bias);
     if (edge == NULL && receiver == NULL) /* one activation for each sender, not for each edge */
-        return rgm_broadcast_columns(link->pattern,
+        return rgm_broadcast_columns(in->pattern,
                                      rgm_activate(sender, options->activation, options->slope));
     message = edge;
     if (sender != NULL)
-        message = plus(message, rgm_broadcast_columns(link->pattern, sender));
+        message = plus(message, rgm_broadcast_columns(in->pattern, sender));
     if (receiver != NULL)
-        message = plus(message, rgm_broadcast_rows(link->pattern, receiver));
+        message = plus(message, rgm_broadcast_rows(in->pattern, receiver));
     return rgm_activate(message, options->activation, options->slope);
 }

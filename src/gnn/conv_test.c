@@ -252,9 +252,10 @@ static void gatv2_agrees_with_plain_c_for_every_option(void **state)
         options.attention_activation = (rgm_activation)plain.activation;
         options.attention_dropout = 0.5; /* off outside training */
         rgm_value *h = rgm_node_feature(w.value, "paper", "x");
-        rgm_link link = rgm_edge_link(w.value, "cites", RGM_TARGET, h, h,
-                                      edges ? rgm_edge_feature(w.value, "cites", "e") : NULL);
-        rgm_value *out = rgm_gatv2_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+        rgm_conv_input in =
+            rgm_conv_along_edges(w.value, "cites", RGM_TARGET, h, h,
+                                 edges ? rgm_edge_feature(w.value, "cites", "e") : NULL);
+        rgm_value *out = rgm_gatv2_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
         set_parameters(&w);
         plain_dense(q, x, PAPER_COUNT, 3, parameter(&w, "conv/query/kernel"),
                     parameter(&w, "conv/query/bias"), 4);
@@ -309,10 +310,10 @@ static void gatv2_edge_pool_hears_the_edges_themselves(void **state)
     world_open(&w, PAPERS);
     options.heads = 2;
     options.units = 2;
-    rgm_link link =
-        rgm_edge_link(w.value, "cites", RGM_TARGET, rgm_node_feature(w.value, "paper", "x"), NULL,
-                      rgm_edge_feature(w.value, "cites", "e"));
-    rgm_value *out = rgm_gatv2_edge_pool(rgm_scope_enter(w.scope, "pool"), &link, &options);
+    rgm_conv_input in =
+        rgm_conv_along_edges(w.value, "cites", RGM_TARGET, rgm_node_feature(w.value, "paper", "x"),
+                             NULL, rgm_edge_feature(w.value, "cites", "e"));
+    rgm_value *out = rgm_gatv2_edge_pool(rgm_scope_enter(w.scope, "pool"), &in, &options);
     set_parameters(&w);
     plain_dense(q, x, PAPER_COUNT, 3, parameter(&w, "pool/query/kernel"),
                 parameter(&w, "pool/query/bias"), 4);
@@ -353,12 +354,12 @@ static void senders(double *y, const double *x, int width)
             y[width * e + k] = x[width * cite_source[e] + k];
 }
 
-static rgm_link citations(world *w)
+static rgm_conv_input citations(world *w)
 {
     rgm_value *h = rgm_node_feature(w->value, "paper", "x");
 
-    return rgm_edge_link(w->value, "cites", RGM_TARGET, h, h,
-                         rgm_edge_feature(w->value, "cites", "e"));
+    return rgm_conv_along_edges(w->value, "cites", RGM_TARGET, h, h,
+                                rgm_edge_feature(w->value, "cites", "e"));
 }
 
 static void sage_agrees_with_plain_c(void **state)
@@ -377,8 +378,8 @@ static void sage_agrees_with_plain_c(void **state)
         options.units = variant % 4 < 2 ? 2 : 5;
         options.dropout = variant % 2 ? 0.5 : 0; /* off outside training, but another path */
         options.reduce_type = variant < 4 ? NULL : names[variant / 4];
-        rgm_link link = citations(&w);
-        rgm_value *out = rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+        rgm_conv_input in = citations(&w);
+        rgm_value *out = rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
         set_parameters(&w);
         CHECK_INT(1, rgm_parameters_count(w.parameters));
         reduce(pooled, sent, 3, "msx"[variant / 4]);
@@ -402,8 +403,8 @@ static void sage_pooling_takes_the_largest_of_transformed_neighbours(void **stat
         options.units = 2;
         options.hidden_units = 4;
         options.dropout = variant ? 0.5 : 0;
-        rgm_link link = citations(&w);
-        rgm_value *out = rgm_sage_pool_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+        rgm_conv_input in = citations(&w);
+        rgm_value *out = rgm_sage_pool_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
         set_parameters(&w);
         plain_dense(hidden, x, PAPER_COUNT, 3, parameter(&w, "conv/hidden/kernel"),
                     parameter(&w, "conv/hidden/bias"), 4);
@@ -424,11 +425,12 @@ static void sparse_states_take_no_dropout_for_each_edge(void **state)
     rgm_sage_options options = RGM_SAGE_OPTIONS_INIT;
 
     world_open(&w, PAPERS);
-    rgm_link link = rgm_edge_link(w.value, "cites", RGM_TARGET, NULL,
-                                  rgm_node_sparse_feature(w.value, "paper", "words"), NULL);
+    rgm_conv_input in =
+        rgm_conv_along_edges(w.value, "cites", RGM_TARGET, NULL,
+                             rgm_node_sparse_feature(w.value, "paper", "words"), NULL);
     options.units = 2;
     options.dropout = 0.5;
-    CHECK(rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options) == NULL);
+    CHECK(rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options) == NULL);
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_cgraph_status(w.graph));
     CHECK_MESSAGE("drop the states before the convolution");
     world_close(&w);
@@ -469,8 +471,8 @@ static void messages_are_the_dense_layer_of_edge_sender_and_receiver(void **stat
     world_open(&w, PAPERS);
     options.units = 4;
     options.reduce_type = "mean|max_no_inf";
-    rgm_link link = citations(&w);
-    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+    rgm_conv_input in = citations(&w);
+    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
     set_parameters(&w);
     put_together(together);
     plain_dense(message, together, CITE_COUNT, 8, parameter(&w, "conv/kernel"),
@@ -506,8 +508,8 @@ static void messages_leave_absent_states_out(void **state)
         options.no_sender = !sender;
         options.no_receiver = sender;
         options.dropout = dropped ? 0.5 : 0; /* off outside training, but another path */
-        rgm_link link = citations(&w);
-        rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+        rgm_conv_input in = citations(&w);
+        rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
         set_parameters(&w);
         for (int e = 0; e < CITE_COUNT; e++)
             memcpy(sent + 3 * e, x + 3 * (sender ? cite_source[e] : cite_target[e]), 3 * sizeof *x);
@@ -533,8 +535,8 @@ static void messages_from_states_of_width_zero_are_the_bias(void **state)
     options.activation = RGM_ACT_NONE;
     rgm_value *none = rgm_make_empty_feature(w.scope, w.value, RGM_NODE_SET, "paper");
     CHECK_INT(0, rgm_width(none));
-    rgm_link link = rgm_edge_link(w.value, "cites", RGM_TARGET, none, none, NULL);
-    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+    rgm_conv_input in = rgm_conv_along_edges(w.value, "cites", RGM_TARGET, none, none, NULL);
+    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
     set_parameters(&w);
     CHECK_INT(1, rgm_parameters_count(w.parameters));
     for (int e = 0; e < CITE_COUNT; e++)
@@ -553,8 +555,8 @@ static void a_message_function_sees_the_states_put_together(void **state)
 
     world_open(&w, PAPERS);
     options.message = times_two;
-    rgm_link link = citations(&w);
-    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+    rgm_conv_input in = citations(&w);
+    rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
     set_parameters(&w);
     put_together(together);
     for (int i = 0; i < 56; i++)
@@ -574,9 +576,9 @@ static void the_context_hears_nodes_by_the_same_convolutions(void **state)
     paper_x(x);
     world_open(&w, LIBRARY);
     options.units = 4;
-    rgm_link link = rgm_context_link(w.value, RGM_NODE_SET, "paper", NULL,
-                                     rgm_node_feature(w.value, "paper", "x"));
-    rgm_value *out = rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &link, &options);
+    rgm_conv_input in = rgm_conv_to_context(w.value, RGM_NODE_SET, "paper", NULL,
+                                            rgm_node_feature(w.value, "paper", "x"));
+    rgm_value *out = rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);
     set_parameters(&w);
     for (int i = 0; i < 15; i++)
         mean[i % 3] += x[i] / PAPER_COUNT;
@@ -593,18 +595,18 @@ static void mistakes_of_convolutions_are_named(void **state)
     rgm_sage_options sage = RGM_SAGE_OPTIONS_INIT;
 
     world_open(&w, PAPERS);
-    rgm_link link = citations(&w);
+    rgm_conv_input in = citations(&w);
     simple.units = 2;
     simple.reduce_type = "mean|median";
-    CHECK(rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &link, &simple) == NULL);
+    CHECK(rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &in, &simple) == NULL);
     CHECK_STATUS(RGM_ERR_ARG, rgm_cgraph_status(w.graph));
     CHECK_MESSAGE("unknown reduce_type 'median' in 'mean|median'");
     world_close(&w);
 
     world_open(&w, LIBRARY);
-    link = rgm_edge_link(w.value, "writes", RGM_TARGET, NULL, NULL, NULL);
+    in = rgm_conv_along_edges(w.value, "writes", RGM_TARGET, NULL, NULL, NULL);
     sage.units = 2;
-    CHECK(rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &link, &sage) == NULL);
+    CHECK(rgm_sage_convolve(rgm_scope_enter(w.scope, "conv"), &in, &sage) == NULL);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_cgraph_status(w.graph));
     CHECK_MESSAGE("'writes' has no sender state");
     world_close(&w);

@@ -81,15 +81,15 @@ static rgm_value *attend(rgm_scope *scope, const parts *t, const rgm_gatv2_optio
 }
 
 /* Common checks, query and attention vector; false: failure recorded. */
-static bool begin(parts *t, rgm_scope *scope, const rgm_link *link,
+static bool begin(parts *t, rgm_scope *scope, const rgm_conv_input *in,
                   const rgm_gatv2_options *options, const rgm_dense_options *dense)
 {
-    if (scope == NULL || link->pattern == NULL || !rgmi_positive(scope, options->heads, "heads") ||
+    if (scope == NULL || in->pattern == NULL || !rgmi_positive(scope, options->heads, "heads") ||
         !rgmi_positive(scope, options->units, "units") ||
-        rgmi_need(scope, link, link->receiver, "receiver") == NULL)
+        rgmi_need(scope, in, in->receiver, "receiver") == NULL)
         return false;
-    *t = (parts){.pattern = link->pattern, .heads = options->heads, .depth = options->units};
-    t->query = rgm_dense_with(scope, "query", link->receiver, t->heads * t->depth, dense);
+    *t = (parts){.pattern = in->pattern, .heads = options->heads, .depth = options->units};
+    t->query = rgm_dense_with(scope, "query", in->receiver, t->heads * t->depth, dense);
     t->attention = rgm_scope_parameter(scope, "attention", 2, (int64_t[]){t->heads, t->depth},
                                        options->kernel);
     rgm_scope_add_l2(scope, t->attention, options->l2);
@@ -102,56 +102,55 @@ static rgm_dense_options dense_options(const rgm_gatv2_options *options)
         .no_bias = options->no_bias, .l2 = options->l2, .kernel = options->kernel};
 }
 
-rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_gatv2_options *options = payload != NULL ? payload : &gatv2_defaults;
     rgm_dense_options dense = dense_options(options);
     int64_t width = options->heads * options->units;
     parts t;
 
-    if (!begin(&t, scope, link, options, &dense) ||
-        rgmi_need(scope, link, link->sender, "sender") == NULL)
+    if (!begin(&t, scope, in, options, &dense) ||
+        rgmi_need(scope, in, in->sender, "sender") == NULL)
         return NULL;
     if (options->self_loops)
         t.pattern = rgm_add_self_loops(t.pattern);
-    if (options->share_weights && link->sender == link->receiver)
+    if (options->share_weights && in->sender == in->receiver)
         t.value = t.query;
     else
-        t.value = rgm_dense_with(scope, options->share_weights ? "query" : "value", link->sender,
+        t.value = rgm_dense_with(scope, options->share_weights ? "query" : "value", in->sender,
                                  width, &dense);
-    if (link->edge != NULL) {
+    if (in->edge != NULL) {
         dense.no_bias = true;
-        t.edge = rgm_dense_with(scope, "edge", link->edge, width, &dense);
+        t.edge = rgm_dense_with(scope, "edge", in->edge, width, &dense);
         if (options->self_loops) /* the loops stand after the edges and have states of zeros */
-            t.edge = rgm_concat((rgm_value *[]){t.edge, rgm_zero_rows(scope, link->pattern, width)},
-                                2, 0);
+            t.edge =
+                rgm_concat((rgm_value *[]){t.edge, rgm_zero_rows(scope, in->pattern, width)}, 2, 0);
     }
     return attend(scope, &t, options);
 }
 
-rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_gatv2_options *options = payload != NULL ? payload : &gatv2_defaults;
     rgm_dense_options dense = dense_options(options);
     parts t;
 
-    if (!begin(&t, scope, link, options, &dense) ||
-        rgmi_need(scope, link, link->edge, "edge") == NULL)
+    if (!begin(&t, scope, in, options, &dense) || rgmi_need(scope, in, in->edge, "edge") == NULL)
         return NULL;
-    t.edge = rgm_dense_with(scope, "value", link->edge, options->heads * options->units, &dense);
+    t.edge = rgm_dense_with(scope, "value", in->edge, options->heads * options->units, &dense);
     return attend(scope, &t, options);
 }
 
 rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                           const char *edge_set, rgm_value *h, const rgm_gatv2_options *options)
 {
-    rgm_link link;
+    rgm_conv_input in;
 
     if (options == NULL)
         options = &gatv2_defaults;
     if (scope == NULL || graph == NULL || h == NULL ||
         rgmi_set(graph, RGM_EDGE_SET, edge_set) == NULL)
         return NULL;
-    link = rgm_edge_link(graph, edge_set, options->receiver, h, h, NULL);
-    return rgm_gatv2_convolve(rgm_scope_enter(scope, name), &link, options);
+    in = rgm_conv_along_edges(graph, edge_set, options->receiver, h, h, NULL);
+    return rgm_gatv2_convolve(rgm_scope_enter(scope, name), &in, options);
 }

@@ -56,10 +56,10 @@ static void weighted_loops(rgm_scope *scope, rgm_value **pattern, rgm_spmm_optio
     *pattern = rgm_add_self_loops(*pattern);
 }
 
-rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_gcn_options *options = payload != NULL ? payload : &gcn_defaults;
-    rgm_value *p = link->pattern, *h = rgmi_need(scope, link, link->sender, "sender"), *y;
+    rgm_value *p = in->pattern, *h = rgmi_need(scope, in, in->sender, "sender"), *y;
     rgm_dense_options dense = {.no_bias = true, .l2 = options->l2, .kernel = options->kernel};
     rgm_spmm_options spmm = {.weight = options->edge_weight, .self_loop = options->self_loops};
     int64_t units = options->units;
@@ -69,11 +69,11 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *
     if (rgm_value_shape(p)[0] != rgm_value_shape(p)[1])
         return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_SHAPE,
                                "'%s': a GCN needs one node set at both ends of '%s'",
-                               rgm_scope_path(scope), link->name);
+                               rgm_scope_path(scope), in->name);
     if (spmm.weight != NULL && rgm_value_rank(spmm.weight) != 1)
         return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_SHAPE,
                                "'%s': edge weights of '%s' are one number for each edge",
-                               rgm_scope_path(scope), link->name);
+                               rgm_scope_path(scope), in->name);
     scales(&spmm, p, options, rgm_scope_dtype(scope));
     if (spmm.weight != NULL && options->self_loops)
         weighted_loops(scope, &p, &spmm);
@@ -90,15 +90,15 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_link *link, const void *
 rgm_value *rgm_gcn_conv_with(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                              const char *edge_set, rgm_value *h, const rgm_gcn_options *options)
 {
-    rgm_link link;
+    rgm_conv_input in;
 
     if (options == NULL)
         options = &gcn_defaults;
     if (scope == NULL || graph == NULL || h == NULL ||
         rgmi_set(graph, RGM_EDGE_SET, edge_set) == NULL)
         return NULL;
-    link = rgm_edge_link(graph, edge_set, options->receiver, h, h, NULL);
-    return rgm_gcn_convolve(rgm_scope_enter(scope, name), &link, options);
+    in = rgm_conv_along_edges(graph, edge_set, options->receiver, h, h, NULL);
+    return rgm_gcn_convolve(rgm_scope_enter(scope, name), &in, options);
 }
 
 rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,

@@ -20,11 +20,11 @@ static inline bool rgmi_sum_first(rgm_value *x, int64_t units)
 }
 
 /* Senders' rows x [senders, width] reduced at the receivers; sum and mean as one sparse product. */
-rgm_value *rgmi_pool_senders(const rgm_link *link, rgm_value *x, const char *reduce_type);
+rgm_value *rgmi_pool_senders(const rgm_conv_input *in, rgm_value *x, const char *reduce_type);
 /* True when reduce_type is "sum" or "mean", which commute with a product. */
 bool rgmi_is_linear(const char *reduce_type);
-/* Fails "'<scope>': <link>: no <what> state" when x is NULL; returns x. */
-rgm_value *rgmi_need(rgm_scope *scope, const rgm_link *link, rgm_value *x, const char *what);
+/* Fails "'<scope>': <input>: no <what> state" when x is NULL; returns x. */
+rgm_value *rgmi_need(rgm_scope *scope, const rgm_conv_input *in, rgm_value *x, const char *what);
 /* units >= 1, else a failure naming `what`. */
 bool rgmi_positive(rgm_scope *scope, int64_t units, const char *what);
 

@@ -1,6 +1,5 @@
 /*
- * Tasks on graphs: a kind with its options, counted; what a run does with one. Kinds are rows of
- * functions, each family in a file of its own; the list of those that files can name is here.
+ * Tasks on graphs: a kind with its options, counted; what a run does with one.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,16 +11,6 @@ struct rgm_graph_task {
     const rgm_graph_task_type *type;
     char *name;
     void *options;
-};
-
-const rgm_section_type *const rgm_graph_tasks[] = {
-    &rgm_node_classification.section,
-    &rgm_node_binary_classification.section,
-    &rgm_root_node_classification.section,
-    &rgm_root_node_binary_classification.section,
-    &rgm_graph_classification.section,
-    &rgm_graph_binary_classification.section,
-    NULL,
 };
 
 rgm_graph_task *rgm_graph_task_create(const rgm_graph_task_type *type, const char *name,

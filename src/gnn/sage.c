@@ -11,34 +11,34 @@ static const rgm_sage_state_options state_defaults = RGM_SAGE_STATE_OPTIONS_INIT
 static const rgm_sage_gcn_options gcn_defaults = RGM_SAGE_GCN_OPTIONS_INIT;
 
 /* Each edge's copy of the sender's state, dropped on its own: [count, width]. */
-static rgm_value *dropped_senders(rgm_scope *scope, const rgm_link *link, double rate)
+static rgm_value *dropped_senders(rgm_scope *scope, const rgm_conv_input *in, double rate)
 {
-    if (!rgmi_is_dense(link->sender))
+    if (!rgmi_is_dense(in->sender))
         return rgm_cgraph_fail(
             rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
             "'%s': dropout for each edge of sparse states would make them dense; "
             "drop the states before the convolution",
             rgm_scope_path(scope));
-    return rgm_dropout(scope, rgm_broadcast_columns(link->pattern, link->sender), rate);
+    return rgm_dropout(scope, rgm_broadcast_columns(in->pattern, in->sender), rate);
 }
 
-rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_sage_options *options = payload != NULL ? payload : &sage_defaults;
     const char *reduce = options->reduce_type != NULL ? options->reduce_type : "mean";
     rgm_dense_options dense = {
         .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
-    rgm_value *h = rgmi_need(scope, link, link->sender, "sender"), *y;
+    rgm_value *h = rgmi_need(scope, in, in->sender, "sender"), *y;
 
-    if (scope == NULL || link->pattern == NULL || h == NULL ||
+    if (scope == NULL || in->pattern == NULL || h == NULL ||
         !rgmi_positive(scope, options->units, "units"))
         return NULL;
     if (options->dropout > 0) {
-        y = rgm_link_pool(link, dropped_senders(scope, link, options->dropout), reduce);
+        y = rgm_conv_pool(in, dropped_senders(scope, in, options->dropout), reduce);
         return rgm_dense_with(scope, NULL, y, options->units, &dense);
     }
     if (rgmi_is_linear(reduce) && !rgmi_sum_first(h, options->units))
-        return rgmi_pool_senders(link, rgm_dense_with(scope, NULL, h, options->units, &dense),
+        return rgmi_pool_senders(in, rgm_dense_with(scope, NULL, h, options->units, &dense),
                                  reduce);
     if (!rgmi_is_dense(h))
         return rgm_cgraph_fail(
@@ -46,10 +46,10 @@ rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_link *link, const void 
             "'%s': '%s' of sparse states would make them dense; use mean, sum or "
             "the pooling convolution",
             rgm_scope_path(scope), reduce);
-    return rgm_dense_with(scope, NULL, rgmi_pool_senders(link, h, reduce), options->units, &dense);
+    return rgm_dense_with(scope, NULL, rgmi_pool_senders(in, h, reduce), options->units, &dense);
 }
 
-rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_sage_options *options = payload != NULL ? payload : &sage_defaults;
     const char *reduce = options->reduce_type != NULL ? options->reduce_type : "max_no_inf";
@@ -61,16 +61,16 @@ rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_link *link, const 
                                .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_dense_options outer = {
         .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
-    rgm_value *h = rgmi_need(scope, link, link->sender, "sender"), *y;
+    rgm_value *h = rgmi_need(scope, in, in->sender, "sender"), *y;
 
-    if (scope == NULL || link->pattern == NULL || h == NULL ||
+    if (scope == NULL || in->pattern == NULL || h == NULL ||
         !rgmi_positive(scope, options->units, "units"))
         return NULL;
     if (options->dropout > 0) {
-        h = dropped_senders(scope, link, options->dropout);
-        y = rgm_link_pool(link, rgm_dense_with(scope, "hidden", h, hidden, &inner), reduce);
+        h = dropped_senders(scope, in, options->dropout);
+        y = rgm_conv_pool(in, rgm_dense_with(scope, "hidden", h, hidden, &inner), reduce);
     } else {
-        y = rgmi_pool_senders(link, rgm_dense_with(scope, "hidden", h, hidden, &inner), reduce);
+        y = rgmi_pool_senders(in, rgm_dense_with(scope, "hidden", h, hidden, &inner), reduce);
     }
     return rgm_dense_with(scope, NULL, y, options->units, &outer);
 }
@@ -129,20 +129,20 @@ rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, cons
 }
 
 /* One term of the GCN variant's sum, and what it adds to the count of terms. */
-static rgm_value *gcn_term(rgm_scope *scope, const rgm_link *link, rgm_value *h,
+static rgm_value *gcn_term(rgm_scope *scope, const rgm_conv_input *in, rgm_value *h,
                            const rgm_sage_gcn_options *options)
 {
     rgm_dense_options dense = {
         .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_scope *own =
-        options->share_weights ? scope : rgm_scope_enter(scope, link ? link->name : "self");
+        options->share_weights ? scope : rgm_scope_enter(scope, in != NULL ? in->name : "self");
 
     h = rgm_dropout(scope, h, options->dropout);
-    if (link == NULL)
+    if (in == NULL)
         return rgm_dense_with(own, NULL, h, options->units, &dense);
     if (rgmi_sum_first(h, options->units))
-        return rgm_dense_with(own, NULL, rgm_spmm(link->pattern, h, NULL), options->units, &dense);
-    return rgm_spmm(link->pattern, rgm_dense_with(own, NULL, h, options->units, &dense), NULL);
+        return rgm_dense_with(own, NULL, rgm_spmm(in->pattern, h, NULL), options->units, &dense);
+    return rgm_spmm(in->pattern, rgm_dense_with(own, NULL, h, options->units, &dense), NULL);
 }
 
 /* sum / count of terms, 0 where there are none */
@@ -168,18 +168,18 @@ rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *gra
         return NULL;
     for (int64_t i = 0; i < options->edge_set_count; i++) {
         const rgm_set_schema *set = rgmi_set(graph, RGM_EDGE_SET, options->edge_sets[i]);
-        rgm_link link;
+        rgm_conv_input in;
         rgm_value *h, *term, *degree;
 
         if (set == NULL)
             return NULL;
         h = rgmi_state(scope, graph, RGM_NODE_SET,
                        rgmi_end(set, rgm_tag_reverse(options->receiver)), NULL);
-        link = rgm_edge_link(graph, set->name, options->receiver, NULL, h, NULL);
-        if (rgmi_need(scope, &link, h, "sender") == NULL)
+        in = rgm_conv_along_edges(graph, set->name, options->receiver, NULL, h, NULL);
+        if (rgmi_need(scope, &in, h, "sender") == NULL)
             return NULL;
-        term = gcn_term(scope, &link, h, options);
-        degree = rgm_degree(link.pattern, rgm_scope_dtype(scope));
+        term = gcn_term(scope, &in, h, options);
+        degree = rgm_degree(in.pattern, rgm_scope_dtype(scope));
         sum = sum == NULL ? term : rgm_add(sum, term);
         terms = terms == NULL ? degree : rgm_add(terms, degree);
     }

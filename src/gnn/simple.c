@@ -7,21 +7,21 @@
 static const rgm_simple_conv_options simple_defaults = RGM_SIMPLE_CONV_OPTIONS_INIT;
 
 /* The states of each edge put together: [count, width]. */
-static rgm_value *together(rgm_scope *scope, const rgm_link *link, bool add)
+static rgm_value *together(rgm_scope *scope, const rgm_conv_input *in, bool add)
 {
     rgm_value *part[3], *y = NULL;
     int64_t count = 0;
 
-    if (link->edge != NULL)
-        part[count++] = link->edge;
-    if (link->sender != NULL)
-        part[count++] = rgm_broadcast_columns(link->pattern, link->sender);
-    if (link->receiver != NULL)
-        part[count++] = rgm_broadcast_rows(link->pattern, link->receiver);
+    if (in->edge != NULL)
+        part[count++] = in->edge;
+    if (in->sender != NULL)
+        part[count++] = rgm_broadcast_columns(in->pattern, in->sender);
+    if (in->receiver != NULL)
+        part[count++] = rgm_broadcast_rows(in->pattern, in->receiver);
     if (count == 0)
         return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_NOT_FOUND,
                                "'%s': '%s' has no state at all; set " RGM_HIDDEN_STATE " first",
-                               rgm_scope_path(scope), link->name);
+                               rgm_scope_path(scope), in->name);
     if (!add)
         return count == 1 ? part[0] : rgm_concat(part, count, -1);
     for (int64_t i = 0; i < count; i++)
@@ -29,7 +29,7 @@ static rgm_value *together(rgm_scope *scope, const rgm_link *link, bool add)
     return y;
 }
 
-rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_simple_conv_options *options = payload != NULL ? payload : &simple_defaults;
     rgm_dense_options dense = {.activation = options->activation,
@@ -38,10 +38,10 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const voi
                                .l2_bias = options->l2_bias,
                                .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     const char *reduce = options->reduce_type != NULL ? options->reduce_type : "sum";
-    rgm_link used = *link;
+    rgm_conv_input used = *in;
     rgm_value *message;
 
-    if (scope == NULL || link->pattern == NULL)
+    if (scope == NULL || in->pattern == NULL)
         return NULL;
     if (options->no_sender)
         used.sender = NULL;
@@ -59,20 +59,20 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_link *link, const voi
     else if (options->add_states)
         message = rgm_dense_with(scope, NULL, together(scope, &used, true), options->units, &dense);
     else
-        message = rgm_link_messages(scope, &used, options->units, &dense);
+        message = rgm_conv_messages(scope, &used, options->units, &dense);
     message = rgm_dropout(scope, message, options->dropout);
-    return rgm_link_pool(&used, message, reduce);
+    return rgm_conv_pool(&used, message, reduce);
 }
 
-rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_link *link, const void *payload)
+rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_pool_options *options = payload;
     const char *reduce =
         options != NULL && options->reduce_type != NULL ? options->reduce_type : "sum";
 
-    if (scope == NULL || link->pattern == NULL)
+    if (scope == NULL || in->pattern == NULL)
         return NULL;
-    if (link->edge != NULL)
-        return rgm_link_pool(link, link->edge, reduce);
-    return rgmi_pool_senders(link, rgmi_need(scope, link, link->sender, "sender"), reduce);
+    if (in->edge != NULL)
+        return rgm_conv_pool(in, in->edge, reduce);
+    return rgmi_pool_senders(in, rgmi_need(scope, in, in->sender, "sender"), reduce);
 }

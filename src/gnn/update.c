@@ -196,7 +196,7 @@ static rgm_value *convolved(rgm_scope *scope, const rgm_graph_value *graph, cons
     const rgm_set_schema *set = rgmi_set(graph, RGM_EDGE_SET, input->edge_set);
     rgm_cgraph *cgraph = rgm_graph_value_cgraph(graph);
     rgm_value *sender, *receiver = own, *edge = NULL;
-    rgm_link link;
+    rgm_conv_input in;
 
     if (set == NULL || scope == NULL)
         return NULL;
@@ -213,8 +213,8 @@ static rgm_value *convolved(rgm_scope *scope, const rgm_graph_value *graph, cons
         receiver = rgmi_state(scope, graph, RGM_NODE_SET, node_set, input->receiver_feature);
     if (input->edge_feature != NULL)
         edge = rgmi_state(scope, graph, RGM_EDGE_SET, set->name, input->edge_feature);
-    link = rgm_edge_link(graph, set->name, input->receiver, receiver, sender, edge);
-    return input->conv.fn(scope, &link, input->conv.options);
+    in = rgm_conv_along_edges(graph, set->name, input->receiver, receiver, sender, edge);
+    return input->conv.fn(scope, &in, input->conv.options);
 }
 
 static rgm_value *node_set_state(rgm_scope *scope, const rgm_graph_value *graph,
@@ -257,16 +257,16 @@ static rgm_value *context_state(rgm_scope *scope, const rgm_graph_value *graph,
         for (int64_t i = 0; i < update->input_count; i++) {
             const rgm_context_input *input = &update->inputs[i];
             const rgm_set_schema *set = rgmi_set(graph, input->piece, input->set);
-            rgm_link link;
+            rgm_conv_input in;
 
             if (set == NULL || input->conv.fn == NULL)
                 continue;
-            link = rgm_context_link(
+            in = rgm_conv_to_context(
                 graph, input->piece, input->set, own,
                 rgmi_state(scope, graph, input->piece, input->set, input->feature));
             gathered_add(
                 &g, input->set,
-                input->conv.fn(rgm_scope_enter(scope, input->set), &link, input->conv.options));
+                input->conv.fn(rgm_scope_enter(scope, input->set), &in, input->conv.options));
         }
         y = next_state(rgm_scope_enter(scope, "next_state"), "context", &update->next_state, own,
                        &g, NULL);

@@ -167,14 +167,15 @@ static void a_sage_state_takes_no_context(void **state)
 /* ---- updates ---- */
 
 /* A user's own convolution: the largest difference between sender and receiver. */
-static rgm_value *largest_difference(rgm_scope *scope, const rgm_link *link, const void *options)
+static rgm_value *largest_difference(rgm_scope *scope, const rgm_conv_input *in,
+                                     const void *options)
 {
-    rgm_value *sender = rgm_broadcast_columns(link->pattern, link->sender);
-    rgm_value *receiver = rgm_broadcast_rows(link->pattern, link->receiver);
+    rgm_value *sender = rgm_broadcast_columns(in->pattern, in->sender);
+    rgm_value *receiver = rgm_broadcast_rows(in->pattern, in->receiver);
 
     (void)scope;
     (void)options;
-    return rgm_link_pool(link, rgm_sub(sender, receiver), "max_no_inf");
+    return rgm_conv_pool(in, rgm_sub(sender, receiver), "max_no_inf");
 }
 
 static void nodes_are_updated_from_the_same_old_states_after_the_edges(void **state)

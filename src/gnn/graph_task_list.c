@@ -1,0 +1,14 @@
+/*
+ * The one list of kinds of tasks that an experiment file can name.
+ */
+#include <regimen/gnn.h>
+
+const rgm_section_type *const rgm_graph_tasks[] = {
+    &rgm_node_classification.section,
+    &rgm_node_binary_classification.section,
+    &rgm_root_node_classification.section,
+    &rgm_root_node_binary_classification.section,
+    &rgm_graph_classification.section,
+    &rgm_graph_binary_classification.section,
+    NULL,
+};
