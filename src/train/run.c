@@ -150,11 +150,9 @@ done:
 
 rgm_status rgm_run_export(rgm_open_run *run, const char *folder)
 {
-    rgm_logger *before = rgm_logger_enter(rgm_controller_logger(run->controller));
-    rgm_status status = folder != NULL ? export_to(run, folder) : export_beside(run);
+    rgm_logger *before = rgmi_enter(run->controller);
 
-    rgm_logger_enter(before);
-    return status;
+    return rgmi_leave(before, folder != NULL ? export_to(run, folder) : export_beside(run));
 }
 
 static rgm_status export_all(rgm_open_run *run)
@@ -208,11 +206,9 @@ static rgm_status complete(rgm_open_run *run)
 
 rgm_status rgm_run_complete(rgm_open_run *run)
 {
-    rgm_logger *before = rgm_logger_enter(rgm_controller_logger(run->controller));
-    rgm_status status = complete(run);
+    rgm_logger *before = rgmi_enter(run->controller);
 
-    rgm_logger_enter(before);
-    return status;
+    return rgmi_leave(before, complete(run));
 }
 
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps)

@@ -2,10 +2,7 @@
 #ifndef RGM_TRAIN_RUN_INTERNAL_H
 #define RGM_TRAIN_RUN_INTERNAL_H
 
-#include <regimen/train.h>
-
-/* Most feeds of a batch. */
-enum { RGMI_MAX_FEEDS = 512 };
+#include "controller_internal.h"
 
 struct rgm_open_run {
     rgm_run_options options; /* what it points to is the caller's */

@@ -46,8 +46,8 @@ static rgm_status predict_batch(const rgm_open_run *run, rgm_element *batch, int
     return sink(&(rgm_prediction){batch, feeds, count, values}, payload);
 }
 
-static rgm_status predict_dataset(const rgm_open_run *run, rgm_dataset *data, int64_t head,
-                                  rgm_prediction_sink *sink, void *payload)
+static rgm_status pass_over(const rgm_open_run *run, rgm_dataset *data, int64_t head,
+                            rgm_prediction_sink *sink, void *payload)
 {
     rgm_status status = RGM_OK;
     rgm_iterator *iterator = NULL;
@@ -68,6 +68,14 @@ done:
     rgm_element_release(batch);
     rgm_iterator_release(iterator);
     return status;
+}
+
+static rgm_status predict_dataset(const rgm_open_run *run, rgm_dataset *data, int64_t head,
+                                  rgm_prediction_sink *sink, void *payload)
+{
+    rgm_logger *before = rgmi_enter(run->controller);
+
+    return rgmi_leave(before, pass_over(run, data, head, sink, payload));
 }
 
 rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,

@@ -29,7 +29,7 @@ static inline rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void
     rgm_dim n = rgm_cgraph_symbol(graph, "batch");
     rgm_head *head = &out->heads[0];
 
-    *out = (rgm_task_model){.head_count = 1};
+    *out = (rgm_task_model){.head_count = 1, .heads = {{.name = "logits"}}};
     p->x_value = rgm_input(graph, "x", RGM_F32, 2, (rgm_dim[]){n, WIDTH});
     p->label_value = rgm_input(graph, "label", RGM_I64, 1, &n);
     rgm_value *x = p->x_value;

@@ -1,0 +1,188 @@
+/*
+ * A run held open: driven in units it leaves the bytes of one that was left to itself, another run
+ * beside it changes nothing, it predicts and exports, and what it owns goes with it.
+ */
+#include "train_check.h"
+
+static rgm_run_options nine_steps(const char *run_dir, int64_t seed)
+{
+    rgm_run_options options = RGM_RUN_OPTIONS_INIT;
+
+    options.optimizer = rgm_adam(0.05);
+    options.trainer.train_steps = 9;
+    options.trainer.steps_per_loop = 3;
+    options.trainer.validation_interval = 3;
+    options.runtime.seed = seed;
+    options.runtime.threads = 2;
+    options.run_dir = run_dir;
+    return options;
+}
+
+static void run_alone(const char *run_dir, int64_t seed)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options = nine_steps(run_dir, seed);
+    rgm_open_run *run;
+
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_complete(run));
+    CHECK_INT(9, rgm_run_steps(run));
+    CHECK(isfinite(rgm_run_metric(run, "valid", "loss")));
+    CHECK(isnan(rgm_run_metric(run, "test", "loss")));
+    rgm_run_close(run);
+    clear_plane(&p);
+}
+
+static void two_runs_in_units_leave_what_each_would_alone(void **state)
+{
+    static const char *const files[] = {"metrics.jsonl", "ckpt/step-00000009/weights.safetensors",
+                                        "ckpt/step-00000009/slots.safetensors"};
+    char root[128], alone[2][160], turns[2][160];
+    plane p[2] = {make_plane(false), make_plane(false)};
+    rgm_open_run *runs[2];
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    for (int r = 0; r < 2; r++) {
+        rgm_task task = plane_task(&p[r]);
+        rgm_run_options options;
+
+        snprintf(alone[r], sizeof alone[r], "%s/alone-%d", root, r);
+        snprintf(turns[r], sizeof turns[r], "%s/turns-%d", root, r);
+        run_alone(alone[r], r + 5);
+        options = nine_steps(turns[r], r + 5);
+        CHECK_OK(rgm_run_open(&runs[r], &task, &options));
+    }
+    for (int64_t step = 3; step <= 9; step += 3)
+        for (int r = 0; r < 2; r++) {
+            const rgm_logs *logs;
+
+            CHECK_OK(rgm_run_train(runs[r], step));
+            CHECK_INT(step, rgm_run_steps(runs[r]));
+            CHECK_OK(rgm_run_evaluate(runs[r], RGM_VALID, RGM_TO_END, &logs));
+            CHECK(rgm_logs_has(logs, "accuracy"));
+            CHECK_OK(rgm_run_save(runs[r]));
+        }
+    for (int r = 0; r < 2; r++) {
+        rgm_run_close(runs[r]);
+        for (int f = 0; f < 3; f++)
+            check_same_file(alone[r], turns[r], files[f]);
+        clear_plane(&p[r]);
+    }
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* ---- what can be asked --------------------------------------------------------------------- */
+
+typedef struct seen {
+    int64_t batches, items, most;
+} seen;
+
+static rgm_status count_batch(const rgm_prediction *p, void *payload)
+{
+    seen *s = payload;
+
+    CHECK(p->batch != NULL && p->feed_count == 2);
+    CHECK_INT(2, rgm_tensor_dim(p->values, 1));
+    s->items += rgm_tensor_dim(p->values, 0);
+    return ++s->batches == s->most ? RGM_END : RGM_OK;
+}
+
+static void an_open_run_predicts_and_exports(void **state)
+{
+    char root[128], to[160];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options;
+    rgm_export_check check;
+    rgm_open_run *run;
+    seen all = {0}, some = {.most = 2};
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(to, sizeof to, "%s/a/b", root);
+    options = nine_steps(NULL, 1);
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_train(run, 6));
+    CHECK_OK(rgm_run_predict(run, RGM_VALID, 0, count_batch, &all));
+    CHECK_INT(ITEMS, all.items);
+    CHECK_OK(rgm_run_predict(run, RGM_VALID, 0, count_batch, &some));
+    CHECK_INT(2, some.batches);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_predict(run, RGM_TEST, 0, count_batch, &all));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_run_predict(run, RGM_VALID, 1, count_batch, &all));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_run_predict_files(run, "x*", 0, count_batch, &all));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_export(run, NULL)); /* there is no run folder */
+    CHECK_OK(rgm_run_export(run, to));
+    CHECK_INT(1, rgm_run_export_count(run));
+    CHECK_TEXT(to, rgm_run_export_dir(run, 0));
+    CHECK(rgm_run_export_dir(run, 1) == NULL);
+    CHECK_OK(rgm_run_verify_onnx(&check, run, to, RGM_VALID, 9));
+    CHECK_INT(ITEMS, check.items);
+    rgm_run_close(run);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* ---- ownership ----------------------------------------------------------------------------- */
+
+static int released;
+
+static void count_release(rgm_task *task)
+{
+    released++;
+    *task = (rgm_task){0};
+}
+
+static const rgm_task_type plane_type = {.name = "plane", .release = count_release};
+static const rgm_task_type other_type = {.name = "flight", .release = count_release};
+
+static void a_task_that_is_given_away_is_released_once(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options = nine_steps(NULL, 1);
+    rgm_open_run *run;
+    void *found;
+
+    (void)state;
+    task.type = &plane_type;
+    CHECK_OK(rgm_task_state(&found, &task, &plane_type));
+    CHECK(found == &p);
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_task_state(&found, &task, &other_type));
+    CHECK_MESSAGE("task 'plane' is no flight");
+    CHECK(found == NULL);
+
+    released = 0;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    rgm_run_close(run);
+    CHECK_INT(0, released); /* it was borrowed */
+    options.releases_task = true;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_INT(0, released);
+    rgm_run_close(run);
+    CHECK_INT(1, released);
+    options.trainer.steps_per_loop = 0;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_open(&run, &task, &options));
+    CHECK(run == NULL);
+    CHECK_INT(2, released);
+    rgm_run_close(NULL);
+    clear_plane(&p);
+}
+
+static void opening_survives_every_failing_allocation(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options = nine_steps(NULL, 1);
+    rgm_open_run *run = NULL;
+
+    (void)state;
+    CHECK_EVERY_OOM(rgm_run_open(&run, &task, &options), rgm_run_close(run));
+    clear_plane(&p);
+}
+
+TESTS(cmocka_unit_test(two_runs_in_units_leave_what_each_would_alone),
+      cmocka_unit_test(an_open_run_predicts_and_exports),
+      cmocka_unit_test(a_task_that_is_given_away_is_released_once),
+      cmocka_unit_test(opening_survives_every_failing_allocation))
