@@ -119,7 +119,8 @@ static rgm_status print_models(rgm_text *out)
     const rgm_task_type *const *types = rgm_task_types(&count);
 
     for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(print_whose(out, "model", types[i]));
+        if (types[i]->tasks[1] == NULL) /* of the others the names tell */
+            RGM_TRY(print_whose(out, "model", types[i]));
         for (const rgm_section_type *const *model = types[i]->models; *model != NULL; model++)
             RGM_TRY(print_typed(out, "model", (*model)->name, (*model)->help, (*model)->fields));
     }
