@@ -427,6 +427,102 @@ static void arguments_that_cannot_be_are_refused(void **state)
     end(&run, data);
 }
 
+/* ---- a task of one's own: two views, two outputs --------------------------------------------- */
+
+typedef struct mirror_options {
+    int64_t outputs, views;
+    bool no_loss;
+} mirror_options;
+
+/* The graph without its label, and the same with its numbers mirrored. */
+static rgm_status mirror_views(rgm_graph_views *views, const rgm_graph_value *graph,
+                               const void *options)
+{
+    const mirror_options *o = options;
+    rgm_value *x = rgm_node_feature(graph, "atom", "x");
+
+    views->labels = rgm_context_feature(graph, "kind");
+    views->count = o->views;
+    views->graphs[0] = rgm_without_feature(graph, RGM_CONTEXT_PIECE, NULL, "kind");
+    if (o->views > 1)
+        views->graphs[1] =
+            rgm_with_feature(views->graphs[0], RGM_NODE_SET, "atom", "x", rgm_neg(x));
+    return RGM_OK;
+}
+
+static rgm_status mirror_predict(rgm_head *outputs, int64_t *count, rgm_scope *scope,
+                                 const rgm_graph_views *views, const void *options)
+{
+    static const char *const names[] = {"plain", "mirrored"};
+    const mirror_options *o = options;
+
+    CHECK(*count >= o->outputs);
+    for (int i = 0; i < o->outputs; i++) {
+        rgm_value *states = rgm_node_feature(views->graphs[i], "atom", RGM_HIDDEN_STATE);
+        const char *set = "atom";
+
+        outputs[i] = outputs[0];
+        snprintf(outputs[i].name, sizeof outputs[i].name, "%s", names[i]);
+        states = rgm_pool(views->graphs[i], RGM_CONTEXT, RGM_NODE_SET, &set, &states, 1, "mean");
+        outputs[i].predictions = rgm_dense(scope, names[i], states, 2);
+    }
+    *count = o->outputs;
+    return RGM_OK;
+}
+
+static rgm_status mirror_losses(rgm_head *outputs, int64_t count, const void *options)
+{
+    for (int64_t i = 0; i < count && !((const mirror_options *)options)->no_loss; i++)
+        outputs[i].loss =
+            rgm_mean(rgm_softmax_cross_entropy(outputs[i].predictions, outputs[i].labels));
+    return RGM_OK;
+}
+
+static rgm_status mirror_metrics(rgm_head *outputs, int64_t count, const void *options)
+{
+    (void)options;
+    for (int64_t i = 0; i < count; i++)
+        rgm_head_add_metric(&outputs[i], &rgm_metric_accuracy);
+    return RGM_OK;
+}
+
+static const rgm_graph_task_type mirror = {
+    .section = {.name = "mirror", .options_size = sizeof(mirror_options)},
+    .preprocess = mirror_views,
+    .predict = mirror_predict,
+    .losses = mirror_losses,
+    .metrics = mirror_metrics,
+};
+
+static rgm_graph_task *mirror_task(arguments *run, int64_t views, int64_t outputs, bool no_loss)
+{
+    rgm_graph_task_release(run->what.task);
+    return rgm_graph_task_create(&mirror, NULL, &(mirror_options){outputs, views, no_loss});
+}
+
+static void a_task_may_have_several_views_and_outputs(void **state)
+{
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+    rgm_open_run *result;
+
+    (void)state;
+    run.how.trainer.epochs = 30;
+    run.what.task = mirror_task(&run, 2, 2, false);
+    base_calls = 0;
+    result = must_run(&run);
+    CHECK_INT(2, base_calls);
+    CHECK_INT(2, rgm_run_model(result)->head_count);
+    CHECK(rgm_run_metric(result, "valid", "plain_accuracy") > 0.7);
+    CHECK(rgm_run_metric(result, "valid", "mirrored_accuracy") > 0.7);
+    rgm_run_close(result);
+    run.what.task = mirror_task(&run, 1, 1, true);
+    refuse(&run, RGM_ERR_ARG, "task 'mirror' gave head 'plain' no loss");
+    run.what.task = mirror_task(&run, 0, 1, false);
+    refuse(&run, RGM_ERR_ARG, "task 'mirror' made 0 views of a graph; 1 to 4 are possible");
+    end(&run, data);
+}
+
 TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
       cmocka_unit_test(eager_mode_and_steps_per_execution_change_no_number),
       cmocka_unit_test(padding_changes_no_metric),
@@ -436,4 +532,5 @@ TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
       cmocka_unit_test(predictions_do_not_depend_on_batch_mates),
       cmocka_unit_test(a_mix_of_providers_ends_with_the_first),
       cmocka_unit_test(exports_go_to_every_folder),
+      cmocka_unit_test(a_task_may_have_several_views_and_outputs),
       cmocka_unit_test(arguments_that_cannot_be_are_refused))
