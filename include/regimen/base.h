@@ -487,7 +487,7 @@ typedef enum rgm_field_kind {
     RGM_FIELD_FLOAT,   /* double                                               */
     RGM_FIELD_BOOL,    /* bool: true or false                                  */
     RGM_FIELD_TEXT,    /* const char *                                         */
-    RGM_FIELD_CHOICE,  /* int: index into choices                              */
+    RGM_FIELD_CHOICE,  /* an enum: one of choices                              */
     RGM_FIELD_INTS,    /* rgm_ints: a list, or one number                      */
     RGM_FIELD_FLOATS,  /* rgm_floats: a list, or one number                    */
     RGM_FIELD_TEXTS,   /* rgm_texts: a list, or one text                       */
@@ -524,7 +524,8 @@ typedef struct rgm_field {
     rgm_field_kind kind;
     size_t offset;              /* of the member in the struct                    */
     double min, max;            /* numbers; no bounds when both are 0             */
-    const char *const *choices; /* RGM_FIELD_CHOICE: ended by NULL                */
+    const char *const *choices; /* RGM_FIELD_CHOICE: ended by NULL ...            */
+    const int *values;          /* ... and what they stand for; NULL: 0, 1, ...   */
     const struct rgm_field *group;
     const char *help; /* one line; with the unit                        */
 } rgm_field;
@@ -555,11 +556,13 @@ typedef struct rgm_field {
 #define RGM_TEXT_FIELD(member, text)                                                               \
     RGM_ROW_(member, RGM_FIELD_TEXT, RGM_AT_(member, const char *), text, .group = NULL)
 /** An enum, by the names of its values in order. */
-#define RGM_CHOICE_FIELD(member, names, text)                                                      \
+#define RGM_CHOICE_FIELD(member, names, text) RGM_SOME_FIELD(member, names, NULL, text)
+/** Some values of an enum, by their names. */
+#define RGM_SOME_FIELD(member, names, which, text)                                                 \
     RGM_ROW_(member, RGM_FIELD_CHOICE,                                                             \
              offsetof(RGM_OPTIONS, member) +                                                       \
                  0 * sizeof(char[sizeof RGM_MEMBER_(member) == sizeof(int) ? 1 : -1]),             \
-             text, .choices = (names))
+             text, .choices = (names), .values = (which))
 #define RGM_INTS_FIELD(member, low, high, text)                                                    \
     RGM_ROW_(member, RGM_FIELD_INTS, RGM_AT_(member, rgm_ints), text, .min = (low), .max = (high))
 #define RGM_FLOATS_FIELD(member, low, high, text)                                                  \
@@ -585,9 +588,12 @@ rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_ya
                             const char *path, const char *const *also, rgm_arena *arena);
 /**
  * The same bounds for options that a program filled in: every number of the table (lists and groups
- * too) is finite and within them. RGM_ERR_CONFIG "optimizer.beta_1 is 1, but must be in [0, 1)".
+ * too) is finite and within them, every choice is one. RGM_ERR_CONFIG "optimizer.beta_1 is 1, but
+ * must be in [0, 1)".
  */
 rgm_status rgm_options_check(const void *options, const rgm_field *fields, const char *path);
+/** The name of a choice's value; NULL: it has none. */
+const char *rgm_field_choice(const rgm_field *field, int value);
 /** One scalar as a number: RGM_ERR_CONFIG with its place. "1e-4" is a number, underscores are not.
  */
 rgm_status rgm_yaml_int(int64_t *out, const rgm_yaml_node *node);

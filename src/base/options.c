@@ -166,6 +166,14 @@ static rgm_status check_bounds(const rgm_field *field, const rgm_yaml_node *node
                          node->text, bounds_text(field, bounds, sizeof bounds));
 }
 
+const char *rgm_field_choice(const rgm_field *field, int value)
+{
+    for (int i = 0; field->choices[i] != NULL; i++)
+        if (value == (field->values != NULL ? field->values[i] : i))
+            return field->choices[i];
+    return NULL;
+}
+
 static rgm_status read_choice(int *out, const rgm_field *field, const rgm_yaml_node *node)
 {
     bool scalar = node->kind == RGM_YAML_SCALAR;
@@ -174,7 +182,7 @@ static rgm_status read_choice(int *out, const rgm_field *field, const rgm_yaml_n
 
     for (; field->choices[count] != NULL; count++) {
         if (scalar && strcmp(node->text, field->choices[count]) == 0) {
-            *out = (int)count;
+            *out = field->values != NULL ? field->values[count] : (int)count;
             return RGM_OK;
         }
     }
@@ -425,6 +433,11 @@ static rgm_status check_field(const void *options, const rgm_field *field, const
     case RGM_FIELD_NUMBERS:
         for (int64_t i = 0; i < numbers->count; i++)
             RGM_TRY(check_number(field, numbers->values[i], path));
+        return RGM_OK;
+    case RGM_FIELD_CHOICE:
+        if (rgm_field_choice(field, *(const int *)member) == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "%s.%s is %d, which does not exist", path, field->name,
+                            *(const int *)member);
         return RGM_OK;
     case RGM_FIELD_GROUP:
         RGM_TRY(join_path(inside, path, field->name));

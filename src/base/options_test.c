@@ -16,7 +16,7 @@ typedef struct sample_options {
     double rate;
     bool shuffle;
     const char *name;
-    int mode;
+    int mode, level;
     rgm_ints hidden;
     rgm_texts tags;
     rgm_floats levels;
@@ -26,26 +26,28 @@ typedef struct sample_options {
 } sample_options;
 
 static const char *const mode_names[] = {"mean", "max", "sum", NULL};
+static const char *const level_names[] = {"low", "high", NULL};
+static const int level_values[] = {1, 6};
+#define RGM_OPTIONS inner_options
 static const rgm_field inner_fields[] = {
-    {"patience", RGM_FIELD_INT, offsetof(inner_options, patience), 1, INFINITY, NULL, NULL, ""},
-    {"metric", RGM_FIELD_TEXT, offsetof(inner_options, metric), 0, 0, NULL, NULL, ""},
-    {0},
-};
+    RGM_INT_FIELD(patience, 1, INFINITY, ""), RGM_TEXT_FIELD(metric, ""), {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS sample_options
 static const rgm_field sample_fields[] = {
-    {"epochs", RGM_FIELD_INT, offsetof(sample_options, epochs), 1, 1000, NULL, NULL, ""},
-    {"rate", RGM_FIELD_FLOAT, offsetof(sample_options, rate), 0, 1, NULL, NULL, ""},
-    {"shuffle", RGM_FIELD_BOOL, offsetof(sample_options, shuffle), 0, 0, NULL, NULL, ""},
-    {"name", RGM_FIELD_TEXT, offsetof(sample_options, name), 0, 0, NULL, NULL, ""},
-    {"mode", RGM_FIELD_CHOICE, offsetof(sample_options, mode), 0, 0, mode_names, NULL, ""},
-    {"hidden", RGM_FIELD_INTS, offsetof(sample_options, hidden), 1, INFINITY, NULL, NULL, ""},
-    {"tags", RGM_FIELD_TEXTS, offsetof(sample_options, tags), 0, 0, NULL, NULL, ""},
-    {"levels", RGM_FIELD_FLOATS, offsetof(sample_options, levels), RGM_ABOVE_0, INFINITY, NULL,
-     NULL, ""},
-    {"scales", RGM_FIELD_NUMBERS, offsetof(sample_options, scales), 0, RGM_BELOW_1, NULL, NULL, ""},
-    {"best", RGM_FIELD_GROUP, offsetof(sample_options, best), 0, 0, NULL, inner_fields, ""},
-    {"model", RGM_FIELD_NODE, offsetof(sample_options, model), 0, 0, NULL, NULL, ""},
-    {0},
-};
+    RGM_INT_FIELD(epochs, 1, 1000, ""),
+    RGM_FLOAT_FIELD(rate, 0, 1, ""),
+    RGM_BOOL_FIELD(shuffle, ""),
+    RGM_TEXT_FIELD(name, ""),
+    RGM_CHOICE_FIELD(mode, mode_names, ""),
+    RGM_SOME_FIELD(level, level_names, level_values, ""),
+    RGM_INTS_FIELD(hidden, 1, INFINITY, ""),
+    RGM_TEXTS_FIELD(tags, ""),
+    RGM_FLOATS_FIELD(levels, RGM_ABOVE_0, INFINITY, ""),
+    RGM_NUMBERS_FIELD(scales, 0, RGM_BELOW_1, ""),
+    RGM_GROUP_FIELD(best, inner_fields, ""),
+    {.name = "model", .kind = RGM_FIELD_NODE, .offset = offsetof(sample_options, model)},
+    {0}};
+#undef RGM_OPTIONS
 
 /* Read `text` as the map "trainer"; the document and the arena live until the next call. */
 static rgm_yaml *document;
@@ -79,15 +81,17 @@ static void every_kind_of_field_is_read(void **state)
     sample_options o = {.rate = 0.25};
 
     (void)state;
-    CHECK_OK(read_sample(&o, "epochs: 7\nshuffle: true\nname: a b\nmode: max\nhidden: [16, 32]\n"
-                             "tags: [x, \"1\"]\nbest: {patience: 3, metric: valid.accuracy}\n"
-                             "levels: [0.5, 1e3]\nscales: {a/*: 0.25, \"*b\": 0}\n"
-                             "model: {type: gcn}\ntype: passed over\n"));
+    CHECK_OK(read_sample(
+        &o, "epochs: 7\nshuffle: true\nname: a b\nmode: max\nlevel: high\nhidden: [16, 32]\n"
+            "tags: [x, \"1\"]\nbest: {patience: 3, metric: valid.accuracy}\n"
+            "levels: [0.5, 1e3]\nscales: {a/*: 0.25, \"*b\": 0}\n"
+            "model: {type: gcn}\ntype: passed over\n"));
     CHECK_INT(7, o.epochs);
     CHECK(o.rate == 0.25);
     CHECK(o.shuffle);
     CHECK_TEXT("a b", o.name);
     CHECK_INT(1, o.mode);
+    CHECK_INT(6, o.level);
     CHECK_INT(2, o.hidden.count);
     CHECK_INT(32, o.hidden.items[1]);
     CHECK_INT(2, o.tags.count);
@@ -225,7 +229,7 @@ static void options_of_a_program_are_held_to_the_same_bounds(void **state)
 {
     static const double levels[] = {1, INFINITY}, scales[] = {0.5, -0.5};
     static const char *const names[] = {"a", "b"};
-    const sample_options good = {.epochs = 1, .best = {.patience = 1}};
+    const sample_options good = {.epochs = 1, .level = 1, .best = {.patience = 1}};
     sample_options o = good;
 
     (void)state;
@@ -245,6 +249,10 @@ static void options_of_a_program_are_held_to_the_same_bounds(void **state)
     o.scales = (rgm_numbers){names, scales, 2};
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
     CHECK_MESSAGE("trainer.scales is -0.5, but must be in [0, 1)");
+    o = good;
+    o.level = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("trainer.level is 2, which does not exist");
 }
 
 static void an_unknown_key_names_the_nearest_one(void **state)

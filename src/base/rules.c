@@ -311,7 +311,7 @@ static bool find_option(rgm_rule_value *out, const char *key, void *payload)
         out->given = *(const double *)member != *(const double *)usual;
         return true;
     case RGM_FIELD_CHOICE:
-        out->text = field->choices[*(const int *)member];
+        out->text = rgm_field_choice(field, *(const int *)member);
         out->given = *(const int *)member != *(const int *)usual;
         return true;
     case RGM_FIELD_TEXT:

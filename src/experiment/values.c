@@ -167,7 +167,7 @@ static rgm_status default_node(rgm_yaml_node **out, bool *writable, rgm_experime
     case RGM_FIELD_BOOL:
         return text_node(out, e, *(const bool *)member ? "true" : "false", false);
     case RGM_FIELD_CHOICE:
-        return text_node(out, e, field->choices[*(const int *)member], false);
+        return text_node(out, e, rgm_field_choice(field, *(const int *)member), false);
     case RGM_FIELD_TEXT:
         *writable = *(const char *const *)member != NULL;
         return *writable ? text_node(out, e, *(const char *const *)member, true) : RGM_OK;
