@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct rgm_schedule_type rgm_schedule_type;
 
-enum { RGM_WARMUP_LINEAR, RGM_WARMUP_POLYNOMIAL };
+typedef enum rgm_warmup_type { RGM_WARMUP_LINEAR, RGM_WARMUP_POLYNOMIAL } rgm_warmup_type;
 /**
  * The first steps of any schedule. Let F be the schedule's own rate at step `steps`, where the
  * warmup hands over; the schedule sees the true step, it does not begin anew. For step < steps:
@@ -25,7 +25,7 @@ enum { RGM_WARMUP_LINEAR, RGM_WARMUP_POLYNOMIAL };
  *   polynomial:  F * (max(step, 1) / steps) ^ power
  */
 typedef struct rgm_warmup {
-    int type;
+    rgm_warmup_type type;
     int64_t steps; /* 0: no warmup                          */
     double start;  /* linear: rate of step 0, default 0     */
     double power;  /* polynomial: default 1                 */
@@ -290,7 +290,7 @@ typedef struct rgm_privacy {
     double clipping_norm;    /* > 0; 0: no privacy                                             */
     double noise_multiplier; /* 0: clipping alone, with an epsilon of infinity                 */
     double delta;            /* of the (epsilon, delta) reported; below 1 / number of examples */
-    int sampling;            /* rgm_privacy_sampling; config: poisson, shuffle                 */
+    rgm_privacy_sampling sampling;
 } rgm_privacy;
 #define RGM_PRIVACY_INIT                                                                           \
     {                                                                                              \

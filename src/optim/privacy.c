@@ -33,9 +33,6 @@ rgm_status rgm_privacy_check(const rgm_privacy *p)
                         "privacy.noise_multiplier is %g without a clipping_norm, "
                         "which the noise is measured in",
                         p->noise_multiplier);
-    if (p->sampling != RGM_PRIVACY_POISSON && p->sampling != RGM_PRIVACY_SHUFFLE)
-        return RGM_FAIL(RGM_ERR_CONFIG, "privacy.sampling is %d, which does not exist",
-                        p->sampling);
     return RGM_OK;
 }
 

@@ -303,8 +303,9 @@ static void options_are_read_and_checked(void **state)
     p.delta = NAN;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_privacy_check(&p));
     p.delta = 1e-5;
-    p.sampling = 7;
+    p.sampling = (rgm_privacy_sampling)7;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_privacy_check(&p));
+    CHECK_MESSAGE("privacy.sampling is 7, which does not exist");
 }
 
 TESTS(cmocka_unit_test(one_example_moves_the_sum_by_the_clipping_norm_at_most),
