@@ -454,10 +454,16 @@ double rgm_progress_rate(const rgm_progress *progress);
 
 /* ---- options: the keys of `trainer:` and `runtime:` ------------------------------------------ */
 
+typedef enum rgm_best_mode {
+    RGM_BEST_AUTO, /* by the metric */
+    RGM_BEST_MIN,
+    RGM_BEST_MAX
+} rgm_best_mode;
+
 /** By which metric the best weights are chosen: never by test data. */
 typedef struct rgm_trainer_best {
     const char *metric; /* "valid.accuracy"; NULL: "valid.loss" when there are validation data */
-    int mode;     /* 0 auto (by the metric), 1 min, 2 max                                     */
+    rgm_best_mode mode;
     int64_t keep; /* checkpoints of the k best validations that retention spares; default 0   */
     bool save;    /* write each new best to <run>/best: weights and info.json                  */
 } rgm_trainer_best;
@@ -484,8 +490,8 @@ typedef enum rgm_recovery_policy {
 } rgm_recovery_policy;
 
 typedef struct rgm_trainer_recovery {
-    int policy; /* rgm_recovery_policy, default stop                                   */
-    double loss_upper_bound; /* of one step's loss, default infinity */
+    rgm_recovery_policy policy; /* default stop */
+    double loss_upper_bound;    /* of one step's loss, default infinity */
     int64_t begin_steps; /* the bound holds from this step on; NaN is looked for from the first */
     int64_t max_tries;   /* skips or rollbacks before it is an error after all, default 3       */
 } rgm_trainer_recovery;
@@ -497,6 +503,12 @@ typedef struct rgm_trainer_initialize {
     rgm_texts except;
     bool best; /* of a run folder: its best weights, not the newest                     */
 } rgm_trainer_initialize;
+
+typedef enum rgm_restore_best {
+    RGM_RESTORE_AUTO, /* iff there are validation data */
+    RGM_RESTORE_TRUE,
+    RGM_RESTORE_FALSE
+} rgm_restore_best;
 
 /** Field names are the keys of `trainer:`. A run is so many steps or so many epochs long. */
 typedef struct rgm_trainer_options {
@@ -515,8 +527,8 @@ typedef struct rgm_trainer_options {
                                     -1: each loop (length in steps), 500 (length in epochs)       */
     bool histograms;             /* weight histograms in the event files, each summary            */
     int64_t accumulation_steps;  /* batches whose gradients make one update, default 1            */
-    int restore_best_weights;    /* 0 auto: iff there are validation data; 1 true; 2 false        */
-    bool run_eagerly;            /* op by op, stops at the first NaN naming op and tensor         */
+    rgm_restore_best restore_best_weights; /* default auto */
+    bool run_eagerly; /* op by op, stops at the first NaN naming op and tensor         */
     double
         continuous_eval_timeout; /* seconds without a new checkpoint, default 3600; < 0: for ever */
     rgm_trainer_checkpoints checkpoint;
@@ -532,11 +544,16 @@ extern const rgm_field rgm_trainer_fields[];
 extern const rgm_effect rgm_trainer_effects[];
 extern const rgm_rule rgm_trainer_rules[];
 
+typedef enum rgm_mixed_precision {
+    RGM_MIXED_NONE, /* all in f32 */
+    RGM_MIXED_BF16  /* products in bf16, weights and sums in f32 */
+} rgm_mixed_precision;
+
 /** Field names are the keys of `runtime:`. */
 typedef struct rgm_runtime_options {
-    int64_t seed;        /* default 1                                                            */
-    int64_t threads;     /* 0: as many as the machine has                                        */
-    int mixed_precision; /* 0 f32; 1 bf16: products in bf16, weights and sums in f32             */
+    int64_t seed;    /* default 1                                                            */
+    int64_t threads; /* 0: as many as the machine has                                        */
+    rgm_mixed_precision mixed_precision;
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
                                steps, halved and the step skipped otherwise); or a number */
 } rgm_runtime_options;

@@ -48,7 +48,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s%s",
         grouped(rgm_parameters_total(rgm_trainer_parameters(trainer))),
         (unsigned long long)runtime->seed, rgm_threads(),
-        rgm_kernels_for(runtime->mixed_precision != 0 ? RGM_BF16 : RGM_F32)->isa,
+        rgm_kernels_for(runtime->mixed_precision == RGM_MIXED_BF16 ? RGM_BF16 : RGM_F32)->isa,
         data.size > 0 ? data.data : "");
     if (rgm_trainer_global_step(trainer) > 0)
         say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
@@ -167,7 +167,7 @@ static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_vie
     if (!options->read_only)
         options->mode = (rgm_run_mode)request->mode;
     if (options->read_only && request->last)
-        options->trainer.restore_best_weights = 2;
+        options->trainer.restore_best_weights = RGM_RESTORE_FALSE;
     RGM_TRY(rgm_experiment_open(run, view->experiment, options));
     return print_plan(*run, view);
 }

@@ -42,7 +42,7 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
     for (int mode = 0; mode < 3; mode++)
         s->options.no_data[mode] = !data->modes[mode];
     if (weights->last)
-        s->options.trainer.restore_best_weights = 2;
+        s->options.trainer.restore_best_weights = RGM_RESTORE_FALSE;
     RGM_TRY(rgm_experiment_open(&s->run, s->experiment, &s->options));
     if (rgm_run_steps(s->run) == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);

@@ -77,7 +77,7 @@ const char *const rgm_run_mode_names[] = {
 
 rgm_status rgm_controller_place_final_weights(rgm_controller *c)
 {
-    if (c->options.restore_best_weights != 2 && c->best_step >= 0)
+    if (c->options.restore_best_weights != RGM_RESTORE_FALSE && c->best_step >= 0)
         return rgm_controller_restore_best(c);
     RGM_TRY(rgmi_averages_place(c->trainer));
     return RGM_OK;

@@ -75,7 +75,8 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
     RGM_TRY(check_metric(c, "trainer.checkpoint.best.metric", name));
     snprintf(c->best_name, sizeof c->best_name, "%s", name);
     c->best_is_smaller =
-        best->mode == 1 || (best->mode == 0 && rgm_trainer_smaller_is_better(c->trainer, name + 6));
+        best->mode == RGM_BEST_MIN ||
+        (best->mode == RGM_BEST_AUTO && rgm_trainer_smaller_is_better(c->trainer, name + 6));
     snprintf(c->stop_name, sizeof c->stop_name, "%s", c->best_name);
     c->stop_is_smaller = c->best_is_smaller;
     if (stop == NULL)

@@ -543,8 +543,8 @@ static void the_best_are_found_kept_and_spared(void **state)
     snprintf(root, sizeof root, "%s", check_folder());
     r = new_run(test_folder(folder, sizeof folder, root, "run"));
     r.options.checkpoint.keep = 1;
-    r.options.checkpoint.best =
-        (rgm_trainer_best){.metric = "valid.quality/score", .mode = 2, .keep = 2, .save = true};
+    r.options.checkpoint.best = (rgm_trainer_best){
+        .metric = "valid.quality/score", .mode = RGM_BEST_MAX, .keep = 2, .save = true};
     CHECK_OK(open_run(&r));
     CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 20, -1, 2, NULL));
     CHECK_INT(6, rgm_controller_best_step(r.controller));
@@ -567,7 +567,8 @@ static void training_stops_when_it_gets_no_better(void **state)
     run r = new_run(NULL);
 
     (void)state;
-    r.options.checkpoint.best = (rgm_trainer_best){.metric = "valid.quality/score", .mode = 2};
+    r.options.checkpoint.best =
+        (rgm_trainer_best){.metric = "valid.quality/score", .mode = RGM_BEST_MAX};
     r.options.early_stopping.patience = 2;
     CHECK_OK(open_run(&r));
     CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 100, 1, 2, NULL));
@@ -575,7 +576,7 @@ static void training_stops_when_it_gets_no_better(void **state)
     CHECK(rgm_controller_finished(r.controller));
     close_run(&r);
     r = new_run(NULL);
-    r.options.checkpoint.best = (rgm_trainer_best){.metric = "valid.nothing", .mode = 2};
+    r.options.checkpoint.best = (rgm_trainer_best){.metric = "valid.nothing", .mode = RGM_BEST_MAX};
     CHECK_OK(open_run(&r)); /* this task's numbers are known only when it has validated */
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_controller_evaluate(r.controller, RGM_VALID, 1, NULL));
     CHECK_MESSAGE("valid.nothing");
@@ -629,8 +630,10 @@ static void a_bad_step_stops_is_skipped_or_rolled_back(void **state)
             run r = new_run(test_folder(folder, sizeof folder, root, "run"));
 
             r.options.checkpoint.every_steps = 3;
-            r.options.recovery = (rgm_trainer_recovery){
-                .policy = policy, .loss_upper_bound = blow_up ? 1e6 : INFINITY, .max_tries = 2};
+            r.options.recovery =
+                (rgm_trainer_recovery){.policy = (rgm_recovery_policy)policy,
+                                       .loss_upper_bound = blow_up ? 1e6 : INFINITY,
+                                       .max_tries = 2};
             r.task.bad_step = 8;
             r.task.bad_times = 2;
             r.task.bad_loss = blow_up ? 1e7 : (double)NAN;

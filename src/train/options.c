@@ -181,7 +181,7 @@ static rgm_status check_validation(const rgm_controller *c)
     if (o->validation_per_epoch > 0 || o->validation_steps > 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
                         o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps");
-    if (o->restore_best_weights == 1)
+    if (o->restore_best_weights == RGM_RESTORE_TRUE)
         return RGM_FAIL(RGM_ERR_CONFIG, "trainer.restore_best_weights is true but there are no "
                                         "validation data to choose them by");
     if (o->early_stopping.patience > 0)

@@ -253,7 +253,7 @@ static void the_best_weights_are_the_averages_that_were_evaluated(void **state)
     s.optimizer.average = (rgm_average){0.5, 0, false};
     s.options.train_steps = 20;
     s.options.validation_interval = 1;
-    s.options.restore_best_weights = 2;
+    s.options.restore_best_weights = RGM_RESTORE_FALSE;
     CHECK_OK(open_plane(&trainer, &s));
     CHECK_OK(open_plane_controller(&controller, &s, trainer, NULL));
     CHECK_OK(rgm_controller_run(controller, RGM_RUN_TRAIN_AND_EVAL, &logs));

@@ -303,7 +303,7 @@ static void bf16_trains_as_f32_within_its_bound(void **state)
         const rgm_logs *logs;
 
         rgm_runtime_defaults(&runtime);
-        runtime.mixed_precision = bf16;
+        runtime.mixed_precision = bf16 ? RGM_MIXED_BF16 : RGM_MIXED_NONE;
         CHECK_OK(make(&trainer, &task, NULL, &runtime));
         CHECK_OK(rgm_trainer_train(trainer, 60, &logs));
         CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));

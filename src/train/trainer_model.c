@@ -92,7 +92,7 @@ static void fetches_close(rgmi_fetches *fetches)
 
 bool rgm_trainer_bf16(const rgm_trainer *trainer)
 {
-    return trainer->runtime.mixed_precision == 1;
+    return trainer->runtime.mixed_precision == RGM_MIXED_BF16;
 }
 
 static rgm_executor_options executor_options(const rgm_trainer *trainer, bool training)

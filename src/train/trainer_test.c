@@ -333,7 +333,7 @@ static void options_that_exclude_each_other_are_refused(void **state)
     CHECK_MESSAGE("valid.accuracy");
     p.blind = true;
     options = four_epochs();
-    options.restore_best_weights = 1;
+    options.restore_best_weights = RGM_RESTORE_TRUE;
     CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("no validation data");
     clear_plane(&p);
