@@ -473,17 +473,20 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
                            const rgm_graph_value *graph, const char *node_set,
                            const rgm_input_options *options);
 
+/** Which rounds `l2` holds for. */
+typedef enum rgm_l2_layers { RGM_L2_FIRST, RGM_L2_ALL } rgm_l2_layers;
+
 /** "gcn": Kipf & Welling. Parameters conv_<i>/kernel, conv_<i>/bias. */
 typedef struct rgm_gcn_model_options {
-    rgm_ints hidden;   /* channels of the hidden convolutions                            */
-    int64_t output;    /* > 0: one more, without activation (task head "none")         */
-    double dropout;    /* of every convolution's input                                   */
-    int activation;    /* rgm_activation of the hidden ones                              */
-    int normalization; /* rgm_degree_norm                                                */
+    rgm_ints hidden;           /* channels of the hidden convolutions                            */
+    int64_t output;            /* > 0: one more, without activation (task head "none")         */
+    double dropout;            /* of every convolution's input                                   */
+    rgm_activation activation; /* of the hidden ones */
+    rgm_degree_norm normalization;
     bool self_loops, bias;
-    double l2;     /* coefficient of sum(w^2); Kipf's 5e-4 weight decay is 2.5e-4    */
-    int l2_layers; /* 0 first, 1 all */
-    int receiver;  /* rgm_tag: source or target */
+    double l2; /* coefficient of sum(w^2); Kipf's 5e-4 weight decay is 2.5e-4    */
+    rgm_l2_layers l2_layers;
+    rgm_receivers receiver;          /* not both */
     const char *node_set, *edge_set; /* NULL: the only one */
     const char *edge_weight;         /* edge feature; NULL: ones */
     rgm_input_options input;
@@ -495,28 +498,38 @@ typedef struct rgm_gat_model_options {
     int64_t heads, output_heads;
     int64_t output; /* > 0: one more, heads averaged, no activation */
     double dropout, attention_dropout;
-    int activation;
+    rgm_activation activation;
     bool self_loops, bias, share_weights, residual;
     double l2;
-    int l2_layers;
-    int receiver;
+    rgm_l2_layers l2_layers;
+    rgm_receivers receiver; /* not both */
     const char *node_set, *edge_set;
     rgm_input_options input;
 } rgm_gat_model_options;
 
+/** How a node's neighbours are reduced: a reduction, a pooling convolution, a GCN's mean. */
+typedef enum rgm_sage_aggregator {
+    RGM_SAGE_MEAN,
+    RGM_SAGE_SUM,
+    RGM_SAGE_MAX,
+    RGM_SAGE_POOL,
+    RGM_SAGE_GCN
+} rgm_sage_aggregator;
+typedef enum rgm_sage_combine { RGM_SAGE_ADD, RGM_SAGE_CONCAT } rgm_sage_combine;
+
 /** "graph_sage", heterogeneous. Parameters layer_<i>/nodes/<set>/{self/,<edge set>/,bias}. */
 typedef struct rgm_sage_model_options {
     rgm_ints hidden;
-    int64_t output;       /* > 0: one more layer, without activation and normalisation */
-    int aggregator;       /* 0 mean, 1 sum, 2 max, 3 pool, 4 gcn */
+    int64_t output; /* > 0: one more layer, without activation and normalisation */
+    rgm_sage_aggregator aggregator;
     int64_t hidden_units; /* of pool; 0: as the layer */
     double dropout;       /* of every layer's input, drawn once for each node */
     bool l2_normalize, bias;
-    int combine; /* 0 sum, 1 concat */
-    int activation;
+    rgm_sage_combine combine; /* own state and neighbours */
+    rgm_activation activation;
     double l2;
-    int l2_layers;
-    int receiver; /* rgm_receivers */
+    rgm_l2_layers l2_layers;
+    rgm_receivers receiver;
     rgm_input_options input;
 } rgm_sage_model_options;
 
@@ -528,13 +541,13 @@ typedef struct rgm_mpnn_model_options {
     int64_t units, message_dim, layers;
     const char *reduce_type;
     int64_t input_units; /* of the input encoders; 0: units */
-    int input_activation;
+    rgm_activation input_activation;
     double input_dropout, dropout;
     double l2;
     bool layer_norm;
-    bool encode;              /* input encoders; else the features are the first states         */
-    bool receiver_state;      /* messages see the receiver's state, not only the sender's       */
-    int receiver;             /* rgm_receivers */
+    bool encode;         /* input encoders; else the features are the first states         */
+    bool receiver_state; /* messages see the receiver's state, not only the sender's       */
+    rgm_receivers receiver;
     const char *edge_feature; /* dense edge feature in the messages; NULL: none */
     rgm_input_options input;
 } rgm_mpnn_model_options;
@@ -660,7 +673,7 @@ typedef struct rgm_graph_classification_options {
     bool per_class_statistics;
     int64_t units;                  /* 0/1 labels: how many, default 1                        */
     rgm_texts recall_at_precisions; /* 0/1 labels: e.g. [0.9]                                 */
-    int head;                       /* rgm_classification_head                                */
+    rgm_classification_head head;   /* default dense                                          */
     double l2;                      /* of the dense head                                      */
 } rgm_graph_classification_options;
 #define RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT                                                      \

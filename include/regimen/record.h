@@ -20,11 +20,11 @@ extern "C" {
  * hidden_<i>/norm.
  */
 typedef struct rgm_mlp_options {
-    rgm_ints hidden; /* units of each layer; default 256, 128                           */
-    int activation;  /* rgm_activation, default relu                                    */
-    double dropout;  /* behind each layer                                               */
-    bool batch_norm; /* in the bias' place; its moving statistics have momentum 0.9     */
-    double l2;       /* coefficient of sum(w^2) of the kernels                          */
+    rgm_ints hidden;           /* units of each layer; default 256, 128                           */
+    rgm_activation activation; /* default relu */
+    double dropout;            /* behind each layer                                               */
+    bool batch_norm;           /* in the bias' place; its moving statistics have momentum 0.9     */
+    double l2;                 /* coefficient of sum(w^2) of the kernels                          */
 } rgm_mlp_options;
 void rgm_mlp_defaults(void *options);
 extern const rgm_field rgm_mlp_fields[];
@@ -42,7 +42,7 @@ typedef struct rgm_cnn_options {
     int64_t depth;     /* convolutions of a block                */
     int64_t pool;      /* rows and columns pooled into one; 1: none */
     rgm_ints hidden;   /* of the mlp; default 128                */
-    int activation;
+    rgm_activation activation;
     double dropout; /* of the images laid flat, and in the mlp */
     bool batch_norm;
     double l2;

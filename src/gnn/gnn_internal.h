@@ -51,7 +51,7 @@ bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph
 
 /* Failures: a node set that a model cannot start from; "both" where one end has to hear. */
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set);
-bool rgmi_one_receiver(rgm_scope *scope, int receiver);
+bool rgmi_one_receiver(rgm_scope *scope, rgm_receivers receiver);
 
 extern const char *const rgmi_receiver_names[];
 extern const char *const rgmi_l2_layer_names[];

@@ -191,9 +191,9 @@ rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_se
     return NULL;
 }
 
-bool rgmi_one_receiver(rgm_scope *scope, int receiver)
+bool rgmi_one_receiver(rgm_scope *scope, rgm_receivers receiver)
 {
-    if (receiver == RGM_SOURCE || receiver == RGM_TARGET)
+    if (receiver != RGM_AT_BOTH)
         return true;
     rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
                     "this model's receiver is source or target, not both");

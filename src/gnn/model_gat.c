@@ -17,8 +17,8 @@ static void gat_defaults(void *payload)
                                                                 .activation = RGM_ACT_ELU,
                                                                 .self_loops = true,
                                                                 .bias = true,
-                                                                .l2_layers = 1,
-                                                                .receiver = RGM_TARGET};
+                                                                .l2_layers = RGM_L2_ALL,
+                                                                .receiver = RGM_AT_TARGET};
 }
 
 #define RGM_OPTIONS rgm_gat_model_options
@@ -95,8 +95,8 @@ static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph
         conv.heads = last ? o->output_heads : o->heads;
         conv.units = last ? o->output : o->hidden.items[i];
         conv.mean_heads = last;
-        conv.activation = last ? RGM_ACT_NONE : (rgm_activation)o->activation;
-        conv.l2 = i == 0 || o->l2_layers == 1 ? o->l2 : 0;
+        conv.activation = last ? RGM_ACT_NONE : o->activation;
+        conv.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
         h = gat_layer(scope, name, graph, edges, h, conv, o);
     }
     return rgm_with_state(graph, nodes, h);

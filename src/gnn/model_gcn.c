@@ -15,8 +15,8 @@ static void gcn_defaults(void *payload)
                                                                 .normalization = RGM_NORM_IN_OUT,
                                                                 .self_loops = true,
                                                                 .bias = true,
-                                                                .l2_layers = 0,
-                                                                .receiver = RGM_TARGET};
+                                                                .l2_layers = RGM_L2_FIRST,
+                                                                .receiver = RGM_AT_TARGET};
 }
 
 static const char *const normalization_names[] = {"none", "in", "out", "in_out", "in_in", NULL};
@@ -74,7 +74,7 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
     if (h == NULL)
         return rgmi_no_input(graph, nodes);
     conv.receiver = (rgm_tag)o->receiver;
-    conv.normalization = (rgm_degree_norm)o->normalization;
+    conv.normalization = o->normalization;
     conv.self_loops = o->self_loops;
     conv.no_bias = !o->bias;
     if (o->edge_weight != NULL)
@@ -85,8 +85,8 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
 
         snprintf(name, sizeof name, "conv_%lld", (long long)i);
         conv.units = last ? o->output : o->hidden.items[i];
-        conv.activation = last ? RGM_ACT_NONE : (rgm_activation)o->activation;
-        conv.l2 = i == 0 || o->l2_layers == 1 ? o->l2 : 0;
+        conv.activation = last ? RGM_ACT_NONE : o->activation;
+        conv.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
         h = rgm_dropout(rgm_scope_enter(scope, name), h, o->dropout);
         h = rgm_gcn_conv_with(scope, name, graph, edges, h, &conv);
     }

@@ -44,7 +44,7 @@ static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
                                const rgm_mpnn_model_options *o)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
-    rgm_dense_options dense = {.activation = (rgm_activation)o->input_activation,
+    rgm_dense_options dense = {.activation = o->input_activation,
                                .slope = 0.2,
                                .l2 = o->l2,
                                .l2_bias = o->l2,
@@ -84,7 +84,7 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
     next = encode(scope, graph, o);
     round.units = o->units;
     round.message_dim = o->message_dim;
-    round.receivers = (rgm_receivers)o->receiver;
+    round.receivers = o->receiver;
     round.edge_feature = o->edge_feature;
     round.reduce_type = o->reduce_type;
     round.l2 = o->l2;

@@ -5,7 +5,6 @@
  */
 #include "gnn_internal.h"
 
-enum { SAGE_MEAN, SAGE_SUM, SAGE_MAX, SAGE_POOL, SAGE_GCN };
 static const char *const aggregator_names[] = {"mean", "sum", "max", "pool", "gcn", NULL};
 static const char *const combine_names[] = {"sum", "concat", NULL};
 
@@ -14,12 +13,12 @@ static void sage_defaults(void *payload)
     static const int64_t hidden[] = {64};
 
     *(rgm_sage_model_options *)payload = (rgm_sage_model_options){.hidden = {hidden, 1},
-                                                                  .aggregator = SAGE_MEAN,
+                                                                  .aggregator = RGM_SAGE_MEAN,
                                                                   .dropout = 0.5,
                                                                   .l2_normalize = false,
                                                                   .bias = true,
                                                                   .activation = RGM_ACT_RELU,
-                                                                  .l2_layers = 1,
+                                                                  .l2_layers = RGM_L2_ALL,
                                                                   .receiver = RGM_AT_TARGET};
 }
 
@@ -134,32 +133,32 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input))
         return NULL;
-    if (o->aggregator == SAGE_GCN && !rgmi_one_receiver(scope, o->receiver))
+    if (o->aggregator == RGM_SAGE_GCN && !rgmi_one_receiver(scope, o->receiver))
         return NULL;
     next = input_states(scope, graph, &o->input);
-    round.receivers = (rgm_receivers)o->receiver;
-    round.pooling = o->aggregator == SAGE_POOL;
+    round.receivers = o->receiver;
+    round.pooling = o->aggregator == RGM_SAGE_POOL;
     round.hidden_units = round.pooling ? o->hidden_units : 0;
-    round.reduce_type = o->aggregator == SAGE_SUM   ? "sum"
-                        : o->aggregator == SAGE_MAX ? "max_no_inf"
-                                                    : NULL;
+    round.reduce_type = o->aggregator == RGM_SAGE_SUM   ? "sum"
+                        : o->aggregator == RGM_SAGE_MAX ? "max_no_inf"
+                                                        : NULL;
     round.no_bias = !o->bias;
-    round.concat = o->combine == 1;
+    round.concat = o->combine == RGM_SAGE_CONCAT;
     for (int64_t i = 0; i < layers && next != NULL; i++) {
         char name[32];
         bool last = i == o->hidden.count;
 
         snprintf(name, sizeof name, "layer_%lld", (long long)i);
         round.units = last ? o->output : o->hidden.items[i];
-        round.activation = last ? RGM_ACT_NONE : (rgm_activation)o->activation;
+        round.activation = last ? RGM_ACT_NONE : o->activation;
         round.no_l2_normalize = last || !o->l2_normalize;
-        round.l2 = i == 0 || o->l2_layers == 1 ? o->l2 : 0;
+        round.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
         if (last)
             round.concat = false; /* exactly `output` channels */
         next = drop_states(rgm_scope_enter(scope, name), next, o->dropout);
         if (next != NULL)
-            next = o->aggregator == SAGE_GCN ? gcn_round(scope, name, next, &round, o->bias)
-                                             : rgm_sage_update(scope, name, next, &round);
+            next = o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, next, &round, o->bias)
+                                                 : rgm_sage_update(scope, name, next, &round);
     }
     return next;
 }

@@ -58,7 +58,6 @@ static rgm_value *convolution(rgm_scope *scope, rgm_value *x, int64_t i, int64_t
                               const rgm_cnn_options *o)
 {
     rgm_conv2d_layer_options conv = RGM_CONV2D_LAYER_OPTIONS_INIT;
-    rgm_activation activation = (rgm_activation)o->activation;
     char name[32];
 
     snprintf(name, sizeof name, "conv_%lld", (long long)i);
@@ -67,9 +66,9 @@ static rgm_value *convolution(rgm_scope *scope, rgm_value *x, int64_t i, int64_t
     conv.slope = RGMI_SLOPE;
     conv.no_bias = o->batch_norm;
     if (!o->batch_norm)
-        conv.activation = activation;
+        conv.activation = o->activation;
     x = rgm_conv2d_layer(scope, name, x, channels, &conv);
-    return o->batch_norm ? rgmi_norm_activate(scope, name, x, activation) : x;
+    return o->batch_norm ? rgmi_norm_activate(scope, name, x, o->activation) : x;
 }
 
 rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options)

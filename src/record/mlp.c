@@ -39,7 +39,6 @@ rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
 rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options)
 {
     const rgm_mlp_options *o = options;
-    rgm_activation activation = (rgm_activation)o->activation;
 
     x = rgm_as_rows(scope, x);
     for (int64_t i = 0; i < o->hidden.count; i++) {
@@ -51,10 +50,10 @@ rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options)
         dense.slope = RGMI_SLOPE;
         dense.no_bias = o->batch_norm;
         if (!o->batch_norm)
-            dense.activation = activation;
+            dense.activation = o->activation;
         x = rgm_dense_with(scope, name, x, o->hidden.items[i], &dense);
         if (o->batch_norm)
-            x = rgmi_norm_activate(scope, name, x, activation);
+            x = rgmi_norm_activate(scope, name, x, o->activation);
         x = rgm_dropout(rgm_scope_enter(scope, name), x, o->dropout);
     }
     return x;
