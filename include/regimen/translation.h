@@ -15,15 +15,23 @@ extern "C" {
 
 /* ---- the Transformer ------------------------------------------------------------------------ */
 
-enum { RGM_FFN_RELU, RGM_FFN_GELU };
-enum { RGM_EMBEDDINGS_SHARED, RGM_EMBEDDINGS_TARGET, RGM_EMBEDDINGS_UNTIED };
-enum { RGM_POSITIONS_SINUSOIDAL, RGM_POSITIONS_LEARNED };
+/** Which tables are one. */
+typedef enum rgm_seq2seq_embeddings {
+    RGM_EMBEDDINGS_SHARED, /* source, target and output */
+    RGM_EMBEDDINGS_TARGET, /* target and output         */
+    RGM_EMBEDDINGS_UNTIED  /* none                      */
+} rgm_seq2seq_embeddings;
+/** What tells a token its place. */
+typedef enum rgm_seq2seq_positions {
+    RGM_POSITIONS_SINUSOIDAL,
+    RGM_POSITIONS_LEARNED
+} rgm_seq2seq_positions;
 
 /** One of the two stacks: `model.encoder` and `model.decoder`. */
 typedef struct rgm_seq2seq_stack {
     int64_t num_layers, num_attention_heads, intermediate_size;
-    int activation;      /* RGM_FFN_RELU or RGM_FFN_GELU (exact, with erf)               */
-    double dropout_rate; /* of what a block adds                                         */
+    rgm_activation activation; /* RGM_ACT_RELU or RGM_ACT_GELU */
+    double dropout_rate;       /* of what a block adds                                         */
     double
         attention_dropout_rate;  /* of attention's probabilities, and of what the encoder's adds */
     double intermediate_dropout; /* inside the feed-forward block                                */
@@ -37,9 +45,8 @@ typedef struct rgm_seq2seq_options {
     rgm_seq2seq_stack encoder, decoder;
     int64_t embedding_width;
     double dropout_rate; /* of embeddings with their positions                                    */
-    int embeddings;      /* shared: source, target and output are one table; target: target and
-                            output; untied: three                                                 */
-    int positions;       /* sinusoidal or learned                                                 */
+    rgm_seq2seq_embeddings embeddings;
+    rgm_seq2seq_positions positions;
     int64_t max_positions; /* longer sequences are an error */
 } rgm_seq2seq_options;
 /** Base (6 + 6 layers of 512, 8 heads, 2048 inside) and big (1024, 16 heads, 4096). */
@@ -214,9 +221,9 @@ typedef struct rgm_reverse_options {
 /** `task.score`: what translations are judged by in validation; keys as the flags of `regimen
  * score`. */
 typedef struct rgm_score_options {
-    rgm_texts metrics; /* of bleu, chrf, ter; default bleu, chrf                      */
-    int tokenize;      /* of BLEU: an rgm_mt_tokenizer                                */
-    bool lowercase;    /* BLEU and chrF without case (TER never sees it)              */
+    rgm_texts metrics;         /* of bleu, chrf, ter; default bleu, chrf                      */
+    rgm_mt_tokenizer tokenize; /* of BLEU */
+    bool lowercase;            /* BLEU and chrF without case (TER never sees it)              */
 } rgm_score_options;
 
 /** "translation": its `data:` and `task:` keys. */

@@ -203,7 +203,7 @@ static rgm_value *feed_forward(rgm_scope *scope, const rgm_seq2seq *model,
     rgm_dense_options inner = RGM_DENSE_OPTIONS_INIT;
     rgm_value *y = block_input(block, o, x);
 
-    inner.activation = o->activation == RGM_FFN_GELU ? RGM_ACT_GELU : RGM_ACT_RELU;
+    inner.activation = o->activation;
     y = rgm_dense_with(block, "inner", y, o->intermediate_size, &inner);
     y = rgm_dropout(block, y, o->intermediate_dropout);
     y = rgm_dense(block, "outer", y, model->options.embedding_width);

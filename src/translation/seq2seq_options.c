@@ -7,6 +7,7 @@ static const rgm_seq2seq_stack base_stack = {
     .num_layers = 6,
     .num_attention_heads = 8,
     .intermediate_size = 2048,
+    .activation = RGM_ACT_RELU,
     .dropout_rate = 0.1,
     .attention_dropout_rate = 0.1,
     .intermediate_dropout = 0.1,
@@ -34,6 +35,7 @@ void rgm_seq2seq_big_defaults(void *options)
 }
 
 static const char *const activations[] = {"relu", "gelu", NULL};
+static const int activation_values[] = {RGM_ACT_RELU, RGM_ACT_GELU};
 static const char *const embeddings[] = {"shared", "target", "untied", NULL};
 static const char *const positions[] = {"sinusoidal", "learned", NULL};
 
@@ -44,7 +46,7 @@ static const rgm_field stack_fields[] = {
     RGM_INT_FIELD(num_layers, 1, RGM_SEQ2SEQ_LAYERS, "layers"),
     RGM_INT_FIELD(num_attention_heads, 1, 1024, "heads of each attention; divides embedding_width"),
     RGM_INT_FIELD(intermediate_size, 1, 1e6, "units inside the feed-forward block"),
-    RGM_CHOICE_FIELD(activation, activations, "of the feed-forward block"),
+    RGM_SOME_FIELD(activation, activations, activation_values, "of the feed-forward block"),
     RATE(dropout_rate, "dropout of what a block adds"),
     RATE(attention_dropout_rate,
          "dropout of attention's probabilities, and of what the encoder's attention adds"),

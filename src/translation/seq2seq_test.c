@@ -225,18 +225,20 @@ static void values_and_gradients_are_pytorchs(void **state)
         rgm_seq2seq_stack *stacks[] = {&options.model.options.encoder,
                                        &options.model.options.decoder};
 
+        base.model.options.encoder.activation = RGM_ACT_RELU;
+        base.model.options.decoder.activation = RGM_ACT_RELU;
         compare_with_pytorch("base", &base, dtype, tolerance);
         for (int i = 0; i < 2; i++) {
             stacks[i]->use_bias = true;
             stacks[i]->norm_first = false;
-            stacks[i]->activation = RGM_FFN_GELU;
+            stacks[i]->activation = RGM_ACT_GELU;
         }
         options.model.options.embeddings = RGM_EMBEDDINGS_TARGET;
         options.model.options.positions = RGM_POSITIONS_LEARNED;
         compare_with_pytorch("options", &options, dtype, tolerance);
         untied.model.options.embeddings = RGM_EMBEDDINGS_UNTIED;
-        untied.model.options.encoder.activation = RGM_FFN_GELU;
-        untied.model.options.decoder.activation = RGM_FFN_GELU;
+        untied.model.options.encoder.activation = RGM_ACT_GELU;
+        untied.model.options.decoder.activation = RGM_ACT_GELU;
         compare_with_pytorch("untied", &untied, dtype, tolerance);
     }
 }
@@ -262,6 +264,10 @@ static void options_that_contradict_are_refused(void **state)
     m.options.dropout_rate = 1;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
     CHECK_MESSAGE("model.dropout_rate");
+    m = small_model(1, 1, 13, 13);
+    m.options.decoder.activation = RGM_ACT_TANH;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("model.decoder.activation is 5, which does not exist");
 }
 
 TESTS(cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),

@@ -87,7 +87,7 @@ static void plain(rgm_seq2seq_options *o)
 static void post_norm_with_gelu(rgm_seq2seq_options *o)
 {
     o->encoder.norm_first = o->decoder.norm_first = false;
-    o->encoder.activation = o->decoder.activation = RGM_FFN_GELU;
+    o->encoder.activation = o->decoder.activation = RGM_ACT_GELU;
 }
 
 static void untied_with_learned_positions_and_biases(rgm_seq2seq_options *o)

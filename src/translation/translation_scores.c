@@ -61,7 +61,7 @@ rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_opt
     *out = NULL;
     RGM_TRY(RGM_NEW(s, 1));
     s->bleu_options = (rgm_bleu_options)RGM_BLEU_OPTIONS_INIT;
-    s->bleu_options.tokenizer = (rgm_mt_tokenizer)options->tokenize;
+    s->bleu_options.tokenizer = options->tokenize;
     s->bleu_options.lowercase = options->lowercase;
     s->chrf_options = (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
     s->chrf_options.lowercase = options->lowercase;
