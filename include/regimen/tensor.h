@@ -54,6 +54,9 @@ static inline float rgm_bf16_to(uint16_t bits)
 
 /** Bytes of one element; of RGM_STRING those of an rgm_str. */
 size_t rgm_dtype_size(rgm_dtype dtype);
+/** One number as an element of a dtype (not bf16, not text) at `out`, as a C cast does it. */
+void rgm_dtype_put(void *out, rgm_dtype dtype, double number);
+void rgm_dtype_put_int(void *out, rgm_dtype dtype, int64_t number);
 const char *rgm_dtype_name(rgm_dtype dtype); /* "f32", "i64", ... */
 /** By name; RGM_ERR_NOT_FOUND. */
 rgm_status rgm_dtype_find(rgm_dtype *out, const char *name);

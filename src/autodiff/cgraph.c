@@ -206,23 +206,7 @@ rgm_value *rgm_scalar(rgm_cgraph *graph, rgm_dtype dtype, double number)
         return rgm_cgraph_fail(graph, RGM_ERR_DTYPE, "scalar: a numeric dtype is needed");
     if (rgm_tensor_create(&tensor, dtype, 0, NULL) != RGM_OK)
         return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory for a scalar");
-    switch (dtype) {
-    case RGM_F32:
-        *rgm_tensor_f32(tensor) = (float)number;
-        break;
-    case RGM_F64:
-        *rgm_tensor_f64(tensor) = number;
-        break;
-    case RGM_I32:
-        *rgm_tensor_i32(tensor) = (int32_t)number;
-        break;
-    case RGM_I64:
-        *rgm_tensor_i64(tensor) = (int64_t)number;
-        break;
-    default:
-        *rgm_tensor_bool(tensor) = number != 0;
-        break;
-    }
+    rgm_dtype_put(rgm_tensor_data(tensor), dtype, number);
     rgm_value *value = rgm_constant(graph, tensor);
     rgm_tensor_release(tensor);
     return value;

@@ -295,23 +295,10 @@ rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dt
     if (!good)
         return rgmi_csv_fail(reader, at, "'%.*s' is not %s", (int)(size < 64 ? size : 64), text,
                              what);
-    switch (dtype) {
-    case RGM_F32:
-        *(float *)out = (float)number;
-        break;
-    case RGM_F64:
-        *(double *)out = number;
-        break;
-    case RGM_I32:
-        *(int32_t *)out = (int32_t)integer;
-        break;
-    case RGM_I64:
-        *(int64_t *)out = integer;
-        break;
-    default:
-        *(uint8_t *)out = (uint8_t)integer;
-        break;
-    }
+    if (dtype == RGM_F32 || dtype == RGM_F64)
+        rgm_dtype_put(out, dtype, number);
+    else
+        rgm_dtype_put_int(out, dtype, integer);
     return RGM_OK;
 }
 

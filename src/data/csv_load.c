@@ -20,24 +20,6 @@ static rgm_status grow(growing *g, int64_t more)
     return rgm_array_grow(&g->data, &g->capacity, g->count + more, g->size);
 }
 
-static void store_integer(char *out, rgm_dtype dtype, int64_t v)
-{
-    switch (dtype) {
-    case RGM_F32:
-        *(float *)(void *)out = (float)v;
-        break;
-    case RGM_F64:
-        *(double *)(void *)out = (double)v;
-        break;
-    case RGM_I32:
-        *(int32_t *)(void *)out = (int32_t)v;
-        break;
-    default:
-        *(int64_t *)(void *)out = v;
-        break;
-    }
-}
-
 /** The row's cells, numbers without quotes, appended to g; *count is how many. */
 static rgm_status read_plain_row(int64_t *count, growing *g, const rgm_csv_reader *reader)
 {
@@ -57,7 +39,7 @@ static rgm_status read_plain_row(int64_t *count, growing *g, const rgm_csv_reade
         while (p < end && (unsigned)(*p - '0') <= 9 && p - from < 9)
             v = v * 10 + (*p++ - '0');
         if (p > from && (p == end || *p == delimiter)) {
-            store_integer(out, g->dtype, v);
+            rgm_dtype_put_int(out, g->dtype, v);
         } else {
             const char *cell_end = memchr(p, delimiter, (size_t)(end - p));
             p = cell_end != NULL ? cell_end : end;

@@ -45,22 +45,7 @@ static void *element(rgmi_writer *w, rgm_dtype dtype, double value)
 
     if (bytes == NULL)
         return NULL;
-    switch (dtype) {
-    case RGM_F32:
-        *(float *)bytes = (float)value;
-        break;
-    case RGM_F64:
-        *(double *)bytes = value;
-        break;
-    case RGM_I32:
-        *(int32_t *)bytes = (int32_t)value;
-        break;
-    case RGM_I64:
-        *(int64_t *)bytes = (int64_t)value;
-        break;
-    default:
-        *(uint8_t *)bytes = value != 0;
-    }
+    rgm_dtype_put(bytes, dtype, value);
     return bytes;
 }
 

@@ -78,36 +78,23 @@ static rgm_status check_classes(const void *options)
 }
 
 /* Of kinds that read the states of a set by its name. */
-static rgm_status need_node_set(const void *options, const char *kind)
+static rgm_status check_named_set(const void *options)
 {
     if (((const classification *)options)->node_set != NULL)
         return RGM_OK;
-    return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: %s needs the node set whose states it reads",
-                    kind);
+    return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: name the node set whose states are read");
 }
 
-static rgm_status check_root_classes(const void *options)
+static rgm_status check_named_classes(const void *options)
 {
     RGM_TRY(check_classes(options));
-    return need_node_set(options, "root_node_classification");
+    return check_named_set(options);
 }
 
-static rgm_status check_root_binary(const void *options)
+static rgm_status check_named_binary(const void *options)
 {
     RGM_TRY(check_binary(options));
-    return need_node_set(options, "root_node_binary_classification");
-}
-
-static rgm_status check_graph_classes(const void *options)
-{
-    RGM_TRY(check_classes(options));
-    return need_node_set(options, "graph_classification");
-}
-
-static rgm_status check_graph_binary(const void *options)
-{
-    RGM_TRY(check_binary(options));
-    return need_node_set(options, "graph_binary_classification");
+    return check_named_set(options);
 }
 
 static const char *label_of(const void *options)
@@ -425,26 +412,26 @@ const rgm_graph_task_type rgm_node_binary_classification = {
 };
 const rgm_graph_task_type rgm_root_node_classification = {
     .section = SECTION("root_node_classification", "one class for each component's first node",
-                       root_fields, check_root_classes),
+                       root_fields, check_named_classes),
     ROOT,
     CLASSES,
 };
 const rgm_graph_task_type rgm_root_node_binary_classification = {
     .section =
         SECTION("root_node_binary_classification", "0/1 labels for each component's first node",
-                root_binary_fields, check_root_binary),
+                root_binary_fields, check_named_binary),
     ROOT,
     BINARY_LABELS,
 };
 const rgm_graph_task_type rgm_graph_classification = {
     .section = SECTION("graph_classification", "one class for each component", graph_fields,
-                       check_graph_classes),
+                       check_named_classes),
     GRAPH,
     CLASSES,
 };
 const rgm_graph_task_type rgm_graph_binary_classification = {
     .section = SECTION("graph_binary_classification", "0/1 labels for each component",
-                       graph_binary_fields, check_graph_binary),
+                       graph_binary_fields, check_named_binary),
     GRAPH,
     BINARY_LABELS,
 };

@@ -362,6 +362,42 @@ int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
     }
 }
 
+void rgm_dtype_put(void *out, rgm_dtype dtype, double number)
+{
+    switch (dtype) {
+    case RGM_F32:
+        *(float *)out = (float)number;
+        break;
+    case RGM_F64:
+        *(double *)out = number;
+        break;
+    default:
+        rgm_dtype_put_int(out, dtype, dtype == RGM_BOOL ? number != 0 : (int64_t)number);
+        break;
+    }
+}
+
+void rgm_dtype_put_int(void *out, rgm_dtype dtype, int64_t number)
+{
+    switch (dtype) {
+    case RGM_F32:
+        *(float *)out = (float)number;
+        break;
+    case RGM_F64:
+        *(double *)out = (double)number;
+        break;
+    case RGM_I32:
+        *(int32_t *)out = (int32_t)number;
+        break;
+    case RGM_I64:
+        *(int64_t *)out = number;
+        break;
+    default:
+        *(uint8_t *)out = number != 0;
+        break;
+    }
+}
+
 bool rgm_tensor_is_like(const rgm_tensor *a, const rgm_tensor *b)
 {
     if (a->dtype != b->dtype || a->rank != b->rank)

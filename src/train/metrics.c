@@ -74,31 +74,8 @@ static void class_recall_update(double *state, const rgm_metric *metric,
     class_update(state, metric, batch, 1);
 }
 
-const rgm_metric_type rgm_metric_accuracy = {
-    .name = "accuracy",
-    .state_size = rgmi_two,
-    .update = accuracy_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_cross_entropy = {
-    .name = "cross_entropy",
-    .smaller_is_better = true,
-    .state_size = rgmi_two,
-    .update = cross_entropy_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_class_precision = {
-    .name = "class_precision",
-    .state_size = rgmi_two,
-    .update = class_precision_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_class_recall = {
-    .name = "class_recall",
-    .state_size = rgmi_two,
-    .update = class_recall_update,
-    .result = rgmi_quotient,
-};
+RGMI_METRIC(accuracy, "accuracy", false, rgmi_two, accuracy_update, rgmi_quotient);
+RGMI_METRIC(cross_entropy, "cross_entropy", true, rgmi_two, cross_entropy_update, rgmi_quotient);
+RGMI_METRIC(class_precision, "class_precision", false, rgmi_two, class_precision_update,
+            rgmi_quotient);
+RGMI_METRIC(class_recall, "class_recall", false, rgmi_two, class_recall_update, rgmi_quotient);

@@ -183,52 +183,12 @@ static double recall_at_precision_result(const double *state, const rgm_metric *
     return best;
 }
 
-const rgm_metric_type rgm_metric_binary_accuracy = {
-    .name = "binary_accuracy",
-    .state_size = rgmi_two,
-    .update = accuracy_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_binary_cross_entropy = {
-    .name = "cross_entropy",
-    .smaller_is_better = true,
-    .state_size = rgmi_two,
-    .update = cross_entropy_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_precision = {
-    .name = "precision",
-    .state_size = rgmi_two,
-    .update = precision_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_recall = {
-    .name = "recall",
-    .state_size = rgmi_two,
-    .update = recall_update,
-    .result = rgmi_quotient,
-};
-
-const rgm_metric_type rgm_metric_auc_roc = {
-    .name = "auc_roc",
-    .state_size = curve_size,
-    .update = curve_update,
-    .result = auc_roc_result,
-};
-
-const rgm_metric_type rgm_metric_auc_pr = {
-    .name = "auc_pr",
-    .state_size = curve_size,
-    .update = curve_update,
-    .result = auc_pr_result,
-};
-
-const rgm_metric_type rgm_metric_recall_at_precision = {
-    .name = "recall_at_precision",
-    .state_size = curve_size,
-    .update = curve_update,
-    .result = recall_at_precision_result,
-};
+RGMI_METRIC(binary_accuracy, "binary_accuracy", false, rgmi_two, accuracy_update, rgmi_quotient);
+RGMI_METRIC(binary_cross_entropy, "cross_entropy", true, rgmi_two, cross_entropy_update,
+            rgmi_quotient);
+RGMI_METRIC(precision, "precision", false, rgmi_two, precision_update, rgmi_quotient);
+RGMI_METRIC(recall, "recall", false, rgmi_two, recall_update, rgmi_quotient);
+RGMI_METRIC(auc_roc, "auc_roc", false, curve_size, curve_update, auc_roc_result);
+RGMI_METRIC(auc_pr, "auc_pr", false, curve_size, curve_update, auc_pr_result);
+RGMI_METRIC(recall_at_precision, "recall_at_precision", false, curve_size, curve_update,
+            recall_at_precision_result);

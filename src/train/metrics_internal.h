@@ -68,4 +68,12 @@ static inline double rgmi_quotient(const double *state, const rgm_metric *metric
     return rgmi_ratio(state[0], state[1]);
 }
 
+/** A metric's row: what it is called, whether smaller is better, and its three functions. */
+#define RGMI_METRIC(id, title, smaller, size, updates, results)                                    \
+    const rgm_metric_type rgm_metric_##id = {.name = (title),                                      \
+                                             .smaller_is_better = (smaller),                       \
+                                             .state_size = (size),                                 \
+                                             .update = (updates),                                  \
+                                             .result = (results)}
+
 #endif
