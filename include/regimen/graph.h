@@ -64,8 +64,8 @@ typedef struct rgm_set_schema {
 } rgm_set_schema;
 
 /**
- * Read-only outside its layer; counted. Context is always there, maybe without features. The order of
- * sets is context, node sets, edge sets; within a piece, and among features, the order in which
+ * Read-only outside its layer; counted. Context is always there, maybe without features. The order
+ * of sets is context, node sets, edge sets; within a piece, and among features, the order in which
  * they were added. To be complete before the first graph is made of it.
  */
 typedef struct rgm_schema rgm_schema;
