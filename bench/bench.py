@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # one thread pool with torch's own
 TURN_SECONDS = 0.2  # of each side and thread count in a round
 LONG_STEP = 1.0
+BEFORE = "before"  # the peer of --base
 THREADS = [t for t in (1, 2) if t <= (os.cpu_count() or 1)]
 
 
@@ -267,7 +268,8 @@ def torch_python():
 class Bench:
     def __init__(self, options, folder):
         self.bench, self.rounds, self.folder = options.bench, options.rounds, folder
-        self.python = torch_python()
+        self.base = options.base
+        self.python = None if self.base else torch_python()
         self.results = []
         self.limits = Child([self.bench, "limits"])
         self.limits_seen = []
@@ -287,6 +289,8 @@ class Bench:
         return records
 
     def peer(self, name, workload, data, form, size):
+        if name == BEFORE:
+            return Child([self.base, workload, "--data", data, "--form", form, "--size", str(size)])
         if workload in ("records", "checkpoint") or name.startswith("own "):
             return Child([self.bench, workload, "--data", data, "--form", form, "--size",
                           str(size)])
@@ -301,6 +305,8 @@ class Bench:
     def run(self, spec):
         name, title, workload, what, form, size, floor, peer_specs, limit_goals, memory = spec
         data = self.data(what, workload) if what is not None else ""
+        if self.base:  # against itself as it was, and nothing else
+            floor, peer_specs, limit_goals, memory = None, [(BEFORE, form, 0.97)], [], None
         ours = Child([self.bench, workload, "--data", data, "--form", form, "--size", str(size)])
         peers = [(p, self.peer(p[0], workload, data, p[1], size)) for p in peer_specs]
         peers = [(p, child) for p, child in peers if child is not None]
@@ -442,6 +448,8 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--out", default="")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--base", default="",
+                        help="another build's regimen_bench: nothing may be 3 %% slower than with it")
     parser.add_argument("workloads", nargs="*", help=" ".join(NAMES))
     options = parser.parse_args()
     unknown = [name for name in options.workloads if name not in NAMES]
@@ -449,7 +457,7 @@ def main():
         parser.error("unknown workload %s; there are %s" % (", ".join(unknown), " ".join(NAMES)))
     with tempfile.TemporaryDirectory(prefix="regimen-bench-") as folder:
         bench = Bench(options, folder)
-        if bench.python is None:
+        if bench.python is None and not options.base:
             print("peer     PyTorch is not installed (Debian: python3-torch): no ratios to it")
         for spec in WORKLOADS:
             if not options.workloads or spec[0] in options.workloads:
