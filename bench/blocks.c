@@ -28,7 +28,7 @@ static rgm_value *round_of(rgm_scope *scope, int k, rgm_value *pattern, rgm_valu
     rgm_scope *round = rgm_scope_enter(scope, names[k]);
 
     message.units = state.units = units;
-    state.no_l2_normalize = true;
+    state.l2_normalize = false;
     state.activation = last ? RGM_ACT_NONE : RGM_ACT_RELU;
     heard = rgm_sage_convolve(rgm_scope_enter(round, edges), &in, &message);
     inputs.state = rgm_gather(h, prefix);

@@ -165,7 +165,7 @@ static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm
     rgm_value *h;
 
     round.units = units;
-    round.no_l2_normalize = true;
+    round.l2_normalize = false;
     round.activation = last ? RGM_ACT_NONE : RGM_ACT_RELU;
     next = rgm_sage_update(scope, name, graph, &round);
     if (last || next == NULL)

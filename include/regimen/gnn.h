@@ -77,7 +77,7 @@ typedef struct rgm_gcn_options {
     rgm_tag receiver; /* used where the graph is given, not the input               */
     rgm_degree_norm normalization;
     bool self_loops; /* each node also hears itself; degrees count that            */
-    bool no_bias;
+    bool bias;
     rgm_activation activation;
     double l2; /* on the kernel */
     rgm_init kernel;
@@ -85,7 +85,8 @@ typedef struct rgm_gcn_options {
 } rgm_gcn_options;
 #define RGM_GCN_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        .receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT, .self_loops = true, .kernel = {  \
+        .bias = true, .receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT,                    \
+        .self_loops = true, .kernel = {                                                            \
             RGM_INIT_GLOROT_UNIFORM,                                                               \
             0                                                                                      \
         }                                                                                          \
@@ -106,7 +107,7 @@ typedef struct rgm_gatv2_options {
     int64_t heads, units; /* units: channels of each head                              */
     rgm_tag receiver;     /* used where the graph is given                             */
     bool self_loops;      /* each node also hears itself; edge states of loops are zeros */
-    bool no_bias;
+    bool bias;
     bool share_weights;       /* queries and values by one kernel and bias                 */
     bool mean_heads;          /* average the heads: [n, units]; else [n, heads * units]    */
     double attention_dropout; /* on the coefficients                                       */
@@ -118,7 +119,7 @@ typedef struct rgm_gatv2_options {
 } rgm_gatv2_options;
 #define RGM_GATV2_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        .heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                                          \
+        .bias = true, .heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                            \
         .attention_activation = RGM_ACT_LEAKY_RELU, .kernel = {                                    \
             RGM_INIT_GLOROT_UNIFORM,                                                               \
             0                                                                                      \
@@ -141,13 +142,13 @@ typedef struct rgm_sage_options {
     int64_t hidden_units;      /* rgm_sage_pool_convolve(): 0: units                        */
     const char *reduce_type;   /* NULL: "mean"; of the pooling convolution "max_no_inf"     */
     double dropout;            /* of sender states, drawn for each edge                     */
-    bool no_bias;              /* of the pooling convolution's hidden layer                 */
+    bool bias;                 /* of the pooling convolution's hidden layer                 */
     rgm_activation activation; /* of the pooling convolution's hidden layer                 */
     double l2;
 } rgm_sage_options;
 #define RGM_SAGE_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        .activation = RGM_ACT_RELU                                                                 \
+        .bias = true, .activation = RGM_ACT_RELU                                                   \
     }
 /** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias: [receivers, units]. Parameter kernel. */
 rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
@@ -160,10 +161,10 @@ rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, co
 typedef struct rgm_simple_conv_options {
     int64_t units; /* of the dense message; with `message`: not used            */
     rgm_activation activation;
-    const char *reduce_type; /* NULL: "sum"                                               */
-    bool no_sender, no_receiver, no_edge; /* leave that state out                             */
-    bool add_states; /* combine by sum, else side by side                         */
-    double dropout;  /* of the messages */
+    const char *reduce_type;     /* NULL: "sum"                                               */
+    bool sender, receiver, edge; /* which states a message sees */
+    bool add_states;             /* combine by sum, else side by side                         */
+    double dropout;              /* of the messages */
     double l2, l2_bias;
     /** In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
      *  then really put together. */
@@ -172,7 +173,7 @@ typedef struct rgm_simple_conv_options {
 } rgm_simple_conv_options;
 #define RGM_SIMPLE_CONV_OPTIONS_INIT                                                               \
     {                                                                                              \
-        .activation = RGM_ACT_RELU                                                                 \
+        .sender = true, .receiver = true, .edge = true, .activation = RGM_ACT_RELU                 \
     }
 /** reduce over edges of drop(act(W [x_e || h_s || h_r] + b)). Parameters kernel, bias. */
 rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
@@ -204,7 +205,7 @@ typedef struct rgm_next_state {
 typedef struct rgm_dense_state_options {
     int64_t units;
     rgm_activation activation;
-    bool no_bias;
+    bool bias;
     double dropout;
     double l2, l2_bias;
     bool layer_norm; /* after dropout (residual: after the sum) */
@@ -212,7 +213,7 @@ typedef struct rgm_dense_state_options {
 } rgm_dense_state_options;
 #define RGM_DENSE_STATE_OPTIONS_INIT                                                               \
     {                                                                                              \
-        .activation = RGM_ACT_RELU, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }                       \
+        .bias = true, .activation = RGM_ACT_RELU, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }         \
     }
 /** norm(drop(act(W [state || inputs || context] + b))). Parameters kernel, bias, layer_norm/. */
 rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
@@ -228,16 +229,16 @@ rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inpu
 
 typedef struct rgm_sage_state_options {
     int64_t units;
-    bool no_bias;
+    bool bias;
     double dropout; /* of the old state                                    */
-    bool no_l2_normalize;
+    bool l2_normalize;
     bool concat; /* side by side, else summed                           */
     rgm_activation activation;
     double l2;
 } rgm_sage_state_options;
 #define RGM_SAGE_STATE_OPTIONS_INIT                                                                \
     {                                                                                              \
-        .activation = RGM_ACT_RELU                                                                 \
+        .bias = true, .l2_normalize = true, .activation = RGM_ACT_RELU                             \
     }
 /** act(combine(W drop(state), inputs) + b), then rows x / |x|. Parameters self/kernel, bias. */
 rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
@@ -253,9 +254,13 @@ typedef struct rgm_edge_set_update {
     const char *edge_set;
     rgm_next_state next_state;
     const char *edge_feature, *node_feature;
-    bool no_source, no_target;
+    bool source, target;         /* whether the states at that end are seen */
     const char *context_feature; /* NULL: no context input */
 } rgm_edge_set_update;
+#define RGM_EDGE_SET_UPDATE_INIT                                                                   \
+    {                                                                                              \
+        .source = true, .target = true                                                             \
+    }
 
 typedef struct rgm_edge_input {
     const char *edge_set;
@@ -373,11 +378,11 @@ typedef struct rgm_mpnn_options {
     double l2;                /* on kernels and biases */
     double dropout;           /* of messages and states */
     bool layer_norm;
-    bool no_receiver_state; /* messages without h_r */
+    bool receiver_state; /* messages see h_r */
 } rgm_mpnn_options;
 #define RGM_MPNN_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        .receivers = RGM_AT_TARGET                                                                 \
+        .receiver_state = true, .receivers = RGM_AT_TARGET                                         \
     }
 /** m = drop(relu(W [edge || h_s || h_r] + b)); h' = norm(drop(relu(W [h || reduce m ...] + b))). */
 rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
@@ -412,16 +417,16 @@ typedef struct rgm_sage_update_options {
     const char *const *node_sets;
     int64_t node_set_count;
     const char *reduce_type; /* NULL: "mean", with pooling "max_no_inf"        */
-    bool no_bias;
+    bool bias;
     double dropout; /* of states, and of sender states for each edge  */
-    bool no_l2_normalize;
+    bool l2_normalize;
     bool concat; /* combine side by side, else sum                 */
     rgm_activation activation;
     double l2;
 } rgm_sage_update_options;
 #define RGM_SAGE_UPDATE_OPTIONS_INIT                                                               \
     {                                                                                              \
-        .receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU                                     \
+        .bias = true, .l2_normalize = true, .receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU \
     }
 /** The graph with next states of every node set that receives: one round of the options above. */
 rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
@@ -438,12 +443,12 @@ typedef struct rgm_sage_gcn_options {
     rgm_activation activation;
     bool bias;
     bool share_weights; /* one kernel for all edge sets and self          */
-    bool no_self;
+    bool self;          /* a node hears itself */
     double l2;
 } rgm_sage_gcn_options;
 #define RGM_SAGE_GCN_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        .receiver = RGM_TARGET, .activation = RGM_ACT_RELU                                         \
+        .self = true, .receiver = RGM_TARGET, .activation = RGM_ACT_RELU                           \
     }
 /** Next states [nodes, units] of one node set, from it and all edge sets that lead to it. */
 rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,

@@ -70,7 +70,7 @@ rgm_value *rgm_as_rows(rgm_scope *scope, rgm_value *x);
 rgm_value *rgm_normalize_rows(rgm_scope *scope, rgm_value *x);
 
 typedef struct rgm_dense_options {
-    bool no_bias;
+    bool bias;
     rgm_activation activation;
     double slope;    /* of leaky_relu */
     double l2;       /* on the kernel */
@@ -79,7 +79,7 @@ typedef struct rgm_dense_options {
 } rgm_dense_options;
 #define RGM_DENSE_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }                                                   \
+        .bias = true, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }                                     \
     }
 
 /**
@@ -115,7 +115,7 @@ rgm_value *rgm_layer_norm(rgm_scope *scope, const char *name, rgm_value *x);
 typedef struct rgm_conv2d_layer_options {
     int64_t size[2], stride[2], dilation[2]; /* height, width; stride and dilation 0: 1 */
     rgm_image_padding padding;
-    bool no_bias;
+    bool bias;
     rgm_activation activation;
     double slope;    /* of leaky_relu */
     double l2;       /* on the kernel */
@@ -123,7 +123,10 @@ typedef struct rgm_conv2d_layer_options {
 } rgm_conv2d_layer_options;
 #define RGM_CONV2D_LAYER_OPTIONS_INIT                                                              \
     {                                                                                              \
-        .size = {3, 3}, .padding = RGM_PAD_SAME, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }          \
+        .size = {3, 3}, .padding = RGM_PAD_SAME, .bias = true, .kernel = {                         \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
     }
 /**
  * Convolution of images x [n, height, width, in] -> [n, .., .., filters]: act(conv2d(x, W) + b),

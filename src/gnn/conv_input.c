@@ -141,7 +141,7 @@ rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t
             rgm_scope_parameter(scope, "kernel", 2, (int64_t[]){total, units}, options->kernel);
         rgm_scope_add_l2(scope, kernel, options->l2);
     }
-    if (!options->no_bias) {
+    if (options->bias) {
         bias = rgm_scope_parameter(scope, "bias", 1, &units, (rgm_init){RGM_INIT_ZEROS, 0});
         rgm_scope_add_l2(scope, bias, options->l2_bias);
     }

@@ -140,7 +140,7 @@ static void gcn_heard_at_the_source_reverses_the_edges(void **state)
     world_open(&w, PAPERS);
     options.units = 3;
     options.self_loops = false;
-    options.no_bias = true;
+    options.bias = false;
     options.normalization = RGM_NORM_NONE;
     options.receiver = RGM_SOURCE;
     rgm_value *out = rgm_gcn_conv_with(w.scope, "conv", w.value, "cites",
@@ -504,9 +504,9 @@ static void messages_leave_absent_states_out(void **state)
 
         world_open(&w, PAPERS);
         options.units = 2;
-        options.no_edge = true;
-        options.no_sender = !sender;
-        options.no_receiver = sender;
+        options.edge = false;
+        options.sender = sender;
+        options.receiver = !sender;
         options.dropout = dropped ? 0.5 : 0; /* off outside training, but another path */
         rgm_conv_input in = citations(&w);
         rgm_value *out = rgm_simple_convolve(rgm_scope_enter(w.scope, "conv"), &in, &options);

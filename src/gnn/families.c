@@ -49,7 +49,7 @@ rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
     message.units = options->message_dim;
     message.reduce_type = options->reduce_type;
     message.dropout = options->dropout;
-    message.no_receiver = options->no_receiver_state;
+    message.receiver = options->receiver_state;
     message.l2 = message.l2_bias = options->l2;
     state.units = options->units;
     state.dropout = options->dropout;
@@ -115,13 +115,13 @@ rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_g
     conv.hidden_units = options->hidden_units;
     conv.reduce_type = options->reduce_type;
     conv.dropout = options->dropout;
-    conv.no_bias = options->no_bias;
+    conv.bias = options->bias;
     conv.activation = options->activation;
     conv.l2 = options->l2;
     state.units = options->units;
-    state.no_bias = options->no_bias;
+    state.bias = options->bias;
     state.dropout = options->dropout;
-    state.no_l2_normalize = options->no_l2_normalize;
+    state.l2_normalize = options->l2_normalize;
     state.concat = options->concat;
     state.activation = options->activation;
     state.l2 = options->l2;

@@ -98,8 +98,7 @@ static bool begin(parts *t, rgm_scope *scope, const rgm_conv_input *in,
 
 static rgm_dense_options dense_options(const rgm_gatv2_options *options)
 {
-    return (rgm_dense_options){
-        .no_bias = options->no_bias, .l2 = options->l2, .kernel = options->kernel};
+    return (rgm_dense_options){.bias = options->bias, .l2 = options->l2, .kernel = options->kernel};
 }
 
 rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
@@ -120,7 +119,7 @@ rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const 
         t.value = rgm_dense_with(scope, options->share_weights ? "query" : "value", in->sender,
                                  width, &dense);
     if (in->edge != NULL) {
-        dense.no_bias = true;
+        dense.bias = false;
         t.edge = rgm_dense_with(scope, "edge", in->edge, width, &dense);
         if (options->self_loops) /* the loops stand after the edges and have states of zeros */
             t.edge =

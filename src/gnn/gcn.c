@@ -60,7 +60,7 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const vo
 {
     const rgm_gcn_options *options = payload != NULL ? payload : &gcn_defaults;
     rgm_value *p = in->pattern, *h = rgmi_need(scope, in, in->sender, "sender"), *y;
-    rgm_dense_options dense = {.no_bias = true, .l2 = options->l2, .kernel = options->kernel};
+    rgm_dense_options dense = {.l2 = options->l2, .kernel = options->kernel};
     rgm_spmm_options spmm = {.weight = options->edge_weight, .self_loop = options->self_loops};
     int64_t units = options->units;
 
@@ -81,7 +81,7 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const vo
         y = rgm_dense_with(scope, NULL, rgm_spmm(p, h, &spmm), units, &dense);
     else
         y = rgm_spmm(p, rgm_dense_with(scope, NULL, h, units, &dense), &spmm);
-    if (!options->no_bias)
+    if (options->bias)
         y = rgm_add(y,
                     rgm_scope_parameter(scope, "bias", 1, &units, (rgm_init){RGM_INIT_ZEROS, 0}));
     return rgm_activate(y, options->activation, 0.2);

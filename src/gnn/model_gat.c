@@ -52,8 +52,7 @@ static rgm_value *gat_layer(rgm_scope *scope, const char *name, const rgm_graph_
 {
     rgm_scope *layer = rgm_scope_enter(scope, name);
     int64_t units = conv.mean_heads ? conv.units : conv.heads * conv.units;
-    rgm_dense_options skip = {
-        .no_bias = true, .l2 = conv.l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_dense_options skip = {.l2 = conv.l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_activation activation = conv.activation;
     rgm_value *y;
 
@@ -84,7 +83,7 @@ static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph
         return rgmi_no_input(graph, nodes);
     conv.receiver = (rgm_tag)o->receiver;
     conv.self_loops = o->self_loops;
-    conv.no_bias = !o->bias;
+    conv.bias = o->bias;
     conv.share_weights = o->share_weights;
     conv.attention_dropout = o->attention_dropout;
     for (int64_t i = 0; i < layers; i++) {

@@ -76,7 +76,7 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
     conv.receiver = (rgm_tag)o->receiver;
     conv.normalization = o->normalization;
     conv.self_loops = o->self_loops;
-    conv.no_bias = !o->bias;
+    conv.bias = o->bias;
     if (o->edge_weight != NULL)
         conv.edge_weight = edge_weight(scope, graph, edges, o->edge_weight);
     for (int64_t i = 0; i < layers; i++) {

@@ -44,7 +44,8 @@ static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
                                const rgm_mpnn_model_options *o)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
-    rgm_dense_options dense = {.activation = o->input_activation,
+    rgm_dense_options dense = {.bias = true,
+                               .activation = o->input_activation,
                                .slope = 0.2,
                                .l2 = o->l2,
                                .l2_bias = o->l2,
@@ -90,7 +91,7 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
     round.l2 = o->l2;
     round.dropout = o->dropout;
     round.layer_norm = o->layer_norm;
-    round.no_receiver_state = !o->receiver_state;
+    round.receiver_state = o->receiver_state;
     for (int64_t i = 0; i < o->layers && next != NULL; i++) {
         char name[32];
 

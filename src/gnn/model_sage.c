@@ -87,6 +87,7 @@ static rgm_graph_value *gcn_round(rgm_scope *scope, const char *name, const rgm_
                                     .units = round->units,
                                     .activation = round->activation,
                                     .bias = bias,
+                                    .self = true,
                                     .l2 = round->l2};
         for (int64_t k = 0; k < rgm_schema_set_count(schema) && used < MOST; k++) {
             const rgm_set_schema *edges = rgm_schema_set(schema, k);
@@ -142,7 +143,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
     round.reduce_type = o->aggregator == RGM_SAGE_SUM   ? "sum"
                         : o->aggregator == RGM_SAGE_MAX ? "max_no_inf"
                                                         : NULL;
-    round.no_bias = !o->bias;
+    round.bias = o->bias;
     round.concat = o->combine == RGM_SAGE_CONCAT;
     for (int64_t i = 0; i < layers && next != NULL; i++) {
         char name[32];
@@ -151,7 +152,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
         snprintf(name, sizeof name, "layer_%lld", (long long)i);
         round.units = last ? o->output : o->hidden.items[i];
         round.activation = last ? RGM_ACT_NONE : o->activation;
-        round.no_l2_normalize = last || !o->l2_normalize;
+        round.l2_normalize = !last && o->l2_normalize;
         round.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
         if (last)
             round.concat = false; /* exactly `output` channels */

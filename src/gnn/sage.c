@@ -26,8 +26,7 @@ rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_conv_input *in, const v
 {
     const rgm_sage_options *options = payload != NULL ? payload : &sage_defaults;
     const char *reduce = options->reduce_type != NULL ? options->reduce_type : "mean";
-    rgm_dense_options dense = {
-        .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_dense_options dense = {.l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_value *h = rgmi_need(scope, in, in->sender, "sender"), *y;
 
     if (scope == NULL || in->pattern == NULL || h == NULL ||
@@ -54,13 +53,12 @@ rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, co
     const rgm_sage_options *options = payload != NULL ? payload : &sage_defaults;
     const char *reduce = options->reduce_type != NULL ? options->reduce_type : "max_no_inf";
     int64_t hidden = options->hidden_units > 0 ? options->hidden_units : options->units;
-    rgm_dense_options inner = {.no_bias = options->no_bias,
+    rgm_dense_options inner = {.bias = options->bias,
                                .activation = options->activation,
                                .slope = 0.2,
                                .l2 = options->l2,
                                .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
-    rgm_dense_options outer = {
-        .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_dense_options outer = {.l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_value *h = rgmi_need(scope, in, in->sender, "sender"), *y;
 
     if (scope == NULL || in->pattern == NULL || h == NULL ||
@@ -79,8 +77,7 @@ rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, co
 static rgm_value *combine(rgm_scope *scope, const rgm_state_inputs *inputs,
                           const rgm_sage_state_options *options)
 {
-    rgm_dense_options dense = {
-        .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_dense_options dense = {.l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_value **part = NULL, *y = NULL;
     int64_t count = 0;
 
@@ -121,19 +118,18 @@ rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, cons
     width = rgm_width(y);
     if (width < 0)
         return NULL;
-    if (!options->no_bias)
+    if (options->bias)
         y = rgm_add(y,
                     rgm_scope_parameter(scope, "bias", 1, &width, (rgm_init){RGM_INIT_ZEROS, 0}));
     y = rgm_activate(y, options->activation, 0.2);
-    return options->no_l2_normalize ? y : rgm_l2_normalize(y);
+    return options->l2_normalize ? rgm_l2_normalize(y) : y;
 }
 
 /* One term of the GCN variant's sum, and what it adds to the count of terms. */
 static rgm_value *gcn_term(rgm_scope *scope, const rgm_conv_input *in, rgm_value *h,
                            const rgm_sage_gcn_options *options)
 {
-    rgm_dense_options dense = {
-        .no_bias = true, .l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_dense_options dense = {.l2 = options->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_scope *own =
         options->share_weights ? scope : rgm_scope_enter(scope, in != NULL ? in->name : "self");
 
@@ -183,7 +179,7 @@ rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *gra
         sum = sum == NULL ? term : rgm_add(sum, term);
         terms = terms == NULL ? degree : rgm_add(terms, degree);
     }
-    own = options->no_self ? NULL : rgmi_state(scope, graph, RGM_NODE_SET, node_set, NULL);
+    own = options->self ? rgmi_state(scope, graph, RGM_NODE_SET, node_set, NULL) : NULL;
     if (own != NULL) {
         rgm_value *term = gcn_term(scope, NULL, own, options);
         sum = sum == NULL ? term : rgm_add(sum, term);

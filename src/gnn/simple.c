@@ -32,7 +32,8 @@ static rgm_value *together(rgm_scope *scope, const rgm_conv_input *in, bool add)
 rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_simple_conv_options *options = payload != NULL ? payload : &simple_defaults;
-    rgm_dense_options dense = {.activation = options->activation,
+    rgm_dense_options dense = {.bias = true,
+                               .activation = options->activation,
                                .slope = 0.2,
                                .l2 = options->l2,
                                .l2_bias = options->l2_bias,
@@ -43,11 +44,11 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const
 
     if (scope == NULL || in->pattern == NULL)
         return NULL;
-    if (options->no_sender)
+    if (!options->sender)
         used.sender = NULL;
-    if (options->no_receiver)
+    if (!options->receiver)
         used.receiver = NULL;
-    if (options->no_edge)
+    if (!options->edge)
         used.edge = NULL;
     if (options->message == NULL && options->dropout == 0 && used.sender != NULL &&
         used.edge == NULL && used.receiver == NULL) /* nothing is made for each edge */

@@ -10,7 +10,7 @@ static const rgm_dense_state_options dense_state_defaults = RGM_DENSE_STATE_OPTI
 static rgm_value *block(rgm_scope *scope, const rgm_state_inputs *inputs,
                         const rgm_dense_state_options *options, rgm_activation activation)
 {
-    rgm_dense_options dense = {.no_bias = options->no_bias,
+    rgm_dense_options dense = {.bias = options->bias,
                                .activation = activation,
                                .slope = 0.2,
                                .l2 = options->l2,

@@ -163,7 +163,7 @@ static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
     if (gathered_init(&g, scope, 2)) {
         for (int tag = RGM_SOURCE; tag <= RGM_TARGET; tag++) {
             rgm_value *state;
-            if (tag == RGM_SOURCE ? update->no_source : update->no_target)
+            if (!(tag == RGM_SOURCE ? update->source : update->target))
                 continue;
             state = rgmi_state(scope, graph, RGM_NODE_SET, rgmi_end(set, (rgm_tag)tag),
                                update->node_feature);

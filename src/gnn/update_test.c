@@ -127,7 +127,7 @@ static void a_sage_state_sums_or_joins_and_normalizes(void **state)
                                    .inputs = &input};
         options.units = 2;
         options.concat = concat;
-        options.no_l2_normalize = !normalize;
+        options.l2_normalize = normalize;
         rgm_value *out = rgm_sage_state(rgm_scope_enter(w.scope, "s"), &inputs, &options);
         set_parameters(&w);
         plain_dense(own, x, PAPER_COUNT, 3, parameter(&w, "s/self/kernel"), NULL, 2);
@@ -190,8 +190,7 @@ static void nodes_are_updated_from_the_same_old_states_after_the_edges(void **st
                              .conv = {rgm_pool_convolve, NULL},
                              .edge_feature = RGM_HIDDEN_STATE};
     rgm_next_state single = {rgm_single_input_state, NULL};
-    rgm_edge_set_update edge_update = {
-        .edge_set = "cites", .next_state = single, .no_target = true};
+    rgm_edge_set_update edge_update = RGM_EDGE_SET_UPDATE_INIT;
     rgm_node_set_update node_update = {
         .node_set = "paper", .inputs = &input, .input_count = 1, .next_state = single};
     rgm_graph_update_options update = {.node_sets = &node_update, .node_set_count = 1};
@@ -201,6 +200,9 @@ static void nodes_are_updated_from_the_same_old_states_after_the_edges(void **st
     world_open(&w, PAPERS);
     rgm_graph_value *graph = rgm_with_state(w.value, "paper", paper_state(&w));
     rgm_graph_value *after = rgm_graph_update(w.scope, "u", graph, &update);
+    edge_update.edge_set = "cites";
+    edge_update.next_state = single;
+    edge_update.target = false;
     update.edge_sets = &edge_update;
     update.edge_set_count = 1;
     node_update.inputs = &pooled;
@@ -518,7 +520,7 @@ static void the_gcn_variant_of_sage_averages_over_all_edge_sets_and_self(void **
         options.edge_set_count = 2;
         options.units = 2;
         options.share_weights = share;
-        options.no_self = !self;
+        options.self = self;
         options.sum = !mean;
         options.activation = RGM_ACT_NONE;
         graph = rgm_graph_update(w.scope, "u", graph, &update);

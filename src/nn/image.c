@@ -32,7 +32,7 @@ rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, in
                    &(rgm_conv2d_options){.stride = {options->stride[0], options->stride[1]},
                                          .dilation = {options->dilation[0], options->dilation[1]},
                                          .padding = options->padding});
-    if (!options->no_bias)
+    if (options->bias)
         y = rgm_add(y,
                     rgm_scope_parameter(layer, "bias", 1, &filters, (rgm_init){RGM_INIT_ZEROS, 0}));
     y = rgm_activate(y, options->activation, options->slope);

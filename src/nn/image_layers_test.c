@@ -128,7 +128,7 @@ static void kernels_start_by_the_fans_of_their_taps(void **state)
     (void)state;
     net_open(&n);
     rgm_conv2d_layer_options options = RGM_CONV2D_LAYER_OPTIONS_INIT;
-    options.no_bias = true;
+    options.bias = false;
     rgm_conv2d_layer(n.scope, "c", n.x, 4, &options);
     CHECK_OK(rgm_cgraph_status(n.graph));
     CHECK_OK(rgm_parameters_create(&n.parameters, n.graph, 1));

@@ -21,7 +21,7 @@ static rgm_value *finish(rgm_scope *scope, rgm_value *y, int64_t units,
 {
     static const rgm_init start = {RGM_INIT_ZEROS, 0};
 
-    if (!options->no_bias) {
+    if (options->bias) {
         rgm_value *bias = rgm_scope_parameter(scope, "bias", 1, &units, start);
         rgm_scope_add_l2(scope, bias, options->l2_bias);
         y = rgm_add(y, bias);

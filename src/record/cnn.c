@@ -64,7 +64,7 @@ static rgm_value *convolution(rgm_scope *scope, rgm_value *x, int64_t i, int64_t
     conv.size[0] = conv.size[1] = o->kernel;
     conv.l2 = o->l2;
     conv.slope = RGMI_SLOPE;
-    conv.no_bias = o->batch_norm;
+    conv.bias = !o->batch_norm;
     if (!o->batch_norm)
         conv.activation = o->activation;
     x = rgm_conv2d_layer(scope, name, x, channels, &conv);

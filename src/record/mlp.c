@@ -48,7 +48,7 @@ rgm_value *rgm_mlp(rgm_scope *scope, rgm_value *x, const void *options)
         snprintf(name, sizeof name, "hidden_%lld", (long long)i);
         dense.l2 = o->l2;
         dense.slope = RGMI_SLOPE;
-        dense.no_bias = o->batch_norm;
+        dense.bias = !o->batch_norm;
         if (!o->batch_norm)
             dense.activation = o->activation;
         x = rgm_dense_with(scope, name, x, o->hidden.items[i], &dense);

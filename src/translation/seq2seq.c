@@ -147,7 +147,7 @@ static rgm_value *project(rgm_scope *scope, const char *name, const rgm_seq2seq_
 {
     rgm_dense_options dense = RGM_DENSE_OPTIONS_INIT;
 
-    dense.no_bias = !o->use_bias;
+    dense.bias = o->use_bias;
     return rgm_dense_with(scope, name, x, x != NULL ? rgm_width(x) : 1, &dense);
 }
 
