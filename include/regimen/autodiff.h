@@ -141,8 +141,7 @@ void rgm_parameters_set(rgm_parameters *parameters, rgm_tensor *const *values);
 /** Tell executors that the tensors changed outside a run (packed copies are made again). */
 void rgm_parameters_touch(rgm_parameters *parameters);
 
-/* ---- ops: element-wise, broadcasting as numpy does --------------------------------------------
- */
+/* ---- ops: element-wise, broadcasting as numpy does ------------------------------------------- */
 
 /** Of a and b, whose shapes broadcast; one dtype. */
 rgm_value *rgm_add(rgm_value *a, rgm_value *b);
@@ -216,8 +215,7 @@ rgm_value *rgm_slice(rgm_value *x, int axis, int64_t begin, int64_t end);
  */
 rgm_value *rgm_slice_to(rgm_value *x, int axis, rgm_dim size);
 
-/* ---- ops: products, reductions, normalisation --------------------------------------------------
- */
+/* ---- ops: products, reductions, normalisation ------------------------------------------------ */
 
 /** [.., m, k] x [.., k, n]; rank 2, or equal batch dims in front. */
 rgm_value *rgm_matmul(rgm_value *a, rgm_value *b);
@@ -316,8 +314,7 @@ rgm_value *rgm_avg_pool2d(rgm_value *x, const rgm_pool2d_options *options);
 /** Mean over each image, [n, channels]. */
 rgm_value *rgm_global_avg_pool2d(rgm_value *x);
 
-/* ---- ops: sparse. P is a pattern [rows, columns] with `count` entries
- * ----------------------------- */
+/* ---- ops: sparse. P is a pattern [rows, columns] with `count` entries ------------------------ */
 
 /** [rows, columns] -> [columns, rows], the same entries in the same order. */
 rgm_value *rgm_transpose_pattern(rgm_value *p);
@@ -352,8 +349,7 @@ rgm_value *rgm_gatv2_score(rgm_value *p, rgm_value *q, rgm_value *v, rgm_value *
  * run time. */
 rgm_value *rgm_gather(rgm_value *x, rgm_value *index);
 
-/* ---- looking at a value -----------------------------------------------------------------------
- */
+/* ---- looking at a value ---------------------------------------------------------------------- */
 
 /** What a value is and where it belongs; what is given is borrowed from its graph. */
 rgm_cgraph *rgm_value_graph(const rgm_value *value);
@@ -375,8 +371,7 @@ void rgm_value_set_name(rgm_value *value, const char *name);
 /** "f32[nodes/paper,16]"; returns buffer. */
 const char *rgm_value_describe(const rgm_value *value, char *buffer, size_t size);
 
-/* ---- ops as rows: what exporters read and what users extend
- * -------------------------------------- */
+/* ---- ops as rows: what exporters read and what users extend ---------------------------------- */
 
 /** What an op carries beside its inputs. Meaning by op; text is e.g. a dropout's stream. */
 typedef struct rgm_attributes {
@@ -462,8 +457,7 @@ const rgm_attributes *rgm_value_attributes(const rgm_value *value);
 /** Every built-in op row, for tests that walk the table. */
 const rgm_op_type *const *rgm_op_types(int64_t *count);
 
-/* ---- gradient and execution
- * ---------------------------------------------------------------------- */
+/* ---- gradient and execution ------------------------------------------------------------------ */
 
 /**
  * gradients[i] = d loss / d wrt[i] as values appended to the graph (zeros where loss does not

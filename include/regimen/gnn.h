@@ -583,6 +583,7 @@ typedef struct rgm_graph_views {
  */
 typedef struct rgm_graph_task_type {
     rgm_section_type section; /* task.type, its keys and their checks */
+    const char *output;       /* name of the output of a task without one; NULL: section.name */
     /** Whether the data have what the options name: RGM_ERR_CONFIG. NULL: nothing is named. */
     rgm_status (*check)(const void *options, const rgm_schema *schema);
     /** The feature that the labels are, for samplers that carry it along; NULL: there is none. */
@@ -617,7 +618,7 @@ typedef struct rgm_graph_task_type {
  */
 typedef struct rgm_graph_task rgm_graph_task;
 /**
- * @param name     [in] of its outputs, copied; NULL: "classification_logits", for a task alone
+ * @param name     [in] of its outputs, copied; NULL: the type's `output`, for a task alone
  * @param options  [in] copied, but texts and lists in them are borrowed; NULL: defaults
  */
 rgm_graph_task *rgm_graph_task_create(const rgm_graph_task_type *type, const char *name,
@@ -791,7 +792,8 @@ typedef struct rgm_padding {
         .min_nodes_per_component = 1, .sample_size = 10000, .success_ratio = 0.99                  \
     }
 
-/** What a run learns, and from what. */
+/** What a run learns, and from what. model_payload is read when a run opens: it must live until
+ * then. */
 typedef struct rgm_graph_learning_options {
     rgm_provider *train_data; /* required; retained, as are all below */
     rgm_provider *valid_data; /* NULL: no validation                  */
@@ -823,7 +825,8 @@ typedef struct rgm_graph_learning_options {
  */
 extern const rgm_task_type rgm_graph_learning;
 /**
- * The same from C: a task for rgm_run_open(). rgm_task_release() gives it back.
+ * The same from C: a task for rgm_run_open(), of one open run at a time. rgm_task_release() gives
+ * it back.
  *
  * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG (arguments that contradict each other or the data), those of
  * providers and tasks.

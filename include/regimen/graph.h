@@ -335,8 +335,7 @@ rgm_status rgm_fit_or_skip_padding(rgm_size_constraints **out, const rgm_schema 
                                    int64_t min_per_component, int64_t sample_size,
                                    double success_ratio, uint64_t seed);
 
-/* ---- the graph inside the compute graph -------------------------------------------------------
- */
+/* ---- the graph inside the compute graph ------------------------------------------------------ */
 
 /**
  * A graph of values: features are rgm_value, edge sets are patterns, sizes are symbols
@@ -564,8 +563,7 @@ rgm_status rgm_sampler_run(const rgm_sampler *sampler, const int64_t *nodes, int
                            const rgm_sampler_run_options *options, rgm_sample_sink *sink,
                            void *payload);
 
-/* ---- import, generation, statistics ------------------------------------------------------------
- */
+/* ---- import, generation, statistics ---------------------------------------------------------- */
 
 /** A data set as whole graphs: one big graph, or one per example; and its split. */
 typedef struct rgm_graph_data {

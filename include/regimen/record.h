@@ -11,8 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- networks of records: x [n, ...] -> [n, units] --------------------------------------------
- */
+/* ---- networks of records: x [n, ...] -> [n, units] ------------------------------------------- */
 
 /**
  * "mlp": dense layers on records laid flat, each behind the other: product, batch norm, activation,
@@ -52,8 +51,7 @@ extern const rgm_field rgm_cnn_fields[];
 /** x [n, rows, columns, channels] or [n, rows, columns]; options: rgm_cnn_options. */
 rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
 
-/* ---- records: fixed-size arrays of numbers with a class each ----------------------------------
- */
+/* ---- records: fixed-size arrays of numbers with a class each --------------------------------- */
 
 /** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a
  * line. */

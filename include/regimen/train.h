@@ -1000,8 +1000,9 @@ rgm_status rgm_run_complete(rgm_open_run *run);
 /* In units, for who decides himself what comes next. */
 
 /**
- * Train until so many steps are done in all.
- * Errors: those of rgm_controller_train(). Collective: every rank calls it.
+ * Train until so many steps are done in all. RGM_END: fewer were, since data that do not repeat
+ * ended (a length in epochs makes them so; trainer.train_steps does not) or early stopping said so.
+ * Errors: rgm_controller_train(). Collective: every rank calls it.
  */
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps);
 /**

@@ -128,8 +128,7 @@ rgm_value *rgm_item_dropout_op(rgm_value *x, double rate, const char *stream)
     return dropout_build(&rgmi_item_dropout_op, x, rate, stream);
 }
 
-/* ---- when_training: executors take one branch when they copy the graph (program.c), so it has no
- * forward function ---- */
+/* ---- when_training: no forward, since executors take one branch as they copy (program.c) ----- */
 
 static rgm_status when_training_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                       const rgm_attributes *attributes)

@@ -167,8 +167,7 @@ rgm_value *rgm_matmul(rgm_value *a, rgm_value *b)
     return rgm_matmul_t(a, b, false, false);
 }
 
-/* ---- a product with a packed b: weights in use ------------------------------------------------
- */
+/* ---- a product with a packed b: weights in use ----------------------------------------------- */
 
 /* Attributes: integer[0] = transposed b, [1] = elements of the packed form. */
 static rgm_status matmul_pack_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,

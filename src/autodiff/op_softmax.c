@@ -117,7 +117,7 @@ rgm_value *rgm_log_softmax(rgm_value *x)
     return rgmi_op1(&rgmi_log_softmax_op, x, NULL);
 }
 
-/* ---- softmax(number[0] * x + mask): inputs x and perhaps a mask that broadcasts to it; the kernel
+/* ---- softmax(number[0] x + mask): inputs x and perhaps a mask that broadcasts to it; the kernel
  * then works in y's memory ---- */
 
 static rgm_status masked_softmax_forward(rgm_op_run *run)

@@ -67,8 +67,7 @@ static void close_all(scoring *s)
     json_decref(s->sentences);
 }
 
-/* ---- scores as text and JSON -------------------------------------------------------------------
- */
+/* ---- scores as text and JSON ----------------------------------------------------------------- */
 
 static const char *chrf_name(const rgm_chrf_options *options)
 {
@@ -181,8 +180,7 @@ static int print_corpus_json(const scoring *s, char *const signature[RGM_MT_METR
     return print_json(all);
 }
 
-/* ---- the lines ---------------------------------------------------------------------------------
- */
+/* ---- the lines ------------------------------------------------------------------------------- */
 
 /* One file is at its end: so must be all, else count the rest and say which is short. */
 static rgm_status check_ends(scoring *s)
@@ -276,8 +274,7 @@ static int score(const wanted *want)
     return code;
 }
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 /* Which of the names, ended by NULL, the text [size] is; EXIT_USAGE after a message. */
 static int choose(int *out, const char *option, const char *text, size_t size,

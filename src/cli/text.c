@@ -95,8 +95,7 @@ static int text_train(int argc, char **argv)
     return status == RGM_OK ? EXIT_DONE : report(status);
 }
 
-/* ---- encode, decode ---------------------------------------------------------------------------
- */
+/* ---- encode, decode -------------------------------------------------------------------------- */
 
 typedef struct coding {
     const rgm_tokenizer *tokenizer;

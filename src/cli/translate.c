@@ -121,8 +121,7 @@ done:
     return status;
 }
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 /* Options that are keys of the run: set as --set does, so that they are checked as keys are. */
 enum { BEAM, N_BEST, ALPHA, THREADS, KEYS };

@@ -58,8 +58,7 @@ static rgm_status create(rgm_dataset **out, const rgm_dataset_type *type, const 
     return rgm_dataset_create(out, type, options, NULL, 0);
 }
 
-/* ---- elements ---------------------------------------------------------------------------------
- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 typedef struct element_options {
     rgm_element **elements;
@@ -122,8 +121,7 @@ done:
     return status;
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 typedef struct tensor_options {
     rgm_tensor **tensors;
@@ -270,8 +268,7 @@ done:
     return status;
 }
 
-/* ---- a function ---------------------------------------------------------------------------------
- */
+/* ---- a function ------------------------------------------------------------------------------ */
 
 typedef struct function_options {
     rgmi_payload payload;
@@ -341,8 +338,7 @@ rgm_status rgm_dataset_from_function(rgm_dataset **out, int64_t count, rgm_get_f
     return create(out, &function_type, &o);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 typedef struct range_options {
     int64_t begin, end;
@@ -394,8 +390,7 @@ rgm_status rgm_dataset_range(rgm_dataset **out, int64_t begin, int64_t end)
     return create(out, &range_type, &o);
 }
 
-/* ---- paths --------------------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 typedef struct path_options {
     char **paths;
@@ -478,8 +473,7 @@ done:
     return status;
 }
 
-/* ---- a TFRecord file
- * ------------------------------------------------------------------------------ */
+/* ---- a TFRecord file ------------------------------------------------------------------------- */
 
 typedef struct tfrecord_options {
     char *path;

@@ -137,8 +137,7 @@ rgm_status rgm_dataset_print(rgm_text *out, const rgm_dataset *dataset)
     return rgm_text_add(out, ")", 1);
 }
 
-/* ---- stages -----------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 /** Numbers that name a stage, in this order, hashed: equal on every machine. */
 static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
@@ -265,8 +264,7 @@ bool rgm_stage_stopped(const rgm_stage *stage)
            atomic_load_explicit(stage->tree->user_stop, memory_order_relaxed);
 }
 
-/* ---- saved states ------------------------------------------------------------------------------
- */
+/* ---- saved states ---------------------------------------------------------------------------- */
 
 int rgmi_state_encode(uint8_t bytes[10], int64_t number)
 {
@@ -326,8 +324,7 @@ rgm_status rgm_state_get_bytes(const uint8_t **data, int64_t *size, rgm_state_re
     return RGM_OK;
 }
 
-/* ---- running ahead ------------------------------------------------------------------------------
- */
+/* ---- running ahead --------------------------------------------------------------------------- */
 
 /** Taking a state costs some copying; spread out so that it is at most this for one element. */
 enum { BYTES_PER_PLACE = 256 };

@@ -682,8 +682,7 @@ static void stop_ends_next_from_outside(void **state)
     rgm_dataset_release(ds);
 }
 
-/* ---- failing allocations ------------------------------------------------------------------------
- */
+/* ---- failing allocations --------------------------------------------------------------------- */
 
 /** A recipe with every op that runs in the asking thread, read to its end. */
 static rgm_status build_and_run(int parallel)

@@ -44,8 +44,7 @@ static const char *record_files(void)
     return pattern;
 }
 
-/* ---- random recipes ---------------------------------------------------------------------------
- */
+/* ---- random recipes -------------------------------------------------------------------------- */
 
 static int64_t below(const rgm_rng *rng, uint64_t *draw, uint64_t n)
 {
@@ -160,8 +159,7 @@ static rgm_dataset *random_recipe(uint64_t number)
     return ds;
 }
 
-/* ---- the property -------------------------------------------------------------------------------
- */
+/* ---- the property ---------------------------------------------------------------------------- */
 
 typedef struct run {
     char *texts[MOST];
@@ -300,8 +298,7 @@ static void a_training_pipeline_restores_at_every_position(void **state)
     rgm_dataset_release(ds);
 }
 
-/* ---- a seek, not a replay
- * ------------------------------------------------------------------------- */
+/* ---- a seek, not a replay -------------------------------------------------------------------- */
 
 static atomic_int_least64_t calls;
 
@@ -369,8 +366,7 @@ static void restoring_far_into_the_data_is_a_seek(void **state)
     CHECK_INT(0, restore_cost(ds, 5000));
 }
 
-/* ---- endings
- * ---------------------------------------------------------------------------------------- */
+/* ---- endings --------------------------------------------------------------------------------- */
 
 static void releasing_with_full_queues_and_busy_maps_ends(void **state)
 {

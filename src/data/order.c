@@ -75,8 +75,7 @@ static rgm_status extend_by_number(rgm_dataset **dataset, const rgm_dataset_type
     return rgmi_dataset_extend(dataset, type, &o);
 }
 
-/* ---- take -------------------------------------------------------------------------------------
- */
+/* ---- take ------------------------------------------------------------------------------------ */
 
 static rgm_status take_next(rgm_element **out, rgm_stage *stage)
 {
@@ -112,8 +111,7 @@ rgm_status rgm_dataset_take(rgm_dataset **dataset, int64_t count)
     return extend_by_number(dataset, &take_type, count, 0);
 }
 
-/* ---- skip -------------------------------------------------------------------------------------
- */
+/* ---- skip ------------------------------------------------------------------------------------ */
 
 /** An error among the skipped is passed on, and the skipping goes on behind it. */
 static rgm_status skip_next(rgm_element **out, rgm_stage *stage)
@@ -151,8 +149,7 @@ rgm_status rgm_dataset_skip(rgm_dataset **dataset, int64_t count)
     return extend_by_number(dataset, &skip_type, count, 0);
 }
 
-/* ---- shard ------------------------------------------------------------------------------------
- */
+/* ---- shard ----------------------------------------------------------------------------------- */
 
 typedef struct shard_options {
     int64_t count, index;
@@ -215,8 +212,7 @@ rgm_status rgm_dataset_shard(rgm_dataset **dataset, int64_t count, int64_t index
     return rgmi_dataset_extend(dataset, &shard_type, &o);
 }
 
-/* ---- filter -----------------------------------------------------------------------------------
- */
+/* ---- filter ---------------------------------------------------------------------------------- */
 
 typedef struct filter_options {
     rgmi_payload payload;
@@ -266,8 +262,7 @@ rgm_status rgm_dataset_filter(rgm_dataset **dataset, rgm_filter_function *functi
     return rgmi_dataset_extend(dataset, &filter_type, &o);
 }
 
-/* ---- batch ------------------------------------------------------------------------------------
- */
+/* ---- batch ----------------------------------------------------------------------------------- */
 
 typedef struct batch_options {
     int64_t size;
@@ -341,8 +336,7 @@ rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_rema
     return rgmi_dataset_extend(dataset, &batch_type, &o);
 }
 
-/* ---- repeat -----------------------------------------------------------------------------------
- */
+/* ---- repeat ---------------------------------------------------------------------------------- */
 
 typedef struct repeat_state {
     rgm_stage *input; /* of the epoch `count`; NULL between two epochs */

@@ -304,8 +304,7 @@ rgm_status rgm_dataset_shuffle(rgm_dataset **dataset, int64_t buffer_size)
     return rgmi_dataset_extend(dataset, &shuffle_type, &o);
 }
 
-/* ---- shuffle_all ------------------------------------------------------------------------------
- */
+/* ---- shuffle_all ----------------------------------------------------------------------------- */
 
 typedef struct permute_state {
     rgm_stage *input;

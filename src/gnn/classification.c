@@ -387,6 +387,7 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
         .name = (title), .help = (text), .options_size = sizeof(classification),                   \
         .defaults = defaults, .fields = (table), .check = (checks)                                 \
     }
+#define LOGITS .output = "classification_logits"
 #define NODES                                                                                      \
     .check = nodes_check, .label = label_of, .preprocess = nodes_preprocess,                       \
     .real_items = nodes_real, .predict = nodes_predict, .node = nodes_node
@@ -401,18 +402,21 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
 const rgm_graph_task_type rgm_node_classification = {
     .section = SECTION("node_classification", "one class for each node behind a readout",
                        node_fields, check_classes),
+    LOGITS,
     NODES,
     CLASSES,
 };
 const rgm_graph_task_type rgm_node_binary_classification = {
     .section = SECTION("node_binary_classification", "0/1 labels for each node behind a readout",
                        node_binary_fields, check_binary),
+    LOGITS,
     NODES,
     BINARY_LABELS,
 };
 const rgm_graph_task_type rgm_root_node_classification = {
     .section = SECTION("root_node_classification", "one class for each component's first node",
                        root_fields, check_named_classes),
+    LOGITS,
     ROOT,
     CLASSES,
 };
@@ -420,18 +424,21 @@ const rgm_graph_task_type rgm_root_node_binary_classification = {
     .section =
         SECTION("root_node_binary_classification", "0/1 labels for each component's first node",
                 root_binary_fields, check_named_binary),
+    LOGITS,
     ROOT,
     BINARY_LABELS,
 };
 const rgm_graph_task_type rgm_graph_classification = {
     .section = SECTION("graph_classification", "one class for each component", graph_fields,
                        check_named_classes),
+    LOGITS,
     GRAPH,
     CLASSES,
 };
 const rgm_graph_task_type rgm_graph_binary_classification = {
     .section = SECTION("graph_binary_classification", "0/1 labels for each component",
                        graph_binary_fields, check_named_binary),
+    LOGITS,
     GRAPH,
     BINARY_LABELS,
 };

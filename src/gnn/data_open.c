@@ -5,8 +5,7 @@
  */
 #include "learning.h"
 
-/* ---- whole graphs -------------------------------------------------------------------------------
- */
+/* ---- whole graphs ---------------------------------------------------------------------------- */
 
 static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d)
 {

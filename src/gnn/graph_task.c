@@ -127,7 +127,9 @@ rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_g
 
     outputs[0] = (rgm_head){.labels = behind->labels, .weights = weights, .loss_weight = 1};
     snprintf(outputs[0].name, sizeof outputs[0].name, "%s",
-             task->name != NULL ? task->name : "classification_logits");
+             task->name != NULL     ? task->name
+             : type->output != NULL ? type->output
+                                    : type->section.name);
     RGM_TRY(type->predict(outputs, count, scope, behind, task->options));
     RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
     for (int64_t i = 0; i < *count; i++)

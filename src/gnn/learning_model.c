@@ -88,6 +88,8 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     rgmi_learning *learning = state;
     shared_passes passes = {.count = 0};
 
+    rgm_graph_value_release(learning->root); /* of a run before */
+    learning->root = NULL;
     RGM_TRY(rgm_graph_value_create(&learning->root, rgm_scope_graph(scope),
                                    learning->processed_schema));
     *out = (rgm_task_model){0};

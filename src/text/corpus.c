@@ -119,8 +119,7 @@ done:
     return status;
 }
 
-/* ---- tab-separated ---------------------------------------------------------------------------
- */
+/* ---- tab-separated --------------------------------------------------------------------------- */
 
 static rgm_status add_row(rgm_corpus *corpus, rgm_str line, const char *path, int64_t number)
 {

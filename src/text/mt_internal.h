@@ -7,8 +7,7 @@
 
 #include <regimen/text.h>
 
-/* ---- mt_text.c ---------------------------------------------------------------------------------
- */
+/* ---- mt_text.c ------------------------------------------------------------------------------- */
 
 /** White space as it divides words: Unicode's White_Space and the four separators U+001C..1F. */
 bool rgmi_is_white(uint32_t c);
@@ -25,8 +24,7 @@ void rgmi_mt_counts_merge(rgm_mt_counts *to, const rgm_mt_counts *from);
 /** "nrefs:1|<middle>|version:regimen-0.1" */
 rgm_status rgmi_mt_signature(char **out, const rgm_mt_counts *counts, const char *middle);
 
-/* ---- mt_tokenize.c -----------------------------------------------------------------------------
- */
+/* ---- mt_tokenize.c --------------------------------------------------------------------------- */
 
 /** The words of one line, and the texts they lie in. Zero-initialised it is empty. */
 typedef struct rgmi_words {
@@ -39,8 +37,7 @@ void rgmi_words_clear(rgmi_words *words);
 rgm_status rgmi_words_read(rgmi_words *words, rgm_mt_tokenizer tokenizer, bool lowercase,
                            rgm_str line);
 
-/* ---- mt_ngrams.c -------------------------------------------------------------------------------
- */
+/* ---- mt_ngrams.c ----------------------------------------------------------------------------- */
 
 /** The distinct words of a hypothesis, numbered from 0 as they first occur. */
 typedef struct rgmi_vocabulary {
@@ -87,8 +84,7 @@ int64_t rgmi_ngrams_total(const rgmi_ngrams *ngrams, int64_t part, int n);
  */
 rgm_status rgmi_ngrams_match(int64_t *matches, rgmi_ngrams *ngrams, int order, bool together);
 
-/* ---- ter_edit.c --------------------------------------------------------------------------------
- */
+/* ---- ter_edit.c ------------------------------------------------------------------------------ */
 
 /** Working memory of rgmi_ter_edits(). Zero-initialised it is empty. */
 typedef struct rgmi_ter_work rgmi_ter_work;

@@ -32,8 +32,7 @@ static rgm_status clear_slots(int32_t **slots, int64_t *slot_count, int64_t *cap
     return RGM_OK;
 }
 
-/* ---- words -------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 void rgmi_vocabulary_clear(rgmi_vocabulary *vocabulary)
 {
@@ -86,8 +85,7 @@ void rgmi_vocabulary_look_up(int32_t *numbers, const rgmi_vocabulary *vocabulary
         numbers[i] = *word_slot(vocabulary, words->items[i]) - 1;
 }
 
-/* ---- n-grams -----------------------------------------------------------------------------------
- */
+/* ---- n-grams --------------------------------------------------------------------------------- */
 
 void rgmi_ngrams_clear(rgmi_ngrams *ngrams)
 {

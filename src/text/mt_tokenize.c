@@ -32,8 +32,7 @@ static char *spaced(char *to, char c)
     return to;
 }
 
-/* ---- 13a ---------------------------------------------------------------------------------------
- */
+/* ---- 13a ------------------------------------------------------------------------------------- */
 
 static char *drop_skipped(char *to, const char *p, const char *end)
 {
@@ -159,8 +158,7 @@ static char *split_dash_after_digit(char *to, const char *p, const char *end)
     return to;
 }
 
-/* ---- intl --------------------------------------------------------------------------------------
- */
+/* ---- intl ------------------------------------------------------------------------------------ */
 
 static bool is_in(uint32_t c, uint32_t categories)
 {
@@ -227,8 +225,7 @@ static char *split_unicode_symbols(char *to, const char *p, const char *end)
     return to;
 }
 
-/* ---- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static pass *const no_passes[] = {NULL};
 static pass *const passes_13a[] = {drop_skipped,

@@ -77,8 +77,7 @@ void rgmi_ter_work_release(rgmi_ter_work *work)
     rgm_free(work);
 }
 
-/* ---- the distance matrix -----------------------------------------------------------------------
- */
+/* ---- the distance matrix --------------------------------------------------------------------- */
 
 static int64_t beam_width(double ratio)
 {
@@ -230,8 +229,7 @@ static void align(rgmi_ter_work *work)
     }
 }
 
-/* ---- shifts ------------------------------------------------------------------------------------
- */
+/* ---- shifts ---------------------------------------------------------------------------------- */
 
 static void copy_words(int32_t *to, const int32_t *from, int64_t count)
 {

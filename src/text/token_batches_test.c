@@ -396,8 +396,7 @@ static void mistakes_are_told_and_failing_allocations_leak_nothing(void **state)
     rgm_token_pairs_release(pairs);
 }
 
-/* ---- from text ----------------------------------------------------------------------------------
- */
+/* ---- from text ------------------------------------------------------------------------------- */
 
 static void a_corpus_becomes_the_same_ids_on_any_number_of_threads(void **state)
 {

@@ -184,8 +184,7 @@ static void training_tells_what_it_cannot_do(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tokenizer_train(&t, &path, 1, &options));
 }
 
-/* ---- hostile models ----------------------------------------------------------------------------
- */
+/* ---- hostile models -------------------------------------------------------------------------- */
 
 static void put_field(rgm_text *out, int number, const void *data, int64_t size)
 {

@@ -105,6 +105,7 @@ static void an_open_run_predicts_and_exports(void **state)
     options = nine_steps(NULL, 1);
     CHECK_OK(rgm_run_open(&run, &task, &options));
     CHECK_OK(rgm_run_train(run, 6));
+    CHECK_INT(6, rgm_run_steps(run));
     CHECK_OK(rgm_run_predict(run, RGM_VALID, 0, count_batch, &all));
     CHECK_INT(ITEMS, all.items);
     CHECK_OK(rgm_run_predict(run, RGM_VALID, 0, count_batch, &some));
@@ -122,6 +123,22 @@ static void an_open_run_predicts_and_exports(void **state)
     rgm_run_close(run);
     clear_plane(&p);
     CHECK_OK(rgm_folder_remove(root));
+}
+
+static void a_unit_longer_than_the_data_says_so(void **state)
+{
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options = nine_steps(NULL, 1);
+    rgm_open_run *run;
+
+    (void)state;
+    options.trainer.train_steps = 0; /* in epochs: a pass of 3 batches */
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_STATUS(RGM_END, rgm_run_train(run, 20));
+    CHECK_INT(3, rgm_run_steps(run));
+    rgm_run_close(run);
+    clear_plane(&p);
 }
 
 /* ---- ownership ----------------------------------------------------------------------------- */
@@ -184,5 +201,6 @@ static void opening_survives_every_failing_allocation(void **state)
 
 TESTS(cmocka_unit_test(two_runs_in_units_leave_what_each_would_alone),
       cmocka_unit_test(an_open_run_predicts_and_exports),
+      cmocka_unit_test(a_unit_longer_than_the_data_says_so),
       cmocka_unit_test(a_task_that_is_given_away_is_released_once),
       cmocka_unit_test(opening_survives_every_failing_allocation))

@@ -117,8 +117,7 @@ void rgm_runtime_defaults(rgm_runtime_options *options)
     *options = (rgm_runtime_options){.seed = 1};
 }
 
-/* ---- rules ------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 const rgm_effect rgm_trainer_effects[] = {
     {"trainer.epochs", "trainer.train_steps == 0"},

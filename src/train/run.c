@@ -213,7 +213,8 @@ rgm_status rgm_run_complete(rgm_open_run *run)
 
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps)
 {
-    return rgm_controller_train(run->controller, steps);
+    RGM_TRY(rgm_controller_train(run->controller, steps));
+    return rgm_run_steps(run) >= steps ? RGM_OK : RGM_END;
 }
 
 rgm_status rgm_run_evaluate(rgm_open_run *run, rgm_mode mode, int64_t steps, const rgm_logs **logs)

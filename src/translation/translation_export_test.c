@@ -251,8 +251,7 @@ static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
     }
 }
 
-/* ---- what differs, and what is not there ------------------------------------------------------
- */
+/* ---- what differs, and what is not there ----------------------------------------------------- */
 
 static void another_model_s_files_differ(void **state)
 {

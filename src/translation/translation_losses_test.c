@@ -10,8 +10,7 @@
 #define FIXTURE "tests/oracle/seq2seq_training.txt"
 enum { STEPS = 100, VOCABULARY = 13, MOST_ROWS = 5, LONGEST = 9 };
 
-/* ---- batches by the formulas of seq2seq_training.py
- * ---------------------------------------------- */
+/* ---- batches by the formulas of seq2seq_training.py ------------------------------------------ */
 
 static int64_t rows_of(int64_t step)
 {
@@ -65,8 +64,7 @@ static rgm_dataset *make_batches(void)
     return data;
 }
 
-/* ---- the run
- * ------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static rgm_optimizer_options transformers_adam(void)
 {

@@ -824,8 +824,7 @@ static void a_tokenizer_must_pad_with_0_and_end_sentences(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* ---- files that travel with the weights -------------------------------------------------------
- */
+/* ---- files that travel with the weights ------------------------------------------------------ */
 
 static rgm_status use(rgm_task *task, const rgm_translation_options *o, const char *run_dir,
                       bool over)
