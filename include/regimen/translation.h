@@ -231,7 +231,7 @@ typedef struct rgm_translation_options {
     const char *path; /* data: folder of the files                                        */
     rgm_texts train, valid, test;    /* [source, target] aligned line by line, or one file of
                                         "source TAB target"; plain or gzip; or, with src_lang and
-                                        tgt_lang,    one pattern or name@shards of TFRecord files    */
+                                        tgt_lang, one pattern or name@shards of TFRecord files */
     const char *src_lang, *tgt_lang; /* TFRecords of tf.train.Examples: the features, one text each,
                                      with the source and the target sentence; NULL: text files */
     const char *tokenizer; /* SentencePiece model of the source, and of the target unless ...  */
