@@ -1,17 +1,9 @@
 /*
  * Tasks on graphs: a kind with its options, counted; what a run does with one.
  */
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "learning.h"
-
-struct rgm_graph_task {
-    atomic_long references;
-    const rgm_graph_task_type *type;
-    char *name;
-    void *options;
-};
 
 rgm_graph_task *rgm_graph_task_create(const rgm_graph_task_type *type, const char *name,
                                       const void *options)
@@ -61,16 +53,6 @@ void *rgm_graph_task_options(rgm_graph_task *task)
     return task != NULL ? task->options : NULL;
 }
 
-const rgm_graph_task_type *rgmi_graph_task_type(const rgm_graph_task *task)
-{
-    return task->type;
-}
-
-const char *rgmi_graph_task_name(const rgm_graph_task *task)
-{
-    return task->name;
-}
-
 rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *schema)
 {
     const rgm_graph_task_type *type = task->type;
@@ -78,17 +60,6 @@ rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *s
     if (type->section.check != NULL)
         RGM_TRY(type->section.check(task->options));
     return type->check != NULL ? type->check(task->options, schema) : RGM_OK;
-}
-
-rgm_value *rgmi_graph_task_real_items(const rgm_graph_task *task, const rgm_graph_value *graph)
-{
-    return task->type->real_items != NULL ? task->type->real_items(graph, task->options)
-                                          : rgm_real_mask(graph, RGM_CONTEXT_PIECE, NULL);
-}
-
-int64_t rgmi_graph_task_node(const rgm_graph_task *task, const rgm_graph *graph, int64_t i)
-{
-    return task->type->node != NULL ? task->type->node(graph, i, task->options) : -1;
 }
 
 /* ---- views, outputs ------------------------------------------------------------------------ */

@@ -16,13 +16,12 @@ static rgm_status check_tasks(const rgm_graph_learning_options *o)
     if ((o->task != NULL) == (o->task_count > 0))
         return RGM_FAIL(RGM_ERR_CONFIG, "exactly one of `task` and `tasks` is needed");
     for (int64_t i = 0; i < o->task_count; i++) {
-        if (o->tasks[i] == NULL || rgmi_graph_task_name(o->tasks[i]) == NULL)
+        if (o->tasks[i] == NULL || o->tasks[i]->name == NULL)
             return RGM_FAIL(RGM_ERR_CONFIG, "task %lld of several needs a type and a name",
                             (long long)i);
         for (int64_t j = 0; j < i; j++)
-            if (strcmp(rgmi_graph_task_name(o->tasks[i]), rgmi_graph_task_name(o->tasks[j])) == 0)
-                return RGM_FAIL(RGM_ERR_CONFIG, "two tasks are named '%s'",
-                                rgmi_graph_task_name(o->tasks[i]));
+            if (strcmp(o->tasks[i]->name, o->tasks[j]->name) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "two tasks are named '%s'", o->tasks[i]->name);
     }
     if (o->loss_weights != NULL && o->task_count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "loss_weights go with several tasks");
@@ -151,9 +150,11 @@ static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, 
 static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *state)
 {
     const rgmi_learning *learning = state;
+    const rgm_graph_task *task = learning->tasks[learning->task_of[head]];
 
-    return rgmi_graph_task_node(learning->tasks[learning->task_of[head]],
-                                rgm_element_pointer(batch, &rgm_graph_element), i);
+    if (task->type->node == NULL)
+        return -1;
+    return task->type->node(rgm_element_pointer(batch, &rgm_graph_element), i, task->options);
 }
 
 static rgm_task task_of(rgmi_learning *learning)

@@ -5,17 +5,21 @@
 #ifndef RGM_GNN_LEARNING_H
 #define RGM_GNN_LEARNING_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <regimen/gnn.h>
 
 /* ---- tasks on graphs ----------------------------------------------------------------------- */
 
-const rgm_graph_task_type *rgmi_graph_task_type(const rgm_graph_task *task);
-const char *rgmi_graph_task_name(const rgm_graph_task *task);
+struct rgm_graph_task {
+    atomic_long references;
+    const rgm_graph_task_type *type;
+    char *name; /* NULL: it stands alone */
+    void *options;
+};
+/** The options by themselves, then against the data. */
 rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *schema);
-rgm_value *rgmi_graph_task_real_items(const rgm_graph_task *task, const rgm_graph_value *graph);
-int64_t rgmi_graph_task_node(const rgm_graph_task *task, const rgm_graph *graph, int64_t i);
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 

@@ -44,7 +44,7 @@ static rgm_status check_shared(const rgm_graph_views *views, const rgmi_learning
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "task '%s' takes its label off the graph that the other tasks see; "
                             "with several tasks, labels must stand on '%s'",
-                            rgmi_graph_task_name(learning->tasks[k]), RGM_READOUT);
+                            learning->tasks[k]->name, RGM_READOUT);
     return RGM_OK;
 }
 
@@ -74,7 +74,9 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
     if (k == 0)
         learning->base = views.graphs[0];
     if (is_padded(learning))
-        weights = rgmi_graph_task_real_items(task, learning->root);
+        weights = task->type->real_items != NULL
+                      ? task->type->real_items(learning->root, task->options)
+                      : rgm_real_mask(learning->root, RGM_CONTEXT_PIECE, NULL);
     RGM_TRY(rgm_graph_task_outputs(heads, &count, task, scope, &views, weights));
     for (int64_t i = 0; i < count; i++) {
         heads[i].loss_weight *= learning->loss_weights[k];
