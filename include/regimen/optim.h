@@ -124,8 +124,8 @@ typedef struct rgm_optimizer_options {
     double weight_decay; /* adamw, adafactor: decoupled, w -= rate * weight_decay * w (Loshchilov &
                             Hutter 2019); lamb: a part of the update; else L2, weight_decay * w is
                             added to the (clipped) gradient, as in PyTorch */
-    rgm_texts
-        weight_decay_only; /* shell patterns on parameter names ("conv1*", "*kernel"); empty: all */
+    /* shell patterns on parameter names ("conv1*", "*kernel"); empty: all */
+    rgm_texts weight_decay_only;
     rgm_texts weight_decay_except; /* patterns of parameters that do not decay, after the above */
     rgm_average average;
 

@@ -529,8 +529,8 @@ typedef struct rgm_trainer_options {
     int64_t accumulation_steps;  /* batches whose gradients make one update, default 1            */
     rgm_restore_best restore_best_weights; /* default auto */
     bool run_eagerly; /* op by op, stops at the first NaN naming op and tensor         */
-    double
-        continuous_eval_timeout; /* seconds without a new checkpoint, default 3600; < 0: for ever */
+    /* seconds without a new checkpoint, default 3600; < 0: for ever */
+    double continuous_eval_timeout;
     rgm_trainer_checkpoints checkpoint;
     rgm_trainer_stopping early_stopping;
     rgm_trainer_recovery recovery;
@@ -709,10 +709,10 @@ bool rgm_trainer_bf16(const rgm_trainer *trainer); /* runtime.mixed_precision is
 rgm_optimizer *rgm_trainer_optimizer(const rgm_trainer *trainer); /* NULL: none */
 int64_t rgm_trainer_global_step(const rgm_trainer *trainer);      /* steps done      */
 int64_t rgm_trainer_updates(const rgm_trainer *trainer); /* of them those that moved the weights */
-int64_t
-rgm_trainer_loop_step(const rgm_trainer *trainer);      /* steps of the loop under way; -1: none */
-int64_t rgm_trainer_passes(const rgm_trainer *trainer); /* whole passes over the training data  */
-bool rgm_trainer_at_end(const rgm_trainer *trainer);    /* the last loop ended with the data    */
+/** steps of the loop under way; -1: none */
+int64_t rgm_trainer_loop_step(const rgm_trainer *trainer);
+int64_t rgm_trainer_passes(const rgm_trainer *trainer);   /* whole passes over the training data  */
+bool rgm_trainer_at_end(const rgm_trainer *trainer);      /* the last loop ended with the data    */
 double rgm_trainer_last_loss(const rgm_trainer *trainer); /* of the last step; NaN before         */
 /** Whether there are data for that mode. */
 bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode);
@@ -906,10 +906,10 @@ rgm_logger *rgm_controller_logger(const rgm_controller *controller);
 int64_t rgm_controller_epochs(const rgm_controller *controller);    /* complete ones          */
 int64_t rgm_controller_best_step(const rgm_controller *controller); /* -1: no best yet        */
 double rgm_controller_best_value(const rgm_controller *controller);
-const char *
-rgm_controller_best_metric(const rgm_controller *controller); /* "valid.accuracy"; "" none */
-bool rgm_controller_finished(
-    const rgm_controller *controller); /* at its length, or stopped early */
+/** "valid.accuracy"; "" none */
+const char *rgm_controller_best_metric(const rgm_controller *controller);
+/** at its length, or stopped early */
+bool rgm_controller_finished(const rgm_controller *controller);
 /** This process' epochs so far (earlier ones are in metrics.jsonl). */
 int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *controller);
 
@@ -965,8 +965,8 @@ typedef struct rgm_run_options {
     rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
     bool read_only;  /* to evaluate, predict, export: the weights that a finished run would have  */
     bool no_data[3]; /* by rgm_mode, where nothing is trained: see rgm_trainer_setup              */
-    bool
-        releases_task; /* the task goes with the run, also when opening fails: rgm_task_release() */
+    /* the task goes with the run, also when opening fails: rgm_task_release() */
+    bool releases_task;
 } rgm_run_options;
 #define RGM_RUN_OPTIONS_INIT rgm_run_options_default()
 rgm_run_options rgm_run_options_default(void);

@@ -10,8 +10,8 @@
 /** A feature read from a file, for all items of all graphs together. */
 typedef struct rgmi_raw_feature {
     char *path;
-    rgm_feature_schema
-        schema; /* name is borrowed; only dtype, rank, shape and vocabulary are set */
+    /* name is borrowed; only dtype, rank, shape and vocabulary are set */
+    rgm_feature_schema schema;
     rgm_feature value;
     int64_t rows;
     int64_t *starts; /* [rows + 1] where rows of a ragged feature begin, else NULL */
