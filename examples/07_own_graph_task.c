@@ -32,6 +32,7 @@ static rgm_status predict(rgm_head *outputs, int64_t *count, rgm_scope *scope,
     (void)o;
     *count = 1;
     outputs[0].predictions = rgm_dense(scope, outputs[0].name, states, 1);
+    outputs[0].is_number = true;
     return RGM_OK;
 }
 

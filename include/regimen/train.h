@@ -105,6 +105,7 @@ const char *rgm_mode_name(rgm_mode mode); /* "train", "valid", "test" */
 typedef struct rgm_head {
     char name[64];          /* "classification_logits"; metrics of several heads get it as prefix */
     rgm_value *predictions; /* [n, units] */
+    bool is_number;         /* predictions are the numbers asked for, not logits: a regression */
     rgm_value *labels;
     rgm_value *weights;   /* [n] or NULL                                                         */
     rgm_value *loss;      /* scalar: mean over the real items; NULL when build_losses makes one  */

@@ -10,18 +10,32 @@
 typedef struct prediction_view {
     const rgm_task *task;
     int64_t head, items;
-    bool head_printed;
+    bool head_printed, is_number;
 } prediction_view;
 
 static void print_head(prediction_view *view, int64_t units)
 {
     if (view->head_printed)
         return;
-    printf("item,node,prediction");
+    printf("item,node%s", view->is_number ? "" : ",prediction");
     for (int64_t u = 0; u < units; u++)
-        printf(",logit_%lld", (long long)u);
+        if (view->is_number && units == 1)
+            printf(",prediction");
+        else
+            printf(",%s_%lld", view->is_number ? "prediction" : "logit", (long long)u);
     printf("\n");
     view->head_printed = true;
+}
+
+/* The class of the greatest logit, of one logit its sign. */
+static int64_t class_of(const rgm_tensor *logits, int64_t item, int64_t units)
+{
+    int64_t best = 0;
+
+    for (int64_t u = 1; u < units; u++)
+        if (rgm_tensor_at(logits, item * units + u) > rgm_tensor_at(logits, item * units + best))
+            best = u;
+    return units == 1 ? rgm_tensor_at(logits, item) > 0 : best;
 }
 
 static rgm_status print_batch(const rgm_prediction *p, void *payload)
@@ -33,20 +47,15 @@ static rgm_status print_batch(const rgm_prediction *p, void *payload)
 
     print_head(view, units);
     for (int64_t i = 0; i < items; i++) {
-        int64_t best = 0, node = -1;
+        int64_t node = -1;
 
         if (task->item_number != NULL)
             node = task->item_number(p->batch, view->head, i, task->state);
-        for (int64_t u = 1; u < units; u++)
-            if (rgm_tensor_at(p->values, i * units + u) >
-                rgm_tensor_at(p->values, i * units + best))
-                best = u;
-        if (units == 1)
-            best = rgm_tensor_at(p->values, i) > 0;
         printf("%lld,", (long long)view->items++);
         if (node >= 0)
             printf("%lld", (long long)node);
-        printf(",%lld", (long long)best);
+        if (!view->is_number)
+            printf(",%lld", (long long)class_of(p->values, i, units));
         for (int64_t u = 0; u < units; u++)
             printf(",%.6g", rgm_tensor_at(p->values, i * units + u));
         printf("\n");
@@ -63,11 +72,15 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, 
 
     if (view.task->no_predictions != NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s %s", run_dir, view.task->no_predictions);
+    if (head >= 0 && head < RGM_MAX_HEADS)
+        view.is_number = rgm_run_model(s->run)->heads[head].is_number;
     if (input == NULL)
         return rgm_run_predict(s->run, mode, head, print_batch, &view);
     if (view.task->build_file_inputs == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "--input takes graphs; this run's data are none: name "
-                                             "others with --set data.test=FILE");
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "--input: the task '%s' reads no files but its own data: name others with "
+                        "--set data.test=FILE",
+                        view.task->name);
     return rgm_run_predict_files(s->run, input, head, print_batch, &view);
 }
 
@@ -86,7 +99,8 @@ int verb_predict(int argc, char **argv)
         {0}};
     const usage how = {
         "predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
-        "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
+        "Predictions as CSV: item, node, class and logits of each, or its numbers.", arguments, 1,
+        1};
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
     rgm_mode mode = RGM_TEST;
