@@ -26,6 +26,17 @@ set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text tra
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
                record experiment)
 
+# A layer that is not in the list would be left out without a word.
+file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/CMakeLists.txt)
+foreach(file IN LISTS folders)
+  get_filename_component(name ${file} DIRECTORY)
+  file(STRINGS src/${file} calls REGEX "^ *rgm_layer\\(")
+  if(calls AND NOT name IN_LIST RGM_LAYERS)
+    message(FATAL_ERROR "src/${file} makes a layer that cmake/layers.cmake does not know: add "
+                        "set(RGM_ALLOWED_${name} ...) and ${name} to RGM_LAYERS")
+  endif()
+endforeach()
+
 # rgm_layer(NAME SOURCES... LIBRARIES imported targets...): the layer's objects, and a test program for
 # every *_test.c beside them. Without SOURCES: every file of the folder that is no test.
 function(rgm_layer name)
