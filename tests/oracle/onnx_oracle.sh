@@ -1,5 +1,5 @@
 #!/bin/sh
-# onnxruntime runs what we export: every op and model of export's tests, then models trained on Cora (or
+# onnxruntime runs what we export: every op and model of the tests of exports, then models trained on Cora (or
 # on a generated graph without REGIMEN_DATA), on the inputs of every test node.
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../../build/oracle/bin/python
@@ -10,8 +10,8 @@ fi
 . "$here/../lib.sh"
 
 mkdir "$work/tests"
-for test in onnx_ops_test onnx_export_test; do
-    expect 0 env RGM_ONNX_DUMP="$work/tests" "$RGM_BUILD/src/export/$test"
+for test in export/onnx_ops_test gnn/gnn_export_test; do
+    expect 0 env RGM_ONNX_DUMP="$work/tests" "$RGM_BUILD/src/$test"
 done
 "$python" "$here/onnx_oracle.py" tests "$work/tests" || fail "onnxruntime differs on export's tests"
 
