@@ -99,8 +99,7 @@ int verb_predict(int argc, char **argv)
         {0}};
     const usage how = {
         "predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
-        "Predictions as CSV: item, node, class and logits of each, or its numbers.", arguments, 1,
-        1};
+        "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
     rgm_mode mode = RGM_TEST;
