@@ -290,6 +290,9 @@ class Bench:
 
     def peer(self, name, workload, data, form, size):
         if name == BEFORE:
+            if workload == "checkpoint":  # saves of one step in one folder would be one save
+                data = os.path.join(data, BEFORE)
+                os.makedirs(data, exist_ok=True)
             return Child([self.base, workload, "--data", data, "--form", form, "--size", str(size)])
         if workload in ("records", "checkpoint") or name.startswith("own "):
             return Child([self.bench, workload, "--data", data, "--form", form, "--size",
