@@ -21,8 +21,8 @@
 #define SERIAL_NS     12000.0 /* below this much work, handing it out costs more than it saves  */
 #define FEW_CHUNKS_NS 2e5     /* below this, few ranges a thread; above, many, for balance       */
 #define WORKERS_MOST  255
-#define SPINS_IDLE    6000 /* pauses a worker waits for the next loop before it sleeps      */
-#define SPINS_END     2000 /* pauses the caller waits for busy workers before it yields       */
+#define SPINS_IDLE    16000 /* pauses a worker waits for the next loop before it sleeps */
+#define SPINS_END     2000  /* pauses the caller waits for busy workers before it yields       */
 
 /* The job's number, whether workers may enter, and how many are inside, in one word: entering and
  * closing are then one atomic step each. */
