@@ -382,66 +382,38 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
 
 /* ---- the kinds ----------------------------------------------------------------------------- */
 
-#define SECTION(title, text, table, checks)                                                        \
-    {                                                                                              \
-        .name = (title), .help = (text), .options_size = sizeof(classification),                   \
-        .defaults = defaults, .fields = (table), .check = (checks)                                 \
-    }
-#define LOGITS .output = "classification_logits"
 #define NODES                                                                                      \
-    .check = nodes_check, .label = label_of, .preprocess = nodes_preprocess,                       \
-    .real_items = nodes_real, .predict = nodes_predict, .node = nodes_node
-#define ROOT                                                                                       \
-    .check = root_check, .label = label_of, .preprocess = root_preprocess, .predict = root_predict
-#define GRAPH                                                                                      \
-    .check = graph_check, .label = label_of, .preprocess = graph_preprocess,                       \
-    .predict = graph_predict
-#define CLASSES       .losses = class_losses, .metrics = class_metrics
-#define BINARY_LABELS .losses = binary_losses, .metrics = binary_metrics
+    .check = nodes_check, .preprocess = nodes_preprocess, .real_items = nodes_real,                \
+    .predict = nodes_predict, .node = nodes_node
+#define ROOT    .check = root_check, .preprocess = root_preprocess, .predict = root_predict
+#define GRAPH   .check = graph_check, .preprocess = graph_preprocess, .predict = graph_predict
+#define CLASSES .losses = class_losses, .metrics = class_metrics
+#define LABELS  .losses = binary_losses, .metrics = binary_metrics
+/* A kind by its name in files: its keys with their check, where it reads, how it is judged. */
+#define KIND(kind, text, table, checks, place, judged)                                             \
+    const rgm_graph_task_type rgm_##kind = {.section = {.name = #kind,                             \
+                                                        .help = (text),                            \
+                                                        .options_size = sizeof(classification),    \
+                                                        .defaults = defaults,                      \
+                                                        .fields = (table),                         \
+                                                        .check = (checks)},                        \
+                                            .output = "classification_logits",                     \
+                                            .label = label_of,                                     \
+                                            place,                                                 \
+                                            judged}
 
-const rgm_graph_task_type rgm_node_classification = {
-    .section = SECTION("node_classification", "one class for each node behind a readout",
-                       node_fields, check_classes),
-    LOGITS,
-    NODES,
-    CLASSES,
-};
-const rgm_graph_task_type rgm_node_binary_classification = {
-    .section = SECTION("node_binary_classification", "0/1 labels for each node behind a readout",
-                       node_binary_fields, check_binary),
-    LOGITS,
-    NODES,
-    BINARY_LABELS,
-};
-const rgm_graph_task_type rgm_root_node_classification = {
-    .section = SECTION("root_node_classification", "one class for each component's first node",
-                       root_fields, check_named_classes),
-    LOGITS,
-    ROOT,
-    CLASSES,
-};
-const rgm_graph_task_type rgm_root_node_binary_classification = {
-    .section =
-        SECTION("root_node_binary_classification", "0/1 labels for each component's first node",
-                root_binary_fields, check_named_binary),
-    LOGITS,
-    ROOT,
-    BINARY_LABELS,
-};
-const rgm_graph_task_type rgm_graph_classification = {
-    .section = SECTION("graph_classification", "one class for each component", graph_fields,
-                       check_named_classes),
-    LOGITS,
-    GRAPH,
-    CLASSES,
-};
-const rgm_graph_task_type rgm_graph_binary_classification = {
-    .section = SECTION("graph_binary_classification", "0/1 labels for each component",
-                       graph_binary_fields, check_named_binary),
-    LOGITS,
-    GRAPH,
-    BINARY_LABELS,
-};
+KIND(node_classification, "one class for each node behind a readout", node_fields, check_classes,
+     NODES, CLASSES);
+KIND(node_binary_classification, "0/1 labels for each node behind a readout", node_binary_fields,
+     check_binary, NODES, LABELS);
+KIND(root_node_classification, "one class for each component's first node", root_fields,
+     check_named_classes, ROOT, CLASSES);
+KIND(root_node_binary_classification, "0/1 labels for each component's first node",
+     root_binary_fields, check_named_binary, ROOT, LABELS);
+KIND(graph_classification, "one class for each component", graph_fields, check_named_classes, GRAPH,
+     CLASSES);
+KIND(graph_binary_classification, "0/1 labels for each component", graph_binary_fields,
+     check_named_binary, GRAPH, LABELS);
 
 static rgm_graph_task *multiclass(const rgm_graph_task_type *type, const char *node_set,
                                   const char *label, int64_t num_classes)
