@@ -13,7 +13,7 @@ CLOCK = [
     (rb'"(seconds|modified|[a-z_]+_per_second)": *("[^"]*"|[-+0-9.e]+)', rb'"\1": _'),
     (rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\dZ?)?", b"_"),
     (rb"[a-z_]+_per_second [0-9.e+]+", b"_"),
-    (rb"(?m)^step .* MB\n", b""),  # progress, when a second is over
+    (rb"(?m)^(step|epoch) .* MB(  ckpt [0-9,]+)?\n", b""),  # progress, when a second is over
     (rb"\d[0-9.,]* ?(ms|s|min|h|[a-z]+/s)\b", b"_"),
 ]
 
