@@ -90,8 +90,11 @@ static bool counts_epochs(const rgm_open_run *run, const rgm_run_options *option
 
 /* ---- its modes ----------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {
-    "train", "eval", "train_and_eval", "train_and_post_eval", "continuous_eval", "export", NULL};
+/* Those of a run, and one of the command's own. */
+static const char *mode_name(run_mode mode)
+{
+    return mode == RUN_EXPORT ? "export" : rgm_run_mode_names[mode];
+}
 
 bool trains(run_mode mode)
 {
@@ -100,20 +103,15 @@ bool trains(run_mode mode)
 
 static int mode_of(run_mode *mode, const char *name)
 {
-    const char *near;
-    int64_t count = 0;
+    const char *names[RUN_EXPORT + 1];
 
-    for (; mode_names[count] != NULL; count++)
-        if (strcmp(mode_names[count], name) == 0) {
-            *mode = (run_mode)count;
+    for (*mode = RUN_TRAIN; *mode <= RUN_EXPORT; ++*mode) {
+        names[*mode] = mode_name(*mode);
+        if (strcmp(names[*mode], name) == 0)
             return EXIT_DONE;
-        }
-    near = rgm_nearest_name(name, mode_names, count);
-    if (near != NULL)
-        return usage_error("--mode '%s' is unknown; did you mean '%s'?", name, near);
-    return usage_error("--mode '%s' is unknown; there are train, eval, train_and_eval, "
-                       "train_and_post_eval, continuous_eval, export",
-                       name);
+    }
+    return usage_error("--mode '%s' is unknown%s", name,
+                       rgm_did_you_mean(name, names, RUN_EXPORT + 1, NULL, "there are ").text);
 }
 
 /* What --mode export does with an open run. */
@@ -225,7 +223,7 @@ static int open_and_run(const char *name, const text_list *over, const text_list
 
     if (request->run_dir == NULL && !trains(request->mode))
         return usage_error("--mode %s needs --run-dir DIR: the run whose weights are meant",
-                           mode_names[request->mode]);
+                           mode_name(request->mode));
     if (request->last && request->mode != RUN_EXPORT)
         return usage_error("--last goes with --mode export");
     code = experiment_open(&experiment, name, over, sets);

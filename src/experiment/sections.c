@@ -261,21 +261,21 @@ static rgm_status check_sections(const rgm_yaml_node *root)
         return rgm_yaml_fail(root, "an experiment file is a map of sections");
     for (int64_t i = 0; i < root->count; i++) {
         const rgm_yaml_node *section = root->items[i];
-        const char *const *name = rgmi_section_names;
         const char *near;
+        int64_t count = 0;
 
-        while (*name != NULL && strcmp(section->key, *name) != 0)
-            name++;
-        if (*name != NULL)
+        while (rgmi_section_names[count] != NULL &&
+               strcmp(section->key, rgmi_section_names[count]) != 0)
+            count++;
+        if (rgmi_section_names[count] != NULL)
             continue;
         near = nearest_section(section);
         if (near != NULL)
             return rgm_yaml_fail(section, "unknown section '%s'; did you mean '%s'?", section->key,
                                  near);
-        return rgm_yaml_fail(section,
-                             "unknown section '%s'; there are data, task, tasks, model, optimizer, "
-                             "trainer, runtime, export, description, restrictions",
-                             section->key);
+        return rgm_yaml_fail(
+            section, "unknown section '%s'%s", section->key,
+            rgm_did_you_mean(NULL, rgmi_section_names, count, NULL, "there are ").text);
     }
     return RGM_OK;
 }
