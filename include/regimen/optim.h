@@ -240,10 +240,13 @@ void rgm_optimizer_release(rgm_optimizer *optimizer);
  *
  * Errors: RGM_ERR_NUMERIC "gradient of 'conv1/kernel' has a NaN or infinity at step 12",
  * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_ARG (step < 0, or weights and averages are swapped);
- * parameters and slots are then as they were.
+ * parameters and slots are then as they were. RGM_ERR_NUMERIC "the update of 'conv1/kernel'
+ * overflows" alone leaves them spoiled: see rgm_optimizer_is_spoiled().
  */
 rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
                               rgm_tensor *const *gradients, int64_t step);
+/** Whether an update has overflowed: weights and slots mean nothing until both are restored. */
+bool rgm_optimizer_is_spoiled(const rgm_optimizer *optimizer);
 /** Global norm of the last step's gradients before any clipping; 0 before the first step. */
 double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer);
 /** Rate of update number `step`, before the factors of `rates`. */

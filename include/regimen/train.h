@@ -482,10 +482,12 @@ typedef struct rgm_trainer_stopping {
     int64_t patience;   /* validations without a new best; 0: never    */
 } rgm_trainer_stopping;
 
-/** What to do when the loss or a gradient is not finite, or the loss is above its bound. */
+/** What to do when the loss or a gradient is not finite, an update overflows, or the loss is above
+ * its bound. */
 typedef enum rgm_recovery_policy {
     RGM_RECOVER_STOP, /* end with RGM_ERR_NUMERIC: step, op and tensor                            */
-    RGM_RECOVER_SKIP, /* leave weights and slots as they are, go on with the next batch           */
+    RGM_RECOVER_SKIP, /* leave weights and slots as they are, go on with the next batch; behind an
+                         update that has overflowed as rollback */
     RGM_RECOVER_ROLLBACK /* back to the newest checkpoint (the start if none) with the data going on
                           */
 } rgm_recovery_policy;

@@ -111,6 +111,7 @@ struct rgm_optimizer {
     double *clipped; /* room for one gradient, with clip_value        */
     double gradient_norm;
     bool swapped; /* weights and averages                     */
+    bool spoiled; /* by an update that overflowed             */
 };
 
 /** Whether `parameters` are those that the optimizer was made for. */

@@ -254,6 +254,11 @@ double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer)
     return optimizer->gradient_norm;
 }
 
+bool rgm_optimizer_is_spoiled(const rgm_optimizer *optimizer)
+{
+    return optimizer->spoiled;
+}
+
 double rgm_optimizer_rate(const rgm_optimizer *optimizer, int64_t step)
 {
     return rgm_schedule_rate(&optimizer->options.learning_rate, step);
@@ -345,7 +350,7 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
         RGM_GO(name_leftover(optimizer, file));
     for (int64_t i = 0; i < count; i++)
         rgm_tensor_set(rgm_optimizer_slot(optimizer, i).tensor, loaded[i]);
-    optimizer->swapped = false;
+    optimizer->swapped = optimizer->spoiled = false;
 done:
     for (int64_t i = 0; loaded != NULL && i < count; i++)
         rgm_tensor_release(loaded[i]);

@@ -312,11 +312,43 @@ static void a_bad_gradient_is_named_and_changes_nothing(void **state)
     CHECK_STATUS(RGM_ERR_SHAPE, rgm_optimizer_step(optimizer, f.parameters, swapped, 1));
     CHECK_MESSAGE("'b/kernel' is f64[4], but should be f64[1]");
     CHECK_STATUS(RGM_ERR_ARG, rgm_optimizer_step(optimizer, f.parameters, f.gradients, -1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_optimizer_step(optimizer, f.parameters, f.gradients, INT64_MAX));
     CHECK(rgm_tensor_equal(before, rgm_parameters_tensor(f.parameters, 0)));
     rgm_tensor_release(before);
     rgm_tensor_release(other);
     rgm_optimizer_release(optimizer);
     teardown(&f);
+}
+
+/* The rate carries a weight, or the gradient's square a slot, beyond the largest float. */
+static void an_update_that_overflows_is_named(void **state)
+{
+    int64_t count;
+    const rgm_optimizer_type *const *types = rgm_optimizer_types(&count);
+
+    (void)state;
+    for (int64_t t = 0; t < 2 * count; t++) {
+        bool slot = t >= count;
+        rgm_optimizer_options o = {.type = types[t % count]};
+        rgm_optimizer *optimizer;
+        fixture f;
+
+        if (slot && strcmp(o.type->name, "adam") != 0)
+            continue;
+        o.type->defaults(&o);
+        o.learning_rate = rgm_schedule_constant(slot ? 1e-3 : 1e42);
+        setup(&f, RGM_F32);
+        for (int p = 0; p < 3; p++)
+            rgm_tensor_f32(f.gradients[p])[0] = slot && p == 1 ? 1e25F : 1;
+        CHECK_OK(rgm_optimizer_create(&optimizer, &o, f.parameters));
+        CHECK(!rgm_optimizer_is_spoiled(optimizer));
+        CHECK_STATUS(RGM_ERR_NUMERIC, rgm_optimizer_step(optimizer, f.parameters, f.gradients, 1));
+        CHECK_MESSAGE(slot ? "the update of 'a/bias' overflows"
+                           : "the update of 'a/kernel' overflows: its rate is 1e+42");
+        CHECK(rgm_optimizer_is_spoiled(optimizer));
+        rgm_optimizer_release(optimizer);
+        teardown(&f);
+    }
 }
 
 static void a_parameter_without_gradient_stays(void **state)
@@ -480,6 +512,7 @@ TESTS(cmocka_unit_test(sgd_follows_pytorchs_formulas_for_a_hundred_steps),
       cmocka_unit_test(a_state_is_never_moved),
       cmocka_unit_test(a_decay_pattern_that_matches_nothing_is_refused),
       cmocka_unit_test(a_bad_gradient_is_named_and_changes_nothing),
+      cmocka_unit_test(an_update_that_overflows_is_named),
       cmocka_unit_test(a_parameter_without_gradient_stays),
       cmocka_unit_test(a_restored_optimizer_goes_on_with_the_same_bits),
       cmocka_unit_test(slots_of_another_optimizer_are_refused),

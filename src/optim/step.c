@@ -1,10 +1,12 @@
 /*
  * One update of all parameters: are the gradients numbers, how far are they clipped, then each
  * parameter in one sweep by its optimizer's row. Nothing has moved before all of it is known to be
- * possible.
+ * possible; only what an update comes to is known behind it, and looked at while it is in the
+ * cache.
  */
 #include "optim_internal.h"
 
+#include <float.h>
 #include <math.h>
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -12,7 +14,7 @@
 static rgm_status check_gradients(const rgm_optimizer *optimizer, const rgm_parameters *parameters,
                                   rgm_tensor *const *gradients, int64_t step)
 {
-    if (step < 0)
+    if (step < 0 || step == INT64_MAX) /* one behind it is no number any more */
         return RGM_FAIL(RGM_ERR_ARG, "step is %lld", (long long)step);
     if (optimizer->swapped)
         return RGM_FAIL(RGM_ERR_ARG, "the parameters hold their averages; swap them back before a "
@@ -127,7 +129,22 @@ static double global_scale(rgm_optimizer *optimizer, rgm_tensor *const *gradient
 
 /* ---- the update ---------------------------------------------------------------------------- */
 
-static void update_one(rgm_optimizer *optimizer, rgmi_entry *e, const rgm_tensor *w,
+/* Squares of gradients are kept too: they can overflow only where the square of the norm does. */
+static bool is_finite(const rgm_optimizer *optimizer, const rgmi_entry *e, const rgm_update *u)
+{
+    double largest_square = u->dtype == RGM_F32 ? FLT_MAX : DBL_MAX;
+    bool finite = u->kernels->all_finite(u->w, u->count);
+
+    if (e->norm * u->gradient_scale <= sqrt(largest_square))
+        return finite;
+    for (int s = 0; s < e->slot_count && finite; s++)
+        finite = u->kernels->all_finite(
+            u->slots[s], rgm_tensor_count(optimizer->slots[e->first_slot + s].tensor));
+    return finite;
+}
+
+/* Returns whether weights and slots are numbers behind it. */
+static bool update_one(rgm_optimizer *optimizer, rgmi_entry *e, const rgm_tensor *w,
                        const rgm_tensor *gradient, rgm_update *update)
 {
     const rgm_optimizer_options *o = update->options;
@@ -148,6 +165,26 @@ static void update_one(rgm_optimizer *optimizer, rgmi_entry *e, const rgm_tensor
     u.weight_decay = e->decays ? o->weight_decay : 0;
     u.layer_adaptation = e->layer_adaptation;
     o->type->step(&u);
+    return is_finite(optimizer, e, &u);
+}
+
+/* Every parameter in turn; RGM_ERR_NUMERIC at the first one that is no longer finite. */
+static rgm_status update_all(rgm_optimizer *optimizer, rgm_parameters *parameters,
+                             rgm_tensor *const *gradients, rgm_update *update)
+{
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        rgmi_entry *e = &optimizer->entries[i];
+
+        if (gradients[i] == NULL || !e->moves || e->count == 0 ||
+            update_one(optimizer, e, rgm_parameters_tensor(parameters, i), gradients[i], update))
+            continue;
+        optimizer->spoiled = true;
+        return RGM_FAIL(RGM_ERR_NUMERIC,
+                        "the update of '%s' overflows: its rate is %g and the norm of its gradient "
+                        "%g; take a smaller learning_rate, or clip",
+                        rgm_parameters_name(parameters, i), update->rate * e->rate_scale, e->norm);
+    }
+    return RGM_OK;
 }
 
 rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
@@ -155,6 +192,7 @@ rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *paramete
 {
     rgm_update update = {
         .options = &optimizer->options, .step = step, .scratch = optimizer->scratch};
+    rgm_status status;
 
     RGM_TRY(check_gradients(optimizer, parameters, gradients, step));
     RGM_TRY(measure(optimizer, parameters, gradients, step));
@@ -162,13 +200,9 @@ rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *paramete
     update.gradient_scale = global_scale(optimizer, gradients);
     if (step == 0)
         rgmi_averages_copy(optimizer, parameters);
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        rgmi_entry *e = &optimizer->entries[i];
-
-        if (gradients[i] != NULL && e->moves && e->count > 0)
-            update_one(optimizer, e, rgm_parameters_tensor(parameters, i), gradients[i], &update);
-    }
-    rgmi_averages_update(optimizer, parameters, step + 1);
+    status = update_all(optimizer, parameters, gradients, &update);
+    if (status == RGM_OK)
+        rgmi_averages_update(optimizer, parameters, step + 1);
     rgm_parameters_touch(parameters);
-    return RGM_OK;
+    return status;
 }

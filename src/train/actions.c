@@ -120,7 +120,7 @@ rgm_status rgm_new_best_test(bool *is_best, const rgm_new_best *best, const rgm_
     *is_best = false;
     if (!rgm_logs_has(logs, best->metric))
         return missing(best, logs);
-    if (!isnan(value))
+    if (isfinite(value)) /* a file of JSON could not keep another one either */
         *is_best = isnan(best->value) || (best->higher ? value > best->value : value < best->value);
     return RGM_OK;
 }

@@ -96,6 +96,7 @@ static rgm_status keep_best(rgm_controller *c, double value)
     rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
     bool averaged = optimizer != NULL && rgm_optimizer_has_averages(optimizer);
 
+    RGM_TRY(rgmi_check_weights(c->trainer, "kept as best"));
     RGM_TRY(rgmi_best_weights_open(c));
     if (averaged)
         RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
@@ -120,7 +121,7 @@ rgm_status rgm_controller_restore_best(rgm_controller *c)
 
 static bool is_better(double value, double than, bool smaller)
 {
-    return !isnan(value) && (isnan(than) || (smaller ? value < than : value > than));
+    return isfinite(value) && (isnan(than) || (smaller ? value < than : value > than));
 }
 
 /* A validation among the k best so far: its checkpoint is spared by retention. */
@@ -130,7 +131,7 @@ static bool enter_list(rgm_controller *c, double value)
 
     while (at > 0 && is_better(value, c->kept[at - 1].value, c->best_is_smaller))
         at--;
-    if (at >= most || isnan(value))
+    if (at >= most || !isfinite(value))
         return false;
     if (c->kept_count < most)
         c->kept_count++;
@@ -170,6 +171,15 @@ done:
     return status;
 }
 
+/* A number that is none cannot be best: said once, until there is one again. */
+static void tell_not_finite(rgm_controller *c, const char *name, double value)
+{
+    if (!isfinite(value) && !c->told_not_finite)
+        rgm_log_write(RGM_LOG_WARNING, "%s is %g at step %lld: it counts as no improvement", name,
+                      value, (long long)rgm_trainer_global_step(c->trainer));
+    c->told_not_finite = !isfinite(value);
+}
+
 static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 {
     double value = rgm_logs_get(logs, c->best_name + 6);
@@ -183,6 +193,7 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
                    ? RGM_OK
                    : unknown_metric(c, "trainer.checkpoint.best.metric", c->best_name);
     c->last_seen = value;
+    tell_not_finite(c, c->best_name, value);
     if (is_better(stop, c->stop_value, c->stop_is_smaller)) {
         c->stop_value = stop;
         c->stale = 0;

@@ -45,6 +45,7 @@ struct rgm_controller {
     bool best_is_smaller, stop_is_smaller;
     int64_t best_step, best_epoch, stale;
     double best_value, stop_value;
+    bool told_not_finite;          /* that the last validation's metric was no number */
     rgm_parameters *best_weights;  /* NULL before the first best */
     rgmi_best kept[RGMI_MAX_BEST]; /* best first */
     int64_t kept_count;

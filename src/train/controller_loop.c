@@ -71,6 +71,8 @@ rgm_status rgmi_save_if_due(rgm_controller *c)
 static rgm_status recover(rgm_controller *c, rgm_status failure)
 {
     const rgm_trainer_recovery *r = &c->options.recovery;
+    /* the weights of before an update that overflowed are kept nowhere else */
+    bool skip = r->policy == RGM_RECOVER_SKIP && !rgmi_is_spoiled(c->trainer);
 
     if (failure != RGM_ERR_NUMERIC || r->policy == RGM_RECOVER_STOP)
         return failure;
@@ -80,10 +82,9 @@ static rgm_status recover(rgm_controller *c, rgm_status failure)
                                 (long long)c->tries, (long long)r->max_tries);
     c->tries++;
     rgm_log_write(RGM_LOG_WARNING, "%s; %s (%lld of %lld)", rgm_error_message(),
-                  r->policy == RGM_RECOVER_SKIP ? "skipped" : "rolled back", (long long)c->tries,
-                  (long long)r->max_tries);
+                  skip ? "skipped" : "rolled back", (long long)c->tries, (long long)r->max_tries);
     rgm_error_reset();
-    if (r->policy == RGM_RECOVER_SKIP) {
+    if (skip) {
         rgmi_trainer_skip_step(c->trainer);
     } else {
         int64_t tries = c->tries;

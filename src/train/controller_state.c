@@ -66,6 +66,7 @@ rgm_status rgmi_state_save(rgm_controller *c)
 
     if (c->folder == NULL || c->saved_changes == c->changes)
         return RGM_OK;
+    RGM_GO(rgmi_check_weights(c->trainer, "saved"));
     RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
     RGM_GO(rgm_trainer_save_state(checkpoint, c->trainer));
     RGM_GO(add_values(checkpoint, c));

@@ -118,6 +118,7 @@ static rgm_status export_to(rgm_open_run *run, const char *folder)
     const rgm_exporter *exporters = o->exporter_count > 0 ? o->exporters : &onnx;
     int64_t count = o->exporter_count > 0 ? o->exporter_count : 1;
 
+    RGM_TRY(rgmi_check_weights(run->trainer, "exported"));
     RGM_TRY(RGM_RESERVE(run->exports, run->export_capacity, run->export_count + 1));
     RGM_TRY(rgm_folder_make(folder));
     for (int64_t i = 0; i < count; i++) {

@@ -164,6 +164,11 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     return rgmi_check_loss(trainer, step->loss);
 }
 
+bool rgmi_is_spoiled(const rgm_trainer *trainer)
+{
+    return trainer->optimizer != NULL && rgm_optimizer_is_spoiled(trainer->optimizer);
+}
+
 rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
                        int64_t feed_count)
 {
@@ -173,6 +178,8 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     if (trainer->optimizer != NULL)
         status = rgm_optimizer_step(trainer->optimizer, trainer->parameters, gradients,
                                     trainer->updates);
+    if (rgmi_is_spoiled(trainer))
+        return status;
     if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {
         rgm_error_reset(); /* the gradients have overflowed, not the model */
         change_scale(scale, 0.5);

@@ -114,6 +114,8 @@ rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss);
 /** Forward and backward of `inputs` into the step's outputs and trainer->gradients. */
 rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
                           int64_t draw);
+/** Whether an update has overflowed, so that nothing but another state can go on. */
+bool rgmi_is_spoiled(const rgm_trainer *trainer);
 /** Let the optimizer update by `gradients`; feeds (or NULL) are what to explain a bad one with. */
 rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
                        int64_t feed_count);
@@ -143,6 +145,9 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
 void rgmi_averages_reset(rgm_trainer *trainer);
 /** Let the averages, when there are some, be the weights. */
 rgm_status rgmi_averages_place(rgm_trainer *trainer);
+
+/** RGM_ERR_NUMERIC "weight 'x' is not finite at step 3: it is not <what>". */
+rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what);
 
 /* initialize.c */
 /** Back to the weights of the seed and step 0, the data going on. */

@@ -182,6 +182,24 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     return rgm_iterator_restore(trainer->iterator, position.data, position.size);
 }
 
+rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what)
+{
+    const rgm_parameters *parameters = trainer->parameters;
+
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
+        rgm_dtype dtype = rgm_tensor_dtype(w);
+
+        if ((dtype == RGM_F32 || dtype == RGM_F64) &&
+            !rgm_kernels_for(dtype)->all_finite(rgm_tensor_data((rgm_tensor *)w),
+                                                rgm_tensor_count(w)))
+            return RGM_FAIL(RGM_ERR_NUMERIC,
+                            "weight '%s' has a NaN or infinity at step %lld: it is not %s",
+                            rgm_parameters_name(parameters, i), (long long)trainer->step, what);
+    }
+    return RGM_OK;
+}
+
 void rgmi_averages_reset(rgm_trainer *trainer)
 {
     const char *prefix = "average/";
