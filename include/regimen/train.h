@@ -913,7 +913,11 @@ double rgm_controller_best_value(const rgm_controller *controller);
 const char *rgm_controller_best_metric(const rgm_controller *controller);
 /** at its length, or stopped early */
 bool rgm_controller_finished(const rgm_controller *controller);
-/** This process' epochs so far (earlier ones are in metrics.jsonl). */
+#define RGM_HISTORY_EPOCHS 1000
+/**
+ * This process' last epochs, at least RGM_HISTORY_EPOCHS where there were so many; borrowed until
+ * the next one. metrics.jsonl has them all, and the hook epoch_end sees each.
+ */
 int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *controller);
 
 /** From here on progress is shown, in epochs or in steps; NULL: no more. Borrowed. */
@@ -1030,7 +1034,7 @@ rgm_status rgm_run_export(rgm_open_run *run, const char *folder);
 double rgm_run_metric(const rgm_open_run *run, const char *mode, const char *name);
 /** All final metrics of a mode, borrowed; empty before rgm_run_complete(). */
 const rgm_logs *rgm_run_metrics(const rgm_open_run *run, rgm_mode mode);
-/** Every epoch's metrics of this call; the run folder's metrics.jsonl has them all. */
+/** The last epochs' metrics of this call: see rgm_controller_history(). */
 int64_t rgm_run_history(const rgm_epoch_logs **records, const rgm_open_run *run);
 int64_t rgm_run_steps(const rgm_open_run *run);
 int64_t rgm_run_epochs(const rgm_open_run *run);
@@ -1099,13 +1103,14 @@ rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const ch
 
 /**
  * Whether a metric is strictly better than ever before: the idiom is test as condition, [export,
- * commit] as actions, so that a failed export does not lose the best. NaN is never best.
+ * commit] as actions, so that a failed export does not lose the best. NaN and infinities are never
+ * best.
  */
 typedef struct rgm_new_best rgm_new_best;
 /**
  * @param metric  [in] a name of the logs ("accuracy", "task/bleu"); copied
- * @param file    [in] JSON file that keeps the best value over restarts, written atomically; NULL:
- * none
+ * @param file    [in] JSON file that keeps the best value over restarts, written atomically, its
+ * folder made; NULL: none
  * Errors: RGM_ERR_FORMAT, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_new_best_create(rgm_new_best **out, const char *metric, bool higher_is_better,

@@ -5,6 +5,7 @@
 #include "controller_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
                             const rgm_logs *logs)
@@ -50,6 +51,21 @@ done:
     return status;
 }
 
+/* Its folder is made when there is something to write. */
+static rgm_status make_parent(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    char *folder = NULL;
+    rgm_status status;
+
+    if (slash == NULL || slash == file)
+        return RGM_OK;
+    RGM_TRY(rgm_strndup(&folder, file, (size_t)(slash - file)));
+    status = rgm_folder_make(folder);
+    rgm_free(folder);
+    return status;
+}
+
 static rgm_status write_value(const rgm_new_best *best)
 {
     rgm_status status = RGM_OK;
@@ -57,6 +73,7 @@ static rgm_status write_value(const rgm_new_best *best)
 
     if (best->file == NULL)
         return RGM_OK;
+    RGM_GO(make_parent(best->file));
     RGM_GO(rgm_text_printf(&text, "{"));
     RGM_GO(rgm_json_print_text(&text, best->metric));
     RGM_GO(rgm_text_printf(&text, ": "));

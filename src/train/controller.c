@@ -60,10 +60,8 @@ void rgm_controller_release(rgm_controller *c)
     if (c == NULL)
         return;
     rgmi_state_close(c);
-    for (int64_t i = 0; i < c->history_count; i++) {
-        rgm_logs_clear(&c->history[i].train);
-        rgm_logs_clear(&c->history[i].valid);
-    }
+    for (int64_t i = 0; i < c->history_count; i++)
+        rgmi_epoch_logs_clear(&c->history[i]);
     rgm_free(c->history);
     rgm_free(c->train_actions);
     rgm_free(c->eval_actions);
@@ -103,18 +101,6 @@ static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
     return rgm_controller_place_final_weights(c);
 }
 
-/* The step at which training ends; 0: known only by training. */
-static int64_t last_step(const rgm_controller *c)
-{
-    const rgm_trainer_options *o = &c->options;
-    int64_t steps =
-        o->steps_per_epoch > 0 ? o->steps_per_epoch : rgm_trainer_pass_steps(c->trainer);
-
-    if (o->train_steps > 0)
-        return o->train_steps;
-    return steps > 0 && steps <= INT64_MAX / o->epochs ? steps * o->epochs : 0;
-}
-
 static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
 {
     const rgm_trainer_options *o = &c->options;
@@ -131,7 +117,8 @@ static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **log
         RGM_TRY(train(c, false, logs));
         return rgm_controller_evaluate(c, RGM_VALID, o->validation_steps, logs);
     case RGM_RUN_CONTINUOUS_EVAL:
-        return rgm_controller_evaluate_continuously(c, o->validation_steps, last_step(c),
+        return rgm_controller_evaluate_continuously(c, o->validation_steps,
+                                                    rgmi_run_length(c->trainer, o),
                                                     o->continuous_eval_timeout, NULL, NULL, logs);
     }
     return RGM_FAIL(RGM_ERR_ARG, "run mode %d", (int)mode);

@@ -4,13 +4,28 @@
  * Nothing else about training is here.
  */
 #include <math.h>
+#include <string.h>
 
 #include "controller_internal.h"
+
+/* The older half goes when there are twice as many as are promised: each costs a kilobyte. */
+static void forget_old(rgm_controller *c)
+{
+    const int64_t kept = RGM_HISTORY_EPOCHS;
+
+    if (c->history_count < 2 * kept)
+        return;
+    for (int64_t i = 0; i < c->history_count - kept; i++)
+        rgmi_epoch_logs_clear(&c->history[i]);
+    memmove(c->history, c->history + c->history_count - kept, (size_t)kept * sizeof *c->history);
+    c->history_count = kept;
+}
 
 static rgm_status remember(rgm_controller *c, const rgm_logs *train, const rgm_logs *valid)
 {
     rgm_epoch_logs *line;
 
+    forget_old(c);
     RGM_TRY(RGM_RESERVE(c->history, c->history_capacity, c->history_count + 1));
     line = &c->history[c->history_count++];
     *line = (rgm_epoch_logs){.epoch = c->epochs,
@@ -22,6 +37,12 @@ static rgm_status remember(rgm_controller *c, const rgm_logs *train, const rgm_l
     if (c->hooks.epoch_end != NULL)
         return c->hooks.epoch_end(line, c->hooks.payload);
     return RGM_OK;
+}
+
+void rgmi_epoch_logs_clear(rgm_epoch_logs *epoch)
+{
+    rgm_logs_clear(&epoch->train);
+    rgm_logs_clear(&epoch->valid);
 }
 
 static rgm_status one_epoch(rgm_controller *c, bool validate, const rgm_logs **valid)

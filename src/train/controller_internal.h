@@ -92,6 +92,7 @@ void rgmi_begin_stretch(rgm_controller *c);
 bool rgmi_is_asked_to_stop(const rgm_controller *c);
 
 /* controller_epochs.c */
+void rgmi_epoch_logs_clear(rgm_epoch_logs *epoch);
 rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);
 
 /* controller_eval.c */

@@ -262,26 +262,18 @@ void rgmi_events_close(rgm_controller *c)
 
 static int64_t total_units(const rgm_controller *c)
 {
-    int64_t pass = c->options.steps_per_epoch;
-
     if (!c->in_epochs)
         return c->options.train_steps;
-    if (c->progress_in_epochs)
-        return c->options.epochs;
-    if (pass == 0)
-        pass = rgm_trainer_pass_steps(c->trainer);
-    return pass > 0 && pass < INT64_MAX ? pass * c->options.epochs : 0;
+    return c->progress_in_epochs ? c->options.epochs : rgmi_run_length(c->trainer, &c->options);
 }
 
 static int64_t saved_unit(const rgm_controller *c)
 {
-    int64_t pass = c->options.steps_per_epoch;
+    int64_t epoch = rgmi_epoch_steps(c->trainer, &c->options);
 
-    if (c->saved_step < 0 || !c->progress_in_epochs)
+    if (c->saved_step < 0 || !c->progress_in_epochs || epoch == 0)
         return c->saved_step;
-    if (pass == 0)
-        pass = rgm_trainer_pass_steps(c->trainer);
-    return pass > 0 && pass < INT64_MAX ? c->saved_step / pass : c->saved_step;
+    return c->saved_step / epoch;
 }
 
 void rgmi_show_progress(rgm_controller *c, double value)

@@ -101,6 +101,7 @@ static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpo
 
     counters(places, c);
     RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, COUNTERS));
+    RGM_TRY(rgmi_check_counters(places, COUNTERS));
     return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, offset}, 1);
 }
 
@@ -139,6 +140,7 @@ static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
                         metric, c->best_name);
     best(places, c, &list);
     RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, BEST));
+    RGM_TRY(rgmi_check_counters(places, BEST));
     if (list.size < 0 || list.size % (int64_t)sizeof *c->kept != 0 ||
         list.size > (int64_t)sizeof c->kept)
         return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint's list of best validations is damaged");

@@ -592,12 +592,15 @@ static void a_new_best_is_tested_then_committed(void **state)
 
     (void)state;
     snprintf(root, sizeof root, "%s", check_folder());
-    test_folder(file, sizeof file, root, "best.json");
+    test_folder(file, sizeof file, root, "not/there/yet/best.json");
     CHECK_OK(rgm_new_best_create(&best, "score", true, file));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_new_best_test(&is_best, best, &logs));
     CHECK_OK(rgm_logs_set(&logs, "score", NAN));
     CHECK_OK(rgm_new_best_commit(&is_best, best, &logs));
     CHECK(!is_best); /* NaN is never best */
+    CHECK_OK(rgm_logs_set(&logs, "score", INFINITY));
+    CHECK_OK(rgm_new_best_commit(&is_best, best, &logs));
+    CHECK(!is_best); /* nor what a file of JSON could not give back */
     CHECK_OK(rgm_logs_set(&logs, "score", 0.5));
     CHECK_OK(rgm_new_best_test(&is_best, best, &logs));
     CHECK(is_best && isnan(rgm_new_best_value(best)));

@@ -27,20 +27,6 @@ static rgm_status open_counted(rgm_controller **out, plane_setup *s, rgm_trainer
     return rgm_controller_create(out, &setup);
 }
 
-/* Whether the file at run/name says `what`. */
-static bool says(const char *run, const char *name, const char *what)
-{
-    char path[300], *data;
-    int64_t size;
-    bool found;
-
-    snprintf(path, sizeof path, "%s/%s", run, name);
-    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
-    found = memmem(data, (size_t)size, what, strlen(what)) != NULL;
-    rgm_free(data);
-    return found;
-}
-
 /* The rate is sound for four updates and then far too large: at most the checkpoint of step 3 is
  * ever written, and a step that cannot be skipped any more is rolled back to it. */
 static void an_update_that_overflows_is_never_saved(void **state)
@@ -206,9 +192,9 @@ static void a_validation_that_is_no_number_is_told_and_never_best(void **state)
     CHECK(rgm_controller_best_value(controller) == 3);
     rgm_controller_release(controller);
     rgm_trainer_release(trainer);
-    CHECK(says(root, "log.txt", "valid.score is inf at step 2: it counts as no improvement"));
-    CHECK(!says(root, "log.txt", "at step 4")); /* still none: said once */
-    CHECK(says(root, "log.txt", "valid.score is nan at step 8"));
+    CHECK(file_says(root, "log.txt", "valid.score is inf at step 2: it counts as no improvement"));
+    CHECK(!file_says(root, "log.txt", "at step 4")); /* still none: said once */
+    CHECK(file_says(root, "log.txt", "valid.score is nan at step 8"));
     clear_plane(&s.data);
     CHECK_OK(rgm_folder_remove(root));
 }

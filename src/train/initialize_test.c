@@ -113,6 +113,31 @@ static void weights_come_from_run_checkpoint_or_file(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void what_was_not_taken_is_a_line_each_in_the_log(void **state)
+{
+    static const char *const bias[] = {"*bias", "steps"};
+    char root[128], path[200], run[200];
+    plane_setup s = make_plane_setup();
+    rgm_controller *controller;
+    rgm_trainer *trainer;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    make_sources(root, &s);
+    snprintf(path, sizeof path, "%s/file.safetensors", root);
+    snprintf(run, sizeof run, "%s/new", root);
+    s.options.initialize = (rgm_trainer_initialize){.checkpoint = path, .except = texts(bias, 2)};
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    CHECK(file_says(run, "log.txt", " logits/bias: not asked for\n"));
+    CHECK(file_says(run, "log.txt", " steps: not asked for\n"));
+    CHECK(!file_says(run, "log.txt", "\\x0a"));
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- which --------------------------------------------------------------------------------- */
 
 static void patterns_choose_parameters(void **state)
@@ -336,7 +361,8 @@ static void checkpoints_can_be_averaged(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-TESTS(cmocka_unit_test(checkpoints_can_be_averaged),
+TESTS(cmocka_unit_test(what_was_not_taken_is_a_line_each_in_the_log),
+      cmocka_unit_test(checkpoints_can_be_averaged),
       cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
       cmocka_unit_test(patterns_choose_parameters),
       cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),

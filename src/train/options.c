@@ -6,8 +6,6 @@
 
 #include "controller_internal.h"
 
-#define MOST 1e15
-
 static const char *const modes[] = {"auto", "min", "max", NULL};
 static const char *const restores[] = {"auto", "true", "false", NULL};
 static const char *const policies[] = {"stop", "skip", "rollback", NULL};
@@ -24,9 +22,9 @@ static const rgm_field best_fields[] = {
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_checkpoints
 static const rgm_field checkpoint_fields[] = {
-    RGM_INT_FIELD(every_steps, 0, MOST, "steps; 0: not by steps"),
-    RGM_INT_FIELD(every_epochs, 0, MOST, "epochs; 0: not by epochs"),
-    RGM_FLOAT_FIELD(every_seconds, 0, MOST,
+    RGM_INT_FIELD(every_steps, 0, RGMI_MOST, "steps; 0: not by steps"),
+    RGM_INT_FIELD(every_epochs, 0, RGMI_MOST, "epochs; 0: not by epochs"),
+    RGM_FLOAT_FIELD(every_seconds, 0, RGMI_MOST,
                     "seconds of work that a crash may lose; 0: not by time"),
     RGM_INT_FIELD(keep, 1, 1e6, "latest checkpoints kept"),
     RGM_GROUP_FIELD(best, best_fields, "how the best weights are chosen"),
@@ -35,7 +33,7 @@ static const rgm_field checkpoint_fields[] = {
 #define RGM_OPTIONS rgm_trainer_stopping
 static const rgm_field stopping_fields[] = {
     RGM_TEXT_FIELD(metric, "default: the best metric"),
-    RGM_INT_FIELD(patience, 0, MOST, "validations without improvement; 0: never stop early"),
+    RGM_INT_FIELD(patience, 0, RGMI_MOST, "validations without improvement; 0: never stop early"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_recovery
@@ -43,7 +41,7 @@ static const rgm_field recovery_fields[] = {
     RGM_CHOICE_FIELD(policy, policies,
                      "at a loss or gradient that is not finite, or a loss above its bound"),
     RGM_FLOAT_FIELD(loss_upper_bound, 0, INFINITY, "of one step's loss"),
-    RGM_INT_FIELD(begin_steps, 0, MOST, "step from which the bound holds"),
+    RGM_INT_FIELD(begin_steps, 0, RGMI_MOST, "step from which the bound holds"),
     RGM_INT_FIELD(max_tries, 0, 1e9, "skips or rollbacks before it is an error after all"),
     {0}};
 #undef RGM_OPTIONS
@@ -57,25 +55,25 @@ static const rgm_field initialize_fields[] = {
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_options
 const rgm_field rgm_trainer_fields[] = {
-    RGM_INT_FIELD(train_steps, 0, MOST, "length of the run in steps; 0: in epochs"),
-    RGM_INT_FIELD(steps_per_loop, 1, MOST,
+    RGM_INT_FIELD(train_steps, 0, RGMI_MOST, "length of the run in steps; 0: in epochs"),
+    RGM_INT_FIELD(steps_per_loop, 1, RGMI_MOST,
                   "steps that training metrics are taken over (length in steps)"),
-    RGM_INT_FIELD(validation_interval, 0, MOST,
+    RGM_INT_FIELD(validation_interval, 0, RGMI_MOST,
                   "steps between validations (length in steps); 0: at the end only"),
-    RGM_INT_FIELD(epochs, 1, MOST, "length of the run in epochs"),
-    RGM_INT_FIELD(steps_per_epoch, 0, MOST, "0: one pass over the data"),
-    RGM_INT_FIELD(validation_freq, 1, MOST, "validate each k-th epoch"),
-    RGM_INT_FIELD(validation_per_epoch, 0, MOST,
+    RGM_INT_FIELD(epochs, 1, RGMI_MOST, "length of the run in epochs"),
+    RGM_INT_FIELD(steps_per_epoch, 0, RGMI_MOST, "0: one pass over the data"),
+    RGM_INT_FIELD(validation_freq, 1, RGMI_MOST, "validate each k-th epoch"),
+    RGM_INT_FIELD(validation_per_epoch, 0, RGMI_MOST,
                   "validations inside an epoch; needs steps_per_epoch"),
-    RGM_INT_FIELD(validation_steps, -1, MOST, "-1: the whole validation set"),
-    RGM_INT_FIELD(steps_per_execution, 1, MOST, "steps between looks at signals and clock"),
-    RGM_INT_FIELD(summary_interval, -1, MOST,
+    RGM_INT_FIELD(validation_steps, -1, RGMI_MOST, "-1: the whole validation set"),
+    RGM_INT_FIELD(steps_per_execution, 1, RGMI_MOST, "steps between looks at signals and clock"),
+    RGM_INT_FIELD(summary_interval, -1, RGMI_MOST,
                   "steps between TensorBoard scalars; 0: each loop only; -1: 500, or each loop"),
     RGM_BOOL_FIELD(histograms, "weight histograms with each summary"),
     RGM_INT_FIELD(accumulation_steps, 1, 1e9, "batches whose gradients make one update"),
     RGM_CHOICE_FIELD(restore_best_weights, restores, "auto: iff there are validation data"),
     RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
-    RGM_FLOAT_FIELD(continuous_eval_timeout, -1, MOST,
+    RGM_FLOAT_FIELD(continuous_eval_timeout, -1, RGMI_MOST,
                     "seconds without a new checkpoint before continuous_eval ends; -1: never"),
     RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
     RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
@@ -86,7 +84,7 @@ const rgm_field rgm_trainer_fields[] = {
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_runtime_options
 const rgm_field rgm_runtime_fields[] = {
-    RGM_INT_FIELD(seed, 0, MOST, "of everything that is random"),
+    RGM_INT_FIELD(seed, 0, RGMI_MOST, "of everything that is random"),
     RGM_INT_FIELD(threads, 0, 1024, "0: as many as the machine has"),
     RGM_CHOICE_FIELD(mixed_precision, precisions,
                      "bf16: products in bf16, weights and sums in f32"),

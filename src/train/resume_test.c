@@ -153,19 +153,18 @@ static void a_scale_on_its_way_down_resumes_to_the_same_bits(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-/* The newest checkpoint of a run, again with every best weight of two axes lying on its side. */
-static void turn_best_weights(const rgm_trainer *trainer, const char *run)
+/* The newest checkpoint of a run, *old, and the same again but for its best weights, to be changed
+ * and saved over it. */
+static void forge(rgm_checkpoint_store **store, rgm_checkpoint **old, rgm_checkpoint **forged,
+                  const rgm_trainer *trainer, const char *run)
 {
-    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
-    rgm_checkpoint_store *store;
-    rgm_checkpoint *old, *forged;
     char folder[256];
 
     snprintf(folder, sizeof folder, "%s/ckpt", run);
-    CHECK_OK(rgm_checkpoint_store_open(&store, folder, NULL));
-    CHECK_OK(rgm_checkpoint_load_newest(&old, store));
-    CHECK_OK(rgm_checkpoint_create(&forged, rgm_checkpoint_step(old)));
-    CHECK_OK(rgm_trainer_save_state(forged, trainer));
+    CHECK_OK(rgm_checkpoint_store_open(store, folder, NULL));
+    CHECK_OK(rgm_checkpoint_load_newest(old, *store));
+    CHECK_OK(rgm_checkpoint_create(forged, rgm_checkpoint_step(*old)));
+    CHECK_OK(rgm_trainer_save_state(*forged, trainer));
     for (int key = RGM_KEY_EPOCH; key <= RGM_KEY_BEST_LIST; key++) {
         union {
             int64_t whole;
@@ -176,9 +175,27 @@ static void turn_best_weights(const rgm_trainer *trainer, const char *run)
         } value;
         rgm_key_place place = {(rgm_run_key)key, &value};
 
-        CHECK_OK(rgm_checkpoint_get_keys(old, &place, 1));
-        CHECK_OK(rgm_checkpoint_set_keys(forged, &place, 1));
+        CHECK_OK(rgm_checkpoint_get_keys(*old, &place, 1));
+        CHECK_OK(rgm_checkpoint_set_keys(*forged, &place, 1));
     }
+}
+
+static void save_forged(rgm_checkpoint_store *store, rgm_checkpoint *old, rgm_checkpoint *forged)
+{
+    CHECK_OK(rgm_checkpoint_save(store, forged));
+    rgm_checkpoint_release(old);
+    rgm_checkpoint_release(forged);
+    rgm_checkpoint_store_close(store);
+}
+
+/* Every best weight of two axes lies on its side. */
+static void turn_best_weights(const rgm_trainer *trainer, const char *run)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
+    rgm_checkpoint_store *store;
+    rgm_checkpoint *old, *forged;
+
+    forge(&store, &old, &forged, trainer, run);
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
         rgm_tensor *best, *turned;
         int64_t shape[2];
@@ -195,10 +212,49 @@ static void turn_best_weights(const rgm_trainer *trainer, const char *run)
         CHECK_OK(rgm_checkpoint_add_best(forged, rgm_parameters_name(parameters, i), best));
         rgm_tensor_release(best);
     }
-    CHECK_OK(rgm_checkpoint_save(store, forged));
-    rgm_checkpoint_release(old);
-    rgm_checkpoint_release(forged);
-    rgm_checkpoint_store_close(store);
+    save_forged(store, old, forged);
+}
+
+/* One step more, and such a counter would be no number any more. */
+static void counters_beyond_all_bounds_are_refused(void **state)
+{
+    char run[128];
+    plane_setup s = make_plane_setup();
+    rgm_trainer *trainer, *sound;
+    rgm_controller *controller = NULL;
+    int refused = 0;
+
+    (void)state;
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    s.data.blind = true; /* no best weights */
+    CHECK_OK(open_plane(&sound, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, sound, run));
+    CHECK_OK(rgm_controller_train(controller, 2));
+    rgm_controller_release(controller);
+    for (int key = 0; key < RGM_KEY_COUNT; key++)
+        for (int64_t value = INT64_MAX; value != 0; value = value > 0 ? INT64_MIN : 0) {
+            rgm_checkpoint_store *store;
+            rgm_checkpoint *old, *forged;
+
+            if (rgm_run_keys[key].kind != RGM_KEEPS_INT || key == RGM_KEY_SEED ||
+                key == RGM_KEY_LOSS_SCALE_GOOD_STEPS || key == RGM_KEY_METRICS_OFFSET)
+                continue; /* not one, or not in this run, or compared with a file */
+            forge(&store, &old, &forged, sound, run);
+            CHECK_OK(rgm_checkpoint_set_int(forged, rgm_run_keys[key].name, value));
+            save_forged(store, old, forged);
+            CHECK_OK(open_plane(&trainer, &s));
+            CHECK_STATUS(RGM_ERR_FORMAT, open_plane_controller(&controller, &s, trainer, run));
+            CHECK_MESSAGE(rgm_run_keys[key].name);
+            rgm_trainer_release(trainer);
+            refused++;
+            forge(&store, &old, &forged, sound, run);
+            CHECK_OK(rgm_checkpoint_set_int(forged, rgm_run_keys[key].name, 0));
+            save_forged(store, old, forged);
+        }
+    CHECK_INT(2 * 9, refused);
+    rgm_trainer_release(sound);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(run));
 }
 
 static void best_weights_of_another_shape_are_refused(void **state)
@@ -286,4 +342,5 @@ TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
       cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
       cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
       cmocka_unit_test(every_value_of_a_checkpoint_is_in_the_table),
+      cmocka_unit_test(counters_beyond_all_bounds_are_refused),
       cmocka_unit_test(best_weights_of_another_shape_are_refused))

@@ -142,6 +142,20 @@ static inline void check_same_file(const char *a, const char *b, const char *nam
     rgm_free(data[1]);
 }
 
+/* Whether the file at run/name says `what`. */
+static inline bool file_says(const char *run, const char *name, const char *what)
+{
+    char path[300], *data;
+    int64_t size;
+    bool found;
+
+    snprintf(path, sizeof path, "%s/%s", run, name);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    found = memmem(data, (size_t)size, what, strlen(what)) != NULL;
+    rgm_free(data);
+    return found;
+}
+
 /* ---- trainers of the plane task ------------------------------------------------------------- */
 
 /* What a trainer of the plane task is made with. */

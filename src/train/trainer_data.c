@@ -46,6 +46,24 @@ int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
     return batches > 0 ? (batches + each - 1) / each : 0;
 }
 
+int64_t rgmi_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options)
+{
+    int64_t pass = rgm_trainer_pass_steps(trainer);
+
+    if (options->steps_per_epoch > 0)
+        return options->steps_per_epoch;
+    return pass < INT64_MAX ? pass : 0;
+}
+
+int64_t rgmi_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options)
+{
+    int64_t epoch = rgmi_epoch_steps(trainer, options);
+
+    if (options->train_steps > 0)
+        return options->train_steps;
+    return epoch <= INT64_MAX / options->epochs ? epoch * options->epochs : INT64_MAX;
+}
+
 rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset)
 {
     if (dataset == NULL || trainer->data[RGM_TRAIN] == NULL)

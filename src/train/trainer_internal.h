@@ -5,6 +5,7 @@
 #include <regimen/train.h>
 
 #define RGMI_MAX_FEEDS 512
+#define RGMI_MOST      1e15 /* steps, epochs and other counts: far from where int64_t ends */
 
 /** The sums of one loop or pass of one mode: loss * items, items, then each metric's own state. */
 typedef struct rgmi_sums {
@@ -131,6 +132,9 @@ rgm_status rgmi_private_step(rgm_step *step);
 rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);
 rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
+/** Steps of an epoch, and of a whole run of these options; 0: known only by training. */
+int64_t rgmi_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options);
+int64_t rgmi_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options);
 
 /* trainer_loop.c */
 /** Count a step that failed as done, without its update. */
@@ -139,6 +143,8 @@ void rgmi_trainer_skip_step(rgm_trainer *trainer);
 void rgmi_trainer_drop_loop(rgm_trainer *trainer);
 
 /* trainer_state.c */
+/** RGM_ERR_FORMAT unless every place that holds an integer has one in -1 .. RGMI_MOST. */
+rgm_status rgmi_check_counters(const rgm_key_place *places, int64_t count);
 /** Restore, but for the data position and what privacy has spent: those go on. */
 rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 /** Weights were put in place from elsewhere: the averages of the weights begin anew from them. */

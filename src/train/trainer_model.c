@@ -230,16 +230,9 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
 /* Updates of the whole run, for schedules that last that long; 0: not known. */
 static int64_t total_steps(const rgm_trainer *trainer)
 {
-    const rgm_trainer_options *o = &trainer->options;
-    int64_t epoch = o->steps_per_epoch;
-
-    if (o->train_steps > 0)
-        return o->train_steps;
-    if (trainer->no_data[RGM_TRAIN])
+    if (trainer->options.train_steps == 0 && trainer->no_data[RGM_TRAIN])
         return 1; /* nothing is updated: any rate will do */
-    if (epoch == 0)
-        epoch = rgm_trainer_pass_steps(trainer);
-    return epoch < INT64_MAX ? epoch * o->epochs : 0;
+    return rgmi_run_length(trainer, &trainer->options);
 }
 
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer)

@@ -90,6 +90,27 @@ static rgm_status get(void *value, rgm_run_key key, const rgm_checkpoint *checkp
     return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){key, value}, 1);
 }
 
+rgm_status rgmi_check_counters(const rgm_key_place *places, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_run_key_row *row = &rgm_run_keys[places[i].key];
+        int64_t value = row->kind == RGM_KEEPS_INT ? *(const int64_t *)places[i].value : 0;
+
+        if (value < -1 || (double)value > RGMI_MOST)
+            return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its '%s' (%s) is %lld",
+                            row->name, row->meaning, (long long)value);
+    }
+    return RGM_OK;
+}
+
+/* Read and checked; a count of steps that was forged would overflow in the first of them. */
+static rgm_status get_counters(const rgm_key_place *places, int64_t count,
+                               const rgm_checkpoint *checkpoint)
+{
+    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, count));
+    return rgmi_check_counters(places, count);
+}
+
 static rgm_status check_seed(const rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     int64_t seed;
@@ -111,7 +132,7 @@ static rgm_status read_loss_scale(rgm_trainer *trainer, const rgm_checkpoint *ch
     if (!scale->dynamic)
         return RGM_OK;
     dynamic_scale(places, trainer);
-    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, SCALE));
+    RGM_TRY(get_counters(places, SCALE, checkpoint));
     rgm_tensor_release(scale->tensor);
     rgm_tensor_release(scale->inverse);
     scale->tensor = scale->inverse = NULL;
@@ -156,7 +177,7 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_optimizer_restore(trainer->optimizer, rgm_checkpoint_slots(checkpoint)));
     counters(places, trainer);
-    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, ROLLED_BACK));
+    RGM_TRY(get_counters(places, ROLLED_BACK, checkpoint));
     RGM_TRY(read_loss_scale(trainer, checkpoint));
     RGM_TRY(read_sums(trainer, checkpoint));
     trainer->step = rgm_checkpoint_step(checkpoint);
@@ -170,7 +191,7 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
 
     RGM_TRY(rgmi_trainer_roll_back(trainer, checkpoint));
     counters(places, trainer);
-    RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places + ROLLED_BACK, COUNTERS - ROLLED_BACK));
+    RGM_TRY(get_counters(places + ROLLED_BACK, COUNTERS - ROLLED_BACK, checkpoint));
     RGM_TRY(read_privacy(trainer, checkpoint));
     RGM_TRY(get(&position, RGM_KEY_DATA, checkpoint));
     rgm_iterator_release(trainer->iterator);

@@ -257,6 +257,29 @@ static void training_learns(void **state)
     clear_plane(&p);
 }
 
+static void a_long_run_remembers_its_last_epochs(void **state)
+{
+    rgm_trainer_options options = four_epochs();
+    plane p = make_plane(false);
+    counter c = {.stop_at = -1};
+    const rgm_epoch_logs *epochs;
+    int64_t count;
+    run r;
+
+    (void)state;
+    options.epochs = 2 * RGM_HISTORY_EPOCHS + 5;
+    CHECK_OK(start(&r, &p, &c, &options, NULL));
+    CHECK_OK(fit(&r));
+    count = rgm_controller_history(&epochs, r.controller);
+    CHECK_INT(RGM_HISTORY_EPOCHS + 5, count);
+    for (int64_t i = 0; i < count; i++) {
+        CHECK_INT(options.epochs - count + 1 + i, epochs[i].epoch);
+        CHECK(isfinite(rgm_logs_get(&epochs[i].valid, "loss")));
+    }
+    end(&r);
+    clear_plane(&p);
+}
+
 static void patience_ends_a_run_early(void **state)
 {
     rgm_trainer_options options = four_epochs();
@@ -379,6 +402,7 @@ TESTS(cmocka_unit_test(a_run_stopped_anywhere_and_continued_ends_with_the_same_b
       cmocka_unit_test(validation_comes_when_it_was_asked_for),
       cmocka_unit_test(a_trainer_can_be_driven_from_outside_in_units),
       cmocka_unit_test(endless_data_are_evaluated_for_an_epoch), cmocka_unit_test(training_learns),
+      cmocka_unit_test(a_long_run_remembers_its_last_epochs),
       cmocka_unit_test(patience_ends_a_run_early),
       cmocka_unit_test(a_loss_that_is_no_number_stops_before_anything_is_spoilt),
       cmocka_unit_test(options_that_exclude_each_other_are_refused),
