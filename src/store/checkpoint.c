@@ -1,7 +1,8 @@
 /*
  * The content of a checkpoint in memory: named values, blobs and sets of tensors, filled one by one
- * to be saved, or standing on the files they were loaded from. Kept sorted by name, so that the
- * bytes on disk do not depend on the order in which somebody set them.
+ * to be saved, or standing on the files they were loaded from. Found by hashed names: a manifest may
+ * have as many values as it has bytes for. Written sorted by name, so that the bytes on disk do not
+ * depend on the order in which somebody set them.
  */
 #include "store_internal.h"
 
@@ -23,29 +24,48 @@ rgm_status rgm_checkpoint_create(rgm_checkpoint **out, int64_t step)
     return RGM_OK;
 }
 
+static void value_release(void *item)
+{
+    rgmi_value *value = item;
+
+    if (value != NULL)
+        rgm_free(value->text);
+    rgm_free(value);
+}
+
+static void blob_release(void *item)
+{
+    rgmi_blob *blob = item;
+
+    if (blob != NULL)
+        rgm_free(blob->data);
+    rgm_free(blob);
+}
+
+static void tensor_release(void *item)
+{
+    rgm_tensor_release(item);
+}
+
+static void release_all(rgm_map *map, void (*release)(void *item))
+{
+    for (int64_t i = 0; map != NULL && i < rgm_map_count(map); i++)
+        release(rgm_map_value(map, i));
+    rgm_map_release(map);
+}
+
 void rgm_checkpoint_release(rgm_checkpoint *checkpoint)
 {
     if (checkpoint == NULL)
         return;
-    for (int64_t i = 0; i < checkpoint->value_count; i++) {
-        rgm_free(checkpoint->values[i].name);
-        rgm_free(checkpoint->values[i].text);
-    }
-    for (int64_t i = 0; i < checkpoint->blob_count; i++) {
-        rgm_free(checkpoint->blobs[i].name);
-        rgm_free(checkpoint->blobs[i].data);
-    }
+    for (int kind = 0; kind < RGMI_VALUE_KINDS; kind++)
+        release_all(checkpoint->values[kind], value_release);
+    release_all(checkpoint->blobs, blob_release);
     for (int s = 0; s < RGMI_SETS; s++) {
-        int64_t count = checkpoint->sets[s] != NULL ? rgm_map_count(checkpoint->sets[s]) : 0;
-
-        for (int64_t i = 0; i < count; i++)
-            rgm_tensor_release(rgm_map_value(checkpoint->sets[s], i));
-        rgm_map_release(checkpoint->sets[s]);
+        release_all(checkpoint->sets[s], tensor_release);
         rgm_safetensors_close(checkpoint->set_files[s]);
         rgm_free(checkpoint->set_data[s]);
     }
-    rgm_free(checkpoint->values);
-    rgm_free(checkpoint->blobs);
     rgm_free(checkpoint->path);
     rgm_free(checkpoint);
 }
@@ -189,84 +209,59 @@ rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint, rgm_par
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static int compare(const rgmi_value *value, rgmi_value_kind kind, const char *name)
+static void *find_in(const rgm_map *map, const char *name)
 {
-    return value->kind != kind ? (value->kind > kind) - (value->kind < kind)
-                               : strcmp(value->name, name);
+    return map != NULL ? rgm_map_get(map, name) : NULL;
 }
 
-/* The place of a value, present or not. */
-static int64_t place_of(const rgm_checkpoint *checkpoint, rgmi_value_kind kind, const char *name)
+/* Put `item` under its name, in the place of what was there. */
+static rgm_status put_in(rgm_map **map, const char *name, void *item, void (*release)(void *item))
 {
-    int64_t i = 0;
+    void *before = find_in(*map, name);
 
-    while (i < checkpoint->value_count && compare(&checkpoint->values[i], kind, name) < 0)
-        i++;
-    return i;
-}
-
-static const rgmi_value *find_value(const rgm_checkpoint *checkpoint, rgmi_value_kind kind,
-                                    const char *name)
-{
-    int64_t i = place_of(checkpoint, kind, name);
-
-    return i < checkpoint->value_count && compare(&checkpoint->values[i], kind, name) == 0
-               ? &checkpoint->values[i]
-               : NULL;
+    if (*map == NULL)
+        RGM_TRY(rgm_map_create(map));
+    RGM_TRY(rgm_map_set(*map, name, item));
+    release(before);
+    return RGM_OK;
 }
 
 /* Set a value; `value->text` is copied. */
-static rgm_status set_value(rgm_checkpoint *checkpoint, const rgmi_value *value)
+static rgm_status set_value(rgm_checkpoint *checkpoint, rgmi_value_kind kind, const char *name,
+                            const rgmi_value *value)
 {
-    int64_t i = place_of(checkpoint, value->kind, value->name);
-    rgmi_value made = *value, *at;
+    rgmi_value *made = NULL;
     rgm_status status = RGM_OK;
 
-    made.name = NULL;
-    made.text = NULL;
-    if (rgm_utf8_check(value->name, (int64_t)strlen(value->name)) >= 0 ||
+    if (rgm_utf8_check(name, (int64_t)strlen(name)) >= 0 ||
         (value->text != NULL && rgm_utf8_check(value->text, (int64_t)strlen(value->text)) >= 0))
-        return RGM_FAIL(RGM_ERR_ARG, "the checkpoint's value '%s' is not UTF-8", value->name);
-    RGM_GO(rgm_strdup(&made.name, value->name));
+        return RGM_FAIL(RGM_ERR_ARG, "the checkpoint's value '%s' is not UTF-8", name);
+    RGM_GO(RGM_NEW(made, 1));
+    made->whole = value->whole;
+    made->number = value->number;
     if (value->text != NULL)
-        RGM_GO(rgm_strdup(&made.text, value->text));
-    if (find_value(checkpoint, value->kind, value->name) == NULL) {
-        RGM_GO(RGM_RESERVE(checkpoint->values, checkpoint->value_capacity,
-                           checkpoint->value_count + 1));
-        at = &checkpoint->values[i];
-        memmove(at + 1, at, (size_t)(checkpoint->value_count - i) * sizeof *at);
-        checkpoint->value_count++;
-        *at = (rgmi_value){0};
-    }
-    at = &checkpoint->values[i];
-    rgm_free(at->name);
-    rgm_free(at->text);
-    *at = made;
-    made = (rgmi_value){0};
+        RGM_GO(rgm_strdup(&made->text, value->text));
+    RGM_GO(put_in(&checkpoint->values[kind], name, made, value_release));
+    made = NULL;
 done:
-    rgm_free(made.name);
-    rgm_free(made.text);
+    value_release(made);
     return status;
 }
 
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value)
 {
-    return set_value(checkpoint,
-                     &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_INT, .whole = value});
+    return set_value(checkpoint, RGMI_VALUE_INT, name, &(rgmi_value){.whole = value});
 }
 
 rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value)
 {
-    return set_value(
-        checkpoint,
-        &(rgmi_value){.name = (char *)name, .kind = RGMI_VALUE_NUMBER, .number = value});
+    return set_value(checkpoint, RGMI_VALUE_NUMBER, name, &(rgmi_value){.number = value});
 }
 
 rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text)
 {
-    return set_value(checkpoint, &(rgmi_value){.name = (char *)name,
-                                               .kind = RGMI_VALUE_TEXT,
-                                               .text = (char *)(text ? text : "")});
+    return set_value(checkpoint, RGMI_VALUE_TEXT, name,
+                     &(rgmi_value){.text = (char *)(text ? text : "")});
 }
 
 static rgm_status missing(const rgm_checkpoint *checkpoint, const char *what, const char *name)
@@ -278,7 +273,7 @@ static rgm_status missing(const rgm_checkpoint *checkpoint, const char *what, co
 
 rgm_status rgm_checkpoint_int(int64_t *out, const rgm_checkpoint *checkpoint, const char *name)
 {
-    const rgmi_value *value = find_value(checkpoint, RGMI_VALUE_INT, name);
+    const rgmi_value *value = find_in(checkpoint->values[RGMI_VALUE_INT], name);
 
     *out = value != NULL ? value->whole : 0;
     return value != NULL ? RGM_OK : missing(checkpoint, "integer", name);
@@ -286,7 +281,7 @@ rgm_status rgm_checkpoint_int(int64_t *out, const rgm_checkpoint *checkpoint, co
 
 rgm_status rgm_checkpoint_number(double *out, const rgm_checkpoint *checkpoint, const char *name)
 {
-    const rgmi_value *value = find_value(checkpoint, RGMI_VALUE_NUMBER, name);
+    const rgmi_value *value = find_in(checkpoint->values[RGMI_VALUE_NUMBER], name);
 
     *out = value != NULL ? value->number : 0;
     return value != NULL ? RGM_OK : missing(checkpoint, "number", name);
@@ -294,7 +289,7 @@ rgm_status rgm_checkpoint_number(double *out, const rgm_checkpoint *checkpoint, 
 
 rgm_status rgm_checkpoint_text(const char **out, const rgm_checkpoint *checkpoint, const char *name)
 {
-    const rgmi_value *value = find_value(checkpoint, RGMI_VALUE_TEXT, name);
+    const rgmi_value *value = find_in(checkpoint->values[RGMI_VALUE_TEXT], name);
 
     *out = value != NULL ? value->text : NULL;
     return value != NULL ? RGM_OK : missing(checkpoint, "text", name);
@@ -319,49 +314,30 @@ bool rgmi_is_plain_name(const char *name, size_t size)
 rgm_status rgm_checkpoint_set_blob(rgm_checkpoint *checkpoint, const char *name, const void *data,
                                    int64_t size)
 {
-    rgmi_blob made = {.size = size}, *at;
+    rgmi_blob *made = NULL;
     rgm_status status = RGM_OK;
-    int64_t i = 0;
 
     if (!rgmi_is_plain_name(name, strlen(name)))
         return RGM_FAIL(RGM_ERR_ARG,
                         "blob name '%s' is not made of 1 to 64 letters, digits, '_' and '-'", name);
-    while (i < checkpoint->blob_count && strcmp(checkpoint->blobs[i].name, name) < 0)
-        i++;
-    RGM_GO(rgm_strdup(&made.name, name));
-    RGM_GO(RGM_NEW(made.data, size + 1));
+    RGM_GO(RGM_NEW(made, 1));
+    RGM_GO(RGM_NEW(made->data, size + 1));
+    made->size = size;
     if (size > 0)
-        memcpy(made.data, data, (size_t)size);
-    if (i == checkpoint->blob_count || strcmp(checkpoint->blobs[i].name, name) != 0) {
-        RGM_GO(
-            RGM_RESERVE(checkpoint->blobs, checkpoint->blob_capacity, checkpoint->blob_count + 1));
-        at = &checkpoint->blobs[i];
-        memmove(at + 1, at, (size_t)(checkpoint->blob_count - i) * sizeof *at);
-        checkpoint->blob_count++;
-        *at = (rgmi_blob){0};
-    }
-    at = &checkpoint->blobs[i];
-    rgm_free(at->name);
-    rgm_free(at->data);
-    *at = made;
-    made = (rgmi_blob){0};
+        memcpy(made->data, data, (size_t)size);
+    RGM_GO(put_in(&checkpoint->blobs, name, made, blob_release));
+    made = NULL;
 done:
-    rgm_free(made.name);
-    rgm_free(made.data);
+    blob_release(made);
     return status;
 }
 
 rgm_status rgm_checkpoint_blob(const void **data, int64_t *size, const rgm_checkpoint *checkpoint,
                                const char *name)
 {
-    *data = NULL;
-    *size = 0;
-    for (int64_t i = 0; i < checkpoint->blob_count; i++) {
-        if (strcmp(checkpoint->blobs[i].name, name) == 0) {
-            *data = checkpoint->blobs[i].data;
-            *size = checkpoint->blobs[i].size;
-            return RGM_OK;
-        }
-    }
-    return missing(checkpoint, "blob", name);
+    const rgmi_blob *blob = find_in(checkpoint->blobs, name);
+
+    *data = blob != NULL ? blob->data : NULL;
+    *size = blob != NULL ? blob->size : 0;
+    return blob != NULL ? RGM_OK : missing(checkpoint, "blob", name);
 }

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT_NAME "regimen-checkpoint"
@@ -32,66 +33,73 @@ void rgmi_manifest_clear(rgmi_manifest *manifest)
 rgm_status rgmi_manifest_add_file(rgmi_manifest *manifest, const char *name, int64_t size,
                                   uint64_t hash)
 {
-    rgmi_file *at;
     char *copy = NULL;
-    int64_t i = 0;
-    rgm_status status = RGM_OK;
 
-    while (i < manifest->file_count && strcmp(manifest->files[i].name, name) < 0)
-        i++;
-    RGM_GO(rgm_strdup(&copy, name));
-    RGM_GO(RGM_RESERVE(manifest->files, manifest->file_capacity, manifest->file_count + 1));
-    at = &manifest->files[i];
-    memmove(at + 1, at, (size_t)(manifest->file_count - i) * sizeof *at);
-    *at = (rgmi_file){copy, size, hash};
-    manifest->file_count++;
-    copy = NULL;
-done:
-    rgm_free(copy);
-    return status;
+    RGM_TRY(RGM_RESERVE(manifest->files, manifest->file_capacity, manifest->file_count + 1));
+    RGM_TRY(rgm_strdup(&copy, name));
+    manifest->files[manifest->file_count++] = (rgmi_file){copy, size, hash};
+    return RGM_OK;
 }
 
 /* ---- print --------------------------------------------------------------------------------- */
 
-static rgm_status print_value(rgm_text *out, const rgmi_value *value)
+static rgm_status print_value(rgm_text *out, rgmi_value_kind kind, const rgmi_value *value)
 {
-    switch (value->kind) {
+    switch (kind) {
     case RGMI_VALUE_INT:
         return rgm_text_printf(out, "%" PRId64, value->whole);
     case RGMI_VALUE_NUMBER:
         return rgm_json_print_number(out, value->number);
     case RGMI_VALUE_TEXT:
+    case RGMI_VALUE_KINDS:
         break;
     }
     return rgm_json_print_text(out, value->text);
 }
 
-/* "ints": {...}: all values of one kind. */
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "ints": {...}: all values of one kind, sorted by name. */
 static rgm_status print_values(rgm_text *out, const rgm_checkpoint *checkpoint,
                                rgmi_value_kind kind, const char *title)
 {
-    const char *between = "\n";
+    const rgm_map *values = checkpoint->values[kind];
+    int64_t count = values != NULL ? rgm_map_count(values) : 0;
+    const char **names = NULL;
+    rgm_status status = RGM_OK;
 
-    RGM_TRY(rgm_text_printf(out, "  \"%s\": {", title));
-    for (int64_t i = 0; i < checkpoint->value_count; i++) {
-        const rgmi_value *value = &checkpoint->values[i];
-
-        if (value->kind != kind)
-            continue;
-        RGM_TRY(rgm_text_printf(out, "%s    ", between));
-        RGM_TRY(rgm_json_print_text(out, value->name));
-        RGM_TRY(rgm_text_printf(out, ": "));
-        RGM_TRY(print_value(out, value));
-        between = ",\n";
+    RGM_GO(RGM_NEW(names, count));
+    for (int64_t i = 0; i < count; i++)
+        names[i] = rgm_map_key(values, i);
+    qsort(names, (size_t)count, sizeof *names, by_text);
+    RGM_GO(rgm_text_printf(out, "  \"%s\": {", title));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_text_printf(out, "%s\n    ", i ? "," : ""));
+        RGM_GO(rgm_json_print_text(out, names[i]));
+        RGM_GO(rgm_text_printf(out, ": "));
+        RGM_GO(print_value(out, kind, rgm_map_get(values, names[i])));
     }
-    return rgm_text_printf(out, "%s},\n", between[0] == ',' ? "\n  " : "");
+    RGM_GO(rgm_text_printf(out, "%s},\n", count > 0 ? "\n  " : ""));
+done:
+    rgm_free(names);
+    return status;
 }
 
-rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const rgmi_file *)a)->name, ((const rgmi_file *)b)->name);
+}
+
+rgm_status rgmi_manifest_print(rgm_text *out, rgmi_manifest *manifest,
                                const rgm_checkpoint *checkpoint)
 {
     char tail[TAIL_SIZE + 1];
 
+    if (manifest->file_count > 0)
+        qsort(manifest->files, (size_t)manifest->file_count, sizeof *manifest->files, by_name);
     RGM_TRY(rgm_text_printf(out,
                             "{\n  \"format\": \"" FORMAT_NAME "\",\n  \"version\": %d,\n"
                             "  \"step\": %" PRId64 ",\n  \"files\": {",
@@ -201,6 +209,7 @@ static rgm_status parse_value(rgm_checkpoint *checkpoint, rgmi_value_kind kind,
             return bad(name, "one of \"numbers\" is not a number");
         return checkpoint ? rgm_checkpoint_set_number(checkpoint, entry->key, number) : RGM_OK;
     case RGMI_VALUE_TEXT:
+    case RGMI_VALUE_KINDS:
         break;
     }
     text = rgm_json_text(entry->value);

@@ -201,12 +201,13 @@ done:
     return status;
 }
 
-static rgm_status write_blob(rgmi_manifest *manifest, const rgmi_blob *blob, const char *folder)
+static rgm_status write_blob(rgmi_manifest *manifest, const char *blob_name, const rgmi_blob *blob,
+                             const char *folder)
 {
     char *path = NULL, *name = NULL;
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgm_strprintf(&name, "%s.bin", blob->name));
+    RGM_GO(rgm_strprintf(&name, "%s.bin", blob_name));
     RGM_GO(rgm_path_join(&path, folder, name));
     RGM_GO(rgm_file_create(path, blob->data, blob->size));
     RGM_GO(rgmi_manifest_add_file(manifest, name, blob->size,
@@ -227,8 +228,9 @@ static rgm_status write_folder(rgm_text *text, const rgm_checkpoint *checkpoint,
     RGM_GO(rgm_folder_make(folder));
     for (int s = 0; s < RGMI_SETS; s++)
         RGM_GO(write_set(&manifest, checkpoint, s, folder));
-    for (int64_t i = 0; i < checkpoint->blob_count; i++)
-        RGM_GO(write_blob(&manifest, &checkpoint->blobs[i], folder));
+    for (int64_t i = 0; checkpoint->blobs != NULL && i < rgm_map_count(checkpoint->blobs); i++)
+        RGM_GO(write_blob(&manifest, rgm_map_key(checkpoint->blobs, i),
+                          rgm_map_value(checkpoint->blobs, i), folder));
     RGM_GO(rgmi_manifest_print(text, &manifest, checkpoint));
     RGM_GO(rgm_path_join(&path, folder, "manifest.json"));
     RGM_GO(rgm_file_create(path, text->data, text->size));

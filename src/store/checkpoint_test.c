@@ -7,6 +7,7 @@
 #include <regimen/store.h>
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store_internal.h"
@@ -551,6 +552,41 @@ static void crafted_manifests_are_refused(void **state)
     rgm_text_clear(&text);
 }
 
+/* 40,000 values took 6.3 s when each was put in its place by looking at those before it. */
+static void a_manifest_of_very_many_values_and_files_is_read_in_no_time(void **state)
+{
+    enum { MANY = 40000 };
+    rgmi_manifest manifest = {.step = 1}, again = {0};
+    rgm_checkpoint *c = NULL, *read = NULL;
+    rgm_text text = {0};
+    clock_t begun;
+    int64_t value;
+    char name[32];
+
+    (void)state;
+    CHECK_OK(rgm_checkpoint_create(&c, 1));
+    CHECK_OK(rgm_checkpoint_create(&read, 1));
+    begun = clock();
+    for (int64_t i = MANY; i-- > 0;) {
+        snprintf(name, sizeof name, "value_%06lld", (long long)i);
+        CHECK_OK(rgm_checkpoint_set_int(c, name, i));
+        snprintf(name, sizeof name, "blob_%06lld.bin", (long long)i);
+        CHECK_OK(rgmi_manifest_add_file(&manifest, name, i, 0));
+    }
+    CHECK_OK(rgmi_manifest_print(&text, &manifest, c));
+    CHECK_OK(rgmi_manifest_parse(&again, read, text.data, text.size, "many"));
+    CHECK_OK(rgm_checkpoint_int(&value, read, "value_012345"));
+    CHECK_INT(12345, value);
+    CHECK_INT(MANY, again.file_count);
+    CHECK_TEXT("blob_000000.bin", again.files[0].name);
+    CHECK((double)(clock() - begun) < 1.0 * CLOCKS_PER_SEC);
+    rgmi_manifest_clear(&manifest);
+    rgmi_manifest_clear(&again);
+    rgm_text_clear(&text);
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_release(read);
+}
+
 static void weights_go_back_into_parameters_or_nowhere(void **state)
 {
     const rgm_init ones = {RGM_INIT_ONES, 0};
@@ -624,5 +660,6 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(an_unknown_version_is_refused_naming_both),
       cmocka_unit_test(a_renamed_checkpoint_is_not_taken_for_another_step),
       cmocka_unit_test(wrong_names_are_refused), cmocka_unit_test(crafted_manifests_are_refused),
+      cmocka_unit_test(a_manifest_of_very_many_values_and_files_is_read_in_no_time),
       cmocka_unit_test(weights_go_back_into_parameters_or_nowhere),
       cmocka_unit_test(saving_and_loading_survive_every_failing_allocation))

@@ -38,18 +38,20 @@ rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset);
 
 /* ---- checkpoint ---- */
 
-typedef enum rgmi_value_kind { RGMI_VALUE_INT, RGMI_VALUE_NUMBER, RGMI_VALUE_TEXT } rgmi_value_kind;
+typedef enum rgmi_value_kind {
+    RGMI_VALUE_INT,
+    RGMI_VALUE_NUMBER,
+    RGMI_VALUE_TEXT,
+    RGMI_VALUE_KINDS
+} rgmi_value_kind;
 
 typedef struct rgmi_value {
-    char *name;
-    rgmi_value_kind kind;
     int64_t whole;
     double number;
     char *text;
 } rgmi_value;
 
 typedef struct rgmi_blob {
-    char *name;
     char *data;
     int64_t size;
 } rgmi_blob;
@@ -67,11 +69,9 @@ extern const char *const rgmi_set_files[RGMI_SETS];
 
 struct rgm_checkpoint {
     int64_t step;
-    char *path;         /* of a loaded one, for messages; else NULL */
-    rgmi_value *values; /* by kind, then name */
-    int64_t value_count, value_capacity;
-    rgmi_blob *blobs; /* by name */
-    int64_t blob_count, blob_capacity;
+    char *path;                        /* of a loaded one, for messages; else NULL */
+    rgm_map *values[RGMI_VALUE_KINDS]; /* name -> rgmi_value *; NULL when empty    */
+    rgm_map *blobs;                    /* name -> rgmi_blob *; NULL when empty     */
     rgm_map *sets[RGMI_SETS];  /* to be saved: name -> rgm_tensor *; NULL when empty */
     char *set_data[RGMI_SETS]; /* loaded files, which set_files read from */
     rgm_safetensors *set_files[RGMI_SETS];
@@ -80,14 +80,15 @@ struct rgm_checkpoint {
 /** What a manifest says beside the values, which go straight into a checkpoint. */
 typedef struct rgmi_manifest {
     int64_t step;
-    rgmi_file *files; /* by name */
+    rgmi_file *files;
     int64_t file_count, file_capacity;
 } rgmi_manifest;
 
 void rgmi_manifest_clear(rgmi_manifest *manifest);
 rgm_status rgmi_manifest_add_file(rgmi_manifest *manifest, const char *name, int64_t size,
                                   uint64_t hash);
-rgm_status rgmi_manifest_print(rgm_text *out, const rgmi_manifest *manifest,
+/** Files and values by name, in whatever order they came. */
+rgm_status rgmi_manifest_print(rgm_text *out, rgmi_manifest *manifest,
                                const rgm_checkpoint *checkpoint);
 /** Checks hash, format and version, then fills manifest and the checkpoint's values (NULL: none).
  */
