@@ -396,8 +396,21 @@ rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size);
 /** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never
  * less. What a link leads to is saved, the link stays; a device or a pipe is written into.
- * RGM_ERR_IO for a folder. */
+ * RGM_ERR_IO for a folder. What killed processes left beside it is removed (rgm_path_sweep()). */
 rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
+/**
+ * The same for a file of a folder that is ours by a fixed name, as config.yaml of a run: what is no
+ * plain file there is refused, so that nothing of somebody's is overwritten behind a link.
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size);
+/**
+ * Remove what processes of this machine that are gone have left beside `path`: its
+ * path.tmp-<pid>-<number> of rgm_file_save() and path.partial-<pid>, a file or a folder. One that
+ * cannot be removed is told to the log.
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_path_sweep(const char *path);
 /**
  * Remove what killed processes left behind in rgm_file_save(): files named *.tmp-<pid>-<number>.
  * Only for who owns the folder: another process may be saving. One that cannot be removed is told

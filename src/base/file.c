@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,71 @@ static rgm_status write_into(const char *path, const void *data, int64_t size)
     return status;
 }
 
+/* The digits at `text`, as the number of a process that is gone; what follows them goes to *end. */
+static bool is_of_dead_process(const char *text, const char **end)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    *end = text + digits;
+    return digits > 0 && digits < 10 && kill((pid_t)strtol(text, NULL, 10), 0) != 0 &&
+           errno == ESRCH;
+}
+
+/* NAME.tmp-<pid>-<number> or NAME.partial-<pid> of a process that is gone. */
+static bool is_remains_of(const char *left, const char *name)
+{
+    size_t size = strlen(name);
+    const char *end;
+
+    if (strncmp(left, name, size) != 0)
+        return false;
+    left += size;
+    if (strncmp(left, ".partial-", 9) == 0)
+        return is_of_dead_process(left + 9, &end) && *end == 0;
+    return strncmp(left, ".tmp-", 5) == 0 && is_of_dead_process(left + 5, &end) && *end == '-' &&
+           end[1] != 0 && end[1 + strspn(end + 1, "0123456789")] == 0;
+}
+
+/* rgm_path_sweep() with the folder that `path` is in. */
+static rgm_status sweep_beside(const char *path, const char *parent)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char **names = NULL;
+    int64_t count = 0;
+    rgm_status status = rgm_folder_list(&names, &count, parent);
+
+    if (status != RGM_OK && status != RGM_ERR_NOMEM) { /* who writes there will say so */
+        rgm_error_reset();
+        return RGM_OK;
+    }
+    for (int64_t i = 0; i < count && status == RGM_OK; i++) {
+        char *left = NULL;
+
+        if (!is_remains_of(names[i], name))
+            continue;
+        status = rgm_path_join(&left, parent, names[i]);
+        if (status == RGM_OK && rgm_folder_remove(left) != RGM_OK) {
+            rgm_log_write(RGM_LOG_WARNING, "cannot remove what a killed process left: %s",
+                          rgm_error_message());
+            rgm_error_reset();
+        }
+        rgm_free(left);
+    }
+    rgm_names_release(names, count);
+    return status;
+}
+
+rgm_status rgm_path_sweep(const char *path)
+{
+    char *parent;
+    rgm_status status;
+
+    RGM_TRY(parent_of(&parent, path));
+    status = sweep_beside(path, parent);
+    rgm_free(parent);
+    return status;
+}
+
 /* A file, or a place where none is yet. */
 static rgm_status replace(const char *path, const void *data, int64_t size)
 {
@@ -170,6 +236,7 @@ static rgm_status replace(const char *path, const void *data, int64_t size)
     bool written = false;
 
     RGM_GO(parent_of(&parent, path));
+    RGM_GO(sweep_beside(path, parent));
     for (int attempt = 0; !written; attempt++) {
         rgm_free(beside);
         RGM_GO(rgm_strprintf(&beside, "%s.tmp-%ld-%u", path, (long)getpid(),
@@ -209,6 +276,20 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
     status = replace(target, data, size);
     free(target);
     return status;
+}
+
+rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size)
+{
+    struct stat info;
+
+    if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
+        return replace(path, data, size);
+    return RGM_FAIL(RGM_ERR_IO,
+                    "'%s' is a %s, not a file; nothing is written through it. Remove it first",
+                    path,
+                    S_ISLNK(info.st_mode)   ? "link"
+                    : S_ISDIR(info.st_mode) ? "folder"
+                                            : "device or pipe");
 }
 
 /* NAME.tmp-<pid>-<number>, as rgm_file_save() makes them. */

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -113,6 +114,53 @@ static void a_save_leaves_links_and_devices_what_they_are(void **state)
     expect_names(folder, "file link pipe ");
     CHECK_STATUS(RGM_ERR_IO, rgm_file_save(folder, "x", 1));
     CHECK_MESSAGE("it is a folder");
+}
+
+static void a_file_of_ours_is_not_written_through_a_link(void **state)
+{
+    (void)state;
+    CHECK_OK(rgm_file_save(in("theirs"), "old", 3));
+    assert_int_equal(0, symlink("theirs", in("ours")));
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_save_own(in("ours"), "new", 3));
+    CHECK_MESSAGE("ours' is a link, not a file; nothing is written through it");
+    expect_content(in("theirs"), "old");
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_save_own(folder, "new", 3));
+    assert_int_equal(0, unlink(in("ours")));
+    CHECK_EVERY_OOM(rgm_file_save_own(in("ours"), "new", 3), (void)0);
+    CHECK_OK(rgm_file_save_own(in("ours"), "newer", 5));
+    expect_content(in("ours"), "newer");
+}
+
+/* What a process that has ended, and one that has not, left of NAME. */
+static void a_save_sweeps_what_dead_processes_left_of_that_file(void **state)
+{
+    pid_t dead = fork();
+    char name[128];
+
+    (void)state;
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(dead, waitpid(dead, NULL, 0));
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = i == 0 ? dead : getppid();
+
+        snprintf(name, sizeof name, "a.tmp-%ld-0", (long)pid);
+        CHECK_OK(rgm_file_create(in(name), "x", 1));
+        snprintf(name, sizeof name, "a.partial-%ld", (long)pid);
+        CHECK_OK(rgm_folder_make(in(name)));
+    }
+    snprintf(name, sizeof name, "other.tmp-%ld-0", (long)dead);
+    CHECK_OK(rgm_file_create(in(name), "x", 1));
+    CHECK_OK(rgm_file_save(in("a"), "one", 3));
+    snprintf(name, sizeof name, "a a.partial-%ld a.tmp-%ld-0 other.tmp-%ld-0 ", (long)getppid(),
+             (long)getppid(), (long)dead);
+    expect_names(folder, name);
+    snprintf(name, sizeof name, "other.partial-%ld", (long)dead);
+    CHECK_OK(rgm_folder_make(in(name)));
+    CHECK_EVERY_OOM(rgm_path_sweep(in("other")), (void)0);
+    snprintf(name, sizeof name, "a a.partial-%ld a.tmp-%ld-0 ", (long)getppid(), (long)getppid());
+    expect_names(folder, name);
+    CHECK_OK(rgm_path_sweep(in("no/such/folder")));
 }
 
 static void sweeping_takes_what_killed_saves_left_and_nothing_else(void **state)
@@ -298,6 +346,8 @@ static void paths_join_with_one_slash(void **state)
 TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
       PLACED(a_save_that_fails_changes_nothing),
       PLACED(a_save_leaves_links_and_devices_what_they_are),
+      PLACED(a_file_of_ours_is_not_written_through_a_link),
+      PLACED(a_save_sweeps_what_dead_processes_left_of_that_file),
       PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else),
       PLACED(a_full_disk_is_told_with_its_path), PLACED(a_created_file_must_be_new),
       PLACED(loading_has_a_limit_and_names_what_is_missing), PLACED(a_mapped_file_shows_its_bytes),

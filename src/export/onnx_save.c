@@ -254,7 +254,7 @@ static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options 
                         "the model takes %zu bytes, an ONNX file at most 2 GiB", size));
     RGM_GO(RGM_NEW(bytes, (int64_t)size));
     rgmi__onnx__model_proto__pack(&model, bytes);
-    RGM_GO(rgm_file_save(path, bytes, (int64_t)size));
+    RGM_GO(rgm_file_save_own(path, bytes, (int64_t)size));
 done:
     rgm_free(bytes);
     return status;

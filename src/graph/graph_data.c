@@ -30,12 +30,18 @@ void rgm_graph_data_clear(rgm_graph_data *data)
 static rgm_status begin_folder(char **beside, const char *folder)
 {
     size_t size = strlen(folder);
+    rgm_status status;
 
     *beside = NULL;
     while (size > 1 && folder[size - 1] == '/')
         size--;
     if (rgm_path_exists(folder))
         return RGM_FAIL(RGM_ERR_BUSY, "%s is there already; nothing is overwritten", folder);
+    RGM_TRY(rgm_strprintf(beside, "%.*s", (int)size, folder));
+    status = rgm_path_sweep(*beside); /* of an import that was killed */
+    rgm_free(*beside);
+    *beside = NULL;
+    RGM_TRY(status);
     RGM_TRY(rgm_strprintf(beside, "%.*s.partial-%ld", (int)size, folder, (long)getpid()));
     return rgm_folder_make(*beside);
 }

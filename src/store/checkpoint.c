@@ -1,8 +1,8 @@
 /*
  * The content of a checkpoint in memory: named values, blobs and sets of tensors, filled one by one
- * to be saved, or standing on the files they were loaded from. Found by hashed names: a manifest may
- * have as many values as it has bytes for. Written sorted by name, so that the bytes on disk do not
- * depend on the order in which somebody set them.
+ * to be saved, or standing on the files they were loaded from. Found by hashed names: a manifest
+ * may have as many values as it has bytes for. Written sorted by name, so that the bytes on disk do
+ * not depend on the order in which somebody set them.
  */
 #include "store_internal.h"
 

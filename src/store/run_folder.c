@@ -195,7 +195,7 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
         if (options->resume == RGM_RESUME_SAME)
             RGM_GO(check_config(path, old, options->config));
     }
-    RGM_GO(rgm_file_save(path, options->config, (int64_t)strlen(options->config)));
+    RGM_GO(rgm_file_save_own(path, options->config, (int64_t)strlen(options->config)));
 done:
     rgm_free(path);
     rgm_free(old);
@@ -220,7 +220,7 @@ static rgm_status write_environment(const rgm_run_folder *folder,
                            options->threads, options->seed));
     RGM_GO(rgm_json_print_text(&text, host));
     RGM_GO(rgm_text_printf(&text, "\n}\n"));
-    RGM_GO(rgm_file_save(path, text.data, text.size));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
 done:
     rgm_free(path);
     rgm_text_clear(&text);

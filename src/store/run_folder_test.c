@@ -290,6 +290,35 @@ static void a_lock_that_is_a_link_is_not_followed(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* config.yaml and env.json are written at each start: not over what a link of that name leads to.
+ */
+static void files_that_are_links_are_not_written_through(void **state)
+{
+    static const char *const names[] = {"config.yaml", "env.json", "log.txt"};
+    const char *folder = check_folder();
+    rgm_run_folder_options options = {.config = "b\n", .resume = RGM_RESUME_ANY};
+    rgm_run_folder *run = NULL;
+    char theirs[256], ours[256], *text;
+
+    (void)state;
+    snprintf(theirs, sizeof theirs, "%s/theirs", folder);
+    CHECK_OK(rgm_file_create(theirs, "a\n", 2));
+    for (int i = 0; i < 3; i++) {
+        snprintf(ours, sizeof ours, "%s/%s", folder, names[i]);
+        (void)unlink(ours);
+        CHECK_INT(0, symlink(theirs, ours));
+        CHECK_STATUS(RGM_ERR_IO, rgm_run_folder_open(&run, folder, &options));
+        CHECK_MESSAGE(names[i]);
+        text = load(folder, "theirs");
+        CHECK_TEXT("a\n", text);
+        rgm_free(text);
+        CHECK_INT(0, unlink(ours));
+    }
+    CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+    rgm_run_folder_close(run);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void opening_survives_every_failing_allocation(void **state)
 {
     const char *folder = check_folder();
@@ -310,4 +339,5 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
       cmocka_unit_test(a_run_may_be_made_longer_and_take_other_threads),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
+      cmocka_unit_test(files_that_are_links_are_not_written_through),
       cmocka_unit_test(opening_survives_every_failing_allocation))

@@ -72,8 +72,8 @@ struct rgm_checkpoint {
     char *path;                        /* of a loaded one, for messages; else NULL */
     rgm_map *values[RGMI_VALUE_KINDS]; /* name -> rgmi_value *; NULL when empty    */
     rgm_map *blobs;                    /* name -> rgmi_blob *; NULL when empty     */
-    rgm_map *sets[RGMI_SETS];  /* to be saved: name -> rgm_tensor *; NULL when empty */
-    char *set_data[RGMI_SETS]; /* loaded files, which set_files read from */
+    rgm_map *sets[RGMI_SETS];          /* to be saved: name -> rgm_tensor *; NULL when empty */
+    char *set_data[RGMI_SETS];         /* loaded files, which set_files read from */
     rgm_safetensors *set_files[RGMI_SETS];
 };
 

@@ -163,7 +163,7 @@ static rgm_status save_best(rgm_controller *c, const rgm_logs *logs)
     }
     RGM_GO(rgm_text_printf(&info, "    \"best_step\": %lld\n}\n", (long long)c->best_step));
     RGM_GO(rgm_strprintf(&path, "%s/best/info.json", c->run_dir));
-    RGM_GO(rgm_file_save(path, info.data, info.size));
+    RGM_GO(rgm_file_save_own(path, info.data, info.size));
 done:
     rgm_checkpoint_release(checkpoint);
     rgm_text_clear(&info);

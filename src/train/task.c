@@ -99,7 +99,7 @@ static rgm_status save_file(const rgm_task_file *file, const char *path, const c
 
     (void)folder;
     RGM_TRY(compare(&same, &kept, file, path));
-    return same ? RGM_OK : rgm_file_save(path, file->data, file->size);
+    return same ? RGM_OK : rgm_file_save_own(path, file->data, file->size);
 }
 
 static rgm_status check_file(const rgm_task_file *file, const char *path, const char *folder)

@@ -239,7 +239,7 @@ rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *param
     RGM_GO(save_step(folder, &g, parameters));
     RGM_GO(print_description(&text, t, &g));
     RGM_GO(rgm_path_join(&path, folder, rgmi_description_file));
-    RGM_GO(rgm_file_save(path, text.data, text.size));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
 done:
     rgm_free(path);
     rgm_text_clear(&text);

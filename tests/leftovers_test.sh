@@ -1,0 +1,51 @@
+#!/bin/sh
+# What killed processes leave is swept by the next one, and nothing is written through links.
+. "$(dirname "$0")/lib.sh"
+small_experiment "$work/small.yaml"
+cd "$work" || exit 1
+
+sh -c 'exit 0' &
+dead=$!
+wait $dead
+expect 0 "$regimen" run small.yaml --run-dir run --set trainer.epochs=1
+
+# F16: of exports, imports and samples; what a living process has under way is left alone.
+: >"run/export/model.onnx.tmp-$dead-0"
+: >"run/export/model.onnx.tmp-$$-0"
+expect 0 "$regimen" export run
+[ ! -e "run/export/model.onnx.tmp-$dead-0" ] || fail "export left what a killed one had begun"
+[ -e "run/export/model.onnx.tmp-$$-0" ] || fail "export removed what another process writes"
+rm "run/export/model.onnx.tmp-$$-0"
+mkdir -p "graph.partial-$dead/below" "graph.partial-$$" "samples.partial-$dead"
+expect 0 "$regimen" data generate citation --to graph/ --nodes 60 --edges 120 --words 20 \
+    --words-per-node 3 --classes 4 --train-per-class 5 --valid 20 --test 20
+[ ! -e "graph.partial-$dead" ] || fail "an import that was killed has left its folder"
+[ -e "graph.partial-$$" ] || fail "the folder of an import under way was removed"
+expect 0 "$regimen" data sample graph --to samples --hops edges:4 --label label
+[ ! -e "samples.partial-$dead" ] || fail "a sampling that was killed has left its folder"
+: >"run/config.yaml.tmp-$dead-0"
+: >"run/export/model.onnx.tmp-$dead-1"
+expect 0 "$regimen" run small.yaml --run-dir run --set trainer.epochs=2
+find run -name '*.tmp-*' | grep . && fail "a resume left temporary files"
+
+# F11: a link by the name of one of a run's files is refused, what it leads to is whole.
+echo precious >theirs
+for file in env.json config.yaml export/model.onnx; do
+    cp -r run linked
+    mv "linked/$file" "linked/$file.aside"
+    ln -s "$work/theirs" "linked/$file"
+    "$regimen" run small.yaml --run-dir linked --set trainer.epochs=3 >out 2>err
+    code=$?
+    case $file:$code in
+    config.yaml:2 | *:1) ;; # a config.yaml that is another one is refused before
+    *) fail "$file as a link: exit $code" ;;
+    esac
+    [ "$(cat theirs)" = precious ] || fail "$file as a link: what it leads to was overwritten"
+    [ $code = 2 ] || says "$file' is a link, not a file; nothing is written through it" err
+    rm -r linked
+done
+mkdir to
+ln -s "$work/theirs" to/model.onnx
+expect 1 "$regimen" export run --to to
+[ "$(cat theirs)" = precious ] || fail "export wrote through a link"
+finish
