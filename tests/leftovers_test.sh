@@ -1,5 +1,6 @@
 #!/bin/sh
-# What killed processes leave is swept by the next one, and nothing is written through links.
+# What killed processes leave is swept by the next one, nothing is written through links, and damaged
+# metrics do not stand in the way of sound weights.
 . "$(dirname "$0")/lib.sh"
 small_experiment "$work/small.yaml"
 cd "$work" || exit 1
@@ -48,4 +49,34 @@ mkdir to
 ln -s "$work/theirs" to/model.onnx
 expect 1 "$regimen" export run --to to
 [ "$(cat theirs)" = precious ] || fail "export wrote through a link"
+
+# F15: a damaged bit in metrics.jsonl, its end or all of it gone: the run goes on to the same weights.
+expect 0 "$regimen" run small.yaml --run-dir whole
+expect 0 "$regimen" run small.yaml --run-dir half --set trainer.epochs=20
+for damage in bit short gone; do
+    cp -r half "$damage"
+    case $damage in
+    bit) printf '#' | dd of=bit/metrics.jsonl bs=1 seek=700 conv=notrunc 2>/dev/null ;;
+    short) truncate -s 2000 short/metrics.jsonl ;;
+    gone) rm gone/metrics.jsonl ;;
+    esac
+    expect 0 "$regimen" run small.yaml --run-dir $damage
+    case $damage in
+    bit) says "metrics.jsonl: 1 of its 40 lines is damaged. The file as it was is kept as bit/metrics.jsonl.damaged-1" err ;;
+    *) says "metrics.jsonl has [0-9]+ bytes, the checkpoint was saved with [0-9]+: lines are missing" err ;;
+    esac
+    for file in weights slots best; do
+        for step in 35 40; do
+            cmp "whole/ckpt/step-000000$step/$file.safetensors" "$damage/ckpt/step-000000$step/$file.safetensors" ||
+                fail "$damage: other $file"
+        done
+    done
+    # Told once: the next start finds a log that is whole, and so does whoever reads it.
+    expect 0 "$regimen" run small.yaml --run-dir $damage
+    grep -q metrics.jsonl err && fail "$damage: told again: $(grep metrics.jsonl err)"
+    expect 0 "$regimen" runs $damage
+    says "^$damage +finished " out
+done
+[ "$(wc -l <bit/metrics.jsonl)" = 79 ] || fail "bit: $(wc -l <bit/metrics.jsonl) lines, expected 79"
+[ "$(wc -l <gone/metrics.jsonl)" = 40 ] || fail "gone: $(wc -l <gone/metrics.jsonl) lines, expected 40"
 finish

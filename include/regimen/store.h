@@ -280,11 +280,21 @@ rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
 typedef struct rgm_metrics_log rgm_metrics_log;
 /**
  * Open for appending. `offset` is where to go on, from the checkpoint; lines behind it are lost
- * work and cut off. 0 starts anew; -1 keeps every intact line (a torn last one is cut).
+ * work and cut off. 0 starts anew; -1 keeps every line (a torn last one is cut).
  *
- * Errors: RGM_ERR_FORMAT (shorter than offset, or a line before it fails its checksum), RGM_ERR_IO.
+ * Errors: RGM_ERR_FORMAT (shorter than offset, or a line before it fails its checksum),
+ * RGM_ERR_NOT_FOUND (offset > 0 and no file), RGM_ERR_IO: see rgm_metrics_log_repair().
  */
 rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t offset);
+/**
+ * Make of a log that cannot be opened at `offset` one that can: damaged lines go, the file as it
+ * was stays as path.damaged-<n>, and the log is told what is lost. A missing one has no lines.
+ *
+ * @param end  [out] where to open it, and what the checkpoint has to say from now on
+ *
+ * Errors: RGM_ERR_FORMAT (more than 4 GiB), RGM_ERR_IO, RGM_ERR_NOMEM; the file is then unchanged.
+ */
+rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset);
 void rgm_metrics_log_close(rgm_metrics_log *log);
 rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
                                const rgm_named_number *numbers, int64_t count);

@@ -66,7 +66,7 @@ static rgm_status find_end(int64_t *end, const char *path, int64_t offset)
     while (at < (offset >= 0 ? offset : size)) {
         int64_t length = check_line((const char *)file.data + at, size - at);
 
-        if (length <= 0 && offset < 0)
+        if (length == 0 && offset < 0) /* torn: the last one */
             break;
         if (length <= 0 || at + length > (offset >= 0 ? offset : size)) {
             rgm_file_unmap(&file);
@@ -98,6 +98,104 @@ rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t
     log = NULL;
 done:
     rgm_metrics_log_close(log);
+    return status;
+}
+
+/* ---- repair -------------------------------------------------------------------------------- */
+
+/* A log taken apart: the lines that can stay, and what is lost. */
+typedef struct sorting {
+    rgm_text kept;
+    int64_t lines, lost;
+} sorting;
+
+/* Keep the intact lines that end within `limit` bytes. */
+static rgm_status sort_lines(sorting *s, const char *data, int64_t size, int64_t limit)
+{
+    for (int64_t at = 0, length; at < limit; at += length) {
+        const char *end = memchr(data + at, '\n', (size_t)(size - at));
+
+        length = check_line(data + at, size - at);
+        s->lines++;
+        if (length > 0 && at + length <= limit) {
+            RGM_TRY(rgm_text_add(&s->kept, data + at, length));
+            continue;
+        }
+        s->lost++;
+        length = end != NULL ? end + 1 - (data + at) : size - at;
+    }
+    return RGM_OK;
+}
+
+static bool holds(const char *path, const char *data, int64_t size)
+{
+    rgm_mapped_file file;
+    bool same;
+
+    if (rgm_file_map(&file, path) != RGM_OK) {
+        rgm_error_reset();
+        return false;
+    }
+    same = file.size == size && memcmp(file.data, data, (size_t)size) == 0;
+    rgm_file_unmap(&file);
+    return same;
+}
+
+/* A copy PATH.damaged-<n> by the first free n, or the one that a repair made which was killed. */
+static rgm_status set_aside(char **aside, const char *path, const char *data, int64_t size)
+{
+    for (int n = 1;; n++) {
+        RGM_TRY(rgm_strprintf(aside, "%s.damaged-%d", path, n));
+        if (!rgm_path_exists(*aside))
+            return rgm_file_save_own(*aside, data, size);
+        if (holds(*aside, data, size))
+            return RGM_OK;
+        rgm_free(*aside);
+        *aside = NULL;
+    }
+}
+
+static rgm_status replace_damaged(const sorting *s, const char *path, const char *data,
+                                  int64_t size)
+{
+    char *aside = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(set_aside(&aside, path, data, size));
+    RGM_GO(rgm_file_save_own(path, s->kept.data, s->kept.size));
+    rgm_log_write(RGM_LOG_WARNING,
+                  "%s: %lld of its %lld lines %s damaged. The file as it was is kept as %s, the "
+                  "run goes on without these lines",
+                  path, (long long)s->lost, (long long)s->lines, s->lost == 1 ? "is" : "are",
+                  aside);
+done:
+    rgm_free(aside);
+    return status;
+}
+
+rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset)
+{
+    char *data = NULL;
+    int64_t size = 0;
+    sorting s = {0};
+    rgm_status status = RGM_OK;
+
+    *end = 0;
+    if (rgm_path_exists(path))
+        RGM_GO(rgm_file_load(&data, &size, path, LARGEST_LOG));
+    RGM_GO(sort_lines(&s, data, size, offset >= 0 && offset < size ? offset : size));
+    if (s.lost > 0)
+        RGM_GO(replace_damaged(&s, path, data, size));
+    if (offset > size)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "%s has %lld bytes, the checkpoint was saved with %lld: lines are missing. "
+                      "The run goes on without them; put a copy of the file back before the start "
+                      "to have them",
+                      path, (long long)size, (long long)offset);
+    *end = s.kept.size;
+done:
+    rgm_text_clear(&s.kept);
+    rgm_free(data);
     return status;
 }
 

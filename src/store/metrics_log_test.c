@@ -120,13 +120,22 @@ static void a_torn_last_line_is_passed_over(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void change_byte(const char *path, int64_t at, char byte)
+{
+    FILE *file = fopen(path, "r+b");
+
+    CHECK(file != NULL);
+    fseek(file, (long)at, SEEK_SET);
+    fputc(byte, file);
+    fclose(file);
+}
+
 static void a_damaged_line_is_named(void **state)
 {
     const char *folder = check_folder(), *path = path_in(folder);
     rgm_metrics_log *log = NULL;
     int64_t first, end;
     rgm_text text = {0};
-    FILE *file;
 
     (void)state;
     CHECK_OK(rgm_metrics_log_open(&log, path, 0));
@@ -138,11 +147,7 @@ static void a_damaged_line_is_named(void **state)
     rgm_metrics_log_close(log);
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_open(&log, path, first - 1));
     CHECK_MESSAGE("inside this line");
-    file = fopen(path, "r+b");
-    CHECK(file != NULL);
-    fseek(file, (long)first + 30, SEEK_SET);
-    fputc('#', file);
-    fclose(file);
+    change_byte(path, first + 30, '#');
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_read(path, list_one, &text));
     CHECK_MESSAGE("metrics.jsonl:2: the line is damaged");
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_open(&log, path, end));
@@ -150,6 +155,73 @@ static void a_damaged_line_is_named(void **state)
     CHECK_OK(rgm_metrics_log_open(&log, path, first));
     rgm_metrics_log_close(log);
     rgm_text_clear(&text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static int warnings;
+static void count_warning(int level, const char *message, void *payload)
+{
+    (void)message;
+    (void)payload;
+    warnings += level == RGM_LOG_WARNING;
+}
+
+/* Damaged lines go, the file as it was stays, and lost work behind the offset goes as ever. */
+static void a_repaired_log_goes_on_without_its_damaged_lines(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_log *log = NULL;
+    int64_t offset[3], end, size, sizes[2];
+    char aside[300], *before, *after;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    for (int i = 0; i < 3; i++) {
+        add(log, 10 * (i + 1), 0.5 + 0.1 * i);
+        CHECK_OK(rgm_metrics_log_commit(&offset[i], log));
+    }
+    rgm_metrics_log_close(log);
+    change_byte(path, offset[0] + 30, '#');
+    CHECK_OK(rgm_file_load(&before, &sizes[0], path, 1000));
+    warnings = 0;
+    CHECK_OK(rgm_logger_add_sink(NULL, count_warning, NULL));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_open(&log, path, -1));
+    CHECK_EVERY_OOM(rgm_metrics_log_repair(&end, path, offset[1]), (void)0);
+    CHECK_INT(offset[0], end);
+    check_entries(path, "10:0.5 ");
+    snprintf(aside, sizeof aside, "%s.damaged-1", path);
+    CHECK_OK(rgm_file_load(&after, &sizes[1], aside, 1000));
+    CHECK(sizes[0] == sizes[1] && memcmp(before, after, (size_t)sizes[0]) == 0);
+    CHECK_INT(1, warnings);
+    rgm_free(before);
+    rgm_free(after);
+    /* A kill between the two files: the next repair finds its copy made. */
+    CHECK_OK(rgm_file_load(&before, &size, aside, 1000));
+    CHECK_OK(rgm_file_save(path, before, size));
+    rgm_free(before);
+    CHECK_OK(rgm_metrics_log_repair(&end, path, offset[2]));
+    check_entries(path, "10:0.5 30:0.7 ");
+    CHECK_INT(offset[2] - (offset[1] - offset[0]), end);
+    snprintf(aside, sizeof aside, "%s.damaged-2", path);
+    CHECK(!rgm_path_exists(aside));
+    CHECK_INT(2, warnings);
+    CHECK_OK(rgm_metrics_log_open(&log, path, end));
+    add(log, 40, 0.8);
+    rgm_metrics_log_close(log);
+    check_entries(path, "10:0.5 30:0.7 40:0.8 ");
+    /* Shorter than the checkpoint says, or gone: what there is stays. */
+    CHECK_OK(rgm_metrics_log_repair(&end, path, 10 * offset[2]));
+    CHECK_INT(3, warnings);
+    check_entries(path, "10:0.5 30:0.7 40:0.8 ");
+    CHECK_OK(rgm_file_load(&before, &size, path, 1000));
+    CHECK_INT(size, end);
+    rgm_free(before);
+    CHECK_INT(0, unlink(path));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_metrics_log_open(&log, path, offset[0]));
+    CHECK_OK(rgm_metrics_log_repair(&end, path, offset[0]));
+    CHECK_INT(0, end);
+    CHECK_INT(4, warnings);
+    rgm_logger_remove_sink(NULL, count_warning, NULL);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -264,5 +336,6 @@ static void logging_survives_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(a_line_looks_like_the_documentation),
       cmocka_unit_test(lost_work_is_cut_off_on_resume),
       cmocka_unit_test(a_torn_last_line_is_passed_over), cmocka_unit_test(a_damaged_line_is_named),
+      cmocka_unit_test(a_repaired_log_goes_on_without_its_damaged_lines),
       cmocka_unit_test(a_visitor_can_stop), cmocka_unit_test(the_end_is_read_alone),
       cmocka_unit_test(logging_survives_every_failing_allocation))

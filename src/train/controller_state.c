@@ -302,11 +302,33 @@ static rgm_status files_open(rgm_controller *c, const rgm_controller_setup *setu
     return setup->read_only ? RGM_OK : rgm_task_files_save(task, setup->run_dir);
 }
 
+/* What was measured is worth less than the weights: a run whose log is damaged goes on without the
+ * damaged lines, and its newest checkpoint, which says how long the log is, is saved again. */
+static rgm_status metrics_open(rgm_controller *c, int64_t offset)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+    bool damaged;
+
+    RGM_GO(rgm_path_join(&path, c->run_dir, "metrics.jsonl"));
+    status = rgm_metrics_log_open(&c->metrics_log, path, offset);
+    damaged = status == RGM_ERR_FORMAT || status == RGM_ERR_NOT_FOUND;
+    if (damaged) {
+        rgm_error_reset();
+        RGM_GO(rgm_metrics_log_repair(&offset, path, offset));
+        RGM_GO(rgm_metrics_log_open(&c->metrics_log, path, offset));
+        c->changes++;
+        status = rgmi_state_save(c);
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
 rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
 {
     rgm_status status = RGM_OK;
     rgm_run_folder_options folder = RGM_RUN_FOLDER_OPTIONS_INIT;
-    char *metrics = NULL;
     int64_t offset = 0;
 
     if (setup->run_dir == NULL)
@@ -323,13 +345,10 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     RGM_GO(files_open(c, setup));
     RGM_GO(best_store_open(c));
     RGM_GO(restore_newest(c, &offset));
-    if (!setup->read_only) {
-        RGM_GO(rgm_path_join(&metrics, setup->run_dir, "metrics.jsonl"));
-        RGM_GO(rgm_metrics_log_open(&c->metrics_log, metrics, offset));
-    }
+    if (!setup->read_only)
+        RGM_GO(metrics_open(c, offset));
     c->saved_time = rgm_now();
 done:
-    rgm_free(metrics);
     return status;
 }
 

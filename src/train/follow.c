@@ -23,6 +23,7 @@ static rgm_status open_follower(follower *f, const rgm_controller *c)
     rgm_status status = RGM_OK;
     rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
     char *path = NULL, *metrics = NULL;
+    int64_t end;
 
     options.resume = RGM_RESUME_ANY;
     options.seed = (uint64_t)c->trainer->runtime.seed;
@@ -31,7 +32,13 @@ static rgm_status open_follower(follower *f, const rgm_controller *c)
     RGM_GO(rgm_path_join(&path, c->run_dir, "continuous_eval"));
     RGM_GO(rgm_path_join(&metrics, path, "metrics.jsonl"));
     RGM_GO(rgm_run_folder_open(&f->folder, path, &options));
-    RGM_GO(rgm_metrics_log_open(&f->metrics, metrics, rgm_path_exists(metrics) ? -1 : 0));
+    status = rgm_metrics_log_open(&f->metrics, metrics, -1);
+    if (status == RGM_ERR_FORMAT) {
+        rgm_error_reset();
+        RGM_GO(rgm_metrics_log_repair(&end, metrics, -1));
+        RGM_GO(rgm_metrics_log_open(&f->metrics, metrics, end));
+    }
+    RGM_GO(status);
     RGM_GO(rgm_event_file_create(&f->events, path, 0));
 done:
     rgm_free(path);
