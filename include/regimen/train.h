@@ -42,12 +42,14 @@ typedef struct rgm_metric_type {
     double (*result)(const double *state, const rgm_metric *metric); /* 0 when nothing was seen */
 } rgm_metric_type;
 
+#define RGM_METRIC_NAME 128
+
 /** A metric of a head, as reported. */
 struct rgm_metric {
     const rgm_metric_type *type;
-    char name[64];    /* "accuracy", "recall_at_precision_90", "precision_for_cat" */
-    int64_t class_id; /* per-class metrics                                          */
-    double precision; /* recall at precision                                        */
+    char name[RGM_METRIC_NAME]; /* "accuracy", "recall_at_precision_90", "precision_for_cat" */
+    int64_t class_id;           /* per-class metrics                                         */
+    double precision;           /* recall at precision                                       */
 };
 
 extern const rgm_metric_type rgm_metric_accuracy;      /* argmax == label, ties to the lowest     */
@@ -326,7 +328,8 @@ static inline int64_t rgm_classes_count(const rgm_classes *classes)
 {
     return classes->names.count > 0 ? classes->names.count : classes->num_classes;
 }
-/** RGM_ERR_CONFIG: both or none of num_classes and class_names, or more statistics than fit. */
+/** RGM_ERR_CONFIG: both or none of num_classes and class_names, names that are too long or stand
+ * twice, or more statistics than fit. */
 rgm_status rgm_classes_check(const rgm_classes *classes);
 /**
  * Loss (mean over the items) and metrics of a head whose predictions [n, classes], labels [n] and

@@ -3,6 +3,7 @@
  * head.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <regimen/train.h>
 
@@ -31,29 +32,46 @@ rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type)
     return metric;
 }
 
+/* precision_for_cat, or of a class without a name precision_for_class_3. */
 static void add_class_metric(rgm_head *head, const rgm_metric_type *type, int64_t class_id,
-                             const char *prefix, const char *name)
+                             const char *prefix, const rgm_texts *names)
 {
     rgm_metric *metric = rgm_head_add_metric(head, type);
 
     if (metric == NULL)
         return;
     metric->class_id = class_id;
-    snprintf(metric->name, sizeof metric->name, "%s_for_%s", prefix, name);
+    if (names->count > 0)
+        snprintf(metric->name, sizeof metric->name, "%s_for_%s", prefix, names->items[class_id]);
+    else
+        snprintf(metric->name, sizeof metric->name, "%s_for_class_%lld", prefix,
+                 (long long)class_id);
 }
 
 static void add_class_metrics(rgm_head *head, int64_t classes, const rgm_texts *names)
 {
     for (int64_t c = 0; c < classes; c++) {
-        char name[32];
-
-        if (names->count > 0)
-            snprintf(name, sizeof name, "%s", names->items[c]);
-        else
-            snprintf(name, sizeof name, "class_%lld", (long long)c);
-        add_class_metric(head, &rgm_metric_class_precision, c, "precision", name);
-        add_class_metric(head, &rgm_metric_class_recall, c, "recall", name);
+        add_class_metric(head, &rgm_metric_class_precision, c, "precision", names);
+        add_class_metric(head, &rgm_metric_class_recall, c, "recall", names);
     }
+}
+
+/* Each is a key of its own in metrics: none is cut, none stands twice. */
+static rgm_status check_names(const rgm_texts *names)
+{
+    enum { LONGEST = RGM_METRIC_NAME - (int)sizeof "precision_for_" };
+
+    for (int64_t i = 0; i < names->count; i++) {
+        if (names->items[i][0] == '\0' || strlen(names->items[i]) > LONGEST)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.class_names: name %lld has %zu characters, 1 to %d are possible",
+                            (long long)i, strlen(names->items[i]), LONGEST);
+        for (int64_t k = 0; k < i; k++)
+            if (strcmp(names->items[i], names->items[k]) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "task.class_names: '%s' is named twice",
+                                names->items[i]);
+    }
+    return RGM_OK;
 }
 
 rgm_status rgm_classes_check(const rgm_classes *classes)
@@ -67,7 +85,7 @@ rgm_status rgm_classes_check(const rgm_classes *classes)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task.per_class_statistics: %lld classes, at most %d can be reported",
                         (long long)rgm_classes_count(classes), (RGM_MAX_METRICS - 2) / 2);
-    return RGM_OK;
+    return check_names(&classes->names);
 }
 
 void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes)

@@ -161,6 +161,32 @@ static void nothing_seen_is_zero(void **state)
         CHECK_CLOSE(of(types[i], NULL, 0), 0, 0, 0);
 }
 
+#define LONG_NAME "a class whose name has the same forty characters as another"
+
+static void names_of_classes_are_whole_and_each_a_key_of_its_own(void **state)
+{
+    static const char *const names[] = {LONG_NAME " 1", LONG_NAME " 2"};
+    static const char *const twice[] = {"cat", "cat"};
+    char longest[RGM_METRIC_NAME + 1] = "";
+    const char *too_long[] = {"cat", longest};
+    rgm_classes classes = {.names = {names, 2}, .statistics = true};
+    rgm_head head = {.metric_count = 0};
+
+    (void)state;
+    CHECK_OK(rgm_classes_check(&classes));
+    rgm_classes_add_metrics(&head, &classes);
+    CHECK_INT(6, head.metric_count);
+    CHECK_TEXT("precision_for_" LONG_NAME " 1", head.metrics[2].name);
+    CHECK_TEXT("recall_for_" LONG_NAME " 2", head.metrics[5].name);
+    classes.names = (rgm_texts){twice, 2};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_classes_check(&classes));
+    CHECK_MESSAGE("task.class_names: 'cat' is named twice");
+    memset(longest, 'a', sizeof longest - 1);
+    classes.names = (rgm_texts){too_long, 2};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_classes_check(&classes));
+    CHECK_MESSAGE("name 1 has 128 characters, 1 to 113 are possible");
+}
+
 TESTS(cmocka_unit_test(accuracy_counts_over_batches_and_ties_go_to_the_lowest_class),
       cmocka_unit_test(items_of_weight_zero_do_not_count),
       cmocka_unit_test(cross_entropy_of_extreme_logits_is_finite),
@@ -170,4 +196,5 @@ TESTS(cmocka_unit_test(accuracy_counts_over_batches_and_ties_go_to_the_lowest_cl
       cmocka_unit_test(areas_under_curves_of_separable_scores_are_one),
       cmocka_unit_test(area_under_roc_counts_ordered_pairs),
       cmocka_unit_test(recall_at_a_precision_is_the_best_over_thresholds),
-      cmocka_unit_test(nothing_seen_is_zero))
+      cmocka_unit_test(nothing_seen_is_zero),
+      cmocka_unit_test(names_of_classes_are_whole_and_each_a_key_of_its_own))

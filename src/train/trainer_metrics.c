@@ -48,6 +48,16 @@ static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, bool
     return RGM_OK;
 }
 
+/* Of two of one name the logs would keep the last alone. */
+static rgm_status check_names(const rgmi_sums *sums)
+{
+    for (int64_t i = 0; i < sums->count; i++)
+        for (int64_t k = -1; k < i; k++)
+            if (strcmp(sums->names[i], k < 0 ? "loss" : sums->names[k]) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "two metrics are named '%s'", sums->names[i]);
+    return RGM_OK;
+}
+
 rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training)
 {
     int64_t most = RGM_MAX_METRICS, at = 2;
@@ -59,6 +69,7 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
     RGM_TRY(RGM_NEW(sums->states, most));
     RGM_TRY(collect_own(sums, &trainer->model));
     RGM_TRY(collect_task(sums, trainer, training));
+    RGM_TRY(check_names(sums));
     sums->size = 2;
     for (int64_t i = 0; i < sums->count; i++)
         sums->size += state_size(&sums->metrics[i]);
