@@ -121,7 +121,7 @@ YAML
     finished run
 }
 padding_tight() { molecules tight; }
-padding_fit_or_skip() { molecules fit_or_skip; }
+padding_fit() { molecules fit; }
 
 heterogeneous() {
     cat >imdb.yaml <<'YAML'
@@ -281,7 +281,7 @@ if [ $# = 0 ]; then
     for file in configs/*.yaml; do
         set -- "$@" "$(basename "$file" .yaml)"
     done
-    set -- "$@" sampled_in_memory padding_tight padding_fit_or_skip heterogeneous two_tasks resumed mixed_precision \
+    set -- "$@" sampled_in_memory padding_tight padding_fit heterogeneous two_tasks resumed mixed_precision \
         optimizers modes data_and_text words
 fi
 different=0

@@ -586,6 +586,13 @@ typedef struct rgm_graph_task_type {
     const char *output;       /* name of the output of a task without one; NULL: section.name */
     /** Whether the data have what the options name: RGM_ERR_CONFIG. NULL: nothing is named. */
     rgm_status (*check)(const void *options, const rgm_schema *schema);
+    /**
+     * Whether a graph has as many items as are predicted. `together`: it is a whole mini-batch of
+     * its provider, whose roots may stand in one component. RGM_ERR_DATA. NULL: any graph has.
+     */
+    rgm_status (*check_items)(const rgm_graph *graph, bool together, const void *options);
+    /** Whether each label that the graph has is one that there is: RGM_ERR_DATA. NULL: all are. */
+    rgm_status (*check_labels)(const rgm_graph *graph, const void *options);
     /** The feature that the labels are, for samplers that carry it along; NULL: there is none. */
     const char *(*label)(const void *options);
     /**
@@ -653,7 +660,8 @@ rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_g
 extern const rgm_section_type *const rgm_graph_tasks[];
 /** One class, or independent 0/1 labels, for each node behind a readout, ... */
 extern const rgm_graph_task_type rgm_node_classification, rgm_node_binary_classification;
-/** ... for each component's first node, ... */
+/** ... for each root node: behind the readout that has the label, else each component's first, ...
+ */
 extern const rgm_graph_task_type rgm_root_node_classification, rgm_root_node_binary_classification;
 /** ... for each component. */
 extern const rgm_graph_task_type rgm_graph_classification, rgm_graph_binary_classification;
@@ -668,8 +676,8 @@ typedef enum rgm_classification_head {
 typedef struct rgm_graph_classification_options {
     const char *node_set;    /* whose states; required for root_node and graph                */
     const char *state;       /* state feature, default hidden_state                           */
-    const char *key;         /* nodes: readout key, default "seed"                            */
-    const char *readout_set; /* nodes: default "_readout"; labels are read from the same set  */
+    const char *key;         /* nodes, root_node: readout key, default "seed"                 */
+    const char *readout_set; /* default "_readout"                                            */
     const char *reduce_type; /* graph: default "mean"                                         */
     const char *label;       /* label feature: on readout_set if it is there, else (root_node) on
                                 the node set or (graph) on the context, and then hidden from the
@@ -775,17 +783,17 @@ typedef struct rgm_feature_processor {
     void *payload;
 } rgm_feature_processor;
 
-/** Padding of batches to fixed sizes. */
+/** Padding of batches to fixed sizes; none is dropped. */
 typedef enum rgm_padding_kind {
     RGM_PADDING_NONE,
-    RGM_PADDING_TIGHT, /* the largest example times the batch size; nothing is lost             */
-    RGM_PADDING_FIT_OR_SKIP /* sizes that fit success_ratio of random batches; others are dropped */
+    RGM_PADDING_TIGHT, /* the largest example times the batch size                             */
+    RGM_PADDING_FIT    /* sizes that fit success_ratio of random batches; others stay as they are */
 } rgm_padding_kind;
 typedef struct rgm_padding {
     rgm_padding_kind kind;
     int64_t min_nodes_per_component; /* default 1 */
-    int64_t sample_size;             /* fit or skip: examples looked at, default 10000 */
-    double success_ratio;            /* fit or skip: default 0.99                      */
+    int64_t sample_size;             /* fit: examples looked at, default 10000 */
+    double success_ratio;            /* fit: default 0.99                      */
 } rgm_padding;
 #define RGM_PADDING_INIT                                                                           \
     {                                                                                              \

@@ -232,6 +232,12 @@ typedef struct rgm_task {
      */
     rgm_status (*describe)(rgm_text *out, void *state);
     /**
+     * Batches of a mode for prediction: every example once, in the data's order, without padding;
+     * labels need not be sound. *out is NULL when there are no such data. NULL: those of
+     * build_inputs.
+     */
+    rgm_status (*build_prediction_inputs)(rgm_dataset **out, void *state, rgm_mode mode);
+    /**
      * Batches, as `feeds` takes them, of files that a user names for prediction. NULL: there is no
      * such form.
      */

@@ -1,13 +1,13 @@
 /*
- * Classification on the states behind a GNN: of nodes behind a readout, of each component's first
- * node, of whole graphs; one class out of many, or independent 0/1 labels. A kind joins the
- * functions of where states and labels are read with those of how predictions are judged.
+ * Classification on the states behind a GNN: of nodes behind a readout, of root nodes, of whole
+ * graphs; one class out of many, or independent 0/1 labels. A kind joins the functions of where
+ * states and labels are read with those of how predictions are judged.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <regimen/gnn.h>
+#include "learning.h"
 
 /* ---- options ------------------------------------------------------------------------------- */
 
@@ -34,13 +34,18 @@ static const char *const heads[] = {"dense", "none", NULL};
 
 static const rgm_field node_fields[] = {COMMON, KEY, MULTICLASS, {0}};
 static const rgm_field node_binary_fields[] = {COMMON, KEY, BINARY, {0}};
-static const rgm_field root_fields[] = {COMMON, MULTICLASS, {0}};
-static const rgm_field root_binary_fields[] = {COMMON, BINARY, {0}};
+static const rgm_field root_fields[] = {COMMON, KEY, MULTICLASS, {0}};
+static const rgm_field root_binary_fields[] = {COMMON, KEY, BINARY, {0}};
 static const rgm_field graph_fields[] = {COMMON, REDUCE, MULTICLASS, {0}};
 static const rgm_field graph_binary_fields[] = {COMMON, REDUCE, BINARY, {0}};
 #undef RGM_OPTIONS
 
 typedef rgm_graph_classification_options classification;
+
+static const rgm_metric_type *const binary_metric_types[] = {
+    &rgm_metric_binary_accuracy, &rgm_metric_binary_cross_entropy,
+    &rgm_metric_precision,       &rgm_metric_recall,
+    &rgm_metric_auc_roc,         &rgm_metric_auc_pr};
 
 static void defaults(void *options)
 {
@@ -54,19 +59,36 @@ static rgm_classes classes_of(const classification *o)
                          .statistics = o->per_class_statistics};
 }
 
+/* recall_at_precision_90: the precision in percent, with _ for the point. */
+static double precision_named(char name[RGM_METRIC_NAME], const char *text)
+{
+    char *end;
+    double precision = strtod(text, &end);
+
+    if (*end != '\0' || !(precision > 0 && precision < 1))
+        return NAN;
+    snprintf(name, RGM_METRIC_NAME, "recall_at_precision_%.15g", 100 * precision);
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == '.')
+            *c = '_';
+    return precision;
+}
+
 static rgm_status check_binary(const void *options)
 {
-    const classification *o = options;
+    const rgm_texts *precisions = &((const classification *)options)->recall_at_precisions;
+    enum { MOST = RGM_MAX_METRICS - sizeof binary_metric_types / sizeof *binary_metric_types };
+    char name[RGM_METRIC_NAME];
 
-    for (int64_t i = 0; i < o->recall_at_precisions.count; i++) {
-        char *end;
-        double p = strtod(o->recall_at_precisions.items[i], &end);
-
-        if (*end != '\0' || !(p > 0 && p < 1))
+    for (int64_t i = 0; i < precisions->count; i++)
+        if (isnan(precision_named(name, precisions->items[i])))
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "task.recall_at_precisions: '%s' is not a number in (0, 1)",
-                            o->recall_at_precisions.items[i]);
-    }
+                            precisions->items[i]);
+    if (precisions->count > MOST)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.recall_at_precisions: %lld numbers, at most %d can be reported",
+                        (long long)precisions->count, (int)MOST);
     return RGM_OK;
 }
 
@@ -135,6 +157,25 @@ static rgm_status no_label(const classification *o, const char *nor)
                     o->readout_set, nor[0] != '\0' ? " nor on " : "", nor);
 }
 
+/* Classes, or independent labels where there are none. */
+static int64_t logits_of(const classification *o)
+{
+    rgm_classes classes = classes_of(o);
+    int64_t count = rgm_classes_count(&classes);
+
+    return count > 0 ? count : o->units;
+}
+
+/* Each label is a class, or 0 or 1. */
+static rgmi_labels labels_on(const rgm_set_schema *set, bool of_roots, const classification *o)
+{
+    rgm_classes classes = classes_of(o);
+    int64_t count = rgm_classes_count(&classes);
+
+    return (rgmi_labels){
+        .set = set, .feature = o->label, .of_roots = of_roots, .classes = count > 0 ? count : 2};
+}
+
 /* One view of the graph, and labels. */
 static void give(rgm_graph_views *views, const rgm_graph_value *graph, rgm_value *labels)
 {
@@ -168,6 +209,15 @@ static rgm_status nodes_preprocess(rgm_graph_views *views, const rgm_graph_value
     return RGM_OK;
 }
 
+static rgm_status nodes_check_labels(const rgm_graph *graph, const void *options)
+{
+    const classification *o = options;
+    rgmi_labels labels =
+        labels_on(rgm_schema_find(rgm_graph_schema(graph), RGM_NODE_SET, o->readout_set), false, o);
+
+    return rgmi_check_labels(graph, &labels);
+}
+
 static rgm_value *nodes_real(const rgm_graph_value *graph, const void *options)
 {
     return rgm_real_mask(graph, RGM_NODE_SET, ((const classification *)options)->readout_set);
@@ -194,7 +244,20 @@ static int64_t nodes_node(const rgm_graph *graph, int64_t i, const void *options
     return id != NULL ? rgm_tensor_at_int(id->values, i) : i;
 }
 
-/* ---- each component's first node ----------------------------------------------------------- */
+/* ---- root nodes ---------------------------------------------------------------------------- */
+
+/* Labels on the readout belong to the nodes that it points at; others to each component's first
+ * node. */
+static bool root_reads_through(const classification *o, const rgm_schema *schema)
+{
+    char edge_set[256];
+    const rgm_set_schema *edges;
+
+    snprintf(edge_set, sizeof edge_set, "%s/%s", o->readout_set, o->key);
+    edges = rgm_schema_find(schema, RGM_EDGE_SET, edge_set);
+    return edges != NULL && strcmp(edges->source, o->node_set) == 0 &&
+           has_label(rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), o);
+}
 
 static rgm_status root_check(const void *options, const rgm_schema *schema)
 {
@@ -205,18 +268,52 @@ static rgm_status root_check(const void *options, const rgm_schema *schema)
                                                                    : no_label(o, o->node_set);
 }
 
+/* A sampled mini-batch is many rooted subgraphs that share nodes, each root with its own item. */
+static rgm_status root_check_items(const rgm_graph *graph, bool together, const void *options)
+{
+    const classification *o = options;
+
+    if (together && root_reads_through(o, rgm_graph_schema(graph)))
+        return RGM_OK;
+    return rgmi_check_one_item(graph, o->readout_set);
+}
+
+static rgm_status root_check_labels(const rgm_graph *graph, const void *options)
+{
+    const classification *o = options;
+    const rgm_set_schema *set = label_set(o, rgm_graph_schema(graph), RGM_NODE_SET, o->node_set);
+    rgmi_labels labels = labels_on(set, set != NULL && strcmp(set->name, o->readout_set) != 0, o);
+
+    return rgmi_check_labels(graph, &labels);
+}
+
 static rgm_status root_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
                                   const void *options)
 {
     const classification *o = options;
-    const rgm_set_schema *set =
-        label_set(o, rgm_graph_value_schema(graph), RGM_NODE_SET, o->node_set);
-    rgm_value *labels = rgm_gather_first_node(graph, set->name, o->label);
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    const rgm_set_schema *set = label_set(o, schema, RGM_NODE_SET, o->node_set);
+    rgm_value *labels = root_reads_through(o, schema)
+                            ? rgm_node_feature(graph, set->name, o->label)
+                            : rgm_gather_first_node(graph, set->name, o->label);
 
     if (strcmp(set->name, o->readout_set) != 0)
         graph = rgm_without_feature(graph, RGM_NODE_SET, o->node_set, o->label);
     give(views, graph, labels);
     return RGM_OK;
+}
+
+static rgm_value *root_real(const rgm_graph_value *graph, const void *options)
+{
+    return root_reads_through(options, rgm_graph_value_schema(graph))
+               ? nodes_real(graph, options)
+               : rgm_real_mask(graph, RGM_CONTEXT_PIECE, NULL);
+}
+
+static int64_t root_node(const rgm_graph *graph, int64_t i, const void *options)
+{
+    return root_reads_through(options, rgm_graph_schema(graph)) ? nodes_node(graph, i, options)
+                                                                : -1;
 }
 
 /* ---- whole graphs -------------------------------------------------------------------------- */
@@ -228,6 +325,25 @@ static rgm_status graph_check(const void *options, const rgm_schema *schema)
     RGM_TRY(check_node_set(o, schema));
     return label_set(o, schema, RGM_CONTEXT_PIECE, NULL) != NULL ? RGM_OK
                                                                  : no_label(o, "the context");
+}
+
+static rgm_status graph_check_items(const rgm_graph *graph, bool together, const void *options)
+{
+    const classification *o = options;
+    const rgm_set_schema *set = label_set(o, rgm_graph_schema(graph), RGM_CONTEXT_PIECE, NULL);
+
+    (void)together;
+    return set == NULL || set->piece == RGM_CONTEXT_PIECE ? RGM_OK
+                                                          : rgmi_check_one_item(graph, set->name);
+}
+
+static rgm_status graph_check_labels(const rgm_graph *graph, const void *options)
+{
+    const classification *o = options;
+    rgmi_labels labels =
+        labels_on(label_set(o, rgm_graph_schema(graph), RGM_CONTEXT_PIECE, NULL), false, o);
+
+    return rgmi_check_labels(graph, &labels);
 }
 
 static rgm_status graph_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
@@ -246,15 +362,6 @@ static rgm_status graph_preprocess(rgm_graph_views *views, const rgm_graph_value
 }
 
 /* ---- predictions --------------------------------------------------------------------------- */
-
-/* Classes, or independent labels where there are none. */
-static int64_t logits_of(const classification *o)
-{
-    rgm_classes classes = classes_of(o);
-    int64_t count = rgm_classes_count(&classes);
-
-    return count > 0 ? count : o->units;
-}
 
 static rgm_status predict(rgm_head *output, int64_t *count, rgm_scope *scope, rgm_value *states,
                           const classification *o)
@@ -291,9 +398,13 @@ static rgm_status root_predict(rgm_head *outputs, int64_t *count, rgm_scope *sco
                                const rgm_graph_views *views, const void *options)
 {
     const classification *o = options;
+    const rgm_graph_value *graph = views->graphs[0];
 
     return predict(outputs, count, scope,
-                   rgm_gather_first_node(views->graphs[0], o->node_set, o->state), o);
+                   root_reads_through(o, rgm_graph_value_schema(graph))
+                       ? rgm_structured_readout(graph, o->key, o->state, o->readout_set)
+                       : rgm_gather_first_node(graph, o->node_set, o->state),
+                   o);
 }
 
 static rgm_status graph_predict(rgm_head *outputs, int64_t *count, rgm_scope *scope,
@@ -356,26 +467,16 @@ static rgm_status binary_losses(rgm_head *outputs, int64_t count, const void *op
 
 static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *options)
 {
-    static const rgm_metric_type *const types[] = {
-        &rgm_metric_binary_accuracy, &rgm_metric_binary_cross_entropy,
-        &rgm_metric_precision,       &rgm_metric_recall,
-        &rgm_metric_auc_roc,         &rgm_metric_auc_pr};
     const rgm_texts *precisions = &((const classification *)options)->recall_at_precisions;
 
     (void)count;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        rgm_head_add_metric(&outputs[0], types[i]);
+    for (size_t i = 0; i < sizeof binary_metric_types / sizeof *binary_metric_types; i++)
+        rgm_head_add_metric(&outputs[0], binary_metric_types[i]);
     for (int64_t i = 0; i < precisions->count; i++) {
         rgm_metric *metric = rgm_head_add_metric(&outputs[0], &rgm_metric_recall_at_precision);
 
-        if (metric == NULL)
-            break;
-        metric->precision = strtod(precisions->items[i], NULL);
-        snprintf(metric->name, sizeof metric->name, "recall_at_precision_%g",
-                 100 * metric->precision);
-        for (char *c = metric->name; *c != '\0'; c++)
-            if (*c == '.')
-                *c = '_';
+        if (metric != NULL)
+            metric->precision = precision_named(metric->name, precisions->items[i]);
     }
     return RGM_OK;
 }
@@ -383,10 +484,15 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
 /* ---- the kinds ----------------------------------------------------------------------------- */
 
 #define NODES                                                                                      \
-    .check = nodes_check, .preprocess = nodes_preprocess, .real_items = nodes_real,                \
-    .predict = nodes_predict, .node = nodes_node
-#define ROOT    .check = root_check, .preprocess = root_preprocess, .predict = root_predict
-#define GRAPH   .check = graph_check, .preprocess = graph_preprocess, .predict = graph_predict
+    .check = nodes_check, .check_labels = nodes_check_labels, .preprocess = nodes_preprocess,      \
+    .real_items = nodes_real, .predict = nodes_predict, .node = nodes_node
+#define ROOT                                                                                       \
+    .check = root_check, .check_items = root_check_items, .check_labels = root_check_labels,       \
+    .preprocess = root_preprocess, .real_items = root_real, .predict = root_predict,               \
+    .node = root_node
+#define GRAPH                                                                                      \
+    .check = graph_check, .check_items = graph_check_items, .check_labels = graph_check_labels,    \
+    .preprocess = graph_preprocess, .predict = graph_predict
 #define CLASSES .losses = class_losses, .metrics = class_metrics
 #define LABELS  .losses = binary_losses, .metrics = binary_metrics
 /* A kind by its name in files: its keys with their check, where it reads, how it is judged. */
@@ -406,10 +512,10 @@ KIND(node_classification, "one class for each node behind a readout", node_field
      NODES, CLASSES);
 KIND(node_binary_classification, "0/1 labels for each node behind a readout", node_binary_fields,
      check_binary, NODES, LABELS);
-KIND(root_node_classification, "one class for each component's first node", root_fields,
-     check_named_classes, ROOT, CLASSES);
-KIND(root_node_binary_classification, "0/1 labels for each component's first node",
-     root_binary_fields, check_named_binary, ROOT, LABELS);
+KIND(root_node_classification, "one class for each root node", root_fields, check_named_classes,
+     ROOT, CLASSES);
+KIND(root_node_binary_classification, "0/1 labels for each root node", root_binary_fields,
+     check_named_binary, ROOT, LABELS);
 KIND(graph_classification, "one class for each component", graph_fields, check_named_classes, GRAPH,
      CLASSES);
 KIND(graph_binary_classification, "0/1 labels for each component", graph_binary_fields,

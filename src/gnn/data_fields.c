@@ -9,7 +9,7 @@
 static const char *const data_types[] = {"ogb", "records", "citation", "folder", NULL};
 static const char *const strategies[] = {"top_k", "uniform", "weighted", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
-static const char *const paddings[] = {"none", "tight", "fit_or_skip", NULL};
+static const char *const paddings[] = {"none", "tight", "fit", NULL};
 
 #define RGM_OPTIONS rgmi_sampling
 static const rgm_field sampling_fields[] = {
@@ -44,12 +44,14 @@ static const rgm_field citation_fields[] = {
 
 #define RGM_OPTIONS rgm_padding
 static const rgm_field padding_fields[] = {
-    RGM_CHOICE_FIELD(kind, paddings,
-                     "tight: nothing is lost; fit_or_skip: batches that do not fit are dropped"),
+    RGM_CHOICE_FIELD(
+        kind, paddings,
+        "tight: the largest example times batch_size; fit: what success_ratio of batches "
+        "need, and larger ones keep their own sizes"),
     RGM_INT_FIELD(min_nodes_per_component, 0, 1e6,
                   "nodes of each set in a component that is padding"),
-    RGM_INT_FIELD(sample_size, 1, 1e9, "fit_or_skip: examples looked at"),
-    RGM_FLOAT_FIELD(success_ratio, 0, 1, "fit_or_skip: share of batches that shall fit"),
+    RGM_INT_FIELD(sample_size, 1, 1e9, "fit: examples looked at"),
+    RGM_FLOAT_FIELD(success_ratio, 0, 1, "fit: share of batches that shall fit"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -142,11 +144,11 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.sampling.resample", "data.sampling.sizes != []"},
     {"data.sampling.resample", "data.sampling.store == memory"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
-    {"data.train_padding.sample_size", "data.train_padding.kind == fit_or_skip"},
-    {"data.train_padding.success_ratio", "data.train_padding.kind == fit_or_skip"},
+    {"data.train_padding.sample_size", "data.train_padding.kind == fit"},
+    {"data.train_padding.success_ratio", "data.train_padding.kind == fit"},
     {"data.valid_padding.min_nodes_per_component", "data.valid_padding.kind != none"},
-    {"data.valid_padding.sample_size", "data.valid_padding.kind == fit_or_skip"},
-    {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit_or_skip"},
+    {"data.valid_padding.sample_size", "data.valid_padding.kind == fit"},
+    {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit"},
     {"task.l2", "task.head == dense"},
     {0}};
 

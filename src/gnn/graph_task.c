@@ -62,6 +62,19 @@ rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *s
     return type->check != NULL ? type->check(task->options, schema) : RGM_OK;
 }
 
+rgm_status rgmi_graph_task_check_graph(const rgm_graph_task *task, const rgm_graph *graph,
+                                       bool together, bool judged)
+{
+    const rgm_graph_task_type *type = task->type;
+    rgm_status status = RGM_OK;
+
+    if (type->check_items != NULL)
+        status = type->check_items(graph, together, task->options);
+    if (status == RGM_OK && judged && type->check_labels != NULL)
+        status = type->check_labels(graph, task->options);
+    return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "%s", type->section.name);
+}
+
 /* ---- views, outputs ------------------------------------------------------------------------ */
 
 rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *task,
@@ -74,6 +87,30 @@ rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *ta
     if (views->count < 1 || views->count > RGM_MAX_VIEWS)
         return RGM_FAIL(RGM_ERR_ARG, "task '%s' made %lld views of a graph; 1 to %d are possible",
                         task->type->section.name, (long long)views->count, RGM_MAX_VIEWS);
+    return RGM_OK;
+}
+
+/* Predictions, labels and weights are of the same items, or a loss would pair what is apart. */
+static rgm_status check_items(const rgm_head *head)
+{
+    const struct {
+        const char *what;
+        rgm_value *value;
+    } others[] = {{"labels", head->labels}, {"weights", head->weights}};
+    char here[128], there[128];
+
+    if (head->predictions == NULL || rgm_value_rank(head->predictions) < 1)
+        return RGM_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        rgm_value *other = others[i].value;
+
+        if (other != NULL && (rgm_value_rank(other) < 1 ||
+                              rgm_value_dim(other, 0) != rgm_value_dim(head->predictions, 0)))
+            return RGM_FAIL(RGM_ERR_SHAPE,
+                            "head '%s': predictions %s and %s %s are not of the same items",
+                            head->name, rgm_value_describe(head->predictions, here, sizeof here),
+                            others[i].what, rgm_value_describe(other, there, sizeof there));
+    }
     return RGM_OK;
 }
 
@@ -103,8 +140,10 @@ rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_g
                                     : type->section.name);
     RGM_TRY(type->predict(outputs, count, scope, behind, task->options));
     RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
-    for (int64_t i = 0; i < *count; i++)
+    for (int64_t i = 0; i < *count; i++) {
         rgm_value_set_name(outputs[i].predictions, outputs[i].name);
+        RGM_TRY(check_items(&outputs[i]));
+    }
     RGM_TRY(type->losses(outputs, *count, task->options));
     RGM_TRY(check_losses(outputs, *count, task));
     return type->metrics != NULL ? type->metrics(outputs, *count, task->options) : RGM_OK;

@@ -19,6 +19,9 @@ static rgm_status check_tasks(const rgm_graph_learning_options *o)
         if (o->tasks[i] == NULL || o->tasks[i]->name == NULL)
             return RGM_FAIL(RGM_ERR_CONFIG, "task %lld of several needs a type and a name",
                             (long long)i);
+        if (strlen(o->tasks[i]->name) >= sizeof((rgm_head *)NULL)->name)
+            return RGM_FAIL(RGM_ERR_CONFIG, "the task name '%s' has more than %zu characters",
+                            o->tasks[i]->name, sizeof((rgm_head *)NULL)->name - 1);
         for (int64_t j = 0; j < i; j++)
             if (strcmp(o->tasks[i]->name, o->tasks[j]->name) == 0)
                 return RGM_FAIL(RGM_ERR_CONFIG, "two tasks are named '%s'", o->tasks[i]->name);
@@ -86,6 +89,21 @@ static rgm_status open_padding(rgmi_learning *learning, const rgm_graph_learning
     return RGM_OK;
 }
 
+/* What is trained or judged has sound labels; what is predicted needs none. */
+static void open_checks(rgmi_learning *learning)
+{
+    for (int mode = 0; mode < 3; mode++) {
+        rgmi_pipeline *pipeline = &learning->pipelines[mode];
+
+        pipeline->tasks = learning->tasks;
+        pipeline->task_count = learning->task_count;
+        pipeline->together = learning->providers[mode] != NULL &&
+                             rgmi_provider_is_batched(learning->providers[mode]);
+        learning->unpadded[mode] = *pipeline;
+        pipeline->judged = true;
+    }
+}
+
 static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options *o, uint64_t seed)
 {
     RGM_TRY(copy_arguments(learning, o));
@@ -93,7 +111,7 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
                                  learning->providers[RGM_TRAIN]));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
-    learning->unpadded = learning->pipelines[RGM_TRAIN];
+    open_checks(learning);
     return open_padding(learning, o, seed);
 }
 
@@ -126,16 +144,28 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     *out = NULL;
     if (learning->providers[mode] == NULL)
         return RGM_OK;
-    return rgmi_pipeline_dataset(out, &learning->pipelines[mode], learning->providers[mode], mode,
-                                 learning->batch_size, learning->drop_remainder, endless,
+    return rgmi_pipeline_dataset(out, &learning->pipelines[mode], learning->providers[mode],
+                                 mode == RGM_TRAIN, learning->batch_size,
+                                 learning->drop_remainder && mode == RGM_TRAIN, endless,
                                  learning->threads);
+}
+
+static rgm_status build_prediction_inputs(rgm_dataset **out, void *state, rgm_mode mode)
+{
+    rgmi_learning *learning = state;
+
+    *out = NULL;
+    if (learning->providers[mode] == NULL)
+        return RGM_OK;
+    return rgmi_pipeline_dataset(out, &learning->unpadded[mode], learning->providers[mode], false,
+                                 learning->batch_size, false, false, learning->threads);
 }
 
 static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *pattern)
 {
     rgmi_learning *learning = state;
 
-    return rgmi_pipeline_files(out, &learning->unpadded, pattern, learning->batch_size);
+    return rgmi_pipeline_files(out, &learning->unpadded[RGM_TRAIN], pattern, learning->batch_size);
 }
 
 static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
@@ -166,6 +196,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .state = learning,
         .build_model = rgmi_learning_build_model,
         .build_inputs = build_inputs,
+        .build_prediction_inputs = build_prediction_inputs,
         .build_file_inputs = build_file_inputs,
         .feeds = feed_batch,
         .item_number = item_number,
@@ -316,7 +347,7 @@ rgm_status rgm_graph_run_preprocess(rgm_graph **out, const rgm_open_run *run,
     RGM_TRY(learning_of(&learning, run));
     if (count < 1)
         return RGM_FAIL(RGM_ERR_ARG, "no examples");
-    return rgmi_pipeline_process(out, &learning->unpadded, examples, count);
+    return rgmi_pipeline_process(out, &learning->unpadded[RGM_TRAIN], examples, count);
 }
 
 rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int64_t head,

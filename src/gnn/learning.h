@@ -20,6 +20,24 @@ struct rgm_graph_task {
 };
 /** The options by themselves, then against the data. */
 rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *schema);
+/**
+ * Whether the task can be asked about a graph, and (`judged`) be trained or judged on it.
+ * `together`: see rgm_graph_task_type.check_items. RGM_ERR_DATA.
+ */
+rgm_status rgmi_graph_task_check_graph(const rgm_graph_task *task, const rgm_graph *graph,
+                                       bool together, bool judged);
+
+/** Where labels stand and which there are. */
+typedef struct rgmi_labels {
+    const rgm_set_schema *set; /* NULL: there are none */
+    const char *feature;
+    bool of_roots;   /* those of each component's first item alone */
+    int64_t classes; /* 0 .. classes - 1 */
+} rgmi_labels;
+/** Labels of real items that the graph has; RGM_ERR_DATA names the first that there is not. */
+rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels);
+/** Each real component has one item of a node set, if the graph has the set; else RGM_ERR_DATA. */
+rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 
@@ -28,15 +46,19 @@ typedef struct rgmi_pipeline {
     rgm_schema *schema; /* of one example */
     const rgm_feature_processor *processors;
     int64_t processor_count;
-    rgm_size_constraints *padding; /* NULL: none          */
-    bool skip_misfits;             /* fit or skip         */
+    rgm_size_constraints *padding; /* NULL: none                                       */
+    bool keeps_misfits;            /* what is larger than the padding stays as it is   */
+    rgm_graph_task *const *tasks;  /* whose data they are                              */
+    int64_t task_count;
+    bool together; /* the provider's examples are mini-batches        */
+    bool judged;   /* labels are looked at                            */
 } rgmi_pipeline;
 
 rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
                                  rgm_element *const *examples, int64_t count);
 /** provider's examples to batches; see gnn.h. threads: parallel maps. */
 rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
-                                 const rgm_provider *provider, rgm_mode mode, int64_t batch_size,
+                                 const rgm_provider *provider, bool training, int64_t batch_size,
                                  bool drop_remainder, bool endless, int threads);
 /** Batches of the serialized examples in files. */
 rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
@@ -113,7 +135,7 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
 
 typedef struct rgmi_learning {
     rgm_provider *providers[3]; /* by rgm_mode */
-    rgmi_pipeline pipelines[3], unpadded;
+    rgmi_pipeline pipelines[3], unpadded[3];
     rgm_schema *schema, *processed_schema;
     rgm_feature_processor *processors;
     rgm_graph_task *tasks[RGM_MAX_HEADS];

@@ -55,11 +55,8 @@ rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
 
     *out = NULL;
     RGM_GO(merge_examples(&graph, pipeline, examples, count));
-    if (pipeline->padding != NULL) {
-        if (pipeline->skip_misfits && !rgm_graph_fits(graph, pipeline->padding)) {
-            status = RGM_END; /* drops the batch */
-            goto done;
-        }
+    if (pipeline->padding != NULL &&
+        !(pipeline->keeps_misfits && !rgm_graph_fits(graph, pipeline->padding))) {
         RGM_GO(rgm_graph_pad(&next, &real, graph, pipeline->padding));
         step_to(&graph, next);
     }
@@ -67,6 +64,9 @@ rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
         RGM_GO(pipeline->processors[i].process(&next, graph, pipeline->processors[i].payload));
         step_to(&graph, next);
     }
+    for (int64_t k = 0; k < pipeline->task_count; k++)
+        RGM_GO(rgmi_graph_task_check_graph(pipeline->tasks[k], graph, pipeline->together,
+                                           pipeline->judged));
     *out = graph;
     graph = NULL;
 done:
@@ -98,18 +98,18 @@ static rgm_status process_batch(rgm_element **out, const rgm_element *batch,
 }
 
 rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
-                                 const rgm_provider *provider, rgm_mode mode, int64_t batch_size,
+                                 const rgm_provider *provider, bool training, int64_t batch_size,
                                  bool drop_remainder, bool endless, int threads)
 {
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
     bool alone;
 
-    RGM_GO(rgm_provider_dataset(&data, provider, mode == RGM_TRAIN));
+    RGM_GO(rgm_provider_dataset(&data, provider, training));
     /* One graph, the same each epoch: made once, given again and again, and no threads about it. */
     alone = rgm_dataset_count(data) == 1 && !rgmi_provider_is_batched(provider);
     if (!rgmi_provider_is_batched(provider))
-        RGM_GO(rgm_dataset_batch(&data, batch_size, drop_remainder && mode == RGM_TRAIN));
+        RGM_GO(rgm_dataset_batch(&data, batch_size, drop_remainder));
     RGM_GO(rgm_dataset_map(&data, process_batch, pipeline, NULL, alone ? 0 : threads));
     if (alone)
         RGM_GO(rgm_dataset_cache(&data));
@@ -161,7 +161,7 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *pr
         RGM_GO(rgm_fit_or_skip_padding(&pipeline->padding, pipeline->schema, data, batch_size,
                                        padding->min_nodes_per_component, padding->sample_size,
                                        padding->success_ratio, seed));
-    pipeline->skip_misfits = padding->kind == RGM_PADDING_FIT_OR_SKIP;
+    pipeline->keeps_misfits = padding->kind == RGM_PADDING_FIT;
 done:
     rgm_dataset_release(data);
     return status;

@@ -197,17 +197,63 @@ static void padding_changes_no_metric(void **state)
     end(&run, data);
 }
 
-static void fit_or_skip_drops_what_does_not_fit(void **state)
+/* How many predictions there are, and the sum of their first logits. */
+typedef struct tally {
+    int64_t items;
+    double sum;
+} tally;
+
+static rgm_status count_predictions(const rgm_prediction *p, void *payload)
+{
+    tally *t = payload;
+
+    for (int64_t i = 0; i < rgm_tensor_dim(p->values, 0); i++)
+        t->sum += rgm_tensor_at(p->values, i * 2);
+    t->items += rgm_tensor_dim(p->values, 0);
+    return RGM_OK;
+}
+
+static void no_padding_drops_an_example_or_predicts_one_more(void **state)
+{
+    static const rgm_padding_kind kinds[] = {RGM_PADDING_FIT, RGM_PADDING_TIGHT};
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+    rgm_open_run *plain = must_run(&run), *padded;
+
+    (void)state;
+    run.what.train_padding.success_ratio = run.what.valid_padding.success_ratio = 0.3;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        run.what.train_padding.kind = run.what.valid_padding.kind = kinds[k];
+        padded = must_run(&run);
+        CHECK_INT(rgm_run_steps(plain), rgm_run_steps(padded));
+        CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                    1e-4, 0);
+        for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++) {
+            tally all = {0}, same = {0};
+
+            CHECK_OK(rgm_run_predict(padded, (rgm_mode)mode, 0, count_predictions, &all));
+            CHECK_OK(rgm_run_predict(plain, (rgm_mode)mode, 0, count_predictions, &same));
+            CHECK_INT(GRAPHS, all.items);
+            CHECK_CLOSE(all.sum, same.sum, 1e-3, 1e-3);
+        }
+        rgm_run_close(padded);
+    }
+    rgm_run_close(plain);
+    end(&run, data);
+}
+
+static void a_remainder_that_is_not_trained_is_predicted(void **state)
 {
     rgm_provider *data = molecules();
     arguments run = graph_run(data);
     rgm_open_run *result;
+    tally all = {0};
 
     (void)state;
-    run.what.train_padding.kind = RGM_PADDING_FIT_OR_SKIP;
-    run.what.train_padding.success_ratio = 0.5;
+    run.what.drop_remainder = true;
     result = must_run(&run);
-    CHECK(rgm_run_steps(result) < 60 && rgm_run_steps(result) > 0);
+    CHECK_OK(rgm_run_predict(result, RGM_TRAIN, 0, count_predictions, &all));
+    CHECK_INT(GRAPHS, all.items);
     rgm_run_close(result);
     end(&run, data);
 }
@@ -526,7 +572,8 @@ static void a_task_may_have_several_views_and_outputs(void **state)
 TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
       cmocka_unit_test(eager_mode_and_steps_per_execution_change_no_number),
       cmocka_unit_test(padding_changes_no_metric),
-      cmocka_unit_test(fit_or_skip_drops_what_does_not_fit),
+      cmocka_unit_test(no_padding_drops_an_example_or_predicts_one_more),
+      cmocka_unit_test(a_remainder_that_is_not_trained_is_predicted),
       cmocka_unit_test(several_tasks_share_one_pass_and_are_weighed),
       cmocka_unit_test(a_model_cannot_see_the_label),
       cmocka_unit_test(predictions_do_not_depend_on_batch_mates),

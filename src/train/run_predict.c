@@ -82,9 +82,13 @@ rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
                            rgm_prediction_sink *sink, void *payload)
 {
     rgm_status status = RGM_OK;
+    const rgm_task *task = &run->task;
     rgm_dataset *data = NULL;
 
-    RGM_GO(run->task.build_inputs(&data, run->task.state, mode, false));
+    if (task->build_prediction_inputs != NULL)
+        RGM_GO(task->build_prediction_inputs(&data, task->state, mode));
+    else
+        RGM_GO(task->build_inputs(&data, task->state, mode, false));
     if (data == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode)));
     RGM_GO(predict_dataset(run, data, head, sink, payload));
