@@ -8,7 +8,7 @@
 typedef struct plan {
     rgm_node_set_update *nodes;
     rgm_edge_input *inputs;
-    int64_t node_count, input_count;
+    int64_t node_count, input_count, featured; /* featured: inputs with the edge feature */
 } plan;
 
 static rgm_next_state next_state_of(const rgm_conv_gnn_options *options, const char *node_set)
@@ -47,8 +47,10 @@ static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *nod
             if (input.conv.fn == NULL)
                 continue;
             if (options->edge_feature != NULL &&
-                rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature))
+                rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature)) {
                 input.edge_feature = options->edge_feature;
+                p->featured++;
+            }
             p->inputs[p->input_count++] = input;
         }
     }
@@ -109,6 +111,10 @@ rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_grap
             if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
                 ok = add_node_set(&p, graph, set->name, false, options);
         }
+    if (ok && options->edge_feature != NULL && p.featured == 0) {
+        rgmi_unknown_feature(graph, RGM_EDGE_SET, options->edge_feature);
+        ok = false;
+    }
     if (ok) {
         update.node_sets = p.nodes;
         update.node_set_count = p.node_count;

@@ -150,9 +150,19 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.valid_padding.sample_size", "data.valid_padding.kind == fit"},
     {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit"},
     {"task.l2", "task.head == dense"},
+    {"model.hidden_units", "model.aggregator == pool"},
+    {"model.output_heads", "model.output > 0"},
+    {"model.input_units", "model.encode == true"},
+    {"model.input_activation", "model.encode == true"},
+    {"model.l2_layers", "model.l2 > 0"},
     {0}};
 
-const rgm_rule rgmi_graph_rules[] = {{"model.output == task.num_classes",
-                                      {"task.head == none", "task.num_classes > 0"},
-                                      "task.head is none, so the model's outputs are the logits"},
-                                     {0}};
+static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";
+
+const rgm_rule rgmi_graph_rules[] = {
+    {"model.output == task.num_classes",
+     {"task.head == none", "task.num_classes > 0"},
+     "task.head is none, so the model's outputs are the logits"},
+    {"model.l2_normalize == false", {"model.aggregator == gcn"}, gcn_is_a_mean},
+    {"model.combine == sum", {"model.aggregator == gcn"}, gcn_is_a_mean},
+    {0}};

@@ -40,6 +40,8 @@ const char *rgmi_end(const rgm_set_schema *edge_set, rgm_tag tag);
 rgm_value *rgmi_state(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
                       const char *set, const char *feature);
 
+/* Fails: no set of a piece has the feature; names the nearest. */
+void rgmi_unknown_feature(const rgm_graph_value *graph, rgm_piece piece, const char *name);
 /* Every name of options->features is a feature of some node set; else a failure. */
 bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options);
 /* rgm_node_inputs() side by side; NULL without failure for a latent set. */

@@ -249,6 +249,36 @@ static void features_in_float_are_cast_to_the_scopes_dtype(void **state)
     world_close(&w);
 }
 
+static void every_relation_is_heard_however_many_there_are(void **state)
+{
+    (void)state;
+    enum { RELATIONS = 70 };
+    static const char *const aggregators[] = {"gcn", "mean"};
+
+    for (int k = 0; k < 2; k++) {
+        rgm_text text = {0};
+        world w = {0};
+        char yaml[64];
+
+        CHECK_OK(rgm_text_printf(&text, "%s", PAPERS));
+        for (int i = 1; i < RELATIONS; i++)
+            CHECK_OK(rgm_text_printf(&text,
+                                     "edge_sets { key: 'r%d' value { source: 'paper' target: "
+                                     "'paper' } }",
+                                     i));
+        CHECK_OK(rgm_schema_parse(&w.schema, text.data, text.size, "test"));
+        CHECK_OK(rgm_cgraph_create(&w.graph));
+        CHECK_OK(rgm_graph_value_create(&w.value, w.graph, w.schema));
+        CHECK_OK(rgm_scope_create(&w.scope, w.graph, RGM_F64));
+        snprintf(yaml, sizeof yaml, "hidden: [2]\nbias: false\naggregator: %s\n", aggregators[k]);
+        CHECK(build(&w, "graph_sage", yaml) != NULL);
+        CHECK_OK(rgm_parameters_create(&w.parameters, w.graph, 1));
+        CHECK_INT(RELATIONS + 1, rgm_parameters_count(w.parameters)); /* and the node itself */
+        rgm_text_clear(&text);
+        world_close(&w);
+    }
+}
+
 static void mistakes_in_options_are_named(void **state)
 {
     (void)state;
@@ -266,6 +296,11 @@ static void mistakes_in_options_are_named(void **state)
          RGM_ERR_UNSUPPORTED},
         {"vanilla_mpnn", PAPERS, "reduce_type: median", "unknown reduce_type 'median'",
          RGM_ERR_ARG},
+        {"vanilla_mpnn", LIBRARY, "edge_feature: x", "no edge set has the input feature 'x'",
+         RGM_ERR_NOT_FOUND},
+        {"graph_sage", PAPERS, "aggregator: gcn\nl2_normalize: true", "no l2_normalize",
+         RGM_ERR_ARG},
+        {"graph_sage", PAPERS, "aggregator: gcn\ncombine: concat", "no combine", RGM_ERR_ARG},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -347,5 +382,6 @@ TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(parameters_are_those_of_the_papers),
       cmocka_unit_test(kipfs_l2_is_on_the_first_layer_alone),
       cmocka_unit_test(features_in_float_are_cast_to_the_scopes_dtype),
+      cmocka_unit_test(every_relation_is_heard_however_many_there_are),
       cmocka_unit_test(mistakes_in_options_are_named), cmocka_unit_test(option_tables_are_complete),
       cmocka_unit_test(models_survive_every_failing_allocation))

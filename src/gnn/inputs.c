@@ -62,7 +62,7 @@ static rgm_value *feature_rows(rgm_scope *scope, const rgm_graph_value *graph, c
     return normalize ? rgm_normalize_rows(scope, x) : x;
 }
 
-static void unknown_feature(const rgm_graph_value *graph, const char *name)
+void rgmi_unknown_feature(const rgm_graph_value *graph, rgm_piece piece, const char *name)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
     const char *names[64], *dot = strrchr(name, '.');
@@ -71,11 +71,12 @@ static void unknown_feature(const rgm_graph_value *graph, const char *name)
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
         for (int64_t k = 0; k < set->feature_count && count < 64; k++)
-            if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
+            if (set->piece == piece && !rgmi_is_aux(set->name))
                 names[count++] = set->features[k].name;
     }
     rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND,
-                    "no node set has the input feature '%s'%s", name,
+                    "no %s set has the input feature '%s'%s",
+                    piece == RGM_NODE_SET ? "node" : "edge", name,
                     rgm_did_you_mean(dot != NULL ? dot + 1 : name, names, count, NULL, NULL).text);
 }
 
@@ -96,7 +97,7 @@ bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *op
             found = name != NULL && rgm_has_feature(graph, RGM_NODE_SET, set->name, name);
         }
         if (!found) {
-            unknown_feature(graph, options->features.items[i]);
+            rgmi_unknown_feature(graph, RGM_NODE_SET, options->features.items[i]);
             return false;
         }
     }

@@ -63,45 +63,65 @@ static rgm_graph_value *drop_states(rgm_scope *round, rgm_graph_value *graph, do
     return graph;
 }
 
+/* The update of one node set: a mean over itself and all edge sets that lead to it, whose names go
+ * to `names`; false: none does. */
+static bool gcn_node_set(rgm_sage_gcn_options *o, const char **names, const rgm_schema *schema,
+                         const char *node_set, const rgm_sage_update_options *round)
+{
+    *o = (rgm_sage_gcn_options){.edge_sets = names,
+                                .receiver =
+                                    round->receivers == RGM_AT_SOURCE ? RGM_SOURCE : RGM_TARGET,
+                                .units = round->units,
+                                .activation = round->activation,
+                                .bias = round->bias,
+                                .self = true,
+                                .l2 = round->l2};
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_EDGE_SET && !rgmi_is_aux(set->name) &&
+            strcmp(rgmi_end(set, o->receiver), node_set) == 0)
+            names[o->edge_set_count++] = set->name;
+    }
+    return o->edge_set_count > 0;
+}
+
 /* One round of the GCN variant: every node set that receives edges is updated as a whole. */
 static rgm_graph_value *gcn_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
-                                  const rgm_sage_update_options *round, bool bias)
+                                  const rgm_sage_update_options *round)
 {
-    enum { MOST = 64 };
+    rgm_status status = RGM_OK;
     const rgm_schema *schema = rgm_graph_value_schema(graph);
-    rgm_sage_gcn_options set_options[MOST];
-    rgm_node_set_update nodes[MOST];
-    const char *names[MOST];
-    rgm_graph_update_options update = {.node_sets = nodes};
-    rgm_tag receiver = round->receivers == RGM_AT_SOURCE ? RGM_SOURCE : RGM_TARGET;
-    int64_t used = 0;
+    int64_t sets = rgm_schema_set_count(schema), used = 0;
+    rgm_sage_gcn_options *set_options = NULL;
+    rgm_node_set_update *nodes = NULL;
+    const char **names = NULL; /* an edge set leads to one node set */
+    rgm_graph_update_options update = {0};
+    rgm_graph_value *next = NULL;
 
-    for (int64_t i = 0; i < rgm_schema_set_count(schema) && update.node_set_count < MOST; i++) {
+    RGM_GO(RGM_NEW(set_options, sets));
+    RGM_GO(RGM_NEW(nodes, sets));
+    RGM_GO(RGM_NEW(names, sets));
+    for (int64_t i = 0; i < sets; i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
         rgm_sage_gcn_options *o = &set_options[update.node_set_count];
 
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name) ||
+            !gcn_node_set(o, names + used, schema, set->name, round))
             continue;
-        *o = (rgm_sage_gcn_options){.edge_sets = names + used,
-                                    .receiver = receiver,
-                                    .units = round->units,
-                                    .activation = round->activation,
-                                    .bias = bias,
-                                    .self = true,
-                                    .l2 = round->l2};
-        for (int64_t k = 0; k < rgm_schema_set_count(schema) && used < MOST; k++) {
-            const rgm_set_schema *edges = rgm_schema_set(schema, k);
-            if (edges->piece == RGM_EDGE_SET && !rgmi_is_aux(edges->name) &&
-                strcmp(rgmi_end(edges, receiver), set->name) == 0) {
-                names[used++] = edges->name;
-                o->edge_set_count++;
-            }
-        }
-        if (o->edge_set_count > 0)
-            nodes[update.node_set_count++] = (rgm_node_set_update){
-                .node_set = set->name, .update = rgm_sage_gcn_node_update, .options = o};
+        used += o->edge_set_count;
+        nodes[update.node_set_count++] = (rgm_node_set_update){
+            .node_set = set->name, .update = rgm_sage_gcn_node_update, .options = o};
     }
-    return rgm_graph_update(scope, name, graph, &update);
+    update.node_sets = nodes;
+    next = rgm_graph_update(scope, name, graph, &update);
+done:
+    if (status != RGM_OK)
+        rgm_cgraph_fail(rgm_graph_value_cgraph(graph), status, "out of memory: graph update");
+    rgm_free(set_options);
+    rgm_free(nodes);
+    rgm_free(names);
+    return next;
 }
 
 /* The states a model starts from: features, or nothing known. */
@@ -125,6 +145,17 @@ static rgm_graph_value *input_states(rgm_scope *scope, const rgm_graph_value *gr
     return next;
 }
 
+/* What files are told by a rule (data_fields.c), a program is told here. */
+static bool check_gcn(rgm_scope *scope, const rgm_sage_model_options *o)
+{
+    if (!o->l2_normalize && o->combine == RGM_SAGE_ADD)
+        return rgmi_one_receiver(scope, o->receiver);
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
+                    "aggregator gcn is one mean over a node and its neighbours: no l2_normalize, "
+                    "no combine");
+    return false;
+}
+
 static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_sage_model_options *o = payload;
@@ -134,7 +165,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input))
         return NULL;
-    if (o->aggregator == RGM_SAGE_GCN && !rgmi_one_receiver(scope, o->receiver))
+    if (o->aggregator == RGM_SAGE_GCN && !check_gcn(scope, o))
         return NULL;
     next = input_states(scope, graph, &o->input);
     round.receivers = o->receiver;
@@ -158,7 +189,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
             round.concat = false; /* exactly `output` channels */
         next = drop_states(rgm_scope_enter(scope, name), next, o->dropout);
         if (next != NULL)
-            next = o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, next, &round, o->bias)
+            next = o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, next, &round)
                                                  : rgm_sage_update(scope, name, next, &round);
     }
     return next;
