@@ -29,7 +29,7 @@ typedef struct bench_workload {
 
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
-    bench_translate, bench_decode;
+    bench_translate, bench_decode, bench_runner;
 
 /** A graph as both sides read it from the data file. Tensors are borrowed from the file's owner. */
 typedef struct bench_data {
@@ -51,6 +51,9 @@ rgm_status bench_data_graph(rgm_graph **out, const bench_data *data, bool featur
 rgm_status bench_make(const char *path, char **words, int count);
 /** `make-records FILE DATA key=number ...`: subgraphs of that graph as tf.train.Example records. */
 rgm_status bench_make_records(const char *path, const char *data, char **words, int count);
+/** The schema of those records; make-records also saves it, as FILE.pbtxt. Released by the caller.
+ */
+rgm_status bench_records_schema(rgm_schema **out);
 /** The number of "key=number" among words, or `otherwise`. */
 double bench_number(char **words, int count, const char *key, double otherwise);
 

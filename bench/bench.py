@@ -1,11 +1,13 @@
-"""Times the workloads beside their floors and, where PyTorch is installed, beside the same programs there.
+"""Times the workloads beside their floors and beside the same programs in PyTorch and TF-GNN.
 
-usage: bench.py --bench build/bench/regimen_bench [--out build/bench.json] [--rounds N] [WORKLOAD ...]
+usage: bench.py --bench build/bench/regimen_bench [--peer PYTHON] [--tfgnn PYTHON]
+                [--out build/bench.json] [--rounds N] [WORKLOAD ...]
 
 Each workload is a set of processes that live through the run: the limits of the machine, ours, the
 peers. A round gives each of them its turn; ratios are taken within a round and their median is told,
 so that a slow minute slows all of them. In a turn every side runs with 1 and with 2 threads, and the
-faster counts.
+faster counts. A peer may have several forms (eager, torch.compile, PyTorch Geometric's layers): in each
+round the fastest is the peer.
 Python's standard library only.
 """
 import argparse
@@ -17,31 +19,42 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # one thread pool with torch's own
 TURN_SECONDS = 0.2  # of each side and thread count in a round
 LONG_STEP = 1.0
 BEFORE = "before"  # the peer of --base
 THREADS = [t for t in (1, 2) if t <= (os.cpu_count() or 1)]
 
 
+class Ended(RuntimeError):
+    """A child that is gone, and its last words."""
+
+
 class Child:
     """A process that times steps on request."""
 
-    def __init__(self, command, env=None):
+    def __init__(self, command, quiet=False):
+        """`quiet`: what it says on standard error is kept for the message of its end."""
+        self.said = tempfile.TemporaryFile("w+") if quiet else None
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE if env else None, text=True,
-                                        env=env, bufsize=1)
+                                        stderr=self.said, text=True, bufsize=1)
         self.command = command
         self.steps = {}  # by thread count
         self.chosen = []
         self.facts = self.answer()
+        self.version = self.facts.get("version", "")
 
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            said = self.process.stderr.read() if self.process.stderr else ""
-            raise RuntimeError("%s ended: %s" % (" ".join(self.command), said.strip()))
+            raise Ended("%s ended: %s" % (" ".join(self.command), self.last_words()))
         return json.loads(line)
+
+    def last_words(self):
+        if self.said is None:
+            return "see above"
+        self.said.seek(0)
+        lines = [line.strip() for line in self.said if line.strip()]
+        return lines[-1] if lines else "without a word"
 
     def go(self, steps, threads=None):
         if threads is not None:
@@ -76,6 +89,39 @@ class Child:
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+
+
+class Peer:
+    """What ours is compared with: a name, the goal for the ratio or None, and a child for each form."""
+
+    def __init__(self, name, goal):
+        self.name, self.goal, self.forms, self.ratios = name, goal, [], []
+
+    def add(self, name, child):
+        self.forms.append({"name": name, "child": child, "seconds": [], "ratios": []})
+
+    def turn(self, ours):
+        for form in self.forms:
+            seconds = form["child"].turn()
+            form["seconds"].append(seconds)
+            form["ratios"].append(seconds / ours)
+        self.ratios.append(min(form["ratios"][-1] for form in self.forms))
+
+    def close(self):
+        for form in self.forms:
+            form["child"].close()
+
+
+class OtherProgram:
+    """Takes one core while it is held."""
+
+    def __init__(self, wanted):
+        self.process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted else None
+
+    def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 # ---- floors: seconds from counts (f) and the limits of the same round (m) ------------------------
@@ -184,31 +230,38 @@ def steps_a_microsecond(f, m):
     return f["loop_steps"] / f["seconds"] * 1e-6
 
 
+def eager_and_compiled(form):
+    return [form, form + "+compile"]
+
+
 CORA = ("cora", "nodes=2708 pairs=5429 words=1433 classes=7 train=140")
 FILES = ("files", "")  # a folder, not a graph
 LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 skew=2")
 
-# title, workload, data, form, size, floor, peers [(name, form, goal)], goals against the limits
+# name, title, workload, data, form, size, floor, peers [(name, forms, goal)], goals against the limits
 # [(what, function of facts and limits, goal)], goal of the peak memory against the first peer's
 WORKLOADS = [
     ("gcn", "GCN epoch, Cora size", "gcn", CORA, "", 0, gcn_floor,
-     [("torch, sparse X", "sparse", 10), ("torch, dense X", "dense", 100)], [], None),
+     [("torch, sparse X", eager_and_compiled("sparse"), 12),
+      ("torch, dense X", eager_and_compiled("dense") + ["dense+pyg"], None)], [], None),
     ("gat", "GAT v2 epoch, Cora size, inputs not dropped", "gat", CORA, "nodropout", 0, gat_floor,
-     [("torch, dense X", "nodropout", 20)], [], None),
+     [("torch, dense X", eager_and_compiled("nodropout") + ["nodropout+pyg"], 25)], [], None),
     ("gat", "GAT v2 epoch, Cora size, inputs dropped", "gat", CORA, "", 0, gat_floor,
-     [("torch, dense X", "", 60), ("torch, sparse X", "sparse", None)], [], None),
+     [("torch, dense X", eager_and_compiled("") + ["+pyg"], 60),
+      ("torch, sparse X", eager_and_compiled("sparse"), 20)], [], None),
     ("aggregate", "mean aggregation, F=256", "aggregate", LARGE, "", 256, aggregate_floor,
-     [("torch CSR", "csr", 3), ("torch index_add", "index_add", None)],
+     [("torch CSR", ["csr"], 3.5), ("torch index_add", eager_and_compiled("index_add"), None)],
      [("gathered / DRAM triad", gathered_over_triad, 0.7)], None),
     ("aggregate", "mean aggregation, F=128", "aggregate", LARGE, "", 128, aggregate_floor,
-     [("torch CSR", "csr", None), ("torch index_add", "index_add", None)], [], None),
+     [("torch CSR", ["csr"], 3.5), ("torch index_add", eager_and_compiled("index_add"), None)], [], None),
     ("sage", "GraphSAGE epoch, full batch", "sage", LARGE, "", 0, sage_floor,
-     [("torch CSR", "csr", 3.5), ("torch CSR, narrow side first", "narrow", None)],
+     [("torch CSR", eager_and_compiled("csr") + ["csr+pyg"], 4),
+      ("torch CSR, narrow side first", eager_and_compiled("narrow"), None)],
      [("floor / time", "floor", 0.7)], 0.5),
     ("minibatch", "GraphSAGE step, 1,024 seeds, 5/10/15", "minibatch", LARGE, "", 1024,
-     minibatch_floor, [("torch", "", 3.5)], [], None),
+     minibatch_floor, [("torch", eager_and_compiled(""), 6)], [], None),
     ("minibatch", "the same, sampling alone", "minibatch", LARGE, "sampling", 1024, sampling_floor,
-     [("torch", "sampling", 5)], [], None),
+     [("torch", ["sampling"], 5)], [], None),
     ("minibatch", "the same, on the whole sampled subgraph", "minibatch", LARGE, "whole", 1024,
      None, [], [], None),
     ("sample", "one subgraph a seed, with features", "sample", LARGE, "", 1024, sample_floor, [],
@@ -216,61 +269,61 @@ WORKLOADS = [
     ("bf16", "MLP 3 x 1,024, 1,024 rows: f32, then bf16", "bf16", None, "", 1024, None, [],
      [("times own f32", times_f32, least_times_f32)], None),
     ("translate_small", "Transformer 3+3 layers of 256, 2,048 tokens: f32", "translate", None,
-     "small", 0, translate_floor, [("torch f32", "small", 2.2)], [("floor / time", "floor", 0.8)],
-     None),
+     "small", 0, translate_floor, [("torch f32", eager_and_compiled("small"), 2.0)],
+     [("floor / time", "floor", 0.85)], None),
     ("translate_small", "the same, bf16", "translate", None, "small-bf16", 0, translate_floor,
-     [("torch bf16", "small-bf16", with_tiles(4)), ("own f32", "small", with_tiles(3))],
+     [("torch bf16", eager_and_compiled("small-bf16"), with_tiles(4)),
+      ("own f32", ["small"], with_tiles(3))],
      [("floor / time", "floor", with_tiles(0.6))], None),
     ("translate_base", "Transformer 6+6 layers of 512, 2,048 tokens: f32", "translate", None,
-     "base", 0, translate_floor, [("torch f32", "base", 1.9)], [("floor / time", "floor", 0.8)],
-     0.7),
+     "base", 0, translate_floor, [("torch f32", eager_and_compiled("base"), None)],
+     [("floor / time", "floor", 0.8)], 0.7),
     ("translate_base", "the same, bf16", "translate", None, "base-bf16", 0, translate_floor,
-     [("torch bf16", "base-bf16", with_tiles(3)), ("own f32", "base", with_tiles(4))],
+     [("torch bf16", eager_and_compiled("base-bf16"), with_tiles(3)),
+      ("own f32", ["base"], with_tiles(4))],
      [("floor / time", "floor", with_tiles(0.65))], None),
     ("decode", "24 tokens of 32 sentences, 3+3 layers of 256: greedy", "decode", None, "greedy", 0,
-     decode_floor, [("torch f32", "greedy", 4)], [("floor / time", "floor", 0.6)], None),
+     decode_floor, [("torch f32", eager_and_compiled("greedy"), 3)], [("floor / time", "floor", 0.6)],
+     None),
     ("decode", "the same, bf16", "decode", None, "greedy-bf16", 0, decode_floor,
-     [("torch f32", "greedy", with_tiles(7)), ("own f32", "greedy", None)], [], None),
+     [("torch f32", eager_and_compiled("greedy"), with_tiles(7)), ("own f32", ["greedy"], None)], [],
+     None),
     ("decode", "the same with 4 beams", "decode", None, "beam", 0, decode_floor,
-     [("torch f32", "beam", 4)], [("floor / time", "floor", 0.6)], None),
+     [("torch f32", eager_and_compiled("beam"), 3.3)], [("floor / time", "floor", 0.6)], None),
     ("decode", "the same with 4 beams, bf16", "decode", None, "beam-bf16", 0, decode_floor,
-     [("torch f32", "beam", with_tiles(7)), ("own f32", "beam", None)], [], None),
+     [("torch f32", eager_and_compiled("beam"), with_tiles(7)), ("own f32", ["beam"], None)], [], None),
+    ("runner", "10 steps of a run: 1,280 subgraphs of records", "runner", LARGE, "", 0, None,
+     [("TF-GNN's runner", [""], 5)], [], None),
+    ("runner", "the same, another program on one core", "runner", LARGE, "busy", 0, None,
+     [("TF-GNN's runner", [""], 3)], [], None),
     ("loop", "1,000 steps that do nothing", "loop", None, "", 0, None, [],
      [("steps a microsecond", steps_a_microsecond, 0.2)], None),
     ("checkpoint", "checkpoint of 400 MB: save", "checkpoint", FILES, "save", 0, None,
-     [("dd conv=fsync", "dd", 0.7)], [], None),
+     [("dd conv=fsync", ["dd"], 0.7)], [], None),
     ("checkpoint", "checkpoint of 400 MB: restore", "checkpoint", FILES, "restore", 0, None,
-     [("dd conv=fsync", "dd", 0.7)], [], None),
+     [("dd conv=fsync", ["dd"], 0.7)], [], None),
     ("records", "TFRecord: read and check", "records", LARGE, "read", 0, None,
-     [("C loop: read, check CRC", "loop", 0.8)], [], None),
+     [("C loop: read, check CRC", ["loop"], 0.8)], [], None),
     ("records", "TFRecord + Example: read, check, parse", "records", LARGE, "example", 0, None,
-     [("C loop: read, check CRC", "loop", 0.8)], [], None),
+     [("C loop: read, check CRC", ["loop"], 0.8)], [], None),
     ("records", "TFRecord to graphs", "records", LARGE, "graph", 0, None,
-     [("C loop: read, check CRC", "loop", None)], [], None),
+     [("C loop: read, check CRC", ["loop"], None)], [], None),
 ]
 ROUNDS_MOST = {"translate_base": 5}  # a step of the peer takes seconds
-PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py"}  # of the others: peer_torch.py
+PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py",
+         "runner": "peer_tfgnn.py"}  # of the others: peer_torch.py
+OWN = ("records", "checkpoint")  # their peers are forms of regimen_bench
+RECORDS = {"records": 8192, "runner": 17500}  # in the file that a workload reads
+HOW = {"": "", "compile": ", compiled", "pyg": ", PyG's layers"}
 NAMES = list(dict.fromkeys(w[0] for w in WORKLOADS))
-
-
-def torch_python():
-    """A Python that has torch, or None."""
-    for python in ("/usr/bin/python3", sys.executable):
-        try:
-            if subprocess.run([python, "-c", "import torch"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, timeout=120).returncode == 0:
-                return python
-        except (OSError, subprocess.TimeoutExpired):
-            pass
-    return None
 
 
 class Bench:
     def __init__(self, options, folder):
         self.bench, self.rounds, self.folder = options.bench, options.rounds, folder
-        self.base = options.base
-        self.python = None if self.base else torch_python()
+        self.base, self.torch, self.tfgnn = options.base, options.peer, options.tfgnn
         self.results = []
+        self.versions = set()
         self.limits = Child([self.bench, "limits"])
         self.limits_seen = []
 
@@ -281,43 +334,59 @@ class Bench:
             return path
         if not os.path.exists(path):
             subprocess.run([self.bench, "make", path] + what[1].split(), check=True)
-        if workload != "records":
+        if workload not in RECORDS:
             return path
-        records = os.path.join(self.folder, "records")
+        records = os.path.join(self.folder, workload)
         if not os.path.exists(records):
-            subprocess.run([self.bench, "make-records", records, path, "records=8192"], check=True)
+            subprocess.run([self.bench, "make-records", records, path,
+                            "records=%d" % RECORDS[workload]], check=True)
         return records
 
-    def peer(self, name, workload, data, form, size):
+    def child(self, name, workload, data, form, size):
+        """The process of a peer's form, or None where its interpreter is not there."""
+        arguments = [workload, "--data", data, "--form", form, "--size", str(size)]
         if name == BEFORE:
             if workload == "checkpoint":  # saves of one step in one folder would be one save
-                data = os.path.join(data, BEFORE)
-                os.makedirs(data, exist_ok=True)
-            return Child([self.base, workload, "--data", data, "--form", form, "--size", str(size)])
-        if workload in ("records", "checkpoint") or name.startswith("own "):
-            return Child([self.bench, workload, "--data", data, "--form", form, "--size",
-                          str(size)])
-        if self.python is None:
+                arguments[2] = os.path.join(data, BEFORE)
+                os.makedirs(arguments[2], exist_ok=True)
+            return Child([self.base] + arguments)
+        if workload in OWN or name.startswith("own "):
+            return Child([self.bench] + arguments)
+        python = self.tfgnn if workload == "runner" else self.torch
+        if not python:
             return None
-        env = dict(os.environ)
-        if os.path.isdir(OPENBLAS):
-            env["LD_LIBRARY_PATH"] = OPENBLAS + ":" + env.get("LD_LIBRARY_PATH", "")
-        return Child([self.python, "-W", "ignore", os.path.join(HERE, PEERS.get(workload, "peer_torch.py")),
-                      workload, "--data", data, "--form", form, "--size", str(size)], env)
+        script = os.path.join(HERE, PEERS.get(workload, "peer_torch.py"))
+        return Child([python, "-W", "ignore", script] + arguments, quiet=True)
+
+    def peer(self, name, forms, goal, workload, data, size):
+        peer = Peer(name, goal)
+        for form in forms:
+            shown = name + HOW[form.partition("+")[2]]
+            try:
+                child = self.child(name, workload, data, form, size)
+                if child is None:
+                    continue
+                child.settle()
+            except Ended as error:
+                print("    %-34s does not run: %s" % (shown, error))
+                continue
+            peer.add(shown, child)
+            if child.version:
+                package = "TensorFlow" if workload == "runner" else "PyTorch"
+                self.versions.add("%s %s" % (package, child.version))
+        return peer
 
     def run(self, spec):
         name, title, workload, what, form, size, floor, peer_specs, limit_goals, memory = spec
         data = self.data(what, workload) if what is not None else ""
         if self.base:  # against itself as it was, and nothing else
-            floor, peer_specs, limit_goals, memory = None, [(BEFORE, form, 0.97)], [], None
+            floor, peer_specs, limit_goals, memory = None, [(BEFORE, [form], 0.97)], [], None
         ours = Child([self.bench, workload, "--data", data, "--form", form, "--size", str(size)])
-        peers = [(p, self.peer(p[0], workload, data, p[1], size)) for p in peer_specs]
-        peers = [(p, child) for p, child in peers if child is not None]
-        for child in [ours] + [c for _, c in peers]:
-            child.settle()
+        ours.settle()
+        peers = [self.peer(*each, workload, data, size) for each in peer_specs]
+        peers = [peer for peer in peers if peer.forms]
+        other = OtherProgram(form == "busy")
         times, floors, shares = [], [], {what: [] for what, _, _ in limit_goals}
-        ratios = {p[0]: [] for p, _ in peers}
-        peer_times = {p[0]: [] for p, _ in peers}
         rounds = min(self.rounds, ROUNDS_MOST.get(name, self.rounds))
         for _ in range(rounds):
             self.limits.go(1, THREADS[-1])
@@ -330,43 +399,46 @@ class Bench:
             for goal, measure, _ in limit_goals:
                 shares[goal].append(floors[-1] / seconds if measure == "floor"
                                     else measure(ours.facts, limits))
-            for p, child in peers:
-                other = child.turn()
-                peer_times[p[0]].append(other)
-                ratios[p[0]].append(other / seconds)
+            for peer in peers:
+                peer.turn(seconds)
+        other.close()
         result = {"title": title, "workload": workload, "seconds": statistics.median(times),
                   "threads": ours.threads(), "peak": ours.facts["peak"], "rounds": rounds,
                   "facts": ours.facts, "all_seconds": times, "peers": [], "goals": []}
         if floors:
             result["floor"] = statistics.median(floors)
             result["of_floor"] = statistics.median(f / t for f, t in zip(floors, times))
-        for p, child in peers:
-            ratio = statistics.median(ratios[p[0]])
-            goal = p[2](ours.facts) if callable(p[2]) else p[2]
-            result["peers"].append({"name": p[0], "seconds": statistics.median(peer_times[p[0]]),
-                                    "threads": child.threads(), "peak": child.facts["peak"],
-                                    "ratio": ratio, "goal": goal})
-            if goal is not None:
-                result["goals"].append({"what": "times " + p[0], "goal": goal, "measured": ratio,
-                                        "met": ratio >= goal})
+        for peer in peers:
+            add_peer(result, peer)
         for goal, _, least in limit_goals:
-            share = statistics.median(shares[goal])
-            least = least(ours.facts) if callable(least) else least
-            if least is None:
-                continue
-            result["goals"].append({"what": goal, "goal": least, "measured": share,
-                                    "met": share >= least})
+            add_goal(result, goal, least, statistics.median(shares[goal]))
         if memory is not None and peers:
-            share = ours.facts["peak"] / peers[0][1].facts["peak"]
-            result["goals"].append({"what": "peak memory / " + peers[0][0][0], "goal": memory,
+            share = ours.facts["peak"] / peers[0].forms[0]["child"].facts["peak"]
+            result["goals"].append({"what": "peak memory / " + peers[0].name, "goal": memory,
                                     "measured": share, "met": share <= memory, "most": True})
-        for child in [ours] + [c for _, c in peers]:
-            child.close()
+        for each in [ours] + peers:
+            each.close()
         self.results.append(result)
         show(result)
 
     def close(self):
         self.limits.close()
+
+
+def add_goal(result, what, least, measured):
+    least = least(result["facts"]) if callable(least) else least
+    if least is not None:
+        result["goals"].append({"what": what, "goal": least, "measured": measured,
+                                "met": measured >= least})
+
+
+def add_peer(result, peer):
+    for form in peer.forms:
+        result["peers"].append({"name": form["name"], "seconds": statistics.median(form["seconds"]),
+                                "threads": form["child"].threads(),
+                                "peak": form["child"].facts["peak"],
+                                "ratio": statistics.median(form["ratios"])})
+    add_goal(result, "times " + peer.name, peer.goal, statistics.median(peer.ratios))
 
 
 # ---- what is printed -----------------------------------------------------------------------------
@@ -398,6 +470,8 @@ def rates(result):
     if "seeds" in f:
         return "%.0f seeds/s, %d nodes, %d edges a step" % (f["seeds"] / seconds, f["nodes"],
                                                             f["edges"])
+    if "subgraphs" in f:
+        return "%.0f subgraphs/s" % (f["subgraphs"] / seconds)
     if result["workload"] == "loop":
         return "%.2f us a step" % (seconds / f["loop_steps"] * 1e6)
     if result["workload"] == "checkpoint":
@@ -451,6 +525,8 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--out", default="")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peer", default="", help="a Python that has torch")
+    parser.add_argument("--tfgnn", default="", help="a Python that has tensorflow_gnn")
     parser.add_argument("--base", default="",
                         help="another build's regimen_bench: nothing may be 3 %% slower than with it")
     parser.add_argument("workloads", nargs="*", help=" ".join(NAMES))
@@ -460,18 +536,21 @@ def main():
         parser.error("unknown workload %s; there are %s" % (", ".join(unknown), " ".join(NAMES)))
     with tempfile.TemporaryDirectory(prefix="regimen-bench-") as folder:
         bench = Bench(options, folder)
-        if bench.python is None and not options.base:
-            print("peer     PyTorch is not installed (Debian: python3-torch): no ratios to it")
+        if not (options.peer or options.base):
+            print("peer     none: PEER=venv makes one, PEER=/path/to/python takes one with torch")
         for spec in WORKLOADS:
             if not options.workloads or spec[0] in options.workloads:
                 bench.run(spec)
         bench.close()
     show_limits(bench.limits_seen)
+    if bench.versions:
+        print("peers    " + ", ".join(sorted(bench.versions)))
     goals = [g for r in bench.results for g in r["goals"]]
     print("goals    %d of %d met" % (sum(g["met"] for g in goals), len(goals)))
     if options.out:
         with open(options.out, "w") as file:
-            json.dump({"limits": bench.limits_seen, "results": bench.results}, file, indent=1)
+            json.dump({"limits": bench.limits_seen, "versions": sorted(bench.versions),
+                       "results": bench.results}, file, indent=1)
         print("report   %s" % options.out)
 
 

@@ -29,6 +29,7 @@ expect sample --data "$folder/large" --size 16
 for form in read example graph loop; do
     expect records --data "$folder/records" --form $form
 done
+expect runner --data "$folder/records"
 expect limits --size 2400000
 expect bf16 --size 96
 expect loop

@@ -262,6 +262,36 @@ static rgm_status add_record(void *payload, int64_t i, rgm_graph *graph, const r
     return rgm_tfrecord_writer_add(payload, record->data, record->size);
 }
 
+rgm_status bench_records_schema(rgm_schema **out)
+{
+    int64_t width = 128;
+
+    RGM_TRY(rgm_schema_create(out));
+    RGM_TRY(rgm_schema_add_node_set(*out, "nodes"));
+    RGM_TRY(rgm_schema_add_node_set(*out, "_readout"));
+    RGM_TRY(rgm_schema_add_edge_set(*out, "edges", "nodes", "nodes"));
+    RGM_TRY(rgm_schema_add_edge_set(*out, "_readout/seed", "nodes", "_readout"));
+    RGM_TRY(rgm_schema_add_feature(*out, RGM_NODE_SET, "nodes", "feat", RGM_F32, 1, &width));
+    RGM_TRY(rgm_schema_add_feature(*out, RGM_NODE_SET, "nodes", "#id", RGM_I64, 0, NULL));
+    return rgm_schema_add_feature(*out, RGM_NODE_SET, "_readout", "label", RGM_I64, 0, NULL);
+}
+
+/* PATH.pbtxt, which the peer reads. */
+static rgm_status save_records_schema(const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_schema *schema = NULL;
+    rgm_text name = {0};
+
+    RGM_GO(bench_records_schema(&schema));
+    RGM_GO(rgm_text_printf(&name, "%s.pbtxt", path));
+    RGM_GO(rgm_schema_save(schema, name.data));
+done:
+    rgm_text_clear(&name);
+    rgm_schema_release(schema);
+    return status;
+}
+
 rgm_status bench_make_records(const char *path, const char *data_path, char **words, int count)
 {
     rgm_status status = RGM_OK;
@@ -289,6 +319,7 @@ rgm_status bench_make_records(const char *path, const char *data_path, char **wo
     run.label = "label";
     RGM_GO(rgm_sampler_run(sampler, seeds, records, &run, add_record, writer));
     RGM_GO(rgm_tfrecord_writer_finish(writer));
+    RGM_GO(save_records_schema(path));
 done:
     rgm_free(seeds);
     rgm_tfrecord_writer_close(writer);

@@ -6,18 +6,38 @@ import json
 import sys
 import time
 
-import torch
+try:
+    import torch
+except ImportError:  # where TF-GNN is
+    torch = None
 
 
 def arguments(form="", needs_data=False):
-    """WORKLOAD --data FILE [--form NAME] [--size N]; torch's random numbers begin anew."""
+    """WORKLOAD --data FILE [--form NAME[+HOW]] [--size N]: .form and .how ("", "compile" or "pyg")
+    apart; torch's random numbers begin anew."""
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
     parser.add_argument("--data", required=needs_data)
     parser.add_argument("--form", default=form)
     parser.add_argument("--size", type=int, default=0)
     torch.manual_seed(0)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.form, _, options.how = options.form.partition("+")
+    return options
+
+
+def compiled(function, how):
+    """The function through torch.compile, if that is how; shapes that change are not compiled anew."""
+    return torch.compile(function) if how == "compile" else function
+
+
+def adam(parameters, **options):
+    """Adam as one fused kernel where this torch has it on the CPU."""
+    parameters = list(parameters)
+    try:
+        return torch.optim.Adam(parameters, fused=True, **options)
+    except (RuntimeError, TypeError):
+        return torch.optim.Adam(parameters, **options)
 
 
 def peak():
@@ -28,18 +48,29 @@ def peak():
     return 0
 
 
+def tell(seconds, steps):
+    """The answer to "go": what `steps` steps took."""
+    print(json.dumps({"seconds": seconds / steps, "steps": steps, "peak": peak()}), flush=True)
+
+
+def turns(workload, **facts):
+    """Says that it is ready, then gives the count of each "go"; what comes between is timed and told by
+    the caller."""
+    print(json.dumps({"workload": workload, **facts}), flush=True)
+    for line in sys.stdin:
+        word, argument = line.split()
+        if word == "go":
+            yield int(argument)
+        elif torch is not None:
+            torch.set_num_threads(int(argument))
+
+
 def serve(step, workload, **facts):
     """Steps as they are asked for: step(0), step(1), .."""
     number = 0
-    print(json.dumps({"workload": workload, "version": torch.__version__, **facts}), flush=True)
-    for line in sys.stdin:
-        word, argument = line.split()
-        if word == "threads":
-            torch.set_num_threads(int(argument))
-            continue
+    for count in turns(workload, version=torch.__version__, **facts):
         begin = time.perf_counter()
-        for _ in range(int(argument)):
+        for _ in range(count):
             step(number)
             number += 1
-        seconds = (time.perf_counter() - begin) / int(argument)
-        print(json.dumps({"seconds": seconds, "steps": int(argument), "peak": peak()}), flush=True)
+        tell(time.perf_counter() - begin, count)

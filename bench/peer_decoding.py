@@ -1,7 +1,7 @@
 """Peer of decoding.c: greedy and beam search with the same Transformer in plain PyTorch, by the protocol
 of regimen_bench ("threads 2", "go 10" on standard input).
 
-forms  greedy, and beam (4 hypotheses)
+forms  greedy, and beam (4 hypotheses); each with +compile: the step of the decoder through torch.compile
 
 The encoder is PyTorch's own; the decoder is written out by hand on PyTorch's modules, with the keys and
 values of earlier tokens kept. Nothing ends, so no sentence leaves the batch.
@@ -82,7 +82,7 @@ def step(model, ids, position, cross, past):
 
 
 @torch.no_grad()
-def decode(model, source, beams):
+def decode(model, source, beams, step):
     count = len(source)
     cross, past = source_keys(model, source, beams), [None] * LAYERS
     ids = torch.zeros(count * beams, 1, dtype=torch.long)
@@ -106,7 +106,8 @@ def main():
     model = Transformer().eval()
     source = torch.randint(1, VOCABULARY, (options.size or 32, SOURCE))
     beams = 4 if options.form.startswith("beam") else 1
-    peer.serve(lambda _: decode(model, source, beams), "decode")
+    one = torch.compile(step, dynamic=True) if options.how == "compile" else step
+    peer.serve(lambda _: decode(model, source, beams, one), "decode")
 
 
 main()

@@ -1,6 +1,6 @@
 """The same workloads in PyTorch, each in the best formulation we know of.
 
-usage: peer_torch.py WORKLOAD --data FILE [--form NAME] [--size N]
+usage: peer_torch.py WORKLOAD --data FILE [--form NAME[+compile|+pyg]] [--size N]
 
 Speaks the protocol of regimen_bench: a line of JSON when ready, then obeys "threads N" and "go N".
 Equal mathematics: the same graph, features, labels, layers, dropout rates, loss and optimizer.
@@ -9,6 +9,8 @@ Equal mathematics: the same graph, features, labels, layers, dropout rates, loss
   sage       neighbours by CSR product; form csr, or narrow: the last layer multiplied first
   aggregate  form csr, or index_add
   minibatch  layers shrink towards the seeds; form sampling: without the training
++compile     what is differentiated goes through torch.compile
++pyg         the layers are PyTorch Geometric's: GCNConv and GATv2Conv on edges, SAGEConv on a CSR adjacency
 """
 import json
 
@@ -92,18 +94,37 @@ class Words:
 
 
 class Training:
-    def __init__(self, modules, logits, labels, rate, decay):
+    """Steps of Adam; `inputs` are what logits() takes, if they change, or nothing."""
+
+    def __init__(self, modules, logits, labels, rate, decay, how):
         parameters = [p for m in modules for p in m.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, lr=rate, weight_decay=decay)
-        self.logits, self.labels = logits, labels
+        self.optimizer = peer.adam(parameters, lr=rate, weight_decay=decay)
+        self.labels, self.inputs = labels, ()
+        self.loss = peer.compiled(lambda labels, *inputs: F.cross_entropy(logits(*inputs), labels), how)
 
     def step(self, _):
         self.optimizer.zero_grad()
-        F.cross_entropy(self.logits(), self.labels).backward()
+        self.loss(self.labels, *self.inputs).backward()
         self.optimizer.step()
 
 
-def gcn(data, sizes, form, _):
+def gcn_of_pyg(data, sizes, train, how):
+    from torch_geometric.nn import GCNConv
+
+    x, edges = Words(data, sizes).dense(), torch.stack([data["source"], data["target"]])
+    first = GCNConv(sizes["vocabulary"], 16, cached=True)
+    second = GCNConv(16, sizes["classes"], cached=True)
+
+    def logits():
+        h = F.relu(first(F.dropout(x, 0.5), edges))
+        return second(F.dropout(h, 0.5), edges)[train]
+
+    return Training([first, second], logits, data["label"][train], 0.01, 5e-4, how).step
+
+
+def gcn(data, sizes, form, _, how):
+    if how == "pyg":
+        return gcn_of_pyg(data, sizes, data["train"], how)
     n = len(data["label"])
     loops = torch.arange(n)
     source = torch.cat([data["source"], loops])
@@ -123,7 +144,7 @@ def gcn(data, sizes, form, _):
         h = F.relu(Product.apply(h, a, at) + bias[0])
         return (Product.apply(second(F.dropout(h, 0.5)), a, at) + bias[1])[train]
 
-    return Training([first, second, bias], logits, data["label"][train], 0.01, 5e-4).step
+    return Training([first, second, bias], logits, data["label"][train], 0.01, 5e-4, how).step
 
 
 class Attention(torch.nn.Module):
@@ -148,7 +169,24 @@ class Attention(torch.nn.Module):
                                                                 values * alpha[:, :, None])
 
 
-def gat(data, sizes, form, _):
+def gat_of_pyg(data, sizes, form, train, how):
+    from torch_geometric.nn import GATv2Conv
+
+    x, edges = Words(data, sizes).dense(), torch.stack([data["source"], data["target"]])
+    options = {"dropout": 0.6, "share_weights": True}
+    first = GATv2Conv(sizes["vocabulary"], 8, heads=8, **options)
+    second = GATv2Conv(64, sizes["classes"], heads=1, **options)
+
+    def logits():
+        h = F.elu(first(x if form == "nodropout" else F.dropout(x, 0.6), edges))
+        return second(F.dropout(h, 0.6), edges)[train]
+
+    return Training([first, second], logits, data["label"][train], 0.005, 5e-4, how).step
+
+
+def gat(data, sizes, form, _, how):
+    if how == "pyg":
+        return gat_of_pyg(data, sizes, form, data["train"], how)
     n = len(data["label"])
     loops = torch.arange(n)
     source = torch.cat([data["source"], loops])
@@ -166,7 +204,7 @@ def gat(data, sizes, form, _):
         h = F.elu(first(both, source, target, n).flatten(1))
         return second(second.both(F.dropout(h, 0.6)), source, target, n).mean(1)[train]
 
-    return Training([first, second], logits, data["label"][train], 0.005, 5e-4).step
+    return Training([first, second], logits, data["label"][train], 0.005, 5e-4, how).step
 
 
 def sage_layers(data, sizes):
@@ -183,9 +221,30 @@ def mean_matrices(data):
     return csr(target, source, weight, (n, n)), csr(source, target, weight, (n, n))
 
 
-def sage(data, sizes, form, _):
-    a, at = mean_matrices(data)
+def sage_of_pyg(data, sizes, train, how):
+    from torch_geometric.nn import SAGEConv
+
+    x, n = data["feat"], len(data["label"])
+    adjacency = csr(data["target"], data["source"], torch.ones(len(data["source"])), (n, n))
+    dims = [x.shape[1], 256, 256, sizes["classes"]]
+    layers = torch.nn.ModuleList([SAGEConv(dims[i], dims[i + 1]) for i in range(3)])
+
+    def logits():
+        h = x
+        for i, layer in enumerate(layers):
+            h = layer(h, adjacency)
+            if i < 2:
+                h = F.dropout(F.relu(h), 0.5)
+        return h[train]
+
+    return Training([layers], logits, data["label"][train], 0.01, 0, how).step
+
+
+def sage(data, sizes, form, _, how):
     x, train = data["feat"], data["train"]
+    if how == "pyg":
+        return sage_of_pyg(data, sizes, train, how)
+    a, at = mean_matrices(data)
     own, others = sage_layers(data, sizes)
 
     def logits():
@@ -199,16 +258,18 @@ def sage(data, sizes, form, _):
                 h = F.dropout(F.relu(h), 0.5)
         return h[train]
 
-    return Training(own + others, logits, data["label"][train], 0.01, 0).step
+    return Training(own + others, logits, data["label"][train], 0.01, 0, how).step
 
 
-def aggregate(data, _, form, size):
+def aggregate(data, _, form, size, how):
     n = len(data["label"])
     x = torch.randn(n, size)
     if form == "index_add":
         source, target = data["source"], data["target"]
         scale = (1.0 / torch.bincount(target, minlength=n).clamp(min=1).float())[:, None]
-        return lambda _: torch.zeros(n, size).index_add_(0, target, x[source]) * scale
+        mean = peer.compiled(
+            lambda x: torch.zeros(n, size).index_add_(0, target, x[source]) * scale, how)
+        return lambda _: mean(x)
     a = mean_matrices(data)[0]
     return lambda _: a @ x
 
@@ -239,26 +300,25 @@ class Neighbours:
         return nodes, blocks
 
 
-def minibatch(data, sizes, form, size):
+def minibatch(data, sizes, form, size, how):
     n = len(data["label"])
     neighbours, x, labels = Neighbours(data), data["feat"], data["label"]
     own, others = sage_layers(data, sizes)
-    state = {}
 
-    def logits():
-        h = x[state["nodes"]]
-        for i, (mine, theirs) in enumerate(reversed(state["blocks"])):
+    def logits(nodes, blocks):
+        h = x[nodes]
+        for i, (mine, theirs) in enumerate(reversed(blocks)):
             near = h[theirs.flatten()].view(*theirs.shape, -1).mean(1)
             h = own[i](h[mine]) + others[i](near)
             if i < 2:
                 h = F.dropout(F.relu(h), 0.5)
         return h
 
-    training = Training(own + others, logits, None, 0.01, 0)
+    training = Training(own + others, logits, None, 0.01, 0, how)
 
     def step(i):
         seeds = torch.randperm(n)[:size]
-        state["nodes"], state["blocks"] = neighbours.blocks(seeds)
+        training.inputs = neighbours.blocks(seeds)
         if form != "sampling":
             training.labels = labels[seeds]
             training.step(i)
@@ -270,7 +330,8 @@ def main():
     options = peer.arguments(needs_data=True)
     data, sizes = read(options.data)
     step = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate,
-            "minibatch": minibatch}[options.workload](data, sizes, options.form, options.size)
+            "minibatch": minibatch}[options.workload](data, sizes, options.form, options.size,
+                                                      options.how)
     peer.serve(step, options.workload)
 
 

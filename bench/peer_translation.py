@@ -1,7 +1,8 @@
 """Peer of translation.c: training steps of the same Transformer in plain PyTorch, by the protocol of
 regimen_bench ("threads 2", "go 10" on standard input).
 
-forms  small and base: f32; small-bf16 and base-bf16: forward under autocast to bfloat16
+forms  small and base: f32; small-bf16 and base-bf16: forward under autocast to bfloat16;
+       each with +compile: forward and loss through torch.compile
 
 The modules are PyTorch's own, as one writes them: pre-norm, biases everywhere, source table, one table
 for target and output, dropout of 0.1 where translation.c has it. Sources have no padding mask here,
@@ -55,17 +56,21 @@ def main():
     options = peer.arguments(form="small")
     size, _, precision = options.form.partition("-")
     model = Transformer(*SIZES[size])
-    adam = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+    adam = peer.adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     pairs = options.size or 64
     ids = [torch.randint(1, VOCABULARY, (pairs, LENGTH)) for _ in range(3)]
     mask = torch.full((LENGTH, LENGTH), float("-inf")).triu(1)
 
-    def step(_):
-        adam.zero_grad(set_to_none=True)
+    def loss():
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
             logits = model(ids[0], ids[1], mask)
-        F.cross_entropy(logits.float().flatten(0, 1), ids[2].flatten(),
-                        label_smoothing=0.1).backward()
+        return F.cross_entropy(logits.float().flatten(0, 1), ids[2].flatten(), label_smoothing=0.1)
+
+    loss = peer.compiled(loss, options.how)
+
+    def step(_):
+        adam.zero_grad(set_to_none=True)
+        loss().backward()
         adam.step()
 
     peer.serve(step, "translate", parameters=sum(p.numel() for p in model.parameters()))

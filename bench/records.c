@@ -219,21 +219,6 @@ static void records_close(void *state)
     rgm_free(r);
 }
 
-/* The schema of the sampled graphs of bench_make_records(). */
-static rgm_status sampled_schema(rgm_schema **out)
-{
-    int64_t width = 128;
-
-    RGM_TRY(rgm_schema_create(out));
-    RGM_TRY(rgm_schema_add_node_set(*out, "nodes"));
-    RGM_TRY(rgm_schema_add_node_set(*out, "_readout"));
-    RGM_TRY(rgm_schema_add_edge_set(*out, "edges", "nodes", "nodes"));
-    RGM_TRY(rgm_schema_add_edge_set(*out, "_readout/seed", "nodes", "_readout"));
-    RGM_TRY(rgm_schema_add_feature(*out, RGM_NODE_SET, "nodes", "feat", RGM_F32, 1, &width));
-    RGM_TRY(rgm_schema_add_feature(*out, RGM_NODE_SET, "nodes", "#id", RGM_I64, 0, NULL));
-    return rgm_schema_add_feature(*out, RGM_NODE_SET, "_readout", "label", RGM_I64, 0, NULL);
-}
-
 static rgm_status records_open(void **out, const bench_options *options)
 {
     static const char *const forms[] = {"read", "example", "graph", "loop"};
@@ -249,7 +234,7 @@ static rgm_status records_open(void **out, const bench_options *options)
     RGM_GO(rgm_strdup(&r->path, options->data));
     RGM_GO(RGM_NEW(r->buffer, BUFFER));
     RGM_GO(rgm_example_create(&r->example));
-    RGM_GO(sampled_schema(&r->schema));
+    RGM_GO(bench_records_schema(&r->schema));
     if (stat(r->path, &file) != 0)
         RGM_GO(RGM_FAIL_SYSTEM("look at", r->path));
     r->bytes = file.st_size;

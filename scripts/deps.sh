@@ -10,7 +10,7 @@ build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libj
        libplplot-dev plplot-driver-cairo libsentencepiece-dev"
 check="libcmocka-dev clang clang-format libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
        sentencepiece"
-bench="python3-torch libopenblas0-openmp"
+bench="python3-dev"
 
 want="$build $check"
 [ "${1:-}" = bench ] && want="$want $bench"
