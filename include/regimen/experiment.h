@@ -109,6 +109,17 @@ rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *experime
  */
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
 
+/**
+ * What a run of it would be asked before its first step, without one: the schedule against the
+ * run's length; with `data` everything, by opening the run: data of all parts are read, the model
+ * is built, exporters are asked. Nothing is trained, nothing is written, and tasks that keep files
+ * in a run folder make them in memory. What is possible but hardly meant is logged as a warning.
+ *
+ * Errors: RGM_ERR_CONFIG "FILE:line:column: what"; with `data` those of rgm_experiment_prepare()
+ * and rgm_run_open().
+ */
+rgm_status rgm_experiment_check(rgm_experiment *experiment, bool data);
+
 /* ---- running ------------------------------------------------------------------------------- */
 
 /**

@@ -46,6 +46,14 @@ rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_paramete
                          const rgm_export_output *outputs, int64_t output_count,
                          const rgm_onnx_options *options);
 
+/**
+ * Whether rgm_onnx_save() could write this, before training is spent on it: all of its work but the
+ * copy of the parameters and the file.
+ * Errors: those of rgm_onnx_save() but RGM_ERR_IO.
+ */
+rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
+                          const rgm_export_output *outputs, int64_t output_count);
+
 /** An exported file opened to be run. */
 typedef struct rgm_onnx_model rgm_onnx_model;
 /**

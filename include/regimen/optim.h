@@ -91,6 +91,18 @@ rgm_schedule rgm_schedule_power(double initial, double power);
 /** The rate of update number `step` (0 is the first). Needs decay_steps > 0 where the type decays.
  */
 double rgm_schedule_rate(const rgm_schedule *schedule, int64_t step);
+/**
+ * Hold a schedule against a run of so many updates (< 1: not known; then, and for a decay whose
+ * length is open, only what does not depend on it is checked).
+ *
+ * @param remark  [out] gets one line about what is possible but hardly meant: a decay at least
+ * twice as long as the run, a warmup that the run does not outlast, a rate of 0 from some update
+ * on. NULL: not asked
+ *
+ * Errors: RGM_ERR_CONFIG (a warmup as long as the decay, a rate of 0 in every update),
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_schedule_check_run(rgm_text *remark, const rgm_schedule *schedule, int64_t updates);
 
 /* ---- options ------------------------------------------------------------------------------- */
 

@@ -158,6 +158,8 @@ typedef struct rgm_task_export {
     const char *file; /* the one to begin with, "translation.json" */
     /** Write all of it into a folder that is there; the task's files come beside it. */
     rgm_status (*save)(const char *folder, const rgm_parameters *parameters, void *state);
+    /** Whether `save` could: asked before the first step. NULL: save will tell. */
+    rgm_status (*check)(const rgm_parameters *parameters, void *state);
     /**
      * Run what stands there with export's interpreter on up to max_batches batches of a mode's
      * data, and add what is compared with the executor's results to `check`.
@@ -226,6 +228,13 @@ typedef struct rgm_task {
     void (*files)(rgm_task_file *out, int64_t *count, void *state);
     /** NULL: the graph of every head, model.onnx. */
     const rgm_task_export *exports;
+    /**
+     * Whether the data of a part are what the model was built for: schema, labels and their range;
+     * of all that is in memory, of the first ones where they are read as they come. Called for each
+     * part that there is before the first step. NULL: the first batch shows it.
+     * Errors: those of the data, with what to do.
+     */
+    rgm_status (*check_data)(void *state, rgm_mode mode);
     /**
      * Append to `out` what a person should know of the training data once they are there, in one
      * line: "batches of 1,024 tokens (91% real)". NULL: nothing.
@@ -387,6 +396,7 @@ typedef struct rgm_task_setup {
     const char *run_dir; /* NULL: nothing is kept                                             */
     bool begun;          /* the folder has a run already: what that made itself is read again */
     bool trained;        /* it is only looked at: all that `files` gave is read from there    */
+    bool dry; /* it is only checked: nothing is written, what would be kept is made in memory */
 } rgm_task_setup;
 
 /**
@@ -488,6 +498,7 @@ typedef struct rgm_trainer_checkpoints {
 
 typedef struct rgm_trainer_stopping {
     const char *metric; /* NULL: the best metric                       */
+    rgm_best_mode mode; /* auto: of the best metric as best.mode says, of another by its name */
     int64_t patience;   /* validations without a new best; 0: never    */
 } rgm_trainer_stopping;
 
@@ -537,8 +548,9 @@ typedef struct rgm_trainer_options {
                                     inside a loop, default 1                                      */
     int64_t summary_interval;    /* steps between scalars of training; 0: each loop only; default
                                     -1: each loop (length in steps), 500 (length in epochs)       */
-    bool histograms;             /* weight histograms in the event files, each summary            */
-    int64_t accumulation_steps;  /* batches whose gradients make one update, default 1            */
+    bool histograms; /* weight histograms in the event files: each summary; by default (-1) at the
+                        end of each loop or epoch too                                    */
+    int64_t accumulation_steps; /* batches whose gradients make one update, default 1            */
     rgm_restore_best restore_best_weights; /* default auto */
     bool run_eagerly; /* op by op, stops at the first NaN naming op and tensor         */
     /* seconds without a new checkpoint, default 3600; < 0: for ever */
@@ -962,6 +974,8 @@ typedef struct rgm_exporter {
     const char *name; /* "onnx" */
     rgm_status (*save)(const rgm_open_run *run, const char *folder, void *payload);
     void *payload;
+    /** Whether `save` could write this model, asked before the first step. NULL: save will tell. */
+    rgm_status (*check)(const rgm_open_run *run, void *payload);
 } rgm_exporter;
 
 /** How a task is run; field names are those of rgm_controller_setup where they mean the same. */
@@ -992,12 +1006,15 @@ int rgm_runtime_threads(const rgm_runtime_options *runtime);
 
 /**
  * Build the trainer of a task and its controller, restored from the run folder or initialized.
- * Nothing is trained yet.
+ * Nothing is trained yet. A run that is to train is asked here all that can be asked before its
+ * first step: its data of every part (rgm_task.check_data), its schedule against its length, its
+ * exporters against the model. What is possible but hardly meant is logged as a warning.
  *
  * @param task  [in] copied; its state is borrowed (or see releases_task)
  *
  * Errors: RGM_ERR_CONFIG (options that contradict each other or the data), those of
- * rgm_trainer_create() and rgm_controller_create(); *out is then NULL.
+ * rgm_trainer_create(), rgm_controller_create(), of the task's check_data and of exporters; *out is
+ * then NULL, and nothing was written to the run folder unless a run was there.
  * Collective: every rank calls it.
  */
 rgm_status rgm_run_open(rgm_open_run **out, const rgm_task *task, const rgm_run_options *options);

@@ -130,21 +130,25 @@ static const char *text_of(const rgm_experiment *experiment, const char *key)
                                                                           : NULL;
 }
 
-static int check(const rgm_experiment *experiment, const char *name)
+static int check(rgm_experiment *experiment, const char *name, bool data)
 {
     const rgm_experiment_value *values;
     int64_t count = rgm_experiment_values(&values, experiment);
     const char *epochs = text_of(experiment, "trainer.epochs");
     rgm_text text = {0};
-    rgm_status status = rgm_experiment_describe(&text, experiment);
+    rgm_status status = rgm_experiment_check(experiment, data);
 
-    if (status != RGM_OK)
+    if (status == RGM_OK)
+        status = rgm_experiment_describe(&text, experiment);
+    if (status != RGM_OK) {
+        rgm_text_clear(&text);
         return report(status);
+    }
     for (int64_t i = 0; i < count; i++)
         if (values[i].given && values[i].unused != NULL)
             say("note", "%s (%s) has no effect: %s", values[i].key, values[i].origin,
                 values[i].unused);
-    printf("%s: no mistakes; %s, %s, %s %s\n", name, text.data,
+    printf("%s: no mistakes%s; %s, %s, %s %s\n", name, data ? ", data included" : "", text.data,
            text_of(experiment, "optimizer.type"),
            epochs != NULL ? epochs : text_of(experiment, "trainer.train_steps"),
            epochs != NULL ? "epochs" : "steps");
@@ -178,19 +182,22 @@ static int wrong_word(const char *word, const char *line)
 int verb_config(int argc, char **argv)
 {
     text_list over = {.count = 0}, sets = {.count = 0}, rest;
-    bool full = false, json = false, checks;
+    bool full = false, json = false, data = false, checks;
     const argument arguments[] = {
         {"full", ARG_FLAG, &full, NULL, "show: defaults too, and where each value was set"},
         {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key; KEY=~ takes it back"},
+        {"data", ARG_FLAG, &data, NULL, "check: read the data and build the model too"},
         {"json", ARG_FLAG, &json, NULL, "list, show: as JSON on stdout"},
         {0}};
     const usage how = {
-        "config list | show NAME|FILE [--full] | check NAME|FILE | keys [SECTION]",
+        "config list | show NAME|FILE [--full] | check NAME|FILE [--data] | keys [SECTION]",
         "list: the named experiments.\n"
         "show: the file merged with all layers, after every check; --full prints every key that\n"
         "      applies with the source of its value, as a file that says the same.\n"
-        "check: exit 0 and a line, or 2 and the mistake. No data are read.\n"
+        "check: exit 0 and a line, or 2 and the mistake. With --data all that a run is asked "
+        "before\n"
+        "      its first step: data of every part, model, exports; nothing is trained or written.\n"
         "keys: every key of every section with its type and meaning.\n"
         "Layers, the later over the earlier: defaults, extends, the file, --config, environment\n"
         "(REGIMEN_TRAINER__EPOCHS=3 sets trainer.epochs), --set.",
@@ -207,9 +214,11 @@ int verb_config(int argc, char **argv)
     checks = strcmp(rest.items[0], "check") == 0;
     if ((!checks && strcmp(rest.items[0], "show") != 0) || rest.count != 2)
         return wrong_word(rest.items[0], how.line);
+    if (data && !checks)
+        return usage_error("--data goes with config check");
     code = experiment_open(&experiment, rest.items[1], &over, &sets);
     if (code == EXIT_DONE)
-        code = checks ? check(experiment, rest.items[1]) : show(experiment, full, json);
+        code = checks ? check(experiment, rest.items[1], data) : show(experiment, full, json);
     rgm_experiment_release(experiment);
     return code;
 }

@@ -31,6 +31,10 @@ struct rgm_experiment {
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena);
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);
+/** What a check by another layer found, told with a node's place; NULL: it is not in the file. */
+rgm_status rgmi_at_node(rgm_status status, const rgm_yaml_node *node);
+/** The schedule against the run's length as far as that is said. remark may be NULL. */
+rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *experiment);
 /** List every key with its value. */
 rgm_status rgmi_values_collect(rgm_experiment *experiment);
 /** Mark the values that have no effect, then hold every restriction against the values. */

@@ -81,6 +81,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
 
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
+    RGM_TRY(rgmi_rate_check(NULL, e)); /* before data are read for nothing */
     return prepare(options, e, run_dir, false);
 }
 

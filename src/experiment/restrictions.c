@@ -132,3 +132,31 @@ done:
         rgm_text_clear(&all.shown[i]);
     return status;
 }
+
+/* ---- the schedule ---------------------------------------------------------------------------- */
+
+/* Updates of a run whose length is said in steps; 0: it depends on the data. */
+static int64_t known_updates(const rgm_trainer_options *o)
+{
+    int64_t updates;
+
+    if (o->train_steps > 0)
+        return o->train_steps;
+    return o->steps_per_epoch > 0 &&
+                   !__builtin_mul_overflow(o->steps_per_epoch, o->epochs, &updates)
+               ? updates
+               : 0;
+}
+
+rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *e)
+{
+    rgm_optimizer_options optimizer = e->optimizer;
+    const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(e->yaml), "optimizer");
+    const rgm_yaml_node *rate = rgm_yaml_find(section, "learning_rate");
+    int64_t updates = known_updates(&e->trainer);
+
+    if (updates > 0)
+        RGM_TRY(rgm_optimizer_options_resolve(&optimizer, updates));
+    return rgmi_at_node(rgm_schedule_check_run(remark, &optimizer.learning_rate, updates),
+                        rate != NULL ? rate : section);
+}

@@ -50,9 +50,7 @@ done:
     return status;
 }
 
-/* What a check by another layer found, told with the section's place; NULL: it is not in the file.
- */
-static rgm_status at_section(rgm_status status, const rgm_yaml_node *section)
+rgm_status rgmi_at_node(rgm_status status, const rgm_yaml_node *section)
 {
     if (status == RGM_OK || section == NULL)
         return status;
@@ -75,7 +73,7 @@ static rgm_status read_options(void **out, rgm_experiment *e, const rgm_section_
             type->defaults(*out);
     }
     RGM_TRY(rgm_options_read(*out, type->fields, section, path, also, e->arena));
-    return type->check != NULL ? at_section(type->check(*out), section) : RGM_OK;
+    return type->check != NULL ? rgmi_at_node(type->check(*out), section) : RGM_OK;
 }
 
 /* ---- data, task, model --------------------------------------------------------------------- */
@@ -112,6 +110,9 @@ static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_ya
     part->options = e->setup.data; /* where a type has one struct for both sections */
     if (weight != NULL)
         RGM_TRY(rgm_yaml_float(&part->loss_weight, weight));
+    if (!(part->loss_weight >= 0 && isfinite(part->loss_weight)))
+        return rgm_yaml_fail(weight, "'loss_weight' is %g, but must be finite and at least 0",
+                             part->loss_weight);
     return read_options(&part->options, e, part->type, section, path,
                         part->name != NULL ? with_weight : type_key);
 }
@@ -291,7 +292,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(rgm_optimizer_options_read(&e->optimizer, rgm_yaml_find(root, "optimizer"), e->arena));
     RGM_TRY(rgm_options_read(&e->trainer, rgm_trainer_fields, rgm_yaml_find(root, "trainer"),
                              "trainer", NULL, e->arena));
-    RGM_TRY(at_section(rgm_privacy_check(&e->trainer.privacy), rgm_yaml_find(root, "trainer")));
+    RGM_TRY(rgmi_at_node(rgm_privacy_check(&e->trainer.privacy), rgm_yaml_find(root, "trainer")));
     RGM_TRY(rgm_options_read(&e->runtime, rgm_runtime_fields, rgm_yaml_find(root, "runtime"),
                              "runtime", NULL, e->arena));
     RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));

@@ -229,6 +229,7 @@ static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w,
     model->n_metadata_props = metadata.count;
 }
 
+/* path NULL: only whether it could be written. */
 static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options *options)
 {
     rgm_status status = RGM_OK;
@@ -252,6 +253,8 @@ static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options 
     if (size > INT32_MAX)
         RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "the model takes %zu bytes, an ONNX file at most 2 GiB", size));
+    if (path == NULL)
+        goto done;
     RGM_GO(RGM_NEW(bytes, (int64_t)size));
     rgmi__onnx__model_proto__pack(&model, bytes);
     RGM_GO(rgm_file_save_own(path, bytes, (int64_t)size));
@@ -260,9 +263,10 @@ done:
     return status;
 }
 
-rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
-                         const rgm_export_output *outputs, int64_t output_count,
-                         const rgm_onnx_options *options)
+/* path NULL: nothing is written. */
+static rgm_status save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
+                       const rgm_export_output *outputs, int64_t output_count,
+                       const rgm_onnx_options *options)
 {
     rgm_status status = RGM_OK;
     rgmi_writer w = {.graph = graph, .parameters = parameters, .hint = "regimen"};
@@ -290,4 +294,17 @@ done:
     rgm_map_release(w.known);
     rgm_arena_release(w.arena);
     return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "ONNX export");
+}
+
+rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
+                         const rgm_export_output *outputs, int64_t output_count,
+                         const rgm_onnx_options *options)
+{
+    return save(path, graph, parameters, outputs, output_count, options);
+}
+
+rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
+                          const rgm_export_output *outputs, int64_t output_count)
+{
+    return save(NULL, graph, parameters, outputs, output_count, NULL);
 }

@@ -38,11 +38,12 @@ static rgm_status load_graphs(rgm_graph_data *data, const rgmi_data_options *d)
     return rgm_generate_citation(data, &citation);
 }
 
+/* NULL: there is no such part, or nothing in it. */
 static rgm_tensor *part_nodes(const rgm_graph_data *data, int part)
 {
     rgm_tensor *nodes[3] = {data->train, data->valid, data->test};
 
-    return nodes[part];
+    return nodes[part] != NULL && rgm_tensor_count(nodes[part]) > 0 ? nodes[part] : NULL;
 }
 
 static rgm_status whole_providers(rgmi_graph_inputs *in)
@@ -218,13 +219,14 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
     if (d->type == RGMI_DATA_RECORDS)
         return open_records(in, d);
     RGM_TRY(load_graphs(&in->data, d));
-    if (in->data.train == NULL)
-        return RGM_FAIL(RGM_ERR_DATA, "the data have no training part");
+    if (part_nodes(&in->data, RGM_TRAIN) == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, in->data.train == NULL ? "the data have no training part"
+                                                             : "the data's training part is empty");
     if (d->sampling.sizes.count == 0)
         return whole_providers(in);
     RGM_TRY(make_spec(in, &d->sampling));
-    return d->sampling.store == RGMI_STORE_RECORDS ? sample_to_records(in, setup)
-                                                   : sample_in_memory(in, setup);
+    return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)
+                                                                  : sample_in_memory(in, setup);
 }
 
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)

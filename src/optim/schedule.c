@@ -340,3 +340,72 @@ rgm_status rgmi_schedule_check(const rgm_schedule *o)
                         o->warmup.power);
     return RGM_OK;
 }
+
+/* ---- against a run -------------------------------------------------------------------------- */
+
+/* The update from which the rate stays what it is then; INT64_MAX: it never does. */
+static int64_t end_of(const rgm_schedule *o)
+{
+    bool ends = o->type->rate == cosine || o->type->rate == power_linear ||
+                (o->type->rate == polynomial && !o->cycle);
+
+    if (!ends || o->decay_steps > INT64_MAX - o->offset)
+        return INT64_MAX;
+    return o->offset + o->decay_steps;
+}
+
+/* Whether any of the run's updates has a rate; a run is looked at as far as its schedule moves. */
+static bool moves(const rgm_schedule *o, int64_t updates)
+{
+    enum { MOST = 1 << 20 };
+
+    for (int64_t i = 0; i < updates && i < MOST; i++)
+        if (rgm_schedule_rate(o, i) != 0)
+            return true;
+    return updates > MOST;
+}
+
+static rgm_status remark_on(rgm_text *out, const rgm_schedule *o, int64_t updates)
+{
+    int64_t end = end_of(o);
+
+    if (o->warmup.steps >= updates)
+        return rgm_text_printf(out,
+                               "optimizer.learning_rate.warmup.steps is %lld, but the run has %lld "
+                               "updates: it ends before its warmup does",
+                               (long long)o->warmup.steps, (long long)updates);
+    if (end < INT64_MAX && end / 2 >= updates)
+        return rgm_text_printf(out,
+                               "optimizer.learning_rate decays until update %lld, but the run has "
+                               "%lld: it ends at the rate %g (without decay_steps the decay is as "
+                               "long as the run)",
+                               (long long)end, (long long)updates,
+                               rgm_schedule_rate(o, updates - 1));
+    if (end < updates - 1 && rgm_schedule_rate(o, end) == 0)
+        return rgm_text_printf(out,
+                               "optimizer.learning_rate is 0 from update %lld on: the last %lld of "
+                               "the run's %lld updates change nothing (without decay_steps the "
+                               "decay is as long as the run)",
+                               (long long)end, (long long)(updates - end), (long long)updates);
+    return RGM_OK;
+}
+
+rgm_status rgm_schedule_check_run(rgm_text *remark, const rgm_schedule *o, int64_t updates)
+{
+    bool decay_known = !o->type->decays || o->decay_steps > 0;
+
+    if (decay_known && o->warmup.steps > 0 && o->warmup.steps >= end_of(o))
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "optimizer.learning_rate.warmup.steps is %lld, but must be below the update "
+            "at which the decay ends (%lld): the warmup would lead to the last rate, %g",
+            (long long)o->warmup.steps, (long long)end_of(o), rgm_schedule_rate(o, end_of(o)));
+    if (!decay_known || updates < 1)
+        return RGM_OK;
+    if (!moves(o, updates))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.learning_rate is 0 in each of the run's %lld updates: nothing "
+                        "would be learnt",
+                        (long long)updates);
+    return remark != NULL ? remark_on(remark, o, updates) : RGM_OK;
+}

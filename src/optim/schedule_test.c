@@ -2,6 +2,8 @@
  * Schedules against values worked out by hand, and their reading from YAML.
  */
 #include <check.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <regimen/optim.h>
 
@@ -334,6 +336,66 @@ static void decay_steps_come_from_the_length_of_the_run(void **state)
     CHECK_INT(1, o.learning_rate.decay_steps);
 }
 
+/* What is said of a schedule in a run of `updates`; "" nothing, NULL an error. */
+static const char *remark_on(const rgm_schedule *schedule, int64_t updates)
+{
+    static char kept[512];
+    rgm_text text = {0};
+
+    snprintf(kept, sizeof kept, "%s",
+             rgm_schedule_check_run(&text, schedule, updates) != RGM_OK ? rgm_error_message()
+             : text.size > 0                                            ? text.data
+                                                                        : "");
+    rgm_text_clear(&text);
+    return kept;
+}
+
+static void a_schedule_that_would_learn_nothing_is_refused(void **state)
+{
+    rgm_schedule s = rgm_schedule_cosine(1, 60);
+
+    (void)state;
+    s.warmup.steps = 100;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_schedule_check_run(NULL, &s, 60));
+    CHECK_MESSAGE("warmup.steps is 100, but must be below the update at which the decay ends (60): "
+                  "the warmup would lead to the last rate, 0");
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_schedule_check_run(NULL, &s, 0));
+    s.warmup.steps = 60;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_schedule_check_run(NULL, &s, 1000));
+    s.warmup.steps = 59;
+    CHECK_OK(rgm_schedule_check_run(NULL, &s, 60));
+    s.offset = 41;
+    s.warmup.steps = 100;
+    CHECK_OK(rgm_schedule_check_run(NULL, &s, 101));
+    s.decay_steps = 0; /* as long as the run, which is not known */
+    CHECK_OK(rgm_schedule_check_run(NULL, &s, 0));
+    s = rgm_schedule_constant(0);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_schedule_check_run(NULL, &s, 5));
+    CHECK_MESSAGE("is 0 in each of the run's 5 updates");
+    s = rgm_schedule_exponential(1, 10, 0.5); /* goes on behind decay_steps */
+    s.warmup.steps = 20;
+    CHECK_OK(rgm_schedule_check_run(NULL, &s, 100));
+}
+
+static void a_schedule_of_another_length_than_the_run_is_remarked(void **state)
+{
+    rgm_schedule s = rgm_schedule_cosine(1, 1000);
+
+    (void)state;
+    CHECK(strcmp(remark_on(&s, 1000), "") == 0);
+    CHECK(strcmp(remark_on(&s, 501), "") == 0);
+    CHECK(strstr(remark_on(&s, 500), "decays until update 1000, but the run has 500") != NULL);
+    CHECK(strcmp(remark_on(&s, 1001), "") == 0);
+    CHECK(strstr(remark_on(&s, 1200), "is 0 from update 1000 on: the last 200 of the run's 1200") !=
+          NULL);
+    s.floor = 0.1;
+    CHECK(strcmp(remark_on(&s, 5000), "") == 0);
+    s.warmup.steps = 30;
+    CHECK(strstr(remark_on(&s, 30), "the run has 30 updates: it ends before its warmup") != NULL);
+    s = rgm_schedule_power(1, -0.5);
+    CHECK(strcmp(remark_on(&s, 5), "") == 0);
+}
+
 TESTS(cmocka_unit_test(a_constant_rate_never_changes),
       cmocka_unit_test(cosine_goes_from_peak_to_floor_and_stays),
       cmocka_unit_test(exponential_decays_by_its_factor_each_period),
@@ -349,4 +411,6 @@ TESTS(cmocka_unit_test(a_constant_rate_never_changes),
       cmocka_unit_test(every_listed_schedule_is_found_by_its_name),
       cmocka_unit_test(options_are_read_with_their_types_defaults),
       cmocka_unit_test(wrong_options_are_refused_with_their_place),
-      cmocka_unit_test(decay_steps_come_from_the_length_of_the_run))
+      cmocka_unit_test(decay_steps_come_from_the_length_of_the_run),
+      cmocka_unit_test(a_schedule_that_would_learn_nothing_is_refused),
+      cmocka_unit_test(a_schedule_of_another_length_than_the_run_is_remarked))

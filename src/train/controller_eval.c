@@ -62,11 +62,37 @@ static rgm_status check_metric(rgm_controller *c, const char *key, const char *n
                : unknown_metric(c, key, name);
 }
 
+static bool is_smaller_better(const rgm_controller *c, rgm_best_mode mode, const char *name)
+{
+    return mode == RGM_BEST_MIN ||
+           (mode == RGM_BEST_AUTO && rgm_trainer_smaller_is_better(c->trainer, name + 6));
+}
+
+/* Early stopping looks at a metric of its own, or the best one; what is said of that holds for it.
+ */
+static rgm_status choose_stopping(rgm_controller *c)
+{
+    const rgm_trainer_stopping *stop = &c->options.early_stopping;
+    bool same = stop->metric == NULL || strcmp(stop->metric, c->best_name) == 0;
+
+    if (stop->metric != NULL)
+        RGM_TRY(check_metric(c, "trainer.early_stopping.metric", stop->metric));
+    snprintf(c->stop_name, sizeof c->stop_name, "%s",
+             stop->metric != NULL ? stop->metric : c->best_name);
+    c->stop_is_smaller = same ? c->best_is_smaller : is_smaller_better(c, stop->mode, c->stop_name);
+    if (same && stop->mode != RGM_BEST_AUTO && c->stop_is_smaller != (stop->mode == RGM_BEST_MIN))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.early_stopping.mode is %s, but the best %s is the %s one: say the "
+                        "same with trainer.checkpoint.best.mode",
+                        stop->mode == RGM_BEST_MIN ? "min" : "max", c->stop_name,
+                        c->best_is_smaller ? "smallest" : "largest");
+    return RGM_OK;
+}
+
 rgm_status rgmi_choose_metrics(rgm_controller *c)
 {
     const rgm_trainer_best *best = &c->options.checkpoint.best;
     const char *name = best->metric != NULL ? best->metric : "valid.loss";
-    const char *stop = c->options.early_stopping.metric;
 
     if (c->trainer->no_data[RGM_VALID]) /* nothing is chosen: a checkpoint says what was */
         return RGM_OK;
@@ -74,17 +100,8 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
         return RGM_OK;
     RGM_TRY(check_metric(c, "trainer.checkpoint.best.metric", name));
     snprintf(c->best_name, sizeof c->best_name, "%s", name);
-    c->best_is_smaller =
-        best->mode == RGM_BEST_MIN ||
-        (best->mode == RGM_BEST_AUTO && rgm_trainer_smaller_is_better(c->trainer, name + 6));
-    snprintf(c->stop_name, sizeof c->stop_name, "%s", c->best_name);
-    c->stop_is_smaller = c->best_is_smaller;
-    if (stop == NULL)
-        return RGM_OK;
-    RGM_TRY(check_metric(c, "trainer.early_stopping.metric", stop));
-    snprintf(c->stop_name, sizeof c->stop_name, "%s", stop);
-    c->stop_is_smaller = rgm_trainer_smaller_is_better(c->trainer, stop + 6);
-    return RGM_OK;
+    c->best_is_smaller = is_smaller_better(c, best->mode, name);
+    return choose_stopping(c);
 }
 
 /* ---- best ---------------------------------------------------------------------------------- */
@@ -192,6 +209,8 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
         return c->options.checkpoint.best.metric == NULL
                    ? RGM_OK
                    : unknown_metric(c, "trainer.checkpoint.best.metric", c->best_name);
+    if (c->options.early_stopping.patience > 0 && !rgm_logs_has(logs, c->stop_name + 6))
+        return unknown_metric(c, "trainer.early_stopping.metric", c->stop_name);
     c->last_seen = value;
     tell_not_finite(c, c->best_name, value);
     if (is_better(stop, c->stop_value, c->stop_is_smaller)) {

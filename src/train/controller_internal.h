@@ -65,8 +65,9 @@ struct rgm_controller {
     double timer_time;
     int64_t timer_step;
     double timer_items;
-    double items_a_step; /* mean of the loop under way, or of the last */
-    double last_seen;    /* the last value of the best metric, for progress */
+    double items_a_step;    /* mean of the loop under way, or of the last */
+    int64_t histogram_step; /* of the last histograms; -1: none yet */
+    double last_seen;       /* the last value of the best metric, for progress */
 
     rgm_epoch_logs *history;
     int64_t history_count, history_capacity;

@@ -141,8 +141,10 @@ rgm_status rgmi_summarize_weights(rgm_controller *c)
     const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
     rgm_event_file *file;
 
-    if (c->folder == NULL || c->hooks.summary != NULL || !c->options.histograms)
+    if (c->folder == NULL || c->hooks.summary != NULL || !c->options.histograms ||
+        c->histogram_step == rgm_trainer_global_step(c->trainer))
         return RGM_OK;
+    c->histogram_step = rgm_trainer_global_step(c->trainer);
     RGM_TRY(event_file(&file, c, "train", 5));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
         RGM_TRY(rgm_event_file_histogram(file, rgm_parameters_name(parameters, i),

@@ -204,7 +204,7 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));
     RGM_GO(rgmi_summarize(c, "train", &all));
-    if (c->options.summary_interval == 0 || (c->options.summary_interval < 0 && !c->in_epochs))
+    if (c->options.summary_interval <= 0) /* a short run would have none before its end */
         RGM_GO(rgmi_summarize_weights(c));
     rgmi_tell(c, RGM_EVENT_LOOP_END, RGM_TRAIN, &all);
 done:

@@ -581,6 +581,48 @@ static void training_stops_when_it_gets_no_better(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_controller_evaluate(r.controller, RGM_VALID, 1, NULL));
     CHECK_MESSAGE("valid.nothing");
     close_run(&r);
+    r = new_run(NULL); /* a metric that never comes is no metric that gets no better */
+    r.options.checkpoint.best.metric = "valid.quality/score";
+    r.options.early_stopping = (rgm_trainer_stopping){.metric = "valid.nothing", .patience = 2};
+    CHECK_OK(open_run(&r));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_controller_evaluate(r.controller, RGM_VALID, 1, NULL));
+    CHECK_MESSAGE("trainer.early_stopping.metric: 'valid.nothing' is not a validation metric");
+    close_run(&r);
+}
+
+/* The step behind which the score, 6 8 10 8 6 at steps 2 4 6 8 10, was no better for two
+ * validations. */
+static const char *stops_behind(rgm_best_mode best, const char *metric, rgm_best_mode mode)
+{
+    static char text[64];
+    run r = new_run(NULL);
+
+    r.options.checkpoint.best = (rgm_trainer_best){.metric = "valid.quality/score", .mode = best};
+    r.options.early_stopping =
+        (rgm_trainer_stopping){.metric = metric, .mode = mode, .patience = 2};
+    if (open_run(&r) != RGM_OK) {
+        snprintf(text, sizeof text, "refused");
+    } else {
+        CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 100, 1, 2, NULL));
+        snprintf(text, sizeof text, "%lld",
+                 (long long)rgm_trainer_global_step(rgm_controller_trainer(r.controller)));
+        close_run(&r);
+    }
+    return text;
+}
+
+static void early_stopping_hears_which_way_its_metric_is_better(void **state)
+{
+    const char *score = "valid.quality/score";
+
+    (void)state;
+    CHECK(strcmp(stops_behind(RGM_BEST_MAX, NULL, RGM_BEST_AUTO), "10") == 0);
+    CHECK(strcmp(stops_behind(RGM_BEST_MIN, NULL, RGM_BEST_AUTO), "6") == 0);
+    CHECK(strcmp(stops_behind(RGM_BEST_MIN, score, RGM_BEST_AUTO), "6") == 0);
+    CHECK(strcmp(stops_behind(RGM_BEST_MIN, score, RGM_BEST_MIN), "6") == 0);
+    CHECK(strcmp(stops_behind(RGM_BEST_MIN, score, RGM_BEST_MAX), "refused") == 0);
+    CHECK_MESSAGE("trainer.early_stopping.mode is max, but the best valid.quality/score is the "
+                  "smallest one");
 }
 
 static void a_new_best_is_tested_then_committed(void **state)
@@ -768,6 +810,7 @@ TESTS(cmocka_unit_test(training_runs_loops_up_to_an_absolute_step),
       cmocka_unit_test(summaries_come_each_loop_and_at_their_interval),
       cmocka_unit_test(the_best_are_found_kept_and_spared),
       cmocka_unit_test(training_stops_when_it_gets_no_better),
+      cmocka_unit_test(early_stopping_hears_which_way_its_metric_is_better),
       cmocka_unit_test(a_new_best_is_tested_then_committed),
       cmocka_unit_test(a_bad_step_stops_is_skipped_or_rolled_back),
       cmocka_unit_test(recovery_is_not_tried_for_ever),

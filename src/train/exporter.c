@@ -8,20 +8,27 @@
 
 #include "run_internal.h"
 
-static rgm_status save_heads(const rgm_open_run *run, const char *path)
+/* Every head by its name. */
+static int64_t outputs_of(rgm_export_output outputs[RGM_MAX_HEADS], const rgm_open_run *run)
 {
     const rgm_task_model *model = rgm_trainer_model(run->trainer);
+
+    for (int64_t h = 0; h < model->head_count; h++)
+        outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
+    return model->head_count;
+}
+
+static rgm_status save_heads(const rgm_open_run *run, const char *path)
+{
     rgm_export_output outputs[RGM_MAX_HEADS];
+    int64_t count = outputs_of(outputs, run);
     char text[128];
     rgm_onnx_options options = {.description = text};
 
     snprintf(text, sizeof text, "%s trained by Regimen",
              run->task.network != NULL ? run->task.network : "network");
-    for (int64_t h = 0; h < model->head_count; h++)
-        outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
     return rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
-                         rgm_trainer_parameters(run->trainer), outputs, model->head_count,
-                         &options);
+                         rgm_trainer_parameters(run->trainer), outputs, count, &options);
 }
 
 const char *rgm_run_onnx_file(const rgm_open_run *run)
@@ -46,9 +53,22 @@ done:
     return status;
 }
 
+static rgm_status check_onnx(const rgm_open_run *run, void *payload)
+{
+    const rgm_task_export *own = run->task.exports;
+    const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
+    rgm_export_output outputs[RGM_MAX_HEADS];
+
+    (void)payload;
+    if (own != NULL)
+        return own->check != NULL ? own->check(parameters, run->task.state) : RGM_OK;
+    return rgm_onnx_check(rgm_trainer_graph(run->trainer), parameters, outputs,
+                          outputs_of(outputs, run));
+}
+
 rgm_exporter rgm_onnx_exporter(void)
 {
-    return (rgm_exporter){.name = "onnx", .save = save_onnx};
+    return (rgm_exporter){.name = "onnx", .save = save_onnx, .check = check_onnx};
 }
 
 /* ---- verification -------------------------------------------------------------------------- */

@@ -128,7 +128,7 @@ static void what_a_step_of_ones_own_spoils_is_not_kept_either(void **state)
     rgm_run_options options = RGM_RUN_OPTIONS_INIT;
     char root[128], folder[200];
     int exported = 0;
-    rgm_exporter exporter = {"none", refuse, &exported};
+    rgm_exporter exporter = {.name = "none", .save = refuse, .payload = &exported};
     rgm_open_run *run;
 
     (void)state;

@@ -33,6 +33,9 @@ static const rgm_field checkpoint_fields[] = {
 #define RGM_OPTIONS rgm_trainer_stopping
 static const rgm_field stopping_fields[] = {
     RGM_TEXT_FIELD(metric, "default: the best metric"),
+    RGM_CHOICE_FIELD(mode, modes,
+                     "whether smaller or larger is better; auto: as checkpoint.best "
+                     "has it for the same metric, else by the metric"),
     RGM_INT_FIELD(patience, 0, RGMI_MOST, "validations without improvement; 0: never stop early"),
     {0}};
 #undef RGM_OPTIONS
@@ -69,7 +72,9 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_INT_FIELD(steps_per_execution, 1, RGMI_MOST, "steps between looks at signals and clock"),
     RGM_INT_FIELD(summary_interval, -1, RGMI_MOST,
                   "steps between TensorBoard scalars; 0: each loop only; -1: 500, or each loop"),
-    RGM_BOOL_FIELD(histograms, "weight histograms with each summary"),
+    RGM_BOOL_FIELD(
+        histograms,
+        "weight histograms with each summary; by default at the end of each loop or epoch too"),
     RGM_INT_FIELD(accumulation_steps, 1, 1e9, "batches whose gradients make one update"),
     RGM_CHOICE_FIELD(restore_best_weights, restores, "auto: iff there are validation data"),
     RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
@@ -128,6 +133,7 @@ const rgm_effect rgm_trainer_effects[] = {
     {"optimizer.average.start_step", "optimizer.average.decay > 0"},
     {"optimizer.average.dynamic", "optimizer.average.decay > 0"},
     {"trainer.early_stopping.metric", "trainer.early_stopping.patience > 0"},
+    {"trainer.early_stopping.mode", "trainer.early_stopping.patience > 0"},
     {"trainer.recovery.begin_steps", "trainer.recovery.loss_upper_bound < inf"},
     {"trainer.recovery.max_tries", "trainer.recovery.policy != stop"},
     {"trainer.privacy.noise_multiplier", "trainer.privacy.clipping_norm > 0"},
@@ -169,6 +175,16 @@ const rgm_rule rgm_trainer_rules[] = {
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
+/* The first of the keys that say how the best weights are chosen; NULL: none is set. */
+static const char *best_key(const rgm_trainer_best *best)
+{
+    return best->metric != NULL          ? "metric"
+           : best->mode != RGM_BEST_AUTO ? "mode"
+           : best->keep > 0              ? "keep"
+           : best->save                  ? "save"
+                                         : NULL;
+}
+
 static rgm_status check_validation(const rgm_controller *c)
 {
     const rgm_trainer_options *o = &c->options;
@@ -184,6 +200,11 @@ static rgm_status check_validation(const rgm_controller *c)
     if (o->early_stopping.patience > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.early_stopping is set but there are no validation data");
+    if (best_key(&o->checkpoint.best) != NULL && rgm_trainer_has_data(c->trainer, RGM_TRAIN))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.checkpoint.best.%s is set but there are no validation data to "
+                        "choose the best weights by; in an experiment file ~ takes a key back",
+                        best_key(&o->checkpoint.best));
     return RGM_OK;
 }
 
@@ -196,5 +217,8 @@ rgm_status rgmi_controller_check(const rgm_controller *c)
         o.steps_per_loop = 1;
     RGM_TRY(
         rgm_options_check_rules(rgm_trainer_rules, &o, &defaults, rgm_trainer_fields, "trainer"));
+    if (o.recovery.loss_upper_bound == INFINITY) /* no bound; all else is finite */
+        o.recovery.loss_upper_bound = 0;
+    RGM_TRY(rgm_options_check(&o, rgm_trainer_fields, "trainer"));
     return check_validation(c);
 }

@@ -66,7 +66,9 @@ static rgm_status open_parts(rgm_open_run *run)
     o->runtime.threads = rgm_runtime_threads(&o->runtime);
     rgm_threads_set((int)o->runtime.threads);
     RGM_TRY(open_trainer(run));
+    RGM_TRY(rgmi_run_check(run));
     RGM_TRY(open_controller(run));
+    RGM_TRY(rgmi_run_remark(run));
     return o->read_only ? rgm_controller_place_final_weights(run->controller) : RGM_OK;
 }
 

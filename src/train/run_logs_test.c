@@ -164,7 +164,8 @@ static void all_that_a_run_writes_until_its_end_is_in_its_log(void **state)
     plane_setup s = make_plane_setup();
     talker own = {.plane = s.data, .name = "only"};
     rgm_task task = plane_task(&own.plane);
-    const rgm_exporter exporter = {"tell", tell_from_exporter, (void *)own.name};
+    const rgm_exporter exporter = {
+        .name = "tell", .save = tell_from_exporter, .payload = (void *)own.name};
     rgm_run_options options = RGM_RUN_OPTIONS_INIT;
     rgm_open_run *run;
     int64_t size, before, written = 0;

@@ -103,6 +103,8 @@ rgm_status rgmi_model_open(rgm_trainer *trainer);
 /** For steps of several batches or of single examples. */
 rgm_status rgmi_accumulator_open(rgm_trainer *trainer);
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer);
+/** Updates of the whole run, for schedules that last that long; 0: not known. */
+int64_t rgmi_total_updates(const rgm_trainer *trainer);
 rgm_status rgmi_infer_open(rgm_trainer *trainer);
 void rgmi_model_close(rgm_trainer *trainer);
 

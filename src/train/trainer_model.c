@@ -227,8 +227,7 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
     return train_open(trainer);
 }
 
-/* Updates of the whole run, for schedules that last that long; 0: not known. */
-static int64_t total_steps(const rgm_trainer *trainer)
+int64_t rgmi_total_updates(const rgm_trainer *trainer)
 {
     if (trainer->options.train_steps == 0 && trainer->no_data[RGM_TRAIN])
         return 1; /* nothing is updated: any rate will do */
@@ -242,7 +241,9 @@ rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
 
     if (options->type == NULL)
         return RGM_OK;
-    RGM_TRY(rgm_optimizer_options_resolve(options, total_steps(trainer)));
+    RGM_TRY(rgm_optimizer_options_resolve(options, rgmi_total_updates(trainer)));
+    if (trainer->data[RGM_TRAIN] != NULL)
+        RGM_TRY(rgm_schedule_check_run(NULL, &options->learning_rate, rgmi_total_updates(trainer)));
     if (task->create_optimizer != NULL)
         return task->create_optimizer(&trainer->optimizer, options, trainer->parameters,
                                       task->state);

@@ -359,6 +359,18 @@ static void options_that_exclude_each_other_are_refused(void **state)
     options.restore_best_weights = RGM_RESTORE_TRUE;
     CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("no validation data");
+    options = four_epochs();
+    options.checkpoint.best.metric = "valid.accuracy";
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
+    CHECK_MESSAGE("trainer.checkpoint.best.metric is set but there are no validation data");
+    options = four_epochs();
+    options.checkpoint.best.keep = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
+    CHECK_MESSAGE("trainer.checkpoint.best.keep is set but");
+    options = four_epochs();
+    options.checkpoint.keep = -1; /* a file could not say so either */
+    CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
+    CHECK_MESSAGE("trainer.checkpoint.keep is -1, but must be");
     clear_plane(&p);
 }
 

@@ -400,6 +400,7 @@ static void release(rgm_task *task)
 static const rgm_task_export exports = {
     .file = rgmi_description_file,
     .save = rgmi_translation_save,
+    .check = rgmi_translation_check_export,
     .verify = rgmi_translation_verify,
 };
 

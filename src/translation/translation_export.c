@@ -74,6 +74,7 @@ static const char *present_name(char name[NAME_SIZE], int64_t i)
     return name;
 }
 
+/* folder NULL: only whether it could be written. */
 static rgm_status save_file(const char *folder, const char *name, const rgmi_translation_graphs *g,
                             const rgm_parameters *parameters, const rgm_export_output *outputs,
                             int64_t count)
@@ -83,6 +84,8 @@ static rgm_status save_file(const char *folder, const char *name, const rgmi_tra
     char *path;
     rgm_status status;
 
+    if (folder == NULL)
+        return rgm_onnx_check(g->graph, parameters, outputs, count);
     RGM_TRY(rgm_path_join(&path, folder, name));
     status = rgm_onnx_save(path, g->graph, parameters, outputs, count, &options);
     rgm_free(path);
@@ -224,6 +227,20 @@ static rgm_status print_description(rgm_text *out, const rgmi_translation_task *
 }
 
 /* ---- together ------------------------------------------------------------------------------ */
+
+rgm_status rgmi_translation_check_export(const rgm_parameters *parameters, void *state)
+{
+    rgm_status status = RGM_OK;
+    rgmi_translation_graphs g = {0};
+    const rgmi_translation_task *t = state;
+
+    RGM_GO(rgmi_translation_graphs_open(&g, &t->model));
+    RGM_GO(save_encoder(NULL, &g, parameters));
+    RGM_GO(save_step(NULL, &g, parameters));
+done:
+    rgmi_translation_graphs_clear(&g);
+    return status;
+}
 
 /* The description comes last: who finds it finds what it speaks of. */
 rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *parameters, void *state)

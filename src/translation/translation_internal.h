@@ -101,6 +101,8 @@ void rgmi_translation_graphs_clear(rgmi_translation_graphs *graphs);
 extern const char rgmi_description_file[], rgmi_encoder_file[], rgmi_decoder_step_file[];
 /** rgm_task_export.save: "translation.json" and the two files that it speaks of. */
 rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *parameters, void *state);
+/** rgm_task_export.check */
+rgm_status rgmi_translation_check_export(const rgm_parameters *parameters, void *state);
 /** rgm_task_export.verify, with two sentences and two beams of each in a batch. */
 rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
                                    const rgm_parameters *parameters, rgm_mode mode,

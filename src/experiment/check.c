@@ -1,0 +1,41 @@
+/*
+ * What a run of an experiment would be asked before its first step, without one: what needs no data
+ * alone, or all of it by opening the run.
+ */
+#include "experiment_internal.h"
+
+/* Everything: the run is opened, with a folder that nothing is ever written to. */
+static rgm_status open_once(rgm_experiment *e)
+{
+    static const char *const nowhere[] = {"export"};
+    rgm_status status;
+    rgm_run_options options;
+    rgm_open_run *run = NULL;
+
+    e->setup.dry = true;
+    status = rgm_experiment_prepare(&options, e, NULL);
+    options.exporter_count = e->exporter_count;
+    options.export_dirs = nowhere;
+    options.export_dir_count = 1;
+    if (status == RGM_OK)
+        status = rgm_experiment_open(&run, e, &options);
+    rgm_run_close(run);
+    rgm_task_release(&e->task);
+    e->setup.dry = false;
+    return status;
+}
+
+rgm_status rgm_experiment_check(rgm_experiment *e, bool data)
+{
+    rgm_status status = RGM_OK;
+    rgm_text remark = {0};
+
+    if (data)
+        return open_once(e);
+    RGM_GO(rgmi_rate_check(&remark, e));
+    if (remark.size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", remark.data);
+done:
+    rgm_text_clear(&remark);
+    return status;
+}

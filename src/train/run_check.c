@@ -1,0 +1,97 @@
+/*
+ * What a run is asked before its first step: whether its data are what the model is for, whether
+ * its exporters can write it, whether its options say something in a run of its length. Options by
+ * themselves are the controller's (options.c).
+ */
+#include "run_internal.h"
+
+static bool will_train(const rgm_open_run *run)
+{
+    return !run->options.read_only && rgm_trainer_has_data(run->trainer, RGM_TRAIN) &&
+           run->options.mode != RGM_RUN_EVAL && run->options.mode != RGM_RUN_CONTINUOUS_EVAL;
+}
+
+static rgm_status check_data(const rgm_open_run *run)
+{
+    const rgm_task *task = &run->task;
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST && task->check_data != NULL; mode++) {
+        rgm_status status = RGM_OK;
+
+        if (rgm_trainer_has_data(run->trainer, (rgm_mode)mode))
+            status = task->check_data(task->state, (rgm_mode)mode);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "%s data", rgm_mode_name((rgm_mode)mode));
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_exporters(const rgm_open_run *run)
+{
+    const rgm_run_options *o = &run->options;
+
+    for (int64_t i = 0; i < o->exporter_count; i++) {
+        const rgm_exporter *exporter = &o->exporters[i];
+        rgm_status status = RGM_OK;
+
+        if (exporter->check != NULL)
+            status = exporter->check(run, exporter->payload);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "exporter '%s'", exporter->name);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_run_check(const rgm_open_run *run)
+{
+    if (!will_train(run))
+        return RGM_OK;
+    RGM_TRY(check_data(run));
+    return check_exporters(run);
+}
+
+/* ---- remarks ------------------------------------------------------------------------------- */
+
+/* Options that a run of so many steps never comes to. */
+static rgm_status remark_on_intervals(rgm_text *out, const rgm_open_run *run, int64_t steps)
+{
+    const rgm_trainer_options *o = &run->options.trainer;
+    const struct {
+        const char *key;
+        int64_t first; /* step at which it does something first */
+    } intervals[] = {
+        {"summary_interval", o->summary_interval},
+        {"checkpoint.every_steps", o->checkpoint.every_steps},
+        {"recovery.begin_steps", o->recovery.begin_steps},
+    };
+
+    for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++)
+        if (intervals[i].first > steps)
+            RGM_TRY(rgm_text_printf(out, "%strainer.%s is %lld, but the run has %lld steps",
+                                    out->size > 0 ? "; " : "", intervals[i].key,
+                                    (long long)intervals[i].first, (long long)steps));
+    return RGM_OK;
+}
+
+rgm_status rgmi_run_remark(const rgm_open_run *run)
+{
+    const rgm_schedule *schedule = &run->trainer->optimizer_options.learning_rate;
+    int64_t steps = rgmi_total_updates(run->trainer);
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    rgm_logger *before = rgmi_enter(run->controller);
+
+    if (!will_train(run) || steps < 1)
+        goto done;
+    if (run->trainer->optimizer != NULL && schedule->type != NULL)
+        RGM_GO(rgm_schedule_check_run(&text, schedule, steps));
+    if (text.size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
+    rgm_text_clear(&text);
+    RGM_GO(remark_on_intervals(&text, run, steps));
+    if (text.size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
+done:
+    rgm_text_clear(&text);
+    return rgmi_leave(before, status);
+}
