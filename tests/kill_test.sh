@@ -1,8 +1,9 @@
 #!/bin/sh
 # A run killed with SIGKILL at random moments and continued by the same command ends with the same
-# bytes; so do 1 and 2 threads. KILLS (default 200) moments over three forms of a run: epochs of one pass,
-# epochs with validations inside them, steps with loops across their ends; all with averages, several
-# batches an update, the two best checkpoints kept and the best weights saved by themselves. The moments
+# bytes; so do 1 and 2 threads. KILLS (default 200) moments over six forms of a run. Three of one graph: epochs
+# of one pass, epochs with validations inside them, steps with loops across their ends; with averages, several
+# batches an update, the two best checkpoints kept and the best weights saved by themselves. Three whose
+# positions lie inside a pass: shuffled records, subgraphs sampled on the way, translation. The moments
 # come from SEED, which is printed; they are parts of the time that the whole run takes, so they fall into
 # start, steps, saves (saves are frequent) and export alike.
 . "$(dirname "$0")/lib.sh"
@@ -23,6 +24,15 @@ form_options() {
                   --set trainer.validation_per_epoch=3 --set trainer.checkpoint.every_epochs=1" ;;
     steps) echo "--set trainer.epochs=~ --set trainer.train_steps=120 --set trainer.steps_per_loop=7 \
                  --set trainer.validation_interval=9 --set trainer.checkpoint.every_steps=4" ;;
+    *) echo "--set trainer.train_steps=90 --set trainer.checkpoint.keep=3 --set trainer.checkpoint.every_steps=3" ;;
+    esac
+}
+
+# experiment FORM: the file.
+experiment() {
+    case $1 in
+    passes | epochs | steps) echo small.yaml ;;
+    *) echo "$1.yaml" ;;
     esac
 }
 
@@ -33,10 +43,10 @@ whole() {
     form=$1
     shift
     begun=$(milliseconds)
-    "$regimen" run small.yaml "$@" --run-dir "whole-$form" >/dev/null 2>err ||
+    "$regimen" run "$(experiment "$form")" "$@" --run-dir "whole-$form" >/dev/null 2>err ||
         fail "the whole run failed: $(tail -1 err)"
     length=$(($(milliseconds) - begun))
-    "$regimen" run small.yaml "$@" --run-dir "again-$form" >/dev/null 2>err ||
+    "$regimen" run "$(experiment "$form")" "$@" --run-dir "again-$form" >/dev/null 2>err ||
         fail "the second run failed: $(tail -1 err)"
     same_run "whole-$form" "again-$form" "the same command twice ($form)"
 }
@@ -52,7 +62,7 @@ kill_until() {
         lives=0
         round=$((round + 1))
         while :; do
-            "$regimen" run small.yaml "$@" --run-dir "life-$form" >/dev/null 2>err &
+            "$regimen" run "$(experiment "$form")" "$@" --run-dir "life-$form" >/dev/null 2>err &
             pid=$!
             if [ "$lives" -lt 10 ] && [ "$killed" -lt "$upto" ]; then
                 moment=$((moment + 1))
@@ -78,10 +88,11 @@ killed=0
 inside=0
 moment=0
 form_count=0
-for form in passes epochs steps; do
+for form in records sampled translation; do position_experiment $form $form.yaml; done
+for form in passes epochs steps records sampled translation; do
     form_count=$((form_count + 1))
     whole $form
-    kill_until $form $((kills * form_count / 3))
+    kill_until $form $((kills * form_count / 6))
 done
 echo "$killed kills, $inside of them seen inside a save; SEED=$seed"
 

@@ -66,6 +66,54 @@ recovery_experiment() {
         -e 's/^trainer: .*/trainer:\n  epochs: 40\n  accumulation_steps: 2\n  checkpoint:\n    every_seconds: 0\n    best: {metric: valid.accuracy, keep: 2, save: true}/' "$1"
 }
 
+# position_experiment KIND FILE: a small run whose checkpoints lie in the middle of a pass over its data, so
+# that their data.bin is not empty: records, private (records drawn by coins), sampled (subgraphs made on the
+# way), subgraphs (sampled into files, shuffled, batched), translation.
+position_experiment() {
+    case $1 in
+    records | private)
+        awk -v OFS=, 'BEGIN { srand(5); for (i = 0; i < 400; i++) { c = int(rand() * 3)
+                     print rand() + (c == 0), rand() + (c == 1), rand(), c } }' >"$2.csv"
+        printf 'data: {path: %s, train: %s, valid_fraction: 0.2, batch_size: 16}\n' \
+            "$(dirname "$2")" "$(basename "$2").csv"
+        echo 'task: {type: classification, num_classes: 3}'
+        echo 'model: {type: mlp, hidden: [8]}'
+        ;;
+    sampled | subgraphs)
+        store=memory
+        [ "$1" = sampled ] || store='records}, shuffle_size: 20, cycle_length: 2'
+        echo 'data: {type: citation, batch_size: 8,'
+        echo '       citation: {nodes: 300, edges: 900, classes: 4, words: 60, words_per_node: 6,'
+        echo '                  train_per_class: 30, valid: 40, test: 40},'
+        echo "       sampling: {sizes: [4, 3], store: $store}" | sed '/records/!s/$/}/'
+        echo 'task: {type: root_node_classification, node_set: nodes, label: label, num_classes: 4}'
+        echo 'model: {type: vanilla_mpnn, units: 8, message_dim: 8, encode: false, receiver_state: false}'
+        ;;
+    translation)
+        echo 'data: {reverse: {vocabulary: 10, min_length: 1, max_length: 6, train: 600, valid: 40},'
+        echo '       batch_tokens: 128, batch_shapes: 4}'
+        echo 'task: {type: translation}'
+        echo 'model: {type: seq2seq_transformer, embedding_width: 8, max_positions: 64,'
+        echo '        encoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16},'
+        echo '        decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16}}'
+        ;;
+    esac >"$2"
+    case $1 in
+    private) sed -i 's/batch_size: 16/batch_size: 16, poisson: true/' "$2" ;;
+    esac
+    metric=accuracy
+    [ "$1" != translation ] || metric=exact_match
+    cat >>"$2" <<YAML
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: ~, train_steps: 23, steps_per_loop: 5, validation_interval: 10,
+          checkpoint: {every_steps: 5, keep: 100, best: {metric: valid.$metric, save: true}}}
+runtime: {seed: 3, threads: 1}
+export: [{type: onnx}]
+YAML
+    [ "$1" != private ] || sed -i 's/^trainer: {/trainer: {privacy: {clipping_norm: 1.0, noise_multiplier: 1.1,\
+          delta: 1e-3, sampling: poisson}, /' "$2"
+}
+
 # same_run A B WHAT: everything that results, without what tells of time and process.
 same_run() {
     for part in ckpt best metrics.jsonl export; do

@@ -507,7 +507,8 @@ typedef rgm_status rgm_map_function(rgm_element **out, const rgm_element *elemen
                                     const rgm_map_call *call, void *payload);
 /**
  * @param parallel  up to that many calls at once, on the iterator's threads; the order stays the
- *                  input's. 0 or 1: in the thread that asks.
+ *                  input's. 1: in the thread that asks; a position is the same for any number from
+ *                  1 on. 0: in the thread that asks, always, and positions have another form.
  * @param release   called with the payload when the recipe goes; may be NULL
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
@@ -672,14 +673,30 @@ int64_t rgm_line_reader_line(const rgm_line_reader *reader);
  */
 typedef struct rgm_stage rgm_stage;
 
-/** Reads a saved state; the getters fail with RGM_ERR_FORMAT at its end. */
+/**
+ * Reads a saved state; the getters fail with RGM_ERR_FORMAT at its end. A state may come from
+ * anywhere: nothing read from it is stored before it is known to be one that save() could have
+ * written, and a restore never reads on for longer than a position allows.
+ */
 typedef struct rgm_state_reader {
     const uint8_t *data;
     int64_t size, at;
 } rgm_state_reader;
+/** What no counter of a position exceeds, so that counting on from it cannot overflow. */
+#define RGM_STATE_MOST (INT64_MAX / 4)
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_state_put_int(rgm_text *out, int64_t number);
+/** Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_state_put_bytes(rgm_text *out, const void *data, int64_t size);
+/** Errors: RGM_ERR_FORMAT. */
 rgm_status rgm_state_get_int(int64_t *out, rgm_state_reader *reader);
+/**
+ * A number of 0..most.
+ * Errors: RGM_ERR_FORMAT, *out is then 0 and the message names `what`.
+ */
+rgm_status rgm_state_get_count(int64_t *out, rgm_state_reader *reader, int64_t most,
+                               const char *what);
+/** Errors: RGM_ERR_FORMAT. */
 rgm_status rgm_state_get_bytes(const uint8_t **data, int64_t *size, rgm_state_reader *reader);
 
 /** An op. */

@@ -32,13 +32,9 @@ static rgm_status indexed_save(rgm_text *out, const rgm_stage *stage)
 static rgm_status indexed_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     position *at = stage->state;
-    int64_t count = rgm_dataset_count(stage->dataset);
 
-    RGM_TRY(rgm_state_get_int(&at->next, state));
-    if (at->next < 0 || (count >= 0 && at->next > count))
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position is %lld of %lld", (long long)at->next,
-                        (long long)count);
-    return RGM_OK;
+    return rgm_state_get_count(&at->next, state, rgmi_last_place(rgm_dataset_count(stage->dataset)),
+                               stage->dataset->type->name);
 }
 
 #define INDEXED_SOURCE                                                                             \
@@ -535,8 +531,11 @@ static rgm_status tfrecord_restore(rgm_stage *stage, rgm_state_reader *state)
     RGM_TRY(rgm_state_get_int(&record, state));
     if (record < 0)
         return RGM_OK;
-    RGM_TRY(rgm_state_get_int(&offset, state));
-    RGM_TRY(rgm_state_get_int(&bad, state));
+    if (record > RGM_STATE_MOST)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of tfrecord is record %lld",
+                        (long long)record);
+    RGM_TRY(rgm_state_get_count(&offset, state, RGM_STATE_MOST, "tfrecord"));
+    RGM_TRY(rgm_state_get_count(&bad, state, o->reader.max_bad_records, "tfrecord's bad records"));
     RGM_TRY(rgm_state_get_int(&size, state));
     RGM_TRY(open_reader(stage));
     if (size != rgmi_tfrecord_file_size(s->reader))

@@ -138,10 +138,8 @@ static rgm_status cache_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     cache_state *s = stage->state;
 
-    RGM_TRY(rgm_state_get_int(&s->next, state));
-    if (s->next < 0)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of cache is %lld", (long long)s->next);
-    return RGM_OK;
+    return rgm_state_get_count(&s->next, state, rgmi_last_place(rgm_dataset_count(stage->dataset)),
+                               "cache");
 }
 
 static void cache_close(rgm_stage *stage)

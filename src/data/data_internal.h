@@ -105,6 +105,8 @@ struct rgm_stage {
 /** The stage of `dataset` below `parent`, or the topmost one of `tree` when parent is NULL. */
 rgm_status rgmi_stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent,
                              const rgm_dataset *dataset, int64_t place, uint64_t epoch);
+/** Restore from a part of a saved state, all of which must be the stage's. */
+rgm_status rgmi_stage_restore_part(rgm_stage *stage, rgm_state_reader part);
 /** A number as a saved state holds it: zigzag, then seven bits a byte. Returns how many bytes. */
 int rgmi_state_encode(uint8_t bytes[10], int64_t number);
 /** Replace *dataset by an op of one input upon it. */
@@ -146,7 +148,7 @@ static inline bool rgmi_lookahead_due(const rgmi_lookahead *ahead, int64_t place
 /** One place consumed; `snapshot` (taken over, cleared) if one travelled with it. */
 void rgmi_lookahead_consume(rgmi_lookahead *ahead, rgm_text *snapshot);
 rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead);
-/** Also brings `input` to the consumed place. */
+/** Also brings `input` to the consumed place; a position that save() never writes is refused. */
 rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input, rgm_state_reader *state);
 /** Read and drop `count` places of `input` while restoring; errors in them were reported before. */
 rgm_status rgmi_stage_replay(rgm_stage *input, int64_t count);
@@ -160,6 +162,12 @@ static inline void rgmi_payload_clear(rgmi_payload *payload)
 {
     if (payload->release != NULL)
         payload->release(payload->payload);
+}
+
+/** The most that a place among so many elements can be, for rgm_state_get_count(). */
+static inline int64_t rgmi_last_place(int64_t count)
+{
+    return count < 0 || count > RGM_STATE_MOST ? RGM_STATE_MOST : count;
 }
 
 /** count * n, where a count of -1 is unknown and INT64_MAX for ever; n >= 0. */

@@ -231,6 +231,15 @@ rgm_status rgm_stage_restore(rgm_stage *stage, rgm_state_reader *state)
     return stage->dataset->type->restore(stage, state);
 }
 
+rgm_status rgmi_stage_restore_part(rgm_stage *stage, rgm_state_reader part)
+{
+    RGM_TRY(rgm_stage_restore(stage, &part));
+    if (part.at != part.size)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of %s has %lld bytes too many",
+                        stage->dataset->type->name, (long long)(part.size - part.at));
+    return RGM_OK;
+}
+
 const void *rgm_stage_options(const rgm_stage *stage)
 {
     return stage->dataset->options;
@@ -311,6 +320,20 @@ rgm_status rgm_state_get_int(int64_t *out, rgm_state_reader *reader)
     return RGM_FAIL(RGM_ERR_FORMAT, "the saved position has a number of more than 10 bytes");
 }
 
+rgm_status rgm_state_get_count(int64_t *out, rgm_state_reader *reader, int64_t most,
+                               const char *what)
+{
+    int64_t number;
+
+    *out = 0;
+    RGM_TRY(rgm_state_get_int(&number, reader));
+    if (number < 0 || number > most)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of %s is %lld of at most %lld", what,
+                        (long long)number, (long long)most);
+    *out = number;
+    return RGM_OK;
+}
+
 rgm_status rgm_state_get_bytes(const uint8_t **data, int64_t *size, rgm_state_reader *reader)
 {
     *data = NULL;
@@ -352,6 +375,11 @@ void rgmi_lookahead_consume(rgmi_lookahead *ahead, rgm_text *snapshot)
 
 rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead)
 {
+    if (ahead->consumed - ahead->snapshot_place >= ahead->every)
+        return RGM_FAIL(RGM_ERR_NOMEM,
+                        "there was no memory for keeping the position of element "
+                        "%lld: save again a little later",
+                        (long long)(ahead->consumed - ahead->consumed % ahead->every));
     RGM_TRY(rgm_state_put_int(out, ahead->consumed));
     RGM_TRY(rgm_state_put_int(out, ahead->snapshot_place));
     return rgm_state_put_bytes(out, ahead->snapshot.data, ahead->snapshot.size);
@@ -377,21 +405,23 @@ rgm_status rgmi_stage_replay(rgm_stage *input, int64_t count)
 
 rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input, rgm_state_reader *state)
 {
-    const uint8_t *data;
-    int64_t size;
+    rgm_state_reader inner = {0};
+    int64_t consumed, place;
 
-    RGM_TRY(rgm_state_get_int(&ahead->consumed, state));
-    RGM_TRY(rgm_state_get_int(&ahead->snapshot_place, state));
-    RGM_TRY(rgm_state_get_bytes(&data, &size, state));
-    if (ahead->snapshot_place < 0 || ahead->snapshot_place > ahead->consumed ||
-        (ahead->snapshot_place > 0) != (size > 0))
+    RGM_TRY(rgm_state_get_count(&consumed, state, RGM_STATE_MOST, "what runs ahead"));
+    RGM_TRY(rgm_state_get_int(&place, state));
+    RGM_TRY(rgm_state_get_bytes(&inner.data, &inner.size, state));
+    /* Only this snapshot: another one would mean to read again for as long as somebody likes. */
+    if (place != consumed - consumed % ahead->every || (place > 0) != (inner.size > 0))
         return RGM_FAIL(RGM_ERR_FORMAT, "the saved position contradicts itself: %lld of %lld",
-                        (long long)ahead->snapshot_place, (long long)ahead->consumed);
+                        (long long)place, (long long)consumed);
     rgm_text_clear(&ahead->snapshot);
-    if (size > 0) {
-        rgm_state_reader inner = {data, size, 0};
-        RGM_TRY(rgm_text_add(&ahead->snapshot, data, size));
-        RGM_TRY(rgm_stage_restore(input, &inner));
+    if (inner.size > 0) {
+        RGM_TRY(rgm_text_add(&ahead->snapshot, inner.data, inner.size));
+        RGM_TRY(rgmi_stage_restore_part(input, inner));
     }
-    return rgmi_stage_replay(input, ahead->consumed - ahead->snapshot_place);
+    RGM_TRY(rgmi_stage_replay(input, consumed - place));
+    ahead->consumed = consumed;
+    ahead->snapshot_place = place;
+    return RGM_OK;
 }

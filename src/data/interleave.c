@@ -154,13 +154,13 @@ static rgm_status restore_slot(rgm_stage *stage, slot *at, rgm_state_reader *sta
     RGM_GO(rgm_state_get_bytes(&inner.data, &inner.size, state));
     RGM_GO(rgm_text_add(&at->before, before.data, before.size));
     RGM_GO(rgm_stage_open(&input, stage, stage->dataset->inputs[0], 0, stage->epoch));
-    RGM_GO(rgm_stage_restore(input, &before));
+    RGM_GO(rgmi_stage_restore_part(input, before));
     status = rgm_stage_next(&element, input);
     if (status == RGM_END)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA, "the data have become shorter since the position was saved"));
     RGM_GO(status);
     RGM_GO(open_element(&at->stage, stage, element, at->place));
-    RGM_GO(rgm_stage_restore(at->stage, &inner));
+    RGM_GO(rgmi_stage_restore_part(at->stage, inner));
 done:
     rgm_element_release(element);
     rgm_stage_close(input);
@@ -173,17 +173,21 @@ static rgm_status interleave_restore(rgm_stage *stage, rgm_state_reader *state)
     const interleave_options *o = rgm_stage_options(stage);
     int64_t ended;
 
-    RGM_TRY(rgm_state_get_int(&s->turn, state));
-    RGM_TRY(rgm_state_get_int(&s->given, state));
-    RGM_TRY(rgm_state_get_int(&s->read, state));
-    RGM_TRY(rgm_state_get_int(&ended, state));
-    if (s->turn < 0 || s->turn >= o->cycle_length || s->given < 0 || s->read < 0)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of interleave is turn %lld of %lld",
-                        (long long)s->turn, (long long)o->cycle_length);
+    RGM_TRY(rgm_state_get_count(&s->turn, state, o->cycle_length - 1, "interleave"));
+    RGM_TRY(rgm_state_get_count(&s->given, state, o->block_length, "a turn of interleave"));
+    RGM_TRY(rgm_state_get_count(&s->read, state, RGM_STATE_MOST, "interleave's input"));
+    RGM_TRY(rgm_state_get_count(&ended, state, 1, "the end of interleave's input"));
     s->ended = ended != 0;
     for (int64_t i = 0; i < o->cycle_length; i++) {
-        RGM_TRY(rgm_state_get_int(&s->slots[i].place, state));
-        if (s->slots[i].place >= 0)
+        int64_t place;
+
+        RGM_TRY(rgm_state_get_int(&place, state));
+        if (place < -1 || place >= s->read)
+            return RGM_FAIL(RGM_ERR_FORMAT,
+                            "the saved position of interleave names element %lld of %lld",
+                            (long long)place, (long long)s->read);
+        s->slots[i].place = place;
+        if (place >= 0)
             RGM_TRY(restore_slot(stage, &s->slots[i], state));
     }
     return rgm_stage_restore(s->input, state);

@@ -222,8 +222,8 @@ rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_
     RGM_GO(open_state(&body, data, size));
     RGM_GO(rgm_state_get_int(&seed, &body));
     RGM_GO(rgm_state_get_int(&epoch, &body));
-    RGM_GO(rgm_state_get_int(&position, &body));
-    RGM_GO(rgm_state_get_int(&phase, &body));
+    RGM_GO(rgm_state_get_count(&position, &body, RGM_STATE_MOST, "the iterator"));
+    RGM_GO(rgm_state_get_count(&phase, &body, PHASE_ENDED, "the iterator's end"));
     RGM_GO(check_recipe(iterator->dataset, &body));
     options.seed = (uint64_t)seed;
     options.epoch = (uint64_t)epoch;
@@ -231,7 +231,7 @@ rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_
         RGM_GO(tree_create(&tree, &top, iterator->dataset, &options, &iterator->stop));
         RGM_GO(rgm_stage_restore(top, &body));
     }
-    if (position < 0 || phase < PHASE_START || phase > PHASE_ENDED || body.at != body.size)
+    if ((phase == PHASE_START) != (position == 0 && phase != PHASE_ENDED) || body.at != body.size)
         RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "the saved position contradicts itself"));
     tree_release(iterator->tree, iterator->top);
     iterator->tree = tree;

@@ -508,6 +508,124 @@ static void damaged_and_foreign_states_are_refused(void **state)
     rgm_dataset_release(other);
 }
 
+/** A position with a right hash, whose top stage's state is these numbers; -7 ends them. */
+static void state_of_numbers(rgm_text *out, const rgm_dataset *ds, const int64_t *numbers)
+{
+    rgm_text body = {0}, recipe = {0};
+    uint32_t version = 1;
+    uint64_t hash;
+
+    CHECK_OK(rgm_dataset_print(&recipe, ds));
+    for (int i = 0; i < 4; i++) /* seed, epoch, position, running */
+        CHECK_OK(rgm_state_put_int(&body, i > 1));
+    CHECK_OK(rgm_state_put_bytes(&body, recipe.data, recipe.size));
+    for (; *numbers != -7; numbers++)
+        CHECK_OK(rgm_state_put_int(&body, *numbers));
+    hash = rgm_hash64(body.data, (size_t)body.size);
+    out->size = 0;
+    CHECK_OK(rgm_text_add(out, "RGMI", 4));
+    CHECK_OK(rgm_text_add(out, &version, sizeof version));
+    CHECK_OK(rgm_text_add(out, &hash, sizeof hash));
+    CHECK_OK(rgm_text_add(out, body.data, body.size));
+    rgm_text_clear(&body);
+    rgm_text_clear(&recipe);
+}
+
+/** The recipe of a letter over an endless range: every restore that replays as told never ends. */
+static rgm_dataset *endless(char letter)
+{
+    rgm_dataset *ds, *both[2];
+
+    CHECK_OK(rgm_dataset_range(&ds, 0, 9));
+    if (letter != 'a')
+        CHECK_OK(rgm_dataset_repeat(&ds, -1));
+    if (letter == 'm' || letter == 's')
+        CHECK_OK(rgm_dataset_map(&ds, stamp, NULL, NULL, letter == 'm' ? 2 : 0));
+    if (letter == 'p')
+        CHECK_OK(rgm_dataset_prefetch(&ds, 2));
+    if (letter == 'b')
+        CHECK_OK(rgm_dataset_shuffle(&ds, 4));
+    if (letter == 'i')
+        CHECK_OK(rgm_dataset_interleave(&ds, pair_of, NULL, NULL, 2, 1));
+    if (letter == 't')
+        CHECK_OK(rgm_dataset_take(&ds, 5));
+    if (letter == 'c')
+        CHECK_OK(rgm_dataset_cache(&ds));
+    if (letter == 'x') {
+        both[0] = both[1] = ds;
+        CHECK_OK(rgm_dataset_mix(&ds, both, NULL, 2, RGM_MIX_END_ALL));
+        rgm_dataset_release(both[0]);
+    }
+    return ds;
+}
+
+static void positions_that_no_save_writes_are_refused_at_once(void **state)
+{
+    const int64_t huge = INT64_MAX, most = RGM_STATE_MOST;
+    /* Their hash is right. An endless range is [epochs, given, next]; a part has its size before.
+     */
+    const struct {
+        char recipe;
+        int64_t numbers[9];
+    } lies[] = {
+        {'m', {-1, -1, 0, -7}},
+        {'m', {-1, 0, 0, -7}},
+        {'m', {-3, -3, 0, -7}},
+        {'m', {huge, huge, 1, 0, -7}},
+        {'m', {most, 0, 0, -7}},
+        {'m', {most, most, 3, 0, 1, 10, -7}},
+        {'m', {3, 2, 2, 0, 0, -7}},
+        {'m', {3, 3, 4, 0, 1, 2, 2, -7}},
+        {'s', {-1, 0, 0, -7}},
+        {'s', {huge, 0, 0, -7}},
+        {'p', {-1, -1, 0, -7}},
+        {'p', {most, 0, 0, -7}},
+        {'b', {0, most, 0, 0, 0, 0, -7}},
+        {'b', {-1, 4, 0, 0, 0, 1, 1, -7}},
+        {'b', {2, 4, 2, 0, 0, 1, 1, -7}},
+        {'b', {2, 4, 0, 0, 0, 1, 5, -7}},
+        {'b', {4, 4, 0, 0, 0, 1, 1, -7}},
+        {'b', {2, 4, 0, 3, 0, 1, 1, -7}},
+        {'b', {most, most, 0, 0, 0, 0, -7}},
+        {'b', {0, 4, 0, 0, 0, 5, 1, 1, -7}},
+        {'i', {2, 0, 0, 0, -7}},
+        {'i', {-1, 0, 0, 0, -7}},
+        {'i', {0, -1, 0, 0, -7}},
+        {'i', {0, 0, huge, 0, -7}},
+        {'i', {0, 0, 1, 0, 1, -7}},
+        {'i', {0, 0, 1, 0, -2, -7}},
+        {'t', {-1, 0, 0, -7}},
+        {'t', {huge, 0, 0, -7}},
+        {'r', {huge, 0, -7}},
+        {'r', {0, 2, 0, -7}},
+        {'r', {0, 1, 10, -7}},
+        {'r', {0, 1, -1, -7}},
+        {'r', {0, 1, 1, 1, -7}},
+        {'a', {10, -7}},
+        {'c', {-1, -7}},
+        {'c', {huge, -7}},
+        {'x', {huge, 0, 0, -7}},
+        {'x', {-1, 0, 0, -7}},
+        {'x', {0, 2, 0, -7}},
+        {'x', {0, 0, 2, -7}},
+    };
+    rgm_text text = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        rgm_dataset *ds = endless(lies[i].recipe);
+        rgm_iterator *iterator = iterate(ds, 2);
+
+        state_of_numbers(&text, ds, lies[i].numbers);
+        if (rgm_iterator_restore(iterator, text.data, text.size) != RGM_ERR_FORMAT)
+            fail_msg("state %d of %c", (int)i, lies[i].recipe);
+        CHECK_INT(0, rgm_iterator_position(iterator));
+        rgm_iterator_release(iterator);
+        rgm_dataset_release(ds);
+    }
+    rgm_text_clear(&text);
+}
+
 static void a_file_that_changed_since_is_named(void **state)
 {
     (void)state;
@@ -547,4 +665,5 @@ TESTS(cmocka_unit_test(every_random_recipe_restores_at_every_position),
       cmocka_unit_test(stop_ends_a_search_that_finds_nothing),
       cmocka_unit_test(allocations_that_fail_in_threads_are_errors_and_leak_nothing),
       cmocka_unit_test(damaged_and_foreign_states_are_refused),
+      cmocka_unit_test(positions_that_no_save_writes_are_refused_at_once),
       cmocka_unit_test(a_file_that_changed_since_is_named))

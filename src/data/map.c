@@ -1,7 +1,8 @@
 /*
  * map: a user's function on each element. Parallel calls run on the iterator's workers; the asking
  * thread reads the input, hands out up to 2 * parallel elements ahead, and takes results from the
- * front, so the output has the input's order and every error its element's place.
+ * front, so the output has the input's order and every error its element's place. A position has
+ * one form for every number of calls, so that a run can go on with another number of threads.
  */
 #include "data_internal.h"
 
@@ -29,7 +30,7 @@ typedef struct map_state {
     rgm_stage *input;
     const map_options *options;
     rgm_thread_pool *pool; /* NULL: calls run in the asking thread         */
-    bool parallel;         /* as the recipe says, whatever the workers are */
+    bool ahead_saved;      /* positions as of an op that runs ahead        */
     /* A ring of jobs: places [ahead.consumed, read) of the input. */
     job *jobs;
     int64_t job_count;
@@ -46,10 +47,10 @@ static rgm_status map_open(rgm_stage *stage)
     map_state *s = stage->state;
 
     s->options = rgm_stage_options(stage);
-    s->parallel = s->options->parallel > 1;
+    s->ahead_saved = s->options->parallel > 0;
     RGM_TRY(rgm_stage_open(&s->input, stage, stage->dataset->inputs[0], 0, stage->epoch));
     rgmi_lookahead_init(&s->ahead, stage->dataset->inputs[0]);
-    if (s->parallel)
+    if (s->options->parallel > 1)
         RGM_TRY(rgmi_tree_pool(&s->pool, stage->tree));
     s->job_count = s->pool != NULL ? 2 * (int64_t)s->options->parallel : 1;
     RGM_TRY(RGM_NEW(s->jobs, s->job_count));
@@ -122,7 +123,7 @@ static rgm_status start_job(rgm_stage *stage)
     } else {
         call_function(j);
     }
-    if (!s->parallel || !rgmi_lookahead_due(&s->ahead, s->read))
+    if (!s->ahead_saved || !rgmi_lookahead_due(&s->ahead, s->read))
         return RGM_OK;
     status = rgm_stage_save(&j->snapshot, s->input);
     if (status != RGM_OK)
@@ -173,7 +174,7 @@ static rgm_status map_save(rgm_text *out, const rgm_stage *stage)
 {
     const map_state *s = stage->state;
 
-    if (s->parallel)
+    if (s->ahead_saved)
         return rgmi_lookahead_save(out, &s->ahead);
     RGM_TRY(rgm_state_put_int(out, s->ahead.consumed));
     return rgm_stage_save(out, s->input);
@@ -183,10 +184,10 @@ static rgm_status map_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     map_state *s = stage->state;
 
-    if (s->parallel) {
+    if (s->ahead_saved) {
         RGM_TRY(rgmi_lookahead_restore(&s->ahead, s->input, state));
     } else {
-        RGM_TRY(rgm_state_get_int(&s->ahead.consumed, state));
+        RGM_TRY(rgm_state_get_count(&s->ahead.consumed, state, RGM_STATE_MOST, "map"));
         RGM_TRY(rgm_stage_restore(s->input, state));
     }
     s->read = s->ahead.consumed;
@@ -225,7 +226,7 @@ static void map_clear(void *options)
 static rgm_status map_print(rgm_text *out, const void *options)
 {
     const map_options *o = options;
-    return o->parallel > 1 ? rgm_text_printf(out, "parallel") : RGM_OK;
+    return o->parallel > 0 ? rgm_text_printf(out, "parallel") : RGM_OK;
 }
 
 static const rgm_dataset_type map_type = {

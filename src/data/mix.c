@@ -95,11 +95,11 @@ static rgm_status mix_restore(rgm_stage *stage, rgm_state_reader *state)
     const mix_options *o = rgm_stage_options(stage);
     int64_t number;
 
-    RGM_TRY(rgm_state_get_int(&s->drawn, state));
-    RGM_TRY(rgm_state_get_int(&number, state));
+    RGM_TRY(rgm_state_get_count(&s->drawn, state, RGM_STATE_MOST, "mix"));
+    RGM_TRY(rgm_state_get_count(&number, state, 1, "mix's end"));
     s->over = number != 0;
     for (int64_t i = 0; i < o->count; i++) {
-        RGM_TRY(rgm_state_get_int(&number, state));
+        RGM_TRY(rgm_state_get_count(&number, state, 1, "the end of a mix's input"));
         s->ended[i] = number != 0;
         RGM_TRY(rgm_stage_restore(s->inputs[i], state));
     }

@@ -37,10 +37,7 @@ static rgm_status counting_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     counting *s = stage->state;
 
-    RGM_TRY(rgm_state_get_int(&s->count, state));
-    if (s->count < 0)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of %s is %lld",
-                        stage->dataset->type->name, (long long)s->count);
+    RGM_TRY(rgm_state_get_count(&s->count, state, RGM_STATE_MOST, stage->dataset->type->name));
     return rgm_stage_restore(s->input, state);
 }
 
@@ -399,13 +396,10 @@ static rgm_status repeat_save(rgm_text *out, const rgm_stage *stage)
 static rgm_status repeat_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     repeat_state *s = stage->state;
-    int64_t given;
+    int64_t number = number_of(stage->dataset), given;
 
-    RGM_TRY(rgm_state_get_int(&s->count, state));
-    RGM_TRY(rgm_state_get_int(&given, state));
-    if (s->count < 0 || given < 0 || given > 1)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of repeat is %lld, %lld",
-                        (long long)s->count, (long long)given);
+    RGM_TRY(rgm_state_get_count(&s->count, state, rgmi_last_place(number), "repeat"));
+    RGM_TRY(rgm_state_get_count(&given, state, 1, "an epoch of repeat"));
     if (given == 0)
         return RGM_OK;
     s->given = true;

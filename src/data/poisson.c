@@ -112,11 +112,7 @@ static rgm_status poisson_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     poisson_state *s = stage->state;
 
-    RGM_TRY(rgm_state_get_int(&s->given, state));
-    if (s->given < 0 || s->given > s->steps)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of poisson is %lld of %lld",
-                        (long long)s->given, (long long)s->steps);
-    return RGM_OK;
+    return rgm_state_get_count(&s->given, state, s->steps, "poisson");
 }
 
 static void poisson_close(rgm_stage *stage)

@@ -167,10 +167,21 @@ static int by_place(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/** Read the input from its present place up to `read`, filling the slots that wait for it. */
-static rgm_status read_again(shuffle_state *s, slot **waiting, int64_t read)
+/**
+ * The most elements between a mark and what was read: a full buffer keeps an element for n draws
+ * with probability 1/e, so one that waited for SPAN times n is a lie, told to make a restore read
+ * for ever.
+ */
+static int64_t longest_span(const shuffle_state *s, int64_t buffer_size)
 {
-    int64_t next = 0;
+    enum { SPAN = 64 };
+    return s->every + (buffer_size < RGM_STATE_MOST / SPAN ? SPAN * buffer_size : RGM_STATE_MOST);
+}
+
+/** Read the input from its present place up to `read`, filling the slots that wait for it. */
+static rgm_status read_again(shuffle_state *s, slot **waiting, int64_t read, int64_t most)
+{
+    int64_t next = 0, elements = 0;
 
     while (s->read < read) {
         rgm_element *element;
@@ -180,6 +191,12 @@ static rgm_status read_again(shuffle_state *s, slot **waiting, int64_t read)
         status = rgm_stage_next(&element, s->input);
         if (status > 0 && status != RGM_END)
             return status;
+        elements += status == RGM_OK;
+        if (elements > most) {
+            rgm_element_release(element);
+            return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of shuffle reads %lld elements",
+                            (long long)(read - s->read + elements - 1));
+        }
         if (status == RGM_ERR_NOMEM)
             return rgm_error_trace(status, __FILE__, __LINE__, __func__);
         if (next < s->count && waiting[next]->place == s->read && status == RGM_OK) {
@@ -199,26 +216,39 @@ static rgm_status read_again(shuffle_state *s, slot **waiting, int64_t read)
     return RGM_OK;
 }
 
-static rgm_status get_slots(shuffle_state *s, int64_t *read, rgm_state_reader *state,
-                            int64_t buffer_size)
-{
-    int64_t count;
+/** A saved position; the slots follow it. */
+typedef struct shuffle_position {
+    int64_t drawn, read, ended;
+    int64_t mark; /* place of the state that the input is restored from */
+    rgm_state_reader input;
+    int64_t count; /* of slots */
+} shuffle_position;
 
-    RGM_TRY(rgm_state_get_int(&count, state));
-    if (count < 0 || count > buffer_size || count > state->size - state->at || s->read < 0 ||
-        *read < s->read || s->drawn < 0)
+static rgm_status get_position(shuffle_position *p, const shuffle_state *s, rgm_state_reader *state,
+                               int64_t buffer_size)
+{
+    RGM_TRY(rgm_state_get_count(&p->read, state, RGM_STATE_MOST, "shuffle's input"));
+    RGM_TRY(rgm_state_get_count(&p->ended, state, 1, "the end of shuffle's input"));
+    RGM_TRY(rgm_state_get_count(&p->mark, state, p->read, "shuffle's oldest element"));
+    RGM_TRY(rgm_state_get_bytes(&p->input.data, &p->input.size, state));
+    RGM_TRY(rgm_state_get_count(&p->count, state, buffer_size, "shuffle's buffer"));
+    if (p->mark % s->every != 0 || (p->mark > 0) != (p->input.size > 0) ||
+        p->count > state->size - state->at || p->drawn > p->read - p->count)
         return RGM_FAIL(RGM_ERR_FORMAT,
-                        "the saved position of shuffle has %lld elements, %lld read",
-                        (long long)count, (long long)*read);
-    RGM_TRY(RGM_RESERVE(s->slots, s->capacity, count));
-    for (; s->count < count; s->count++) {
+                        "the saved position of shuffle contradicts itself: %lld read, %lld of them "
+                        "drawn, %lld in the buffer, the oldest behind %lld",
+                        (long long)p->read, (long long)p->drawn, (long long)p->count,
+                        (long long)p->mark);
+    return RGM_OK;
+}
+
+static rgm_status get_slots(shuffle_state *s, const shuffle_position *p, rgm_state_reader *state)
+{
+    RGM_TRY(RGM_RESERVE(s->slots, s->capacity, p->count));
+    for (; s->count < p->count; s->count++) {
         int64_t back;
-        RGM_TRY(rgm_state_get_int(&back, state));
-        if (back < 1 || back > *read - s->read)
-            return RGM_FAIL(RGM_ERR_FORMAT,
-                            "the saved position of shuffle names element %lld of %lld",
-                            (long long)(*read - back), (long long)*read);
-        s->slots[s->count] = (slot){NULL, *read - back};
+        RGM_TRY(rgm_state_get_count(&back, state, p->read - p->mark, "an element of shuffle"));
+        s->slots[s->count] = (slot){NULL, p->read - back};
     }
     return RGM_OK;
 }
@@ -228,24 +258,22 @@ static rgm_status shuffle_restore(rgm_stage *stage, rgm_state_reader *state)
     rgm_status status = RGM_OK;
     shuffle_state *s = stage->state;
     const shuffle_options *o = rgm_stage_options(stage);
-    rgm_state_reader inner = {0};
+    shuffle_position p = {0};
     slot **waiting = NULL;
-    int64_t read, ended;
 
-    RGM_GO(rgm_state_get_int(&s->drawn, state));
-    RGM_GO(rgm_state_get_int(&read, state));
-    RGM_GO(rgm_state_get_int(&ended, state));
-    RGM_GO(rgm_state_get_int(&s->read, state));
-    RGM_GO(rgm_state_get_bytes(&inner.data, &inner.size, state));
-    RGM_GO(get_slots(s, &read, state, o->buffer_size));
-    if (inner.size > 0)
-        RGM_GO(rgm_stage_restore(s->input, &inner));
+    RGM_GO(rgm_state_get_count(&p.drawn, state, RGM_STATE_MOST, "shuffle"));
+    RGM_GO(get_position(&p, s, state, o->buffer_size));
+    RGM_GO(get_slots(s, &p, state));
+    if (p.input.size > 0)
+        RGM_GO(rgmi_stage_restore_part(s->input, p.input));
+    s->drawn = p.drawn;
+    s->read = p.mark;
     RGM_GO(RGM_NEW(waiting, s->count));
     for (int64_t i = 0; i < s->count; i++)
         waiting[i] = &s->slots[i];
     qsort(waiting, (size_t)s->count, sizeof *waiting, by_place);
-    RGM_GO(read_again(s, waiting, read));
-    s->ended = ended != 0;
+    RGM_GO(read_again(s, waiting, p.read, longest_span(s, o->buffer_size)));
+    s->ended = p.ended != 0;
     if (s->ended)
         RGM_GO(take_mark(s)); /* as fill() did before it met the end */
 done:
@@ -344,11 +372,7 @@ static rgm_status permute_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     permute_state *s = stage->state;
 
-    RGM_TRY(rgm_state_get_int(&s->next, state));
-    if (s->next < 0 || s->next > s->count)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of shuffle_all is %lld of %lld",
-                        (long long)s->next, (long long)s->count);
-    return RGM_OK;
+    return rgm_state_get_count(&s->next, state, s->count, "shuffle_all");
 }
 
 static void permute_close(rgm_stage *stage)

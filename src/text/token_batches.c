@@ -274,11 +274,7 @@ static rgm_status token_batches_restore(rgm_stage *stage, rgm_state_reader *stat
     token_batches_state *s = rgm_stage_state(stage);
     int64_t most = plan_of(rgm_stage_dataset(stage))->figures.batches;
 
-    RGM_TRY(rgm_state_get_int(&s->given, state));
-    if (s->given < 0 || s->given > most)
-        return RGM_FAIL(RGM_ERR_FORMAT, "the saved position of token batches is %lld of %lld",
-                        (long long)s->given, (long long)most);
-    return RGM_OK;
+    return rgm_state_get_count(&s->given, state, most, "token batches");
 }
 
 static void token_batches_close(rgm_stage *stage)
