@@ -207,6 +207,17 @@ rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path);
  * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_checkpoint_store *store);
+/**
+ * Rename the checkpoints of later steps than `step`, the latest first: a run that was taken back to
+ * it must not go on from them. As step-N.rolled-back nothing reads or deletes them, until another
+ * one of that step is set aside.
+ *
+ * @param moved  [out] how many
+ *
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM; those that were renamed stay so.
+ */
+rgm_status rgm_checkpoint_store_set_aside(int64_t *moved, rgm_checkpoint_store *store,
+                                          int64_t step);
 /** Delete the old checkpoints that a save which was killed behind its rename has left. */
 void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
 /**

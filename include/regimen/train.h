@@ -905,7 +905,13 @@ rgm_status rgm_controller_evaluate_continuously(rgm_controller *controller, int6
  * Collective: every rank calls it.
  */
 rgm_status rgm_controller_save(rgm_controller *controller);
-/** From a checkpoint folder; NULL: the newest, RGM_ERR_NOT_FOUND when there is none. */
+/**
+ * Take up the state of a checkpoint folder; NULL: the newest, RGM_ERR_NOT_FOUND when there is none.
+ * With a path that is for good: a run started again goes on from what was restored and trained
+ * since. Its checkpoints of later steps stand as step-N.rolled-back, which nothing reads;
+ * metrics.jsonl is cut where the checkpoint, if it is the run's own, was saved.
+ * Errors: those of rgm_trainer_restore_state(), rgm_controller_save().
+ */
 rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
 /** Put the weights of the best validation in place; RGM_ERR_NOT_FOUND when there is none. */
 rgm_status rgm_controller_restore_best(rgm_controller *controller);

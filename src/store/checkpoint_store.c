@@ -15,6 +15,7 @@
 
 #define STEP_PREFIX "step-"
 #define TEMPORARY   ".tmp-"
+#define ROLLED_BACK ".rolled-back"
 
 struct rgm_checkpoint_store {
     char *folder;
@@ -364,6 +365,41 @@ static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool s
 void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
 {
     apply_retention(store, current, false);
+}
+
+/* Under a name that is no step's; one that was set aside before makes room. */
+static rgm_status set_aside(const rgm_checkpoint_store *store, int64_t step)
+{
+    char *path = NULL, *aside = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(step_path(&path, store, step));
+    RGM_GO(rgm_strprintf(&aside, "%s" ROLLED_BACK, path));
+    if (rgm_path_exists(aside))
+        RGM_GO(rgm_folder_remove(aside));
+    if (rename(path, aside) < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("set aside", path));
+    rgm_log_write(RGM_LOG_INFO, "%s is set aside as %s", path, aside);
+done:
+    rgm_free(aside);
+    rgm_free(path);
+    return status;
+}
+
+rgm_status rgm_checkpoint_store_set_aside(int64_t *moved, rgm_checkpoint_store *store, int64_t step)
+{
+    int64_t *steps = NULL, count = 0;
+    rgm_status status = RGM_OK;
+
+    *moved = 0;
+    RGM_GO(rgm_checkpoint_steps(&steps, &count, store));
+    for (int64_t i = count - 1; i >= 0 && steps[i] > step; i--, ++*moved)
+        RGM_GO(set_aside(store, steps[i]));
+    if (*moved > 0)
+        RGM_GO(rgm_folder_sync(store->folder));
+done:
+    rgm_free(steps);
+    return status;
 }
 
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint)

@@ -406,6 +406,35 @@ static void retention_keeps_the_newest(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void what_was_taken_back_is_set_aside(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 5);
+    char path[256];
+    int64_t moved;
+
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) { /* the second time over those of the first */
+        for (int64_t step = 100; step <= 400; step += 100)
+            save(store, step);
+        CHECK_OK(rgm_checkpoint_store_set_aside(&moved, store, 200));
+        CHECK_INT(2, moved);
+        check_steps(store, "100 200");
+    }
+    CHECK_OK(rgm_checkpoint_store_set_aside(&moved, store, 200));
+    CHECK_INT(0, moved);
+    rgm_checkpoint_store_close(store);
+    store = open_store(folder, 1); /* neither swept nor counted */
+    save(store, 300);
+    check_steps(store, "300");
+    for (int step = 300; step <= 400; step += 100) {
+        snprintf(path, sizeof path, "%s/step-%08d.rolled-back", folder, step);
+        CHECK(rgm_path_is_folder(path));
+    }
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void what_an_interrupted_save_left_is_swept(void **state)
 {
     const char *folder = check_folder();
@@ -656,6 +685,7 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(values_come_without_the_tensors),
       cmocka_unit_test(a_damaged_step_is_replaced_when_it_is_reached_again),
       cmocka_unit_test(retention_keeps_the_newest),
+      cmocka_unit_test(what_was_taken_back_is_set_aside),
       cmocka_unit_test(what_an_interrupted_save_left_is_swept),
       cmocka_unit_test(an_unknown_version_is_refused_naming_both),
       cmocka_unit_test(a_renamed_checkpoint_is_not_taken_for_another_step),

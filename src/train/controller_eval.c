@@ -158,13 +158,15 @@ static bool enter_list(rgm_controller *c, double value)
 }
 
 /* <run>/best: a checkpoint of the weights alone, then info.json, which names it. */
-static rgm_status save_best(rgm_controller *c, const rgm_logs *logs)
+rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs)
 {
     rgm_status status = RGM_OK;
     rgm_checkpoint *checkpoint = NULL;
     rgm_text info = {0};
     char *path = NULL;
 
+    if (c->best_store == NULL)
+        return RGM_OK;
     RGM_GO(rgm_checkpoint_create(&checkpoint, c->best_step));
     RGM_GO(rgm_checkpoint_add_parameters(checkpoint, c->best_weights));
     for (int64_t i = 0; i < logs->count; i++)
@@ -223,8 +225,7 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
     if (is_better(value, c->best_value, c->best_is_smaller)) {
         RGM_TRY(keep_best(c, value));
         rgmi_tell(c, RGM_EVENT_NEW_BEST, RGM_VALID, logs);
-        if (c->best_store != NULL)
-            RGM_TRY(save_best(c, logs));
+        RGM_TRY(rgmi_save_best(c, logs));
     }
     if (c->options.early_stopping.patience > 0 && c->stale >= c->options.early_stopping.patience) {
         c->finished = true;

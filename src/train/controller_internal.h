@@ -98,6 +98,8 @@ rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **
 
 /* controller_eval.c */
 rgm_status rgmi_choose_metrics(rgm_controller *c);
+/** <run>/best with the best weights and these numbers, when it is asked for. */
+rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
 /** Evaluate and, on validation data, judge. */
 rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
 
@@ -128,6 +130,8 @@ rgm_status rgmi_summarize_weights(rgm_controller *c);
 rgm_status rgmi_events_open(rgm_controller *c);
 rgm_status rgmi_events_flush(rgm_controller *c);
 rgm_status rgmi_events_end(rgm_controller *c);
+/** The next scalar opens new files, behind which readers drop the present step and later ones. */
+void rgmi_events_restart(rgm_controller *c);
 void rgmi_events_close(rgm_controller *c);
 void rgmi_show_progress(rgm_controller *c, double value);
 

@@ -250,12 +250,18 @@ rgm_status rgmi_events_end(rgm_controller *c)
     return rgm_event_file_flush(c->run_events);
 }
 
-void rgmi_events_close(rgm_controller *c)
+void rgmi_events_restart(rgm_controller *c)
 {
     for (int64_t i = 0; i < c->event_count; i++) {
         rgm_event_file_close(c->events[i].file);
         rgm_free(c->events[i].path);
     }
+    c->event_count = 0;
+}
+
+void rgmi_events_close(rgm_controller *c)
+{
+    rgmi_events_restart(c);
     rgm_free(c->events);
     rgm_event_file_close(c->run_events);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "controller_internal.h"
 
@@ -195,26 +196,91 @@ done:
     return status;
 }
 
-rgm_status rgm_controller_restore(rgm_controller *c, const char *path)
+/* <run>/best is the best of what was taken up. */
+static rgm_status best_set_aside(rgm_controller *c)
 {
     rgm_status status = RGM_OK;
-    rgm_logger *before;
+    rgm_logs logs = {0};
+    char *info = NULL;
+    int64_t moved;
+
+    if (c->best_store == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_checkpoint_store_set_aside(&moved, c->best_store, c->best_step));
+    if (moved == 0)
+        goto done;
+    RGM_GO(rgm_strprintf(&info, "%s/best/info.json", c->run_dir));
+    if (c->best_step < 0) {
+        RGM_GO(rgm_folder_remove(info));
+    } else {
+        RGM_GO(rgm_logs_set(&logs, c->best_name + 6, c->best_value));
+        RGM_GO(rgmi_save_best(c, &logs));
+    }
+done:
+    rgm_logs_clear(&logs);
+    rgm_free(info);
+    return status;
+}
+
+/* Whether the checkpoint at `path` is one of this run's: its offset is one of this run's metrics.
+ */
+static bool is_own(const rgm_controller *c, const char *path, int64_t step)
+{
+    struct stat here, there;
+    char *own = NULL;
+    bool same = rgm_strprintf(&own, "%s/ckpt/step-%08lld", c->run_dir, (long long)step) == RGM_OK &&
+                stat(own, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
+                here.st_ino == there.st_ino;
+
+    rgm_free(own);
+    return same;
+}
+
+/*
+ * A state that was asked for by name is the run's from now on, also for who starts it again: what
+ * was newer is set aside, and the state is a checkpoint of the run.
+ */
+static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
+{
+    int64_t moved, step = rgm_trainer_global_step(c->trainer);
+
+    c->changes++; /* another state than the run's newest */
+    if (c->folder == NULL)
+        return RGM_OK;
+    rgmi_events_restart(c);
+    RGM_TRY(rgm_checkpoint_store_set_aside(&moved, c->store, step));
+    if (is_own(c, path, step)) /* no newer checkpoint asks for what is cut off */
+        RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, offset));
+    RGM_TRY(rgmi_state_save(c));
+    return best_set_aside(c);
+}
+
+static rgm_status restore(rgm_controller *c, const char *path)
+{
+    rgm_status status = RGM_OK;
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset;
+
+    RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
+                        : rgm_checkpoint_load_newest(&checkpoint, c->store));
+    RGM_GO(take_up(c, checkpoint, true, &offset));
+    if (path != NULL)
+        RGM_GO(settle(c, path, offset));
+    else if (c->metrics_log != NULL)
+        RGM_GO(rgm_metrics_log_truncate(c->metrics_log, offset));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgm_controller_restore(rgm_controller *c, const char *path)
+{
+    rgm_logger *before;
 
     if (path == NULL && c->store == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder to restore from");
     before = rgmi_enter(c);
-    RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
-                        : rgm_checkpoint_load_newest(&checkpoint, c->store));
-    RGM_GO(take_up(c, checkpoint, true, &offset));
-    if (path == NULL && c->metrics_log != NULL)
-        RGM_GO(rgm_metrics_log_truncate(c->metrics_log, offset));
-    if (path != NULL)
-        c->changes++; /* another state than the run's newest */
-done:
-    rgm_checkpoint_release(checkpoint);
-    return rgmi_leave(before, status);
+    return rgmi_leave(before, restore(c, path));
 }
 
 /* As if the run had just begun, but for the data, which go on. */

@@ -282,6 +282,89 @@ static void best_weights_of_another_shape_are_refused(void **state)
     CHECK_OK(rgm_folder_remove(run));
 }
 
+/* ---- taken back ------------------------------------------------------------------------------ */
+
+/* A run of 12 steps is taken back to its step 4 and trained to 8; started again it stands there,
+ * with the bytes of a run that was never longer. */
+static void a_run_that_is_taken_back_stays_back(void **state)
+{
+    char root[128], run[160], other[160], path[256];
+    plane_setup s = make_plane_setup();
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    const rgm_logs *logs;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(run, sizeof run, "%s/run", root);
+    snprintf(other, sizeof other, "%s/other", root);
+    s.options.steps_per_loop = 2;
+    s.options.checkpoint.every_steps = 4;
+    s.options.checkpoint.keep = 5;
+    s.options.checkpoint.best.save = true;
+    for (int shorter = 0; shorter < 2; shorter++) {
+        CHECK_OK(open_plane(&trainer, &s));
+        CHECK_OK(open_plane_controller(&controller, &s, trainer, shorter ? other : run));
+        CHECK_OK(rgm_controller_train_and_evaluate(controller, shorter ? 8 : 12, -1, 4, &logs));
+        if (!shorter) {
+            snprintf(path, sizeof path, "%s/ckpt/step-00000004", run);
+            CHECK_OK(rgm_controller_restore(controller, path));
+            CHECK_INT(4, rgm_trainer_global_step(trainer));
+            CHECK_INT(-1, rgm_controller_best_step(controller)); /* saved before the validation */
+            snprintf(path, sizeof path, "%s/best/info.json", run);
+            CHECK(!rgm_path_exists(path));
+            CHECK_OK(rgm_controller_train_and_evaluate(controller, 8, -1, 4, &logs));
+        }
+        rgm_controller_release(controller);
+        rgm_trainer_release(trainer);
+    }
+    snprintf(path, sizeof path, "%s/ckpt/step-00000012.rolled-back", run);
+    CHECK(rgm_path_is_folder(path));
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK_INT(8, rgm_controller_best_step(controller));
+    CHECK_INT(8, rgm_trainer_global_step(trainer));
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    check_same_file(run, other, "metrics.jsonl");
+    check_same_file(run, other, "ckpt/step-00000008/manifest.json");
+    check_same_file(run, other, "ckpt/step-00000008/weights.safetensors");
+    check_same_file(run, other, "best/info.json");
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* The state of another run of the same seed is taken up: it is a checkpoint of this one at once. */
+static void the_state_of_another_run_is_taken_up_for_good(void **state)
+{
+    char root[128], run[160], other[160], path[256];
+    plane_setup s = make_plane_setup();
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(run, sizeof run, "%s/run", root);
+    snprintf(other, sizeof other, "%s/other", root);
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(open_plane(&trainer, &s));
+        CHECK_OK(open_plane_controller(&controller, &s, trainer, k == 0 ? other : run));
+        CHECK_OK(rgm_controller_train(controller, k == 0 ? 3 : 9));
+        snprintf(path, sizeof path, "%s/ckpt/step-00000003", other);
+        if (k == 1)
+            CHECK_OK(rgm_controller_restore(controller, path));
+        rgm_controller_release(controller);
+        rgm_trainer_release(trainer);
+    }
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK_INT(3, rgm_trainer_global_step(trainer));
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* A value, or a blob's file, of that name and kind is in the table. */
 static bool is_in_table(const char *name, size_t size, bool number, bool text, bool blob)
 {
@@ -342,5 +425,7 @@ TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
       cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
       cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
       cmocka_unit_test(every_value_of_a_checkpoint_is_in_the_table),
+      cmocka_unit_test(a_run_that_is_taken_back_stays_back),
+      cmocka_unit_test(the_state_of_another_run_is_taken_up_for_good),
       cmocka_unit_test(counters_beyond_all_bounds_are_refused),
       cmocka_unit_test(best_weights_of_another_shape_are_refused))
