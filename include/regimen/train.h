@@ -144,7 +144,7 @@ typedef struct rgm_step {
     rgm_element *extra; /* what next_eval_inputs gave beside it, never fed to the model; or NULL  */
     /* What the default steps fill in; tensors are borrowed until the next step of the mode. */
     rgm_tensor *predictions[RGM_MAX_HEADS], *labels[RGM_MAX_HEADS], *weights[RGM_MAX_HEADS];
-    double loss;  /* [out] of this step; NaN in validation: it has none                      */
+    double loss;  /* [out] of this step; NaN in validation: it has none of its own           */
     double items; /* [out] how many it is the mean of: the weight of this step in a loop's   */
     struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default */
     const rgm_parameters
@@ -276,7 +276,11 @@ typedef struct rgm_task {
      * runs the model forward and backward and lets the optimizer update.
      */
     rgm_status (*train_step)(rgm_step *step, void *state);
-    /** NULL: rgm_trainer_default_validation_step(): inference_step, then loss and metrics. */
+    /**
+     * NULL: rgm_trainer_default_validation_step(): inference_step, then loss and metrics. The loss
+     * is the model's, also beside predictions of an inference_step that goes its own way, unless
+     * that sets step->loss.
+     */
     rgm_status (*validation_step)(rgm_step *step, void *state);
     /** Forward alone, without dropout: predictions. NULL: rgm_trainer_default_inference_step(). */
     rgm_status (*inference_step)(rgm_step *step, void *state);

@@ -199,6 +199,25 @@ static void tell_not_finite(rgm_controller *c, const char *name, double value)
     c->told_not_finite = !isfinite(value);
 }
 
+/* By default the metric is a loss that steps of a task's own may not give: an error where anything
+ * was asked of it, else a word in the log. */
+static rgm_status no_metric(rgm_controller *c)
+{
+    const rgm_trainer_options *o = &c->options;
+    const rgm_trainer_best *best = &o->checkpoint.best;
+
+    if (best->metric != NULL || best->keep > 0 || best->save ||
+        o->restore_best_weights == RGM_RESTORE_TRUE || o->early_stopping.patience > 0)
+        return unknown_metric(c, "trainer.checkpoint.best.metric", c->best_name);
+    if (!c->told_no_metric)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "validation gives no %s to choose the best weights by: the last ones stay; "
+                      "trainer.checkpoint.best.metric may name another metric",
+                      c->best_name);
+    c->told_no_metric = true;
+    return RGM_OK;
+}
+
 static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 {
     double value = rgm_logs_get(logs, c->best_name + 6);
@@ -207,10 +226,8 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 
     if (c->best_name[0] == '\0')
         return RGM_OK;
-    if (!rgm_logs_has(logs, c->best_name + 6)) /* by default: a task without a validation loss */
-        return c->options.checkpoint.best.metric == NULL
-                   ? RGM_OK
-                   : unknown_metric(c, "trainer.checkpoint.best.metric", c->best_name);
+    if (!rgm_logs_has(logs, c->best_name + 6))
+        return no_metric(c);
     if (c->options.early_stopping.patience > 0 && !rgm_logs_has(logs, c->stop_name + 6))
         return unknown_metric(c, "trainer.early_stopping.metric", c->stop_name);
     c->last_seen = value;

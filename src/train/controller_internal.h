@@ -46,6 +46,7 @@ struct rgm_controller {
     int64_t best_step, best_epoch, stale;
     double best_value, stop_value;
     bool told_not_finite;          /* that the last validation's metric was no number */
+    bool told_no_metric;           /* that validation lacks the default metric */
     rgm_parameters *best_weights;  /* NULL before the first best */
     rgmi_best kept[RGMI_MAX_BEST]; /* best first */
     int64_t kept_count;

@@ -8,6 +8,7 @@
 typedef struct asked {
     plane plane; /* first: the plane's functions take it as their state */
     rgm_text calls;
+    rgm_tensor *zeros;
     double aux; /* what build_losses was given, read back through the loss */
 } asked;
 
@@ -133,17 +134,107 @@ static void own_functions_are_called_in_the_place_of_the_defaults(void **state)
     CHECK_TEXT(" validate compiled process train compiled process", a.calls.data);
     rgm_text_clear(&a.calls);
 
-    task.inference_step = own_infer; /* forward alone: predictions, but no loss */
+    task.inference_step = own_infer; /* goes on to the default: one run, with its loss */
     rgm_trainer_release(trainer);
     CHECK_OK(make(&trainer, &task, NULL, NULL));
     rgm_text_clear(&a.calls);
     CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, 1, &logs));
     CHECK_TEXT(" validate infer compiled process", a.calls.data);
-    CHECK(!rgm_logs_has(logs, "loss"));
+    CHECK_CLOSE(100 + 10 * a.aux, rgm_logs_get(logs, "loss"), 1e-5, 0);
     CHECK_CLOSE(a.aux, rgm_logs_get(logs, "xent"), 1e-5, 0);
     rgm_trainer_release(trainer);
     rgm_text_clear(&a.calls);
     clear_plane(&a.plane);
+}
+
+/* Predictions of its own, all for class 0, and nothing else. */
+static rgm_status infer_zeros(rgm_step *step, void *state)
+{
+    asked *a = state;
+
+    CHECK(step->predictions[0] == NULL && isnan(step->loss));
+    if (a->zeros == NULL)
+        CHECK_OK(rgm_tensor_create(&a->zeros, RGM_F32, 2, (int64_t[]){a->plane.batch, 2}));
+    step->predictions[0] = a->zeros;
+    return RGM_OK;
+}
+
+/* Weights that are chosen and patience that counts by a loss which inference_step does not set. */
+static void an_inference_step_of_ones_own_leaves_the_loss_to_choose_by(void **state)
+{
+    asked a = {.plane = make_plane(false)};
+    rgm_task task = plane_task(&a.plane);
+    rgm_trainer_options options;
+    rgm_controller_setup setup = {.options = &options};
+    rgm_controller *controller;
+    rgm_trainer *trainer;
+    const rgm_logs *logs, *plain;
+    double loss;
+
+    (void)state;
+    task.state = &a;
+    rgm_trainer_defaults(&options);
+    options.early_stopping.patience = 3;
+    CHECK_OK(make(&trainer, &task, NULL, NULL));
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &plain));
+    loss = rgm_logs_get(plain, "loss");
+    rgm_trainer_release(trainer);
+    task.inference_step = infer_zeros;
+    CHECK_OK(make(&trainer, &task, NULL, NULL));
+    CHECK_OK(rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK(rgm_logs_get(logs, "loss") == loss);
+    CHECK_CLOSE(7.0 / 12, rgm_logs_get(logs, "accuracy"), 1e-9, 0); /* of its own predictions */
+    setup.trainer = trainer;
+    CHECK_OK(rgm_controller_create(&controller, &setup));
+    CHECK_OK(rgm_controller_train_and_evaluate(controller, 4, RGM_TO_END, 2, &logs));
+    CHECK(rgm_controller_best_step(controller) > 0);
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    rgm_tensor_release(a.zeros);
+    clear_plane(&a.plane);
+}
+
+/* A validation that gives no loss: refused where something was to be chosen by it, else told. */
+static rgm_status validate_nothing(rgm_step *step, void *state)
+{
+    (void)step;
+    (void)state;
+    return RGM_OK;
+}
+
+static void a_validation_without_a_loss_cannot_choose(void **state)
+{
+    asked a = {.plane = make_plane(false)};
+    rgm_task task = plane_task(&a.plane);
+    const rgm_logs *logs;
+    char run[128];
+
+    (void)state;
+    task.state = &a;
+    task.validation_step = validate_nothing;
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    for (int patience = 0; patience < 2; patience++) {
+        rgm_trainer_options options;
+        rgm_controller_setup setup = {.options = &options, .run_dir = patience ? NULL : run};
+        rgm_controller *controller;
+        rgm_trainer *trainer;
+
+        rgm_trainer_defaults(&options);
+        options.early_stopping.patience = patience;
+        CHECK_OK(make(&trainer, &task, NULL, NULL));
+        setup.trainer = trainer;
+        CHECK_OK(rgm_controller_create(&controller, &setup));
+        CHECK_STATUS(patience ? RGM_ERR_CONFIG : RGM_OK,
+                     rgm_controller_train_and_evaluate(controller, 4, RGM_TO_END, 2, &logs));
+        if (patience)
+            CHECK_MESSAGE("trainer.checkpoint.best.metric: 'valid.loss'");
+        else
+            CHECK(file_says(run, "log.txt", "validation gives no valid.loss"));
+        rgm_controller_release(controller);
+        rgm_trainer_release(trainer);
+    }
+    clear_plane(&a.plane);
+    CHECK_OK(rgm_folder_remove(run));
 }
 
 /* ---- hooks --------------------------------------------------------------------------------- */
@@ -317,6 +408,8 @@ static void bf16_trains_as_f32_within_its_bound(void **state)
 }
 
 TESTS(cmocka_unit_test(own_functions_are_called_in_the_place_of_the_defaults),
+      cmocka_unit_test(an_inference_step_of_ones_own_leaves_the_loss_to_choose_by),
+      cmocka_unit_test(a_validation_without_a_loss_cannot_choose),
       cmocka_unit_test(hooks_stand_between_the_steps),
       cmocka_unit_test(data_sets_can_be_given_and_exchanged),
       cmocka_unit_test(bf16_trains_as_f32_within_its_bound))

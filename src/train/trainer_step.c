@@ -2,6 +2,7 @@
  * The default steps: forward, backward and update, of one batch, of several or of single examples;
  * forward and loss; forward alone.
  */
+#include <math.h>
 #include <string.h>
 
 #include "trainer_internal.h"
@@ -140,21 +141,47 @@ rgm_status rgm_trainer_default_inference_step(rgm_step *step)
     if (trainer->eval_run == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no inference_step of its own",
                         trainer->task.name);
+    if (trainer->evaluating) /* the pass wants the loss of the same run */
+        return rgmi_run_forward(step, trainer->eval_run, &trainer->eval_fetches);
     RGM_TRY(rgmi_infer_open(trainer));
     return rgmi_run_forward(step, trainer->infer_run, &trainer->infer_fetches);
+}
+
+/* What an inference_step of one's own has not set, it having gone its own way: the model's loss,
+ * and what to judge its predictions by. */
+static rgm_status add_loss(rgm_step *step)
+{
+    rgm_trainer *trainer = step->trainer;
+    rgm_step model = *step;
+
+    if (!isnan(step->loss) || trainer->eval_run == NULL)
+        return RGM_OK;
+    RGM_TRY(rgmi_run_forward(&model, trainer->eval_run, &trainer->eval_fetches));
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
+        if (step->predictions[h] != NULL)
+            model.predictions[h] = step->predictions[h];
+        if (step->labels[h] != NULL)
+            model.labels[h] = step->labels[h];
+        if (step->weights[h] != NULL)
+            model.weights[h] = step->weights[h];
+    }
+    *step = model;
+    return RGM_OK;
 }
 
 rgm_status rgm_trainer_default_validation_step(rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;
 
-    if (trainer->task.inference_step != NULL)
+    if (trainer->task.inference_step != NULL) {
         RGM_TRY(trainer->task.inference_step(step, trainer->task.state));
-    else if (trainer->eval_run == NULL)
+        RGM_TRY(add_loss(step));
+    } else if (trainer->eval_run == NULL) {
         return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no validation_step of its own",
                         trainer->task.name);
-    else
+    } else {
         RGM_TRY(rgmi_run_forward(step, trainer->eval_run, &trainer->eval_fetches));
+    }
     rgmi_count_step(step);
     return RGM_OK;
 }
