@@ -11,26 +11,18 @@
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-static rgm_status feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_element *inputs)
+/* Room for a loss scale, and for the shares of heads. */
+#define OWN_FEEDS (2 + RGM_MAX_HEADS + 1)
+
+rgm_status rgmi_feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_element *inputs)
 {
-    return trainer->task.feeds(feeds, RGMI_MAX_FEEDS - 2, count, trainer->task.state, inputs);
+    return trainer->task.feeds(feeds, RGMI_MAX_FEEDS - OWN_FEEDS, count, trainer->task.state,
+                               inputs);
 }
 
 static rgm_tensor *fetched(const rgmi_fetches *fetches, int64_t index)
 {
     return index >= 0 ? fetches->tensors[index] : NULL;
-}
-
-/* Items of a batch by its first head: the sum of weights, or the number of predictions. */
-static double count_items(const rgm_step *step)
-{
-    double items = 0;
-
-    if (step->weights[0] == NULL)
-        return step->predictions[0] != NULL ? (double)rgm_tensor_dim(step->predictions[0], 0) : 1;
-    for (int64_t i = 0; i < rgm_tensor_count(step->weights[0]); i++)
-        items += rgm_tensor_at(step->weights[0], i);
-    return items;
 }
 
 static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t heads)
@@ -40,9 +32,10 @@ static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t he
         step->labels[h] = fetched(fetches, fetches->labels[h]);
         step->weights[h] = fetched(fetches, fetches->weights[h]);
     }
-    step->items = count_items(step);
+    step->items = rgmi_count_items(step->weights[0], step->predictions[0]);
     if (fetches->loss >= 0)
         step->loss = rgm_tensor_at(fetches->tensors[fetches->loss], 0);
+    rgmi_heads_take(step->trainer, fetches, step);
 }
 
 rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count)
@@ -152,8 +145,9 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     rgm_trainer *trainer = step->trainer;
     rgmi_fetches *fetches = &trainer->train_fetches;
 
-    RGM_TRY(feed(feeds, count, trainer, inputs));
+    RGM_TRY(rgmi_feed(feeds, count, trainer, inputs));
     RGM_TRY(feed_scale(feeds, count, trainer));
+    rgmi_heads_feed(feeds, count, trainer);
     trainer->draw = draw;
     RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
                              *count, (uint64_t)trainer->runtime.seed, (uint64_t)draw));
@@ -203,7 +197,7 @@ rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches
     rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
 
-    RGM_TRY(feed(feeds, &count, trainer, step->inputs));
+    RGM_TRY(rgmi_feed(feeds, &count, trainer, step->inputs));
     RGM_TRY(rgm_executor_run(executor, fetches->tensors, trainer->parameters, feeds, count,
                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step));
     take_outputs(step, fetches, trainer->model.head_count);

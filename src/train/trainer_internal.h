@@ -13,7 +13,8 @@ typedef struct rgmi_sums {
     char **names;             /* [count], as reported                            */
     double **states;          /* [count], each in `sums`                         */
     int64_t count, own;
-    double *sums; /* [size] */
+    double *heads; /* [heads, 2] in `sums`: loss * items and items of each; NULL: not apart */
+    double *sums;  /* [size] */
     int64_t size;
     rgm_logs logs; /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
@@ -23,7 +24,7 @@ typedef struct rgmi_fetches {
     rgm_value **values;
     rgm_tensor **tensors;
     int64_t count;
-    int64_t loss;
+    int64_t loss, head_losses[RGM_MAX_HEADS];
     int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS];
     int64_t gradients; /* index of the first, one for each trained parameter */
     int64_t updates;   /* index of the first, one for each state's next value */
@@ -35,6 +36,18 @@ typedef struct rgmi_accumulator {
     double *kept;        /* the metric sums before the step             */
     rgm_tensor **states; /* [parameters]; those that are not trained, before the step */
 } rgmi_accumulator;
+
+/** Several heads with losses of their own, each a mean over its own items. */
+typedef struct rgmi_heads {
+    bool apart; /* there are such                                                       */
+    bool seen;  /* the step under way has run the model: the next two are of its last run */
+    double losses[RGM_MAX_HEADS]; /* times the head's loss_weight */
+    double items[RGM_MAX_HEADS];
+    /* of an update of several batches: each head's share in it, at last that of other losses */
+    rgm_executor *count_run; /* NULL: updates are of one batch */
+    rgm_value *inputs[RGM_MAX_HEADS + 1];
+    rgm_tensor *shares[RGM_MAX_HEADS + 1];
+} rgmi_heads;
 
 /** Private training: how examples are drawn and what has been spent. */
 typedef struct rgmi_private {
@@ -71,6 +84,7 @@ struct rgm_trainer {
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
     rgmi_private private;
+    rgmi_heads heads;
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
@@ -96,7 +110,7 @@ void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
 /** Add a step to the sums of its mode, unless a default step function has done so. */
 void rgmi_count_step(const rgm_step *step);
-rgm_status rgmi_sums_finish(rgmi_sums *sums);
+rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer);
 
 /* trainer_model.c */
 rgm_status rgmi_model_open(rgm_trainer *trainer);
@@ -114,6 +128,7 @@ rgm_status rgmi_scale_open(rgm_trainer *trainer);
 /** RGM_ERR_NUMERIC unless a step's loss is finite and within its bound. */
 rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss);
 
+rgm_status rgmi_feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_element *inputs);
 /** Forward and backward of `inputs` into the step's outputs and trainer->gradients. */
 rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
                           int64_t draw);
@@ -125,6 +140,27 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
 
 /** Forward of the step's inputs into its outputs. */
 rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches *fetches);
+
+/* trainer_heads.c */
+bool rgmi_heads_are_apart(const rgm_trainer *trainer);
+/** The sum of weights, or without them the number of rows (1 without those too). */
+double rgmi_count_items(const rgm_tensor *weights, const rgm_tensor *rows);
+/** Losses and items of a run whose outputs `step` has. */
+void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step);
+/** Count them; returns what of the step's loss is no head's. */
+double rgmi_heads_add(double *sums, const rgm_trainer *trainer, double loss);
+double rgmi_heads_sum(const double *sums, const rgm_trainer *trainer);
+/** The loss whose gradients, added up over the batches of an update, are those of the whole. */
+rgm_value *rgmi_heads_shared_loss(rgm_trainer *trainer);
+rgm_status rgmi_heads_open(rgm_trainer *trainer);
+void rgmi_heads_close(rgmi_heads *heads);
+/** Items of each head in a batch, without running the model where that can be. */
+rgm_status rgmi_heads_count(double items[RGM_MAX_HEADS], rgm_trainer *trainer,
+                            const rgm_feed *feeds, int64_t count);
+rgm_status rgmi_heads_share(rgm_trainer *trainer, const double *items, const double *all);
+void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer);
+/** What a batch's loss is in the loss of its update. */
+double rgmi_heads_shared(const rgm_trainer *trainer, double loss);
 
 /* trainer_private.c */
 rgm_status rgmi_private_open(rgm_trainer *trainer);

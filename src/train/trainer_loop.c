@@ -39,7 +39,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
     RGM_GO(rgmi_next_train_inputs(&step.inputs, trainer));
-    trainer->counted = false;
+    trainer->counted = trainer->heads.seen = false;
     if (task->train_step != NULL)
         RGM_GO(task->train_step(&step, task->state));
     else
@@ -73,7 +73,7 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
     rgmi_sums *sums = &trainer->train_sums;
 
     *logs = &sums->logs;
-    RGM_TRY(rgmi_sums_finish(sums));
+    RGM_TRY(rgmi_sums_finish(sums, trainer));
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_logs_set(&sums->logs, "learning_rate",
                              rgm_optimizer_rate(trainer->optimizer, trainer->updates)));
@@ -210,7 +210,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
     if (!trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "an evaluation step outside an evaluation");
     RGM_GO(next_eval_inputs(&step, trainer));
-    trainer->counted = false;
+    trainer->counted = trainer->heads.seen = false;
     if (task->validation_step != NULL)
         RGM_GO(task->validation_step(&step, task->state));
     else
@@ -228,7 +228,7 @@ static rgm_status finish_pass(rgm_trainer *trainer, rgmi_sums *sums)
 {
     const rgm_task *task = &trainer->task;
 
-    RGM_TRY(rgmi_sums_finish(sums));
+    RGM_TRY(rgmi_sums_finish(sums, trainer));
     if (trainer->aggregate != NULL && task->reduce_aggregated_logs != NULL)
         RGM_TRY(task->reduce_aggregated_logs(&sums->logs, trainer->aggregate, trainer->step,
                                              task->state));

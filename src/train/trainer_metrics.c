@@ -1,7 +1,7 @@
 /*
  * Sums of a loop or pass and the metrics they result in. The loss is the mean of the steps' losses
- * weighted by their items. All state is one array of doubles, so a checkpoint in the middle of a
- * loop keeps it as it is.
+ * weighted by their items, of several heads each by its own. All state is one array of doubles, so
+ * a checkpoint in the middle of a loop keeps it as it is.
  */
 #include <math.h>
 #include <string.h>
@@ -73,11 +73,14 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
     sums->size = 2;
     for (int64_t i = 0; i < sums->count; i++)
         sums->size += state_size(&sums->metrics[i]);
+    if (trainer->heads.apart)
+        sums->size += 2 * trainer->model.head_count;
     RGM_TRY(RGM_NEW(sums->sums, sums->size));
     for (int64_t i = 0; i < sums->count; i++) {
         sums->states[i] = sums->sums + at;
         at += state_size(&sums->metrics[i]);
     }
+    sums->heads = trainer->heads.apart ? sums->sums + at : NULL;
     return RGM_OK;
 }
 
@@ -108,7 +111,10 @@ void rgmi_count_step(const rgm_step *step)
         return;
     trainer->counted = true;
     if (!isnan(step->loss)) {
-        sums->sums[0] += step->loss * step->items;
+        double loss =
+            sums->heads != NULL ? rgmi_heads_add(sums->heads, trainer, step->loss) : step->loss;
+
+        sums->sums[0] += loss * step->items;
         sums->sums[1] += step->items;
     }
     if (own > 0 && task->process_compiled_metrics != NULL)
@@ -121,11 +127,15 @@ void rgmi_count_step(const rgm_step *step)
         rgm_metrics_update(sums->states + own, sums->metrics + own, rest, step);
 }
 
-rgm_status rgmi_sums_finish(rgmi_sums *sums)
+rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer)
 {
+    double loss = sums->heads != NULL ? rgmi_heads_sum(sums->heads, trainer) : 0;
+
     rgm_logs_clear(&sums->logs);
-    if (sums->sums[1] > 0) /* else no step had a loss */
-        RGM_TRY(rgm_logs_set(&sums->logs, "loss", sums->sums[0] / sums->sums[1]));
+    if (sums->sums[1] > 0) /* else no step had a loss but of heads behind the first */
+        loss += sums->sums[0] / sums->sums[1];
+    if (sums->sums[1] > 0 || loss != 0)
+        RGM_TRY(rgm_logs_set(&sums->logs, "loss", loss));
     for (int64_t i = 0; i < sums->count; i++)
         RGM_TRY(rgm_logs_set(
             &sums->logs, sums->names[i],

@@ -60,7 +60,7 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
 {
     int64_t parameters = gradients != NULL ? rgm_cgraph_parameter_count(trainer->graph) : 0;
     int64_t updates = gradients != NULL ? rgm_cgraph_update_count(trainer->graph) : 0;
-    int64_t most = 1 + 3 * trainer->model.head_count + parameters + updates;
+    int64_t most = 1 + 4 * trainer->model.head_count + parameters + updates;
 
     RGM_TRY(RGM_NEW(fetches->values, most));
     RGM_TRY(RGM_NEW(fetches->tensors, most));
@@ -71,6 +71,7 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
         fetches->predictions[h] = fetch(fetches, head->predictions);
         fetches->labels[h] = fetch(fetches, head->labels);
         fetches->weights[h] = fetch(fetches, head->weights);
+        fetches->head_losses[h] = fetch(fetches, loss && trainer->heads.apart ? head->loss : NULL);
     }
     fetches->gradients = fetches->count;
     for (int64_t i = 0; i < parameters; i++)
@@ -123,16 +124,23 @@ rgm_status rgmi_infer_open(rgm_trainer *trainer)
                                trainer->infer_fetches.count, &options);
 }
 
+/* Of several batches; single examples of a private step are whole each by itself. */
+static bool shares_heads(const rgm_trainer *trainer)
+{
+    return trainer->heads.apart && trainer->options.accumulation_steps > 1;
+}
+
 /* The loss that gradients are taken of, and what makes its gradients those of the loss again. */
 static rgm_value *scaled_loss(rgm_trainer *trainer)
 {
     rgmi_loss_scale *scale = &trainer->loss_scale;
+    rgm_value *loss = shares_heads(trainer) ? rgmi_heads_shared_loss(trainer) : trainer->model.loss;
 
     if (!scale->used)
-        return trainer->model.loss;
+        return loss;
     scale->input = rgm_input(trainer->graph, "loss_scale", RGM_F32, 0, NULL);
     scale->inverse_input = rgm_input(trainer->graph, "loss_scale_inverse", RGM_F32, 0, NULL);
-    return rgm_mul(trainer->model.loss, scale->input);
+    return rgm_mul(loss, scale->input);
 }
 
 static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
@@ -173,6 +181,8 @@ static rgm_status train_open(rgm_trainer *trainer)
     RGM_GO(RGM_NEW(trainer->gradients, rgm_cgraph_parameter_count(trainer->graph)));
     RGM_GO(gradients_open(gradients, trainer));
     RGM_GO(fetches_open(&trainer->train_fetches, trainer, true, gradients));
+    if (shares_heads(trainer))
+        RGM_GO(rgmi_heads_open(trainer));
     RGM_GO(rgm_executor_create(&trainer->train_run, trainer->graph, trainer->train_fetches.values,
                                trainer->train_fetches.count, &options));
 done:
@@ -213,6 +223,7 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
         RGM_TRY(task->build_model(&trainer->model, trainer->scope, task->state));
         RGM_TRY(rgm_cgraph_status(trainer->graph));
         RGM_TRY(build_loss(trainer));
+        trainer->heads.apart = rgmi_heads_are_apart(trainer);
     }
     RGM_TRY(rgmi_sums_open(&trainer->train_sums, trainer, true));
     for (int mode = 0; mode < 3; mode++)
@@ -255,6 +266,7 @@ void rgmi_model_close(rgm_trainer *trainer)
     rgm_executor_release(trainer->train_run);
     rgm_executor_release(trainer->eval_run);
     rgm_executor_release(trainer->infer_run);
+    rgmi_heads_close(&trainer->heads);
     fetches_close(&trainer->train_fetches);
     fetches_close(&trainer->eval_fetches);
     fetches_close(&trainer->infer_fetches);

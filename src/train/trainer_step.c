@@ -66,57 +66,141 @@ static void keep(rgm_trainer *trainer, bool back)
             rgm_tensor_set(a->states[i], rgm_parameters_tensor(trainer->parameters, i));
 }
 
+/* The batches of an update as far as they were read ahead; the first is the step's. */
+typedef struct batches {
+    rgm_element **inputs; /* [count]; NULL behind the first: read when they are due */
+    int64_t count, capacity;
+    double all[RGM_MAX_HEADS]; /* items of each head in all of them */
+} batches;
+
+static void batches_release(batches *b)
+{
+    for (int64_t k = 0; k < b->count; k++)
+        rgm_element_release(b->inputs[k]);
+    rgm_free(b->inputs);
+}
+
+static rgm_status batches_add(batches *b, rgm_element *inputs)
+{
+    RGM_TRY(RGM_RESERVE(b->inputs, b->capacity, b->count + 1));
+    b->inputs[b->count++] = rgm_element_retain(inputs);
+    return RGM_OK;
+}
+
+/* Heads that are means over items of their own need to know how many there are in all. */
+static rgm_status read_ahead(batches *b, rgm_trainer *trainer)
+{
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    double items[RGM_MAX_HEADS];
+
+    while (b->count < trainer->options.accumulation_steps) {
+        rgm_element *next;
+        rgm_status status = rgmi_next_train_inputs(&next, trainer);
+
+        if (status == RGM_END)
+            break;
+        RGM_TRY(status);
+        status = batches_add(b, next);
+        rgm_element_release(next);
+        RGM_TRY(status);
+    }
+    for (int64_t k = 0; k < b->count; k++) {
+        int64_t count = 0;
+
+        RGM_TRY(rgmi_feed(feeds, &count, trainer, b->inputs[k]));
+        RGM_TRY(rgmi_heads_count(items, trainer, feeds, count));
+        for (int64_t h = 0; h < trainer->model.head_count; h++)
+            b->all[h] += items[h];
+    }
+    return RGM_OK;
+}
+
+/* Batch k, borrowed; RGM_END when the data ended before. */
+static rgm_status batch_at(rgm_element **out, batches *b, rgm_trainer *trainer, int64_t k)
+{
+    rgm_element *next;
+    rgm_status status;
+
+    if (trainer->heads.count_run == NULL && k > 0) {
+        RGM_TRY(rgmi_next_train_inputs(&next, trainer));
+        rgm_element_release(b->inputs[0]); /* one at a time */
+        b->inputs[0] = next;
+        k = 0;
+    }
+    status = k < b->count ? RGM_OK : RGM_END;
+    *out = status == RGM_OK ? b->inputs[k] : NULL;
+    return status;
+}
+
+/* Batch k of an update into the sums of its gradients, its loss and its items. */
+static rgm_status add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                            const batches *b, int64_t k)
+{
+    rgm_trainer *trainer = step->trainer;
+    bool shared = trainer->heads.count_run != NULL;
+    double items[RGM_MAX_HEADS];
+
+    *count = 0;
+    if (shared) {
+        RGM_TRY(rgmi_feed(feeds, count, trainer, inputs));
+        RGM_TRY(rgmi_heads_count(items, trainer, feeds, *count));
+        RGM_TRY(rgmi_heads_share(trainer, items, b->all));
+        *count = 0;
+    }
+    RGM_TRY(rgmi_run_batch(step, feeds, count, inputs,
+                           trainer->step * trainer->options.accumulation_steps + k));
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+        if (trainer->gradients[i] != NULL)
+            add_scaled(trainer->accumulator.sums[i], trainer->gradients[i],
+                       shared ? 1 : step->items, k == 0);
+    trainer->counted = false; /* each batch counts */
+    rgmi_count_step(step);
+    return update_states(trainer);
+}
+
 /*
- * Several batches for one update: the gradient of the mean loss over all their items, however many
- * each batch has. Data that end before make the update from those there are.
+ * Several batches for one update: the gradient of the mean loss over all their items, of each head
+ * by its own, however many each batch has. Data that end before make the update from those there
+ * are.
  */
 static rgm_status train_batches(rgm_step *step)
 {
     rgm_status status = RGM_OK;
     rgm_trainer *trainer = step->trainer;
-    int64_t batches = trainer->options.accumulation_steps;
-    int64_t parameters = rgm_parameters_count(trainer->parameters);
-    rgm_element *inputs = rgm_element_retain(step->inputs);
+    bool shared = trainer->heads.count_run != NULL;
+    batches b = {0};
     rgm_feed feeds[RGMI_MAX_FEEDS];
     double loss = 0, items = 0;
     int64_t count = 0;
 
     keep(trainer, false);
-    for (int64_t k = 0; k < batches; k++) {
-        if (k > 0) {
-            rgm_element *next;
+    RGM_GO(batches_add(&b, step->inputs));
+    if (shared)
+        RGM_GO(read_ahead(&b, trainer));
+    for (int64_t k = 0; k < trainer->options.accumulation_steps; k++) {
+        rgm_element *inputs = NULL;
 
-            status = rgmi_next_train_inputs(&next, trainer);
-            if (status == RGM_END) /* the feeds still are the last batch's */
-                break;
-            RGM_GO(status);
-            rgm_element_release(inputs);
-            inputs = next;
-        }
-        count = 0;
-        RGM_GO(rgmi_run_batch(step, feeds, &count, inputs, trainer->step * batches + k));
-        for (int64_t i = 0; i < parameters; i++)
-            if (trainer->gradients[i] != NULL)
-                add_scaled(trainer->accumulator.sums[i], trainer->gradients[i], step->items,
-                           k == 0);
-        trainer->counted = false; /* each batch counts */
-        rgmi_count_step(step);
-        RGM_GO(update_states(trainer));
-        loss += step->loss * step->items;
+        status = batch_at(&inputs, &b, trainer, k);
+        if (status == RGM_END) /* the feeds still are the last batch's */
+            break;
+        RGM_GO(status);
+        RGM_GO(add_batch(step, feeds, &count, inputs, &b, k));
+        loss += shared ? rgmi_heads_shared(trainer, step->loss) : step->loss * step->items;
         items += step->items;
     }
-    for (int64_t i = 0; i < parameters; i++)
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters) && !shared; i++)
         if (trainer->accumulator.sums[i] != NULL)
             add_scaled(trainer->accumulator.sums[i], trainer->accumulator.sums[i],
                        items > 0 ? 1 / items : 1, true);
     RGM_GO(rgmi_update(trainer, trainer->accumulator.sums, feeds, count));
-    step->loss = items > 0 ? loss / items : step->loss;
+    if (shared || items > 0)
+        step->loss = shared ? loss : loss / items;
     step->items = items;
     status = RGM_OK;
 done:
     if (status != RGM_OK)
         keep(trainer, true);
-    rgm_element_release(inputs);
+    batches_release(&b);
     return status;
 }
 

@@ -1,0 +1,185 @@
+/*
+ * Several heads with losses of their own: each loss is a mean over its own head's items, of which
+ * batches may have different shares. So the loss of a loop or pass adds up each head by itself, and
+ * an update of several batches gives each batch's head the share of its items among all of them.
+ */
+#include <stdio.h>
+
+#include "trainer_internal.h"
+
+/* ---- what a run gave ----------------------------------------------------------------------- */
+
+static bool has_loss(const rgm_trainer *trainer, int64_t h)
+{
+    return trainer->model.heads[h].loss != NULL;
+}
+
+/* Heads of one task that adds up its losses itself are seen as one. */
+bool rgmi_heads_are_apart(const rgm_trainer *trainer)
+{
+    int64_t count = 0;
+
+    for (int64_t h = 0; h < trainer->model.head_count; h++)
+        count += has_loss(trainer, h);
+    return count > 1 && trainer->task.build_losses == NULL;
+}
+
+double rgmi_count_items(const rgm_tensor *weights, const rgm_tensor *rows)
+{
+    double items = 0;
+
+    if (weights == NULL)
+        return rows != NULL ? (double)rgm_tensor_dim(rows, 0) : 1;
+    for (int64_t i = 0; i < rgm_tensor_count(weights); i++)
+        items += rgm_tensor_at(weights, i);
+    return items;
+}
+
+void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step)
+{
+    rgmi_heads *heads = &trainer->heads;
+
+    heads->seen = heads->apart && fetches->loss >= 0;
+    for (int64_t h = 0; h < trainer->model.head_count && heads->seen; h++) {
+        heads->losses[h] = 0;
+        if (!has_loss(trainer, h))
+            continue;
+        heads->losses[h] = trainer->model.heads[h].loss_weight *
+                           rgm_tensor_at(fetches->tensors[fetches->head_losses[h]], 0);
+        heads->items[h] = rgmi_count_items(step->weights[h], step->predictions[h]);
+    }
+}
+
+/* ---- sums of a loop or pass ---------------------------------------------------------------- */
+
+double rgmi_heads_add(double *sums, const rgm_trainer *trainer, double loss)
+{
+    const rgmi_heads *heads = &trainer->heads;
+
+    for (int64_t h = 0; h < trainer->model.head_count && heads->seen; h++) {
+        if (!has_loss(trainer, h))
+            continue;
+        sums[2 * h] += heads->losses[h] * heads->items[h];
+        sums[2 * h + 1] += heads->items[h];
+        loss -= heads->losses[h];
+    }
+    return loss;
+}
+
+double rgmi_heads_sum(const double *sums, const rgm_trainer *trainer)
+{
+    double loss = 0;
+
+    for (int64_t h = 0; h < trainer->model.head_count; h++)
+        if (sums[2 * h + 1] > 0)
+            loss += sums[2 * h] / sums[2 * h + 1];
+    return loss;
+}
+
+/* ---- shares of the batches of an update ------------------------------------------------------ */
+
+/* What a batch's items are counted by, without running the model where that can be. */
+static rgm_value *rows_of(const rgm_head *head)
+{
+    if (head->weights != NULL)
+        return head->weights;
+    return head->labels != NULL ? head->labels : head->predictions;
+}
+
+static rgm_value *share_input(rgm_trainer *trainer, int64_t h)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "share_%lld", (long long)h);
+    return trainer->heads.inputs[h] = rgm_input(trainer->graph, name, RGM_F32, 0, NULL);
+}
+
+rgm_value *rgmi_heads_shared_loss(rgm_trainer *trainer)
+{
+    const rgm_task_model *model = &trainer->model;
+    rgm_value *aux = rgm_scope_loss(trainer->scope), *sum = NULL;
+
+    if (aux != NULL)
+        sum = rgm_mul(aux, share_input(trainer, model->head_count));
+    for (int64_t h = 0; h < model->head_count; h++) {
+        rgm_value *loss;
+
+        if (!has_loss(trainer, h))
+            continue;
+        loss = rgm_mul(rgm_scale(model->heads[h].loss, model->heads[h].loss_weight),
+                       share_input(trainer, h));
+        sum = sum == NULL ? loss : rgm_add(sum, loss);
+    }
+    return sum;
+}
+
+rgm_status rgmi_heads_open(rgm_trainer *trainer)
+{
+    rgmi_heads *heads = &trainer->heads;
+    rgm_executor_options options = {0};
+    rgm_value *values[RGM_MAX_HEADS];
+
+    for (int64_t h = 0; h < trainer->model.head_count; h++)
+        values[h] = rows_of(&trainer->model.heads[h]);
+    return rgm_executor_create(&heads->count_run, trainer->graph, values, trainer->model.head_count,
+                               &options);
+}
+
+void rgmi_heads_close(rgmi_heads *heads)
+{
+    rgm_executor_release(heads->count_run);
+    for (int64_t h = 0; h <= RGM_MAX_HEADS; h++)
+        rgm_tensor_release(heads->shares[h]);
+}
+
+rgm_status rgmi_heads_count(double items[RGM_MAX_HEADS], rgm_trainer *trainer,
+                            const rgm_feed *feeds, int64_t count)
+{
+    rgm_tensor *rows[RGM_MAX_HEADS];
+
+    RGM_TRY(rgm_executor_run(trainer->heads.count_run, rows, trainer->parameters, feeds, count,
+                             (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step));
+    for (int64_t h = 0; h < trainer->model.head_count; h++)
+        items[h] =
+            rgmi_count_items(trainer->model.heads[h].weights != NULL ? rows[h] : NULL, rows[h]);
+    return RGM_OK;
+}
+
+static rgm_status set_share(rgmi_heads *heads, int64_t h, double share)
+{
+    rgm_tensor_release(heads->shares[h]); /* what was fed must not change: a new one */
+    RGM_TRY(rgm_tensor_create(&heads->shares[h], RGM_F32, 0, NULL));
+    rgm_tensor_f32(heads->shares[h])[0] = (float)share;
+    return RGM_OK;
+}
+
+rgm_status rgmi_heads_share(rgm_trainer *trainer, const double *items, const double *all)
+{
+    rgmi_heads *heads = &trainer->heads;
+    int64_t count = trainer->model.head_count;
+
+    for (int64_t h = 0; h <= count; h++) /* what layers add goes with the first head */
+        RGM_TRY(set_share(heads, h, all[h % count] > 0 ? items[h % count] / all[h % count] : 0));
+    return RGM_OK;
+}
+
+void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer)
+{
+    const rgmi_heads *heads = &trainer->heads;
+
+    for (int64_t h = 0; h <= trainer->model.head_count; h++)
+        if (heads->inputs[h] != NULL)
+            feeds[(*count)++] = (rgm_feed){.input = heads->inputs[h], .tensor = heads->shares[h]};
+}
+
+double rgmi_heads_shared(const rgm_trainer *trainer, double loss)
+{
+    const rgmi_heads *heads = &trainer->heads;
+    double sum = 0;
+
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
+        sum += rgm_tensor_at(heads->shares[h], 0) * heads->losses[h];
+        loss -= heads->losses[h];
+    }
+    return sum + rgm_tensor_at(heads->shares[trainer->model.head_count], 0) * loss;
+}
