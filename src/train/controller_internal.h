@@ -97,10 +97,12 @@ bool rgmi_is_asked_to_stop(const rgm_controller *c);
 void rgmi_epoch_logs_clear(rgm_epoch_logs *epoch);
 rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);
 
-/* controller_eval.c */
-rgm_status rgmi_choose_metrics(rgm_controller *c);
+/* controller_best.c */
 /** <run>/best with the best weights and these numbers, when it is asked for. */
 rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
+
+/* controller_eval.c */
+rgm_status rgmi_choose_metrics(rgm_controller *c);
 /** Evaluate and, on validation data, judge. */
 rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
 

@@ -1,0 +1,38 @@
+/*
+ * <run>/best: the weights of the best validation for other programs, with its numbers. What a run
+ * itself goes on from is in its checkpoints.
+ */
+#include "controller_internal.h"
+
+/* A checkpoint of the weights alone, then info.json, which names it. */
+rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_text info = {0};
+    char *path = NULL;
+
+    if (c->best_store == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_checkpoint_create(&checkpoint, c->best_step));
+    RGM_GO(rgm_checkpoint_add_parameters(checkpoint, c->best_weights));
+    for (int64_t i = 0; i < logs->count; i++)
+        RGM_GO(rgm_checkpoint_set_number(checkpoint, logs->items[i].name, logs->items[i].value));
+    RGM_GO(rgm_checkpoint_save(c->best_store, checkpoint));
+    RGM_GO(rgm_text_printf(&info, "{\n"));
+    for (int64_t i = 0; i < logs->count; i++) {
+        RGM_GO(rgm_text_printf(&info, "    "));
+        RGM_GO(rgm_json_print_text(&info, logs->items[i].name));
+        RGM_GO(rgm_text_printf(&info, ": "));
+        RGM_GO(rgm_json_print_number(&info, logs->items[i].value));
+        RGM_GO(rgm_text_printf(&info, ",\n"));
+    }
+    RGM_GO(rgm_text_printf(&info, "    \"best_step\": %lld\n}\n", (long long)c->best_step));
+    RGM_GO(rgm_strprintf(&path, "%s/best/info.json", c->run_dir));
+    RGM_GO(rgm_file_save_own(path, info.data, info.size));
+done:
+    rgm_checkpoint_release(checkpoint);
+    rgm_text_clear(&info);
+    rgm_free(path);
+    return status;
+}
