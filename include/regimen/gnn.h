@@ -465,8 +465,11 @@ typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *g
 
 /** How features become the rows that a model starts from; part of every model's options. */
 typedef struct rgm_input_options {
-    rgm_texts features; /* "words" or "paper.words"; none: every float and one_hot feature */
-    bool normalize;     /* each feature's rows divided by their sum of absolute values     */
+    rgm_texts features;  /* "words" or "paper.words"; none: every float and one_hot feature, and
+                            those that the two lists below name */
+    rgm_numbers one_hot; /* integer features as one-hot rows: how many values each has     */
+    rgm_texts numbers;   /* integer features that are amounts: cast to floats              */
+    bool normalize;      /* each feature's rows divided by their sum of absolute values    */
 } rgm_input_options;
 /**
  * The input features of a node set in the scope's dtype, dense or sparse: hidden_state if the graph

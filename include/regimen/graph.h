@@ -211,6 +211,15 @@ rgm_status rgm_graph_membership(rgm_pattern **pattern, const rgm_graph *graph, r
 rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
                             const char *set, const char *feature);
 /**
+ * An integer feature of k numbers an item as one-hot rows, pattern [items, k * values]: number j of
+ * an item has column j * values + itself; made once and kept, so asked for with one `values`.
+ * Borrowed.
+ * Errors: RGM_ERR_DATA (a number outside 0 .. values - 1), RGM_ERR_DTYPE, RGM_ERR_UNSUPPORTED
+ * (ragged, or made with other `values`), RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_one_hot(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
+                             const char *set, const char *feature, int64_t values);
+/**
  * A new graph with a feature (of schema `schema`) added or replaced / removed; the rest is shared.
  * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
@@ -364,6 +373,15 @@ rgm_value *rgm_context_feature(const rgm_graph_value *graph, const char *feature
 /** A one_hot feature as pattern [nodes, vocabulary]: rgm_spmm(pattern, W) is its dense layer. */
 rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *node_set,
                                    const char *feature);
+/**
+ * An integer feature of k numbers an item as one-hot rows, pattern [items, k * values], for values
+ * 0 .. values - 1: number j has columns j * values and on.
+ */
+rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature, int64_t values);
+/** Whether an input of this feature was made: the model reads it. Of the root's schema. */
+bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature);
 /** rows: nodes at the `receiver` end; columns: at the other; entries: edges in edge order. */
 rgm_value *rgm_adjacency(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver);
 /** rows: components; columns: items. */

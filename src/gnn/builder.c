@@ -23,6 +23,19 @@ static bool hears(rgm_receivers receivers, rgm_tag tag)
            receivers == (tag == RGM_SOURCE ? RGM_AT_SOURCE : RGM_AT_TARGET);
 }
 
+/* Kinds of edges by number would be read as amounts. */
+static void refuse_integers(const rgm_graph_value *graph, const char *edge_set, const char *feature)
+{
+    rgm_value *x = rgm_edge_feature(graph, edge_set, feature);
+
+    if (x != NULL && !rgm_value_is_pattern(x) &&
+        (rgm_value_dtype(x) == RGM_I32 || rgm_value_dtype(x) == RGM_I64))
+        rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_UNSUPPORTED,
+                        "edge feature '%s' of '%s' is of integers; give it as one-hot rows or as "
+                        "floats",
+                        feature, edge_set);
+}
+
 /* All edge sets that node_set receives, appended to the plan; how many. */
 static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *node_set,
                           const rgm_conv_gnn_options *options)
@@ -49,6 +62,7 @@ static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *nod
             if (options->edge_feature != NULL &&
                 rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature)) {
                 input.edge_feature = options->edge_feature;
+                refuse_integers(graph, set->name, options->edge_feature);
                 p->featured++;
             }
             p->inputs[p->input_count++] = input;

@@ -42,8 +42,14 @@ rgm_value *rgmi_state(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece 
 
 /* Fails: no set of a piece has the feature; names the nearest. */
 void rgmi_unknown_feature(const rgm_graph_value *graph, rgm_piece piece, const char *name);
-/* Every name of options->features is a feature of some node set; else a failure. */
-bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options);
+/* Every name in the options is a feature of some node set, or the model's edge_feature (NULL: it
+ * has none); else a failure. */
+bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options,
+                       const char *edge_feature);
+/* A feature of nodes or edges as the options say that it is read; text, and integers of which they
+ * say nothing, are failures. */
+rgm_value *rgmi_input_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                              const char *name, const rgm_input_options *options);
 /* rgm_node_inputs() side by side; NULL without failure for a latent set. */
 rgm_value *rgmi_node_input(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
                            const rgm_input_options *options);

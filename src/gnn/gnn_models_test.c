@@ -361,6 +361,48 @@ done:
     return status;
 }
 
+static void integers_are_kinds_or_amounts_and_never_guessed(void **state)
+{
+    static const char text[] =
+        "node_sets { key: 'atom' value { features { key: 'kind' value { dtype: DT_INT64 } }"
+        " features { key: 'name' value { dtype: DT_STRING } } } }"
+        "edge_sets { key: 'bond' value { source: 'atom' target: 'atom'"
+        " features { key: 'order' value { dtype: DT_INT64 } } } }";
+    static const struct {
+        const char *model, *yaml, *message; /* NULL: it is built */
+    } tried[] = {
+        {"gcn", "hidden: [4]", "integers go in by model.input.one_hot or model.input.numbers"},
+        {"gcn", "input: {features: [kind]}",
+         "feature 'kind' of 'atom' is of integers: kinds go in by model.input.one_hot: {kind: how "
+         "many}, amounts by model.input.numbers: [kind]"},
+        {"gcn", "input: {features: [name]}", "is text"},
+        {"gcn", "input: {one_hot: {kind: 4}}", NULL},
+        {"gat_v2", "input: {one_hot: {atom.kind: 4}, normalize: true}", NULL},
+        {"graph_sage", "input: {numbers: [kind]}", NULL},
+        {"vanilla_mpnn", "input: {features: [kind], one_hot: {kind: 4}}", NULL},
+        {"gcn", "input: {one_hot: {kidn: 4}}", "did you mean 'kind'?"},
+        {"gcn", "input: {one_hot: {kind: 2.5}}", "'kind' is 2.5, not how many values there are"},
+        {"gcn", "input: {one_hot: {order: 4}}", "no node set has the input feature 'order'"},
+        {"gcn", "input: {features: [name], one_hot: {kind: 4}}", "leaves out 'kind'"},
+        {"vanilla_mpnn", "edge_feature: order", "feature 'order' of 'bond' is of integers"},
+        {"vanilla_mpnn", "edge_feature: order\ninput: {one_hot: {kind: 4, order: 3}}", NULL},
+        {"vanilla_mpnn", "edge_feature: order\ninput: {numbers: [kind, order]}", NULL},
+    };
+    rgm_schema *schema;
+
+    (void)state;
+    CHECK_OK(rgm_schema_parse(&schema, text, (int64_t)strlen(text), "test"));
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        rgm_status status = build_model(schema, tried[i].model, tried[i].yaml);
+
+        CHECK_INT(tried[i].message == NULL, status == RGM_OK);
+        if (tried[i].message != NULL)
+            CHECK_MESSAGE(tried[i].message);
+    }
+    CHECK_EVERY_OOM(build_model(schema, "gcn", "input: {one_hot: {kind: 4}}"), (void)0);
+    rgm_schema_release(schema);
+}
+
 static void models_survive_every_failing_allocation(void **state)
 {
     (void)state;
@@ -383,5 +425,6 @@ TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(kipfs_l2_is_on_the_first_layer_alone),
       cmocka_unit_test(features_in_float_are_cast_to_the_scopes_dtype),
       cmocka_unit_test(every_relation_is_heard_however_many_there_are),
+      cmocka_unit_test(integers_are_kinds_or_amounts_and_never_guessed),
       cmocka_unit_test(mistakes_in_options_are_named), cmocka_unit_test(option_tables_are_complete),
       cmocka_unit_test(models_survive_every_failing_allocation))

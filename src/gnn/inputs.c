@@ -12,6 +12,9 @@ const rgm_field rgmi_input_fields[] = {
     RGM_TEXTS_FIELD(
         features,
         "input features, \"words\" or \"paper.words\"; default: every float and one_hot one"),
+    RGM_NUMBERS_FIELD(one_hot, 1, 1e9,
+                      "integer features with how many values each has: {kind: 7} reads 0..6"),
+    RGM_TEXTS_FIELD(numbers, "integer features whose values are amounts, not kinds"),
     RGM_BOOL_FIELD(normalize, "divide each feature's rows by the sum of their absolute values"),
     {0}};
 #undef RGM_OPTIONS
@@ -29,10 +32,40 @@ static const char *for_set(const char *name, const char *node_set)
     return NULL;
 }
 
-/* A float of known shape, or sparse rows: what a network can start from as it is. */
-static bool is_input(const rgm_feature_schema *feature)
+/* The place in a list of the name that means this feature of the set; -1: none does. */
+static int64_t place_of(const char *const *names, int64_t count, const char *set,
+                        const char *feature)
 {
-    if (feature->vocabulary > 0)
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = for_set(names[i], set);
+
+        if (name != NULL && strcmp(name, feature) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool is_one_hot(const rgm_input_options *o, const char *set, const char *feature)
+{
+    return place_of(o->one_hot.names, o->one_hot.count, set, feature) >= 0;
+}
+
+static bool is_number(const rgm_input_options *o, const char *set, const char *feature)
+{
+    return place_of(o->numbers.items, o->numbers.count, set, feature) >= 0;
+}
+
+static bool is_integer(const rgm_value *x)
+{
+    return x != NULL && !rgm_value_is_pattern(x) &&
+           (rgm_value_dtype(x) == RGM_I32 || rgm_value_dtype(x) == RGM_I64);
+}
+
+/* A float of known shape, sparse rows, or integers that the options make either of. */
+static bool is_input(const rgm_feature_schema *feature, const char *set, const rgm_input_options *o)
+{
+    if (feature->vocabulary > 0 || is_one_hot(o, set, feature->name) ||
+        is_number(o, set, feature->name))
         return true;
     if (feature->dtype != RGM_F32 && feature->dtype != RGM_F64)
         return false;
@@ -42,24 +75,41 @@ static bool is_input(const rgm_feature_schema *feature)
     return true;
 }
 
-static rgm_value *feature_rows(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
-                               const char *name, bool normalize)
+rgm_value *rgmi_input_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                              const char *name, const rgm_input_options *o)
 {
-    const rgm_set_schema *set =
-        rgm_schema_find(rgm_graph_value_schema(graph), RGM_NODE_SET, node_set);
-    const rgm_feature_schema *feature = set != NULL ? rgm_set_feature(set, name) : NULL;
+    const rgm_feature_schema *feature =
+        rgm_set_feature(rgm_schema_find(rgm_graph_value_schema(graph), piece, set), name);
+    int64_t hot = place_of(o->one_hot.names, o->one_hot.count, set, name);
+    rgm_cgraph *cgraph = rgm_graph_value_cgraph(graph);
     rgm_value *x;
 
-    if (feature != NULL && feature->vocabulary > 0)
-        x = rgm_node_sparse_feature(graph, node_set, name);
+    if (feature != NULL && feature->dtype == RGM_STRING)
+        return rgm_cgraph_fail(cgraph, RGM_ERR_UNSUPPORTED,
+                               "feature '%s' of '%s' is text; map it to numbers first", name, set);
+    if (hot >= 0)
+        return rgm_one_hot(graph, piece, set, name, (int64_t)o->one_hot.values[hot]);
+    if (piece == RGM_EDGE_SET)
+        x = rgm_edge_feature(graph, set, name);
     else
-        x = rgm_node_feature(graph, node_set, name);
-    if (x != NULL && rgm_value_dtype(x) == RGM_STRING)
-        return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
-                               "feature '%s' of node set '%s' is text; map it to numbers first",
-                               name, node_set);
-    x = rgm_as_rows(scope, x);
-    return normalize ? rgm_normalize_rows(scope, x) : x;
+        x = feature != NULL && feature->vocabulary > 0 ? rgm_node_sparse_feature(graph, set, name)
+                                                       : rgm_node_feature(graph, set, name);
+    if (is_integer(x) && !is_number(o, set, name))
+        return rgm_cgraph_fail(cgraph, RGM_ERR_UNSUPPORTED,
+                               "feature '%s' of '%s' is of integers: kinds go in by "
+                               "model.input.one_hot: {%s: how many}, amounts by "
+                               "model.input.numbers: [%s]",
+                               name, set, name, name);
+    return x;
+}
+
+static rgm_value *feature_rows(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
+                               const char *name, const rgm_input_options *options)
+{
+    rgm_value *x =
+        rgm_as_rows(scope, rgmi_input_feature(graph, RGM_NODE_SET, node_set, name, options));
+
+    return options->normalize ? rgm_normalize_rows(scope, x) : x;
 }
 
 void rgmi_unknown_feature(const rgm_graph_value *graph, rgm_piece piece, const char *name)
@@ -80,28 +130,72 @@ void rgmi_unknown_feature(const rgm_graph_value *graph, rgm_piece piece, const c
                     rgm_did_you_mean(dot != NULL ? dot + 1 : name, names, count, NULL, NULL).text);
 }
 
-bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options)
+/* Whether some set of a piece has the feature that is named. */
+static bool has_named(const rgm_graph_value *graph, rgm_piece piece, const char *named)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
 
-    for (int64_t i = 0; i < options->features.count; i++) {
-        bool found = false;
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        const char *name;
 
-        for (int64_t k = 0; k < rgm_schema_set_count(schema) && !found; k++) {
-            const rgm_set_schema *set = rgm_schema_set(schema, k);
-            const char *name;
+        if (set->piece != piece || rgmi_is_aux(set->name))
+            continue;
+        name = for_set(named, set->name);
+        if (name != NULL && rgm_has_feature(graph, piece, set->name, name))
+            return true;
+    }
+    return false;
+}
 
-            if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
-                continue;
-            name = for_set(options->features.items[i], set->name);
-            found = name != NULL && rgm_has_feature(graph, RGM_NODE_SET, set->name, name);
+/* The plain name, of "paper.words" what stands behind the set. */
+static const char *feature_part(const char *name)
+{
+    const char *dot = strchr(name, '.');
+
+    return dot != NULL ? dot + 1 : name;
+}
+
+/* Every name is a feature of some node set, or the model's edge feature, and is not left out by the
+ * list of features. */
+static bool check_names(const rgm_graph_value *graph, const char *const *names, int64_t count,
+                        const rgm_input_options *o, const char *edge_feature)
+{
+    for (int64_t i = 0; i < count; i++) {
+        bool listed = o->features.count == 0, of_edges;
+
+        of_edges = edge_feature != NULL && strcmp(feature_part(names[i]), edge_feature) == 0 &&
+                   has_named(graph, RGM_EDGE_SET, names[i]);
+        if (!of_edges && !has_named(graph, RGM_NODE_SET, names[i])) {
+            rgmi_unknown_feature(graph, RGM_NODE_SET, names[i]);
+            return false;
         }
-        if (!found) {
-            rgmi_unknown_feature(graph, RGM_NODE_SET, options->features.items[i]);
+        for (int64_t k = 0; k < o->features.count; k++)
+            listed |= strcmp(feature_part(o->features.items[k]), feature_part(names[i])) == 0;
+        if (!of_edges && !listed) {
+            rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
+                            "model.input.features leaves out '%s', which model.input says how to "
+                            "read",
+                            names[i]);
             return false;
         }
     }
     return true;
+}
+
+bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *o,
+                       const char *edge_feature)
+{
+    for (int64_t i = 0; i < o->one_hot.count; i++)
+        if (o->one_hot.values[i] != (double)(int64_t)o->one_hot.values[i]) {
+            rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
+                            "model.input.one_hot: '%s' is %g, not how many values there are",
+                            o->one_hot.names[i], o->one_hot.values[i]);
+            return false;
+        }
+    return check_names(graph, o->features.items, o->features.count, o, NULL) &&
+           check_names(graph, o->one_hot.names, o->one_hot.count, o, edge_feature) &&
+           check_names(graph, o->numbers.items, o->numbers.count, o, edge_feature);
 }
 
 rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,
@@ -128,8 +222,8 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
     for (int64_t i = 0; i < wanted; i++) {
         const char *name = options->features.count > 0
                                ? for_set(options->features.items[i], node_set)
-                           : is_input(&set->features[i]) ? set->features[i].name
-                                                         : NULL;
+                           : is_input(&set->features[i], node_set, options) ? set->features[i].name
+                                                                            : NULL;
 
         if (name == NULL || !rgm_has_feature(graph, RGM_NODE_SET, node_set, name))
             continue;
@@ -139,7 +233,7 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
                             (long long)capacity);
             break;
         }
-        x[(*count)++] = feature_rows(scope, graph, node_set, name, options->normalize);
+        x[(*count)++] = feature_rows(scope, graph, node_set, name, options);
     }
     return rgm_cgraph_status(rgm_scope_graph(scope));
 }
@@ -185,10 +279,11 @@ bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph
 
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set)
 {
-    rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND,
-                    "node set '%s' has no float or one_hot feature to start from; name one in "
-                    "model.input.features",
-                    node_set);
+    rgm_cgraph_fail(
+        rgm_graph_value_cgraph(graph), RGM_ERR_NOT_FOUND,
+        "node set '%s' has no float or one_hot feature to start from; integers go in by "
+        "model.input.one_hot or model.input.numbers",
+        node_set);
     return NULL;
 }
 

@@ -66,7 +66,7 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
     int64_t layers = o->hidden.count + (o->output > 0);
     rgm_value *h;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input) ||
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL) ||
         !rgmi_hom_sets(&nodes, &edges, graph, o->node_set, o->edge_set) ||
         !rgmi_one_receiver(scope, o->receiver))
         return NULL;

@@ -74,15 +74,35 @@ static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
     return next;
 }
 
+/* Edge features as the options say that they are read. */
+static rgm_graph_value *read_edges(rgm_scope *scope, rgm_graph_value *graph,
+                                   const rgm_mpnn_model_options *o)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0;
+         graph != NULL && o->edge_feature != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_EDGE_SET && !rgmi_is_aux(set->name) &&
+            rgm_has_feature(graph, RGM_EDGE_SET, set->name, o->edge_feature))
+            graph = rgm_with_feature(
+                graph, RGM_EDGE_SET, set->name, o->edge_feature,
+                rgm_as_rows(scope, rgmi_input_feature(graph, RGM_EDGE_SET, set->name,
+                                                      o->edge_feature, &o->input)));
+    }
+    return graph;
+}
+
 static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_mpnn_model_options *o = payload;
     rgm_mpnn_options round = RGM_MPNN_OPTIONS_INIT;
     rgm_graph_value *next;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input))
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
         return NULL;
-    next = encode(scope, graph, o);
+    next = read_edges(scope, encode(scope, graph, o), o);
     round.units = o->units;
     round.message_dim = o->message_dim;
     round.receivers = o->receiver;

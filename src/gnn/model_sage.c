@@ -163,7 +163,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
     rgm_sage_update_options round = RGM_SAGE_UPDATE_OPTIONS_INIT;
     rgm_graph_value *next;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input))
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
         return NULL;
     if (o->aggregator == RGM_SAGE_GCN && !check_gcn(scope, o))
         return NULL;

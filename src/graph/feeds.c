@@ -54,6 +54,9 @@ static rgm_status feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_gr
     case INPUT_SPARSE:
         return rgm_graph_sparse(&feed->pattern, graph, set->piece, set->name,
                                 set->features[input->feature].name);
+    case INPUT_ONE_HOT:
+        return rgm_graph_one_hot(&feed->pattern, graph, set->piece, set->name,
+                                 set->features[input->feature].name, input->values);
     case INPUT_ADJACENCY:
         return rgm_graph_adjacency(&feed->pattern, graph, set->name, RGM_TARGET);
     case INPUT_MEMBERSHIP:

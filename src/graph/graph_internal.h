@@ -99,7 +99,7 @@ typedef struct rgmi_column {
     atomic_int_fast64_t references;
     rgm_feature value;
     pthread_mutex_t lock;
-    rgm_pattern *pattern; /* of a one_hot feature, at first use */
+    rgm_pattern *pattern; /* of a one_hot feature, or of integers as one, at first use */
 } rgmi_column;
 
 /** Takes over the references that `value` holds, also on failure. */
@@ -119,6 +119,10 @@ struct rgm_graph {
     int64_t set_count;
     rgmi_set *sets;
 };
+
+/** Columns of a dense integer feature as one-hot rows; else RGM_ERR_DTYPE, _UNSUPPORTED, _ARG. */
+rgm_status rgmi_one_hot_width(int64_t *width, const rgm_feature_schema *schema, const char *title,
+                              int64_t values);
 
 /** Without items and columns; the caller fills them in before anyone else sees the graph. */
 rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real);

@@ -118,10 +118,14 @@ static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_inpu
                                         [INPUT_FIRST] = "#first",
                                         [INPUT_READOUT] = "#readout",
                                         [INPUT_REAL] = "#real"};
-    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE ? set->features[feature].name
-                       : kind == INPUT_ADJACENCY                     ? NULL
-                                                                     : marks[kind];
+    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE || kind == INPUT_ONE_HOT
+                           ? set->features[feature].name
+                       : kind == INPUT_ADJACENCY ? NULL
+                                                 : marks[kind];
 
+    if (kind == INPUT_ONE_HOT)
+        return rgm_text_printf(out, "%s/%s.%s.#one_hot",
+                               set->piece == RGM_NODE_SET ? "nodes" : "edges", set->name, name);
     if (set->piece == RGM_CONTEXT_PIECE)
         return rgm_text_printf(out, "context/%s", name);
     return rgm_text_printf(out, "%s/%s%s%s", set->piece == RGM_NODE_SET ? "nodes" : "edges",
@@ -129,7 +133,7 @@ static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_inpu
 }
 
 static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgmi_input_kind kind,
-                             int64_t set, int64_t feature)
+                             int64_t set, int64_t feature, int64_t columns)
 {
     const rgm_schema *schema = graph->root->schema;
     const rgm_set_schema *s = schema->sets[set];
@@ -149,8 +153,8 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
             shape[i + 1] = f->shape[i];
         return rgm_input(cgraph, name, f->dtype, f->rank + 1, shape);
     case INPUT_SPARSE:
-        return rgm_input_pattern(cgraph, name, size, f->vocabulary,
-                                 rgm_cgraph_symbol(cgraph, name));
+    case INPUT_ONE_HOT:
+        return rgm_input_pattern(cgraph, name, size, columns, rgm_cgraph_symbol(cgraph, name));
     case INPUT_ADJACENCY:
         return rgm_input_pattern(cgraph, name, ends[1], ends[0], size);
     case INPUT_MEMBERSHIP:
@@ -165,8 +169,9 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
     return NULL;
 }
 
-rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
-                            int64_t feature)
+/* columns: of INPUT_SPARSE and INPUT_ONE_HOT; values: of INPUT_ONE_HOT. */
+static rgm_value *input_of(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+                           int64_t feature, int64_t columns, int64_t values)
 {
     rgm_graph_value *root = graph->root;
     rgm_status status = RGM_OK;
@@ -180,14 +185,23 @@ rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, 
     }
     RGM_GO(input_name(&name, root->schema->sets[set], kind, feature));
     RGM_GO(RGM_RESERVE(root->inputs, root->input_capacity, root->input_count + 1));
-    value = make_input(graph, name.data, kind, set, feature);
+    value = make_input(graph, name.data, kind, set, feature, columns);
     if (value != NULL)
-        root->inputs[root->input_count++] = (rgmi_input){kind, set, feature, value};
+        root->inputs[root->input_count++] = (rgmi_input){kind, set, feature, values, value};
 done:
     if (status < 0)
         rgmi_value_error(graph, status);
     rgm_text_clear(&name);
     return value;
+}
+
+rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+                            int64_t feature)
+{
+    int64_t columns =
+        kind == INPUT_SPARSE ? graph->root->schema->sets[set]->features[feature].vocabulary : 0;
+
+    return input_of(graph, kind, set, feature, columns, 0);
 }
 
 /* ---- features ---- */
@@ -315,6 +329,50 @@ rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *nod
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
                                "node set '%s': feature '%s' is not one_hot", node_set, feature);
     return rgmi_value_input(graph, INPUT_SPARSE, set, index);
+}
+
+rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature, int64_t values)
+{
+    int64_t index, column, width;
+    char title[RGMI_TITLE];
+    rgm_value *value;
+    rgm_status status;
+
+    if (!rgmi_value_set(&index, graph, piece, set))
+        return NULL;
+    rgmi_set_title(graph->root->schema->sets[index], title, sizeof title);
+    if (piece == RGM_CONTEXT_PIECE || find_change(&value, graph, index, feature))
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "%s: '%s' is no feature of nodes or edges as the data have it",
+                               title, feature);
+    if (!in_schema(&column, graph, index, feature, false))
+        return NULL;
+    status = rgmi_one_hot_width(&width, &graph->root->schema->sets[index]->features[column], title,
+                                values);
+    if (status < 0)
+        return rgmi_value_error(graph, status);
+    value = input_of(graph, INPUT_ONE_HOT, index, column, width, values);
+    if (value != NULL && rgm_value_dim(value, 1) != width)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "%s: feature '%s' is one-hot with %lld columns elsewhere, not %lld",
+                               title, feature, (long long)rgm_value_dim(value, 1),
+                               (long long)width);
+    return value;
+}
+
+bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature)
+{
+    int64_t index = rgmi_set_index(graph->root->schema, piece, set), column;
+
+    if (index < 0)
+        return false;
+    column = rgmi_feature_index(graph->root->schema->sets[index], feature);
+    for (int64_t i = 0; i < graph->root->input_count; i++)
+        if (graph->root->inputs[i].set == index && graph->root->inputs[i].feature == column)
+            return column >= 0;
+    return false;
 }
 
 /* ---- patterns and masks ---- */

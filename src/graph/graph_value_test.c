@@ -422,6 +422,78 @@ static void sparse_features_are_patterns(void **state)
     rgm_schema_release(schema);
 }
 
+/* Two nodes with a kind each, and a pair of numbers each. */
+static bench kinds_bench(void)
+{
+    rgm_schema *schema = parse_schema(
+        "node_sets { key: \"p\" value { features { key: \"kind\" value { dtype: DT_INT64 } }\n"
+        "  features { key: \"pair\" value { dtype: DT_INT64 shape { dim { size: 2 } } } }\n"
+        "  features { key: \"x\" value { dtype: DT_FLOAT } } } }");
+    rgm_graph_builder *builder;
+    rgm_graph *graph;
+    rgm_feature pair = {0};
+    bench b;
+
+    CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "p", (int64_t[]){2}));
+    add_feature(builder, RGM_NODE_SET, "p", "kind", INTS(2, 0), NULL);
+    CHECK_OK(rgm_tensor_create_from(&pair.values, RGM_I64, 2, (int64_t[]){2, 2},
+                                    (int64_t[]){0, 1, 1, 1}));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "p", "pair", &pair));
+    CHECK_OK(rgm_graph_builder_finish(&graph, builder));
+    b = bench_of(graph);
+    rgm_tensor_release(pair.values);
+    rgm_graph_builder_release(builder);
+    rgm_schema_release(schema);
+    return b;
+}
+
+static rgm_status one_hot_of(const bench *b, const char *feature, int64_t values)
+{
+    rgm_feed feeds[4];
+    int64_t count;
+
+    rgm_one_hot(b->value, RGM_NODE_SET, "p", feature, values);
+    RGM_TRY(rgm_cgraph_status(b->cgraph));
+    return rgm_graph_feeds(feeds, 4, &count, b->value, b->graph);
+}
+
+static void integers_are_read_as_one_hot_rows(void **state)
+{
+    static const struct {
+        const char *feature;
+        int64_t values;
+        rgm_status status;
+        const char *message;
+    } wrong[] = {
+        {"kind", 2, RGM_ERR_DATA, "feature 'kind': item 0 is 2, but its one-hot values are 0..1"},
+        {"x", 2, RGM_ERR_DTYPE, "feature 'x' is not of integers"},
+        {"kind", 0, RGM_ERR_ARG, "cannot be one-hot rows of 0 values"},
+        {"knd", 2, RGM_ERR_NOT_FOUND, "kind"}};
+    rgm_tensor *w = floats(2, (int64_t[]){4, 1}, (float[]){1, 10, 100, 1000});
+    bench b = kinds_bench();
+    rgm_value *kernel = rgm_constant(b.cgraph, w);
+
+    (void)state;
+    CHECK(!rgm_reads_feature(b.value, RGM_NODE_SET, "p", "kind"));
+    CHECK_VALUES(&b, rgm_spmm(rgm_one_hot(b.value, RGM_NODE_SET, "p", "kind", 4), kernel, NULL),
+                 100, 1);
+    CHECK_VALUES(&b, rgm_spmm(rgm_one_hot(b.value, RGM_NODE_SET, "p", "pair", 2), kernel, NULL),
+                 1001, 1010);
+    CHECK(rgm_reads_feature(b.value, RGM_NODE_SET, "p", "kind"));
+    CHECK(!rgm_reads_feature(b.value, RGM_NODE_SET, "p", "x"));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, one_hot_of(&b, "kind", 5));
+    CHECK_MESSAGE("is one-hot with 4 columns elsewhere, not 5");
+    bench_clear(&b);
+    rgm_tensor_release(w);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        b = kinds_bench();
+        CHECK_STATUS(wrong[i].status, one_hot_of(&b, wrong[i].feature, wrong[i].values));
+        CHECK_MESSAGE(wrong[i].message);
+        bench_clear(&b);
+    }
+}
+
 /* ---- changes and mistakes ---- */
 
 static void changes_leave_the_original_alone(void **state)
@@ -546,6 +618,7 @@ TESTS(cmocka_unit_test(pools_are_what_one_computes_by_hand),
       cmocka_unit_test(readouts_draw_from_several_sets_and_from_edges),
       cmocka_unit_test(only_what_is_asked_for_is_fed_and_always_the_same),
       cmocka_unit_test(sparse_features_are_patterns),
+      cmocka_unit_test(integers_are_read_as_one_hot_rows),
       cmocka_unit_test(changes_leave_the_original_alone),
       cmocka_unit_test(mistakes_are_kept_in_the_compute_graph),
       cmocka_unit_test(every_failing_allocation_is_survived))
