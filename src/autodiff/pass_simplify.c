@@ -208,7 +208,8 @@ rgm_value *rgmi_rule_slices(rgm_executor *executor, rgm_value *v)
 /*
  * relu_grad(dropout(dy), y), where d = dropout(y) exists with the same mask: d is positive exactly
  * where y is and the element was kept, and elsewhere dropout(dy) is 0 already. So d does instead of
- * y, which then need not be kept.
+ * y, which then need not be kept, and instead of drawing the mask again: what is left of the
+ * dropout is its factor.
  */
 rgm_value *rgmi_rule_dropped_relu(rgm_executor *executor, rgm_value *v)
 {
@@ -220,7 +221,9 @@ rgm_value *rgmi_rule_dropped_relu(rgm_executor *executor, rgm_value *v)
     if (!rgmi_is(dy, &rgmi_dropout_op) && !rgmi_is(dy, &rgmi_item_dropout_op))
         return NULL;
     d = rgmi_program_find(executor, dy->type, &v->in[1], 1, &dy->attributes);
-    return d != NULL && d != dy ? rgmi_relu_grad(dy, d) : NULL;
+    if (d == NULL || d == dy)
+        return NULL;
+    return rgmi_relu_grad(rgm_scale(dy->in[0], 1 / (1 - dy->attributes.number[0])), d);
 }
 
 /* ---- values computed twice ---- */
