@@ -36,6 +36,7 @@
 #include "fast_stream.h"
 #include "fast_attention.h"
 #include "fast_decoding.h"
+#include "fast_edges.h"
 #include "fast_graph.h"
 #include "fast_map.h"
 #include "fast_conv.h"

@@ -1,305 +1,7 @@
 /*
- * Kernels on edges and segments: sddmm, GAT v2's logits and their gradients, reductions and softmax
- * within rows, gather. Work is cut into the row blocks of equal entries of kernels_internal.h.
+ * Kernels on segments: reductions and softmax within rows, gather. Work is cut into the row blocks
+ * of equal entries of kernels_internal.h.
  */
-
-static inline void csr_range(const rgm_csr *csr, int64_t begin, int64_t end, int64_t *from,
-                             int64_t *to)
-{
-    *from = rgmi_row_block_begin(csr, begin);
-    *to = end == rgmi_row_blocks(csr) ? csr->rows : rgmi_row_block_begin(csr, end);
-}
-
-/* ---- sddmm and GAT v2's logits: one number an entry and head -------------------------------- */
-
-typedef struct score_job {
-    const rgm_csr *csr;
-    float *y;
-    const float *own, *other, *a; /* a NULL: own . other, else a . leaky(own + other) */
-    int64_t heads, depth;
-    float slope;
-} score_job;
-
-static inline __attribute__((always_inline)) vf score_vector(const score_job *g, const float *own,
-                                                             const float *other, int64_t c,
-                                                             int64_t left, vf slope)
-{
-    bool whole = left >= LANES;
-    vf x = whole ? v_load(own + c) : v_load_n(own + c, left);
-    vf y = whole ? v_load(other + c) : v_load_n(other + c, left);
-
-    if (g->a == NULL)
-        return v_mul(x, y);
-    x = v_add(x, y);
-    /* max(z, slope z) would do for slopes up to 1 only. */
-    return v_mul(whole ? v_load(g->a + c) : v_load_n(g->a + c, left), v_leaky(x, slope));
-}
-
-static void score_entry(const score_job *g, float *y, const float *own, const float *other)
-{
-    vf slope = v_set1(g->slope);
-
-#if LANES == 8
-    if (g->depth == LANES && g->heads % 8 == 0) {
-        for (int64_t h = 0; h < g->heads; h += 8) {
-            vf part[8];
-            UNROLL
-            for (int k = 0; k < 8; k++)
-                part[k] = score_vector(g, own, other, (h + k) * LANES, LANES, slope);
-            v_sum_eight(y + h, part);
-        }
-        return;
-    }
-#endif
-    for (int64_t h = 0; h < g->heads; h++) {
-        vf sum = v_zero();
-        for (int64_t d = 0; d < g->depth; d += LANES)
-            sum = v_add(sum, score_vector(g, own, other, h * g->depth + d, g->depth - d, slope));
-        y[h] = v_sum(sum);
-    }
-}
-
-static void score_blocks(void *payload, int64_t begin, int64_t end)
-{
-    const score_job *g = payload;
-    const rgm_csr *csr = g->csr;
-    int64_t width = g->heads * g->depth, from, to;
-
-    csr_range(csr, begin, end, &from, &to);
-    for (int64_t r = from; r < to; r++)
-        for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-            if (p + AHEAD < csr->count)
-                prefetch_row(g->other + csr->column[p + AHEAD] * width, width);
-            score_entry(g, g->y + rgmi_entry(csr, p) * g->heads, g->own + r * width,
-                        g->other + csr->column[p] * width);
-        }
-}
-
-static void score_run(score_job *g)
-{
-    rgm_parallel(rgmi_row_blocks(g->csr),
-                 RGMI_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)), score_blocks, g);
-}
-
-static void sddmm(const rgm_sddmm_args *args)
-{
-    score_job g = {args->csr, args->y, args->a, args->b, NULL, args->heads, args->depth, 0};
-
-    NARROW_TAKES(args->depth, sddmm(args));
-    score_run(&g);
-}
-
-static void gatv2_score(const rgm_gatv2_args *args)
-{
-    score_job g = {args->csr, args->y,     args->q,     args->v,
-                   args->a,   args->heads, args->depth, (float)args->slope};
-
-    NARROW_TAKES(args->depth, gatv2_score(args));
-    score_run(&g);
-}
-
-/* ---- GAT v2: gradients --------------------------------------------------------------------- */
-
-/* Channels in groups of up to eight vectors, all of whole heads or, where a head is no whole number
- * of vectors, one vector inside a head. */
-typedef struct side_job {
-    const rgm_gatv2_args *o;
-    const float *own, *other;
-    float *partial; /* gradient of a: [row blocks][width] */
-    bool whole;     /* depth is a multiple of LANES        */
-} side_job;
-
-/* z > 0 ? z : slope z, for any slope by the sign of slope - 1. */
-static inline vf leaky_by(vf z, vf slope, bool steep)
-{
-    return steep ? v_min(v_mul(slope, z), z) : v_max(v_mul(slope, z), z);
-}
-
-/* y = a * sum over entries of dy * leaky'(z), row r, `vectors` from channel c. */
-static inline __attribute__((always_inline)) void side_group(const int vectors, const side_job *g,
-                                                             int64_t r, int64_t c, int64_t left)
-{
-    const rgm_gatv2_args *o = g->o;
-    const rgm_csr *csr = o->csr;
-    const int64_t width = o->heads * o->depth, head = c / o->depth;
-    const int64_t heads_of = vectors > 1 ? o->depth / LANES : 1;
-    const float *own = g->own + r * width + c, *a = (const float *)o->a + c;
-    const vf one = v_set1(1), slope = v_set1((float)o->slope), zero = v_zero();
-    vf sum[8];
-
-    UNROLL
-    for (int k = 0; k < vectors; k++)
-        sum[k] = zero;
-    for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-        const float *other = g->other + csr->column[p] * width + c;
-        const float *dy = (const float *)o->dy + rgmi_entry(csr, p) * o->heads + head;
-        UNROLL
-        for (int k = 0; k < vectors; k++) {
-            int64_t n = vectors > 1 ? LANES : left;
-            vf z = v_add(v_load_n(own + k * LANES, n), v_load_n(other + k * LANES, n));
-            sum[k] = v_fma(v_set1(dy[heads_of == 1 ? k : k / heads_of]),
-                           v_select(v_gt(z, zero), one, slope), sum[k]);
-        }
-    }
-    UNROLL
-    for (int k = 0; k < vectors; k++) {
-        int64_t n = vectors > 1 ? LANES : left;
-        v_store_n((float *)o->y + r * width + c + k * LANES,
-                  v_mul(v_load_n(a + k * LANES, n), sum[k]), n);
-    }
-}
-
-/* The next group at channel c: its vectors, and the lanes of the last. */
-static inline int group_at(const side_job *g, int64_t c, int64_t *left)
-{
-    int64_t width = g->o->heads * g->o->depth, rest = (width - c) / LANES;
-
-    *left = rgmi_min(LANES, g->o->depth - c % g->o->depth);
-    if (!g->whole || rest < 2)
-        return 1;
-    return rest >= 8 ? 8 : (rest >= 4 ? 4 : 2);
-}
-
-static void side_row(const side_job *g, int64_t r)
-{
-    int64_t width = g->o->heads * g->o->depth, left;
-
-    for (int64_t c = 0; c < width;) {
-        switch (group_at(g, c, &left)) {
-        case 8:
-            side_group(8, g, r, c, LANES);
-            c += 8 * LANES;
-            break;
-        case 4:
-            side_group(4, g, r, c, LANES);
-            c += 4 * LANES;
-            break;
-        case 2:
-            side_group(2, g, r, c, LANES);
-            c += 2 * LANES;
-            break;
-        default:
-            side_group(1, g, r, c, left);
-            c += left;
-        }
-    }
-}
-
-static void side_blocks(void *payload, int64_t begin, int64_t end)
-{
-    const side_job *g = payload;
-    int64_t from, to;
-
-    csr_range(g->o->csr, begin, end, &from, &to);
-    for (int64_t r = from; r < to; r++)
-        side_row(g, r);
-}
-
-static double side_block_ns(const rgm_gatv2_args *o)
-{
-    return RGMI_ROW_BLOCK * (4 + 0.3 * (double)(o->heads * o->depth));
-}
-
-static void gatv2_grad_q(const rgm_gatv2_args *args)
-{
-    side_job g = {args, args->q, args->v, NULL, args->depth % LANES == 0};
-
-    NARROW_TAKES(args->depth, gatv2_grad_q(args));
-    rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
-}
-
-static void gatv2_grad_v(const rgm_gatv2_args *args)
-{
-    side_job g = {args, args->v, args->q, NULL, args->depth % LANES == 0};
-
-    NARROW_TAKES(args->depth, gatv2_grad_v(args));
-    rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
-}
-
-/* to = sum of dy * leaky(q + v) over the entries of rows [from, end), `vectors` from channel c. */
-static inline __attribute__((always_inline)) void grad_a_group(const int vectors, const side_job *g,
-                                                               float *to, int64_t from, int64_t end,
-                                                               int64_t c, int64_t left)
-{
-    const rgm_gatv2_args *o = g->o;
-    const rgm_csr *csr = o->csr;
-    const int64_t width = o->heads * o->depth, head = c / o->depth;
-    const int64_t heads_of = vectors > 1 ? o->depth / LANES : 1, n = vectors > 1 ? LANES : left;
-    const vf slope = v_set1((float)o->slope);
-    const bool steep = o->slope > 1;
-    vf sum[8];
-
-    UNROLL
-    for (int k = 0; k < vectors; k++)
-        sum[k] = v_zero();
-    for (int64_t r = from; r < end; r++) {
-        const float *q = (const float *)o->q + r * width + c;
-        for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-            const float *v = (const float *)o->v + csr->column[p] * width + c;
-            const float *dy = (const float *)o->dy + rgmi_entry(csr, p) * o->heads + head;
-            UNROLL
-            for (int k = 0; k < vectors; k++) {
-                vf z = v_add(v_load_n(q + k * LANES, n), v_load_n(v + k * LANES, n));
-                sum[k] = v_fma(v_set1(dy[heads_of == 1 ? k : k / heads_of]),
-                               leaky_by(z, slope, steep), sum[k]);
-            }
-        }
-    }
-    UNROLL
-    for (int k = 0; k < vectors; k++)
-        v_store_n(to + c + k * LANES, sum[k], n);
-}
-
-static void grad_a_blocks(void *payload, int64_t begin, int64_t end)
-{
-    const side_job *g = payload;
-    int64_t width = g->o->heads * g->o->depth, from, to, left;
-
-    for (int64_t b = begin; b < end; b++) {
-        float *sum = g->partial + b * width;
-        csr_range(g->o->csr, b, b + 1, &from, &to);
-        for (int64_t c = 0; c < width;) {
-            switch (group_at(g, c, &left)) {
-            case 8:
-                grad_a_group(8, g, sum, from, to, c, LANES);
-                c += 8 * LANES;
-                break;
-            case 4:
-                grad_a_group(4, g, sum, from, to, c, LANES);
-                c += 4 * LANES;
-                break;
-            case 2:
-                grad_a_group(2, g, sum, from, to, c, LANES);
-                c += 2 * LANES;
-                break;
-            default:
-                grad_a_group(1, g, sum, from, to, c, left);
-                c += left;
-            }
-        }
-    }
-}
-
-static void gatv2_grad_a(const rgm_gatv2_args *args)
-{
-    side_job g = {args, NULL, NULL, NULL, args->depth % LANES == 0};
-    int64_t width = args->heads * args->depth, blocks = rgmi_row_blocks(args->csr);
-
-    NARROW_TAKES(args->depth, gatv2_grad_a(args));
-    g.partial = rgmi_scratch_take((size_t)(blocks * width) * sizeof(float));
-    if (g.partial == NULL) {
-        rgmi_reference_f32.gatv2_grad_a(args);
-        return;
-    }
-    rgm_parallel(blocks, side_block_ns(args), grad_a_blocks, &g);
-    for (int64_t c = 0; c < width; c++) {
-        double sum = 0;
-        for (int64_t b = 0; b < blocks; b++)
-            sum += g.partial[b * width + c];
-        ((float *)args->y)[c] = (float)sum;
-    }
-    rgmi_scratch_give(g.partial);
-}
 
 /* ---- segment reductions -------------------------------------------------------------------- */
 
@@ -441,6 +143,19 @@ static void softmax_narrow_row(const rgm_segment_softmax_args *o, int64_t begin,
         y[rgmi_entry(o->csr, begin + i)] = row[i] * sum;
 }
 
+/* A row of at most a vector, with room for a whole one behind y: what is written there too belongs
+ * to rows that come later. */
+static inline void softmax_short_row(float *y, const float *x, int64_t n)
+{
+    const vm in = v_first(n);
+    vf row = v_load_where(x, in), e;
+    float most = v_most(v_max(v_select(in, row, v_set1(LOWEST)), v_set1(LOWEST))), sum;
+
+    e = v_exp(v_sub(v_select(in, row, v_set1(-__builtin_inff())), v_set1(most)));
+    sum = v_sum(v_add(v_zero(), e));
+    v_store(y, v_mul(e, v_set1(sum == 0 ? 0 : 1 / sum)));
+}
+
 static void softmax_wide_row(const rgm_segment_softmax_args *o, int64_t begin, int64_t end)
 {
     const rgm_csr *csr = o->csr;
@@ -470,11 +185,15 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 {
     const rgm_segment_softmax_args *o = payload;
     const int64_t *start = o->csr->row_start;
+    bool in_order = o->channels == 1 && o->csr->entry == NULL && o->x != o->y;
     int64_t from, to;
 
     csr_range(o->csr, begin, end, &from, &to);
     for (int64_t r = from; r < to; r++)
-        if (o->channels == 1 && start[r + 1] - start[r] <= NARROW_ROW)
+        if (in_order && start[r + 1] - start[r] <= LANES && start[r] + LANES <= start[to])
+            softmax_short_row((float *)o->y + start[r], (const float *)o->x + start[r],
+                              start[r + 1] - start[r]);
+        else if (o->channels == 1 && start[r + 1] - start[r] <= NARROW_ROW)
             softmax_narrow_row(o, start[r], start[r + 1] - start[r]);
         else
             softmax_wide_row(o, start[r], start[r + 1]);

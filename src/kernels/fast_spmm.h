@@ -14,8 +14,8 @@
 #define TWICE        3           /* up to so many vectors, two sums take turns                    */
 
 /* What multiplies a row of x: nothing; its entry's weight, in order or by the entry's number; its
- * column's scale; any of these; or a weight for each head. */
-enum { PLAIN, WEIGHTED, NUMBERED, COLUMN, SCALED, HEADED, KINDS };
+ * column's scale; any of these; a weight for each head; or for each vector, being a head, alone. */
+enum { PLAIN, WEIGHTED, NUMBERED, COLUMN, SCALED, HEADED, EACH, KINDS };
 
 static inline void prefetch_row(const float *row, int64_t channels)
 {
@@ -38,10 +38,22 @@ typedef struct spmm_group {
     int32_t lane_head[GROUP * 16]; /* of each lane otherwise               */
 } spmm_group;
 
+/* What the loops over rows and entries read, by value: a vector's store may alias anything, so that
+ * what lies behind a pointer would be read again after each. */
+typedef struct spmm_walk {
+    const int32_t *column, *entry;
+    const float *x, *weight, *column_scale; /* x from the group's first channel on */
+    int64_t channels, heads, count;
+    const spmm_group *group;
+    vm last;  /* lanes of the last vector, when there are less than GROUP */
+    bool far; /* rows of x are not in L2: known where the loop is compiled */
+    bool whole_heads;
+} spmm_walk;
+
 static inline __attribute__((always_inline)) vf part_load(const int vectors, int k, const float *p,
-                                                          const spmm_group *group)
+                                                          const spmm_walk *w)
 {
-    return vectors < GROUP && k == vectors - 1 ? v_load_n(p + k * LANES, group->last)
+    return vectors < GROUP && k == vectors - 1 ? v_load_where(p + k * LANES, w->last)
                                                : v_load(p + k * LANES);
 }
 
@@ -55,57 +67,55 @@ static inline __attribute__((always_inline)) void part_store(const int vectors, 
 }
 
 /* The number that multiplies the row of entry p. */
-static inline __attribute__((always_inline)) float
-spmm_factor(const int kind, const rgm_spmm_args *o, int64_t p, const spmm_group *group)
+static inline __attribute__((always_inline)) float spmm_factor(const int kind, const spmm_walk *w,
+                                                               int64_t p)
 {
-    const float *weight = o->weight, *column_scale = o->column_scale;
     float scale;
 
     switch (kind) {
     case WEIGHTED:
-        return weight[p];
+        return w->weight[p];
     case NUMBERED:
-        return weight[o->csr->entry[p]];
+        return w->weight[w->entry[p]];
     case COLUMN:
-        return column_scale[o->csr->column[p]];
+        return w->column_scale[w->column[p]];
     default:
-        scale = column_scale ? column_scale[o->csr->column[p]] : 1;
-        if (kind == SCALED && weight)
-            scale *= weight[rgmi_entry(o->csr, p) * o->heads + group->head[0]];
+        scale = w->column_scale ? w->column_scale[w->column[p]] : 1;
+        if (kind == SCALED && w->weight)
+            scale *= w->weight[(w->entry ? w->entry[p] : p) * w->heads + w->group->head[0]];
         return scale;
     }
 }
 
 /* sum[] += entry p. */
 static inline __attribute__((always_inline)) void spmm_entry(const int vectors, const int kind,
-                                                             vf *sum, const spmm_job *g,
-                                                             const spmm_group *group,
-                                                             const float *x, int64_t p)
+                                                             vf *sum, const spmm_walk *w, int64_t p)
 {
-    const rgm_spmm_args *o = g->o;
-    const float *row = x + o->csr->column[p] * o->channels;
-    const float *weight =
-        kind == HEADED ? (const float *)o->weight + rgmi_entry(o->csr, p) * o->heads : NULL;
-    vf factor = kind == PLAIN ? v_zero() : v_set1(spmm_factor(kind, o, p, group));
+    const float *row = w->x + w->column[p] * w->channels;
+    const bool by_head = kind == HEADED || kind == EACH;
+    const float *weight = by_head ? w->weight + (w->entry ? w->entry[p] : p) * w->heads : NULL;
+    vf factor = kind == PLAIN || kind == EACH ? v_zero() : v_set1(spmm_factor(kind, w, p));
 
     UNROLL
     for (int k = 0; k < vectors; k++) {
-        vf value = part_load(vectors, k, row, group), each = factor;
+        vf value = part_load(vectors, k, row, w), each = factor;
         if (kind == HEADED) {
-            each = g->whole_heads ? v_set1(weight[group->head[k]])
-                                  : v_gather(weight, v_int_load(group->lane_head + k * LANES));
-            if (o->column_scale)
+            each = w->whole_heads ? v_set1(weight[w->group->head[k]])
+                                  : v_gather(weight, v_int_load(w->group->lane_head + k * LANES));
+            if (w->column_scale)
                 each = v_mul(factor, each);
         }
+        if (kind == EACH)
+            each = v_set1(weight[w->group->head[0] + k]);
         sum[k] = kind == PLAIN ? v_add(sum[k], value) : v_fma(each, value, sum[k]);
     }
 }
 
-static inline __attribute__((always_inline)) void
-spmm_prefetch(const int vectors, const rgm_csr *csr, const float *x, int64_t channels, int64_t p)
+static inline __attribute__((always_inline)) void spmm_prefetch(const int vectors,
+                                                                const spmm_walk *w, int64_t p)
 {
-    int64_t last = csr->count - 1;
-    const float *next = x + csr->column[p + AHEAD < last ? p + AHEAD : last] * channels;
+    int64_t last = w->count - 1;
+    const float *next = w->x + w->column[p + AHEAD < last ? p + AHEAD : last] * w->channels;
 
     UNROLL
     for (int k = 0; k < (vectors * LANES + 15) / 16; k++)
@@ -115,12 +125,9 @@ spmm_prefetch(const int vectors, const rgm_csr *csr, const float *x, int64_t cha
 /* sum[] += the entries [begin, end). Few vectors: every other entry goes to a second sum, so that
  * one addition need not wait for the one before. */
 static inline __attribute__((always_inline)) void spmm_entries(const int vectors, const int kind,
-                                                               vf *sum, const spmm_job *g,
-                                                               const spmm_group *group,
+                                                               vf *sum, const spmm_walk *w,
                                                                int64_t begin, int64_t end)
 {
-    const rgm_spmm_args *o = g->o;
-    const float *x = (const float *)o->x + group->channel;
     int64_t p = begin;
 
     if (vectors <= TWICE && end - begin > 1) {
@@ -129,21 +136,21 @@ static inline __attribute__((always_inline)) void spmm_entries(const int vectors
         for (int k = 0; k < vectors; k++)
             other[k] = v_zero();
         for (; p + 1 < end; p += 2) {
-            if (g->far) {
-                spmm_prefetch(vectors, o->csr, x, o->channels, p);
-                spmm_prefetch(vectors, o->csr, x, o->channels, p + 1);
+            if (w->far) {
+                spmm_prefetch(vectors, w, p);
+                spmm_prefetch(vectors, w, p + 1);
             }
-            spmm_entry(vectors, kind, sum, g, group, x, p);
-            spmm_entry(vectors, kind, other, g, group, x, p + 1);
+            spmm_entry(vectors, kind, sum, w, p);
+            spmm_entry(vectors, kind, other, w, p + 1);
         }
         UNROLL
         for (int k = 0; k < vectors; k++)
             sum[k] = v_add(sum[k], other[k]);
     }
     for (; p < end; p++) {
-        if (g->far)
-            spmm_prefetch(vectors, o->csr, x, o->channels, p);
-        spmm_entry(vectors, kind, sum, g, group, x, p);
+        if (w->far)
+            spmm_prefetch(vectors, w, p);
+        spmm_entry(vectors, kind, sum, w, p);
     }
 }
 
@@ -156,11 +163,12 @@ static __attribute__((noinline)) void spmm_activate(const rgm_spmm_args *o, floa
 }
 
 static inline __attribute__((always_inline)) void
-spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_group *group, int64_t r)
+spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_walk *w, int64_t r)
 {
     const rgm_spmm_args *o = g->o;
+    const spmm_group *group = w->group;
     float *y = (float *)o->y + r * o->channels + group->channel;
-    const float *own = (const float *)o->x + r * o->channels + group->channel;
+    const float *own = w->x + r * w->channels;
     const float *bias = o->bias;
     float scale = o->self_loop && o->column_scale ? ((const float *)o->column_scale)[r] : 1;
 
@@ -168,13 +176,13 @@ spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_group *gro
     for (int k = 0; k < vectors; k++) {
         vf value = sum[k];
         if (o->self_loop)
-            value = v_fma(v_set1(scale), part_load(vectors, k, own, group), value);
+            value = v_fma(v_set1(scale), part_load(vectors, k, own, w), value);
         if (o->row_scale)
             value = v_mul(v_set1(((const float *)o->row_scale)[r]), value);
         if (bias)
-            value = v_add(value, part_load(vectors, k, bias + group->channel, group));
+            value = v_add(value, part_load(vectors, k, bias + group->channel, w));
         if (o->accumulate)
-            value = v_add(part_load(vectors, k, y, group), value);
+            value = v_add(part_load(vectors, k, y, w), value);
         else if (o->activation == RGM_ACT_RELU)
             value = v_relu(value);
         sum[k] = value;
@@ -189,34 +197,62 @@ spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_group *gro
         spmm_activate(o, y, (vectors - 1) * LANES + (vectors < GROUP ? group->last : LANES));
 }
 
-static inline __attribute__((always_inline)) void
-spmm_row(const int vectors, const int kind, const spmm_job *g, const spmm_group *group, int64_t r)
+static inline __attribute__((always_inline)) void spmm_row(const int vectors, const int kind,
+                                                           const spmm_job *g, const spmm_walk *w,
+                                                           int64_t r, int64_t begin, int64_t end)
 {
-    const rgm_csr *csr = g->o->csr;
-    int64_t begin = csr->row_start[r], end = csr->row_start[r + 1];
     vf sum[GROUP], part[GROUP];
 
     UNROLL
     for (int k = 0; k < vectors; k++)
         sum[k] = v_zero();
-    spmm_entries(vectors, kind, sum, g, group, begin, rgmi_min(end, begin + LONG_ROW));
+    spmm_entries(vectors, kind, sum, w, begin, rgmi_min(end, begin + LONG_ROW));
     for (int64_t from = begin + LONG_ROW; from < end; from += LONG_ROW) {
         UNROLL
         for (int k = 0; k < vectors; k++)
             part[k] = v_zero();
-        spmm_entries(vectors, kind, part, g, group, from, rgmi_min(end, from + LONG_ROW));
+        spmm_entries(vectors, kind, part, w, from, rgmi_min(end, from + LONG_ROW));
         UNROLL
         for (int k = 0; k < vectors; k++)
             sum[k] = v_add(sum[k], part[k]);
     }
-    spmm_finish(vectors, sum, g, group, r);
+    spmm_finish(vectors, sum, g, w, r);
 }
 
-typedef void spmm_function(const spmm_job *g, const spmm_group *groups, int64_t r);
+/* Rows [from, to): setting up costs as much as a short row, so it is done once for all. */
+static inline __attribute__((always_inline)) void spmm_rows(const int vectors, const int kind,
+                                                            const bool far, const spmm_job *g,
+                                                            const spmm_group *group, int64_t from,
+                                                            int64_t to)
+{
+    const rgm_spmm_args *o = g->o;
+    const int64_t *start = o->csr->row_start;
+    const spmm_walk w = {o->csr->column,
+                         o->csr->entry,
+                         (const float *)o->x + group->channel,
+                         o->weight,
+                         o->column_scale,
+                         o->channels,
+                         o->heads,
+                         o->csr->count,
+                         group,
+                         v_first(group->last),
+                         far,
+                         g->whole_heads};
+
+    for (int64_t r = from; r < to; r++)
+        spmm_row(vectors, kind, g, &w, r, start[r], start[r + 1]);
+}
+
+typedef void spmm_function(const spmm_job *g, const spmm_group *group, int64_t from, int64_t to);
 #define SPMM(name, kind, vectors)                                                                  \
-    static void spmm_##name##_##vectors(const spmm_job *g, const spmm_group *group, int64_t r)     \
+    static void spmm_##name##_##vectors(const spmm_job *g, const spmm_group *group, int64_t from,  \
+                                        int64_t to)                                                \
     {                                                                                              \
-        spmm_row(vectors, kind, g, group, r);                                                      \
+        if (vectors <= TWICE && !g->far)                                                           \
+            spmm_rows(vectors, kind, false, g, group, from, to);                                   \
+        else                                                                                       \
+            spmm_rows(vectors, kind, g->far, g, group, from, to);                                  \
     }
 #define SPMM_NARROW(name, kind)                                                                    \
     SPMM(name, kind, 1) SPMM(name, kind, 2) SPMM(name, kind, 3) SPMM(name, kind, 4)
@@ -229,6 +265,7 @@ SPMM_NARROW(numbered, NUMBERED)
 SPMM_NARROW(column, COLUMN)
 SPMM_WIDE(scaled, SCALED)
 SPMM_WIDE(headed, HEADED)
+SPMM(each, EACH, 8)
 
 /* Wider rows spend their time on the row itself: the general form does for them. */
 #define ROW_NARROW(name)                                                                           \
@@ -241,15 +278,24 @@ SPMM_WIDE(headed, HEADED)
         spmm_##name##_1, spmm_##name##_2, spmm_##name##_3, spmm_##name##_4, spmm_##name##_5,       \
             spmm_##name##_6, spmm_##name##_7, spmm_##name##_8                                      \
     }
+#define ROW_EACH                                                                                   \
+    {                                                                                              \
+        spmm_headed_1, spmm_headed_2, spmm_headed_3, spmm_headed_4, spmm_headed_5, spmm_headed_6,  \
+            spmm_headed_7, spmm_each_8                                                             \
+    }
 /* [kind][vectors - 1] */
-static spmm_function *const spmm_functions[KINDS][GROUP] = {
-    ROW_WIDE(plain),    ROW_NARROW(weighted), ROW_NARROW(numbered),
-    ROW_NARROW(column), ROW_WIDE(scaled),     ROW_WIDE(headed)};
+static spmm_function *const spmm_functions[KINDS][GROUP] = {ROW_WIDE(plain),
+                                                            ROW_NARROW(weighted),
+                                                            ROW_NARROW(numbered),
+                                                            ROW_NARROW(column),
+                                                            ROW_WIDE(scaled),
+                                                            ROW_WIDE(headed),
+                                                            ROW_EACH};
 
 static int spmm_kind(const rgm_spmm_args *o)
 {
     if (o->weight && o->heads > 1)
-        return HEADED;
+        return o->channels == o->heads * LANES && !o->column_scale ? EACH : HEADED;
     if (o->weight && o->column_scale)
         return SCALED;
     if (o->weight)
@@ -296,9 +342,11 @@ static void spmm_blocks(void *payload, int64_t begin, int64_t end)
             run[count] = spmm_functions[g->kind][vectors - 1];
             c += vectors * LANES;
         }
-        for (int64_t r = from; r < to; r++)
+        if (count == 1)
+            run[0](g, &groups[0], from, to);
+        for (int64_t r = from; r < to && count > 1; r++)
             for (int i = 0; i < count; i++)
-                run[i](g, &groups[i], r);
+                run[i](g, &groups[i], r, r + 1);
     }
     if (g->stream)
         _mm_sfence();

@@ -267,7 +267,7 @@ static void sddmm_case(run *t)
 
 static rgm_gatv2_args gatv2_args(run *t, int64_t *rows, int64_t *columns, bool transposed)
 {
-    rgm_gatv2_args o = {.slope = 0.2};
+    rgm_gatv2_args o = {.slope = draw_below(t, 4) == 0 ? 1.5 : 0.2};
 
     draw_heads(t, &o.heads, &o.depth);
     *rows = draw_rows(t);

@@ -32,6 +32,10 @@ static inline vf v_load_n(const float *p, int64_t n)
 {
     return _mm512_maskz_loadu_ps(v_lanes(n), p);
 }
+static inline vf v_load_where(const float *p, vm m)
+{
+    return _mm512_maskz_loadu_ps(m, p);
+}
 static inline void v_store_n(float *p, vf x, int64_t n)
 {
     _mm512_mask_storeu_ps(p, v_lanes(n), x);

@@ -48,6 +48,10 @@ static inline vf v_load_n(const float *p, int64_t n)
 {
     return (vf){half_load_n(p, n), half_load_n(p + 8, n - 8)};
 }
+static inline vf v_load_where(const float *p, vm m)
+{
+    return (vf){half_load_where(p, m.a), half_load_where(p + 8, m.b)};
+}
 static inline void v_store_n(float *p, vf x, int64_t n)
 {
     half_store_n(p, x.a, n);

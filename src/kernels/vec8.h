@@ -33,6 +33,10 @@ static inline VM V(first)(int64_t n)
 {
     return _mm256_castsi256_ps(V(lanes)(n));
 }
+static inline VF V(load_where)(const float *p, VM m)
+{
+    return _mm256_maskload_ps(p, _mm256_castps_si256(m));
+}
 /* By parts: a masked store is many times slower on some CPUs with AVX2. */
 static inline void V(store_n)(float *p, VF x, int64_t n)
 {
@@ -122,6 +126,25 @@ static inline void V(sum_eight)(float *out, const VF *x)
     __m128 high = _mm_add_ps(_mm256_castps256_ps128(cd), _mm256_extractf128_ps(cd, 1));
     _mm_storeu_ps(out, low);
     _mm_storeu_ps(out + 4, high);
+}
+/* out[i] = V(sum)(x[i]), in the order of sums of that. */
+static inline void V(sum_each)(float *out, const VF *x)
+{
+    VF half[4], pair[4];
+
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        half[i] = _mm256_add_ps(_mm256_permute2f128_ps(x[i], x[i + 4], 0x20),
+                                _mm256_permute2f128_ps(x[i], x[i + 4], 0x31));
+    UNROLL
+    for (int i = 0; i < 4; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(half[i], half[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(half[i], half[i + 1]);
+    }
+    _mm256_storeu_ps(out, _mm256_add_ps(_mm256_add_ps(_mm256_shuffle_ps(pair[0], pair[2], 0x44),
+                                                      _mm256_shuffle_ps(pair[1], pair[3], 0x44)),
+                                        _mm256_add_ps(_mm256_shuffle_ps(pair[0], pair[2], 0xee),
+                                                      _mm256_shuffle_ps(pair[1], pair[3], 0xee))));
 }
 static inline float V(most)(VF x)
 {
