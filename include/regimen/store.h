@@ -154,7 +154,10 @@ rgm_status rgm_checkpoint_get_keys(const rgm_checkpoint *checkpoint, const rgm_k
 /** The folder that holds a run's checkpoints. */
 typedef struct rgm_checkpoint_store rgm_checkpoint_store;
 typedef struct rgm_checkpoint_store_options {
-    int64_t keep;   /* newest checkpoints kept, >= 1 */
+    int64_t keep;            /* newest checkpoints kept, >= 1 */
+    double keep_every_hours; /* of those that `keep` lets go, one is kept for good when it was saved
+                                so many hours or more behind the last that was, or behind the run's
+                                beginning; 0: none */
     bool read_only; /* for eval, predict, export: no folder is made, nothing is swept or repaired */
     bool values_only; /* with read_only: loading gives integers, numbers and texts by the manifest
                          alone; tensors and blobs are neither read nor verified */
@@ -182,7 +185,8 @@ rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t
 
 /**
  * Save. Written beside as step-N.tmp-<pid>, each file and the folder synced, renamed, the parent
- * synced; then older ones beyond `keep` are deleted. A step that is there already is
+ * synced; then older ones beyond `keep` are deleted, but for spared ones and those kept for good,
+ * which have a file `kept` with the time of their save. A step that is there already is
  * left alone when its manifest is the same, else swapped atomically.
  *
  * Errors: RGM_ERR_IO (full disk, ...): what was there before is untouched and the temporary folder
@@ -352,7 +356,8 @@ typedef struct rgm_run_look {
     char *reason; /* what is damaged */
     char *description, *model;
     int64_t step, epoch; /* of the newest checkpoint, or of the log's last lines */
-    int64_t epochs;      /* that it is to have; -1: not known */
+    int64_t epochs;      /* that it is to have; -1: not known, or its length is in steps */
+    int64_t steps;       /* that it is to have; -1: not known, or its length is in epochs */
     char *best_metric;   /* "valid.accuracy", by the newest checkpoint; NULL: no best yet */
     double best_value;
     int64_t best_step;

@@ -497,6 +497,7 @@ typedef struct rgm_trainer_checkpoints {
     int64_t every_epochs; /* 0: not by epochs */
     double every_seconds; /* work lost at most; default 300, 0: not by time */
     int64_t keep; /* latest ones kept, default 2                                           */
+    double keep_every_hours; /* of others one every so many hours is kept for good; 0: none   */
     rgm_trainer_best best;
 } rgm_trainer_checkpoints;
 
@@ -926,6 +927,13 @@ rgm_status rgm_controller_restore_best(rgm_controller *controller);
  * many there are, and the key that keeps more.
  */
 rgm_status rgm_controller_restore_mean(rgm_controller *controller, bool best, int64_t count);
+/**
+ * Put in place the weights of one checkpoint (their averages, where the optimizer keeps some), of
+ * the steps that the run folder has. Counters stay: this is to look at, not to go on from.
+ * Errors: RGM_ERR_NOT_FOUND (names the steps there are), RGM_ERR_FORMAT, RGM_ERR_VERSION,
+ * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_controller_restore_step(rgm_controller *controller, int64_t step);
 /**
  * Put in place what a finished run leaves for use: the best weights when there are some and
  * restore_best_weights is not false, else the averages when the optimizer keeps some.

@@ -101,15 +101,19 @@ typedef struct weights_choice {
     bool last;            /* --last: the newest                            */
     int64_t mean_of_last; /* --average N: the mean of the newest N         */
     int64_t mean_of_best; /* --average-best N: of the N best validations   */
+    int64_t step;         /* --step N: those of that step's checkpoint     */
 } weights_choice;
+/** Whether any was chosen. */
+bool weights_chosen(const weights_choice *weights);
 /** Its options for a verb's table. */
 #define WEIGHTS_ARGUMENTS(choice)                                                                  \
     {"last", ARG_FLAG, &(choice).last, NULL, "the newest weights, not the best"},                  \
         {"average", ARG_COUNT, &(choice).mean_of_last, "N",                                        \
          "the mean of the newest N checkpoints"},                                                  \
+        {"average-best", ARG_COUNT, &(choice).mean_of_best, "N",                                   \
+         "the mean of those of the N best validations"},                                           \
     {                                                                                              \
-        "average-best", ARG_COUNT, &(choice).mean_of_best, "N",                                    \
-            "the mean of those of the N best validations"                                          \
+        "step", ARG_COUNT, &(choice).step, "N", "those of the checkpoint of step N"                \
     }
 
 typedef struct session {

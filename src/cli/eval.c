@@ -67,7 +67,8 @@ int verb_eval(int argc, char **argv)
         {"json", ARG_FLAG, &request.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "eval RUN_DIR [--part NAME] [--last | --average N] | eval NAME|FILE --run-dir DIR",
+        "eval RUN_DIR [--part NAME] [--last | --average N | --step N] | eval NAME|FILE --run-dir "
+        "DIR",
         "Metrics of a run folder's best weights on one part of its data; or, as regimen run "
         "--mode\n"
         "eval, one validation of its newest weights with an experiment's data.",
@@ -83,7 +84,7 @@ int verb_eval(int argc, char **argv)
             "eval of an experiment needs --run-dir DIR: the run whose weights are meant");
     if (request.run_dir == NULL)
         return eval_run(what, part != NULL ? part : "test", &sets, &weights, request.json);
-    if (part != NULL || weights.last || weights.mean_of_last > 0 || weights.mean_of_best > 0)
-        return usage_error("--part, --last and --average go with eval RUN_DIR");
+    if (part != NULL || weights_chosen(&weights))
+        return usage_error("--part, --last, --average and --step go with eval RUN_DIR");
     return eval_experiment(what, &over, &sets, &request);
 }

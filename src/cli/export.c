@@ -90,9 +90,10 @@ int verb_export(int argc, char **argv)
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {
-        "export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last | --average N] [--json]",
-        "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1, 1};
+    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last | --average N | "
+                       "--step N] [--json]",
+                       "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1,
+                       1};
     session s;
     rgm_status status;
     char *folder = NULL;

@@ -97,9 +97,10 @@ int verb_predict(int argc, char **argv)
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {
-        "predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | --average N]",
-        "Predictions as CSV: item, node, class and logits of each.", arguments, 1, 1};
+    const usage how = {"predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | "
+                       "--average N | --step N]",
+                       "Predictions as CSV: item, node, class and logits of each.", arguments, 1,
+                       1};
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
     rgm_mode mode = RGM_TEST;

@@ -224,13 +224,13 @@ static json_t *run_json(const listed_run *run)
                          json_number(look->best_value), "step", (json_int_t)look->best_step);
     for (int64_t i = 0; i < look->last_count; i++)
         json_object_set_new(last, look->last[i].name, json_number(look->last[i].value));
-    json = json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o}", "run_dir", run->name,
-                     "state", rgm_run_state_names[look->state], "description",
-                     json_text(look->description), "model", json_text(look->model), "epoch",
-                     (json_int_t)look->epoch, "epochs",
-                     look->epochs >= 0 ? json_integer(look->epochs) : json_null(), "step",
-                     (json_int_t)look->step, "best", best, "last", last, "modified",
-                     json_text(modified[0] != '\0' ? modified : NULL));
+    json = json_pack(
+        "{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "run_dir", run->name, "state",
+        rgm_run_state_names[look->state], "description", json_text(look->description), "model",
+        json_text(look->model), "epoch", (json_int_t)look->epoch, "epochs",
+        look->epochs >= 0 ? json_integer(look->epochs) : json_null(), "step",
+        (json_int_t)look->step, "steps", look->steps >= 0 ? json_integer(look->steps) : json_null(),
+        "best", best, "last", last, "modified", json_text(modified[0] != '\0' ? modified : NULL));
     if (look->reason != NULL)
         json_object_set_new(json, "reason", json_string(reason_of(look)));
     return json;

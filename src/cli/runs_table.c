@@ -64,14 +64,15 @@ static rgm_status set_count(table *t, int64_t row, int64_t column, int64_t count
     return set_text(t, row, column, count >= 0 ? grouped(count) : NULL);
 }
 
-static rgm_status set_epoch(table *t, int64_t row, const rgm_run_look *look)
+/* "22/40", of which the second may be unknown. */
+static rgm_status set_done(table *t, int64_t row, int64_t column, int64_t done, int64_t of)
 {
     char text[64];
 
-    t->is_number[EPOCH] = true;
-    snprintf(text, sizeof text, "%s%s%s", grouped(look->epoch), look->epochs >= 0 ? "/" : "",
-             look->epochs >= 0 ? grouped(look->epochs) : "");
-    return set_text(t, row, EPOCH, text);
+    t->is_number[column] = true;
+    snprintf(text, sizeof text, "%s%s%s", grouped(done), of >= 0 ? "/" : "",
+             of >= 0 ? grouped(of) : "");
+    return set_text(t, row, column, text);
 }
 
 /* "2026-11-21T23:08:44Z" without the seconds. */
@@ -92,8 +93,8 @@ static rgm_status set_run(table *t, int64_t row, const listed_run *run, const te
 
     RGM_TRY(set_text(t, row, RUN, run->name));
     RGM_TRY(set_text(t, row, STATE, rgm_run_state_names[look->state]));
-    RGM_TRY(set_epoch(t, row, look));
-    RGM_TRY(set_count(t, row, STEP, look->step));
+    RGM_TRY(set_done(t, row, EPOCH, look->epoch, look->epochs));
+    RGM_TRY(set_done(t, row, STEP, look->step, look->steps));
     RGM_TRY(set_text(t, row, BEST, look->best_metric));
     RGM_TRY(set_number(t, row, VALUE, look->best_value));
     RGM_TRY(set_count(t, row, AT, look->best_step));

@@ -20,22 +20,38 @@ int experiment_open(rgm_experiment **out, const char *name, const text_list *ove
     return EXIT_USAGE;
 }
 
-static rgm_status place_mean(session *s, const weights_choice *weights)
+bool weights_chosen(const weights_choice *weights)
 {
-    bool best = weights->mean_of_best > 0;
+    return weights->last || weights->mean_of_last > 0 || weights->mean_of_best > 0 ||
+           weights->step > 0;
+}
 
-    if (best && weights->mean_of_last > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "--average and --average-best exclude each other");
-    if (!best && weights->mean_of_last <= 0)
-        return RGM_OK;
-    return rgm_controller_restore_mean(rgm_run_controller(s->run), best,
-                                       best ? weights->mean_of_best : weights->mean_of_last);
+static rgm_status check_weights(const weights_choice *w)
+{
+    if (w->last + (w->mean_of_last > 0) + (w->mean_of_best > 0) + (w->step > 0) > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "--last, --average, --average-best and --step exclude each other");
+    return RGM_OK;
+}
+
+static rgm_status place_weights(session *s, const weights_choice *weights)
+{
+    rgm_controller *controller = rgm_run_controller(s->run);
+
+    if (weights->step > 0)
+        return rgm_controller_restore_step(controller, weights->step);
+    if (weights->mean_of_best > 0)
+        return rgm_controller_restore_mean(controller, true, weights->mean_of_best);
+    if (weights->mean_of_last > 0)
+        return rgm_controller_restore_mean(controller, false, weights->mean_of_last);
+    return RGM_OK;
 }
 
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
                         const weights_choice *weights, const data_choice *data)
 {
     *s = (session){0};
+    RGM_TRY(check_weights(weights));
     RGM_TRY(rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
     RGM_TRY(rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
     s->options.read_only = true;
@@ -46,7 +62,7 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
     RGM_TRY(rgm_experiment_open(&s->run, s->experiment, &s->options));
     if (rgm_run_steps(s->run) == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
-    return place_mean(s, weights);
+    return place_weights(s, weights);
 }
 
 bool session_has(const session *s, rgm_mode mode)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STEP_PREFIX "step-"
@@ -97,6 +98,11 @@ rgm_status rgm_checkpoint_store_open(rgm_checkpoint_store **out, const char *fol
     if (store->options.keep < 1) {
         status = RGM_FAIL(RGM_ERR_ARG, "%lld checkpoints to keep; at least 1 is needed",
                           (long long)store->options.keep);
+        goto done;
+    }
+    if (!(store->options.keep_every_hours >= 0)) {
+        status = RGM_FAIL(RGM_ERR_ARG, "one checkpoint to keep every %g hours",
+                          store->options.keep_every_hours);
         goto done;
     }
     RGM_GO(rgm_strdup(&store->folder, folder));
@@ -334,29 +340,153 @@ static bool is_spared(const rgm_checkpoint_store *store, int64_t step)
     return false;
 }
 
+/* ---- one every so many hours ---- */
+
 /*
- * Keep the newest ones up to `current`, the run's present one, and those that are spared. Damaged
- * ones go only when a newer one was saved.
+ * The time in a small file of seconds since 1970, `otherwise` where there is none. One from the
+ * future (the clock was set back) counts as now.
+ */
+static double time_in(const char *path, double otherwise)
+{
+    char *text = NULL, *end;
+    int64_t size = 0;
+    double time = otherwise, now = rgm_wall_time();
+
+    if (rgm_file_load(&text, &size, path, 64) == RGM_OK) {
+        time = strtod(text, &end);
+        if (end == text || !(time >= 0))
+            time = otherwise;
+    }
+    rgm_error_reset();
+    rgm_free(text);
+    return time < now ? time : now;
+}
+
+static rgm_status write_time(const char *path, double time)
+{
+    char text[32];
+
+    return rgm_file_save_own(path, text,
+                             snprintf(text, sizeof text, "%.0f\n", time < 0 ? 0 : time));
+}
+
+/* In the checkpoint's own folder, so that no index can disagree with what there is. */
+static rgm_status kept_path(char **out, const rgm_checkpoint_store *store, int64_t step)
+{
+    return rgm_strprintf(out, "%s/" STEP_PREFIX "%08" PRId64 "/kept", store->folder, step);
+}
+
+/* When the checkpoint was saved; now, where that cannot be told. */
+static double saved_time(const rgm_checkpoint_store *store, int64_t step)
+{
+    double now = rgm_wall_time(), time = now;
+    char *path = NULL;
+    struct stat info;
+
+    if (rgm_strprintf(&path, "%s/" STEP_PREFIX "%08" PRId64 "/manifest.json", store->folder,
+                      step) == RGM_OK &&
+        stat(path, &info) == 0)
+        time = (double)info.st_mtime;
+    rgm_free(path);
+    return time < now ? time : now;
+}
+
+/* When the last of the checkpoints was saved that are kept for good, or else the run began; its
+ * beginning is noted when it is first asked for. */
+static rgm_status last_kept(double *out, const rgm_checkpoint_store *store, const int64_t *steps,
+                            int64_t count)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, store->folder, "kept_since"));
+    if (!rgm_path_exists(path))
+        RGM_GO(write_time(path, rgm_wall_time()));
+    *out = time_in(path, rgm_wall_time());
+    for (int64_t i = 0; i < count; i++) {
+        double time;
+
+        rgm_free(path);
+        path = NULL;
+        RGM_GO(kept_path(&path, store, steps[i]));
+        time = time_in(path, 0);
+        *out = time > *out ? time : *out;
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
+/*
+ * Whether a checkpoint that `keep` lets go stays: because it was kept before, or because it was
+ * saved keep_every_hours or more behind the last one that was kept. Then it is marked, before any
+ * other goes.
+ */
+static rgm_status keep_for_good(bool *stays, const rgm_checkpoint_store *store, int64_t step,
+                                double *last)
+{
+    double hours = store->options.keep_every_hours, time;
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(kept_path(&path, store, step));
+    *stays = rgm_path_exists(path);
+    if (*stays || !(hours > 0))
+        goto done;
+    time = saved_time(store, step);
+    *stays = time - hours * 3600 >= *last;
+    if (*stays) {
+        RGM_GO(write_time(path, time));
+        *last = time;
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
+/* ---- retention ---- */
+
+/* Of `count` ascending steps up to the present one, those that the newest `keep` leave: marked,
+ * spared, or deleted. Oldest first, as they were saved. */
+static rgm_status let_go(const rgm_checkpoint_store *store, const int64_t *steps, int64_t count)
+{
+    double last = 0;
+
+    if (store->options.keep_every_hours > 0)
+        RGM_TRY(last_kept(&last, store, steps, count));
+    for (int64_t i = 0; i < count - store->options.keep; i++) {
+        bool stays = true;
+
+        if (is_spared(store, steps[i]))
+            continue;
+        RGM_TRY(keep_for_good(&stays, store, steps[i], &last));
+        if (!stays)
+            delete_step(store, steps[i]);
+    }
+    return RGM_OK;
+}
+
+/*
+ * Keep the newest ones up to `current`, the run's present one, and those that are spared or kept
+ * for good. Damaged ones go only when a newer one was saved.
  */
 static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool saved)
 {
-    int64_t *steps = NULL, count = 0, kept = 0;
+    int64_t *steps = NULL, count = 0, sound = 0;
+    rgm_status status = rgm_checkpoint_steps(&steps, &count, store);
 
-    if (rgm_checkpoint_steps(&steps, &count, store) != RGM_OK) {
-        rgm_log_write(RGM_LOG_WARNING, "cannot look for old checkpoints: %s", rgm_error_message());
-        return;
-    }
-    for (int64_t i = count - 1; i >= 0; i--) {
+    for (int64_t i = 0; i < count; i++) {
         bool damaged = steps[i] != current && is_damaged(store, steps[i]);
 
-        if (damaged && !saved)
-            continue;
-        if (damaged ||
-            (steps[i] <= current && kept >= store->options.keep && !is_spared(store, steps[i])))
+        if (damaged && saved)
             delete_step(store, steps[i]);
-        else if (steps[i] <= current)
-            kept++;
+        else if (!damaged && steps[i] <= current)
+            steps[sound++] = steps[i];
     }
+    if (status == RGM_OK)
+        status = let_go(store, steps, sound);
+    if (status != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "cannot look for old checkpoints: %s", rgm_error_message());
     if (saved)
         store->damaged_count = 0;
     rgm_free(steps);
@@ -438,6 +568,29 @@ done:
 
 /* ---- load ---------------------------------------------------------------------------------- */
 
+/* There is no such step: those that there are, the newest of them where they are many. */
+static rgm_status no_such_step(const rgm_checkpoint_store *store, int64_t step)
+{
+    enum { SHOWN = 20 };
+    int64_t *steps = NULL, count = 0;
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_checkpoint_steps(&steps, &count, store));
+    for (int64_t i = count > SHOWN ? count - SHOWN : 0; i < count; i++)
+        RGM_GO(rgm_text_printf(&text, " %" PRId64, steps[i]));
+    status = RGM_FAIL(RGM_ERR_NOT_FOUND, "no checkpoint of step %" PRId64 " in %s; there %s%s",
+                      step, store->folder,
+                      count == 0      ? "are none"
+                      : count > SHOWN ? "are, of the newest,"
+                                      : "are those of",
+                      count == 0 ? "" : text.data);
+done:
+    rgm_text_clear(&text);
+    rgm_free(steps);
+    return status;
+}
+
 rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *store, int64_t step)
 {
     char *path = NULL;
@@ -445,11 +598,8 @@ rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *
 
     *out = NULL;
     RGM_GO(step_path(&path, store, step));
-    if (!rgm_path_is_folder(path)) {
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "no checkpoint of step %lld in %s", (long long)step,
-                          store->folder);
-        goto done;
-    }
+    if (!rgm_path_is_folder(path))
+        RGM_GO(no_such_step(store, step));
     RGM_GO(rgmi_checkpoint_load(out, path, store->options.values_only));
     if ((*out)->step != step) {
         status = RGM_FAIL(RGM_ERR_FORMAT, "%s holds step %lld: it was renamed", path,

@@ -6,6 +6,8 @@
 
 #include <regimen/store.h>
 
+#include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -435,6 +437,59 @@ static void what_was_taken_back_is_set_aside(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* As if the checkpoint had been saved `hours` after the beginning of the run at 10^9. */
+static void save_at(const char *folder, rgm_checkpoint_store *store, int64_t step, double hours)
+{
+    struct timespec times[2] = {{.tv_sec = 1000000000 + (time_t)(hours * 3600)}};
+
+    times[1] = times[0];
+    save(store, step);
+    CHECK_INT(0, utimensat(AT_FDCWD, file_in(folder, step, "manifest.json"), times, 0));
+}
+
+/* tf.train.CheckpointManager's keep_checkpoint_every_n_hours: judged when `keep` lets it go. */
+static void one_every_so_many_hours_is_kept_for_good(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store_options options = {.keep = 2, .keep_every_hours = 2};
+    rgm_checkpoint_store *store = NULL;
+    char since[256];
+
+    (void)state;
+    snprintf(since, sizeof since, "%s/kept_since", folder);
+    CHECK_OK(rgm_file_create(since, "1000000000\n", 11));
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
+    for (int64_t step = 1; step <= 8; step++) /* 1 h, 2 h, ... */
+        save_at(folder, store, step, (double)step);
+    check_steps(store, "2 4 6 7 8"); /* 6 is marked */
+    rgm_checkpoint_store_close(store);
+
+    /* A resume, with the folder's times lost as a plain copy loses them: none that was kept goes,
+     * and the hours are counted from the last of them. */
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
+    for (int64_t step = 2; step <= 6; step += 2)
+        CHECK_INT(0, utimensat(AT_FDCWD, file_in(folder, step, "manifest.json"), NULL, 0));
+    save_at(folder, store, 9, 8.5);
+    save_at(folder, store, 10, 8.6);
+    save_at(folder, store, 11, 8.7);
+    check_steps(store, "2 4 6 8 10 11");
+    rgm_checkpoint_store_close(store);
+
+    /* What is spared is judged when it is no longer. */
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
+    CHECK_OK(rgm_checkpoint_store_spare(store, (int64_t[]){10}, 1));
+    save_at(folder, store, 12, 9);
+    save_at(folder, store, 13, 9.1);
+    check_steps(store, "2 4 6 8 10 12 13");
+    CHECK_OK(rgm_checkpoint_store_spare(store, NULL, 0));
+    save_at(folder, store, 14, 9.2);
+    check_steps(store, "2 4 6 8 13 14");
+    rgm_checkpoint_store_close(store);
+    options.keep_every_hours = NAN;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_checkpoint_store_open(&store, folder, &options));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void what_an_interrupted_save_left_is_swept(void **state)
 {
     const char *folder = check_folder();
@@ -686,6 +741,7 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(a_damaged_step_is_replaced_when_it_is_reached_again),
       cmocka_unit_test(retention_keeps_the_newest),
       cmocka_unit_test(what_was_taken_back_is_set_aside),
+      cmocka_unit_test(one_every_so_many_hours_is_kept_for_good),
       cmocka_unit_test(what_an_interrupted_save_left_is_swept),
       cmocka_unit_test(an_unknown_version_is_refused_naming_both),
       cmocka_unit_test(a_renamed_checkpoint_is_not_taken_for_another_step),

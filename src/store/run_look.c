@@ -48,7 +48,8 @@ static rgm_status read_config(looking *l, int64_t default_epochs)
 {
     rgm_status status = RGM_OK;
     rgm_yaml *yaml = NULL;
-    const rgm_yaml_node *root, *trainer, *epochs;
+    const rgm_yaml_node *root, *trainer, *epochs, *steps;
+    int64_t train_steps = 0;
     char *path = NULL;
 
     RGM_GO(rgm_path_join(&path, l->path, "config.yaml"));
@@ -60,7 +61,13 @@ static rgm_status read_config(looking *l, int64_t default_epochs)
     epochs = trainer != NULL ? rgm_yaml_find(trainer, "epochs") : NULL;
     if (epochs != NULL)
         RGM_GO(rgm_yaml_int(&default_epochs, epochs));
-    l->look->epochs = default_epochs;
+    steps = trainer != NULL ? rgm_yaml_find(trainer, "train_steps") : NULL;
+    if (steps != NULL)
+        RGM_GO(rgm_yaml_int(&train_steps, steps));
+    if (train_steps > 0)
+        l->look->steps = train_steps;
+    else
+        l->look->epochs = default_epochs;
     RGM_GO(copy_text(&l->look->description, root, "description"));
     RGM_GO(copy_text(&l->look->model, rgm_yaml_find(root, "model"), "type"));
 done:
@@ -214,12 +221,14 @@ rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t defau
     bool running = false;
     rgm_status status = RGM_OK;
 
-    *look = (rgm_run_look){.epochs = -1, .best_step = -1, .best_value = NAN, .modified = -1};
+    *look = (rgm_run_look){
+        .epochs = -1, .steps = -1, .best_step = -1, .best_value = NAN, .modified = -1};
     RGM_GO(note_time(look, path));
     RGM_GO(note_damage(look, rgm_run_folder_in_use(&running, path)));
     RGM_GO(note_damage(look, read_config(&l, default_epochs)));
     RGM_GO(note_damage(look, read_checkpoint(&l)));
-    l.finished = l.finished || (look->epochs > 0 && look->epoch >= look->epochs);
+    l.finished = l.finished || (look->epochs > 0 && look->epoch >= look->epochs) ||
+                 (look->steps > 0 && look->step >= look->steps);
     RGM_GO(note_damage(look, read_log(&l)));
     look->state = look->reason != NULL ? RGM_RUN_DAMAGED
                   : running            ? RGM_RUN_RUNNING

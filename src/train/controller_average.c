@@ -1,6 +1,6 @@
 /*
- * The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1), in double, one
- * checkpoint in memory at a time.
+ * Weights of chosen checkpoints: of one, or the mean of several (Vaswani et al. 2017, section 6.1),
+ * in double, one checkpoint in memory at a time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +62,34 @@ static rgm_status take_weights(rgm_parameters *weights, const rgm_checkpoint *ch
     return RGM_OK;
 }
 
+static rgm_status load_weights(rgm_parameters *weights, rgm_controller *c, int64_t step)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status;
+
+    RGM_TRY(rgm_checkpoint_load_step(&checkpoint, c->store, step));
+    status = take_weights(weights, checkpoint);
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgm_controller_restore_step(rgm_controller *c, int64_t step)
+{
+    rgm_logger *before = rgmi_enter(c);
+    rgm_status status;
+
+    if (c->store == NULL)
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder with checkpoints");
+    else
+        status = load_weights(rgm_trainer_parameters(c->trainer), c, step);
+    if (status == RGM_OK) {
+        rgm_parameters_touch(rgm_trainer_parameters(c->trainer));
+        rgmi_averages_reset(c->trainer);
+        c->changes++;
+    }
+    return rgmi_leave(before, status);
+}
+
 static void add_weights(double *const *sums, const rgm_parameters *weights)
 {
     for (int64_t i = 0; i < rgm_parameters_count(weights); i++) {
@@ -100,12 +128,7 @@ rgm_status rgm_controller_restore_mean(rgm_controller *c, bool best, int64_t cou
     for (int64_t i = 0; i < parameter_count; i++)
         RGM_GO(RGM_NEW(sums[i], rgm_tensor_count(rgm_parameters_tensor(parameters, i))));
     for (int64_t s = 0; s < count; s++) {
-        rgm_checkpoint *checkpoint = NULL;
-
-        RGM_GO(rgm_checkpoint_load_step(&checkpoint, c->store, steps[s]));
-        status = take_weights(weights, checkpoint);
-        rgm_checkpoint_release(checkpoint);
-        RGM_GO(status);
+        RGM_GO(load_weights(weights, c, steps[s]));
         add_weights(sums, weights);
     }
     put_mean(parameters, sums, count);

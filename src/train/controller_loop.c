@@ -3,6 +3,7 @@
  * (actions, log, summaries, checkpoint, in this order), and what is done about a step that failed.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "controller_internal.h"
@@ -31,7 +32,8 @@ static void restart_timer(rgm_controller *c)
 {
     c->timer_time = rgm_now();
     c->timer_step = rgm_trainer_global_step(c->trainer);
-    c->timer_items = 0;
+    /* What a loop under way has seen before is in its sums, and was not seen in this time. */
+    c->timer_items = rgm_trainer_loop_step(c->trainer) > 0 ? -c->trainer->train_sums.sums[1] : 0;
 }
 
 /* A loop under way was last looked at where it began, or (in epochs) at its last execution. */
@@ -172,15 +174,26 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
     return RGM_OK;
 }
 
+/* "examples_per_second", or what the task counts: "target_tokens_per_second". */
+static void name_rate(char name[64], const char *items)
+{
+    snprintf(name, 64, "%s_per_second", items != NULL ? items : "examples");
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == ' ')
+            *c = '_';
+}
+
 /* Steps and items a second since the last loop's end (or the restart of the timer). */
 static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
 {
     double now = rgm_now(), seconds = now - c->timer_time;
     int64_t step = rgm_trainer_global_step(c->trainer);
+    char name[64];
 
+    name_rate(name, c->trainer->task.items);
     if (step > c->timer_step && seconds > 0) {
         RGM_TRY(rgm_logs_set(rates, "steps_per_second", (double)(step - c->timer_step) / seconds));
-        RGM_TRY(rgm_logs_set(rates, "examples_per_second", c->timer_items / seconds));
+        RGM_TRY(rgm_logs_set(rates, name, c->timer_items / seconds));
     }
     c->timer_time = now;
     c->timer_step = step;

@@ -328,6 +328,7 @@ rgm_status rgmi_store_open(rgm_controller *c, bool read_only)
     rgm_status status;
 
     options.keep = c->options.checkpoint.keep;
+    options.keep_every_hours = c->options.checkpoint.keep_every_hours;
     options.read_only = read_only;
     RGM_TRY(rgm_path_join(&path, c->run_dir, "ckpt"));
     status = rgm_checkpoint_store_open(&c->store, path, &options);

@@ -27,6 +27,8 @@ static const rgm_field checkpoint_fields[] = {
     RGM_FLOAT_FIELD(every_seconds, 0, RGMI_MOST,
                     "seconds of work that a crash may lose; 0: not by time"),
     RGM_INT_FIELD(keep, 1, 1e6, "latest checkpoints kept"),
+    RGM_FLOAT_FIELD(keep_every_hours, 0, 1e6,
+                    "hours; of those that keep lets go one each so many is kept for good; 0: none"),
     RGM_GROUP_FIELD(best, best_fields, "how the best weights are chosen"),
     {0}};
 #undef RGM_OPTIONS

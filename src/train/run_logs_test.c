@@ -2,6 +2,8 @@
  * Two runs of one process, a step of each in turn: what each of them writes, from the caller's
  * thread, from threads of its pipeline and from its actions, is in its own log.txt alone.
  */
+#include <math.h>
+
 #include "train_check.h"
 
 typedef struct talker {
@@ -200,5 +202,54 @@ static void all_that_a_run_writes_until_its_end_is_in_its_log(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-TESTS(cmocka_unit_test(runs_in_turn_keep_their_logs_apart),
+typedef struct rate_seen {
+    rgm_trainer *trainer;
+    double items_a_step;
+} rate_seen;
+
+static bool stops_at_seven(void *payload)
+{
+    return rgm_trainer_global_step(((rate_seen *)payload)->trainer) == 7;
+}
+
+static void note_rate(const rgm_event *event, void *payload)
+{
+    rate_seen *seen = payload;
+
+    if (event->kind == RGM_EVENT_LOOP_END && rgm_logs_has(event->logs, "steps_per_second"))
+        seen->items_a_step = rgm_logs_get(event->logs, "examples_per_second") /
+                             rgm_logs_get(event->logs, "steps_per_second");
+}
+
+/* A loop of 10 steps of 4 items, stopped after 7: the second start has seen 12 items, not 40. */
+static void a_rate_counts_what_was_seen_since_the_start(void **state)
+{
+    char folder[128];
+    plane_setup s = make_plane_setup();
+    rate_seen seen = {.items_a_step = NAN};
+    rgm_controller_hooks hooks = {
+        .should_stop = stops_at_seven, .event = note_rate, .payload = &seen};
+    rgm_controller_setup setup = {.options = &s.options, .run_dir = folder, .hooks = &hooks};
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_fast_folder());
+    s.options.steps_per_loop = 10;
+    for (int start = 0; start < 2; start++) {
+        rgm_controller *controller;
+
+        CHECK_OK(open_plane(&seen.trainer, &s));
+        setup.trainer = seen.trainer;
+        CHECK_OK(rgm_controller_create(&controller, &setup));
+        CHECK_STATUS(start == 0 ? RGM_STOPPED : RGM_OK, rgm_controller_train(controller, 10));
+        rgm_controller_release(controller);
+        rgm_trainer_release(seen.trainer);
+        hooks.should_stop = NULL;
+    }
+    CHECK(fabs(seen.items_a_step - 4) < 1e-6);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(a_rate_counts_what_was_seen_since_the_start),
+      cmocka_unit_test(runs_in_turn_keep_their_logs_apart),
       cmocka_unit_test(all_that_a_run_writes_until_its_end_is_in_its_log))
