@@ -45,4 +45,98 @@ says "exclude each other" err
 expect 2 "$regimen" eval run --step 0
 expect 2 "$regimen" eval small.yaml --run-dir run --step 10
 says "go with eval RUN_DIR" err
+
+# --restarts: killed again and again, the run goes on by itself and ends with the same bytes.
+long="--set trainer.epochs=3000 --set trainer.checkpoint.every_epochs=20"
+# child: the process that trains for $supervisor.
+child() { ps -o pid= --ppid "$supervisor" | tr -d ' '; }
+has_child() { [ "$(child)" != "" ]; }
+told() { [ "$(grep -c "$1" told)" -ge "$2" ]; } # told PATTERN TIMES
+wait_for() { # wait_for COMMAND...: until it holds, at most 20 s
+    for _ in $(seq 200); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.1
+    done
+    fail "waited in vain for: $*"
+}
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $long --run-dir whole
+# shellcheck disable=SC2086
+"$regimen" run small.yaml $long --run-dir restarted --restarts 1 --json >result 2>told &
+supervisor=$!
+killed=0
+while [ $killed -lt 3 ] && kill -0 $supervisor 2>/dev/null; do
+    steps=$(ls restarted/ckpt 2>/dev/null | tail -1)
+    wait_for has_child
+    for _ in $(seq 100); do
+        [ "$(ls restarted/ckpt 2>/dev/null | grep -v tmp | tail -1)" = "$steps" ] || break
+        sleep 0.02
+    done
+    kill -KILL "$(child)" 2>/dev/null && killed=$((killed + 1))
+    kill -0 $supervisor 2>/dev/null && wait_for told '^restart' $killed
+done
+wait $supervisor
+code=$?
+[ $code = 0 ] || fail "the run with restarts ended with $code: $(tail -2 told)"
+[ "$(grep -c '^restart  the run was killed by SIGKILL' told)" = 3 ] || fail "3 kills are not told: $(cat told)"
+for part in ckpt metrics.jsonl export; do
+    diff -r whole/$part restarted/$part >/dev/null || fail "killed three times and restarted: $part differs"
+done
+python3 -c "import json; assert json.load(open('result'))['epochs'] == 3000" || fail "the result of a restarted run"
+
+# Without progress it gives up, with the status of what ended it.
+endless="--set trainer.epochs=100000000 --set trainer.checkpoint.every_epochs=~ --set trainer.checkpoint.every_seconds=0"
+# shellcheck disable=SC2086
+"$regimen" run small.yaml $endless --run-dir vain --restarts 2 >out 2>told &
+supervisor=$!
+while kill -0 $supervisor 2>/dev/null; do
+    pid=$(child)
+    [ "$pid" != "" ] && [ -e vain/log.txt ] && kill -SEGV "$pid" 2>/dev/null
+    sleep 0.1
+done
+wait $supervisor
+[ $? = 139 ] || fail "a run that crashes for ever did not end with 139"
+[ "$(grep -c '^restart  the run ended by signal 11' told)" = 2 ] || fail "not two restarts: $(cat told)"
+says "^gave up +the run ended by signal 11 .*; 3 starts in a row brought no new checkpoint$" told
+
+# Who signals the parent wants the run to end: saved, 75, nothing left running.
+for who in both parent; do
+    # shellcheck disable=SC2086
+    "$regimen" run small.yaml $endless --run-dir "stopped-$who" --restarts 3 >out 2>told &
+    supervisor=$!
+    wait_for [ -e "stopped-$who/metrics.jsonl" ]
+    sleep 0.3
+    pid=$(child)
+    [ $who = both ] && kill -TERM "$pid" # as a job that is ended
+    kill -TERM $supervisor
+    wait $supervisor
+    code=$?
+    case $code in
+    75) [ -d "stopped-$who/ckpt" ] || fail "$who: nothing was saved" ;;
+    *) fail "$who: ended with $code" ;;
+    esac
+    kill -0 "$pid" 2>/dev/null && fail "$who: the child is still running"
+done
+# A preemption of the child alone is no wish to end; an orphan ends by itself, saved.
+# shellcheck disable=SC2086
+"$regimen" run small.yaml $endless --run-dir preempted --restarts 3 >out 2>told &
+supervisor=$!
+wait_for [ -e preempted/metrics.jsonl ]
+sleep 0.3
+kill -TERM "$(child)"
+wait_for grep -q "^restart  the run was stopped and has saved its state; it is started again from step" told
+wait_for has_child
+sleep 0.5
+pid=$(child)
+kill -KILL $supervisor
+wait_for sh -c "! kill -0 $pid"
+wait $supervisor 2>/dev/null
+
+# What stays wrong is not tried again: usage, configuration, an error before anything was gained.
+expect 2 "$regimen" run small.yaml --run-dir whole --set runtime.seed=9 --restarts 3
+expect 2 "$regimen" run small.yaml --restarts 0
+expect 2 "$regimen" run small.yaml --mode eval --run-dir whole --restarts 2
+says "goes with modes that train" err
+expect 1 "$regimen" run small.yaml --run-dir "$work/small.yaml/x" --restarts 3
+grep -q "^restart" err && fail "an error without progress was tried again"
 finish

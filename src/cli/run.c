@@ -226,6 +226,8 @@ static int open_and_run(const char *name, const text_list *over, const text_list
                            mode_name(request->mode));
     if (request->last && request->mode != RUN_EXPORT)
         return usage_error("--last goes with --mode export");
+    if (request->restarts > 0 && !trains(request->mode))
+        return usage_error("--restarts goes with modes that train");
     code = experiment_open(&experiment, name, over, sets);
     if (code != EXIT_DONE)
         return code;
@@ -236,7 +238,8 @@ static int open_and_run(const char *name, const text_list *over, const text_list
             code = report(status);
     }
     if (code == EXIT_DONE)
-        code = run_experiment(experiment, request);
+        code = request->restarts > 0 ? run_with_restarts(experiment, request)
+                                     : run_experiment(experiment, request);
     rgm_experiment_release(experiment);
     rgm_free(made);
     return code;
@@ -255,6 +258,8 @@ int verb_run(int argc, char **argv)
         {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
         {"last", ARG_FLAG, &request.last, NULL, "export: the newest weights, not the best"},
+        {"restarts", ARG_COUNT, &request.restarts, "N",
+         "start it again when it is killed, crashes or is preempted, N times without progress"},
         {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
         {0}};
     const usage how = {
@@ -290,6 +295,8 @@ int verb_train(int argc, char **argv)
          "run folder; one that is there is continued"},
         {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
+        {"restarts", ARG_COUNT, &request.restarts, "N",
+         "start it again when it is killed, crashes or is preempted, N times without progress"},
         {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
         {0}};
     const usage how = {

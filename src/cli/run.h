@@ -19,9 +19,18 @@ typedef struct run_request {
     run_mode mode;
     const char *run_dir;
     bool last, json;
+    int64_t restarts; /* 0: the run is this process */
 } run_request;
 /** Exit code. */
 int run_experiment(rgm_experiment *experiment, const run_request *request);
+
+/**
+ * The same in a process of its own, which is started again when it is killed, crashes, is preempted
+ * or, having got further, fails; until so many starts in a row as `restarts` and one brought no
+ * newer checkpoint. The last one's exit code, 128 + n of one that signal n ended. Returns in the
+ * child too.
+ */
+int run_with_restarts(rgm_experiment *experiment, const run_request *request);
 
 /** A run as its hooks see it. */
 typedef struct run_view {
