@@ -46,6 +46,51 @@ expect 2 "$regimen" eval run --step 0
 expect 2 "$regimen" eval small.yaml --run-dir run --step 10
 says "go with eval RUN_DIR" err
 
+# continuous_eval of every checkpoint: each once and in order, though the trainer keeps one and the evaluator
+# is killed again and again; what waits for it is spared.
+every="--set trainer.epochs=~ --set trainer.train_steps=3000 --set trainer.steps_per_loop=20
+    --set trainer.checkpoint.every_epochs=~ --set trainer.checkpoint.every_steps=100 --set trainer.checkpoint.keep=1"
+follow="run small.yaml --mode continuous_eval --run-dir followed --set trainer.continuous_eval_every=true"
+# shellcheck disable=SC2086
+"$regimen" $follow $every >first.txt 2>told &
+follower=$!
+for _ in $(seq 100); do [ -e followed/continuous_eval/evaluated ] || sleep 0.1; done
+kill -KILL $follower
+wait $follower 2>/dev/null
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $every --run-dir followed
+says "warning: checkpoints behind step -1 are kept for an evaluator of every one, which is not running" err
+[ "$(ls followed/ckpt | wc -l)" = 30 ] || fail "$(ls followed/ckpt | wc -l) checkpoints wait, expected 30"
+lives=0
+while :; do
+    # shellcheck disable=SC2086
+    "$regimen" $follow $every >lines.txt 2>told &
+    follower=$!
+    [ $lives -lt 4 ] && sleep 0.1 && kill -KILL $follower
+    lives=$((lives + 1))
+    wait $follower 2>/dev/null
+    code=$?
+    [ $code = 137 ] || break
+done
+[ $code = 0 ] || fail "the evaluator of every checkpoint ended with $code: $(tail -1 told)"
+python3 - followed/continuous_eval/metrics.jsonl <<'PY' || fail "not every checkpoint once and in order"
+import json, sys
+steps = [json.loads(l)["step"] for l in open(sys.argv[1])]
+assert steps == list(range(100, 3001, 100)), steps
+PY
+[ -e followed/continuous_eval/evaluated ] && fail "the evaluator is done, but checkpoints still wait for it"
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $every --run-dir followed
+[ "$(ls followed/ckpt)" = step-00003000 ] || fail "what was evaluated is not let go: $(ls followed/ckpt | tr '\n' ' ')"
+# A checkpoint that is damaged is told and passed over.
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $every --run-dir hurt --set trainer.checkpoint.keep=100
+printf '#' | dd of=hurt/ckpt/step-00000700/weights.safetensors bs=1 seek=200 conv=notrunc 2>/dev/null
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $every --mode continuous_eval --run-dir hurt --set trainer.continuous_eval_every=true
+says "warning: the checkpoint of step 700 is not evaluated: .*weights.safetensors is damaged" err
+[ "$(wc -l <hurt/continuous_eval/metrics.jsonl)" = 29 ] || fail "a damaged checkpoint costs others"
+
 # --restarts: killed again and again, the run goes on by itself and ends with the same bytes.
 long="--set trainer.epochs=3000 --set trainer.checkpoint.every_epochs=20"
 # child: the process that trains for $supervisor.

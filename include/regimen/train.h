@@ -560,6 +560,7 @@ typedef struct rgm_trainer_options {
     bool run_eagerly; /* op by op, stops at the first NaN naming op and tensor         */
     /* seconds without a new checkpoint, default 3600; < 0: for ever */
     double continuous_eval_timeout;
+    bool continuous_eval_every; /* every checkpoint in its order, each once; default: the newest */
     rgm_trainer_checkpoints checkpoint;
     rgm_trainer_stopping early_stopping;
     rgm_trainer_recovery recovery;
@@ -891,10 +892,11 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *controller, int64_t
                                              const rgm_logs **logs);
 /**
  * Follow the run folder of a trainer in another process: evaluate each newest checkpoint that
- * appears, until the one of `final_step` was (0: unknown), or one that was stopped early, or
- * `timeout` seconds brought none and timeout_fn (NULL: yes) says to stop; timeout < 0 waits for
- * ever. The controller is read_only; what it finds goes to <run>/continuous_eval (metrics.jsonl,
- * event files).
+ * appears (continuous_eval_every: every one in its order and once, over restarts too; while one is
+ * not, the trainer's retention spares it), until the one of `final_step` was (0: unknown), or one
+ * that was stopped early, or `timeout` seconds brought none and timeout_fn (NULL: yes) says to
+ * stop; timeout < 0 waits for ever. The controller is read_only; what it finds goes to
+ * <run>/continuous_eval (metrics.jsonl, event files).
  *
  * Errors: RGM_STOPPED (asked to stop), RGM_ERR_BUSY (another evaluator follows the run).
  */

@@ -6,6 +6,9 @@
 
 #define RGMI_MAX_BEST 64 /* trainer.checkpoint.best.keep */
 
+/** In <run>/continuous_eval, of an evaluator of every checkpoint: the last step it is done with. */
+#define RGMI_EVALUATED_FILE "evaluated"
+
 /** A validation among the best so far. */
 typedef struct rgmi_best {
     int64_t step;
@@ -55,6 +58,7 @@ struct rgm_controller {
     char *run_dir;
     rgm_run_folder *folder;
     rgm_checkpoint_store *store, *best_store;
+    bool told_waiting; /* that checkpoints wait for an evaluator that is not running */
     rgm_metrics_log *metrics_log;
     rgm_event_file *run_events;
     rgmi_event_folder *events;

@@ -1,11 +1,14 @@
 /*
  * evaluate_continuously: a second process that follows a run folder, restores each newest
- * checkpoint that appears and evaluates it. What it finds has a folder of its own, because the
- * run's is the trainer's.
+ * checkpoint that appears, or every one in its order, and evaluates it. What it finds has a folder
+ * of its own, because the run's is the trainer's. Of every one: a file `evaluated` there says how
+ * far it is, and the trainer spares what is behind that; its own log says the same after a kill.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "controller_internal.h"
 
@@ -16,7 +19,35 @@ typedef struct follower {
     rgm_run_folder *folder;
     rgm_metrics_log *metrics;
     rgm_event_file *events;
+    char *mark;        /* of every checkpoint: the file `evaluated`; else NULL */
+    int64_t evaluated; /* the last step; -1: none yet                          */
 } follower;
+
+static rgm_status note_last(const rgm_metrics_entry *entry, void *payload)
+{
+    follower *f = payload;
+
+    f->evaluated = entry->step > f->evaluated ? entry->step : f->evaluated;
+    return RGM_OK;
+}
+
+static rgm_status write_mark(const follower *f)
+{
+    char text[32];
+
+    if (f->mark == NULL)
+        return RGM_OK;
+    return rgm_file_save_own(f->mark, text,
+                             snprintf(text, sizeof text, "%lld\n", (long long)f->evaluated));
+}
+
+/* Of every checkpoint: an evaluator that was stopped goes on where it was. */
+static rgm_status begin_every(follower *f, const char *folder, const char *metrics)
+{
+    RGM_TRY(rgm_metrics_log_read(metrics, note_last, f));
+    RGM_TRY(rgm_path_join(&f->mark, folder, RGMI_EVALUATED_FILE));
+    return write_mark(f);
+}
 
 static rgm_status open_follower(follower *f, const rgm_controller *c)
 {
@@ -40,6 +71,9 @@ static rgm_status open_follower(follower *f, const rgm_controller *c)
     }
     RGM_GO(status);
     RGM_GO(rgm_event_file_create(&f->events, path, 0));
+    f->evaluated = -1;
+    if (c->options.continuous_eval_every)
+        RGM_GO(begin_every(f, path, metrics));
 done:
     rgm_free(path);
     rgm_free(metrics);
@@ -51,12 +85,13 @@ static void close_follower(follower *f)
     rgm_event_file_close(f->events);
     rgm_metrics_log_close(f->metrics);
     rgm_run_folder_close(f->folder);
+    rgm_free(f->mark);
 }
 
-/* The newest step there is, -1 when none. */
-static int64_t newest_step(rgm_controller *c)
+/* The next step to evaluate, the newest or the one behind the last; -1 when there is none. */
+static int64_t next_step(rgm_controller *c, const follower *f)
 {
-    int64_t *steps = NULL, count = 0, newest = -1;
+    int64_t *steps = NULL, count = 0, next = -1;
 
     if (c->store == NULL && rgmi_store_open(c, true) != RGM_OK)
         rgm_error_reset();
@@ -64,22 +99,36 @@ static int64_t newest_step(rgm_controller *c)
         return -1;
     if (rgm_checkpoint_steps(&steps, &count, c->store) != RGM_OK)
         rgm_error_reset(); /* the folder is being changed under us: look again */
-    else if (count > 0)
-        newest = steps[count - 1];
+    for (int64_t i = 0; i < count; i++)
+        if (steps[i] > f->evaluated && (f->mark == NULL || next < 0))
+            next = steps[i];
     rgm_free(steps);
-    return newest;
+    return next;
 }
 
-/* Restore the newest checkpoint; *restored false when it vanished meanwhile (retention). */
-static rgm_status take_newest(rgm_controller *c, bool *restored)
+/* A checkpoint that cannot be read: of the newest another will come, of every one it is missing. */
+static void pass_over(follower *f, int64_t step)
+{
+    if (f->mark != NULL) {
+        rgm_log_write(RGM_LOG_WARNING, "the checkpoint of step %lld is not evaluated: %s",
+                      (long long)step, rgm_error_message());
+        f->evaluated = step;
+    }
+    rgm_error_reset();
+}
+
+/* Restore the checkpoint of `step`, or the newest; *restored false when there is none to read:
+ * retention may have been quicker. */
+static rgm_status take(rgm_controller *c, follower *f, int64_t step, bool *restored)
 {
     rgm_checkpoint *checkpoint = NULL;
-    rgm_status status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+    rgm_status status = f->mark != NULL ? rgm_checkpoint_load_step(&checkpoint, c->store, step)
+                                        : rgm_checkpoint_load_newest(&checkpoint, c->store);
     rgm_key_place finished = {RGM_KEY_FINISHED, &c->finished};
 
     *restored = false;
     if (status == RGM_ERR_NOT_FOUND || status == RGM_ERR_FORMAT || status == RGM_ERR_IO) {
-        rgm_error_reset();
+        pass_over(f, step);
         return RGM_OK;
     }
     if (status != RGM_OK)
@@ -107,19 +156,20 @@ static rgm_status write_logs(follower *f, const rgm_controller *c, const rgm_log
     return rgm_event_file_flush(f->events);
 }
 
-static rgm_status evaluate_newest(rgm_controller *c, follower *f, int64_t steps, int64_t *evaluated,
-                                  const rgm_logs **logs)
+static rgm_status evaluate_step(rgm_controller *c, follower *f, int64_t step, int64_t steps,
+                                const rgm_logs **logs)
 {
     bool restored;
 
-    RGM_TRY(take_newest(c, &restored));
+    RGM_TRY(take(c, f, step, &restored));
     if (!restored)
-        return RGM_OK;
-    *evaluated = rgm_trainer_global_step(c->trainer);
+        return write_mark(f);
     rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, RGM_VALID, NULL);
     RGM_TRY(rgm_trainer_evaluate(c->trainer, RGM_VALID, steps, logs));
     RGM_TRY(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
     RGM_TRY(write_logs(f, c, *logs));
+    f->evaluated = rgm_trainer_global_step(c->trainer);
+    RGM_TRY(write_mark(f));
     rgmi_tell(c, RGM_EVENT_EVAL_END, RGM_VALID, *logs);
     return RGM_OK;
 }
@@ -135,22 +185,20 @@ static rgm_status follow(rgm_controller *c, follower *f, int64_t steps, int64_t 
                          double timeout, bool (*timeout_fn)(void *payload), void *payload,
                          const rgm_logs **logs)
 {
-    int64_t evaluated = -1;
     double waiting_since = rgm_now();
 
-    while (final_step <= 0 || evaluated < final_step) {
+    while (final_step <= 0 || f->evaluated < final_step) {
+        int64_t before = f->evaluated, next = next_step(c, f);
+
         if (rgmi_is_asked_to_stop(c))
             return RGM_STOPPED;
-        if (newest_step(c) > evaluated) {
-            int64_t before = evaluated;
-
-            RGM_TRY(evaluate_newest(c, f, steps, &evaluated, logs));
-            if (evaluated > before) {
-                if (c->finished) /* stopped early: no more will come */
-                    return RGM_OK;
-                waiting_since = rgm_now();
-                continue;
-            }
+        if (next >= 0)
+            RGM_TRY(evaluate_step(c, f, next, steps, logs));
+        else if (c->finished && f->evaluated >= 0) /* stopped early: no more will come */
+            return RGM_OK;
+        if (f->evaluated > before) {
+            waiting_since = rgm_now();
+            continue;
         }
         if (timeout >= 0 && rgm_now() - waiting_since >= timeout) {
             if (timeout_fn == NULL || timeout_fn(payload))
@@ -179,6 +227,8 @@ rgm_status rgm_controller_evaluate_continuously(rgm_controller *c, int64_t steps
     RGM_GO(open_follower(&f, c));
     rgm_logger_enter(rgm_run_folder_logger(f.folder));
     RGM_GO(follow(c, &f, steps, final_step, timeout, timeout_fn, payload, logs));
+    if (f.mark != NULL) /* there will be no more */
+        (void)unlink(f.mark);
 done:
     rgm_logger_enter(before);
     close_follower(&f);

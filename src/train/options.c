@@ -82,6 +82,8 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
     RGM_FLOAT_FIELD(continuous_eval_timeout, -1, RGMI_MOST,
                     "seconds without a new checkpoint before continuous_eval ends; -1: never"),
+    RGM_BOOL_FIELD(continuous_eval_every,
+                   "continuous_eval: every checkpoint in its order, not the newest alone"),
     RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
     RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
     RGM_GROUP_FIELD(recovery, recovery_fields, "what to do about a bad step"),
