@@ -9,7 +9,8 @@ expect 0 "$regimen" run small.yaml --run-dir run --json
 python3 - out <<'PY' || fail "the result is not the JSON object that was promised"
 import json, sys
 r = json.load(open(sys.argv[1]))
-assert sorted(r) == ["best_step", "epochs", "exports", "metrics", "run_dir", "seconds", "steps"], sorted(r)
+assert sorted(r) == ["best_step", "epochs", "exports", "metrics", "plan", "run_dir", "seconds", "steps"], sorted(r)
+assert r["plan"] == {"items": "40 train, 100 valid, 200 test of 400 nodes; 60 in no part", "reads": "nodes.words"}, r["plan"]
 assert r["run_dir"] == "run" and r["steps"] == 40 and r["epochs"] == 40
 assert r["exports"] == ["run/export"], r["exports"]
 for part in "train", "valid", "test":
@@ -17,6 +18,9 @@ for part in "train", "valid", "test":
 assert r["metrics"]["valid"]["accuracy"] > 0.4, r["metrics"]["valid"]
 assert 1 <= r["best_step"] <= 40
 PY
+says '^items    40 train, 100 valid, 200 test of 400 nodes; 60 in no part$' err
+says '^reads    nodes.words$' err
+says 'info items 40 train' run/log.txt
 for file in config.yaml metrics.jsonl env.json log.txt export/model.onnx train validation ckpt; do
     [ -e "run/$file" ] || fail "run/$file is missing"
 done

@@ -241,6 +241,12 @@ typedef struct rgm_task {
      */
     rgm_status (*describe)(rgm_text *out, void *state);
     /**
+     * Append what the run does with its data, in lines of a word and what there is to say, once the
+     * model is built: "items 140 train, 500 valid\n", "reads paper.words\n", "leaves paper.year\n".
+     * NULL: nothing.
+     */
+    rgm_status (*plan)(rgm_text *out, void *state);
+    /**
      * Batches of a mode for prediction: every example once, in the data's order, without padding;
      * labels need not be sound. *out is NULL when there are no such data. NULL: those of
      * build_inputs.
@@ -1088,6 +1094,9 @@ int64_t rgm_run_best_step(const rgm_open_run *run); /* -1: no validation */
 /** Folders that were exported to, in order; NULL behind the last. */
 int64_t rgm_run_export_count(const rgm_open_run *run);
 const char *rgm_run_export_dir(const rgm_open_run *run, int64_t i);
+
+/** Append what the run does with its data (rgm_task.plan). Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run);
 
 /* The parts of a run, borrowed. */
 const rgm_task *rgm_run_task(const rgm_open_run *run);

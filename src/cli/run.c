@@ -35,6 +35,34 @@ static rgm_status describe_data(rgm_text *out, const rgm_task *task)
     return RGM_OK;
 }
 
+bool plan_line(char **word, char **text, char **rest)
+{
+    char *end = *rest != NULL ? strchr(*rest, '\n') : NULL;
+
+    if (end == NULL)
+        return false;
+    *end = '\0';
+    *word = *rest;
+    *rest = end + 1;
+    *text = strchr(*word, ' ');
+    if (*text != NULL)
+        *(*text)++ = '\0';
+    return *text != NULL;
+}
+
+/* What the run does with its data, a line under each word. */
+static rgm_status print_data_plan(const rgm_open_run *run)
+{
+    rgm_text text = {0};
+    rgm_status status = rgm_run_plan(&text, run);
+    char *word, *said, *rest = text.data;
+
+    while (status == RGM_OK && plan_line(&word, &said, &rest))
+        say(word, "%s", said);
+    rgm_text_clear(&text);
+    return status;
+}
+
 static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 {
     rgm_status status = RGM_OK;
@@ -50,6 +78,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
         (unsigned long long)runtime->seed, rgm_threads(),
         rgm_kernels_for(runtime->mixed_precision == RGM_MIXED_BF16 ? RGM_BF16 : RGM_F32)->isa,
         data.size > 0 ? data.data : "");
+    RGM_GO(print_data_plan(run));
     if (rgm_trainer_global_step(trainer) > 0)
         say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
             grouped(rgm_trainer_global_step(trainer)), view->run_dir);

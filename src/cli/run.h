@@ -41,6 +41,12 @@ typedef struct run_view {
     json_t *evaluations; /* continuous_eval with --json; else NULL */
 } run_view;
 
+/**
+ * The next line of a plan (rgm_run_plan), cut into its word and what it says; *rest begins as the
+ * plan's text, which is written into. False: there is none.
+ */
+bool plan_line(char **word, char **text, char **rest);
+
 /* ---- run_result.c ---- */
 
 /** Tell how a run ended; exit code. */

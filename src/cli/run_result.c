@@ -3,6 +3,22 @@
 
 #include "run.h"
 
+/* What the run did with its data, by the plan's words. */
+static json_t *plan_json(const rgm_open_run *run)
+{
+    json_t *json = json_object();
+    rgm_text text = {0};
+    char *word, *said, *rest;
+
+    if (rgm_run_plan(&text, run) == RGM_OK) {
+        rest = text.data;
+        while (plan_line(&word, &said, &rest))
+            json_object_set_new(json, word, json_string(said));
+    }
+    rgm_text_clear(&text);
+    return json;
+}
+
 static json_t *result_json(const rgm_open_run *run, const run_view *view, double seconds)
 {
     json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
@@ -11,6 +27,7 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
     json_object_set_new(json, "steps", json_integer(rgm_run_steps(run)));
     json_object_set_new(json, "epochs", json_integer(rgm_run_epochs(run)));
     json_object_set_new(json, "seconds", json_real(seconds));
+    json_object_set_new(json, "plan", plan_json(run));
     for (int mode = 0; mode < 3; mode++)
         json_object_set_new(metrics, rgm_mode_name((rgm_mode)mode),
                             metrics_json(rgm_run_metrics(run, (rgm_mode)mode)));

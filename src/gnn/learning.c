@@ -196,6 +196,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .state = learning,
         .build_model = rgmi_learning_build_model,
         .build_inputs = build_inputs,
+        .plan = rgmi_learning_plan,
         .build_prediction_inputs = build_prediction_inputs,
         .build_file_inputs = build_file_inputs,
         .feeds = feed_batch,

@@ -155,5 +155,7 @@ typedef struct rgmi_learning {
 
 /** rgm_task.build_model */
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state);
+/** rgm_task.plan */
+rgm_status rgmi_learning_plan(rgm_text *out, void *state);
 
 #endif

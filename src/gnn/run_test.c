@@ -473,6 +473,22 @@ static void arguments_that_cannot_be_are_refused(void **state)
     end(&run, data);
 }
 
+static void the_plan_tells_what_is_read_and_what_is_left(void **state)
+{
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+    rgm_open_run *result = must_run(&run);
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgm_run_plan(&text, result));
+    CHECK_TEXT("items are counted as they are read\nreads atom.x\nleaves context.bits\n",
+               text.data); /* kind is the label */
+    rgm_text_clear(&text);
+    rgm_run_close(result);
+    end(&run, data);
+}
+
 /* ---- a task of one's own: two views, two outputs --------------------------------------------- */
 
 typedef struct mirror_options {
@@ -574,6 +590,7 @@ TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
       cmocka_unit_test(padding_changes_no_metric),
       cmocka_unit_test(no_padding_drops_an_example_or_predicts_one_more),
       cmocka_unit_test(a_remainder_that_is_not_trained_is_predicted),
+      cmocka_unit_test(the_plan_tells_what_is_read_and_what_is_left),
       cmocka_unit_test(several_tasks_share_one_pass_and_are_weighed),
       cmocka_unit_test(a_model_cannot_see_the_label),
       cmocka_unit_test(predictions_do_not_depend_on_batch_mates),

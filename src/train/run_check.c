@@ -3,6 +3,8 @@
  * its exporters can write it, whether its options say something in a run of its length. Options by
  * themselves are the controller's (options.c).
  */
+#include <string.h>
+
 #include "run_internal.h"
 
 static bool will_train(const rgm_open_run *run)
@@ -73,6 +75,33 @@ static rgm_status remark_on_intervals(rgm_text *out, const rgm_open_run *run, in
     return RGM_OK;
 }
 
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
+{
+    return run->task.plan != NULL ? run->task.plan(out, run->task.state) : RGM_OK;
+}
+
+/* The plan's lines, and what the task says of its training data. */
+static rgm_status log_plan(const rgm_open_run *run)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    RGM_GO(rgm_run_plan(&text, run));
+    if (run->task.describe != NULL)
+        RGM_GO(run->task.describe(&text, run->task.state));
+    for (const char *line = text.data; line != NULL && *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+
+        rgm_log_write(RGM_LOG_INFO, "%.*s", size, line);
+        line += size + (line[size] == '\n');
+    }
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 rgm_status rgmi_run_remark(const rgm_open_run *run)
 {
     const rgm_schedule *schedule = &run->trainer->optimizer_options.learning_rate;
@@ -81,6 +110,8 @@ rgm_status rgmi_run_remark(const rgm_open_run *run)
     rgm_text text = {0};
     rgm_logger *before = rgmi_enter(run->controller);
 
+    if (will_train(run))
+        RGM_GO(log_plan(run));
     if (!will_train(run) || steps < 1)
         goto done;
     if (run->trainer->optimizer != NULL && schedule->type != NULL)

@@ -19,7 +19,7 @@ struct rgm_open_run {
 /* run_check.c */
 /** What can be asked before the first step, where there will be one; before anything is written. */
 rgm_status rgmi_run_check(const rgm_open_run *run);
-/** Warnings of what is possible but hardly meant, in the run's log. */
+/** The plan, and warnings of what is possible but hardly meant, in the run's log. */
 rgm_status rgmi_run_remark(const rgm_open_run *run);
 
 #endif

@@ -1,0 +1,134 @@
+/*
+ * What a run of graph learning does with its data, told before the first step: how many items each
+ * part has, which features the model reads, which it leaves and why.
+ */
+#include "gnn_internal.h"
+#include "learning.h"
+
+/* ---- items --------------------------------------------------------------------------------- */
+
+/* Items of the data that no part asks about. */
+static rgm_status count_unasked(int64_t *out, const rgm_graph_data *data, int64_t total)
+{
+    const rgm_tensor *parts[3] = {data->train, data->valid, data->test};
+    bool *asked;
+
+    RGM_TRY(RGM_NEW(asked, total));
+    *out = total;
+    for (int i = 0; i < 3; i++)
+        for (int64_t k = 0; parts[i] != NULL && k < rgm_tensor_count(parts[i]); k++) {
+            int64_t item = rgm_tensor_at_int(parts[i], k);
+
+            *out -= !asked[item];
+            asked[item] = true;
+        }
+    rgm_free(asked);
+    return RGM_OK;
+}
+
+/* "items 140 train, 500 valid, 1000 test of 2708 paper; 1068 in no part" */
+static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
+{
+    const rgm_graph_data *data = &l->inputs.data;
+    const rgm_tensor *parts[3] = {data->train, data->valid, data->test};
+    const char *set = data->split_set;
+    int64_t total, unasked = 0, left;
+
+    if (data->graph_count == 0 || data->train == NULL)
+        return rgm_text_printf(out, "items are counted as they are read\n");
+    total = set != NULL ? rgm_graph_total(data->graphs[0], RGM_NODE_SET, set) : data->graph_count;
+    RGM_TRY(count_unasked(&unasked, data, total));
+    RGM_TRY(rgm_text_printf(out, "items "));
+    for (int i = 0; i < 3; i++)
+        RGM_TRY(rgm_text_printf(out, "%s%lld %s", i > 0 ? ", " : "",
+                                parts[i] != NULL ? (long long)rgm_tensor_count(parts[i]) : 0,
+                                rgm_mode_name((rgm_mode)i)));
+    RGM_TRY(rgm_text_printf(out, " of %lld ", (long long)total));
+    RGM_TRY(rgm_text_add_visible(out, set != NULL ? set : "graphs"));
+    if (unasked > 0)
+        RGM_TRY(rgm_text_printf(out, "; %lld in no part", (long long)unasked));
+    left = rgm_tensor_count(data->train) % l->batch_size;
+    if (l->drop_remainder && !l->pipelines[RGM_TRAIN].together && left > 0)
+        RGM_TRY(rgm_text_printf(out, "; each epoch leaves out %lld of train (data.drop_remainder)",
+                                (long long)left));
+    return rgm_text_printf(out, "\n");
+}
+
+/* ---- features ------------------------------------------------------------------------------ */
+
+static bool is_label(const rgmi_learning *l, const char *feature)
+{
+    for (int64_t k = 0; k < l->task_count; k++) {
+        const rgm_graph_task *task = l->tasks[k];
+
+        if (task->type->label != NULL && strcmp(task->type->label(task->options), feature) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Why a model leaves a feature that it could be told to read; "" where it is only not named. */
+static const char *why_left(const rgm_set_schema *set, const rgm_feature_schema *feature)
+{
+    if (feature->dtype == RGM_STRING)
+        return " (text)";
+    if (feature->vocabulary > 0 || set->piece != RGM_NODE_SET)
+        return "";
+    for (int i = 0; i < feature->rank; i++)
+        if (feature->shape[i] < 0)
+            return " (ragged)";
+    return feature->dtype == RGM_I32 || feature->dtype == RGM_I64
+               ? " (integers: model.input.one_hot or model.input.numbers)"
+               : "";
+}
+
+/* The features that the model reads, or those that it leaves, labels and auxiliary ones apart. */
+static rgm_status list_features(rgm_text *out, const rgmi_learning *l, bool read)
+{
+    const rgm_schema *schema = l->processed_schema;
+    const char *between = " ";
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        const char *name = set->piece == RGM_CONTEXT_PIECE ? "context" : set->name;
+
+        for (int64_t k = 0; k < set->feature_count; k++) {
+            const rgm_feature_schema *f = &set->features[k];
+
+            if (rgmi_is_aux(name) || f->name[0] == '#' || is_label(l, f->name) ||
+                rgm_reads_feature(l->root, set->piece, set->name, f->name) != read)
+                continue;
+            RGM_TRY(rgm_text_printf(out, "%s", between));
+            RGM_TRY(rgm_text_add_visible(out, name));
+            RGM_TRY(rgm_text_printf(out, "."));
+            RGM_TRY(rgm_text_add_visible(out, f->name));
+            RGM_TRY(rgm_text_printf(out, "%s", read ? "" : why_left(set, f)));
+            between = ", ";
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status describe_features(rgm_text *out, const rgmi_learning *l, bool read)
+{
+    rgm_status status = RGM_OK;
+    rgm_text names = {0};
+
+    RGM_GO(list_features(&names, l, read));
+    if (names.size > 0)
+        RGM_GO(rgm_text_printf(out, "%s%s\n", read ? "reads" : "leaves", names.data));
+    else if (read)
+        RGM_GO(rgm_text_printf(out, "reads no feature\n"));
+done:
+    rgm_text_clear(&names);
+    return status;
+}
+
+rgm_status rgmi_learning_plan(rgm_text *out, void *state)
+{
+    const rgmi_learning *learning = state;
+
+    RGM_TRY(describe_items(out, learning));
+    RGM_TRY(describe_features(out, learning, true));
+    return describe_features(out, learning, false);
+}
