@@ -591,10 +591,12 @@ typedef struct rgm_iterator_options {
     uint64_t epoch; /* of the first pass; an rgm_dataset_repeat() counts on from 0 below it */
     int threads;    /* workers for parallel maps; 0: none, maps run in the asking thread    */
     rgm_thread_pool *pool; /* borrowed; used instead of own threads when given              */
+    bool secret;           /* the seed stays out of saved positions: restored by an iterator of
+                              another seed, what is drawn from there on is that one's       */
 } rgm_iterator_options;
 #define RGM_ITERATOR_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        .seed = 0, .epoch = 0, .threads = 0, .pool = NULL                                          \
+        .seed = 0, .epoch = 0, .threads = 0, .pool = NULL, .secret = false                         \
     }
 
 /** A recipe being run. Used by one thread at a time. */

@@ -127,6 +127,8 @@ rgm_logger *rgmi_enter(const rgm_controller *c);
 rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** What private training will do, at its beginning. */
+rgm_status rgmi_log_privacy(const rgm_controller *c);
 /** A line for people in the log. */
 void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
 /** Scalars of a loop ("train") or pass ("valid", "test") at the present step. */
