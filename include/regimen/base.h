@@ -314,24 +314,6 @@ uint64_t rgm_rng_below(const rgm_rng *rng, uint64_t i, uint64_t n);
 /** order[0..n) = a uniformly random permutation of 0..n-1. */
 void rgm_rng_permutation(const rgm_rng *rng, int64_t *order, int64_t n);
 
-/**
- * A key for draws that nobody may foretell: the noise of private training. The stream is ChaCha20's
- * (Bernstein 2008), a function of (key, stream, block).
- */
-typedef struct rgm_secret {
-    uint32_t key[8];
-} rgm_secret;
-/** A key from the system's random source. RGM_ERR_IO: it gives none; *out is then zeros. */
-rgm_status rgm_secret_draw(rgm_secret *out);
-/** The same key for the same seed, so no secret from who knows the seed: to repeat a run. */
-rgm_secret rgm_secret_from_seed(uint64_t seed);
-/** Sixteen 32-bit words: block `block` of stream `stream`. */
-void rgm_secret_block(const rgm_secret *secret, uint64_t stream, uint64_t block, uint32_t out[16]);
-#define RGM_SECRET_NORMALS 8
-/** The same block as standard normal numbers (Box-Muller). */
-void rgm_secret_normals(const rgm_secret *secret, uint64_t stream, uint64_t block,
-                        double out[RGM_SECRET_NORMALS]);
-
 /* ---- hashing ------------------------------------------------------------------------------- */
 
 uint64_t rgm_hash64(const void *data, size_t size); /* XXH3 */
@@ -523,6 +505,7 @@ typedef enum rgm_field_kind {
     RGM_FIELD_FLOATS,  /* rgm_floats: a list, or one number                    */
     RGM_FIELD_TEXTS,   /* rgm_texts: a list, or one text                       */
     RGM_FIELD_NUMBERS, /* rgm_numbers: a map of any keys to numbers            */
+    RGM_FIELD_LISTS,   /* rgm_lists: a map of any keys to lists of texts       */
     RGM_FIELD_GROUP,   /* a struct inside, described by `group`                */
     RGM_FIELD_NODE     /* const rgm_yaml_node *: kept as it is, read by others */
 } rgm_field_kind;
@@ -545,6 +528,13 @@ typedef struct rgm_numbers {
     const double *values;
     int64_t count;
 } rgm_numbers;
+
+/** Lists of texts by name, in the file's order. */
+typedef struct rgm_lists {
+    const char *const *names;
+    const rgm_texts *items;
+    int64_t count;
+} rgm_lists;
 
 /** Bounds that leave out the number itself: the first double above 0, the last below 1. */
 #define RGM_ABOVE_0 0x1p-1074
@@ -604,6 +594,8 @@ typedef struct rgm_field {
 #define RGM_NUMBERS_FIELD(member, low, high, text)                                                 \
     RGM_ROW_(member, RGM_FIELD_NUMBERS, RGM_AT_(member, rgm_numbers), text, .min = (low),          \
              .max = (high))
+#define RGM_LISTS_FIELD(member, text)                                                              \
+    RGM_ROW_(member, RGM_FIELD_LISTS, RGM_AT_(member, rgm_lists), text, .group = NULL)
 /** A struct inside with a table of its own. */
 #define RGM_GROUP_FIELD(member, fields, text)                                                      \
     RGM_ROW_(member, RGM_FIELD_GROUP, offsetof(RGM_OPTIONS, member), text, .group = (fields))

@@ -104,8 +104,6 @@ rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
     X(LOSS_SCALE, "loss_scale", NUMBER, "a dynamic one's present value")                           \
     X(LOSS_SCALE_GOOD_STEPS, "loss_scale_good_steps", INT, "steps since it changed")               \
     X(PRIVACY, "privacy", BLOB, "doubles: what private training has spent, by order")              \
-    X(PRIVACY_STEPS, "privacy_steps", INT, "private steps begun: how far its noise was used")      \
-    X(PRIVACY_SEED, "privacy_seed", INT, "privacy.noise_seed; 0: a secret, which is kept nowhere") \
     X(DATA, "data", BLOB, "position in the training data; empty between passes")                   \
     X(SUMS, "sums", BLOB, "doubles: metric state of the loop under way")                           \
     X(EPOCH, "epoch", INT, "complete epochs")                                                      \
@@ -418,6 +416,9 @@ rgm_status rgm_event_file_create(rgm_event_file **out, const char *folder, int64
 void rgm_event_file_close(rgm_event_file *file);
 /** One number of a step. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_event_file_scalar(rgm_event_file *file, const char *tag, int64_t step, double value);
+/** A text for TensorBoard's page of texts, which shows it as Markdown. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_event_file_text(rgm_event_file *file, const char *tag, int64_t step,
+                               const char *text);
 /**
  * 30 buckets of equal width over a numeric tensor, any shape; NaN and infinities are left out.
  * Errors: RGM_ERR_DTYPE, RGM_ERR_IO, RGM_ERR_NOMEM.

@@ -66,6 +66,11 @@ extern const rgm_metric_type rgm_metric_recall_at_precision;
 
 /* ---- logs ---------------------------------------------------------------------------------- */
 
+/** A text of some lines by its name. */
+typedef struct rgm_named_text {
+    char *name, *text;
+} rgm_named_text;
+
 /**
  * What a loop or a pass comes to: named numbers in order, "loss" first. A '/' in a name makes a
  * level of nesting, which is a sub-folder of the summaries. Zero-initialised it is empty.
@@ -73,9 +78,14 @@ extern const rgm_metric_type rgm_metric_recall_at_precision;
 typedef struct rgm_logs {
     rgm_named_number *items; /* names are the logs' own */
     int64_t count, capacity;
+    rgm_named_text *texts; /* for people: told in the log and in event files, never chosen by */
+    int64_t text_count, text_capacity;
 } rgm_logs;
 /** Set, or set again; the name is copied. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_logs_set(rgm_logs *logs, const char *name, double value);
+/** A text to be told: a sample of what is generated, say; both are copied. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_logs_set_text(rgm_logs *logs, const char *name, const char *text);
 bool rgm_logs_has(const rgm_logs *logs, const char *name);
 /** NaN when there is none of that name. */
 double rgm_logs_get(const rgm_logs *logs, const char *name);
@@ -139,6 +149,7 @@ typedef struct rgm_sampling {
 /** One step of training or validation, as a task's functions see it. */
 typedef struct rgm_step {
     rgm_mode mode;
+    int64_t eval_set;    /* 1 + the place in the task's eval_sets; 0: the mode's own data */
     int64_t global_step; /* steps done before this one */
     rgm_element *inputs; /* the batch, borrowed */
     rgm_element *extra; /* what next_eval_inputs gave beside it, never fed to the model; or NULL  */
@@ -178,6 +189,13 @@ typedef struct rgm_task_file {
 } rgm_task_file;
 #define RGM_MAX_TASK_FILES 8
 
+/** More data to evaluate on beside those of a mode: a validation set of another kind, say. */
+typedef struct rgm_eval_set {
+    const char *name; /* letters, digits, '_' and '-': "news" is told as valid_news               */
+    rgm_mode mode;    /* RGM_VALID or RGM_TEST: evaluated behind that mode's own data             */
+} rgm_eval_set;
+#define RGM_MAX_EVAL_SETS 16
+
 typedef struct rgm_task_type rgm_task_type;
 
 /**
@@ -200,6 +218,14 @@ typedef struct rgm_task {
      * when `endless`, else they are one pass.
      */
     rgm_status (*build_inputs)(rgm_dataset **out, void *state, rgm_mode mode, bool endless);
+    /**
+     * The sets that there are beside the modes' own data. NULL: none.
+     *
+     * @param out  [out] [RGM_MAX_EVAL_SETS]; names are the task's
+     */
+    void (*eval_sets)(rgm_eval_set *out, int64_t *count, void *state);
+    /** One pass over set i of eval_sets. Needed with it. */
+    rgm_status (*build_eval_inputs)(rgm_dataset **out, void *state, int64_t set);
     /** Add the model to the scope's compute graph: its heads. NULL: no model; train_step is then
      * needed. */
     rgm_status (*build_model)(rgm_task_model *out, rgm_scope *scope, void *state);
@@ -422,14 +448,11 @@ struct rgm_task_type {
     int64_t most_parts;                    /* how many tasks `tasks:` may join; 0: none      */
     const rgm_effect *effects;             /* ended by {0}; NULL: none */
     const rgm_rule *rules;                 /* ended by {0}; NULL: none */
-    const char *no_privacy; /* why its tasks cannot be trained with privacy; NULL: they can */
     /** Errors: RGM_ERR_CONFIG (key, value, what to do), those of reading data; *out is then zeros.
      */
     rgm_status (*create)(rgm_task *out, const rgm_task_setup *setup);
     void (*release)(rgm_task *task);
 };
-/** RGM_ERR_CONFIG with the reason: privacy is asked for and tasks of the type cannot have it. */
-rgm_status rgm_task_type_check_privacy(const rgm_task_type *type, const rgm_privacy *privacy);
 /** Release by the task's type and zero it; nothing for a task without one. */
 void rgm_task_release(rgm_task *task);
 /** The state of a task of `type`; RGM_ERR_UNSUPPORTED "task 'x' is no <type>" for any other. */
@@ -467,7 +490,6 @@ typedef struct rgm_progress_state {
     const char *metric;  /* "valid accuracy"; NULL: none                     */
     double value;
     int64_t checkpoint;  /* unit of the last checkpoint; < 0: none           */
-    double epsilon;      /* spent by private training; 0: not shown */
     const char *items;   /* "target tokens": the rate is told in them; NULL: in units */
     double items_a_unit; /* mean; 0: not known yet                           */
 } rgm_progress_state;
@@ -496,7 +518,8 @@ typedef enum rgm_best_mode {
 
 /** By which metric the best weights are chosen: never by test data. */
 typedef struct rgm_trainer_best {
-    const char *metric; /* "valid.accuracy"; NULL: "valid.loss" when there are validation data */
+    const char *metric; /* "valid.accuracy", "valid_news.loss" of the set news; NULL: "valid.loss"
+                           when there are validation data */
     rgm_best_mode mode;
     int64_t keep; /* checkpoints of the k best validations that retention spares; default 0   */
     bool save;    /* write each new best to <run>/best: weights and info.json                  */
@@ -683,6 +706,20 @@ rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num
                                 const rgm_logs **logs);
 
 /**
+ * The same on one of the task's eval_sets; *logs are borrowed until the next pass over that set.
+ * Errors: those of rgm_trainer_evaluate(); RGM_ERR_NOT_FOUND: its mode's data are left alone.
+ * Collective: every rank calls it.
+ */
+rgm_status rgm_trainer_evaluate_set(rgm_trainer *trainer, int64_t set, int64_t num_steps,
+                                    const rgm_logs **logs);
+/** The task's eval_sets, borrowed: how many. */
+int64_t rgm_trainer_eval_sets(const rgm_eval_set **sets, const rgm_trainer *trainer);
+/** How a set is told in logs and names of metrics: "valid_news". Borrowed. */
+const char *rgm_trainer_eval_set_name(const rgm_trainer *trainer, int64_t set);
+/** The numbers of the last pass over a set, borrowed; empty before the first. */
+const rgm_logs *rgm_trainer_eval_set_logs(const rgm_trainer *trainer, int64_t set);
+
+/**
  * The parts of the two, for loops of one's own: begin, then steps, then end.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND.
  */
@@ -723,7 +760,7 @@ rgm_status rgm_trainer_default_inference_step(rgm_step *step);
 
 /**
  * Another training set from the next step on, from its beginning; retained.
- * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG (training is private).
+ * Errors: RGM_ERR_ARG.
  */
 rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
@@ -762,21 +799,6 @@ int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer);
 int64_t rgm_trainer_metric_count(const rgm_trainer *trainer, rgm_mode mode);
 const char *rgm_trainer_metric_name(const rgm_trainer *trainer, rgm_mode mode, int64_t i);
 bool rgm_trainer_smaller_is_better(const rgm_trainer *trainer, const char *metric);
-/** What private training has spent at trainer.privacy.delta; 0: training is not private. */
-double rgm_trainer_epsilon(const rgm_trainer *trainer);
-/** What private training does and guarantees. */
-typedef struct rgm_privacy_report {
-    double noise_multiplier; /* as given, or found for target_epsilon                      */
-    double clipping_norm, sample_rate, delta;
-    double epsilon;    /* spent so far                                               */
-    int64_t steps;     /* of the whole run; 0: not known                             */
-    double planned;    /* epsilon when it has that length; NaN: not known            */
-    const char *basis; /* rgm_privacy_basis()                                        */
-} rgm_privacy_report;
-/** Whether training is private; *out is then filled in. */
-bool rgm_trainer_privacy(rgm_privacy_report *out, const rgm_trainer *trainer);
-/** The same in a line for people, appended; nothing when training is not private. RGM_ERR_NOMEM. */
-rgm_status rgm_trainer_describe_privacy(rgm_text *out, const rgm_trainer *trainer);
 /** Bytes of the training and validation arenas so far. */
 int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer);
 
@@ -835,7 +857,8 @@ const char *rgm_event_name(rgm_event_kind kind); /* "loop_begin" */
 /** What happened in a run, for who wants to know. Valid during the call. */
 typedef struct rgm_event {
     rgm_event_kind kind;
-    rgm_mode mode; /* of evaluations */
+    rgm_mode mode;   /* of evaluations                                      */
+    const char *set; /* of evaluations: "valid_news"; NULL: the mode's own data */
     int64_t step;
     const rgm_logs *logs; /* or NULL */
 } rgm_event;
@@ -1101,10 +1124,13 @@ rgm_status rgm_run_save(rgm_open_run *run);
  */
 rgm_status rgm_run_export(rgm_open_run *run, const char *folder);
 
-/** A final metric: mode "train", "valid" or "test"; NaN when there is none. */
+/** A final metric: mode "train", "valid", "test" or a set's, "valid_news"; NaN when there is none.
+ */
 double rgm_run_metric(const rgm_open_run *run, const char *mode, const char *name);
 /** All final metrics of a mode, borrowed; empty before rgm_run_complete(). */
 const rgm_logs *rgm_run_metrics(const rgm_open_run *run, rgm_mode mode);
+/** Those of one of the trainer's eval_sets. */
+const rgm_logs *rgm_run_set_metrics(const rgm_open_run *run, int64_t set);
 /** The last epochs' metrics of this call: see rgm_controller_history(). */
 int64_t rgm_run_history(const rgm_epoch_logs **records, const rgm_open_run *run);
 int64_t rgm_run_steps(const rgm_open_run *run);

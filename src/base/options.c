@@ -282,6 +282,28 @@ static rgm_status read_texts(rgm_texts *out, const rgm_field *field, const rgm_y
     return RGM_OK;
 }
 
+static rgm_status read_lists(rgm_lists *out, const rgm_field *field, const rgm_yaml_node *node,
+                             rgm_arena *arena)
+{
+    size_t room = (size_t)(node->count > 0 ? node->count : 1);
+    const char **names = rgm_arena_alloc(arena, room * sizeof(const char *));
+    rgm_texts *items = rgm_arena_alloc(arena, room * sizeof *items);
+
+    if (node->kind != RGM_YAML_MAP)
+        return expected(node, "a map to lists");
+    if (names == NULL || items == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %lld lists of '%s'",
+                        (long long)node->count, field->name);
+    for (int64_t i = 0; i < node->count; i++) {
+        RGM_TRY(read_texts(&items[i], field, node->items[i], arena));
+        names[i] = rgm_arena_strdup(arena, node->items[i]->key);
+        if (names[i] == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a key of '%s'", field->name);
+    }
+    *out = (rgm_lists){names, items, node->count};
+    return RGM_OK;
+}
+
 static rgm_status join_path(char path[LARGEST_PATH], const char *folder, const char *key)
 {
     int size = folder != NULL && folder[0] != 0 ? snprintf(path, LARGEST_PATH, "%s.%s", folder, key)
@@ -326,6 +348,8 @@ static rgm_status read_field(void *options, const rgm_field *field, const rgm_ya
         return read_texts(member, field, node, arena);
     case RGM_FIELD_NUMBERS:
         return read_numbers(member, field, node, arena);
+    case RGM_FIELD_LISTS:
+        return read_lists(member, field, node, arena);
     case RGM_FIELD_GROUP:
         RGM_TRY(join_path(inside, path, field->name));
         return rgm_options_read(member, field->group, node, inside, NULL, arena);

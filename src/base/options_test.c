@@ -21,6 +21,7 @@ typedef struct sample_options {
     rgm_texts tags;
     rgm_floats levels;
     rgm_numbers scales;
+    rgm_lists sets;
     inner_options best;
     const rgm_yaml_node *model;
 } sample_options;
@@ -44,6 +45,7 @@ static const rgm_field sample_fields[] = {
     RGM_TEXTS_FIELD(tags, ""),
     RGM_FLOATS_FIELD(levels, RGM_ABOVE_0, INFINITY, ""),
     RGM_NUMBERS_FIELD(scales, 0, RGM_BELOW_1, ""),
+    RGM_LISTS_FIELD(sets, ""),
     RGM_GROUP_FIELD(best, inner_fields, ""),
     {.name = "model", .kind = RGM_FIELD_NODE, .offset = offsetof(sample_options, model)},
     {0}};
@@ -85,6 +87,7 @@ static void every_kind_of_field_is_read(void **state)
         &o, "epochs: 7\nshuffle: true\nname: a b\nmode: max\nlevel: high\nhidden: [16, 32]\n"
             "tags: [x, \"1\"]\nbest: {patience: 3, metric: valid.accuracy}\n"
             "levels: [0.5, 1e3]\nscales: {a/*: 0.25, \"*b\": 0}\n"
+            "sets: {news: [n.de, n.en], web: w.tsv}\n"
             "model: {type: gcn}\ntype: passed over\n"));
     CHECK_INT(7, o.epochs);
     CHECK(o.rate == 0.25);
@@ -102,6 +105,14 @@ static void every_kind_of_field_is_read(void **state)
     CHECK_TEXT("a/*", o.scales.names[0]);
     CHECK_TEXT("*b", o.scales.names[1]);
     CHECK(o.scales.values[0] == 0.25 && o.scales.values[1] == 0);
+    CHECK_INT(2, o.sets.count);
+    CHECK_TEXT("news", o.sets.names[0]);
+    CHECK_INT(2, o.sets.items[0].count);
+    CHECK_TEXT("n.en", o.sets.items[0].items[1]);
+    CHECK_TEXT("web", o.sets.names[1]);
+    CHECK_TEXT("w.tsv", o.sets.items[1].items[0]);
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "sets: [a]\n"));
+    CHECK_MESSAGE("'sets' should be a map to lists, but is a list");
     CHECK_INT(3, o.best.patience);
     CHECK_TEXT("valid.accuracy", o.best.metric);
     CHECK_TEXT("gcn", rgm_yaml_find(o.model, "type")->text);

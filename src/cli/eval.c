@@ -3,20 +3,53 @@
 
 #include "run.h"
 
-static int evaluate(session *s, rgm_mode mode, bool json)
+static int print_metrics(const char *part, const rgm_logs *values)
 {
-    const char *part = rgm_mode_name(mode);
-    const rgm_logs *values;
-    rgm_status status = rgm_trainer_evaluate(rgm_run_trainer(s->run), mode, RGM_TO_END, &values);
-
-    if (status != RGM_OK)
-        return report(status);
-    if (json)
-        return print_json(json_pack("{s:s, s:o}", "part", part, "metrics", metrics_json(values)));
     printf("%s", part);
     for (int64_t i = 0; i < values->count; i++)
         printf(" %s %.4f", values->items[i].name, values->items[i].value);
     return print_text("\n");
+}
+
+/* A set of the part, in the same form. */
+static rgm_status evaluate_set(rgm_trainer *trainer, int64_t set, json_t *sets)
+{
+    const char *name = rgm_trainer_eval_set_name(trainer, set);
+    const rgm_logs *values;
+
+    RGM_TRY(rgm_trainer_evaluate_set(trainer, set, RGM_TO_END, &values));
+    if (sets != NULL)
+        json_object_set_new(sets, name, metrics_json(values));
+    else
+        (void)print_metrics(name, values); /* what fails to be printed is told at the end */
+    return RGM_OK;
+}
+
+static int evaluate(session *s, rgm_mode mode, bool json)
+{
+    const char *part = rgm_mode_name(mode);
+    rgm_trainer *trainer = rgm_run_trainer(s->run);
+    const rgm_eval_set *sets;
+    const rgm_logs *values;
+    int64_t count = rgm_trainer_eval_sets(&sets, trainer);
+    json_t *of_sets = json ? json_object() : NULL, *result;
+    rgm_status status = rgm_trainer_evaluate(trainer, mode, RGM_TO_END, &values);
+    int code = EXIT_DONE;
+
+    if (status == RGM_OK && !json)
+        code = print_metrics(part, values);
+    for (int64_t i = 0; i < count && status == RGM_OK && code == EXIT_DONE; i++)
+        if (sets[i].mode == mode)
+            status = evaluate_set(trainer, i, of_sets);
+    if (status != RGM_OK || !json) {
+        json_decref(of_sets);
+        return status != RGM_OK ? report(status) : code != EXIT_DONE ? code : print_text("");
+    }
+    result = json_pack("{s:s, s:o}", "part", part, "metrics", metrics_json(values));
+    if (json_object_size(of_sets) > 0)
+        json_object_set(result, "sets", of_sets);
+    json_decref(of_sets);
+    return print_json(result);
 }
 
 /* The weights that a run ends with, on one part of its own data. */

@@ -67,7 +67,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 {
     rgm_status status = RGM_OK;
     const rgm_runtime_options *runtime = &view->options->runtime;
-    rgm_text text = {0}, data = {0}, privacy = {0};
+    rgm_text text = {0}, data = {0};
     rgm_trainer *trainer = rgm_run_trainer(run);
 
     RGM_GO(rgm_experiment_describe(&text, view->experiment));
@@ -79,9 +79,6 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
         rgm_kernels_for(runtime->mixed_precision == RGM_MIXED_BF16 ? RGM_BF16 : RGM_F32)->isa,
         data.size > 0 ? data.data : "");
     RGM_GO(print_data_plan(run));
-    RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));
-    if (privacy.size > 0)
-        say("privacy", "%s", privacy.data);
     if (rgm_trainer_global_step(trainer) > 0)
         say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
             grouped(rgm_trainer_global_step(trainer)), view->run_dir);
@@ -90,7 +87,6 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 done:
     rgm_text_clear(&text);
     rgm_text_clear(&data);
-    rgm_text_clear(&privacy);
     return status;
 }
 
@@ -103,11 +99,13 @@ static void on_event(const rgm_event *event, void *payload)
         return;
     if (view->evaluations != NULL) {
         json_array_append_new(view->evaluations,
-                              json_pack("{s:I, s:o}", "step", (json_int_t)event->step, "metrics",
-                                        metrics_json(event->logs)));
+                              json_pack("{s:I, s:s*, s:o}", "step", (json_int_t)event->step, "set",
+                                        event->set, "metrics", metrics_json(event->logs)));
         return;
     }
     printf("step %s", grouped(event->step));
+    if (event->set != NULL)
+        printf(" %s", event->set);
     for (int64_t i = 0; i < event->logs->count; i++)
         printf(" %s %.4f", event->logs->items[i].name, event->logs->items[i].value);
     printf("\n");

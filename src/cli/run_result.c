@@ -1,12 +1,12 @@
 /* How a run ended, in words or JSON. */
-#include <math.h>
 #include <stdio.h>
 
 #include "run.h"
 
-/* What the run did with its data, by the plan's words. */
+/* What the run did with its data, by the plan's words, and what the task says of it. */
 static json_t *plan_json(const rgm_open_run *run)
 {
+    const rgm_task *task = rgm_run_task(run);
     json_t *json = json_object();
     rgm_text text = {0};
     char *word, *said, *rest;
@@ -16,26 +16,23 @@ static json_t *plan_json(const rgm_open_run *run)
         while (plan_line(&word, &said, &rest))
             json_object_set_new(json, word, json_string(said));
     }
+    text.size = 0;
+    if (task->describe != NULL && task->describe(&text, task->state) == RGM_OK && text.size > 0)
+        json_object_set_new(json, "data", json_string(text.data));
     rgm_text_clear(&text);
     return json;
 }
 
-static json_t *number_json(double value)
+static int64_t set_count(const rgm_open_run *run)
 {
-    return isfinite(value) ? json_real(value) : json_null();
-}
+    const rgm_eval_set *sets;
 
-static json_t *privacy_json(const rgm_privacy_report *r)
-{
-    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:s}", "epsilon", number_json(r->epsilon), "delta",
-                     r->delta, "noise_multiplier", r->noise_multiplier, "clipping_norm",
-                     r->clipping_norm, "sample_rate", r->sample_rate, "basis", r->basis);
+    return rgm_trainer_eval_sets(&sets, rgm_run_trainer(run));
 }
 
 static json_t *result_json(const rgm_open_run *run, const run_view *view, double seconds)
 {
     json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
-    rgm_privacy_report privacy;
 
     json_object_set_new(json, "run_dir", json_string(view->run_dir));
     json_object_set_new(json, "steps", json_integer(rgm_run_steps(run)));
@@ -45,13 +42,14 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
     for (int mode = 0; mode < 3; mode++)
         json_object_set_new(metrics, rgm_mode_name((rgm_mode)mode),
                             metrics_json(rgm_run_metrics(run, (rgm_mode)mode)));
+    for (int64_t i = 0; i < set_count(run); i++)
+        json_object_set_new(metrics, rgm_trainer_eval_set_name(rgm_run_trainer(run), i),
+                            metrics_json(rgm_run_set_metrics(run, i)));
     json_object_set_new(json, "metrics", metrics);
     if (rgm_run_best_step(run) >= 0)
         json_object_set_new(json, "best_step", json_integer(rgm_run_best_step(run)));
     else
         json_object_set_new(json, "best_step", json_null());
-    if (rgm_trainer_privacy(&privacy, rgm_run_trainer(run)))
-        json_object_set_new(json, "privacy", privacy_json(&privacy));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
         json_array_append_new(exports, json_string(rgm_run_export_dir(run, i)));
     json_object_set_new(json, "exports", exports);
@@ -60,23 +58,35 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
     return json;
 }
 
+static void print_metrics(const char *part, const rgm_logs *values)
+{
+    if (values->count == 0)
+        return;
+    printf("%-8s", part);
+    for (int64_t i = 0; i < values->count; i++)
+        printf(" %s %.4f", values->items[i].name, values->items[i].value);
+    printf("\n");
+}
+
+/* Each part, and behind it its sets. */
+static void print_parts(const rgm_open_run *run)
+{
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, rgm_run_trainer(run));
+
+    for (int mode = 0; mode < 3; mode++) {
+        print_metrics(rgm_mode_name((rgm_mode)mode), rgm_run_metrics(run, (rgm_mode)mode));
+        for (int64_t i = 0; i < count; i++)
+            if ((int)sets[i].mode == mode)
+                print_metrics(rgm_trainer_eval_set_name(rgm_run_trainer(run), i),
+                              rgm_run_set_metrics(run, i));
+    }
+}
+
 static int print_result(const rgm_open_run *run, const run_view *view)
 {
-    rgm_privacy_report privacy;
-
-    for (int mode = 0; mode < 3 && view->mode != RUN_CONTINUOUS_EVAL; mode++) {
-        const rgm_logs *values = rgm_run_metrics(run, (rgm_mode)mode);
-
-        if (values->count == 0)
-            continue;
-        printf("%-8s", rgm_mode_name((rgm_mode)mode));
-        for (int64_t i = 0; i < values->count; i++)
-            printf(" %s %.4f", values->items[i].name, values->items[i].value);
-        printf("\n");
-    }
-    if (rgm_trainer_privacy(&privacy, rgm_run_trainer(run)))
-        printf("%-8s epsilon %.4f delta %g: %s\n", "privacy", privacy.epsilon, privacy.delta,
-               privacy.basis);
+    if (view->mode != RUN_CONTINUOUS_EVAL)
+        print_parts(run);
     if (trains(view->mode) && rgm_run_best_step(run) >= 0)
         printf("%-8s step %s\n", "best", grouped(rgm_run_best_step(run)));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)

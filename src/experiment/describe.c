@@ -44,6 +44,7 @@ static const char *kind_name(const rgm_field *field)
         [RGM_FIELD_FLOATS] = "list of numbers",
         [RGM_FIELD_TEXTS] = "list of texts",
         [RGM_FIELD_NUMBERS] = "map to numbers",
+        [RGM_FIELD_LISTS] = "map to lists",
         [RGM_FIELD_GROUP] = "map",
         [RGM_FIELD_NODE] = "any",
     };

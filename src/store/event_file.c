@@ -256,6 +256,27 @@ rgm_status rgm_event_file_scalar(rgm_event_file *file, const char *tag, int64_t 
     return write_value(file, step);
 }
 
+/* A tensor of one string: TensorProto {dtype 1, tensor_shape 2, string_val 8}. */
+rgm_status rgm_event_file_text(rgm_event_file *file, const char *tag, int64_t step,
+                               const char *text)
+{
+    enum { DT_STRING = 7, DATA_CLASS_TENSOR = 2 };
+    rgm_status status = RGM_OK;
+    rgm_text tensor = {0};
+
+    file->value.size = 0;
+    RGM_GO(put_text(&file->value, 1, tag));
+    RGM_GO(put_int(&tensor, 1, DT_STRING));
+    RGM_GO(put_bytes(&tensor, 2, "", 0)); /* a scalar */
+    RGM_GO(put_text(&tensor, 8, text));
+    RGM_GO(put_message(&file->value, 8, &tensor));
+    RGM_GO(put_metadata(file, "text", NULL, DATA_CLASS_TENSOR));
+    RGM_GO(write_value(file, step));
+done:
+    rgm_text_clear(&tensor);
+    return status;
+}
+
 typedef struct histogram {
     double min, max, sum, sum_squares;
     double limits[BUCKETS], counts[BUCKETS];

@@ -106,6 +106,31 @@ static void a_scalar_carries_its_metadata_once(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void a_text_is_a_tensor_of_one_string(void **state)
+{
+    const char *folder = check_folder();
+    rgm_event_file *file = NULL;
+    rgm_text records = {0};
+    int64_t count;
+
+    (void)state;
+    CHECK_OK(rgm_event_file_create(&file, folder, 0));
+    CHECK_OK(rgm_event_file_text(file, "pair_1", 7, "a  \nb"));
+    CHECK_OK(rgm_event_file_flush(file));
+    read_records(&records, &count, folder, 0);
+    CHECK_INT(2, count);
+    /* Value 8: TensorProto {dtype 1: DT_STRING, tensor_shape 2: a scalar, string_val 8} */
+    CHECK_INT(1, occurrences(&records,
+                             "\x42\x0b\x08\x07\x12\x00\x42\x05"
+                             "a  \nb",
+                             13));
+    CHECK_INT(1, occurrences(&records, "\x0a\x04text", 6));
+    CHECK_INT(1, occurrences(&records, "\x20\x02", 2)); /* DATA_CLASS_TENSOR */
+    rgm_event_file_close(file);
+    rgm_text_clear(&records);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void a_later_start_makes_a_later_file_that_voids_lost_steps(void **state)
 {
     const char *folder = check_folder();
@@ -240,6 +265,7 @@ static void writing_survives_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(a_file_begins_with_its_version),
       cmocka_unit_test(a_scalar_carries_its_metadata_once),
       cmocka_unit_test(a_later_start_makes_a_later_file_that_voids_lost_steps),
+      cmocka_unit_test(a_text_is_a_tensor_of_one_string),
       cmocka_unit_test(a_histogram_counts_every_finite_element),
       cmocka_unit_test(text_that_is_not_utf8_does_not_spoil_the_event),
       cmocka_unit_test(writing_survives_every_failing_allocation))

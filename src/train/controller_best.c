@@ -2,7 +2,17 @@
  * <run>/best: the weights of the best validation for other programs, with its numbers. What a run
  * itself goes on from is in its checkpoints.
  */
+#include <string.h>
+
 #include "controller_internal.h"
+
+const char *rgmi_best_number(const rgm_controller *c)
+{
+    static const char own[] = "valid.";
+    size_t size = sizeof own - 1;
+
+    return strncmp(c->best_name, own, size) == 0 ? c->best_name + size : c->best_name;
+}
 
 /* A checkpoint of the weights alone, then info.json, which names it. */
 rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs)

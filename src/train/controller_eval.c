@@ -18,17 +18,65 @@ static const char *const *reduced_names(const rgm_controller *c)
     return task->reduced_names != NULL ? task->reduced_names(task->state) : NULL;
 }
 
+/* Behind the dot of "valid.accuracy". */
+static const char *number_of(const char *name)
+{
+    const char *dot = strchr(name, '.');
+
+    return dot != NULL ? dot + 1 : "";
+}
+
+static bool is_of(const char *name, const char *part)
+{
+    size_t size = strlen(part);
+
+    return strncmp(name, part, size) == 0 && name[size] == '.';
+}
+
+/* The set that "valid_news.accuracy" is of; -1: validation's own data, -2: neither. */
+static int64_t set_of(const rgm_controller *c, const char *name)
+{
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, c->trainer);
+
+    if (is_of(name, rgm_mode_name(RGM_VALID)))
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        if (sets[i].mode == RGM_VALID && is_of(name, rgm_trainer_eval_set_name(c->trainer, i)))
+            return i;
+    return -2;
+}
+
+/* What a validation came to for the set that a metric is of; `own`: of validation's own data. */
+static const rgm_logs *logs_of(const rgm_controller *c, const char *name, const rgm_logs *own)
+{
+    int64_t set = set_of(c, name);
+
+    return set >= 0 ? rgm_trainer_eval_set_logs(c->trainer, set) : own;
+}
+
+static rgm_status add_names(rgm_text *names, const rgm_controller *c, const char *part)
+{
+    for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
+        RGM_TRY(rgm_text_printf(names, " %s.%s", part,
+                                rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
+    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL;
+         reduced++)
+        RGM_TRY(rgm_text_printf(names, " %s.%s", part, *reduced));
+    return RGM_OK;
+}
+
 static rgm_status unknown_metric(const rgm_controller *c, const char *key, const char *name)
 {
     rgm_text names = {0};
     rgm_status status = RGM_OK;
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, c->trainer);
 
-    for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
-        RGM_GO(rgm_text_printf(&names, " valid.%s",
-                               rgm_trainer_metric_name(c->trainer, RGM_VALID, i)));
-    for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL;
-         reduced++)
-        RGM_GO(rgm_text_printf(&names, " valid.%s", *reduced));
+    RGM_GO(add_names(&names, c, rgm_mode_name(RGM_VALID)));
+    for (int64_t i = 0; i < count; i++)
+        if (sets[i].mode == RGM_VALID)
+            RGM_GO(add_names(&names, c, rgm_trainer_eval_set_name(c->trainer, i)));
     status =
         RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' is not a validation metric of this task; there are:%s",
                  key, name, names.data);
@@ -47,14 +95,14 @@ static rgm_status check_metric(rgm_controller *c, const char *key, const char *n
 
     if (strlen(name) >= sizeof c->best_name)
         return RGM_FAIL(RGM_ERR_CONFIG, "%s is too long: '%s'", key, name);
-    if (strncmp(name, "valid.", 6) != 0)
+    if (set_of(c, name) < -1)
         return unknown_metric(c, key, name);
     for (int64_t i = 0; i < rgm_trainer_metric_count(c->trainer, RGM_VALID); i++)
-        if (strcmp(rgm_trainer_metric_name(c->trainer, RGM_VALID, i), name + 6) == 0)
+        if (strcmp(rgm_trainer_metric_name(c->trainer, RGM_VALID, i), number_of(name)) == 0)
             return RGM_OK;
     for (const char *const *reduced = reduced_names(c); reduced != NULL && *reduced != NULL;
          reduced++)
-        if (strcmp(*reduced, name + 6) == 0)
+        if (strcmp(*reduced, number_of(name)) == 0)
             return RGM_OK;
     return (task->reduce_aggregated_logs != NULL && task->reduced_names == NULL) ||
                    c->trainer->hooks.eval_end != NULL || task->validation_step != NULL
@@ -65,7 +113,7 @@ static rgm_status check_metric(rgm_controller *c, const char *key, const char *n
 static bool is_smaller_better(const rgm_controller *c, rgm_best_mode mode, const char *name)
 {
     return mode == RGM_BEST_MIN ||
-           (mode == RGM_BEST_AUTO && rgm_trainer_smaller_is_better(c->trainer, name + 6));
+           (mode == RGM_BEST_AUTO && rgm_trainer_smaller_is_better(c->trainer, number_of(name)));
 }
 
 /* Early stopping looks at a metric of its own, or the best one; what is said of that holds for it.
@@ -185,17 +233,44 @@ static rgm_status no_metric(rgm_controller *c)
     return RGM_OK;
 }
 
+/* With all numbers of the validation; those of a set by its name: "valid_news.loss". */
+static rgm_status save_best(rgm_controller *c, const rgm_logs *own)
+{
+    rgm_status status = RGM_OK;
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, c->trainer);
+    rgm_logs all = {0};
+    char name[160];
+
+    RGM_GO(rgm_logs_merge(&all, own));
+    for (int64_t k = 0; k < count; k++) {
+        const rgm_logs *logs = rgm_trainer_eval_set_logs(c->trainer, k);
+
+        for (int64_t i = 0; sets[k].mode == RGM_VALID && i < logs->count; i++) {
+            snprintf(name, sizeof name, "%s.%s", rgm_trainer_eval_set_name(c->trainer, k),
+                     logs->items[i].name);
+            RGM_GO(rgm_logs_set(&all, name, logs->items[i].value));
+        }
+    }
+    RGM_GO(rgmi_save_best(c, &all));
+done:
+    rgm_logs_clear(&all);
+    return status;
+}
+
 static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 {
-    double value = rgm_logs_get(logs, c->best_name + 6);
-    double stop = rgm_logs_get(logs, c->stop_name + 6);
+    const rgm_logs *of = logs_of(c, c->best_name, logs);
+    double value = rgm_logs_get(of, number_of(c->best_name));
+    const rgm_logs *stops_by = logs_of(c, c->stop_name, logs);
+    double stop = rgm_logs_get(stops_by, number_of(c->stop_name));
     bool among_best;
 
     if (c->best_name[0] == '\0')
         return RGM_OK;
-    if (!rgm_logs_has(logs, c->best_name + 6))
+    if (!rgm_logs_has(of, number_of(c->best_name)))
         return no_metric(c);
-    if (c->options.early_stopping.patience > 0 && !rgm_logs_has(logs, c->stop_name + 6))
+    if (c->options.early_stopping.patience > 0 && !rgm_logs_has(stops_by, number_of(c->stop_name)))
         return unknown_metric(c, "trainer.early_stopping.metric", c->stop_name);
     c->last_seen = value;
     tell_not_finite(c, c->best_name, value);
@@ -209,7 +284,7 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
     if (is_better(value, c->best_value, c->best_is_smaller)) {
         RGM_TRY(keep_best(c, value));
         rgmi_tell(c, RGM_EVENT_NEW_BEST, RGM_VALID, logs);
-        RGM_TRY(rgmi_save_best(c, logs));
+        RGM_TRY(save_best(c, logs));
     }
     if (c->options.early_stopping.patience > 0 && c->stale >= c->options.early_stopping.patience) {
         c->finished = true;
@@ -220,23 +295,58 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
-rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs)
+/* One pass, told everywhere; set -1: over the mode's own data. */
+static rgm_status pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,
+                       const rgm_logs **logs)
 {
     rgm_status status = RGM_OK;
+    const char *name = set >= 0 ? rgm_trainer_eval_set_name(c->trainer, set) : NULL;
+    const char *split = name != NULL ? name : rgm_mode_name(mode);
+    char what[80] = " eval";
     rgm_logs all = {0};
     double began = rgm_now(), seconds;
 
-    rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, mode, NULL);
-    RGM_GO(rgm_trainer_evaluate(c->trainer, mode, steps, logs));
+    rgmi_tell_pass(c, RGM_EVENT_EVAL_BEGIN, mode, name, NULL);
+    RGM_GO(rgmi_run_pass(c, mode, set, steps, logs));
     seconds = rgm_now() - began;
-    RGM_GO(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
+    if (name == NULL)
+        RGM_GO(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
+    else
+        snprintf(what, sizeof what, " eval %s", name);
     RGM_GO(rgm_logs_merge(&all, *logs));
     if (steps > 0 && seconds > 0)
         RGM_GO(rgm_logs_set(&all, "steps_per_second", (double)c->trainer->eval_steps / seconds));
-    rgmi_log_line(c, " eval", &all);
-    RGM_GO(rgmi_log_metrics(c, rgm_mode_name(mode), *logs));
-    RGM_GO(rgmi_summarize(c, rgm_mode_name(mode), &all));
-    rgmi_tell(c, RGM_EVENT_EVAL_END, mode, &all);
+    rgmi_log_line(c, what, &all);
+    rgmi_log_texts(c, split, &all);
+    RGM_GO(rgmi_log_metrics(c, split, *logs));
+    RGM_GO(rgmi_summarize(c, split, &all));
+    rgmi_tell_pass(c, RGM_EVENT_EVAL_END, mode, name, &all);
+done:
+    rgm_logs_clear(&all);
+    return status;
+}
+
+rgm_status rgmi_run_pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,
+                         const rgm_logs **logs)
+{
+    return set >= 0 ? rgm_trainer_evaluate_set(c->trainer, set, steps, logs)
+                    : rgm_trainer_evaluate(c->trainer, mode, steps, logs);
+}
+
+rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs)
+{
+    rgm_status status = RGM_OK;
+    double began = rgm_now();
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, c->trainer);
+
+    RGM_GO(pass(c, mode, -1, steps, logs));
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_logs *of_set;
+
+        if (sets[i].mode == mode)
+            RGM_GO(pass(c, mode, i, steps, &of_set));
+    }
     if (mode == RGM_VALID) {
         c->evaluated_step = rgm_trainer_global_step(c->trainer);
         c->changes++;
@@ -244,7 +354,6 @@ rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const 
     }
 done:
     c->timer_time += rgm_now() - began; /* evaluating is not training: rates leave it out */
-    rgm_logs_clear(&all);
     return status;
 }
 

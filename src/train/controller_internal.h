@@ -43,8 +43,8 @@ struct rgm_controller {
     double saved_time;
 
     /* best validation */
-    char best_name[96]; /* "valid.accuracy"; "" when nothing is chosen */
-    char stop_name[96];
+    char best_name[160]; /* "valid.accuracy"; "" when nothing is chosen */
+    char stop_name[160];
     bool best_is_smaller, stop_is_smaller;
     int64_t best_step, best_epoch, stale;
     double best_value, stop_value;
@@ -102,12 +102,17 @@ void rgmi_epoch_logs_clear(rgm_epoch_logs *epoch);
 rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);
 
 /* controller_best.c */
+/** The best metric by its name in the numbers there: "loss", of a set "valid_news.loss". */
+const char *rgmi_best_number(const rgm_controller *c);
 /** <run>/best with the best weights and these numbers, when it is asked for. */
 rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
 
 /* controller_eval.c */
 rgm_status rgmi_choose_metrics(rgm_controller *c);
-/** Evaluate and, on validation data, judge. */
+/** One pass over a set, or with -1 over the mode's own data: nothing is told. */
+rgm_status rgmi_run_pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,
+                         const rgm_logs **logs);
+/** Evaluate the mode's own data and its sets and, on validation data, judge. */
 rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
 
 /* controller_state.c */
@@ -125,12 +130,15 @@ rgm_status rgmi_roll_back(rgm_controller *c);
 /** Work for the run's log; the log before goes to rgmi_leave() with what the work came to. */
 rgm_logger *rgmi_enter(const rgm_controller *c);
 rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
+/** The same of an evaluation of a set by its name; NULL: of the mode's own data. */
+void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const char *set,
+                    const rgm_logs *logs);
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
-/** What private training will do, at its beginning. */
-rgm_status rgmi_log_privacy(const rgm_controller *c);
 /** A line for people in the log. */
 void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
+/** The texts of a pass, in the log. */
+void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs);
 /** Scalars of a loop ("train") or pass ("valid", "test") at the present step. */
 rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs);
 /** Scalars inside a loop, when they are due. */

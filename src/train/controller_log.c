@@ -19,13 +19,22 @@ const char *rgm_event_name(rgm_event_kind kind)
     return names[kind];
 }
 
-void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs)
+void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const char *set,
+                    const rgm_logs *logs)
 {
-    rgm_event event = {
-        .kind = kind, .mode = mode, .step = rgm_trainer_global_step(c->trainer), .logs = logs};
+    rgm_event event = {.kind = kind,
+                       .mode = mode,
+                       .set = set,
+                       .step = rgm_trainer_global_step(c->trainer),
+                       .logs = logs};
 
     if (c->hooks.event != NULL)
         c->hooks.event(&event, c->hooks.payload);
+}
+
+void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs)
+{
+    rgmi_tell_pass(c, kind, mode, NULL, logs);
 }
 
 rgm_logger *rgm_controller_logger(const rgm_controller *c)
@@ -62,14 +71,9 @@ void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *lo
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    if (c->in_epochs) { /* metrics.jsonl has a line for each epoch; short ones would flood the log
-                         */
-        if (rgm_logs_has(logs, "privacy_epsilon"))
-            rgm_log_write(RGM_LOG_INFO, "privacy | step: %6lld | epsilon %.6g delta %g",
-                          (long long)rgm_trainer_global_step(c->trainer),
-                          rgm_logs_get(logs, "privacy_epsilon"), c->options.privacy.delta);
+    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log
+                       */
         return;
-    }
     for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
         status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
     if (status == RGM_OK && text.size > 0)
@@ -78,24 +82,18 @@ void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *lo
     rgm_text_clear(&text);
 }
 
-rgm_status rgmi_log_privacy(const rgm_controller *c)
+/* One line for each line of a text. */
+void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs)
 {
-    const rgm_privacy *privacy = &c->options.privacy;
-    rgm_text text = {0};
-    rgm_status status = rgm_trainer_describe_privacy(&text, c->trainer);
+    for (int64_t i = 0; i < logs->text_count; i++)
+        for (const char *line = logs->texts[i].text, *end; line != NULL; line = end) {
+            int size = (int)strcspn(line, "\n");
 
-    if (status == RGM_OK && text.size > 0) {
-        rgm_log_write(RGM_LOG_INFO, "privacy: %s", text.data);
-        rgm_log_write(RGM_LOG_INFO, "privacy: metrics of the training data, here and in other "
-                                    "files of the run, are not covered by it");
-        if (privacy->noise_seed > 0)
-            rgm_log_write(RGM_LOG_WARNING,
-                          "privacy: trainer.privacy.noise_seed is %lld: the run is not private "
-                          "from who knows that number, which its config.yaml has",
-                          (long long)privacy->noise_seed);
-    }
-    rgm_text_clear(&text);
-    return status;
+            end = line[size] == '\n' ? line + size + 1 : NULL;
+            rgm_log_write(RGM_LOG_INFO, " eval | step: %6lld | %s %s %.*s",
+                          (long long)rgm_trainer_global_step(c->trainer), split,
+                          logs->texts[i].name, size, line);
+        }
 }
 
 /* ---- event files --------------------------------------------------------------------------- */
@@ -130,23 +128,51 @@ done:
     return status;
 }
 
-static const char *folder_of(const char *split)
+/* "validation" for valid and, with its name behind it, for a set of it. */
+static void folder_of(char out[160], const char *split)
 {
-    return strcmp(split, "valid") == 0 ? "validation" : split;
+    size_t size = strlen(rgm_mode_name(RGM_VALID));
+
+    if (strncmp(split, rgm_mode_name(RGM_VALID), size) == 0)
+        snprintf(out, 160, "validation%s", split + size);
+    else
+        snprintf(out, 160, "%s", split);
 }
 
 static rgm_status write_scalar(rgm_controller *c, const char *split, const char *prefix,
                                const char *name, double value)
 {
-    char path[256], tag[256];
+    char path[416], tag[256], folder[160];
     const char *slash = strrchr(name, '/');
     rgm_event_file *file;
 
-    snprintf(path, sizeof path, "%s%s%.*s", folder_of(split), slash != NULL ? "/" : "",
+    folder_of(folder, split);
+    snprintf(path, sizeof path, "%s%s%.*s", folder, slash != NULL ? "/" : "",
              slash != NULL ? (int)(slash - name) : 0, name);
     snprintf(tag, sizeof tag, "%s%s", prefix, slash != NULL ? slash + 1 : name);
     RGM_TRY(event_file(&file, c, path, (int64_t)strlen(path)));
     return rgm_event_file_scalar(file, tag, rgm_trainer_global_step(c->trainer), value);
+}
+
+static rgm_status write_texts(rgm_controller *c, const char *split, const rgm_logs *logs)
+{
+    rgm_status status = RGM_OK;
+    char folder[160];
+    rgm_text text = {0};
+    rgm_event_file *file;
+
+    folder_of(folder, split);
+    for (int64_t i = 0; i < logs->text_count; i++) {
+        text.size = 0;
+        for (const char *at = logs->texts[i].text; *at != '\0'; at++) /* Markdown's end of a line */
+            RGM_GO(rgm_text_add(&text, *at == '\n' ? "  \n" : at, *at == '\n' ? 3 : 1));
+        RGM_GO(event_file(&file, c, folder, (int64_t)strlen(folder)));
+        RGM_GO(rgm_event_file_text(file, logs->texts[i].name, rgm_trainer_global_step(c->trainer),
+                                   text.data));
+    }
+done:
+    rgm_text_clear(&text);
+    return status;
 }
 
 rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs)
@@ -158,7 +184,7 @@ rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *
     for (int64_t i = 0; i < logs->count; i++)
         RGM_TRY(write_scalar(c, split, c->in_epochs ? "epoch_" : "", logs->items[i].name,
                              logs->items[i].value));
-    return RGM_OK;
+    return write_texts(c, split, logs);
 }
 
 rgm_status rgmi_summarize_weights(rgm_controller *c)
@@ -317,7 +343,6 @@ void rgmi_show_progress(rgm_controller *c, double value)
 
     if (c->progress == NULL)
         return;
-    state.epsilon = rgm_trainer_epsilon(c->trainer);
     if (steps > 0)
         c->items_a_step = c->trainer->train_sums.sums[1] / (double)steps;
     if (!c->progress_in_epochs) {

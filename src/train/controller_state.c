@@ -262,7 +262,7 @@ static rgm_status best_set_aside(rgm_controller *c)
     if (c->best_step < 0) {
         RGM_GO(rgm_folder_remove(info));
     } else {
-        RGM_GO(rgm_logs_set(&logs, c->best_name + 6, c->best_value));
+        RGM_GO(rgm_logs_set(&logs, rgmi_best_number(c), c->best_value));
         RGM_GO(rgmi_save_best(c, &logs));
     }
 done:

@@ -144,33 +144,58 @@ static rgm_status take(rgm_controller *c, follower *f, int64_t step, bool *resto
     return RGM_OK;
 }
 
-static rgm_status write_logs(follower *f, const rgm_controller *c, const rgm_logs *logs)
+/* set: "valid_news", which then stands before the names in the event file; NULL: the own data. */
+static rgm_status write_logs(follower *f, const rgm_controller *c, const char *set,
+                             const rgm_logs *logs)
 {
-    int64_t step = rgm_trainer_global_step(c->trainer), offset;
+    int64_t step = rgm_trainer_global_step(c->trainer);
+    char tag[256];
 
-    RGM_TRY(rgm_metrics_log_add(f->metrics, "valid", step, rgm_trainer_passes(c->trainer),
-                                logs->items, logs->count));
-    RGM_TRY(rgm_metrics_log_commit(&offset, f->metrics));
-    for (int64_t i = 0; i < logs->count; i++)
-        RGM_TRY(rgm_event_file_scalar(f->events, logs->items[i].name, step, logs->items[i].value));
-    return rgm_event_file_flush(f->events);
+    RGM_TRY(rgm_metrics_log_add(f->metrics, set != NULL ? set : rgm_mode_name(RGM_VALID), step,
+                                rgm_trainer_passes(c->trainer), logs->items, logs->count));
+    for (int64_t i = 0; i < logs->count; i++) {
+        snprintf(tag, sizeof tag, "%s%s%s", set != NULL ? set : "", set != NULL ? "/" : "",
+                 logs->items[i].name);
+        RGM_TRY(rgm_event_file_scalar(f->events, tag, step, logs->items[i].value));
+    }
+    return RGM_OK;
+}
+
+/* One pass of a checkpoint; set -1: over validation's own data. */
+static rgm_status evaluate_part(rgm_controller *c, follower *f, int64_t set, int64_t steps,
+                                const rgm_logs **logs)
+{
+    const char *name = set >= 0 ? rgm_trainer_eval_set_name(c->trainer, set) : NULL;
+
+    rgmi_tell_pass(c, RGM_EVENT_EVAL_BEGIN, RGM_VALID, name, NULL);
+    RGM_TRY(rgmi_run_pass(c, RGM_VALID, set, steps, logs));
+    if (name == NULL)
+        RGM_TRY(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
+    RGM_TRY(write_logs(f, c, name, *logs));
+    rgmi_tell_pass(c, RGM_EVENT_EVAL_END, RGM_VALID, name, *logs);
+    return RGM_OK;
 }
 
 static rgm_status evaluate_step(rgm_controller *c, follower *f, int64_t step, int64_t steps,
                                 const rgm_logs **logs)
 {
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, c->trainer);
+    const rgm_logs *of_set;
+    int64_t offset;
     bool restored;
 
     RGM_TRY(take(c, f, step, &restored));
     if (!restored)
         return write_mark(f);
-    rgmi_tell(c, RGM_EVENT_EVAL_BEGIN, RGM_VALID, NULL);
-    RGM_TRY(rgm_trainer_evaluate(c->trainer, RGM_VALID, steps, logs));
-    RGM_TRY(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
-    RGM_TRY(write_logs(f, c, *logs));
+    RGM_TRY(evaluate_part(c, f, -1, steps, logs));
+    for (int64_t i = 0; i < count; i++)
+        if (sets[i].mode == RGM_VALID)
+            RGM_TRY(evaluate_part(c, f, i, steps, &of_set));
+    RGM_TRY(rgm_metrics_log_commit(&offset, f->metrics)); /* all of a step, or nothing */
+    RGM_TRY(rgm_event_file_flush(f->events));
     f->evaluated = rgm_trainer_global_step(c->trainer);
     RGM_TRY(write_mark(f));
-    rgmi_tell(c, RGM_EVENT_EVAL_END, RGM_VALID, *logs);
     return RGM_OK;
 }
 

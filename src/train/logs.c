@@ -1,5 +1,5 @@
 /*
- * Logs: named numbers in the order in which they were first set.
+ * Logs: named numbers, and texts, in the order in which they were first set.
  */
 #include <math.h>
 #include <string.h>
@@ -29,6 +29,30 @@ rgm_status rgm_logs_set(rgm_logs *logs, const char *name, double value)
     return RGM_OK;
 }
 
+rgm_status rgm_logs_set_text(rgm_logs *logs, const char *name, const char *text)
+{
+    rgm_status status = RGM_OK;
+    rgm_named_text made = {0};
+    int64_t at = 0;
+
+    RGM_GO(rgm_strdup(&made.text, text));
+    while (at < logs->text_count && strcmp(logs->texts[at].name, name) != 0)
+        at++;
+    if (at == logs->text_count) {
+        RGM_GO(rgm_strdup(&made.name, name));
+        RGM_GO(RGM_RESERVE(logs->texts, logs->text_capacity, logs->text_count + 1));
+        logs->texts[logs->text_count++] = made;
+        return RGM_OK;
+    }
+    rgm_free(logs->texts[at].text);
+    logs->texts[at].text = made.text;
+    return RGM_OK;
+done:
+    rgm_free(made.name);
+    rgm_free(made.text);
+    return status;
+}
+
 bool rgm_logs_has(const rgm_logs *logs, const char *name)
 {
     return find(logs, name) >= 0;
@@ -45,6 +69,8 @@ rgm_status rgm_logs_merge(rgm_logs *to, const rgm_logs *from)
 {
     for (int64_t i = 0; i < from->count; i++)
         RGM_TRY(rgm_logs_set(to, from->items[i].name, from->items[i].value));
+    for (int64_t i = 0; i < from->text_count; i++)
+        RGM_TRY(rgm_logs_set_text(to, from->texts[i].name, from->texts[i].text));
     return RGM_OK;
 }
 
@@ -53,5 +79,10 @@ void rgm_logs_clear(rgm_logs *logs)
     for (int64_t i = 0; i < logs->count; i++)
         rgm_free((char *)logs->items[i].name);
     rgm_free(logs->items);
+    for (int64_t i = 0; i < logs->text_count; i++) {
+        rgm_free(logs->texts[i].name);
+        rgm_free(logs->texts[i].text);
+    }
+    rgm_free(logs->texts);
     *logs = (rgm_logs){0};
 }

@@ -105,6 +105,8 @@ void rgm_run_close(rgm_open_run *run)
     rgm_trainer_release(run->trainer);
     for (int mode = 0; mode < 3; mode++)
         rgm_logs_clear(&run->metrics[mode]);
+    for (int i = 0; i < RGM_MAX_EVAL_SETS; i++)
+        rgm_logs_clear(&run->set_metrics[i]);
     rgm_names_release(run->exports, run->export_count);
     if (run->options.releases_task)
         rgm_task_release(&run->task);
@@ -173,6 +175,31 @@ static rgm_status export_all(rgm_open_run *run)
 
 /* ---- work ---------------------------------------------------------------------------------- */
 
+/* What the last pass over each set of a mode came to. */
+static rgm_status take_set_metrics(rgm_open_run *run, rgm_mode mode)
+{
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, run->trainer);
+
+    for (int64_t i = 0; i < count; i++)
+        if (sets[i].mode == mode)
+            RGM_TRY(
+                rgm_logs_merge(&run->set_metrics[i], rgm_trainer_eval_set_logs(run->trainer, i)));
+    return RGM_OK;
+}
+
+static rgm_status final_sets(rgm_open_run *run, rgm_mode mode, int64_t steps)
+{
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, run->trainer);
+    const rgm_logs *logs;
+
+    for (int64_t i = 0; i < count; i++)
+        if (sets[i].mode == mode)
+            RGM_TRY(rgm_trainer_evaluate_set(run->trainer, i, steps, &logs));
+    return take_set_metrics(run, mode);
+}
+
 /* Of a whole pass, or an epoch's worth of data that never end. */
 static rgm_status final_metrics(rgm_open_run *run)
 {
@@ -190,8 +217,18 @@ static rgm_status final_metrics(rgm_open_run *run)
             continue;
         RGM_TRY(rgm_trainer_evaluate(run->trainer, (rgm_mode)mode, steps, &logs));
         RGM_TRY(rgm_logs_merge(&run->metrics[mode], logs));
+        RGM_TRY(final_sets(run, (rgm_mode)mode, steps));
     }
     return RGM_OK;
+}
+
+/* Of the last evaluation; NULL: there was none. */
+static rgm_status take_validation(rgm_open_run *run, const rgm_logs *logs)
+{
+    if (logs == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_logs_merge(&run->metrics[RGM_VALID], logs));
+    return take_set_metrics(run, RGM_VALID);
 }
 
 static rgm_status complete(rgm_open_run *run)
@@ -201,7 +238,7 @@ static rgm_status complete(rgm_open_run *run)
 
     RGM_TRY(rgm_controller_run(run->controller, mode, &logs));
     if (mode == RGM_RUN_EVAL || mode == RGM_RUN_CONTINUOUS_EVAL)
-        return logs != NULL ? rgm_logs_merge(&run->metrics[RGM_VALID], logs) : RGM_OK;
+        return take_validation(run, logs);
     if (mode != RGM_RUN_TRAIN) /* which leaves all validation to another process */
         RGM_TRY(final_metrics(run));
     return export_all(run);
@@ -237,7 +274,15 @@ double rgm_run_metric(const rgm_open_run *run, const char *mode, const char *nam
     for (int m = 0; m < 3; m++)
         if (strcmp(rgm_mode_name((rgm_mode)m), mode) == 0)
             return rgm_logs_get(&run->metrics[m], name);
+    for (int64_t i = 0; i < run->trainer->set_count; i++)
+        if (strcmp(run->trainer->sets[i].name, mode) == 0)
+            return rgm_logs_get(&run->set_metrics[i], name);
     return NAN;
+}
+
+const rgm_logs *rgm_run_set_metrics(const rgm_open_run *run, int64_t set)
+{
+    return &run->set_metrics[set];
 }
 
 const rgm_logs *rgm_run_metrics(const rgm_open_run *run, rgm_mode mode)

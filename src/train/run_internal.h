@@ -11,7 +11,7 @@ struct rgm_open_run {
     rgm_controller *controller;
     rgm_executor *predictors[RGM_MAX_HEADS];
 
-    rgm_logs metrics[3];
+    rgm_logs metrics[3], set_metrics[RGM_MAX_EVAL_SETS];
     char **exports;
     int64_t export_count, export_capacity;
 };

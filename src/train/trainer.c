@@ -25,6 +25,9 @@ static rgm_status check_task(const rgm_task *task, const rgm_trainer_setup *setu
         setup->validation_dataset == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has no build_inputs and no data set is given",
                         task->name);
+    if (task->eval_sets != NULL && task->build_eval_inputs == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has eval_sets but no build_eval_inputs",
+                        task->name);
     if (task->aggregate_logs != NULL && task->reduce_aggregated_logs == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task '%s' has aggregate_logs but no reduce_aggregated_logs", task->name);
@@ -57,12 +60,13 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
         trainer->hooks = *setup->hooks;
     trainer->endless = setup->endless;
     memcpy(trainer->no_data, setup->no_data, sizeof trainer->no_data);
-    trainer->loop_step = -1;
+    trainer->loop_step = trainer->eval_set = -1;
     trainer->last_loss = NAN;
     RGM_GO(rgmi_scale_open(trainer));
     RGM_GO(rgmi_data_open(trainer, setup));
     RGM_GO(rgmi_model_open(trainer));
-    RGM_GO(rgmi_private_open(trainer, setup));
+    if (trainer->train_run != NULL)
+        RGM_GO(rgmi_private_open(trainer));
     RGM_GO(rgmi_accumulator_open(trainer));
     RGM_GO(rgmi_optimizer_open(trainer));
     *out = trainer;
@@ -82,6 +86,8 @@ void rgm_trainer_release(rgm_trainer *trainer)
     rgmi_model_close(trainer);
     for (int mode = 0; mode < 3; mode++)
         rgm_dataset_release(trainer->data[mode]);
+    for (int64_t i = 0; i < trainer->set_count; i++)
+        rgm_dataset_release(trainer->sets[i].data);
     rgm_free(trainer);
 }
 

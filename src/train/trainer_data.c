@@ -2,6 +2,9 @@
  * The data of a trainer: a set for each mode, the iterator over the training data, how long a pass
  * is.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "trainer_internal.h"
 
 /* ---- sets ---------------------------------------------------------------------------------- */
@@ -21,13 +24,71 @@ static rgm_status open_mode(rgm_trainer *trainer, rgm_mode mode, rgm_dataset *gi
     return task->build_inputs(&trainer->data[mode], task->state, mode, endless);
 }
 
+/* What a set is called must be a folder of event files, and the part of a metric before its dot. */
+static rgm_status name_set(rgmi_eval_set *set, const rgm_eval_set *of)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+    if (of->mode == RGM_TRAIN || of->name[0] == '\0' ||
+        strspn(of->name, allowed) != strlen(of->name))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the set '%.60s' of %s data: a name is letters, digits, '_' and '-'",
+                        of->name, rgm_mode_name(of->mode));
+    if (snprintf(set->name, sizeof set->name, "%s_%s", rgm_mode_name(of->mode), of->name) >=
+        (int)sizeof set->name)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the name of the set '%.60s...' is longer than %d bytes",
+                        of->name, (int)sizeof set->name - 7);
+    return RGM_OK;
+}
+
+static rgm_status open_sets(rgm_trainer *trainer)
+{
+    const rgm_task *task = &trainer->task;
+    int64_t count = 0;
+
+    if (task->eval_sets == NULL)
+        return RGM_OK;
+    task->eval_sets(trainer->set_list, &count, task->state);
+    for (int64_t i = 0; i < count; i++) {
+        rgmi_eval_set *set = &trainer->sets[i];
+
+        RGM_TRY(name_set(set, &trainer->set_list[i]));
+        trainer->set_count = i + 1;
+        if (trainer->no_data[trainer->set_list[i].mode])
+            continue;
+        if (trainer->data[trainer->set_list[i].mode] == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "%s stands beside %s data, but there are none",
+                            set->name, rgm_mode_name(trainer->set_list[i].mode));
+        RGM_TRY(task->build_eval_inputs(&set->data, task->state, i));
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup)
 {
     RGM_TRY(open_mode(trainer, RGM_TRAIN, setup->train_dataset, setup->endless));
     if (trainer->data[RGM_TRAIN] == NULL && !trainer->no_data[RGM_TRAIN])
         return RGM_FAIL(RGM_ERR_CONFIG, "task '%s' has no training data", trainer->task.name);
     RGM_TRY(open_mode(trainer, RGM_VALID, setup->validation_dataset, false));
-    return open_mode(trainer, RGM_TEST, NULL, false);
+    RGM_TRY(open_mode(trainer, RGM_TEST, NULL, false));
+    return open_sets(trainer);
+}
+
+int64_t rgm_trainer_eval_sets(const rgm_eval_set **sets, const rgm_trainer *trainer)
+{
+    *sets = trainer->set_list;
+    return trainer->set_count;
+}
+
+const char *rgm_trainer_eval_set_name(const rgm_trainer *trainer, int64_t set)
+{
+    return trainer->sets[set].name;
+}
+
+const rgm_logs *rgm_trainer_eval_set_logs(const rgm_trainer *trainer, int64_t set)
+{
+    return &trainer->sets[set].sums.logs;
 }
 
 bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode)
@@ -61,6 +122,8 @@ int64_t rgmi_run_length(const rgm_trainer *trainer, const rgm_trainer_options *o
 
     if (options->train_steps > 0)
         return options->train_steps;
+    if (options->epochs < 1) /* refused by who checks options */
+        return 0;
     return epoch <= INT64_MAX / options->epochs ? epoch * options->epochs : INT64_MAX;
 }
 
@@ -69,10 +132,6 @@ rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *data
     if (dataset == NULL || trainer->data[RGM_TRAIN] == NULL)
         return RGM_FAIL(RGM_ERR_ARG, dataset == NULL ? "the training data set is NULL"
                                                      : "this trainer was made to evaluate only");
-    if (trainer->private.used)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.privacy: the training data cannot be exchanged: only the task's "
-                        "own are known to be drawn as its account says");
     rgm_dataset_retain(dataset);
     rgm_dataset_release(trainer->data[RGM_TRAIN]);
     rgm_iterator_release(trainer->iterator);
@@ -98,8 +157,7 @@ rgm_status rgmi_iterator_open(rgm_trainer *trainer)
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
 
     /* Endless data go through all passes with one iterator. */
-    options.seed = rgmi_data_seed(trainer);
-    options.secret = trainer->private.used;
+    options.seed = (uint64_t)trainer->runtime.seed;
     options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
     options.threads = (int)trainer->runtime.threads;
     return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);

@@ -19,6 +19,13 @@ typedef struct rgmi_sums {
     rgm_logs logs; /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
 
+/** One of the task's eval_sets: its data and the sums of a pass over them. */
+typedef struct rgmi_eval_set {
+    char name[64];     /* "valid_news"                       */
+    rgm_dataset *data; /* NULL: its mode's data are left alone */
+    rgmi_sums sums;
+} rgmi_eval_set;
+
 /** What one executor fetches, as indices into its fetched tensors; -1: not there. */
 typedef struct rgmi_fetches {
     rgm_value **values;
@@ -49,13 +56,10 @@ typedef struct rgmi_heads {
     rgm_tensor *shares[RGM_MAX_HEADS + 1];
 } rgmi_heads;
 
-/** Private training: how examples are drawn, what is random, and what has been spent. */
+/** Private training: how examples are drawn and what has been spent. */
 typedef struct rgmi_private {
     bool used;
     rgm_sampling sampling;
-    double noise_multiplier; /* as given, or found for target_epsilon */
-    rgm_secret secret;
-    int64_t steps; /* begun with this secret: goes on over failures, rollbacks and restores */
     rgm_privacy_accountant accountant;
 } rgmi_private;
 
@@ -91,6 +95,9 @@ struct rgm_trainer {
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
+    rgm_eval_set set_list[RGM_MAX_EVAL_SETS];
+    rgmi_eval_set sets[RGM_MAX_EVAL_SETS];
+    int64_t set_count;
     rgm_iterator *iterator;
 
     int64_t step, updates, passes, loop_step; /* loop_step -1: no loop under way */
@@ -102,6 +109,7 @@ struct rgm_trainer {
     /* the pass under way */
     bool evaluating, averaged; /* averaged: weights and averages are exchanged */
     rgm_mode eval_mode;
+    int64_t eval_set; /* -1: the mode's own data */
     rgm_iterator *eval_iterator;
     void *aggregate;
     int64_t eval_steps;
@@ -111,6 +119,8 @@ struct rgm_trainer {
 rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training);
 void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
+/** Where the pass under way is summed up. */
+rgmi_sums *rgmi_pass_sums(rgm_trainer *trainer);
 /** Add a step to the sums of its mode, unless a default step function has done so. */
 void rgmi_count_step(const rgm_step *step);
 rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer);
@@ -166,16 +176,8 @@ void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer
 double rgmi_heads_shared(const rgm_trainer *trainer, double loss);
 
 /* trainer_private.c */
-rgm_status rgmi_private_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
+rgm_status rgmi_private_open(rgm_trainer *trainer);
 rgm_status rgmi_private_step(rgm_step *step);
-/** A run that goes on: RGM_ERR_CONFIG when what is left of it would spend more than its target. */
-rgm_status rgmi_private_resume(const rgm_trainer *trainer);
-
-/* trainer_secret.c */
-/** Draw the secret of private training, or make it of its noise_seed. */
-rgm_status rgmi_secret_open(rgm_trainer *trainer);
-uint64_t rgmi_data_seed(const rgm_trainer *trainer);
-uint64_t rgmi_mask_seed(const rgm_trainer *trainer);
 
 /* trainer_data.c */
 rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);

@@ -78,7 +78,9 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
         RGM_TRY(rgm_logs_set(&sums->logs, "learning_rate",
                              rgm_optimizer_rate(trainer->optimizer, trainer->updates)));
     if (trainer->private.used)
-        RGM_TRY(rgm_logs_set(&sums->logs, "privacy_epsilon", rgm_trainer_epsilon(trainer)));
+        RGM_TRY(rgm_logs_set(
+            &sums->logs, "privacy_epsilon",
+            rgm_privacy_epsilon(&trainer->private.accountant, trainer->options.privacy.delta)));
     rgmi_trainer_drop_loop(trainer);
     if (trainer->hooks.train_loop_end != NULL)
         RGM_TRY(trainer->hooks.train_loop_end(&sums->logs, trainer, trainer->hooks.payload));
@@ -152,26 +154,33 @@ static void drop_aggregate(rgm_trainer *trainer)
     trainer->aggregate = NULL;
 }
 
-rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode)
+static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dataset *data)
 {
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
 
     if (trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "an evaluation on %s data is under way",
                         rgm_mode_name(trainer->eval_mode));
-    if (trainer->data[mode] == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode));
+    if (data == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data",
+                        set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode));
     options.seed = (uint64_t)trainer->runtime.seed;
     options.threads = (int)trainer->runtime.threads;
-    RGM_TRY(rgm_iterator_create(&trainer->eval_iterator, trainer->data[mode], &options));
+    RGM_TRY(rgm_iterator_create(&trainer->eval_iterator, data, &options));
     trainer->evaluating = true;
     trainer->eval_mode = mode;
+    trainer->eval_set = set;
     trainer->eval_steps = 0;
-    rgmi_sums_reset(&trainer->eval_sums[mode]);
+    rgmi_sums_reset(rgmi_pass_sums(trainer));
     RGM_TRY(swap_averages(trainer));
     if (trainer->hooks.eval_begin != NULL)
         RGM_TRY(trainer->hooks.eval_begin(trainer, mode, trainer->hooks.payload));
     return RGM_OK;
+}
+
+rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode)
+{
+    return begin_pass(trainer, mode, -1, trainer->data[mode]);
 }
 
 static rgm_status next_eval_inputs(rgm_step *step, rgm_trainer *trainer)
@@ -198,6 +207,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
     rgm_status status = RGM_OK;
     const rgm_task *task = &trainer->task;
     rgm_step step = {.mode = trainer->eval_mode,
+                     .eval_set = 1 + trainer->eval_set,
                      .global_step = trainer->step,
                      .loss = NAN,
                      .items = 1,
@@ -239,7 +249,7 @@ static rgm_status finish_pass(rgm_trainer *trainer, rgmi_sums *sums)
 rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
 {
     rgm_status status = RGM_OK, swapped = RGM_OK;
-    rgmi_sums *sums = &trainer->eval_sums[trainer->eval_mode];
+    rgmi_sums *sums = rgmi_pass_sums(trainer);
 
     if (!trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "the end of an evaluation that was not begun");
@@ -276,16 +286,16 @@ rgm_loop_fn *rgm_trainer_create_eval_loop_fn(rgm_trainer *trainer, bool has_stat
     return eval_loop;
 }
 
-rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num_steps,
-                                const rgm_logs **logs)
+static rgm_status pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dataset *data,
+                       int64_t num_steps, const rgm_logs **logs)
 {
     rgm_status status = RGM_OK;
     bool state = trainer->task.aggregate_logs != NULL || trainer->hooks.eval_reduce != NULL;
 
     *logs = NULL;
-    if (trainer->data[mode] != NULL)
-        RGM_TRY(check_steps(num_steps, trainer->data[mode], "evaluate"));
-    status = rgm_trainer_eval_begin(trainer, mode);
+    if (data != NULL)
+        RGM_TRY(check_steps(num_steps, data, "evaluate"));
+    status = begin_pass(trainer, mode, set, data);
     if (status == RGM_OK)
         status = rgm_trainer_create_eval_loop_fn(trainer, state)(trainer, num_steps);
     if (status == RGM_OK)
@@ -293,4 +303,23 @@ rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num
     if (trainer->evaluating) /* the pass failed: clean up, keep its error */
         (void)rgm_trainer_eval_end(trainer, NULL);
     return status;
+}
+
+rgm_status rgm_trainer_evaluate(rgm_trainer *trainer, rgm_mode mode, int64_t num_steps,
+                                const rgm_logs **logs)
+{
+    return pass(trainer, mode, -1, trainer->data[mode], num_steps, logs);
+}
+
+rgm_status rgm_trainer_evaluate_set(rgm_trainer *trainer, int64_t set, int64_t num_steps,
+                                    const rgm_logs **logs)
+{
+    rgm_status status;
+
+    if (set < 0 || set >= trainer->set_count)
+        return RGM_FAIL(RGM_ERR_ARG, "evaluation set %lld of %lld", (long long)set,
+                        (long long)trainer->set_count);
+    status =
+        pass(trainer, trainer->set_list[set].mode, set, trainer->sets[set].data, num_steps, logs);
+    return status < 0 ? rgm_error_prefix(status, "%s", trainer->sets[set].name) : status;
 }

@@ -100,10 +100,16 @@ void rgmi_sums_reset(rgmi_sums *sums)
     memset(sums->sums, 0, (size_t)sums->size * sizeof *sums->sums);
 }
 
+rgmi_sums *rgmi_pass_sums(rgm_trainer *trainer)
+{
+    return trainer->eval_set >= 0 ? &trainer->sets[trainer->eval_set].sums
+                                  : &trainer->eval_sums[trainer->eval_mode];
+}
+
 void rgmi_count_step(const rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;
-    rgmi_sums *sums = trainer->evaluating ? &trainer->eval_sums[step->mode] : &trainer->train_sums;
+    rgmi_sums *sums = trainer->evaluating ? rgmi_pass_sums(trainer) : &trainer->train_sums;
     const rgm_task *task = &trainer->task;
     int64_t own = sums->own, rest = sums->count - own;
 

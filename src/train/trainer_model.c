@@ -228,6 +228,8 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
     RGM_TRY(rgmi_sums_open(&trainer->train_sums, trainer, true));
     for (int mode = 0; mode < 3; mode++)
         RGM_TRY(rgmi_sums_open(&trainer->eval_sums[mode], trainer, false));
+    for (int64_t i = 0; i < trainer->set_count; i++)
+        RGM_TRY(rgmi_sums_open(&trainer->sets[i].sums, trainer, false));
     RGM_TRY(rgm_parameters_create(&trainer->parameters, trainer->graph,
                                   (uint64_t)trainer->runtime.seed));
     if (task->build_model == NULL)
@@ -286,6 +288,8 @@ void rgmi_model_close(rgm_trainer *trainer)
     rgmi_sums_close(&trainer->train_sums);
     for (int mode = 0; mode < 3; mode++)
         rgmi_sums_close(&trainer->eval_sums[mode]);
+    for (int64_t i = 0; i < trainer->set_count; i++)
+        rgmi_sums_close(&trainer->sets[i].sums);
     rgm_optimizer_release(trainer->optimizer);
     rgm_parameters_release(trainer->parameters);
     rgm_scope_release(trainer->scope);
