@@ -43,6 +43,11 @@ rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_lin
  */
 rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, const char *source_key,
                                      const char *target_key, const rgm_line_options *options);
+/**
+ * The pairs of several corpora, one behind the other.
+ * Errors: RGM_ERR_ARG (some have targets, some do not), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_corpus_join(rgm_corpus **out, rgm_corpus *const *corpora, int64_t count);
 rgm_corpus *rgm_corpus_retain(const rgm_corpus *corpus);
 void rgm_corpus_release(rgm_corpus *corpus);
 int64_t rgm_corpus_count(const rgm_corpus *corpus);
@@ -104,6 +109,17 @@ int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
  */
 rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size);
+/**
+ * The same with a segmentation that is drawn, by SentencePiece's SampleEncode over all of them. A
+ * BPE model leaves out each merge with probability alpha (BPE-dropout, Provilkov et al. 2020): 0 is
+ * rgm_tokenizer_encode(), 1 single characters. A unigram model draws by the segmentations'
+ * probabilities to the power of alpha (Kudo 2018). The same key draws the same.
+ *
+ * Errors: RGM_ERR_ARG (more than 16 MiB, alpha not in [0, 1]), RGM_ERR_UNSUPPORTED (a model of
+ * words or characters), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_tokenizer_sample(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
+                                int64_t size, double alpha, uint64_t key);
 /** Append the text of ids; special pieces have none. RGM_ERR_ARG names an id out of range. */
 rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
                                 int64_t count);
@@ -131,6 +147,12 @@ typedef struct rgm_tokenizer_options {
  */
 rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
                                const rgm_tokenizer_options *options);
+/**
+ * The same on all sources of a corpus and then all its targets: that of two files of the same
+ * lines. Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_tokenizer_train_corpus(rgm_tokenizer **out, const rgm_corpus *corpus,
+                                      const rgm_tokenizer_options *options);
 
 /* ---- pairs of token sequences, and batches of them ------------------------------------------- */
 
@@ -162,6 +184,20 @@ int64_t rgm_token_pairs_count(const rgm_token_pairs *pairs);
 const int32_t *rgm_token_pairs_source(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
 const int32_t *rgm_token_pairs_target(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
 
+/** So many pairs, and how often each stands in an epoch of training: 2.5 is twice, and half of
+ * them, drawn anew each epoch, once more. */
+typedef struct rgm_token_batch_set {
+    int64_t pairs;
+    double times; /* >= 0 */
+} rgm_token_batch_set;
+
+/** Text whose segmentation is drawn anew each time that a pair is trained on. */
+typedef struct rgm_subword_sampling {
+    double alpha;             /* of rgm_tokenizer_sample(); 0: none is drawn */
+    const rgm_corpus *corpus; /* what the pairs were encoded from, with these: retained        */
+    const rgm_tokenizer *source, *target;
+} rgm_subword_sampling;
+
 typedef struct rgm_token_batch_options {
     int64_t tokens;     /* most of rows * max(source, target) in a batch, padding included   */
     int64_t max_length; /* of a side, end of sentence included                               */
@@ -169,8 +205,12 @@ typedef struct rgm_token_batch_options {
                         /* longer sides are cut, their end kept, and order is by length      */
     int64_t max_rows;   /* of a batch; 0: the budget alone decides                           */
     int64_t max_shapes; /* different batch shapes there may be, at least 2                   */
+    bool one_shape;     /* all batches are [tokens / max_length, max_length]: see below      */
     int32_t pad_id;
     rgm_dtype dtype; /* of the ids: RGM_I32 or RGM_I64                                    */
+    const rgm_token_batch_set *sets; /* [set_count] of pairs one behind the other: all of them */
+    int64_t set_count;               /* 0: every pair stands once in an epoch                  */
+    rgm_subword_sampling sampling;   /* training alone */
 } rgm_token_batch_options;
 #define RGM_TOKEN_BATCH_OPTIONS_INIT                                                               \
     {                                                                                              \
@@ -189,6 +229,13 @@ typedef struct rgm_token_batch_options {
  * first. Which pairs meet in a batch, and the order of batches, is drawn anew each epoch. Indexed;
  * saved: one number.
  *
+ * one_shape: a single shape for compilers and machines that want one. Rows that no pair fills have
+ * the number -1 and, so that attention has something to see, one id of a source that ends at once.
+ *
+ * With sampling a pair has room for the longest of four segmentations drawn beforehand; one that is
+ * longer than its batch has room for is drawn again, up to eight times, then the usual one is
+ * taken. Draws are keyed by seed, epoch and place, so shapes, resuming and threads are as without.
+ *
  * Errors: RGM_ERR_ARG (options; tokens < max_length), RGM_ERR_DATA (no pair is short enough).
  */
 rgm_status rgm_token_batches(rgm_dataset **out, const rgm_token_pairs *pairs,
@@ -196,7 +243,8 @@ rgm_status rgm_token_batches(rgm_dataset **out, const rgm_token_pairs *pairs,
 
 /** What an epoch of token batches holds. The share of padding is 1 - real / padded. */
 typedef struct rgm_token_batch_figures {
-    int64_t pairs, dropped, cut; /* in batches; left out as too long; with a side cut */
+    int64_t pairs;        /* rows of an epoch's batches: each time that a pair stands there */
+    int64_t dropped, cut; /* pairs left out as too long; with a side cut                    */
     int64_t batches, shapes;
     int64_t real_tokens, padded_tokens; /* ids, and elements of the tensors; both sides */
 } rgm_token_batch_figures;

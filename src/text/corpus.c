@@ -232,6 +232,41 @@ done:
     return status;
 }
 
+/* ---- several ----------------------------------------------------------------------------------
+ */
+
+static rgm_status side_join(side *to, const side *from)
+{
+    int64_t before = to->text.size;
+
+    RGM_TRY(rgm_text_add(&to->text, from->text.data, from->text.size));
+    RGM_TRY(RGM_RESERVE(to->ends, to->capacity, to->count + from->count));
+    for (int64_t i = 0; i < from->count; i++)
+        to->ends[to->count++] = before + from->ends[i];
+    return RGM_OK;
+}
+
+rgm_status rgm_corpus_join(rgm_corpus **out, rgm_corpus *const *corpora, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_corpus *whole;
+
+    *out = NULL;
+    RGM_TRY(corpus_create(&whole, count > 0 && corpora[0]->has_target));
+    for (int64_t i = 0; i < count; i++) {
+        if (corpora[i]->has_target != whole->has_target)
+            RGM_GO(RGM_FAIL(RGM_ERR_ARG, "corpus %lld has %s targets, those before it have %s",
+                            (long long)i, corpora[i]->has_target ? "" : "no",
+                            whole->has_target ? "some" : "none"));
+        for (int k = 0; k < 2; k++)
+            RGM_GO(side_join(&whole->sides[k], &corpora[i]->sides[k]));
+    }
+    corpus_finish(out, &whole);
+done:
+    rgm_corpus_release(whole);
+    return status;
+}
+
 /* ---- what is in it --------------------------------------------------------------------------- */
 
 int64_t rgm_corpus_count(const rgm_corpus *corpus)

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <new>
+#include <random>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +17,10 @@ namespace sentencepiece
 namespace logging
 {
 void SetMinLogLevel(int level);
+}
+namespace random
+{
+std::mt19937 *GetRandomGenerator(); /* the thread's own */
 }
 } // namespace sentencepiece
 
@@ -112,6 +117,15 @@ std::unordered_map<std::string, std::string> trainer_options(const rgm_tokenizer
             {"bos_id", "-1"}};
 }
 
+rgm_status append(rgm_ids *ids, const std::vector<int> &pieces)
+{
+    RGM_TRY(
+        RGM_RESERVE(ids->items, ids->capacity, ids->count + static_cast<int64_t>(pieces.size())));
+    for (int id : pieces)
+        ids->items[ids->count++] = id;
+    return RGM_OK;
+}
+
 } // namespace
 
 rgm_status rgmi_sentencepiece_open(rgmi_sentencepiece **out, const void *model, int64_t size,
@@ -179,11 +193,25 @@ rgm_status rgmi_sentencepiece_encode(rgm_ids *ids, const rgmi_sentencepiece *pro
             absl::string_view(text, static_cast<size_t>(size)), &pieces);
         if (!status.ok())
             return fail_with(RGM_ERR_FORMAT, "encoding", status);
-        RGM_TRY(RGM_RESERVE(ids->items, ids->capacity,
-                            ids->count + static_cast<int64_t>(pieces.size())));
-        for (int id : pieces)
-            ids->items[ids->count++] = id;
-        return RGM_OK;
+        return append(ids, pieces);
+    });
+}
+
+rgm_status rgmi_sentencepiece_sample(rgm_ids *ids, const rgmi_sentencepiece *processor,
+                                     const char *text, int64_t size, double alpha, uint64_t key)
+{
+    const int of_all = -1;
+
+    return guarded("drawing a segmentation", [&]() -> rgm_status {
+        std::vector<int> pieces;
+        std::seed_seq seed{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+        sentencepiece::random::GetRandomGenerator()->seed(seed);
+        auto status =
+            processor->processor.SampleEncode(absl::string_view(text, static_cast<size_t>(size)),
+                                              of_all, static_cast<float>(alpha), &pieces);
+        if (!status.ok())
+            return fail_with(RGM_ERR_UNSUPPORTED, "drawing a segmentation", status);
+        return append(ids, pieces);
     });
 }
 

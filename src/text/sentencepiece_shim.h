@@ -27,6 +27,9 @@ int32_t rgmi_sentencepiece_find(const rgmi_sentencepiece *processor, const char 
 /** Both append. */
 rgm_status rgmi_sentencepiece_encode(rgm_ids *ids, const rgmi_sentencepiece *processor,
                                      const char *text, int64_t size);
+/** Draws a segmentation by the key. RGM_ERR_UNSUPPORTED: the kind of model knows none but one. */
+rgm_status rgmi_sentencepiece_sample(rgm_ids *ids, const rgmi_sentencepiece *processor,
+                                     const char *text, int64_t size, double alpha, uint64_t key);
 rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *processor,
                                      const int32_t *ids, int64_t count);
 

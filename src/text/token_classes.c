@@ -6,6 +6,7 @@
  */
 #include "token_batches.h"
 
+#include <math.h>
 #include <string.h>
 
 /** A batch costs as much as this part of its budget beside its ids. */
@@ -13,6 +14,7 @@ enum { BATCH_OVERHEAD = 8 };
 
 typedef struct cell {
     rgmi_token_class c;
+    double rows;     /* that its pairs make in an epoch; c.count is that, rounded */
     int32_t into;    /* the class it was merged into; itself when it stands */
     int32_t partner; /* the best to merge with, of those behind it          */
     double gain;     /* cost saved by that                                   */
@@ -32,7 +34,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int64_t batches_of(const rgmi_token_class *c, const rgm_token_batch_options *o)
+int64_t rgmi_token_class_batches(const rgmi_token_class *c, const rgm_token_batch_options *o)
 {
     int64_t rows = o->tokens / larger(c->source, c->target);
 
@@ -44,7 +46,7 @@ static int64_t batches_of(const rgmi_token_class *c, const rgm_token_batch_optio
 static double cost_of(const rgmi_token_class *c, const rgm_token_batch_options *o)
 {
     return (double)c->count * (double)(c->source + c->target) +
-           (double)batches_of(c, o) * (double)o->tokens / BATCH_OVERHEAD;
+           (double)rgmi_token_class_batches(c, o) * (double)o->tokens / BATCH_OVERHEAD;
 }
 
 static rgmi_token_class merged(const rgmi_token_class *a, const rgmi_token_class *b)
@@ -104,6 +106,7 @@ static rgm_status count_pairs(grid *g, const rgmi_lengths *lengths)
     for (int64_t i = 0; i < lengths->count; i++) {
         int32_t *place;
         rgmi_token_class *c;
+        double *rows;
 
         if (lengths->source[i] == 0)
             continue;
@@ -116,7 +119,9 @@ static rgm_status count_pairs(grid *g, const rgmi_lengths *lengths)
         c = &g->cells[*place].c;
         c->source = larger(c->source, lengths->source[i]);
         c->target = larger(c->target, lengths->target[i]);
-        c->count++;
+        rows = &g->cells[*place].rows;
+        *rows += lengths->times[i];
+        c->count = (int64_t)llround(*rows);
     }
     return RGM_OK;
 }
@@ -213,7 +218,7 @@ static rgm_status list_classes(rgmi_token_class **classes, int64_t *count, int32
     }
     for (int64_t k = 0; k < n; k++) {
         number[list[k].batches] = (int32_t)k;
-        list[k].batches = batches_of(&list[k], g->options);
+        list[k].batches = rgmi_token_class_batches(&list[k], g->options);
     }
     *classes = list;
     *count = n;

@@ -3,6 +3,7 @@
 #include "tokenizer_internal.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -120,13 +121,30 @@ int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece)
     return rgmi_sentencepiece_find(tokenizer->processor, piece);
 }
 
-rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
-                                int64_t size)
+static rgm_status check_size(int64_t size)
 {
     if (size < 0 || size > LARGEST_TEXT)
         return RGM_FAIL(RGM_ERR_ARG, "a sentence of %lld bytes; %d is the most", (long long)size,
                         LARGEST_TEXT);
+    return RGM_OK;
+}
+
+rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
+                                int64_t size)
+{
+    RGM_TRY(check_size(size));
     return rgmi_sentencepiece_encode(ids, tokenizer->processor, text, size);
+}
+
+rgm_status rgm_tokenizer_sample(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
+                                int64_t size, double alpha, uint64_t key)
+{
+    RGM_TRY(check_size(size));
+    if (!(alpha >= 0 && alpha <= 1))
+        return RGM_FAIL(RGM_ERR_ARG, "alpha of drawn segmentations is %g; it is 0 to 1", alpha);
+    if (alpha == 0)
+        return rgmi_sentencepiece_encode(ids, tokenizer->processor, text, size);
+    return rgmi_sentencepiece_sample(ids, tokenizer->processor, text, size, alpha, key);
 }
 
 rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
@@ -193,26 +211,67 @@ static rgm_status check_options(const rgm_tokenizer_options *o)
 
 const char *const rgm_tokenizer_kind_names[] = {"unigram", "bpe", NULL};
 
-rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
-                               const rgm_tokenizer_options *options)
+/* What `next` gives, of which `sentences` have a word. */
+static rgm_status train(rgm_tokenizer **out, const rgm_tokenizer_options *o,
+                        rgmi_next_sentence *next, void *payload, const int64_t *sentences,
+                        const char *what)
 {
-    static const rgm_tokenizer_options usual = RGM_TOKENIZER_OPTIONS_INIT;
-    const rgm_tokenizer_options *o = options != NULL ? options : &usual;
-    training_text text = {.paths = paths, .count = count, .options = &o->lines};
     rgm_status status;
     rgm_text model = {0};
 
     *out = NULL;
     RGM_TRY(check_options(o));
-    status = rgmi_sentencepiece_train(&model, o, rgm_tokenizer_kind_names[o->type], next_sentence,
-                                      &text);
-    if (status == RGM_ERR_DATA && text.sentences == 0)
-        status = RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: the %lld files have no text",
-                          (long long)count);
+    status = rgmi_sentencepiece_train(&model, o, rgm_tokenizer_kind_names[o->type], next, payload);
+    if (status == RGM_ERR_DATA && *sentences == 0)
+        status = RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: %s no text", what);
     RGM_GO(status);
     RGM_GO(rgm_tokenizer_create(out, model.data, model.size, "the trained tokenizer"));
 done:
-    rgm_line_reader_close(text.reader);
     rgm_text_clear(&model);
     return status;
+}
+
+static const rgm_tokenizer_options usual = RGM_TOKENIZER_OPTIONS_INIT;
+
+rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
+                               const rgm_tokenizer_options *options)
+{
+    const rgm_tokenizer_options *o = options != NULL ? options : &usual;
+    training_text text = {.paths = paths, .count = count, .options = &o->lines};
+    char what[64];
+    rgm_status status;
+
+    snprintf(what, sizeof what, "the %lld files have", (long long)count);
+    status = train(out, o, next_sentence, &text, &text.sentences, what);
+    rgm_line_reader_close(text.reader);
+    return status;
+}
+
+/** The sentences of a corpus, one side after the other. */
+typedef struct corpus_text {
+    const rgm_corpus *corpus;
+    int64_t next, sentences;
+} corpus_text;
+
+static rgm_status next_of_corpus(rgm_str *sentence, void *payload)
+{
+    corpus_text *text = payload;
+    int64_t count = rgm_corpus_count(text->corpus), i = text->next;
+
+    if (i >= count * (rgm_corpus_has_target(text->corpus) ? 2 : 1))
+        return RGM_END;
+    *sentence =
+        i < count ? rgm_corpus_source(text->corpus, i) : rgm_corpus_target(text->corpus, i - count);
+    text->next++;
+    text->sentences += sentence->size > 0;
+    return RGM_OK;
+}
+
+rgm_status rgm_tokenizer_train_corpus(rgm_tokenizer **out, const rgm_corpus *corpus,
+                                      const rgm_tokenizer_options *options)
+{
+    corpus_text text = {.corpus = corpus};
+
+    return train(out, options != NULL ? options : &usual, next_of_corpus, &text, &text.sentences,
+                 "the corpus has");
 }
