@@ -221,7 +221,9 @@ typedef struct rgm_reverse_options {
 /** `task.score`: what translations are judged by in validation; keys as the flags of `regimen
  * score`. */
 typedef struct rgm_score_options {
-    rgm_texts metrics;         /* of bleu, chrf, ter; default bleu, chrf                      */
+    rgm_texts metrics;         /* of bleu, chrf, ter; default bleu, chrf. With "_lc" behind it
+                                  without case, bleu also with "_13a", "_intl", "_char", "_none":
+                                  bleu_intl_lc                                                */
     rgm_mt_tokenizer tokenize; /* of BLEU */
     bool lowercase;            /* BLEU and chrF without case (TER never sees it)              */
 } rgm_score_options;
@@ -229,22 +231,30 @@ typedef struct rgm_score_options {
 /** "translation": its `data:` and `task:` keys. */
 typedef struct rgm_translation_options {
     const char *path; /* data: folder of the files                                        */
-    rgm_texts train, valid, test;    /* [source, target] aligned line by line, or one file of
-                                        "source TAB target"; plain or gzip; or, with src_lang and
-                                        tgt_lang, one pattern or name@shards of TFRecord files */
+    rgm_texts train, valid, test; /* [source, target] aligned line by line, or one file of
+                                     "source TAB target"; plain or gzip; or, with src_lang and
+                                     tgt_lang, one pattern or name@shards of TFRecord files.
+                                     Names of text files may be patterns: files in order */
+    rgm_lists train_sets; /* more to train on, each by a name and in the same form            */
+    rgm_numbers weights;  /* shares of an epoch's pairs by name, that of `train` too; not named:
+                             1. None at all: every pair stands once                           */
+    rgm_lists valid_sets, test_sets; /* more to evaluate on: valid_<name>.bleu                */
     const char *src_lang, *tgt_lang; /* TFRecords of tf.train.Examples: the features, one text each,
                                      with the source and the target sentence; NULL: text files */
     const char *tokenizer; /* SentencePiece model of the source, and of the target unless ...  */
     const char *target_tokenizer;          /* ... it has its own          */
-    rgm_tokenizer_options train_tokenizer; /* instead: one for both, trained on `train`, two files
-                                     of text; vocab_size 0: no */
+    rgm_tokenizer_options train_tokenizer; /* instead: one for both, trained on all that is
+                                              trained on; vocab_size 0: no */
     int64_t max_length;   /* tokens of a side with its end: longer ones are not trained on    */
     int64_t batch_tokens; /* of a training batch: rows * longer side, padding included        */
     int64_t batch_shapes; /* different shapes of training batches                             */
+    bool static_batch;    /* one shape for all: [batch_tokens / max_length, max_length]       */
+    double subword_alpha; /* training draws segmentations anew: rgm_tokenizer_sample(); 0: no  */
     rgm_reverse_options reverse;
     double label_smoothing;  /* task                                                             */
     bool decode;             /* translate validation and test sets: scores, exact_match          */
     rgm_score_options score; /* which                                                            */
+    int64_t samples; /* translations of so many pairs are told beside their references           */
     rgm_search_options search; /* how */
     const char *run_dir;       /* no key, the folder of a run that was begun       */
     bool trained;              /* its tokenizers are used; false: the one that it trained         */
@@ -253,9 +263,10 @@ typedef struct rgm_translation_options {
 /**
  * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer): the mean over a
  * batch's tokens of the cross-entropy with smoothed labels, exact whatever the batches of an update
- * hold. Validation gives its loss and, translating, scores of the whole set, "bleu", "chrf" and
- * "ter", as rgm_bleu_add() and the others make them, and "exact_match", the share of translations
- * that are equal to their reference token by token.
+ * hold. Beside it stand, of labels as they are, "perplexity" and "token_accuracy". Validation gives
+ * these and, translating, scores of the whole set, "bleu", "chrf" and "ter", as rgm_bleu_add() and
+ * the others make them, and "exact_match", the share of translations that are equal to their
+ * reference token by token.
  *
  * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then
  * the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the

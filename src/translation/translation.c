@@ -35,8 +35,14 @@ static const rgm_field data_fields[] = {
     RGM_TEXTS_FIELD(
         train,
         "[source, target]: files aligned line by line; or one file of lines 'source TAB target'"),
+    RGM_LISTS_FIELD(train_sets, "more of these by name: {news: [news.de, news.en]}"),
+    RGM_NUMBERS_FIELD(weights, RGM_ABOVE_0, 1e9,
+                      "shares of an epoch's pairs by name ('train' and those of train_sets), 1 "
+                      "where one is not named; none at all: every pair once"),
     RGM_TEXTS_FIELD(valid, "the same to validate on"),
+    RGM_LISTS_FIELD(valid_sets, "more by name, each validated on too: valid_news.bleu"),
     RGM_TEXTS_FIELD(test, "the same to test on"),
+    RGM_LISTS_FIELD(test_sets, "more by name, each tested on too"),
     RGM_TEXT_FIELD(
         src_lang,
         "with TFRecord files (one pattern or name@shards each): the feature with the source's "
@@ -46,13 +52,18 @@ static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(target_tokenizer, "SentencePiece model of the target, where it is another"),
     RGM_GROUP_FIELD(
         train_tokenizer, tokenizer_fields,
-        "instead of tokenizer: one for both sides, trained on the files of train when the run "
+        "instead of tokenizer: one for both sides, trained on all that is trained on when the run "
         "begins"),
     RGM_INT_FIELD(max_length, 1, 1 << 16,
                   "longest side in tokens, its end included: longer pairs are not trained on"),
     RGM_INT_FIELD(batch_tokens, 1, 1e9,
                   "of a batch: pairs times the longer side, padding included"),
     RGM_INT_FIELD(batch_shapes, 2, 1000, "different shapes of batches; more of them pad less"),
+    RGM_BOOL_FIELD(static_batch,
+                   "one shape for all: batch_tokens / max_length rows of max_length tokens a side"),
+    RGM_FLOAT_FIELD(subword_alpha, 0, 1,
+                    "train on segmentations that are drawn anew: bpe leaves out merges with this "
+                    "probability, unigram takes probabilities to this power; 0: the best one"),
     RGM_GROUP_FIELD(reverse, reverse_fields,
                     "instead of files: random sequences, to be written backwards"),
     {0}};
@@ -60,7 +71,8 @@ static const rgm_field data_fields[] = {
 
 #define RGM_OPTIONS rgm_score_options
 static const rgm_field score_fields[] = {
-    RGM_TEXTS_FIELD(metrics, "of bleu, chrf, ter; ter is slow on long lines"),
+    RGM_TEXTS_FIELD(metrics, "of bleu, chrf, ter; bleu_lc, chrf_lc without case; bleu_intl, "
+                             "bleu_intl_lc, ... with those words; ter is slow on long lines"),
     RGM_CHOICE_FIELD(tokenize, rgm_mt_tokenizer_names,
                      "words of bleu; none: at spaces, for text that is tokenized already"),
     RGM_BOOL_FIELD(lowercase, "bleu and chrf without case"),
@@ -74,6 +86,9 @@ static const rgm_field task_fields[] = {
     RGM_BOOL_FIELD(decode, "translate in validation: scores and exact_match beside the loss"),
     RGM_GROUP_FIELD(score, score_fields,
                     "what translations are judged by, as the flags of regimen score"),
+    RGM_INT_FIELD(samples, 0, 1000,
+                  "translations that each validation tells beside their references: log, event "
+                  "files"),
     RGM_GROUP_FIELD(search, rgm_search_fields, "how translations are searched for"),
     {0}};
 #undef RGM_OPTIONS
@@ -119,10 +134,12 @@ static rgm_status check_reverse(const rgm_translation_options *o)
     const rgm_reverse_options *r = &o->reverse;
 
     if (o->train.count > 0 || o->valid.count > 0 || o->test.count > 0 || o->tokenizer != NULL ||
-        o->target_tokenizer != NULL || o->train_tokenizer.vocab_size > 0)
+        o->target_tokenizer != NULL || o->train_tokenizer.vocab_size > 0 ||
+        o->train_sets.count + o->valid_sets.count + o->test_sets.count > 0 ||
+        o->weights.count > 0 || o->subword_alpha > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.reverse makes the pairs: data.train, valid, test and tokenizers do "
-                        "not go with it");
+                        "data.reverse makes the pairs: data.train, valid, test, their sets and "
+                        "weights, tokenizers and subword_alpha do not go with it");
     if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -146,30 +163,37 @@ static rgm_status check_tokenizers(const rgm_translation_options *o)
                         "data.train_tokenizer makes the tokenizer of both sides: data.%s does "
                         "not go with it",
                         o->tokenizer != NULL ? "tokenizer" : "target_tokenizer");
-    if (trained && o->train.count != 2)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.train_tokenizer needs data.train as two files of text, [source, "
-                        "target]; 'regimen text train-tokenizer' makes one for data.tokenizer");
+    return RGM_OK;
+}
+
+static rgm_status check_list(const rgm_texts *files, const char *key, const char *set, bool records)
+{
+    if (files->count > (records ? 1 : 2))
+        return RGM_FAIL(
+            RGM_ERR_CONFIG, "data.%s%s%s: %lld files; %s", key, set != NULL ? "." : "",
+            set != NULL ? set : "", (long long)files->count,
+            records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
+                    : "they are [source, target] or one TSV");
     return RGM_OK;
 }
 
 static rgm_status check_files(const rgm_translation_options *o)
 {
+    static const char *const keys[] = {"train_sets", "valid_sets", "test_sets"};
     const rgm_texts *files[] = {&o->train, &o->valid, &o->test};
+    const rgm_lists *sets[] = {&o->train_sets, &o->valid_sets, &o->test_sets};
     bool records = o->src_lang != NULL;
 
     if (records != (o->tgt_lang != NULL))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.%s is set without data.%s: TFRecords need both, text files none",
                         records ? "src_lang" : "tgt_lang", records ? "tgt_lang" : "src_lang");
-    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
-        if (files[mode]->count > (records ? 1 : 2))
-            return RGM_FAIL(
-                RGM_ERR_CONFIG, "data.%s: %lld files; %s", rgm_mode_name((rgm_mode)mode),
-                (long long)files[mode]->count,
-                records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
-                        : "they are [source, target] or one TSV");
-    return RGM_OK;
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        RGM_TRY(check_list(files[mode], rgm_mode_name((rgm_mode)mode), NULL, records));
+        for (int64_t i = 0; i < sets[mode]->count; i++)
+            RGM_TRY(check_list(&sets[mode]->items[i], keys[mode], sets[mode]->names[i], records));
+    }
+    return rgmi_parallel_check_sets(o);
 }
 
 static rgm_status check(const void *options)
@@ -186,7 +210,7 @@ static rgm_status check(const void *options)
                         (long long)o->batch_tokens, (long long)o->max_length);
     if (o->reverse.vocabulary > 0)
         return check_reverse(o);
-    if (o->path == NULL || o->train.count == 0)
+    if (o->path == NULL || o->train.count + o->train_sets.count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
                         o->path == NULL ? "folder of the files"
                                         : "files to train on, [source, target]");
@@ -200,36 +224,36 @@ typedef rgmi_translation_task translation_task;
 
 /* What is to be translated whole must fit into the model: better told now than by the first
  * validation. */
-static rgm_status check_sources(const translation_task *t, rgm_mode mode)
+static rgm_status check_sources(const translation_task *t, int part)
 {
-    const rgm_token_pairs *pairs = t->data.parts[mode].pairs;
+    const rgm_token_pairs *pairs = t->data.parts[part].pairs;
     int64_t most = t->model.options.max_positions, length;
 
     for (int64_t i = 0; i < rgm_token_pairs_count(pairs); i++) {
         rgm_token_pairs_source(pairs, i, &length);
         if (length > most)
-            return RGM_FAIL(RGM_ERR_DATA,
-                            "data.%s: the source of pair %lld has %lld tokens with its end, but "
-                            "model.max_positions "
-                            "is %lld: raise that, leave the pair out, or set task.decode: false",
-                            rgm_mode_name(mode), (long long)i + 1, (long long)length,
-                            (long long)most);
+            return rgmi_part_error(
+                RGM_FAIL(RGM_ERR_DATA,
+                         "the source of pair %lld has %lld tokens with its end, but "
+                         "model.max_positions "
+                         "is %lld: raise that, leave the pair out, or set task.decode: false",
+                         (long long)i + 1, (long long)length, (long long)most),
+                &t->options, part);
     }
     return RGM_OK;
 }
 
-static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+static rgm_status build_part(rgm_dataset **out, translation_task *t, int part, bool endless)
 {
     rgm_status status = RGM_OK;
-    translation_task *t = state;
     rgm_dataset *data = NULL;
 
     *out = NULL;
-    RGM_GO(rgmi_parallel_batches(&data, &t->data, mode));
+    RGM_GO(rgmi_parallel_batches(&data, &t->data, part));
     if (data == NULL)
         return RGM_OK;
-    if (mode != RGM_TRAIN && t->options.decode)
-        RGM_GO(check_sources(t, mode));
+    if (part != RGM_TRAIN && t->options.decode)
+        RGM_GO(check_sources(t, part));
     if (endless)
         RGM_GO(rgm_dataset_repeat(&data, -1));
     RGM_GO(rgm_dataset_prefetch(&data, 2));
@@ -240,6 +264,21 @@ done:
     return status;
 }
 
+static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    return build_part(out, state, (int)mode, endless);
+}
+
+static void eval_sets(rgm_eval_set *out, int64_t *count, void *state)
+{
+    rgmi_parallel_sets(out, count, &((const translation_task *)state)->options);
+}
+
+static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
+{
+    return build_part(out, state, rgmi_part_of_set(set), false);
+}
+
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     translation_task *t = state;
@@ -247,7 +286,7 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
     rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
     rgm_dim target = rgm_cgraph_symbol(graph, "target_length");
-    rgm_value **in = t->inputs, *states, *labels, *losses;
+    rgm_value **in = t->inputs, *states, *logits, *losses;
     rgm_head *head = &out->heads[0];
 
     in[RGMI_SOURCE] = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){pairs, source});
@@ -258,15 +297,14 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     states = rgm_seq2seq_encode(scope, &t->model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
     states = rgm_seq2seq_decode(scope, &t->model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS],
                                 states, in[RGMI_SOURCE]);
-    labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
-    losses = rgm_seq2seq_losses(&t->model, rgm_seq2seq_logits(scope, &t->model, states), labels,
-                                t->options.label_smoothing);
+    logits = rgm_seq2seq_logits(scope, &t->model, states);
     out->head_count = 1;
-    /* What is fetched of each batch are the tokens' losses: logits over a vocabulary stay inside.
-     */
     *head = (rgm_head){.name = "tokens", .loss_weight = 1};
-    head->predictions = rgm_reshape(losses, 2, (rgm_dim[]){RGM_INFER, 1});
-    head->weights = rgm_seq2seq_weights(scope, labels);
+    head->labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
+    losses = rgm_seq2seq_losses(&t->model, logits, head->labels, t->options.label_smoothing);
+    /* What is fetched of each batch are numbers of tokens: logits over a vocabulary stay inside. */
+    rgmi_tokens_judge(head, &t->model, logits, losses, t->options.label_smoothing);
+    head->weights = rgm_seq2seq_weights(scope, head->labels);
     head->loss = rgm_weighted_mean(losses, head->weights);
     return rgm_cgraph_status(graph);
 }
@@ -276,20 +314,54 @@ static void files(rgm_task_file *out, int64_t *count, void *state)
     rgmi_parallel_files(out, count, &((const translation_task *)state)->data);
 }
 
+/* What training data are made of, where that is more than one file or weighted. */
+static rgm_status describe_sources(rgm_text *out, const rgmi_parallel_data *data)
+{
+    for (int64_t i = 0; i < data->source_count && data->source_count > 1; i++) {
+        const rgmi_source *s = &data->sources[i];
+
+        RGM_TRY(rgm_text_printf(out, "%s%lld pairs of %s", i > 0 ? ", " : "; ", (long long)s->pairs,
+                                s->name));
+        if (data->options->weights.count > 0)
+            RGM_TRY(rgm_text_printf(out, " %.4g times each", s->times));
+    }
+    return RGM_OK;
+}
+
+/* Sides that only the loss of an evaluation sees cut. */
+static rgm_status describe_cuts(rgm_text *out, const translation_task *t)
+{
+    rgm_eval_set sets[RGM_MAX_EVAL_SETS];
+    int64_t count;
+
+    rgmi_parallel_sets(sets, &count, &t->options);
+    for (int part = RGM_VALID; part < rgmi_part_of_set(count); part++) {
+        int64_t cut = t->data.figures[part].cut, set = part - rgmi_part_of_set(0);
+
+        if (cut > 0)
+            RGM_TRY(rgm_text_printf(
+                out, "; %lld pairs of %s%s%s cut to %lld tokens for their loss", (long long)cut,
+                rgm_mode_name(set >= 0 ? sets[set].mode : (rgm_mode)part), set >= 0 ? "_" : "",
+                set >= 0 ? sets[set].name : "", (long long)t->options.max_length));
+    }
+    return RGM_OK;
+}
+
 static rgm_status describe(rgm_text *out, void *state)
 {
     const translation_task *t = state;
-    const rgm_token_batch_figures *f = &t->data.figures;
+    const rgm_token_batch_figures *f = &t->data.figures[RGM_TRAIN];
 
     if (f->padded_tokens == 0)
         return RGM_OK;
     RGM_TRY(rgm_text_printf(out, "batches of %lld tokens (%.0f%% real)",
                             (long long)t->options.batch_tokens,
                             100 * (double)f->real_tokens / (double)f->padded_tokens));
-    return f->dropped == 0
-               ? RGM_OK
-               : rgm_text_printf(out, ", without %lld pairs longer than %lld",
-                                 (long long)f->dropped, (long long)t->options.max_length);
+    if (f->dropped > 0)
+        RGM_TRY(rgm_text_printf(out, ", without %lld pairs longer than %lld", (long long)f->dropped,
+                                (long long)t->options.max_length));
+    RGM_TRY(describe_sources(out, &t->data));
+    return describe_cuts(out, t);
 }
 
 static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state,
@@ -303,7 +375,7 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 /* ---- translating in validation --------------------------------------------------------------- */
 
 /* The pairs of a batch, whole: the batch itself may have cut them. */
-static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, rgm_mode mode,
+static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, int part,
                                   const int64_t *pairs, int64_t count)
 {
     rgm_status status = RGM_OK;
@@ -315,7 +387,7 @@ static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, rgm_
     RGM_GO(RGM_NEW(sources, count));
     RGM_GO(RGM_NEW(lengths, count));
     for (int64_t i = 0; i < count; i++)
-        sources[i] = rgm_token_pairs_source(t->data.parts[mode].pairs, pairs[i], &lengths[i]);
+        sources[i] = rgm_token_pairs_source(t->data.parts[part].pairs, pairs[i], &lengths[i]);
     RGM_GO(rgm_translate(out, t->translator, sources, lengths, count, &search));
 done:
     rgm_free(sources);
@@ -323,31 +395,49 @@ done:
     return status;
 }
 
-static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *state)
+/* What a validation makes of its translations. */
+typedef struct judged {
+    rgmi_translation_scores *scores;
+    rgmi_samples *samples; /* NULL: none are told */
+} judged;
+
+static void judged_release(judged *j)
+{
+    if (j == NULL)
+        return;
+    rgmi_scores_release(j->scores);
+    rgmi_samples_release(j->samples);
+    rgm_free(j);
+}
+
+static rgm_status judged_create(void **aggregate, const translation_task *t, int part)
 {
     rgm_status status = RGM_OK;
-    translation_task *t = state;
-    const rgm_tensor *pairs = rgm_element_tensor(step->inputs, RGMI_PAIRS);
-    int64_t count = rgm_tensor_count(pairs);
-    rgm_hypotheses *translations = NULL;
-    rgmi_translation_scores *scores = *aggregate;
+    judged *j;
 
-    if (step->mode == RGM_TRAIN)
-        return RGM_OK; /* what was trained on is only measured by its loss: there is much of it */
-    if (t->data.parts[step->mode].pairs == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "task.decode translates the %s data of the experiment; batches "
-                        "from elsewhere need decode: false",
-                        rgm_mode_name(step->mode));
-    if (scores == NULL) {
-        RGM_TRY(rgmi_scores_create(&scores, &t->options.score));
-        *aggregate = scores;
-    }
-    RGM_TRY(rgmi_translation_ready(t, step->parameters, step->bf16));
+    RGM_TRY(RGM_NEW(j, 1));
+    RGM_GO(rgmi_scores_create(&j->scores, &t->options.score));
+    if (t->options.samples > 0 && part != RGM_TEST)
+        RGM_GO(rgmi_samples_create(&j->samples, t->options.samples,
+                                   rgm_token_pairs_count(t->data.parts[part].pairs)));
+    *aggregate = j;
+    j = NULL;
+done:
+    judged_release(j);
+    return status;
+}
+
+static rgm_status judge(judged *j, translation_task *t, int part, const int64_t *pairs,
+                        int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_hypotheses *translations;
+
     RGM_TRY(RGM_NEW(translations, count));
-    RGM_GO(translate_pairs(translations, t, step->mode, rgm_tensor_i64(pairs), count));
-    RGM_GO(
-        rgmi_scores_add(scores, &t->data, step->mode, rgm_tensor_i64(pairs), translations, count));
+    RGM_GO(translate_pairs(translations, t, part, pairs, count));
+    RGM_GO(rgmi_scores_add(j->scores, &t->data, part, pairs, translations, count));
+    if (j->samples != NULL)
+        RGM_GO(rgmi_samples_add(j->samples, &t->data, part, pairs, translations, count));
 done:
     for (int64_t i = 0; i < count; i++)
         rgm_hypotheses_clear(&translations[i]);
@@ -355,11 +445,36 @@ done:
     return status;
 }
 
+static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *state)
+{
+    translation_task *t = state;
+    const rgm_tensor *pairs = rgm_element_tensor(step->inputs, RGMI_PAIRS);
+    int64_t count = rgm_tensor_count(pairs);
+    int part = step->eval_set > 0 ? rgmi_part_of_set(step->eval_set - 1) : (int)step->mode;
+
+    if (step->mode == RGM_TRAIN)
+        return RGM_OK; /* what was trained on is only measured by its loss: there is much of it */
+    if (t->data.parts[part].pairs == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "task.decode translates the %s data of the experiment; batches "
+                        "from elsewhere need decode: false",
+                        rgm_mode_name(step->mode));
+    if (*aggregate == NULL)
+        RGM_TRY(judged_create(aggregate, t, part));
+    RGM_TRY(rgmi_translation_ready(t, step->parameters, step->bf16));
+    while (count > 0 && rgm_tensor_i64(pairs)[count - 1] < 0)
+        count--; /* rows that no pair fills */
+    return judge(*aggregate, t, part, rgm_tensor_i64(pairs), count);
+}
+
 static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_t global_step,
                                          void *state)
 {
+    const judged *j = aggregate;
+
     (void)global_step, (void)state;
-    return rgmi_scores_result(logs, aggregate);
+    RGM_TRY(rgmi_scores_result(logs, j->scores));
+    return j->samples != NULL ? rgmi_samples_result(logs, j->samples) : RGM_OK;
 }
 
 /* With it what translated: packed weights and caches, while the next steps change the weights. */
@@ -367,7 +482,7 @@ static void release_aggregate(void *aggregate, void *state)
 {
     translation_task *t = state;
 
-    rgmi_scores_release(aggregate);
+    judged_release(aggregate);
     rgm_translator_release(t->translator);
     t->translator = NULL;
 }
@@ -397,6 +512,24 @@ static void release(rgm_task *task)
     *task = (rgm_task){0};
 }
 
+/* One table for both sides: a row would be one piece in sources and another one in targets. */
+static rgm_status check_shared_table(const translation_task *t)
+{
+    int64_t sizes[2];
+    const void *source, *target;
+
+    if (t->model.options.embeddings != RGM_EMBEDDINGS_SHARED || t->data.source == t->data.target)
+        return RGM_OK;
+    source = rgm_tokenizer_model(t->data.source, &sizes[0]);
+    target = rgm_tokenizer_model(t->data.target, &sizes[1]);
+    if (sizes[0] == sizes[1] && memcmp(source, target, (size_t)sizes[0]) == 0)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s and %s are different tokenizers, but model.embeddings: shared has one row "
+                    "for an id of either: use target or untied, or one tokenizer",
+                    t->data.source_path, t->data.target_path);
+}
+
 static const rgm_task_export exports = {
     .file = rgmi_description_file,
     .save = rgmi_translation_save,
@@ -419,6 +552,8 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
                       .items = "target tokens",
                       .state = t,
                       .build_inputs = build_inputs,
+                      .eval_sets = eval_sets,
+                      .build_eval_inputs = build_eval_inputs,
                       .build_model = build_model,
                       .files = files,
                       .describe = describe,
@@ -439,6 +574,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     t->model.source_vocabulary = t->data.source_vocabulary;
     t->model.target_vocabulary = t->data.target_vocabulary;
     RGM_GO(rgm_seq2seq_check(&t->model));
+    RGM_GO(check_shared_table(t));
     if (t->options.decode) /* else the first validation would find it out */
         RGM_GO(rgm_search_check(&t->options.search, &t->model));
     if (t->options.max_length > t->model.options.max_positions)
@@ -482,8 +618,6 @@ const rgm_task_type rgm_translation = {
     .data = &data_section,
     .tasks = tasks,
     .models = models,
-    .no_privacy = "its batches are made of sentences of like length and not by Poisson sampling, "
-                  "and the pieces of its tokenizer are text of the training data",
     .create = create,
     .release = release,
 };

@@ -1,19 +1,13 @@
 /*
- * Pairs of sentences in tokens: read from files with a tokenizer, or made by a formula; and their
- * batches as the model is fed them.
+ * Pairs of sentences in tokens: text with its tokenizers, or made by a formula; and their batches
+ * as the model is fed them.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "translation_internal.h"
 
-/* ---- from files ---------------------------------------------------------------------------- */
-
-/* A file of the data: in their folder, unless its name says where it is. */
-static rgm_status place_of(char **out, const rgm_translation_options *o, const char *name)
-{
-    return name[0] == '/' ? rgm_strdup(out, name) : rgm_path_join(out, o->path, name);
-}
+/* ---- tokenizers ---------------------------------------------------------------------------- */
 
 /*
  * The file that the run keeps, or the one that the options name; NULL: neither. A run that goes on
@@ -35,35 +29,20 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
         rgm_free(*out);
         *out = NULL;
     }
-    return name != NULL ? place_of(out, o, name) : RGM_OK;
-}
-
-static rgm_status data_missing(rgm_status status, rgm_mode mode)
-{
-    return rgm_error_prefix(status, "data.%s is not in data.path (elsewhere: --set data.path=DIR)",
-                            rgm_mode_name(mode));
+    return name != NULL ? rgmi_parallel_path(out, o, name) : RGM_OK;
 }
 
 /* Of both sides, from the text that is trained on: the same text gives the same tokenizer again. */
-static rgm_status train_tokenizer(rgm_tokenizer **out, char **path,
-                                  const rgm_translation_options *o)
+static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, rgmi_parallel_data *data)
 {
-    rgm_status status = RGM_OK;
-    char *files[2] = {NULL, NULL};
+    rgm_corpus *const *corpus = &data->parts[RGM_TRAIN].corpus;
+    rgm_status status;
 
-    for (int i = 0; i < 2; i++)
-        RGM_GO(place_of(&files[i], o, o->train.items[i]));
-    status = rgm_tokenizer_train(out, (const char *const *)files, 2, &o->train_tokenizer);
-    if (status == RGM_ERR_NOT_FOUND)
-        status = data_missing(status, RGM_TRAIN);
-    else if (status != RGM_OK)
-        status = rgm_error_prefix(status, "data.train_tokenizer");
-    RGM_GO(status);
-    RGM_GO(rgm_strdup(path, "as data.train_tokenizer makes it"));
-done:
-    rgm_free(files[0]);
-    rgm_free(files[1]);
-    return status;
+    RGM_TRY(rgmi_parallel_text(data, RGM_TRAIN));
+    status = rgm_tokenizer_train_corpus(out, *corpus, &data->options->train_tokenizer);
+    if (status != RGM_OK)
+        return rgm_error_prefix(status, "data.train_tokenizer");
+    return rgm_strdup(path, "as data.train_tokenizer makes it");
 }
 
 static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *path)
@@ -93,14 +72,15 @@ static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *pa
     return RGM_OK;
 }
 
-static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, const rgm_translation_options *o,
+static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, rgmi_parallel_data *data,
                                  const char *name, const char *kept)
 {
+    const rgm_translation_options *o = data->options;
     rgm_status status;
 
     RGM_TRY(tokenizer_path(path, o, name, kept));
     if (*path == NULL)
-        return train_tokenizer(out, path, o);
+        return train_tokenizer(out, path, data);
     status = rgm_tokenizer_load(out, *path);
     if (status == RGM_ERR_NOT_FOUND && o->trained)
         return rgm_error_prefix(status, "%s keeps no %s", o->run_dir, kept);
@@ -115,10 +95,10 @@ static const char source_file[] = "tokenizer.model", target_file[] = "target_tok
 
 static rgm_status load_tokenizers(rgmi_parallel_data *data, const rgm_translation_options *o)
 {
-    RGM_TRY(load_tokenizer(&data->source, &data->source_path, o, o->tokenizer, source_file));
+    RGM_TRY(load_tokenizer(&data->source, &data->source_path, data, o->tokenizer, source_file));
     if (o->target_tokenizer != NULL)
-        RGM_TRY(
-            load_tokenizer(&data->target, &data->target_path, o, o->target_tokenizer, target_file));
+        RGM_TRY(load_tokenizer(&data->target, &data->target_path, data, o->target_tokenizer,
+                               target_file));
     else
         data->target = rgm_tokenizer_retain(data->source);
     data->source_vocabulary = rgm_tokenizer_size(data->source);
@@ -147,51 +127,6 @@ void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel
     }
 }
 
-static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o,
-                              const rgm_texts *files)
-{
-    rgm_status status = RGM_OK;
-    char *source = NULL, *target = NULL;
-
-    RGM_GO(place_of(&source, o, files->items[0]));
-    if (files->count > 1)
-        RGM_GO(place_of(&target, o, files->items[1]));
-    if (o->src_lang != NULL)
-        status = rgm_corpus_load_tfrecords(out, source, o->src_lang, o->tgt_lang, NULL);
-    else
-        status = target != NULL ? rgm_corpus_load(out, source, target, NULL)
-                                : rgm_corpus_load_tsv(out, source, NULL);
-done:
-    rgm_free(source);
-    rgm_free(target);
-    return status;
-}
-
-static rgm_status load_part(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
-{
-    const rgm_translation_options *o = data->options;
-    const rgm_texts *files =
-        mode == RGM_TRAIN ? &o->train : (mode == RGM_VALID ? &o->valid : &o->test);
-    rgm_status status;
-
-    if (files->count == 0)
-        return RGM_OK;
-    status = load_corpus(&part->corpus, o, files);
-    if (status == RGM_ERR_NOT_FOUND)
-        return data_missing(status, mode);
-    RGM_TRY(status);
-    if (rgm_corpus_count(part->corpus) == 0)
-        return RGM_FAIL(RGM_ERR_DATA, "data.%s: %s has no pairs", rgm_mode_name(mode),
-                        files->items[0]);
-    RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target,
-                                   data->threads));
-    if (mode == RGM_TRAIN) { /* nothing is scored there: the text has served */
-        rgm_corpus_release(part->corpus);
-        part->corpus = NULL;
-    }
-    return RGM_OK;
-}
-
 /* ---- by a formula -------------------------------------------------------------------------- */
 
 static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_reverse_options *o,
@@ -210,7 +145,7 @@ static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_r
     return rgm_token_pairs_add(pairs, ids, length + 1, backwards, length + 1);
 }
 
-static rgm_status make_reversed(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
+static rgm_status make_reversed(rgmi_parallel *part, const rgmi_parallel_data *data, int mode)
 {
     rgm_status status = RGM_OK;
     const rgm_reverse_options *o = &data->options->reverse;
@@ -258,8 +193,9 @@ static void part_clear(rgmi_parallel *part)
 
 void rgmi_parallel_clear(rgmi_parallel_data *data)
 {
-    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
-        part_clear(&data->parts[mode]);
+    for (int part = 0; part < RGMI_PARTS; part++)
+        part_clear(&data->parts[part]);
+    rgm_free(data->sources);
     rgm_tokenizer_release(data->source);
     rgm_tokenizer_release(data->target);
     rgm_free(data->source_path);
@@ -267,13 +203,31 @@ void rgmi_parallel_clear(rgmi_parallel_data *data)
     *data = (rgmi_parallel_data){0};
 }
 
-static rgm_status part_open(rgmi_parallel *part, const rgmi_parallel_data *data, rgm_mode mode)
+/* The pairs of a part that is text. */
+static rgm_status encode_part(rgmi_parallel_data *data, int number)
 {
+    rgmi_parallel *part = &data->parts[number];
+
+    RGM_TRY(rgmi_parallel_text(data, number));
+    if (part->corpus == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target,
+                                   data->threads));
+    if (number == RGM_TRAIN && data->options->subword_alpha == 0) { /* the text has served */
+        rgm_corpus_release(part->corpus);
+        part->corpus = NULL;
+    }
+    return RGM_OK;
+}
+
+static rgm_status part_open(rgmi_parallel_data *data, int number)
+{
+    rgmi_parallel *part = &data->parts[number];
     rgm_status status;
 
     if (part->pairs != NULL)
         return RGM_OK;
-    status = data->source == NULL ? make_reversed(part, data, mode) : load_part(part, data, mode);
+    status = data->source == NULL ? make_reversed(part, data, number) : encode_part(data, number);
     if (status != RGM_OK)
         part_clear(part);
     return status;
@@ -316,40 +270,60 @@ done:
     return status;
 }
 
-rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, rgm_mode mode)
+rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, int part)
 {
     *out = NULL;
-    RGM_TRY(part_open(&data->parts[mode], data, mode));
-    *out = data->parts[mode].pairs;
+    RGM_TRY(part_open(data, part));
+    *out = data->parts[part].pairs;
     return RGM_OK;
 }
 
-rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rgm_mode mode)
+/* How often each source's pairs stand in an epoch; *sets is NULL when each stands once. */
+static rgm_status list_sets(rgm_token_batch_set **sets, const rgmi_parallel_data *data)
+{
+    *sets = NULL;
+    if (data->options->weights.count == 0)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(*sets, data->source_count));
+    for (int64_t i = 0; i < data->source_count; i++)
+        (*sets)[i] = (rgm_token_batch_set){data->sources[i].pairs, data->sources[i].times};
+    return RGM_OK;
+}
+
+rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, int part)
 {
     rgm_status status = RGM_OK;
+    const rgm_translation_options *o = data->options;
     rgm_token_batch_options batch = RGM_TOKEN_BATCH_OPTIONS_INIT;
+    rgm_token_batch_set *sets = NULL;
     const rgm_token_pairs *pairs;
     rgm_dataset *made = NULL;
 
     *out = NULL;
-    RGM_GO(rgmi_parallel_pairs(&pairs, data, mode));
+    RGM_GO(rgmi_parallel_pairs(&pairs, data, part));
     if (pairs == NULL)
         return RGM_OK;
-    batch.tokens = data->options->batch_tokens;
-    batch.max_length = data->options->max_length;
-    batch.max_shapes = data->options->batch_shapes;
-    batch.training = mode == RGM_TRAIN;
+    batch.tokens = o->batch_tokens;
+    batch.max_length = o->max_length;
+    batch.max_shapes = o->batch_shapes;
+    batch.one_shape = o->static_batch;
+    batch.training = part == RGM_TRAIN;
     batch.dtype = RGM_I64;
+    if (batch.training) {
+        RGM_GO(list_sets(&sets, data));
+        batch.sets = sets;
+        batch.set_count = sets != NULL ? data->source_count : 0;
+        batch.sampling = (rgm_subword_sampling){o->subword_alpha, data->parts[part].corpus,
+                                                data->source, data->target};
+    }
     status = rgm_token_batches(&made, pairs, &batch);
-    if (status == RGM_ERR_DATA)
-        status = rgm_error_prefix(status, "data.%s", rgm_mode_name(mode));
-    RGM_GO(status);
-    if (mode == RGM_TRAIN)
-        RGM_GO(rgm_token_batches_figures(&data->figures, made));
+    RGM_GO(status == RGM_OK ? RGM_OK : rgmi_part_error(status, o, part));
+    RGM_GO(rgm_token_batches_figures(&data->figures[part], made));
     RGM_GO(rgm_dataset_map(&made, complete, NULL, NULL, 0));
     *out = made;
     made = NULL;
 done:
+    rgm_free(sets);
     rgm_dataset_release(made);
     return status;
 }

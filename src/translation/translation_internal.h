@@ -4,11 +4,22 @@
 
 #include <regimen/translation.h>
 
+/** What training data are made of: `train`, then train_sets. */
+typedef struct rgmi_source {
+    const char *name; /* "train", "news" */
+    int64_t pairs;
+    double times; /* that a pair stands in an epoch, in the mean */
+} rgmi_source;
+
 /** One part of the data; pairs NULL: there is none. */
 typedef struct rgmi_parallel {
-    rgm_corpus *corpus; /* NULL when the pairs were made by a formula, and when training */
+    rgm_corpus *corpus; /* NULL when the pairs were made by a formula, and when training draws no
+                           segmentations */
     rgm_token_pairs *pairs;
 } rgmi_parallel;
+
+/** Parts: those of the modes, then valid_sets and test_sets. */
+enum { RGMI_PARTS = RGM_TEST + 1 + RGM_MAX_EVAL_SETS };
 
 typedef struct rgmi_parallel_data {
     const rgm_translation_options *options; /* borrowed */
@@ -18,8 +29,10 @@ typedef struct rgmi_parallel_data {
     char *source_path, *target_path; /* where they were read; target: or NULL */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
-    rgmi_parallel parts[RGM_TEST + 1]; /* read when batches of them are first asked for */
-    rgm_token_batch_figures figures; /* of an epoch of training, once its batches were asked for */
+    rgmi_parallel parts[RGMI_PARTS]; /* read when batches of them are first asked for */
+    rgmi_source *sources;            /* of the training part, once it is read         */
+    int64_t source_count;
+    rgm_token_batch_figures figures[RGMI_PARTS]; /* once a part's batches were asked for */
 } rgmi_parallel_data;
 /** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
 rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
@@ -27,6 +40,20 @@ rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_opt
 void rgmi_parallel_clear(rgmi_parallel_data *data);
 /** What a source ends with; a target ends with end_id. */
 int32_t rgmi_source_end(const rgmi_parallel_data *data);
+/** The part of a set of rgm_task.eval_sets, and the sets themselves. */
+static inline int rgmi_part_of_set(int64_t set)
+{
+    return RGM_TEST + 1 + (int)set;
+}
+void rgmi_parallel_sets(rgm_eval_set *out, int64_t *count, const rgm_translation_options *options);
+/** RGM_ERR_CONFIG: sets and weights that contradict each other. */
+rgm_status rgmi_parallel_check_sets(const rgm_translation_options *options);
+/** Have a part's text, unless it is there; its corpus stays NULL when there is no such part. */
+rgm_status rgmi_parallel_text(rgmi_parallel_data *data, int part);
+/** A file of the data: in their folder, unless its name says where it is. */
+rgm_status rgmi_parallel_path(char **out, const rgm_translation_options *options, const char *name);
+/** A failure with the key of a part's files before it. */
+rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *options, int part);
 /** The tokenizers' files: rgm_task.files. */
 void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data);
 
@@ -41,7 +68,7 @@ enum {
     RGMI_BATCH_TENSORS
 };
 /** Read or make the part unless it is there; *out is NULL when there is no such part. */
-rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, rgm_mode mode);
+rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, int part);
 
 /** Tokens as text, in the place of what `out` had; tokenizer NULL: their numbers. */
 rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids,
@@ -50,7 +77,7 @@ rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const 
 /** RGM_ERR_CONFIG: a metric that there is not. */
 rgm_status rgmi_scores_check(const rgm_score_options *options);
 /** What scores there will be: names [RGMI_MOST_SCORES], ended by NULL. */
-#define RGMI_MOST_SCORES 5
+#define RGMI_MOST_SCORES 18
 void rgmi_scores_names(const char **names, const rgm_score_options *options);
 /** Statistics of a pass over a part. */
 typedef struct rgmi_translation_scores rgmi_translation_scores;
@@ -58,15 +85,36 @@ rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_opt
 void rgmi_scores_release(rgmi_translation_scores *scores);
 /** Judge the translations of the pairs with those numbers by their references. */
 rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data,
-                           rgm_mode mode, const int64_t *pairs, const rgm_hypotheses *translations,
+                           int part, const int64_t *pairs, const rgm_hypotheses *translations,
                            int64_t count);
 /** Set them by their names. */
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
 
+/** Translations for a person to read: `count` of a part's pairs, evenly over all of them. */
+typedef struct rgmi_samples rgmi_samples;
+rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs);
+void rgmi_samples_release(rgmi_samples *samples);
+/** Those of the pairs with these numbers that are samples. */
+rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_parallel_data *data, int part,
+                            const int64_t *pairs, const rgm_hypotheses *translations,
+                            int64_t count);
+/** As texts of the logs: "pair_17". */
+rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples);
+
 /** The pairs of a part, read unless they are there, borrowed; *out is NULL when there is no such
  * part. */
-rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data,
-                               rgm_mode mode);
+rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, int part);
+
+/* ---- metrics of tokens ---- */
+
+/**
+ * Predictions of the head are [n, 3]: the loss of each label, its negative log-probability (the
+ * loss without smoothing), and 1 where it is the most probable token.
+ */
+enum { RGMI_TOKEN_LOSS, RGMI_TOKEN_NLL, RGMI_TOKEN_RIGHT, RGMI_TOKEN_COLUMNS };
+/** The columns, and "perplexity" and "token_accuracy" as the head's metrics. */
+void rgmi_tokens_judge(rgm_head *head, const rgm_seq2seq *model, rgm_value *logits,
+                       rgm_value *losses, double smoothing);
 
 /* ---- the task's state ---- */
 

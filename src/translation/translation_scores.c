@@ -6,51 +6,128 @@
 
 #include "translation_internal.h"
 
-struct rgmi_translation_scores {
-    rgm_bleu *bleu; /* this and the next two are NULL when they are not asked for */
-    rgm_chrf *chrf;
-    rgm_ter *ter;
+/* One number: a metric with its options. */
+typedef struct scorer {
+    const char *name; /* as asked for: "bleu_lc" */
+    rgm_mt_metric metric;
     rgm_bleu_options bleu_options;
     rgm_chrf_options chrf_options;
+    rgm_bleu *bleu; /* of this and the next two the metric's own */
+    rgm_chrf *chrf;
+    rgm_ter *ter;
     rgm_bleu_stats bleu_stats;
     rgm_chrf_stats chrf_stats;
     rgm_ter_stats ter_stats;
+} scorer;
+
+struct rgmi_translation_scores {
+    scorer *scorers;
+    int64_t scorer_count;
     int64_t equal, count;
     rgm_text hypothesis, reference; /* of one sentence at a time */
 };
 
-static bool wanted(const rgm_score_options *options, int metric)
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* Take `word` from the beginning of *rest, if it stands there as a whole. */
+static bool take(const char **rest, const char *word)
 {
-    for (int64_t i = 0; i < options->metrics.count; i++)
-        if (strcmp(options->metrics.items[i], rgm_mt_metric_names[metric]) == 0)
-            return true;
-    return false;
+    size_t size = strlen(word);
+
+    if (strncmp(*rest, word, size) != 0 || ((*rest)[size] != '\0' && (*rest)[size] != '_'))
+        return false;
+    *rest += size + ((*rest)[size] == '_');
+    return true;
+}
+
+/* What a name means: metric, then for bleu perhaps a tokenizer, then perhaps "lc". */
+static bool parse(scorer *out, const char *name, const rgm_score_options *options)
+{
+    const char *rest = name;
+    int metric = 0;
+
+    while (metric < RGM_MT_METRICS && !take(&rest, rgm_mt_metric_names[metric]))
+        metric++;
+    if (metric == RGM_MT_METRICS)
+        return false;
+    *out = (scorer){.name = name,
+                    .metric = (rgm_mt_metric)metric,
+                    .bleu_options = RGM_BLEU_OPTIONS_INIT,
+                    .chrf_options = RGM_CHRF_OPTIONS_INIT};
+    out->bleu_options.tokenizer = options->tokenize;
+    for (int t = 0; metric == RGM_MT_BLEU && rgm_mt_tokenizer_names[t] != NULL; t++)
+        if (take(&rest, rgm_mt_tokenizer_names[t])) {
+            out->bleu_options.tokenizer = (rgm_mt_tokenizer)t;
+            break;
+        }
+    out->bleu_options.lowercase = options->lowercase;
+    if (metric != RGM_MT_TER && take(&rest, "lc"))
+        out->bleu_options.lowercase = true;
+    out->chrf_options.lowercase = out->bleu_options.lowercase;
+    return *rest == '\0' && name[strlen(name) - 1] != '_';
 }
 
 rgm_status rgmi_scores_check(const rgm_score_options *options)
 {
+    scorer found;
+
+    if (options->metrics.count > RGMI_MOST_SCORES - 2)
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.score.metrics: %lld scores; %d are the most",
+                        (long long)options->metrics.count, RGMI_MOST_SCORES - 2);
     for (int64_t i = 0; i < options->metrics.count; i++) {
         const char *name = options->metrics.items[i];
-        bool known = false;
 
-        for (int m = 0; m < RGM_MT_METRICS; m++)
-            known |= strcmp(name, rgm_mt_metric_names[m]) == 0;
-        if (known)
-            continue;
-        return RGM_FAIL(
-            RGM_ERR_CONFIG, "task.score.metrics: no '%s'%s; there are bleu, chrf, ter", name,
-            rgm_did_you_mean(name, rgm_mt_metric_names, RGM_MT_METRICS, NULL, NULL).text);
+        if (!parse(&found, name, options))
+            return RGM_FAIL(
+                RGM_ERR_CONFIG,
+                "task.score.metrics: no '%s'%s; there are bleu, chrf, ter; bleu_lc, chrf_lc "
+                "without "
+                "case; bleu_13a, bleu_intl, bleu_char, bleu_none, and these with _lc",
+                name, rgm_did_you_mean(name, rgm_mt_metric_names, RGM_MT_METRICS, NULL, NULL).text);
+        for (int64_t k = 0; k < i; k++)
+            if (strcmp(options->metrics.items[k], name) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "task.score.metrics: '%s' stands there twice",
+                                name);
     }
     return RGM_OK;
 }
 
+/* In the order of the metrics, whatever the order in which they are asked for. */
+static int64_t list_scorers(scorer *out, const rgm_score_options *options)
+{
+    int64_t count = 0;
+
+    for (int m = 0; m < RGM_MT_METRICS; m++)
+        for (int64_t i = 0; i < options->metrics.count; i++)
+            if (parse(&out[count], options->metrics.items[i], options) &&
+                (int)out[count].metric == m)
+                count++;
+    return count;
+}
+
 void rgmi_scores_names(const char **names, const rgm_score_options *options)
 {
-    for (int m = 0; m < RGM_MT_METRICS; m++)
-        if (wanted(options, m))
-            *names++ = rgm_mt_metric_names[m];
+    scorer scorers[RGMI_MOST_SCORES];
+    int64_t count = list_scorers(scorers, options);
+
+    for (int64_t i = 0; i < count; i++)
+        *names++ = scorers[i].name;
     *names++ = "exact_match";
     *names = NULL;
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+static rgm_status open_scorer(scorer *s)
+{
+    switch (s->metric) {
+    case RGM_MT_BLEU:
+        return rgm_bleu_create(&s->bleu, &s->bleu_options);
+    case RGM_MT_CHRF:
+        return rgm_chrf_create(&s->chrf, &s->chrf_options);
+    default:
+        return rgm_ter_create(&s->ter, NULL);
+    }
 }
 
 rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_options *options)
@@ -60,17 +137,10 @@ rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_opt
 
     *out = NULL;
     RGM_TRY(RGM_NEW(s, 1));
-    s->bleu_options = (rgm_bleu_options)RGM_BLEU_OPTIONS_INIT;
-    s->bleu_options.tokenizer = options->tokenize;
-    s->bleu_options.lowercase = options->lowercase;
-    s->chrf_options = (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
-    s->chrf_options.lowercase = options->lowercase;
-    if (wanted(options, RGM_MT_BLEU))
-        RGM_GO(rgm_bleu_create(&s->bleu, &s->bleu_options));
-    if (wanted(options, RGM_MT_CHRF))
-        RGM_GO(rgm_chrf_create(&s->chrf, &s->chrf_options));
-    if (wanted(options, RGM_MT_TER))
-        RGM_GO(rgm_ter_create(&s->ter, NULL));
+    RGM_GO(RGM_NEW(s->scorers, RGMI_MOST_SCORES));
+    s->scorer_count = list_scorers(s->scorers, options);
+    for (int64_t i = 0; i < s->scorer_count; i++)
+        RGM_GO(open_scorer(&s->scorers[i]));
     *out = s;
     s = NULL;
 done:
@@ -82,9 +152,12 @@ void rgmi_scores_release(rgmi_translation_scores *scores)
 {
     if (scores == NULL)
         return;
-    rgm_bleu_release(scores->bleu);
-    rgm_chrf_release(scores->chrf);
-    rgm_ter_release(scores->ter);
+    for (int64_t i = 0; i < scores->scorer_count; i++) {
+        rgm_bleu_release(scores->scorers[i].bleu);
+        rgm_chrf_release(scores->scorers[i].chrf);
+        rgm_ter_release(scores->scorers[i].ter);
+    }
+    rgm_free(scores->scorers);
     rgm_text_clear(&scores->hypothesis);
     rgm_text_clear(&scores->reference);
     rgm_free(scores);
@@ -106,10 +179,22 @@ static rgm_str text_of(const rgm_text *text)
     return (rgm_str){.data = text->size > 0 ? text->data : "", .size = text->size};
 }
 
-static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *data, rgm_mode mode,
+static rgm_status score_one(scorer *s, rgm_str hypothesis, rgm_str reference)
+{
+    switch (s->metric) {
+    case RGM_MT_BLEU:
+        return rgm_bleu_add(&s->bleu_stats, s->bleu, hypothesis, &reference, 1);
+    case RGM_MT_CHRF:
+        return rgm_chrf_add(&s->chrf_stats, s->chrf, hypothesis, &reference, 1);
+    default:
+        return rgm_ter_add(&s->ter_stats, s->ter, hypothesis, &reference, 1);
+    }
+}
+
+static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *data, int number,
                           int64_t pair, const rgm_hypothesis *h)
 {
-    const rgmi_parallel *part = &data->parts[mode];
+    const rgmi_parallel *part = &data->parts[number];
     int64_t length;
     const int32_t *ids = rgm_token_pairs_target(part->pairs, pair, &length);
     rgm_str reference, hypothesis;
@@ -126,32 +211,36 @@ static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *
         RGM_TRY(rgmi_write_text(&s->reference, NULL, ids, length));
         reference = text_of(&s->reference);
     }
-    if (s->bleu != NULL)
-        RGM_TRY(rgm_bleu_add(&s->bleu_stats, s->bleu, hypothesis, &reference, 1));
-    if (s->chrf != NULL)
-        RGM_TRY(rgm_chrf_add(&s->chrf_stats, s->chrf, hypothesis, &reference, 1));
-    return s->ter != NULL ? rgm_ter_add(&s->ter_stats, s->ter, hypothesis, &reference, 1) : RGM_OK;
+    for (int64_t i = 0; i < s->scorer_count; i++)
+        RGM_TRY(score_one(&s->scorers[i], hypothesis, reference));
+    return RGM_OK;
 }
 
 rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data,
-                           rgm_mode mode, const int64_t *pairs, const rgm_hypotheses *translations,
+                           int part, const int64_t *pairs, const rgm_hypotheses *translations,
                            int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(add_one(scores, data, mode, pairs[i], &translations[i].items[0]));
+        RGM_TRY(add_one(scores, data, part, pairs[i], &translations[i].items[0]));
     return RGM_OK;
+}
+
+static double result_of(const scorer *s)
+{
+    switch (s->metric) {
+    case RGM_MT_BLEU:
+        return rgm_bleu_result(&s->bleu_stats, &s->bleu_options).score;
+    case RGM_MT_CHRF:
+        return rgm_chrf_result(&s->chrf_stats, &s->chrf_options);
+    default:
+        return rgm_ter_result(&s->ter_stats);
+    }
 }
 
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *s)
 {
-    if (s->bleu != NULL)
-        RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_BLEU],
-                             rgm_bleu_result(&s->bleu_stats, &s->bleu_options).score));
-    if (s->chrf != NULL)
-        RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_CHRF],
-                             rgm_chrf_result(&s->chrf_stats, &s->chrf_options)));
-    if (s->ter != NULL)
-        RGM_TRY(rgm_logs_set(logs, rgm_mt_metric_names[RGM_MT_TER], rgm_ter_result(&s->ter_stats)));
+    for (int64_t i = 0; i < s->scorer_count; i++)
+        RGM_TRY(rgm_logs_set(logs, s->scorers[i].name, result_of(&s->scorers[i])));
     return rgm_logs_set(logs, "exact_match",
                         (double)s->equal / (double)(s->count > 0 ? s->count : 1));
 }

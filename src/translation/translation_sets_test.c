@@ -1,0 +1,339 @@
+/*
+ * Translation on several corpora: sets and shares of training data, more sets to evaluate on, files
+ * by patterns, a tokenizer of whatever is trained on; scores by several signatures; perplexity.
+ */
+#include <check.h>
+
+#include "translation_internal.h"
+
+static char folder[64];
+
+static void write_file(const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "wb");
+    CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void open_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/regimen-sets-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    write_file("a.de", "ein Hund\nzwei Hunde im Schnee\nein Kind spielt\n");
+    write_file("a.en", "a dog\ntwo dogs in the snow\na child plays\n");
+    write_file("news-1.de", "der Rat tagt\n");
+    write_file("news-1.en", "the council meets\n");
+    write_file("news-2.de", "die Wahl im Mai\n");
+    write_file("news-2.en", "the vote in May\n");
+    write_file("b.tsv", "ein Ball\ta ball\nkein Ball\tno ball\n");
+}
+
+#define FILES(...)                                                                                 \
+    (rgm_texts)                                                                                    \
+    {                                                                                              \
+        (const char *const[]){__VA_ARGS__}, sizeof(const char *[]){__VA_ARGS__} / sizeof(char *)   \
+    }
+
+static const char *const set_names[] = {"news", "balls"}, *const own[] = {"a.de", "a.en"},
+                         *const news[] = {"news-*.de", "news-*.en"}, *const balls[] = {"b.tsv"};
+
+static rgm_translation_options options_of(rgm_texts sets[2])
+{
+    rgm_translation_options o;
+
+    sets[0] = (rgm_texts){news, 2};
+    sets[1] = (rgm_texts){balls, 1};
+    rgm_translation_defaults(&o);
+    o.path = folder;
+    o.train = o.valid = o.test = (rgm_texts){own, 2};
+    o.train_sets = (rgm_lists){set_names, sets, 2};
+    o.train_tokenizer.vocab_size = 40;
+    o.train_tokenizer.type = RGM_TOKENIZER_BPE;
+    return o;
+}
+
+static rgm_status create(rgm_task *out, const rgm_translation_options *o)
+{
+    rgm_seq2seq_options model;
+
+    rgm_seq2seq_defaults(&model);
+    model.embedding_width = 8;
+    model.encoder.num_layers = model.decoder.num_layers = 1;
+    model.encoder.num_attention_heads = model.decoder.num_attention_heads = 2;
+    return rgm_translation_create(out, o, &model, 3, 1);
+}
+
+static void all_that_is_trained_on_is_read_in_its_order(void **state)
+{
+    rgm_texts sets[2];
+    rgm_translation_options o;
+    rgmi_parallel_data data;
+    const rgm_token_pairs *pairs;
+    const char *lines[] = {"der Rat tagt", "die Wahl im Mai", "ein Ball", "kein Ball"};
+    rgm_ids ids = {0};
+
+    (void)state;
+    open_folder();
+    o = options_of(sets);
+    CHECK_OK(rgmi_parallel_open(&data, &o, 1, 1));
+    CHECK_OK(rgmi_parallel_pairs(&pairs, &data, RGM_TRAIN));
+    CHECK_INT(7, rgm_token_pairs_count(pairs));
+    CHECK_INT(3, data.source_count);
+    CHECK_TEXT("train", data.sources[0].name);
+    CHECK_INT(2, data.sources[1].pairs);
+    for (int64_t i = 0; i < 4; i++) {
+        int64_t count;
+        const int32_t *got = rgm_token_pairs_source(pairs, 3 + i, &count);
+
+        ids.count = 0;
+        CHECK_OK(rgm_tokenizer_encode(&ids, data.source, lines[i], (int64_t)strlen(lines[i])));
+        CHECK(ids.count == count - 1 &&
+              memcmp(ids.items, got, (size_t)ids.count * sizeof *got) == 0);
+    }
+    rgm_ids_clear(&ids);
+    rgmi_parallel_clear(&data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void weights_are_shares_of_an_epoch_and_are_told(void **state)
+{
+    static const char *const names[] = {"news", "train"};
+    static const double values[] = {2, 1};
+    rgm_texts sets[2];
+    rgm_translation_options o;
+    rgm_text text = {0};
+    rgm_dataset *data;
+    rgm_task task;
+    const rgmi_translation_task *t;
+
+    (void)state;
+    open_folder();
+    o = options_of(sets);
+    o.weights = (rgm_numbers){names, values, 2}; /* balls: 1 */
+    CHECK_OK(create(&task, &o));
+    CHECK_OK(task.build_inputs(&data, task.state, RGM_TRAIN, false));
+    t = task.state;
+    CHECK_CLOSE(t->data.sources[0].times * 3, 7.0 / 4, 1e-12, 0);
+    CHECK_CLOSE(t->data.sources[1].times * 2, 7.0 / 2, 1e-12, 0);
+    CHECK_CLOSE(t->data.sources[2].times * 2, 7.0 / 4, 1e-12, 0);
+    CHECK_INT(2 + 4 + 2, t->data.figures[RGM_TRAIN].pairs); /* 1.75, 3.5, 1.75 rounded */
+    CHECK_OK(task.describe(&text, task.state));
+    CHECK(strstr(text.data,
+                 "; 3 pairs of train 0.5833 times each, 2 pairs of news 1.75 times each, "
+                 "2 pairs of balls 0.875 times each") != NULL);
+    rgm_text_clear(&text);
+    rgm_dataset_release(data);
+    rgm_task_release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void refuse(const rgm_translation_options *o, rgm_status status, const char *part)
+{
+    rgm_dataset *data = NULL;
+    rgm_task task;
+    rgm_status got = create(&task, o);
+
+    if (got == RGM_OK)
+        got = task.build_inputs(&data, task.state, RGM_TRAIN, false);
+    CHECK_STATUS(status, got);
+    CHECK_MESSAGE(part);
+    rgm_dataset_release(data);
+    rgm_task_release(&task);
+}
+
+static void mistakes_in_sets_are_told(void **state)
+{
+    static const char *const wrong[] = {"newz"}, *const trains[] = {"train"},
+                             *const dotted[] = {"a"};
+    static const double one[] = {1};
+    rgm_texts sets[2], three = FILES("a", "b", "c");
+    rgm_translation_options o, bad;
+
+    (void)state;
+    open_folder();
+    bad = o = options_of(sets);
+    bad.weights = (rgm_numbers){wrong, one, 1};
+    refuse(&bad, RGM_ERR_CONFIG, "data.weights.newz: no training data of that name");
+    bad = o;
+    bad.train_sets = (rgm_lists){trains, sets, 1};
+    refuse(&bad, RGM_ERR_CONFIG, "'train' is the name of data.train");
+    bad = o;
+    bad.train_sets = (rgm_lists){dotted, &three, 1};
+    refuse(&bad, RGM_ERR_CONFIG, "data.train_sets.a: 3 files");
+    bad = o;
+    bad.valid = (rgm_texts){0};
+    bad.valid_sets = o.train_sets;
+    refuse(&bad, RGM_ERR_CONFIG, "data.valid_sets stand beside data.valid, which is not set");
+    bad = o;
+    sets[0] = FILES("news-*.de", "news-1.en");
+    refuse(&bad, RGM_ERR_DATA,
+           "data.train_sets.news: news-*.de means 2 files and news-1.en 1: they go two by two");
+    sets[0] = FILES("none-*.de", "none-*.en");
+    refuse(&bad, RGM_ERR_NOT_FOUND, "data.train_sets.news is not in data.path");
+    write_file("news-2.en", "the vote in May\nand one more\n");
+    sets[0] = FILES("news-*.de", "news-*.en");
+    refuse(&bad, RGM_ERR_DATA, "news-2.de is short, its line 2 is missing");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void save_model(const char *name, const void *model, int64_t size)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_file_save(path, model, size));
+}
+
+/* The tokenizer of a TSV is that of its columns as two files: no second kind of training. */
+static void a_tokenizer_is_trained_on_any_form(void **state)
+{
+    rgm_translation_options o;
+    rgm_texts none[2];
+    rgmi_parallel_data data[2];
+    int64_t size[2];
+    const void *model[2];
+
+    (void)state;
+    open_folder();
+    write_file("a.tsv",
+               "ein Hund\ta dog\nzwei Hunde im Schnee\ttwo dogs in the snow\nein Kind spielt\t"
+               "a child plays\n");
+    o = options_of(none);
+    o.train_sets = (rgm_lists){0};
+    o.train_tokenizer.vocab_size = 30;
+    CHECK_OK(rgmi_parallel_open(&data[0], &o, 1, 1));
+    o.train = FILES("a.tsv");
+    CHECK_OK(rgmi_parallel_open(&data[1], &o, 1, 1));
+    for (int i = 0; i < 2; i++)
+        model[i] = rgm_tokenizer_model(data[i].source, &size[i]);
+    CHECK(size[0] == size[1] && memcmp(model[0], model[1], (size_t)size[0]) == 0);
+    save_model("one.model", model[0], size[0]);
+    rgmi_parallel_clear(&data[0]);
+    rgmi_parallel_clear(&data[1]);
+
+    /* As large, but another one: what is one row of a shared table would be two pieces. */
+    write_file("c.de", "fuenf Fische\nrote Rosen am Rande\nsieben Sachen sehen\n");
+    o.train = FILES("c.de", "c.de");
+    CHECK_OK(rgmi_parallel_open(&data[0], &o, 1, 1));
+    model[0] = rgm_tokenizer_model(data[0].source, &size[0]);
+    save_model("two.model", model[0], size[0]);
+    rgmi_parallel_clear(&data[0]);
+    o.train_tokenizer.vocab_size = 0;
+    o.tokenizer = "one.model";
+    o.target_tokenizer = "two.model";
+    refuse(&o, RGM_ERR_CONFIG,
+           "are different tokenizers, but model.embeddings: shared has one row");
+    o.target_tokenizer = "one.model";
+    CHECK_OK(create(&(rgm_task){0}, &o));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+static void each_score_has_the_signature_of_its_name(void **state)
+{
+    static const char *const metrics[] = {"chrf", "bleu_lc", "bleu", "bleu_intl_lc", "chrf_lc"};
+    static const char *const wrong[][1] = {{"bleu_LC"}, {"ter_lc"}, {"chrf_intl"}, {"bleu_"}};
+    rgm_score_options o = {.metrics = {metrics, 5}};
+    const char *names[RGMI_MOST_SCORES], *const expected[] = {"bleu_lc", "bleu",    "bleu_intl_lc",
+                                                              "chrf",    "chrf_lc", "exact_match"};
+    rgmi_translation_scores *scores;
+    rgmi_parallel_data data = {0};
+    rgm_logs logs = {0};
+    int32_t ids[3] = {5, 6, 1};
+    rgm_hypothesis h = {.ids = ids, .count = 2};
+    rgm_hypotheses one = {.items = &h, .count = 1};
+    int64_t pair = 0;
+
+    (void)state;
+    CHECK_OK(rgmi_scores_check(&o));
+    rgmi_scores_names(names, &o);
+    for (int i = 0; i < 6; i++)
+        CHECK_TEXT(expected[i], names[i]);
+    CHECK(names[6] == NULL);
+    for (int i = 0; i < 4; i++) {
+        o.metrics = (rgm_texts){wrong[i], 1};
+        CHECK_STATUS(RGM_ERR_CONFIG, rgmi_scores_check(&o));
+        CHECK_MESSAGE(wrong[i][0]);
+    }
+    o.metrics = (rgm_texts){metrics, 5};
+    CHECK_OK(rgm_token_pairs_create(&data.parts[RGM_VALID].pairs));
+    CHECK_OK(rgm_token_pairs_add(data.parts[RGM_VALID].pairs, ids, 3, ids, 3));
+    CHECK_OK(rgmi_scores_create(&scores, &o));
+    CHECK_OK(rgmi_scores_add(scores, &data, RGM_VALID, &pair, &one, 1));
+    CHECK_OK(rgmi_scores_result(&logs, scores));
+    for (int i = 0; i < 6; i++)
+        CHECK_TEXT(expected[i], logs.items[i].name);
+    rgmi_scores_release(scores);
+    rgm_logs_clear(&logs);
+    rgmi_parallel_clear(&data);
+}
+
+/* A whole run: other sets have their scores, samples are told, and perplexity is of plain labels.
+ */
+static void a_run_tells_sets_samples_and_perplexity(void **state)
+{
+    rgm_texts sets[2];
+    rgm_translation_options o;
+    rgm_run_options run = RGM_RUN_OPTIONS_INIT;
+    char folder_of_run[96], path[160], *log;
+    rgm_open_run *open;
+    double losses[2];
+    rgm_task task;
+    int64_t size;
+
+    (void)state;
+    open_folder();
+    snprintf(folder_of_run, sizeof folder_of_run, "%s/run", folder);
+    run.run_dir = folder_of_run;
+    run.trainer.epochs = 1;
+    run.runtime.threads = 1;
+    for (int smoothed = 1; smoothed >= 0; smoothed--) {
+        o = options_of(sets);
+        o.valid_sets = o.test_sets = (rgm_lists){set_names, sets, 2};
+        o.label_smoothing = smoothed ? 0.1 : 0;
+        o.static_batch = smoothed;
+        o.subword_alpha = smoothed ? 0.1 : 0;
+        o.samples = 2;
+        o.search.beam_size = 1;
+        o.search.decode_max_length = 4;
+        run.read_only = !smoothed; /* the same weights, judged without smoothing */
+        o.run_dir = smoothed ? NULL : folder_of_run;
+        o.trained = !smoothed;
+        CHECK_OK(create(&task, &o));
+        CHECK_OK(rgm_run_open(&open, &task, &run));
+        if (smoothed) {
+            CHECK_OK(rgm_run_complete(open));
+            CHECK(!isnan(rgm_run_metric(open, "valid_news", "bleu")));
+            CHECK(!isnan(rgm_run_metric(open, "test_balls", "chrf")));
+            CHECK(rgm_run_metric(open, "train", "perplexity") > 1);
+            losses[1] = rgm_run_metric(open, "valid", "perplexity");
+        } else {
+            const rgm_logs *logs;
+            CHECK_OK(rgm_trainer_evaluate(rgm_run_trainer(open), RGM_VALID, RGM_TO_END, &logs));
+            losses[0] = rgm_logs_get(logs, "loss");
+            CHECK_CLOSE(exp(losses[0]), rgm_logs_get(logs, "perplexity"), 1e-6, 0);
+            CHECK_CLOSE(losses[1], exp(losses[0]), 1e-4, 0);
+        }
+        rgm_run_close(open);
+        rgm_task_release(&task);
+    }
+    snprintf(path, sizeof path, "%s/log.txt", folder_of_run);
+    CHECK_OK(rgm_file_load(&log, &size, path, 1 << 20));
+    CHECK(strstr(log, "| valid pair_1 source: ein Hund\n") != NULL);
+    CHECK(strstr(log, "| valid pair_2 reference: two dogs in the snow\n") != NULL);
+    CHECK(strstr(log, "| valid_news pair_1 source: der Rat tagt\n") != NULL);
+    CHECK(strstr(log, "batches of 4096 tokens") != NULL);
+    rgm_free(log);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(all_that_is_trained_on_is_read_in_its_order),
+      cmocka_unit_test(weights_are_shares_of_an_epoch_and_are_told),
+      cmocka_unit_test(mistakes_in_sets_are_told),
+      cmocka_unit_test(a_tokenizer_is_trained_on_any_form),
+      cmocka_unit_test(each_score_has_the_signature_of_its_name),
+      cmocka_unit_test(a_run_tells_sets_samples_and_perplexity))
