@@ -125,6 +125,50 @@ static void segment_reduce_grad(const rgm_segment_args *args)
 
 /* ---- segment softmax ----------------------------------------------------------------------- */
 
+/* A vector of channels from c on over the entries [begin, end) of a row; whole: there are no
+ * others.
+ */
+static inline __attribute__((always_inline)) void softmax_vector(const bool whole,
+                                                                 const rgm_segment_softmax_args *o,
+                                                                 int64_t begin, int64_t end,
+                                                                 int64_t c)
+{
+    const int32_t *entry = o->csr->entry;
+    const int64_t channels = whole ? LANES : o->channels, left = channels - c;
+    const vm lanes = v_first(left);
+    const float *x = (const float *)o->x + c;
+    float *y = (float *)o->y + c;
+    vf most = v_set1(LOWEST), sum = v_zero();
+
+    for (int64_t p = begin; p < end; p++) {
+        const float *at = x + (entry ? entry[p] : p) * channels;
+        most = v_max(whole ? v_load(at) : v_load_where(at, lanes), most);
+    }
+    for (int64_t p = begin; p < end; p++) {
+        int64_t at = (entry ? entry[p] : p) * channels;
+        vf e = v_exp(v_sub(whole ? v_load(x + at) : v_load_where(x + at, lanes), most));
+        sum = v_add(sum, e);
+        if (whole)
+            v_store(y + at, e);
+        else
+            v_store_n(y + at, e, left);
+    }
+    sum = v_select(v_eq(sum, v_zero()), v_zero(), v_div(v_set1(1), sum));
+    for (int64_t p = begin; p < end; p++) {
+        int64_t at = (entry ? entry[p] : p) * channels;
+        if (whole)
+            v_store(y + at, v_mul(v_load(y + at), sum));
+        else
+            v_store_n(y + at, v_mul(v_load_where(y + at, lanes), sum), left);
+    }
+}
+
+static void softmax_wide_row(const rgm_segment_softmax_args *o, int64_t begin, int64_t end)
+{
+    for (int64_t c = 0; c < o->channels; c += LANES)
+        softmax_vector(false, o, begin, end, c);
+}
+
 #define NARROW_ROW 512 /* entries of a row of one channel that are laid side by side */
 
 /* One channel: a row's entries side by side fill vectors, where a vector of channels would not. */
@@ -133,6 +177,10 @@ static void softmax_narrow_row(const rgm_segment_softmax_args *o, int64_t begin,
     const float *x = o->x;
     float row[NARROW_ROW], *y = o->y, most, sum;
 
+    if (n > NARROW_ROW) {
+        softmax_wide_row(o, begin, begin + n);
+        return;
+    }
     row[0] = 0;
     for (int64_t i = 0; i < n; i++)
         row[i] = x[rgmi_entry(o->csr, begin + i)];
@@ -143,40 +191,36 @@ static void softmax_narrow_row(const rgm_segment_softmax_args *o, int64_t begin,
         y[rgmi_entry(o->csr, begin + i)] = row[i] * sum;
 }
 
-/* A row of at most a vector, with room for a whole one behind y: what is written there too belongs
- * to rows that come later. */
-static inline void softmax_short_row(float *y, const float *x, int64_t n)
+/* The first n lanes' softmax. */
+static inline vf softmax_lanes(vf row, int64_t n)
 {
     const vm in = v_first(n);
-    vf row = v_load_where(x, in), e;
     float most = v_most(v_max(v_select(in, row, v_set1(LOWEST)), v_set1(LOWEST))), sum;
+    vf e = v_exp(v_sub(v_select(in, row, v_set1(-__builtin_inff())), v_set1(most)));
 
-    e = v_exp(v_sub(v_select(in, row, v_set1(-__builtin_inff())), v_set1(most)));
     sum = v_sum(v_add(v_zero(), e));
-    v_store(y, v_mul(e, v_set1(sum == 0 ? 0 : 1 / sum)));
+    return v_mul(e, v_set1(sum == 0 ? 0 : 1 / sum));
 }
 
-static void softmax_wide_row(const rgm_segment_softmax_args *o, int64_t begin, int64_t end)
+/* Rows [from, to) of one channel. One of at most a vector is read as a whole vector: what lies
+ * behind it belongs to rows that come later, as does what is written there too. */
+static void softmax_narrow_rows(const rgm_segment_softmax_args *o, int64_t from, int64_t to)
 {
-    const rgm_csr *csr = o->csr;
+    const int64_t *start = o->csr->row_start, room = start[to] - LANES;
+    const int32_t *entry = o->csr->entry;
+    const float *x = o->x;
+    float *y = o->y, row[LANES];
 
-    for (int64_t c = 0; c < o->channels; c += LANES) {
-        const float *x = (const float *)o->x + c;
-        float *y = (float *)o->y + c;
-        int64_t left = o->channels - c;
-        vf most = v_set1(LOWEST), sum = v_zero();
-        for (int64_t p = begin; p < end; p++)
-            most = v_max(v_load_n(x + rgmi_entry(csr, p) * o->channels, left), most);
-        for (int64_t p = begin; p < end; p++) {
-            int64_t at = rgmi_entry(csr, p) * o->channels;
-            vf e = v_exp(v_sub(v_load_n(x + at, left), most));
-            sum = v_add(sum, e);
-            v_store_n(y + at, e, left);
-        }
-        sum = v_select(v_eq(sum, v_zero()), v_zero(), v_div(v_set1(1), sum));
-        for (int64_t p = begin; p < end; p++) {
-            int64_t at = rgmi_entry(csr, p) * o->channels;
-            v_store_n(y + at, v_mul(v_load_n(y + at, left), sum), left);
+    for (int64_t r = from; r < to; r++) {
+        int64_t begin = start[r], n = start[r + 1] - begin;
+        if (n > LANES || begin > room || (entry == NULL && x == y)) {
+            softmax_narrow_row(o, begin, n);
+        } else if (entry == NULL) {
+            v_store(y + begin, softmax_lanes(v_load(x + begin), n));
+        } else {
+            v_store(row, softmax_lanes(v_gather(x, v_int_load(entry + begin)), n));
+            for (int64_t i = 0; i < n; i++)
+                y[entry[begin + i]] = row[i];
         }
     }
 }
@@ -185,17 +229,16 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 {
     const rgm_segment_softmax_args *o = payload;
     const int64_t *start = o->csr->row_start;
-    bool in_order = o->channels == 1 && o->csr->entry == NULL && o->x != o->y;
     int64_t from, to;
 
     csr_range(o->csr, begin, end, &from, &to);
-    for (int64_t r = from; r < to; r++)
-        if (in_order && start[r + 1] - start[r] <= LANES && start[r] + LANES <= start[to])
-            softmax_short_row((float *)o->y + start[r], (const float *)o->x + start[r],
-                              start[r + 1] - start[r]);
-        else if (o->channels == 1 && start[r + 1] - start[r] <= NARROW_ROW)
-            softmax_narrow_row(o, start[r], start[r + 1] - start[r]);
-        else
+    if (o->channels == 1)
+        softmax_narrow_rows(o, from, to);
+    else if (o->channels == LANES)
+        for (int64_t r = from; r < to; r++)
+            softmax_vector(true, o, start[r], start[r + 1], 0);
+    else
+        for (int64_t r = from; r < to; r++)
             softmax_wide_row(o, start[r], start[r + 1]);
 }
 

@@ -1,9 +1,10 @@
 /*
- * Sparse times dense, pulled over CSR: y[r] = scale * sum of weight * x[column]. What bounds it is
- * fetching rows of x from memory, so: up to eight vectors of channels stay in registers while a
- * row's entries go by, rows to come are prefetched across the ends of rows, and large results are
- * written past the cache. Each element of y is summed in entry order, long rows in parts of
- * LONG_ROW.
+ * Sparse times dense, pulled over CSR: y[r] = scale * sum of weight *
+ * x[column]. What bounds it is fetching rows of x from memory, so: up to eight
+ * vectors of channels stay in registers while a row's entries go by, rows to
+ * come are prefetched across the ends of rows, and large results are written
+ * past the cache. Each element of y is summed in entry order, long rows in
+ * parts of LONG_ROW.
  */
 
 #define AHEAD        8           /* entries from the prefetch to its use                          */
@@ -13,8 +14,9 @@
 #define GROUP        8           /* vectors of channels in registers                              */
 #define TWICE        3           /* up to so many vectors, two sums take turns                    */
 
-/* What multiplies a row of x: nothing; its entry's weight, in order or by the entry's number; its
- * column's scale; any of these; a weight for each head; or for each vector, being a head, alone. */
+/* What multiplies a row of x: nothing; its entry's weight, in order or by the
+ * entry's number; its column's scale; any of these; a weight for each head; or
+ * for each vector, being a head, alone. */
 enum { PLAIN, WEIGHTED, NUMBERED, COLUMN, SCALED, HEADED, EACH, KINDS };
 
 static inline void prefetch_row(const float *row, int64_t channels)
@@ -31,24 +33,35 @@ typedef struct spmm_job {
     int64_t depth;    /* channels of a head                       */
 } spmm_job;
 
-/* The group of channels under work: from `channel` on, `last` lanes in the last vector. */
+/* The group of channels under work: from `channel` on, `last` lanes in the last
+ * vector. */
 typedef struct spmm_group {
     int64_t channel, last;
     int32_t head[GROUP];           /* of each vector, when heads are whole */
     int32_t lane_head[GROUP * 16]; /* of each lane otherwise               */
 } spmm_group;
 
-/* What the loops over rows and entries read, by value: a vector's store may alias anything, so that
- * what lies behind a pointer would be read again after each. */
+/* What the loops over rows and entries read, by value: a vector's store may
+ * alias anything, so that what lies behind a pointer would be read again after
+ * each. */
 typedef struct spmm_walk {
     const int32_t *column, *entry;
-    const float *x, *weight, *column_scale; /* x from the group's first channel on */
-    int64_t channels, heads, count;
+    const float *x; /* from the group's first channel on, as are bias and y */
+    int64_t row_bytes;
+    const float *weight, *column_scale, *row_scale, *bias;
+    float *y;
+    int64_t heads, count;
     const spmm_group *group;
     vm last;  /* lanes of the last vector, when there are less than GROUP */
     bool far; /* rows of x are not in L2: known where the loop is compiled */
-    bool whole_heads;
+    bool whole_heads, self_loop, accumulate, relu, stream, activates;
 } spmm_walk;
+
+static inline __attribute__((always_inline)) const float *row_of(const float *x, int64_t row,
+                                                                 const spmm_walk *w)
+{
+    return (const float *)((const char *)x + row * w->row_bytes);
+}
 
 static inline __attribute__((always_inline)) vf part_load(const int vectors, int k, const float *p,
                                                           const spmm_walk *w)
@@ -91,7 +104,7 @@ static inline __attribute__((always_inline)) float spmm_factor(const int kind, c
 static inline __attribute__((always_inline)) void spmm_entry(const int vectors, const int kind,
                                                              vf *sum, const spmm_walk *w, int64_t p)
 {
-    const float *row = w->x + w->column[p] * w->channels;
+    const float *row = row_of(w->x, w->column[p], w);
     const bool by_head = kind == HEADED || kind == EACH;
     const float *weight = by_head ? w->weight + (w->entry ? w->entry[p] : p) * w->heads : NULL;
     vf factor = kind == PLAIN || kind == EACH ? v_zero() : v_set1(spmm_factor(kind, w, p));
@@ -115,15 +128,15 @@ static inline __attribute__((always_inline)) void spmm_prefetch(const int vector
                                                                 const spmm_walk *w, int64_t p)
 {
     int64_t last = w->count - 1;
-    const float *next = w->x + w->column[p + AHEAD < last ? p + AHEAD : last] * w->channels;
+    const float *next = row_of(w->x, w->column[p + AHEAD < last ? p + AHEAD : last], w);
 
     UNROLL
     for (int k = 0; k < (vectors * LANES + 15) / 16; k++)
         _mm_prefetch((const char *)(next + 16 * k), _MM_HINT_T0);
 }
 
-/* sum[] += the entries [begin, end). Few vectors: every other entry goes to a second sum, so that
- * one addition need not wait for the one before. */
+/* sum[] += the entries [begin, end). Few vectors: every other entry goes to a
+ * second sum, so that one addition need not wait for the one before. */
 static inline __attribute__((always_inline)) void spmm_entries(const int vectors, const int kind,
                                                                vf *sum, const spmm_walk *w,
                                                                int64_t begin, int64_t end)
@@ -135,7 +148,7 @@ static inline __attribute__((always_inline)) void spmm_entries(const int vectors
         UNROLL
         for (int k = 0; k < vectors; k++)
             other[k] = v_zero();
-        for (; p + 1 < end; p += 2) {
+        for (; p < end - 1; p += 2) {
             if (w->far) {
                 spmm_prefetch(vectors, w, p);
                 spmm_prefetch(vectors, w, p + 1);
@@ -151,6 +164,8 @@ static inline __attribute__((always_inline)) void spmm_entries(const int vectors
         if (w->far)
             spmm_prefetch(vectors, w, p);
         spmm_entry(vectors, kind, sum, w, p);
+        if (vectors <= TWICE)
+            break;
     }
 }
 
@@ -162,52 +177,57 @@ static __attribute__((noinline)) void spmm_activate(const rgm_spmm_args *o, floa
                   n - c);
 }
 
+/* What follows the sum of a row, all vectors together. */
 static inline __attribute__((always_inline)) void
 spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_walk *w, int64_t r)
 {
-    const rgm_spmm_args *o = g->o;
-    const spmm_group *group = w->group;
-    float *y = (float *)o->y + r * o->channels + group->channel;
-    const float *own = w->x + r * w->channels;
-    const float *bias = o->bias;
-    float scale = o->self_loop && o->column_scale ? ((const float *)o->column_scale)[r] : 1;
+    float *y = (float *)((char *)w->y + r * w->row_bytes);
+    const float *own = row_of(w->x, r, w);
 
-    UNROLL
-    for (int k = 0; k < vectors; k++) {
-        vf value = sum[k];
-        if (o->self_loop)
-            value = v_fma(v_set1(scale), part_load(vectors, k, own, w), value);
-        if (o->row_scale)
-            value = v_mul(v_set1(((const float *)o->row_scale)[r]), value);
-        if (bias)
-            value = v_add(value, part_load(vectors, k, bias + group->channel, w));
-        if (o->accumulate)
-            value = v_add(part_load(vectors, k, y, w), value);
-        else if (o->activation == RGM_ACT_RELU)
-            value = v_relu(value);
-        sum[k] = value;
+    if (w->self_loop) {
+        vf scale = v_set1(w->column_scale ? w->column_scale[r] : 1);
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_fma(scale, part_load(vectors, k, own, w), sum[k]);
+    }
+    if (w->row_scale) {
+        vf scale = v_set1(w->row_scale[r]);
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_mul(scale, sum[k]);
+    }
+    if (w->bias) {
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_add(sum[k], part_load(vectors, k, w->bias, w));
+    }
+    if (w->accumulate) {
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_add(part_load(vectors, k, y, w), sum[k]);
+    }
+    if (w->relu) {
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            sum[k] = v_relu(sum[k]);
     }
     UNROLL
     for (int k = 0; k < vectors; k++)
-        if (g->stream)
+        if (w->stream)
             v_stream(y + k * LANES, sum[k]);
         else
-            part_store(vectors, k, y, group, sum[k]);
-    if (g->activates)
-        spmm_activate(o, y, (vectors - 1) * LANES + (vectors < GROUP ? group->last : LANES));
+            part_store(vectors, k, y, w->group, sum[k]);
+    if (w->activates)
+        spmm_activate(g->o, y, (vectors - 1) * LANES + (vectors < GROUP ? w->group->last : LANES));
 }
 
-static inline __attribute__((always_inline)) void spmm_row(const int vectors, const int kind,
-                                                           const spmm_job *g, const spmm_walk *w,
-                                                           int64_t r, int64_t begin, int64_t end)
+/* The parts of a long row behind the first LONG_ROW entries. */
+static inline __attribute__((always_inline)) void spmm_parts(const int vectors, const int kind,
+                                                             vf *sum, const spmm_walk *w,
+                                                             int64_t begin, int64_t end)
 {
-    vf sum[GROUP], part[GROUP];
-
-    UNROLL
-    for (int k = 0; k < vectors; k++)
-        sum[k] = v_zero();
-    spmm_entries(vectors, kind, sum, w, begin, rgmi_min(end, begin + LONG_ROW));
-    for (int64_t from = begin + LONG_ROW; from < end; from += LONG_ROW) {
+    for (int64_t from = begin; from < end; from += LONG_ROW) {
+        vf part[GROUP];
         UNROLL
         for (int k = 0; k < vectors; k++)
             part[k] = v_zero();
@@ -216,10 +236,25 @@ static inline __attribute__((always_inline)) void spmm_row(const int vectors, co
         for (int k = 0; k < vectors; k++)
             sum[k] = v_add(sum[k], part[k]);
     }
+}
+
+static inline __attribute__((always_inline)) void spmm_row(const int vectors, const int kind,
+                                                           const spmm_job *g, const spmm_walk *w,
+                                                           int64_t r, int64_t begin, int64_t end)
+{
+    vf sum[GROUP];
+
+    UNROLL
+    for (int k = 0; k < vectors; k++)
+        sum[k] = v_zero();
+    spmm_entries(vectors, kind, sum, w, begin, rgmi_min(end, begin + LONG_ROW));
+    if (__builtin_expect(end - begin > LONG_ROW, 0))
+        spmm_parts(vectors, kind, sum, w, begin + LONG_ROW, end);
     spmm_finish(vectors, sum, g, w, r);
 }
 
-/* Rows [from, to): setting up costs as much as a short row, so it is done once for all. */
+/* Rows [from, to): setting up costs as much as a short row, so it is done once
+ * for all. */
 static inline __attribute__((always_inline)) void spmm_rows(const int vectors, const int kind,
                                                             const bool far, const spmm_job *g,
                                                             const spmm_group *group, int64_t from,
@@ -227,18 +262,26 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
 {
     const rgm_spmm_args *o = g->o;
     const int64_t *start = o->csr->row_start;
-    const spmm_walk w = {o->csr->column,
-                         o->csr->entry,
-                         (const float *)o->x + group->channel,
-                         o->weight,
-                         o->column_scale,
-                         o->channels,
-                         o->heads,
-                         o->csr->count,
-                         group,
-                         v_first(group->last),
-                         far,
-                         g->whole_heads};
+    const spmm_walk w = {.column = o->csr->column,
+                         .entry = o->csr->entry,
+                         .x = (const float *)o->x + group->channel,
+                         .row_bytes = o->channels * (int64_t)sizeof(float),
+                         .weight = o->weight,
+                         .column_scale = o->column_scale,
+                         .row_scale = o->row_scale,
+                         .bias = o->bias ? (const float *)o->bias + group->channel : NULL,
+                         .y = (float *)o->y + group->channel,
+                         .heads = o->heads,
+                         .count = o->csr->count,
+                         .group = group,
+                         .last = v_first(group->last),
+                         .far = far,
+                         .whole_heads = g->whole_heads,
+                         .self_loop = o->self_loop,
+                         .accumulate = o->accumulate,
+                         .relu = !o->accumulate && o->activation == RGM_ACT_RELU,
+                         .stream = g->stream,
+                         .activates = g->activates};
 
     for (int64_t r = from; r < to; r++)
         spmm_row(vectors, kind, g, &w, r, start[r], start[r + 1]);
@@ -255,10 +298,12 @@ typedef void spmm_function(const spmm_job *g, const spmm_group *group, int64_t f
             spmm_rows(vectors, kind, g->far, g, group, from, to);                                  \
     }
 #define SPMM_NARROW(name, kind)                                                                    \
-    SPMM(name, kind, 1) SPMM(name, kind, 2) SPMM(name, kind, 3) SPMM(name, kind, 4)
+    SPMM(name, kind, 1)                                                                            \
+    SPMM(name, kind, 2) SPMM(name, kind, 3) SPMM(name, kind, 4)
 #define SPMM_WIDE(name, kind)                                                                      \
     SPMM_NARROW(name, kind)                                                                        \
-    SPMM(name, kind, 5) SPMM(name, kind, 6) SPMM(name, kind, 7) SPMM(name, kind, 8)
+    SPMM(name, kind, 5)                                                                            \
+    SPMM(name, kind, 6) SPMM(name, kind, 7) SPMM(name, kind, 8)
 SPMM_WIDE(plain, PLAIN)
 SPMM_NARROW(weighted, WEIGHTED)
 SPMM_NARROW(numbered, NUMBERED)
@@ -266,12 +311,16 @@ SPMM_NARROW(column, COLUMN)
 SPMM_WIDE(scaled, SCALED)
 SPMM_WIDE(headed, HEADED)
 SPMM(each, EACH, 8)
+SPMM(weighted, WEIGHTED, 8)
+SPMM(numbered, NUMBERED, 8)
+SPMM(column, COLUMN, 8)
 
-/* Wider rows spend their time on the row itself: the general form does for them. */
+/* Wider rows spend their time on the row itself: the general form does for
+ * them, but for the widest. */
 #define ROW_NARROW(name)                                                                           \
     {                                                                                              \
         spmm_##name##_1, spmm_##name##_2, spmm_##name##_3, spmm_##name##_4, spmm_scaled_5,         \
-            spmm_scaled_6, spmm_scaled_7, spmm_scaled_8                                            \
+            spmm_scaled_6, spmm_scaled_7, spmm_##name##_8                                          \
     }
 #define ROW_WIDE(name)                                                                             \
     {                                                                                              \
@@ -303,7 +352,8 @@ static int spmm_kind(const rgm_spmm_args *o)
     return o->column_scale ? COLUMN : PLAIN;
 }
 
-/* Channels [c, ...) as a group; returns its vectors. A full group has no partial vector. */
+/* Channels [c, ...) as a group; returns its vectors. A full group has no
+ * partial vector. */
 static int64_t group_init(spmm_group *group, const spmm_job *g, int64_t c)
 {
     int64_t left = g->o->channels - c, vectors = rgmi_blocks(left, LANES);
