@@ -137,12 +137,56 @@ if (ulimit -f 8; "$regimen" run small.yaml --run-dir limited >/dev/null 2>err); 
     fail "a run beyond the file size limit succeeded"
 fi
 
-# SIGTERM saves and exits with 75; the same command goes on to the same end.
-"$regimen" run small.yaml --run-dir stopped --set trainer.epochs=30000 >/dev/null 2>err &
-pid=$!
-sleep 1
-kill -TERM $pid
-wait $pid
-[ $? = 75 ] || fail "SIGTERM ended with another status than 75"
-ls stopped/ckpt | grep -q '^step-' || fail "SIGTERM saved nothing"
+# What is printed is not lost without a word, whatever printed it.
+for verb in "--help" "--version" "help" "run --help" "config list" "config keys" "data --help" "runs run"; do
+    # shellcheck disable=SC2086
+    "$regimen" $verb >/dev/full 2>err && fail "$verb into a full disk succeeded"
+    says "regimen: stdout: No space left on device" err
+    # shellcheck disable=SC2086
+    "$regimen" $verb >&- 2>err && fail "$verb without stdout succeeded"
+    says "regimen: stdout: Bad file descriptor" err
+done
+# Without any of the three descriptors nothing is printed into files: the run is the same.
+"$regimen" run small.yaml --run-dir headless <&- >&- 2>&- && fail "the result was printed nowhere, and nobody said so"
+for part in ckpt metrics.jsonl; do
+    diff -r plain/$part headless/$part >/dev/null || fail "a run without descriptors: $part differs"
+done
+for closed in "<&-" ">&-" "2>&-" "<&- 2>&-"; do
+    eval "\"$regimen\" config list $closed" >/dev/null 2>&1 || [ "$closed" = ">&-" ] || fail "config list $closed"
+done
+
+# A metric that is no number is there, as null.
+awk -v OFS=, 'BEGIN { srand(5); for (i = 0; i < 60; i++) print rand(), rand(), i % 2 }' >points.csv
+cat >points.yaml <<'YAML'
+data: {path: ., train: points.csv, valid_fraction: 0.2, batch_size: 16}
+task: {type: classification, num_classes: 2}
+model: {type: mlp, hidden: [64, 64]}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 2}
+YAML
+expect 0 "$regimen" run points.yaml --run-dir points
+expect 0 "$regimen" eval points --part valid --json --set data.scale=4e-39
+says '"loss": null' out
+
+# SIGTERM, a terminal that is gone (unless nohup asked otherwise) and the end of the processor time save and
+# exit with 75; the same command goes on to the same end.
+stopped_by() {
+    rm -rf stopped
+    "$regimen" run small.yaml --run-dir stopped --set trainer.epochs=300000 >/dev/null 2>err &
+    pid=$!
+    sleep 1
+    kill "-$1" $pid
+    wait $pid
+    [ $? = 75 ] || fail "SIG$1 ended with another status than 75"
+    ls stopped/ckpt | grep -q '^step-' || fail "SIG$1 saved nothing"
+}
+for signal in TERM HUP XCPU USR1; do stopped_by $signal; done
+(ulimit -S -t 1; "$regimen" run small.yaml --run-dir short --set trainer.epochs=300000 >/dev/null 2>err)
+[ $? = 75 ] || fail "the end of the processor time ended with another status than 75"
+(trap '' HUP
+ "$regimen" run small.yaml --run-dir nohup --set trainer.epochs=2000 >/dev/null 2>err &
+ pid=$!
+ sleep 0.5
+ kill -HUP $pid
+ wait $pid) || fail "nohup: SIGHUP ended the run"
 finish

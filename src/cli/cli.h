@@ -82,9 +82,14 @@ rgm_status printable(char **out, const char *text);
 /** Print to stdout; EXIT_FAILED with a message when stdout is gone. */
 int print_text(const char *text);
 int print_json(json_t *json); /* takes the reference */
-void console_open(void);
-/** From here on SIGINT, SIGTERM and SIGUSR1 do not end the process: whoever works asks the next
- * function. */
+/** JSON has no NaN and no infinity: null. */
+json_t *json_number(double value);
+/** False when not even the standard descriptors can be had. */
+bool console_open(void);
+/** The exit status of a command that ended with `code`: EXIT_FAILED when its output was lost. */
+int console_close(int code);
+/** From here on SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGXCPU do not end the process: whoever works
+ * asks the next function. */
 void console_catch_signals(void);
 bool console_is_stopped(void *payload);
 rgm_progress *console_progress(bool in_epochs);

@@ -4,6 +4,8 @@
  * the process at once.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,8 @@ static volatile sig_atomic_t stopped;
 static void on_signal(int number)
 {
     stopped = 1;
-    signal(number, SIG_DFL);
+    if (number != SIGXCPU) /* which comes each second from then on, until the hard limit kills */
+        signal(number, SIG_DFL);
 }
 
 /* Warnings for the person at the terminal; all of it with -v. The run folder's log.txt has
@@ -36,21 +39,55 @@ static void show_message(int level, const char *message, void *payload)
 
 void console_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU};
+    struct sigaction action = {.sa_handler = on_signal}, before;
 
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        /* nohup: the run is to outlive its terminal. */
+        if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
+            before.sa_handler == SIG_IGN)
+            continue;
+        sigaction(numbers[i], &action, NULL);
+    }
 }
 
-void console_open(void)
+/*
+ * A descriptor of 0 to 2 that is closed would be given to the next file that is opened, and what is
+ * printed would end up in it: metrics.jsonl. In its place stands one that can be used the wrong way
+ * only, so that reading or printing fails as it should.
+ */
+static bool occupy_standard_descriptors(void)
 {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    }
+    return true;
+}
+
+int console_close(int code)
+{
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
+
+    if (!lost || code != EXIT_DONE) /* a failure was told already */
+        return code;
+    fprintf(stderr, "regimen: stdout: %s\n", strerror(errno != 0 ? errno : EIO));
+    return EXIT_FAILED;
+}
+
+bool console_open(void)
+{
+    if (!occupy_standard_descriptors())
+        return false;
     /* A closed pipe and a file size limit are errors of a write like others. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     (void)rgm_logger_add_sink(NULL, show_message, NULL); /* the first one: there is room */
+    return true;
 }
 
 bool console_is_stopped(void *payload)
@@ -186,6 +223,11 @@ int print_text(const char *text)
         return EXIT_FAILED;
     }
     return EXIT_DONE;
+}
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 int print_json(json_t *json)

@@ -35,7 +35,7 @@ static int print_result(const char *path, const wishes *w, const rgm_export_chec
 
         if (w->verified) {
             json_object_set_new(out, "items", json_integer(check->items));
-            json_object_set_new(out, "largest_difference", json_real(check->largest_difference));
+            json_object_set_new(out, "largest_difference", json_number(check->largest_difference));
         }
         if (w->dump != NULL)
             json_object_set_new(out, "dumped_batches", json_integer(dumped));

@@ -42,13 +42,19 @@ static int version(void)
     return EXIT_DONE;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    console_open();
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
         return argc < 2 ? (help(), EXIT_USAGE) : help();
     if (strcmp(argv[1], "--version") == 0)
         return version();
     return verb_dispatch("", argv[1], verbs, VERBS, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (!console_open())
+        return EXIT_FAILED; /* with no place to say why */
+    return console_close(run(argc, argv));
 }

@@ -206,12 +206,6 @@ static json_t *json_text(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-/* JSON has no NaN. */
-static json_t *json_number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *run_json(const listed_run *run)
 {
     const rgm_run_look *look = &run->look;

@@ -81,7 +81,7 @@ json_t *metrics_json(const rgm_logs *values)
     json_t *json = json_object();
 
     for (int64_t i = 0; i < values->count; i++)
-        json_object_set_new(json, values->items[i].name, json_real(values->items[i].value));
+        json_object_set_new(json, values->items[i].name, json_number(values->items[i].value));
     return json;
 }
 
