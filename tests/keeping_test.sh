@@ -91,6 +91,55 @@ expect 0 "$regimen" run small.yaml $every --mode continuous_eval --run-dir hurt 
 says "warning: the checkpoint of step 700 is not evaluated: .*weights.safetensors is damaged" err
 [ "$(wc -l <hurt/continuous_eval/metrics.jsonl)" = 29 ] || fail "a damaged checkpoint costs others"
 
+# Exports on the way: numbered by step, the newest kept, the last also in export/ itself until the run's end.
+numbered="--set trainer.train_steps=100 --set trainer.checkpoint.keep=20 --set trainer.exports.every_steps=20"
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $in_steps $numbered --set trainer.exports.keep=3 --run-dir numbered
+[ "$(ls numbered/export | tr '\n' ' ')" = "100 60 80 model.onnx " ] ||
+    fail "numbered exports: $(ls numbered/export | tr '\n' ' ')"
+for step in 60 80 100; do
+    expect 0 "$regimen" export numbered --step $step --to at-step
+    cmp -s numbered/export/$step/model.onnx at-step/model.onnx || fail "export $step has other weights"
+done
+cmp -s numbered/export/model.onnx numbered/export/100/model.onnx || fail "export/ is not the last"
+# At validations, with averages: what was judged is what is exported, and kept by itself.
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=60 --set trainer.checkpoint.keep=20 \
+    --set trainer.validation_interval=20 --set trainer.exports.validations=true --set trainer.exports.keep=0 \
+    --set optimizer.average.decay=0.9 --set trainer.checkpoint.averages=2 --run-dir judged
+[ "$(ls judged/export | tr '\n' ' ')" = "20 40 60 model.onnx " ] || fail "exports: $(ls judged/export)"
+[ "$(ls judged/averages | tr '\n' ' ')" = "step-00000040 step-00000060 " ] || fail "averages: $(ls judged/averages)"
+expect 0 "$regimen" export judged --step 40 --to at-step
+cmp -s judged/export/40/model.onnx at-step/model.onnx || fail "the export of a validation is not of the averages"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=1 --set trainer.steps_per_loop=1 --run-dir from-averages \
+    --set trainer.initialize.checkpoint=judged/averages/step-00000040 --set optimizer.learning_rate=1e-30 --set export=~
+expect 0 "$regimen" predict from-averages --last
+cp out first
+expect 0 "$regimen" predict judged --step 40
+cmp -s out first || fail "averages/ does not have the averages"
+# Beside each checkpoint; of the finished run to folders of one's own.
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=30 --set trainer.exports.checkpoints=true \
+    --set trainer.exports.dirs="[one, two]" --run-dir beside --json
+[ "$(ls beside/export | tr '\n' ' ')" = "10 20 30 model.onnx " ] || fail "beside checkpoints: $(ls beside/export)"
+cmp -s one/model.onnx two/model.onnx || fail "exports.dirs"
+python3 -c "import json; assert json.load(open('out'))['exports'] == ['one', 'two']" || fail "exports.dirs in the result"
+# What a killed one left is swept; what cannot be is told before the first step.
+sh -c 'exit 0' &
+gone=$!
+wait $gone
+mkdir -p "numbered/export/next.partial-$gone/x"
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $in_steps $numbered --set trainer.exports.keep=3 --run-dir numbered
+[ ! -e "numbered/export/next.partial-$gone" ] || fail "a killed export was not swept"
+# shellcheck disable=SC2086
+expect 2 "$regimen" run small.yaml $in_steps $numbered --set export=~ --run-dir none
+says "trainer.exports says when to export, but there is no exporter" err
+# shellcheck disable=SC2086
+expect 2 "$regimen" run small.yaml $in_steps --set trainer.train_steps=1 --set trainer.checkpoint.averages=2 --run-dir none2
+says "trainer.checkpoint.averages is 2, but the optimizer keeps no averages" err
+
 # --restarts: killed again and again, the run goes on by itself and ends with the same bytes.
 long="--set trainer.epochs=3000 --set trainer.checkpoint.every_epochs=20"
 # child: the process that trains for $supervisor.

@@ -18,7 +18,8 @@ sed -i -e 's/nodes: 400, edges: 900/nodes: 60, edges: 120/' -e 's/words: 200, wo
     -e 's/hidden: \[8\]/hidden: [2]/' -e 's/threads: 2/threads: 1/' small.yaml
 run="run small.yaml --set trainer.epochs=~ --set trainer.train_steps=4 --set trainer.steps_per_loop=2
      --set trainer.validation_interval=2 --set trainer.checkpoint.every_steps=2
-     --set trainer.checkpoint.keep=1 --set trainer.checkpoint.best.keep=1"
+     --set trainer.checkpoint.keep=1 --set trainer.checkpoint.best.keep=1 --set trainer.checkpoint.averages=1
+     --set trainer.exports.every_steps=2 --set trainer.exports.keep=1"
 calls=openat,mkdir,mkdirat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,rmdir,ftruncate
 
 # shellcheck disable=SC2086
@@ -63,10 +64,10 @@ one() {
     # shellcheck disable=SC2086
     "$regimen" $run --run-dir "$hurt" >/dev/null 2>"err-$worker" ||
         fail "$what: the run does not go on: $(tail -1 "err-$worker")"
-    for part in ckpt best metrics.jsonl export; do
+    for part in ckpt best averages metrics.jsonl export; do
         diff -r "whole/$part" "$hurt/$part" >"diff-$worker" || fail "$what: $(head -1 "diff-$worker")"
     done
-    ! find "$hurt" -name '*.tmp-*' | grep . || fail "$what: something temporary is left"
+    ! find "$hurt" -name '*.tmp-*' -o -name '*.partial-*' | grep . || fail "$what: something temporary is left"
 }
 
 # Every second case each.

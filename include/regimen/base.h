@@ -389,6 +389,12 @@ void rgm_names_release(char **names, int64_t count);
  */
 rgm_status rgm_folder_remove(const char *path);
 rgm_status rgm_folder_sync(const char *path); /* fsync */
+/**
+ * Give the folder `made`, whose files are synced, the name `path` beside it, in one step, and sync
+ * that. What stood there before has the name `made` afterwards, for the caller to remove.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_folder_publish(const char *made, const char *path);
 /** Names that match a shell pattern, sorted; RGM_ERR_NOT_FOUND when none does. */
 rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 

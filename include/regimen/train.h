@@ -531,8 +531,19 @@ typedef struct rgm_trainer_checkpoints {
     double every_seconds; /* work lost at most; default 300, 0: not by time */
     int64_t keep; /* latest ones kept, default 2                                           */
     double keep_every_hours; /* of others one every so many hours is kept for good; 0: none   */
+    int64_t averages; /* newest validations whose averaged weights alone are kept in <run>/averages;
+                         0: none                                                              */
     rgm_trainer_best best;
 } rgm_trainer_checkpoints;
+
+/** Exports on the way, each numbered by its step: <run>/export/1200; <run>/export has the last. */
+typedef struct rgm_trainer_exports {
+    int64_t every_steps; /* at the first loop end behind each multiple; 0: not by steps           */
+    bool validations;    /* at each validation                                                    */
+    bool checkpoints;    /* beside each checkpoint                                                */
+    int64_t keep;        /* newest numbers kept, default 5; 0: all                                */
+    rgm_texts dirs;      /* folders that the finished run is exported to; none: <run>/export      */
+} rgm_trainer_exports;
 
 typedef struct rgm_trainer_stopping {
     const char *metric; /* NULL: the best metric                       */
@@ -595,6 +606,7 @@ typedef struct rgm_trainer_options {
     double continuous_eval_timeout;
     bool continuous_eval_every; /* every checkpoint in its order, each once; default: the newest */
     rgm_trainer_checkpoints checkpoint;
+    rgm_trainer_exports exports;
     rgm_trainer_stopping early_stopping;
     rgm_trainer_recovery recovery;
     rgm_trainer_initialize initialize;

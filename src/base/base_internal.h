@@ -41,4 +41,7 @@ bool rgmi_yaml_is_plain(const char *text);
 rgm_status rgmi_yaml_parse(rgm_yaml **out, const char *text, int64_t size, const char *name,
                            rgm_yaml_kind empty);
 
+/** The folder part of a path: "." for a bare name, "/" for a file in the root; rgm_free() it. */
+rgm_status rgmi_parent_of(char **out, const char *path);
+
 #endif

@@ -136,18 +136,6 @@ rgm_status rgm_file_create(const char *path, const void *data, int64_t size)
     return RGM_OK;
 }
 
-/* The folder part of a path: "." for a bare name, "/" for a file in the root. */
-static rgm_status parent_of(char **out, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (slash == NULL)
-        RGM_TRY(rgm_strdup(out, "."));
-    else
-        RGM_TRY(rgm_strndup(out, path, slash == path ? 1 : (size_t)(slash - path)));
-    return RGM_OK;
-}
-
 /* A device or a pipe: it stays what it is, nothing is put in its place. */
 static rgm_status write_into(const char *path, const void *data, int64_t size)
 {
@@ -221,7 +209,7 @@ rgm_status rgm_path_sweep(const char *path)
     char *parent;
     rgm_status status;
 
-    RGM_TRY(parent_of(&parent, path));
+    RGM_TRY(rgmi_parent_of(&parent, path));
     status = sweep_beside(path, parent);
     rgm_free(parent);
     return status;
@@ -235,7 +223,7 @@ static rgm_status replace(const char *path, const void *data, int64_t size)
     char *beside = NULL, *parent = NULL;
     bool written = false;
 
-    RGM_GO(parent_of(&parent, path));
+    RGM_GO(rgmi_parent_of(&parent, path));
     RGM_GO(sweep_beside(path, parent));
     for (int attempt = 0; !written; attempt++) {
         rgm_free(beside);

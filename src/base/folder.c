@@ -250,6 +250,58 @@ done:
     return status;
 }
 
+rgm_status rgmi_parent_of(char **out, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL)
+        RGM_TRY(rgm_strdup(out, "."));
+    else
+        RGM_TRY(rgm_strndup(out, path, slash == path ? 1 : (size_t)(slash - path)));
+    return RGM_OK;
+}
+
+/* For file systems that cannot exchange names: a moment without either. */
+static rgm_status replace(const char *made, const char *path)
+{
+    rgm_status status = RGM_OK;
+    char *aside = NULL;
+
+    RGM_GO(rgm_strprintf(&aside, "%s.old", made));
+    if (rename(path, aside) != 0 || rename(made, path) != 0 || rename(aside, made) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("replace", path));
+done:
+    rgm_free(aside);
+    return status;
+}
+
+static rgm_status change_names(const char *made, const char *path)
+{
+    if (!rgm_path_exists(path)) {
+        if (rename(made, path) != 0)
+            return RGM_FAIL_SYSTEM("rename to", path);
+        return RGM_OK;
+    }
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
+        return RGM_OK;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return RGM_FAIL_SYSTEM("exchange with the new one", path);
+    return replace(made, path);
+}
+
+rgm_status rgm_folder_publish(const char *made, const char *path)
+{
+    rgm_status status = RGM_OK;
+    char *parent = NULL;
+
+    RGM_GO(rgmi_parent_of(&parent, path));
+    RGM_GO(change_names(made, path));
+    RGM_GO(rgm_folder_sync(parent));
+done:
+    rgm_free(parent);
+    return status;
+}
+
 rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern)
 {
     rgm_status status = RGM_OK;

@@ -265,47 +265,6 @@ static bool is_same(const char *path, const rgm_text *manifest)
     return same;
 }
 
-/* For file systems that cannot exchange names: a moment without either, but older ones are there.
- */
-static rgm_status replace(const rgm_checkpoint_store *store, int64_t step, const char *temporary,
-                          const char *path)
-{
-    char *aside = NULL;
-    rgm_status status = RGM_OK;
-
-    RGM_GO(temporary_path(&aside, store, step, "old-"));
-    if (rename(path, aside) < 0 || rename(temporary, path) < 0) {
-        status = RGM_FAIL_SYSTEM("replace", path);
-        goto done;
-    }
-    discard(aside);
-done:
-    rgm_free(aside);
-    return status;
-}
-
-/*
- * Put `temporary` in the place of `path`. Where a checkpoint stands already, of the same step but
- * other content or damaged, the two change names in one step, and the old one is thrown away.
- */
-static rgm_status publish(const rgm_checkpoint_store *store, int64_t step, const char *temporary,
-                          const char *path, const rgm_text *manifest)
-{
-    if (!rgm_path_exists(path)) {
-        if (rename(temporary, path) < 0)
-            return RGM_FAIL_SYSTEM("rename to", path);
-        return RGM_OK;
-    }
-    if (is_same(path, manifest))
-        return RGM_OK;
-    rgm_error_reset();
-    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
-        return RGM_OK;
-    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
-        return RGM_FAIL_SYSTEM("exchange with the new one", path);
-    return replace(store, step, temporary, path);
-}
-
 static bool is_damaged(const rgm_checkpoint_store *store, int64_t step)
 {
     for (int64_t i = 0; i < store->damaged_count; i++) {
@@ -547,9 +506,11 @@ rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint
     if (rgm_path_exists(temporary))
         RGM_GO(rgm_folder_remove(temporary));
     RGM_GO(write_folder(&manifest, checkpoint, temporary));
-    RGM_GO(publish(store, checkpoint->step, temporary, path, &manifest));
+    if (!rgm_path_exists(path) || !is_same(path, &manifest)) {
+        rgm_error_reset();
+        RGM_GO(rgm_folder_publish(temporary, path));
+    }
     published = true;
-    RGM_GO(rgm_folder_sync(store->folder));
     if (rgm_path_exists(temporary))
         discard(temporary);
     apply_retention(store, checkpoint->step, true);

@@ -23,6 +23,11 @@ rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_
     return RGM_OK;
 }
 
+rgm_status rgmi_export_step(const rgm_controller *c)
+{
+    return c->export_step != NULL ? c->export_step(c->export_payload) : RGM_OK;
+}
+
 struct rgm_new_best {
     char *metric, *file;
     bool higher;

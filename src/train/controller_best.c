@@ -1,5 +1,6 @@
 /*
- * <run>/best: the weights of the best validation for other programs, with its numbers. What a run
+ * Checkpoints of weights alone, for other programs: <run>/best has those of the best validation
+ * with its numbers, <run>/averages the averages of each of the newest validations. What a run
  * itself goes on from is in its checkpoints.
  */
 #include <string.h>
@@ -45,4 +46,37 @@ done:
     rgm_text_clear(&info);
     rgm_free(path);
     return status;
+}
+
+/* The averages are in the parameters' place. */
+static rgm_status save_weights(rgm_controller *c, const rgm_logs *logs)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
+    RGM_GO(rgm_checkpoint_add_parameters(checkpoint, rgm_trainer_parameters(c->trainer)));
+    for (int64_t i = 0; i < logs->count; i++)
+        RGM_GO(rgm_checkpoint_set_number(checkpoint, logs->items[i].name, logs->items[i].value));
+    RGM_GO(rgm_checkpoint_save(c->averages_store, checkpoint));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgmi_save_averages(rgm_controller *c, const rgm_logs *logs)
+{
+    rgm_optimizer *optimizer = rgm_trainer_optimizer(c->trainer);
+    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    rgm_status status, swapped;
+    rgm_error error;
+
+    if (c->averages_store == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
+    status = save_weights(c, logs);
+    if (status != RGM_OK)
+        rgm_error_save(&error, status);
+    swapped = rgm_optimizer_averages_swap(optimizer, parameters);
+    return status != RGM_OK ? rgm_error_restore(&error) : swapped;
 }

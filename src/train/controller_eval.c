@@ -313,6 +313,10 @@ static rgm_status pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t st
         RGM_GO(rgmi_run_actions(c, c->eval_actions, c->eval_action_count, *logs));
     else
         snprintf(what, sizeof what, " eval %s", name);
+    if (mode == RGM_VALID && name == NULL)
+        RGM_GO(rgmi_save_averages(c, *logs));
+    if (mode == RGM_VALID && name == NULL && c->options.exports.validations)
+        RGM_GO(rgmi_export_step(c));
     RGM_GO(rgm_logs_merge(&all, *logs));
     if (steps > 0 && seconds > 0)
         RGM_GO(rgm_logs_set(&all, "steps_per_second", (double)c->trainer->eval_steps / seconds));

@@ -54,10 +54,14 @@ struct rgm_controller {
     rgmi_best kept[RGMI_MAX_BEST]; /* best first */
     int64_t kept_count;
 
+    rgm_status (*export_step)(
+        void *payload); /* exports the present weights, once a step; or NULL */
+    void *export_payload;
+
     /* the run folder; all NULL without one */
     char *run_dir;
     rgm_run_folder *folder;
-    rgm_checkpoint_store *store, *best_store;
+    rgm_checkpoint_store *store, *best_store, *averages_store;
     bool told_waiting; /* that checkpoints wait for an evaluator that is not running */
     rgm_metrics_log *metrics_log;
     rgm_event_file *run_events;
@@ -85,6 +89,9 @@ rgm_status rgmi_controller_check(const rgm_controller *c);
 rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
                             const rgm_logs *logs);
 
+/** Export the weights of the present step, if the run exports on the way. */
+rgm_status rgmi_export_step(const rgm_controller *c);
+
 /* controller_loop.c */
 /**
  * Run (or go on with) one loop of `steps` steps, RGM_TO_END for a pass. *done: it came to its end,
@@ -106,6 +113,8 @@ rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **
 const char *rgmi_best_number(const rgm_controller *c);
 /** <run>/best with the best weights and these numbers, when it is asked for. */
 rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
+/** <run>/averages, behind a validation of these logs, if the options ask for it. */
+rgm_status rgmi_save_averages(rgm_controller *c, const rgm_logs *logs);
 
 /* controller_eval.c */
 rgm_status rgmi_choose_metrics(rgm_controller *c);

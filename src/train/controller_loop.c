@@ -201,10 +201,19 @@ static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
     return RGM_OK;
 }
 
+/* Whether the loop that ends, of so many steps, has come to or behind a multiple of every_steps. */
+static bool passed_export(const rgm_controller *c, int64_t steps)
+{
+    int64_t every = c->options.exports.every_steps, now = rgm_trainer_global_step(c->trainer);
+
+    return every > 0 && now / every > (now - steps) / every;
+}
+
 static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
 {
     rgm_status status = RGM_OK;
     rgm_logs all = {0};
+    int64_t steps = rgm_trainer_loop_step(c->trainer);
     double items = c->trainer->train_sums.sums[1];
 
     c->timer_items += items;
@@ -213,6 +222,8 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     c->changes++;
     RGM_GO(rgm_logs_merge(&all, *logs));
     RGM_GO(rgmi_run_actions(c, c->train_actions, c->train_action_count, *logs));
+    if (passed_export(c, steps))
+        RGM_GO(rgmi_export_step(c));
     RGM_GO(add_rates(c, &all));
     rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));

@@ -117,6 +117,8 @@ rgm_status rgmi_state_save(rgm_controller *c)
     if (c->folder == NULL || c->saved_changes == c->changes)
         return RGM_OK;
     RGM_GO(rgmi_check_weights(c->trainer, "saved"));
+    if (c->options.exports.checkpoints)
+        RGM_GO(rgmi_export_step(c));
     RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
     RGM_GO(rgm_trainer_save_state(checkpoint, c->trainer));
     RGM_GO(add_values(checkpoint, c));
@@ -389,18 +391,37 @@ rgm_status rgmi_store_open(rgm_controller *c, bool read_only)
     return status;
 }
 
-static rgm_status best_store_open(rgm_controller *c)
+/* A store of weights alone in a folder of the run. */
+static rgm_status weights_store_open(rgm_checkpoint_store **out, const rgm_controller *c,
+                                     const char *name, int64_t keep)
 {
-    rgm_checkpoint_store_options options = {.keep = 1};
+    rgm_checkpoint_store_options options = {.keep = keep};
     char *path = NULL;
     rgm_status status;
 
-    if (!c->options.checkpoint.best.save || c->folder == NULL)
-        return RGM_OK;
-    RGM_TRY(rgm_path_join(&path, c->run_dir, "best"));
-    status = rgm_checkpoint_store_open(&c->best_store, path, &options);
+    RGM_TRY(rgm_path_join(&path, c->run_dir, name));
+    status = rgm_checkpoint_store_open(out, path, &options);
     rgm_free(path);
     return status;
+}
+
+static rgm_status weights_stores_open(rgm_controller *c)
+{
+    const rgm_trainer_checkpoints *o = &c->options.checkpoint;
+    const rgm_optimizer *optimizer = rgm_trainer_optimizer(c->trainer);
+
+    if (c->folder == NULL)
+        return RGM_OK;
+    if (o->best.save)
+        RGM_TRY(weights_store_open(&c->best_store, c, "best", 1));
+    if (o->averages == 0)
+        return RGM_OK;
+    if (optimizer == NULL || !rgm_optimizer_has_averages(optimizer))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.checkpoint.averages is %lld, but the optimizer keeps no averages: "
+                        "set optimizer.average.decay",
+                        (long long)o->averages);
+    return weights_store_open(&c->averages_store, c, "averages", o->averages);
 }
 
 /* Files that weights mean nothing without are the same as before; where there are no weights, they
@@ -459,7 +480,7 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     rgmi_enter(c); /* whoever creates the controller leaves */
     RGM_GO(rgmi_store_open(c, setup->read_only));
     RGM_GO(files_open(c, setup));
-    RGM_GO(best_store_open(c));
+    RGM_GO(weights_stores_open(c));
     RGM_GO(restore_newest(c, &offset));
     if (!setup->read_only)
         RGM_GO(metrics_open(c, offset));
@@ -474,6 +495,7 @@ void rgmi_state_close(rgm_controller *c)
     rgmi_events_close(c);
     rgm_metrics_log_close(c->metrics_log);
     rgm_checkpoint_store_close(c->best_store);
+    rgm_checkpoint_store_close(c->averages_store);
     rgm_checkpoint_store_close(c->store);
     rgm_run_folder_close(c->folder);
     rgm_free(c->run_dir);

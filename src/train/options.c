@@ -29,7 +29,18 @@ static const rgm_field checkpoint_fields[] = {
     RGM_INT_FIELD(keep, 1, 1e6, "latest checkpoints kept"),
     RGM_FLOAT_FIELD(keep_every_hours, 0, 1e6,
                     "hours; of those that keep lets go one each so many is kept for good; 0: none"),
+    RGM_INT_FIELD(averages, 0, 1e6,
+                  "validations whose averaged weights alone are kept in <run>/averages; 0: none"),
     RGM_GROUP_FIELD(best, best_fields, "how the best weights are chosen"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_exports
+static const rgm_field exports_fields[] = {
+    RGM_INT_FIELD(every_steps, 0, RGMI_MOST, "steps between exports on the way; 0: not by steps"),
+    RGM_BOOL_FIELD(validations, "an export at each validation"),
+    RGM_BOOL_FIELD(checkpoints, "an export beside each checkpoint"),
+    RGM_INT_FIELD(keep, 0, 1e6, "newest numbered exports kept; 0: all"),
+    RGM_TEXTS_FIELD(dirs, "folders that the finished run is exported to; none: <run>/export"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_stopping
@@ -85,6 +96,7 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_BOOL_FIELD(continuous_eval_every,
                    "continuous_eval: every checkpoint in its order, not the newest alone"),
     RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
+    RGM_GROUP_FIELD(exports, exports_fields, "exports while the run trains: <run>/export/<step>"),
     RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
     RGM_GROUP_FIELD(recovery, recovery_fields, "what to do about a bad step"),
     RGM_GROUP_FIELD(initialize, initialize_fields, "weights to start from"),
@@ -114,6 +126,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
         .accumulation_steps = 1,
         .continuous_eval_timeout = 3600,
         .checkpoint = {.every_seconds = 300, .keep = 2},
+        .exports = {.keep = 5},
         .recovery = {.loss_upper_bound = INFINITY, .max_tries = 3},
         .privacy = RGM_PRIVACY_INIT,
     };
@@ -136,6 +149,7 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.validation_interval", "trainer.train_steps > 0"},
     {"optimizer.average.start_step", "optimizer.average.decay > 0"},
     {"optimizer.average.dynamic", "optimizer.average.decay > 0"},
+    {"trainer.checkpoint.averages", "optimizer.average.decay > 0"},
     {"trainer.early_stopping.metric", "trainer.early_stopping.patience > 0"},
     {"trainer.early_stopping.mode", "trainer.early_stopping.patience > 0"},
     {"trainer.recovery.begin_steps", "trainer.recovery.loss_upper_bound < inf"},

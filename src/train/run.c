@@ -68,6 +68,7 @@ static rgm_status open_parts(rgm_open_run *run)
     RGM_TRY(open_trainer(run));
     RGM_TRY(rgmi_run_check(run));
     RGM_TRY(open_controller(run));
+    RGM_TRY(rgmi_run_exports_open(run));
     RGM_TRY(rgmi_run_remark(run));
     return o->read_only ? rgm_controller_place_final_weights(run->controller) : RGM_OK;
 }
@@ -111,66 +112,6 @@ void rgm_run_close(rgm_open_run *run)
     if (run->options.releases_task)
         rgm_task_release(&run->task);
     rgm_free(run);
-}
-
-/* ---- export -------------------------------------------------------------------------------- */
-
-static rgm_status export_to(rgm_open_run *run, const char *folder)
-{
-    const rgm_run_options *o = &run->options;
-    rgm_exporter onnx = rgm_onnx_exporter();
-    const rgm_exporter *exporters = o->exporter_count > 0 ? o->exporters : &onnx;
-    int64_t count = o->exporter_count > 0 ? o->exporter_count : 1;
-
-    RGM_TRY(rgmi_check_weights(run->trainer, "exported"));
-    RGM_TRY(RGM_RESERVE(run->exports, run->export_capacity, run->export_count + 1));
-    RGM_TRY(rgm_folder_make(folder));
-    for (int64_t i = 0; i < count; i++) {
-        rgm_status status = exporters[i].save(run, folder, exporters[i].payload);
-
-        if (status != RGM_OK)
-            return rgm_error_prefix(status, "exporter '%s'", exporters[i].name);
-    }
-    RGM_TRY(rgm_strdup(&run->exports[run->export_count], folder));
-    run->export_count++;
-    return RGM_OK;
-}
-
-/* The folder is the run's own, so what a killed export left there can go. */
-static rgm_status export_beside(rgm_open_run *run)
-{
-    rgm_status status = RGM_OK;
-    char *folder = NULL;
-
-    if (run->options.run_dir == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "a run without run_dir is exported to a folder by name");
-    RGM_GO(rgm_path_join(&folder, run->options.run_dir, "export"));
-    if (rgm_path_is_folder(folder))
-        RGM_GO(rgm_folder_sweep(folder));
-    RGM_GO(export_to(run, folder));
-done:
-    rgm_free(folder);
-    return status;
-}
-
-rgm_status rgm_run_export(rgm_open_run *run, const char *folder)
-{
-    rgm_logger *before = rgmi_enter(run->controller);
-
-    return rgmi_leave(before, folder != NULL ? export_to(run, folder) : export_beside(run));
-}
-
-static rgm_status export_all(rgm_open_run *run)
-{
-    const rgm_run_options *o = &run->options;
-
-    if (o->exporter_count == 0)
-        return RGM_OK;
-    if (o->export_dirs == NULL)
-        return export_beside(run);
-    for (int64_t i = 0; i < o->export_dir_count; i++)
-        RGM_TRY(export_to(run, o->export_dirs[i]));
-    return RGM_OK;
 }
 
 /* ---- work ---------------------------------------------------------------------------------- */
@@ -241,7 +182,7 @@ static rgm_status complete(rgm_open_run *run)
         return take_validation(run, logs);
     if (mode != RGM_RUN_TRAIN) /* which leaves all validation to another process */
         RGM_TRY(final_metrics(run));
-    return export_all(run);
+    return rgmi_run_export_all(run);
 }
 
 rgm_status rgm_run_complete(rgm_open_run *run)

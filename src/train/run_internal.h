@@ -14,6 +14,7 @@ struct rgm_open_run {
     rgm_logs metrics[3], set_metrics[RGM_MAX_EVAL_SETS];
     char **exports;
     int64_t export_count, export_capacity;
+    int64_t exported_step; /* of the last export on the way; -1: none by this process */
 };
 
 /* run_check.c */
@@ -21,5 +22,11 @@ struct rgm_open_run {
 rgm_status rgmi_run_check(const rgm_open_run *run);
 /** The plan, and warnings of what is possible but hardly meant, in the run's log. */
 rgm_status rgmi_run_remark(const rgm_open_run *run);
+
+/* run_exports.c */
+/** Those that the finished run is for. */
+rgm_status rgmi_run_export_all(rgm_open_run *run);
+/** Sweep what a killed export left, and have the controller export on the way, if asked for. */
+rgm_status rgmi_run_exports_open(rgm_open_run *run);
 
 #endif
