@@ -79,4 +79,61 @@ for damage in bit short gone; do
 done
 [ "$(wc -l <bit/metrics.jsonl)" = 79 ] || fail "bit: $(wc -l <bit/metrics.jsonl) lines, expected 79"
 [ "$(wc -l <gone/metrics.jsonl)" = 40 ] || fail "gone: $(wc -l <gone/metrics.jsonl) lines, expected 40"
+
+# TensorBoard: a run that goes on from a checkpoint inside the last step of an epoch, whose end the old event
+# file has already, and from one that was saved before the validation of its step.
+python3 - >void.py <<'PY'
+print(r"""
+import glob, struct, sys
+def varint(b, i):
+    n = s = 0
+    while True:
+        n |= (b[i] & 127) << s; s += 7; i += 1
+        if b[i - 1] < 128: return n, i
+def fields(b):
+    i = 0
+    while i < len(b):
+        key, i = varint(b, i)
+        if key & 7 == 0: v, i = varint(b, i)
+        elif key & 7 == 1: v, i = b[i:i + 8], i + 8
+        elif key & 7 == 5: v, i = b[i:i + 4], i + 4
+        else: n, i = varint(b, i); v, i = b[i:i + n], i + n
+        yield key >> 3, v
+points = []  # as TensorBoard: a session's start drops what is there from its step on
+for path in sorted(glob.glob(sys.argv[1] + "/events.*")):
+    data, i = open(path, "rb").read(), 0
+    while i < len(data):
+        n = struct.unpack("<Q", data[i:i + 8])[0]
+        event = dict(fields(data[i + 12:i + 12 + n])); i += n + 16
+        step = event.get(2, 0)
+        if 7 in event: points = [p for p in points if p[1] < step]
+        if 5 in event:
+            for f, value in fields(event[5]): points.append((dict(fields(value))[1].decode(), step))
+wanted = [int(s) for s in sys.argv[3].split()]
+steps = sorted(s for tag, s in points if tag == sys.argv[2])
+assert steps == wanted, (sys.argv[1:3], steps)
+""")
+PY
+go_on_from() { # go_on_from STEP RUN: as if it had been killed behind that checkpoint
+    for folder in "$2"/ckpt/step-*; do
+        [ "$folder" = "$2/ckpt/$(printf 'step-%08d' "$1")" ] || rm -r "$folder"
+    done
+}
+many="--set trainer.checkpoint.every_epochs=~ --set trainer.checkpoint.every_steps=10 --set trainer.checkpoint.keep=9"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $many --run-dir epochs
+go_on_from 20 epochs
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $many --run-dir epochs
+all=$(seq -s ' ' 1 40)
+python3 void.py epochs/train epoch_loss "$all" || fail "epochs: a step shows twice or not at all"
+python3 void.py epochs/validation epoch_loss "$all" || fail "epochs: a validation shows twice or not at all"
+steps="$many --set trainer.epochs=~ --set trainer.train_steps=40 --set trainer.steps_per_loop=10 --set trainer.validation_interval=10"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --run-dir steps
+go_on_from 20 steps
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $steps --run-dir steps
+python3 void.py steps/train loss "10 20 30 40" || fail "steps: a step shows twice or not at all"
+python3 void.py steps/validation loss "10 20 30 40" || fail "steps: a validation shows twice or not at all"
 finish

@@ -65,6 +65,7 @@ struct rgm_controller {
     bool told_waiting; /* that checkpoints wait for an evaluator that is not running */
     rgm_metrics_log *metrics_log;
     rgm_event_file *run_events;
+    int64_t void_train, void_validation; /* first steps of older event files that are made again */
     rgmi_event_folder *events;
     int64_t event_count, event_capacity;
     const rgm_hparam *hparams; /* the setup's */

@@ -8,6 +8,8 @@
 
 #include "controller_internal.h"
 
+#define DEFAULT_INTERVAL 500 /* steps between scalars, where the length is in epochs */
+
 /* ---- events and messages ------------------------------------------------------------------- */
 
 const char *rgm_event_name(rgm_event_kind kind)
@@ -98,6 +100,32 @@ void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *
 
 /* ---- event files --------------------------------------------------------------------------- */
 
+/*
+ * From which step on older event files are void. Of the step that a run goes on from, what its
+ * checkpoint was saved before is made again: the end of an epoch whose last step it is, and a
+ * validation. Not of the epoch where scalars of the step itself were written before the save, which
+ * are not: then a number may show twice, but none is lost.
+ */
+static void note_void_steps(rgm_controller *c)
+{
+    int64_t step = rgm_trainer_global_step(c->trainer), interval = c->options.summary_interval;
+    bool epoch_again = c->in_epochs && rgm_trainer_loop_step(c->trainer) > 0;
+
+    if (interval < 0)
+        interval = DEFAULT_INTERVAL;
+    if (interval > 0 && step % interval == 0)
+        epoch_again = false;
+    c->void_train = epoch_again ? step : step + 1;
+    c->void_validation = c->evaluated_step < step ? step : step + 1;
+}
+
+static int64_t first_void(const rgm_controller *c, const char *folder)
+{
+    return strncmp(folder, "train", 5) == 0         ? c->void_train
+           : strncmp(folder, "validation", 10) == 0 ? c->void_validation
+                                                    : rgm_trainer_global_step(c->trainer) + 1;
+}
+
 /* The event file of a sub-folder of the run, opened at its first use. */
 static rgm_status event_file(rgm_event_file **out, rgm_controller *c, const char *path,
                              int64_t size)
@@ -117,7 +145,7 @@ static rgm_status event_file(rgm_event_file **out, rgm_controller *c, const char
     RGM_GO(RGM_RESERVE(c->events, c->event_capacity, c->event_count + 1));
     made = &c->events[c->event_count];
     *made = (rgmi_event_folder){0};
-    RGM_GO(rgm_event_file_create(&made->file, folder, rgm_trainer_global_step(c->trainer) + 1));
+    RGM_GO(rgm_event_file_create(&made->file, folder, first_void(c, name)));
     made->path = name;
     name = NULL;
     c->event_count++;
@@ -214,7 +242,7 @@ rgm_status rgmi_summarize_step(rgm_controller *c)
     rgm_status status = RGM_OK;
 
     if (interval < 0)
-        interval = c->in_epochs ? 500 : 0;
+        interval = c->in_epochs ? DEFAULT_INTERVAL : 0;
     if (interval == 0 || step % interval != 0)
         return RGM_OK;
     rgmi_tell(c, RGM_EVENT_SUMMARY, RGM_TRAIN, NULL);
@@ -274,6 +302,7 @@ rgm_status rgmi_events_open(rgm_controller *c)
 
     if (c->folder == NULL || c->hooks.summary != NULL || c->event_count > 0)
         return RGM_OK;
+    note_void_steps(c);
     if (c->hparam_count > 0 && c->run_events == NULL) {
         RGM_TRY(rgm_event_file_create(&c->run_events, c->run_dir,
                                       rgm_trainer_global_step(c->trainer) + 1));
