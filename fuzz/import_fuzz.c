@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rgm_import_ogb(&imported, root, &options) == RGM_OK)
         use(&imported);
     snprintf(schema, sizeof schema, "%s/schema.pbtxt", root);
-    if (rgm_import_csv(&imported, schema) == RGM_OK)
+    if (rgm_import_csv(&imported, schema, NULL) == RGM_OK)
         use(&imported);
     if (rgm_folder_remove(root) != RGM_OK)
         __builtin_trap();

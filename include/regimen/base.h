@@ -314,6 +314,24 @@ uint64_t rgm_rng_below(const rgm_rng *rng, uint64_t i, uint64_t n);
 /** order[0..n) = a uniformly random permutation of 0..n-1. */
 void rgm_rng_permutation(const rgm_rng *rng, int64_t *order, int64_t n);
 
+/**
+ * A key for draws that nobody may foretell: the noise of private training. The stream is ChaCha20's
+ * (Bernstein 2008), a function of (key, stream, block).
+ */
+typedef struct rgm_secret {
+    uint32_t key[8];
+} rgm_secret;
+/** A key from the system's random source. RGM_ERR_IO: it gives none; *out is then zeros. */
+rgm_status rgm_secret_draw(rgm_secret *out);
+/** The same key for the same seed, so no secret from who knows the seed: to repeat a run. */
+rgm_secret rgm_secret_from_seed(uint64_t seed);
+/** Sixteen 32-bit words: block `block` of stream `stream`. */
+void rgm_secret_block(const rgm_secret *secret, uint64_t stream, uint64_t block, uint32_t out[16]);
+#define RGM_SECRET_NORMALS 8
+/** The same block as standard normal numbers (Box-Muller). */
+void rgm_secret_normals(const rgm_secret *secret, uint64_t stream, uint64_t block,
+                        double out[RGM_SECRET_NORMALS]);
+
 /* ---- hashing ------------------------------------------------------------------------------- */
 
 uint64_t rgm_hash64(const void *data, size_t size); /* XXH3 */

@@ -102,6 +102,14 @@ void rgm_tfrecord_frame(uint8_t head[12], uint8_t tail[4], const void *data, int
  * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tfrecord_paths(char ***paths, int64_t *count, const char *pattern);
+/**
+ * The pattern of a folder's record files whose names begin with `prefix`:
+ * "FOLDER/PREFIX*.tfrecord", or "FOLDER/PREFIX*.tfrecord.gz" where there are only such.
+ *
+ * @param out [out, owned]
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_tfrecord_pattern(char **out, const char *folder, const char *prefix);
 
 /* ---- tf.train.Example ---------------------------------------------------------------------- */
 
@@ -188,6 +196,8 @@ rgm_status rgm_pbtxt_load(rgm_pbtxt **out, const char *path);
 /** An empty document to add to. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_pbtxt_create(rgm_pbtxt **out);
 void rgm_pbtxt_release(rgm_pbtxt *document);
+/** The name that it was parsed with, a file's. */
+const char *rgm_pbtxt_name(const rgm_pbtxt *document);
 rgm_pbtxt_field *rgm_pbtxt_root(const rgm_pbtxt *document);
 
 /** The first field of that name in a message, or NULL; then the next sibling of the same name. */
@@ -272,7 +282,10 @@ int64_t rgm_csv_reader_line(const rgm_csv_reader *reader);
 /** Field `column` of the last row as a number; RGM_ERR_FORMAT "FILE:line:column: what". */
 rgm_status rgm_csv_reader_i64(int64_t *out, const rgm_csv_reader *reader, int64_t column);
 rgm_status rgm_csv_reader_f64(double *out, const rgm_csv_reader *reader, int64_t column);
-/** Number of the header's column of that name; RGM_ERR_NOT_FOUND naming the nearest one. */
+/**
+ * Number of the header's column of that name, or "#name" where there is none (TF-GNN's tables have
+ * "#id", "#source", "#target", "#weight"); RGM_ERR_NOT_FOUND naming the nearest one.
+ */
 rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const char *name);
 
 /**
@@ -591,10 +604,12 @@ typedef struct rgm_iterator_options {
     uint64_t epoch; /* of the first pass; an rgm_dataset_repeat() counts on from 0 below it */
     int threads;    /* workers for parallel maps; 0: none, maps run in the asking thread    */
     rgm_thread_pool *pool; /* borrowed; used instead of own threads when given              */
+    bool secret;           /* the seed stays out of saved positions: restored by an iterator of
+                              another seed, what is drawn from there on is that one's       */
 } rgm_iterator_options;
 #define RGM_ITERATOR_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        .seed = 0, .epoch = 0, .threads = 0, .pool = NULL                                          \
+        .seed = 0, .epoch = 0, .threads = 0, .pool = NULL, .secret = false                         \
     }
 
 /** A recipe being run. Used by one thread at a time. */

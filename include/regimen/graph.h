@@ -589,6 +589,7 @@ typedef struct rgm_graph_data {
     rgm_graph **graphs;
     int64_t graph_count;
     char *split_set;                  /* node set the split speaks of; NULL: graphs */
+    char *split_name;                 /* its folder's below split/; NULL: "default" */
     rgm_tensor *train, *valid, *test; /* i64 numbers of nodes or graphs; NULL when absent */
 } rgm_graph_data;
 /** Releases what it holds and makes it empty; `{0}` is a valid empty one. */
@@ -603,6 +604,8 @@ typedef struct rgm_import_options {
     double sparse_below; /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
                             feature "words" (default 0.1) */
     const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges") */
+    bool skip_dangling; /* leave out edges with an end that is no node, and tell how many; default:
+                           they are an error                                                     */
 } rgm_import_options;
 #define RGM_IMPORT_OPTIONS_INIT                                                                    \
     {                                                                                              \
@@ -627,12 +630,17 @@ rgm_status rgm_import_ogb(rgm_graph_data *out, const char *path, const rgm_impor
  * CSV node and edge tables named by the metadata.filename of a schema's sets, relative to the
  * schema (a file, "name@N", or a pattern). Node tables have a column "id", edge tables "source" and
  * "target": any text, mapped to rows; and a column for each scalar feature, or columns "feature.0",
- * "feature.1", ... for dense ones. Sets without a filename: node sets are sized by the ids that
- * edges name, edge sets are empty.
+ * "feature.1", ... for dense ones; '#' may stand in front of a column's name. Sets without a
+ * filename: node sets are sized by the ids that edges name, edge sets are empty.
+ *
+ * A folder split/<options.split>/ beside the schema, as OGB has it, lists the ids of train.csv,
+ * valid.csv and test.csv, of the node set that it has a folder for or that options.node_set names.
+ * Of the options also skip_dangling counts; NULL: the defaults.
  * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA,
  * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
-rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path);
+rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path,
+                          const rgm_import_options *options);
 
 typedef struct rgm_graph_data_save_options {
     int64_t shards;
@@ -643,9 +651,10 @@ typedef struct rgm_graph_data_save_options {
         .shards = 1                                                                                \
     }
 /**
- * Write a new folder: schema.pbtxt, graphs-?????-of-?????.tfrecord (graph i is in shard i % shards,
- * one tf.train.Example each) and split/default/[<set>/]{train,valid,test}.csv. The folder appears
- * when it is complete. RGM_ERR_BUSY when it is there already.
+ * Write a new folder: schema.pbtxt, graphs-?????-of-?????.tfrecord (.gz when compressed; one
+ * tf.train.Example each, numbered shard by shard, which shards.txt says when there are several) and
+ * split/<split_name>/[<set>/]{train,valid,test}.csv. The folder appears when it is complete.
+ * RGM_ERR_BUSY when it is there already.
  */
 rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
                                const rgm_graph_data_save_options *options);

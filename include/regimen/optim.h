@@ -304,15 +304,23 @@ typedef enum rgm_privacy_sampling {
 typedef struct rgm_privacy {
     double clipping_norm;    /* > 0; 0: no privacy                                             */
     double noise_multiplier; /* 0: clipping alone, with an epsilon of infinity                 */
+    double target_epsilon;   /* > 0: the least noise_multiplier whose epsilon is at most this when
+                                the run has its length; in the place of noise_multiplier         */
     double delta;            /* of the (epsilon, delta) reported; below 1 / number of examples */
     rgm_privacy_sampling sampling;
+    int64_t noise_seed; /* 0: noise and samples by a key of the system's that nobody has; else who
+                           knows this number can take the noise away, and the run can be repeated */
 } rgm_privacy;
 #define RGM_PRIVACY_INIT                                                                           \
     {                                                                                              \
-        .clipping_norm = 0, .noise_multiplier = 0, .delta = 1e-5, .sampling = RGM_PRIVACY_POISSON  \
+        .clipping_norm = 0, .noise_multiplier = 0, .target_epsilon = 0, .delta = 1e-5,             \
+        .sampling = RGM_PRIVACY_POISSON, .noise_seed = 0                                           \
     }
 extern const rgm_field rgm_privacy_fields[];
-/** RGM_ERR_CONFIG naming a number out of range, or noise without a clipping norm. */
+/**
+ * RGM_ERR_CONFIG naming a number out of range, noise or a target without a clipping norm, noise and
+ * a target for it, or a target with another sampling than poisson.
+ */
 rgm_status rgm_privacy_check(const rgm_privacy *privacy);
 
 /**
@@ -331,16 +339,17 @@ rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *grad
                                 int64_t count, double clipping_norm, double *norm);
 /**
  * sum = (sum + sigma * z) * scale for every element, z standard normal and independent: element e
- * of tensor i takes draw e of the stream (seed, i, step). sigma is noise_multiplier *
+ * of tensor i takes normal number e of (secret, step, i). sigma is noise_multiplier *
  * clipping_norm, scale is 1 / expected batch size (sample rate * number of examples, not the size
- * drawn). The same bits for any number of threads. A NULL sum is passed over. Who knows the seed
- * can take the noise away again: keep it secret.
+ * drawn). The same bits for any number of threads. A NULL sum is passed over. Who knows the secret
+ * can take the noise away again, and so can who sees two sums with the noise of one step: no step
+ * may be used twice.
  *
  * Errors: RGM_ERR_DTYPE (not f32 or f64), RGM_ERR_ARG (sigma or scale negative or not finite, step
  * negative); nothing is changed then.
  */
 rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigma, double scale,
-                             uint64_t seed, int64_t step);
+                             const rgm_secret *secret, int64_t step);
 
 #define RGM_PRIVACY_ORDERS 156
 

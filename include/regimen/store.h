@@ -104,6 +104,8 @@ rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
     X(LOSS_SCALE, "loss_scale", NUMBER, "a dynamic one's present value")                           \
     X(LOSS_SCALE_GOOD_STEPS, "loss_scale_good_steps", INT, "steps since it changed")               \
     X(PRIVACY, "privacy", BLOB, "doubles: what private training has spent, by order")              \
+    X(PRIVACY_STEPS, "privacy_steps", INT, "private steps begun: how far its noise was used")      \
+    X(PRIVACY_SEED, "privacy_seed", INT, "privacy.noise_seed; 0: a secret, which is kept nowhere") \
     X(DATA, "data", BLOB, "position in the training data; empty between passes")                   \
     X(SUMS, "sums", BLOB, "doubles: metric state of the loop under way")                           \
     X(EPOCH, "epoch", INT, "complete epochs")                                                      \

@@ -448,11 +448,14 @@ struct rgm_task_type {
     int64_t most_parts;                    /* how many tasks `tasks:` may join; 0: none      */
     const rgm_effect *effects;             /* ended by {0}; NULL: none */
     const rgm_rule *rules;                 /* ended by {0}; NULL: none */
+    const char *no_privacy; /* why its tasks cannot be trained with privacy; NULL: they can */
     /** Errors: RGM_ERR_CONFIG (key, value, what to do), those of reading data; *out is then zeros.
      */
     rgm_status (*create)(rgm_task *out, const rgm_task_setup *setup);
     void (*release)(rgm_task *task);
 };
+/** RGM_ERR_CONFIG with the reason: privacy is asked for and tasks of the type cannot have it. */
+rgm_status rgm_task_type_check_privacy(const rgm_task_type *type, const rgm_privacy *privacy);
 /** Release by the task's type and zero it; nothing for a task without one. */
 void rgm_task_release(rgm_task *task);
 /** The state of a task of `type`; RGM_ERR_UNSUPPORTED "task 'x' is no <type>" for any other. */
@@ -490,6 +493,7 @@ typedef struct rgm_progress_state {
     const char *metric;  /* "valid accuracy"; NULL: none                     */
     double value;
     int64_t checkpoint;  /* unit of the last checkpoint; < 0: none           */
+    double epsilon;      /* spent by private training; 0: not shown */
     const char *items;   /* "target tokens": the rate is told in them; NULL: in units */
     double items_a_unit; /* mean; 0: not known yet                           */
 } rgm_progress_state;
@@ -772,7 +776,7 @@ rgm_status rgm_trainer_default_inference_step(rgm_step *step);
 
 /**
  * Another training set from the next step on, from its beginning; retained.
- * Errors: RGM_ERR_ARG.
+ * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG (training is private).
  */
 rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
@@ -811,6 +815,21 @@ int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer);
 int64_t rgm_trainer_metric_count(const rgm_trainer *trainer, rgm_mode mode);
 const char *rgm_trainer_metric_name(const rgm_trainer *trainer, rgm_mode mode, int64_t i);
 bool rgm_trainer_smaller_is_better(const rgm_trainer *trainer, const char *metric);
+/** What private training has spent at trainer.privacy.delta; 0: training is not private. */
+double rgm_trainer_epsilon(const rgm_trainer *trainer);
+/** What private training does and guarantees. */
+typedef struct rgm_privacy_report {
+    double noise_multiplier; /* as given, or found for target_epsilon                      */
+    double clipping_norm, sample_rate, delta;
+    double epsilon;    /* spent so far                                               */
+    int64_t steps;     /* of the whole run; 0: not known                             */
+    double planned;    /* epsilon when it has that length; NaN: not known            */
+    const char *basis; /* rgm_privacy_basis()                                        */
+} rgm_privacy_report;
+/** Whether training is private; *out is then filled in. */
+bool rgm_trainer_privacy(rgm_privacy_report *out, const rgm_trainer *trainer);
+/** The same in a line for people, appended; nothing when training is not private. RGM_ERR_NOMEM. */
+rgm_status rgm_trainer_describe_privacy(rgm_text *out, const rgm_trainer *trainer);
 /** Bytes of the training and validation arenas so far. */
 int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer);
 

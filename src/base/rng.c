@@ -69,16 +69,21 @@ double rgm_rng_f64(const rgm_rng *rng, uint64_t i)
     return (double)(draw_u64(rng, i) >> 11) * 0x1p-53;
 }
 
+double rgmi_normal(const uint32_t w[4], bool second)
+{
+    double u = ((double)(((uint64_t)w[1] << 32 | w[0]) >> 11) + 1.0) * 0x1p-53; /* (0, 1] */
+    double angle = 2.0 * pi * ((double)(((uint64_t)w[3] << 32 | w[2]) >> 11) * 0x1p-53);
+    double radius = sqrt(-2.0 * log(u));
+
+    return radius * (second ? sin(angle) : cos(angle));
+}
+
 double rgm_rng_normal(const rgm_rng *rng, uint64_t i)
 {
-    uint32_t w[4];
-    double u, angle, radius;
+    uint32_t words[4];
 
-    rgm_rng_block(rng, i / 2, w); /* elements 2k and 2k + 1 are the pair of block k */
-    u = ((double)(((uint64_t)w[1] << 32 | w[0]) >> 11) + 1.0) * 0x1p-53; /* (0, 1] */
-    angle = 2.0 * pi * ((double)(((uint64_t)w[3] << 32 | w[2]) >> 11) * 0x1p-53);
-    radius = sqrt(-2.0 * log(u));
-    return radius * (i % 2 == 0 ? cos(angle) : sin(angle));
+    rgm_rng_block(rng, i / 2, words); /* elements 2k and 2k + 1 are the pair of block k */
+    return rgmi_normal(words, i % 2 != 0);
 }
 
 uint64_t rgm_rng_below(const rgm_rng *rng, uint64_t i, uint64_t n)

@@ -27,23 +27,27 @@ static rgm_status save(const rgm_graph_data *data, const char *to, int64_t shard
 int data_import(int argc, char **argv)
 {
     const char *to = NULL, *split = NULL, *node_set = NULL, *edge_set = NULL;
-    bool directed = false, relabel = false, gzip = false;
+    bool directed = false, relabel = false, gzip = false, skip_dangling = false;
     int64_t shards = 1;
     text_list rest;
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "new folder (required)"},
-        {"split", ARG_TEXT, &split, "NAME", "ogb: folder below split/; default: the only one"},
-        {"node-set", ARG_TEXT, &node_set, "NAME", "ogb: name of a homogeneous graph's nodes"},
+        {"split", ARG_TEXT, &split, "NAME", "folder below split/; default: the only one"},
+        {"node-set", ARG_TEXT, &node_set, "NAME",
+         "ogb: name of a homogeneous graph's nodes; csv: node set of the split's ids"},
         {"edge-set", ARG_TEXT, &edge_set, "NAME", "ogb: name of its edges"},
         {"directed", ARG_FLAG, &directed, NULL, "ogb: do not add the reverse of each edge"},
         {"relabel", ARG_FLAG, &relabel, NULL, "ogb: number the distinct labels 0, 1, ..."},
+        {"skip-dangling", ARG_FLAG, &skip_dangling, NULL,
+         "leave out edges whose ends are no nodes, and tell how many"},
         {"shards", ARG_INT, &shards, "N", "TFRecord files, default 1"},
         {"gzip", ARG_FLAG, &gzip, NULL, "compress them"},
         {0}};
     const usage how = {
         "data import ogb PATH --to DIR [options] | data import csv SCHEMA.pbtxt --to DIR",
         "ogb: a folder of raw CSV in OGB's layout (homogeneous, graph-level, heterogeneous).\n"
-        "csv: node and edge tables that metadata.filename of the schema's sets names.\n"
+        "csv: node and edge tables that metadata.filename of the schema's sets names;\n"
+        "split/NAME/{train,valid,test}.csv beside the schema list ids.\n"
         "DIR gets schema.pbtxt, TFRecords of tf.train.Example, and the split.",
         arguments, 2, 2};
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
@@ -60,10 +64,11 @@ int data_import(int argc, char **argv)
     options.edge_set = edge_set;
     options.undirected = !directed;
     options.relabel = relabel;
+    options.skip_dangling = skip_dangling;
     if (strcmp(rest.items[0], "ogb") == 0)
         status = rgm_import_ogb(&data, rest.items[1], &options);
     else if (strcmp(rest.items[0], "csv") == 0)
-        status = rgm_import_csv(&data, rest.items[1]);
+        status = rgm_import_csv(&data, rest.items[1], &options);
     else
         return usage_error("import '%s': it is ogb or csv", rest.items[0]);
     if (status == RGM_OK)

@@ -37,7 +37,7 @@ static rgm_status open_records(rgm_iterator **out, const char *path)
     char *pattern = NULL;
 
     if (rgm_path_is_folder(path))
-        RGM_GO(rgm_strprintf(&pattern, "%s/*.tfrecord", path));
+        RGM_GO(rgm_tfrecord_pattern(&pattern, path, ""));
     RGM_GO(rgm_dataset_list_files(&data, pattern != NULL ? pattern : path));
     RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
     RGM_GO(rgm_iterator_create(out, data, NULL));

@@ -53,10 +53,38 @@ done:
     return status;
 }
 
-/* Every node of the seed set as one part named "all". */
-static rgm_status all_nodes(rgm_tensor **out, const rgm_graph_data *data, const char *set)
+/* The node numbers of a file, one a line, of 0 .. total - 1. */
+static rgm_status listed_nodes(rgm_tensor **out, const char *path, int64_t total)
 {
-    return rgm_tensor_arange(out, rgm_graph_total(data->graphs[0], RGM_NODE_SET, set));
+    rgm_status status = RGM_OK;
+    rgm_tensor *rows = NULL;
+    int64_t count;
+
+    RGM_GO(rgm_csv_load(&rows, path, RGM_I64, NULL));
+    count = rgm_tensor_dim(rows, 0);
+    if (count == 0 || rgm_tensor_dim(rows, 1) != 1)
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: %s; --seeds takes one node number a line", path,
+                        count == 0 ? "is empty" : "has several columns"));
+    for (int64_t i = 0; i < count; i++)
+        if (rgm_tensor_i64(rows)[i] < 0 || rgm_tensor_i64(rows)[i] >= total)
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: %lld is out of range, there are %lld nodes", path,
+                            (long long)rgm_tensor_i64(rows)[i], (long long)total));
+    RGM_GO(rgm_tensor_reshape(out, rows, 1, &count));
+done:
+    rgm_tensor_release(rows);
+    return status;
+}
+
+/* The seeds in one part: every node of the set, or those of a file. */
+static rgm_status chosen_nodes(rgm_sample_part *part, rgm_tensor **nodes, const char *seeds,
+                               const rgm_graph_data *data, const char *set)
+{
+    int64_t total = rgm_graph_total(data->graphs[0], RGM_NODE_SET, set);
+    bool all = strcmp(seeds, "all") == 0;
+
+    RGM_TRY(all ? rgm_tensor_arange(nodes, total) : listed_nodes(nodes, seeds, total));
+    *part = (rgm_sample_part){all ? "all" : "seeds", *nodes};
+    return RGM_OK;
 }
 
 typedef struct sample_arguments {
@@ -101,8 +129,7 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
             if (split[i] != NULL)
                 parts[count++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), split[i]};
     } else {
-        RGM_GO(all_nodes(&all, data, spec->seed_node_set));
-        parts[count++] = (rgm_sample_part){"all", all};
+        RGM_GO(chosen_nodes(&parts[count++], &all, a->seeds, data, spec->seed_node_set));
     }
     for (int64_t i = 0; i < count; i++)
         seeds += rgm_tensor_count(parts[i].nodes);
@@ -131,7 +158,8 @@ int data_sample(int argc, char **argv)
         {"hops", ARG_TEXT, &a.hops, "LIST", "e.g. cites:10,cites:5 from the split's node set"},
         {"strategy", ARG_TEXT, &a.strategy, "NAME",
          "of --hops: uniform (default), weighted, top_k"},
-        {"seeds", ARG_TEXT, &a.seeds, "WHICH", "split (default): its parts; all: every node"},
+        {"seeds", ARG_TEXT, &a.seeds, "WHICH",
+         "split (default): its parts; all: every node; or a file of node numbers"},
         {"label", ARG_TEXT, &a.label, "NAME", "feature of the seed moved to _readout"},
         {"seed", ARG_INT, &a.seed, "N", "of the draws, default 1"},
         {"threads", ARG_INT, &a.threads, "N", "default: all; changes no byte"},
@@ -152,8 +180,6 @@ int data_sample(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (a.to == NULL || (a.spec == NULL) == (a.hops == NULL))
         return usage_error("--to and exactly one of --spec and --hops are needed");
-    if (strcmp(a.seeds, "split") != 0 && strcmp(a.seeds, "all") != 0)
-        return usage_error("--seeds is split or all");
     status = rgm_graph_data_load(&data, rest.items[0], NULL);
     if (status == RGM_OK)
         status = sample_data(&data, &a);

@@ -67,7 +67,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 {
     rgm_status status = RGM_OK;
     const rgm_runtime_options *runtime = &view->options->runtime;
-    rgm_text text = {0}, data = {0};
+    rgm_text text = {0}, data = {0}, privacy = {0};
     rgm_trainer *trainer = rgm_run_trainer(run);
 
     RGM_GO(rgm_experiment_describe(&text, view->experiment));
@@ -79,6 +79,9 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
         rgm_kernels_for(runtime->mixed_precision == RGM_MIXED_BF16 ? RGM_BF16 : RGM_F32)->isa,
         data.size > 0 ? data.data : "");
     RGM_GO(print_data_plan(run));
+    RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));
+    if (privacy.size > 0)
+        say("privacy", "%s", privacy.data);
     if (rgm_trainer_global_step(trainer) > 0)
         say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
             grouped(rgm_trainer_global_step(trainer)), view->run_dir);
@@ -87,6 +90,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 done:
     rgm_text_clear(&text);
     rgm_text_clear(&data);
+    rgm_text_clear(&privacy);
     return status;
 }
 

@@ -1,4 +1,5 @@
 /* How a run ended, in words or JSON. */
+#include <math.h>
 #include <stdio.h>
 
 #include "run.h"
@@ -23,6 +24,18 @@ static json_t *plan_json(const rgm_open_run *run)
     return json;
 }
 
+static json_t *number_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *privacy_json(const rgm_privacy_report *r)
+{
+    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:s}", "epsilon", number_json(r->epsilon), "delta",
+                     r->delta, "noise_multiplier", r->noise_multiplier, "clipping_norm",
+                     r->clipping_norm, "sample_rate", r->sample_rate, "basis", r->basis);
+}
+
 static int64_t set_count(const rgm_open_run *run)
 {
     const rgm_eval_set *sets;
@@ -33,6 +46,7 @@ static int64_t set_count(const rgm_open_run *run)
 static json_t *result_json(const rgm_open_run *run, const run_view *view, double seconds)
 {
     json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
+    rgm_privacy_report privacy;
 
     json_object_set_new(json, "run_dir", json_string(view->run_dir));
     json_object_set_new(json, "steps", json_integer(rgm_run_steps(run)));
@@ -50,6 +64,8 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
         json_object_set_new(json, "best_step", json_integer(rgm_run_best_step(run)));
     else
         json_object_set_new(json, "best_step", json_null());
+    if (rgm_trainer_privacy(&privacy, rgm_run_trainer(run)))
+        json_object_set_new(json, "privacy", privacy_json(&privacy));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
         json_array_append_new(exports, json_string(rgm_run_export_dir(run, i)));
     json_object_set_new(json, "exports", exports);
@@ -85,8 +101,13 @@ static void print_parts(const rgm_open_run *run)
 
 static int print_result(const rgm_open_run *run, const run_view *view)
 {
+    rgm_privacy_report privacy;
+
     if (view->mode != RUN_CONTINUOUS_EVAL)
         print_parts(run);
+    if (rgm_trainer_privacy(&privacy, rgm_run_trainer(run)))
+        printf("%-8s epsilon %.4f delta %g: %s\n", "privacy", privacy.epsilon, privacy.delta,
+               privacy.basis);
     if (trains(view->mode) && rgm_run_best_step(run) >= 0)
         printf("%-8s step %s\n", "best", grouped(rgm_run_best_step(run)));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)

@@ -130,9 +130,12 @@ struct rgm_csv_columns {
 
 rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const char *name)
 {
-    for (*out = 0; *out < reader->column_count; ++*out)
-        if (strcmp(reader->columns[*out], name) == 0)
-            return RGM_OK;
+    for (int mark = 0; mark < 2; mark++) /* behind a '#' only where none has the bare name */
+        for (*out = 0; *out < reader->column_count; ++*out) {
+            const char *own = reader->columns[*out];
+            if ((!mark || *own == '#') && strcmp(own + mark, name) == 0)
+                return RGM_OK;
+        }
     return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s", reader->input->path, name,
                     rgm_did_you_mean(name, (const char *const *)reader->columns,
                                      reader->column_count, NULL, NULL)

@@ -128,8 +128,8 @@ void rgm_iterator_stop(rgm_iterator *iterator)
 }
 
 /**
- * A saved position: "RGMI", version, then a part that holds seed, epoch, position, phase, the
- * printed recipe and the top stage's state, then the part's hash.
+ * A saved position: "RGMI", version, then a part that holds seed (0 for a secret one), epoch,
+ * position, phase, the printed recipe and the top stage's state, then the part's hash.
  */
 enum { STATE_VERSION = 1, PHASE_START = 0, PHASE_RUNNING = 1, PHASE_ENDED = 2, STATE_HEAD = 8 };
 static const char state_magic[4] = {'R', 'G', 'M', 'I'};
@@ -140,7 +140,8 @@ static rgm_status save_body(rgm_text *body, const rgm_iterator *iterator, const 
                 : iterator->position == 0 ? PHASE_START
                                           : PHASE_RUNNING;
 
-    RGM_TRY(rgm_state_put_int(body, (int64_t)iterator->options.seed));
+    RGM_TRY(
+        rgm_state_put_int(body, iterator->options.secret ? 0 : (int64_t)iterator->options.seed));
     RGM_TRY(rgm_state_put_int(body, (int64_t)iterator->options.epoch));
     RGM_TRY(rgm_state_put_int(body, iterator->position));
     RGM_TRY(rgm_state_put_int(body, phase));
@@ -225,7 +226,8 @@ rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_
     RGM_GO(rgm_state_get_count(&position, &body, RGM_STATE_MOST, "the iterator"));
     RGM_GO(rgm_state_get_count(&phase, &body, PHASE_ENDED, "the iterator's end"));
     RGM_GO(check_recipe(iterator->dataset, &body));
-    options.seed = (uint64_t)seed;
+    if (!options.secret)
+        options.seed = (uint64_t)seed;
     options.epoch = (uint64_t)epoch;
     if (phase == PHASE_RUNNING) {
         RGM_GO(tree_create(&tree, &top, iterator->dataset, &options, &iterator->stop));

@@ -32,6 +32,11 @@ void rgm_pbtxt_release(rgm_pbtxt *document)
     rgm_free(document);
 }
 
+const char *rgm_pbtxt_name(const rgm_pbtxt *document)
+{
+    return document->name;
+}
+
 rgm_pbtxt_field *rgm_pbtxt_root(const rgm_pbtxt *document)
 {
     return (rgm_pbtxt_field *)&document->root;

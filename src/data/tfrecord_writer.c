@@ -95,6 +95,30 @@ done:
     return status;
 }
 
+rgm_status rgm_tfrecord_pattern(char **out, const char *folder, const char *prefix)
+{
+    rgm_status status = RGM_OK;
+    char **paths = NULL;
+    int64_t count = 0;
+
+    RGM_GO(rgm_strprintf(out, "%s/%s*.tfrecord.gz", folder, prefix));
+    (*out)[strlen(*out) - 3] = '\0';
+    status = rgm_glob(&paths, &count, *out);
+    rgm_names_release(paths, count);
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    (*out)[strlen(*out)] = '.';
+    status = rgm_glob(&paths, &count, *out);
+    rgm_names_release(paths, count);
+    if (status == RGM_ERR_NOT_FOUND) { /* neither: the usual name, for the caller's message */
+        (*out)[strlen(*out) - 3] = '\0';
+        status = RGM_OK;
+    }
+    rgm_error_reset();
+done:
+    return status;
+}
+
 static void *zlib_alloc(void *payload, unsigned count, unsigned size)
 {
     (void)payload;

@@ -222,6 +222,14 @@ static rgm_status check_loss_scale(const rgm_yaml_node *runtime)
                          node->text);
 }
 
+static rgm_status check_privacy(const rgm_experiment *e, const rgm_yaml_node *trainer)
+{
+    const rgm_yaml_node *section = rgm_yaml_find(trainer, "privacy");
+
+    RGM_TRY(rgmi_at_node(rgm_privacy_check(&e->trainer.privacy), section));
+    return rgmi_at_node(rgm_task_type_check_privacy(e->type, &e->trainer.privacy), section);
+}
+
 static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
 {
     const rgm_yaml_node *node = rgm_yaml_find(root, "description");
@@ -292,7 +300,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(rgm_optimizer_options_read(&e->optimizer, rgm_yaml_find(root, "optimizer"), e->arena));
     RGM_TRY(rgm_options_read(&e->trainer, rgm_trainer_fields, rgm_yaml_find(root, "trainer"),
                              "trainer", NULL, e->arena));
-    RGM_TRY(rgmi_at_node(rgm_privacy_check(&e->trainer.privacy), rgm_yaml_find(root, "trainer")));
+    RGM_TRY(check_privacy(e, rgm_yaml_find(root, "trainer")));
     RGM_TRY(rgm_options_read(&e->runtime, rgm_runtime_fields, rgm_yaml_find(root, "runtime"),
                              "runtime", NULL, e->arena));
     RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));

@@ -241,13 +241,13 @@ static void what_will_run_is_told_in_a_few_words(void **state)
 
 /* ---- restrictions -------------------------------------------------------------------------- */
 
-/* A file over demo: refused with exactly this message behind the file's name, or taken (NULL). */
-static void check_file(const char *lines, const char *message)
+/* A file over `base`: refused with exactly this message behind the file's name, or taken (NULL). */
+static void check_over(const char *base, const char *lines, const char *message)
 {
     char text[1024], all[1024];
     rgm_experiment *experiment = NULL;
 
-    snprintf(text, sizeof text, "extends: demo\n%s", lines);
+    snprintf(text, sizeof text, "extends: %s\n%s", base, lines);
     if (message == NULL) {
         CHECK_OK(rgm_experiment_load(&experiment, write_file("r.yaml", text), NULL, 0));
         rgm_experiment_release(experiment);
@@ -261,6 +261,11 @@ static void check_file(const char *lines, const char *message)
     for (char *at; (at = strstr(all, folder)) != NULL;)
         memmove(at, at + strlen(folder) + 1, strlen(at + strlen(folder) + 1) + 1);
     CHECK_TEXT(message, all);
+}
+
+static void check_file(const char *lines, const char *message)
+{
+    check_over("demo", lines, message);
 }
 
 static void keys_that_contradict_each_other_are_refused(void **state)
@@ -294,14 +299,6 @@ static void keys_that_contradict_each_other_are_refused(void **state)
         "trainer: {validation_steps: 0}\n",
         "r.yaml:2:29: trainer.validation_steps is 0 (r.yaml:2), but must not be 0: -1 is the "
         "whole validation set");
-    check_file(
-        "trainer:\n  privacy: {clipping_norm: 1}\n  accumulation_steps: 4\n",
-        "r.yaml:4:23: trainer.accumulation_steps is 4 (r.yaml:4), but must be 1: a private step "
-        "adds up the gradients of single examples itself");
-    check_file(
-        "trainer: {privacy: {noise_multiplier: 1}}\n",
-        "cora_gcn:26:3: privacy.noise_multiplier is 1 without a clipping_norm, which the noise "
-        "is measured in");
     check_file("runtime: {loss_scale: -1}\n",
                "r.yaml:2:23: 'loss_scale' is -1; it is none, dynamic or a number above 0");
     check_file("runtime: {loss_scale: 128}\n", NULL);
@@ -315,6 +312,42 @@ static void keys_that_contradict_each_other_are_refused(void **state)
         "cora_gcn:18:11: model.output is 7 (cora_gcn:18), but must be task.num_classes, which is "
         "5 (r.yaml:2): task.head is none, so the model's outputs are the logits");
     check_file("task: {num_classes: 5, head: dense}\n", NULL);
+}
+
+static void what_cannot_be_private_is_refused(void **state)
+{
+    (void)state;
+    check_file("trainer: {privacy: {noise_multiplier: 1}}\n",
+               "r.yaml:2:20: privacy.noise_multiplier is 1 without a clipping_norm, which the "
+               "noise is measured in");
+    check_file("trainer: {privacy: {clipping_norm: 1}}\n",
+               "r.yaml:2:20: trainer.privacy: no privacy for a graph network: a node's features "
+               "reach the gradients of every node around it, so clipping each example's gradient "
+               "bounds nobody's influence");
+    check_over("digits_private", "trainer: {accumulation_steps: 4}\n",
+               "r.yaml:2:31: trainer.accumulation_steps is 4 (r.yaml:2), but must be 1: a private "
+               "step adds up the gradients of single examples itself");
+    check_over("digits_private", "trainer: {recovery: {policy: skip}}\n",
+               "r.yaml:2:30: trainer.recovery.policy is skip (r.yaml:2), but must be stop: a "
+               "single example could decide which steps count");
+    check_over("digits_private", "trainer: {recovery: {loss_upper_bound: 9}}\n",
+               "r.yaml:2:40: trainer.recovery.loss_upper_bound is 9 (r.yaml:2), but must be inf: "
+               "a single example could decide where the run ends");
+    check_over("digits_private", "runtime: {loss_scale: dynamic}\n",
+               "r.yaml:2:23: runtime.loss_scale is dynamic (r.yaml:2), but must be none: what is "
+               "clipped is the gradient itself");
+    check_over("digits_private", "data: {poisson: false}\n",
+               "r.yaml:2:17: data.poisson is false (r.yaml:2), but must be true: "
+               "trainer.privacy.sampling is poisson");
+    check_over("digits_private", "model: {batch_norm: true}\n",
+               "r.yaml:2:21: model.batch_norm is true (r.yaml:2), but must be false: its averages "
+               "over examples would give them away");
+    check_over("digits_private", "trainer: {privacy: {target_epsilon: 3}}\n",
+               "digits_private:12:12: privacy.noise_multiplier (1.1) and privacy.target_epsilon "
+               "(3) exclude each other: the noise is given, or found for the epsilon");
+    check_over("digits_private", "trainer: {privacy: {target_epsilon: 3, noise_multiplier: 0}}\n",
+               NULL);
+    check_over("digits_private", "runtime: {loss_scale: none}\n", NULL);
 }
 
 static void a_file_has_restrictions_of_its_own(void **state)
@@ -399,6 +432,7 @@ int main(void)
         cmocka_unit_test(the_print_says_where_each_value_was_set),
         cmocka_unit_test(what_will_run_is_told_in_a_few_words),
         cmocka_unit_test(keys_that_contradict_each_other_are_refused),
+        cmocka_unit_test(what_cannot_be_private_is_refused),
         cmocka_unit_test(a_file_has_restrictions_of_its_own),
         cmocka_unit_test(a_restriction_that_cannot_be_read_is_refused)};
 

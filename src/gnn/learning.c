@@ -309,6 +309,8 @@ const rgm_task_type rgm_graph_learning = {
     .most_parts = RGM_MAX_HEADS,
     .effects = rgmi_graph_effects,
     .rules = rgmi_graph_rules,
+    .no_privacy = "a node's features reach the gradients of every node around it, so clipping each "
+                  "example's gradient bounds nobody's influence",
     .create = create,
     .release = release,
 };

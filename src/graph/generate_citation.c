@@ -345,8 +345,8 @@ static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const citation
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
-    rgmi_edge_form form = {"",       self->edge_set, self->node_set, self->node_set,
-                           o->nodes, o->nodes,       true,           true};
+    rgmi_edge_form form = {
+        "", self->edge_set, self->node_set, self->node_set, o->nodes, o->nodes, true, true, NULL};
     rgm_graph_builder *builder = NULL;
     rgm_tensor *pairs = NULL;
     rgmi_raw_edges edges = {0};

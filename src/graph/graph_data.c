@@ -18,6 +18,7 @@ void rgm_graph_data_clear(rgm_graph_data *data)
     rgm_free(data->graphs);
     rgm_schema_release(data->schema);
     rgm_free(data->split_set);
+    rgm_free(data->split_name);
     rgm_tensor_release(data->train);
     rgm_tensor_release(data->valid);
     rgm_tensor_release(data->test);
@@ -88,9 +89,11 @@ static rgm_status end_folder(char *beside, const char *folder, rgm_status status
 
 /* ---- sharded examples ---- */
 
+/* Files of equal shares, one filled after the other: read one after the other, they give the order
+ * of writing to any reader. */
 typedef struct shards {
     rgm_tfrecord_writer **writers;
-    int64_t count, next;
+    int64_t count, next, total; /* files; examples so far and in all */
 } shards;
 
 static void close_shards(shards *self)
@@ -101,9 +104,9 @@ static void close_shards(shards *self)
     self->writers = NULL;
 }
 
-/* FOLDER/NAME-00000-of-0000N.tfrecord and so on. */
-static rgm_status open_shards(shards *self, const char *folder, const char *name, int64_t count,
-                              bool gzip)
+/* FOLDER/NAME-00000-of-0000N.tfrecord and so on, for `total` examples. */
+static rgm_status open_shards(shards *self, const char *folder, const char *name, int64_t total,
+                              int64_t count, bool gzip)
 {
     rgm_status status = RGM_OK;
     rgm_tfrecord_writer_options options = {.gzip = gzip};
@@ -113,10 +116,11 @@ static rgm_status open_shards(shards *self, const char *folder, const char *name
         return RGM_FAIL(RGM_ERR_ARG, "%lld shards; 1 to 99999 are possible", (long long)count);
     RGM_GO(RGM_NEW(self->writers, count));
     self->count = count;
+    self->total = total;
     for (int64_t i = 0; i < count; i++) {
         char *path = NULL;
-        status = rgm_strprintf(&path, "%s/%s-%05lld-of-%05lld.tfrecord", folder, name, (long long)i,
-                               (long long)count);
+        status = rgm_strprintf(&path, "%s/%s-%05lld-of-%05lld.tfrecord%s", folder, name,
+                               (long long)i, (long long)count, gzip ? ".gz" : "");
         if (status == RGM_OK)
             status = rgm_tfrecord_writer_open(&self->writers[i], path, &options);
         rgm_free(path);
@@ -130,8 +134,9 @@ done:
 
 static rgm_status add_example(shards *self, const rgm_text *example)
 {
-    return rgm_tfrecord_writer_add(self->writers[self->next++ % self->count], example->data,
-                                   example->size);
+    int64_t shard = self->next++ * self->count / self->total;
+
+    return rgm_tfrecord_writer_add(self->writers[shard], example->data, example->size);
 }
 
 static rgm_status finish_shards(shards *self)
@@ -168,8 +173,9 @@ static rgm_status save_split(const rgm_graph_data *data, const char *folder)
 
     if (!data->train && !data->valid && !data->test)
         return RGM_OK;
-    RGM_GO(rgm_strprintf(&below, "%s/split/default%s%s", folder, data->split_set ? "/" : "",
-                         data->split_set ? data->split_set : ""));
+    RGM_GO(rgm_strprintf(&below, "%s/split/%s%s%s", folder,
+                         data->split_name ? data->split_name : "default",
+                         data->split_set ? "/" : "", data->split_set ? data->split_set : ""));
     RGM_GO(rgm_folder_make(below));
     RGM_GO(save_numbers(below, "train", data->train));
     RGM_GO(save_numbers(below, "valid", data->valid));
@@ -177,6 +183,21 @@ static rgm_status save_split(const rgm_graph_data *data, const char *folder)
 done:
     rgm_free(below);
     return status;
+}
+
+/* Says how examples are numbered over several files: folders of before, which have none, took
+ * turns. */
+static rgm_status save_order(const char *folder, int64_t count)
+{
+    char *path = NULL;
+    rgm_status status;
+
+    if (count == 1)
+        return RGM_OK;
+    RGM_TRY(rgm_path_join(&path, folder, RGMI_SHARDS_FILE));
+    status = rgm_file_create(path, RGMI_SHARD_BY_SHARD, (int64_t)strlen(RGMI_SHARD_BY_SHARD));
+    rgm_free(path);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
 static rgm_status save_schema(const rgm_schema *schema, const char *folder)
@@ -203,7 +224,9 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
         options = &defaults;
     RGM_GO(begin_folder(&beside, folder));
     RGM_GO(save_schema(data->schema, beside));
-    RGM_GO(open_shards(&files, beside, "graphs", options->shards, options->gzip));
+    RGM_GO(save_order(beside, options->shards));
+    RGM_GO(
+        open_shards(&files, beside, "graphs", data->graph_count, options->shards, options->gzip));
     for (int64_t i = 0; i < data->graph_count; i++) {
         example.size = 0;
         RGM_GO(rgm_graph_encode(&example, data->graphs[i], ""));
@@ -254,7 +277,8 @@ static rgm_status save_part(const rgm_sampler *sampler, const rgm_sample_part *p
     shards files = {0};
 
     run.encode = true;
-    RGM_GO(open_shards(&files, folder, part->name, options->shards, options->gzip));
+    RGM_GO(open_shards(&files, folder, part->name, rgm_tensor_count(part->nodes), options->shards,
+                       options->gzip));
     RGM_GO(rgm_sampler_run(sampler, rgm_tensor_i64(part->nodes), rgm_tensor_count(part->nodes),
                            &run, add_sample, &files));
     RGM_GO(finish_shards(&files));
@@ -274,6 +298,7 @@ rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *p
         options = &defaults;
     RGM_GO(begin_folder(&beside, folder));
     RGM_GO(save_sample_schema(sampler, parts, count, beside, options->run));
+    RGM_GO(save_order(beside, options->shards));
     for (int64_t i = 0; i < count; i++)
         RGM_GO(save_part(sampler, &parts[i], beside, options));
 done:

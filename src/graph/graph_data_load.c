@@ -23,54 +23,94 @@ static rgm_status add_graph(loading *self, const uint8_t *data, int64_t size, co
     return RGM_OK;
 }
 
-/* One record of every shard in turn, which is the order in which they were written. */
-static rgm_status read_shards(loading *self, char *const *paths, int64_t count)
+/* The next record of a file; RGM_END. */
+static rgm_status read_record(loading *self, rgm_tfrecord_reader *reader, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_text place = {0};
+    const uint8_t *data;
+    int64_t size, record = rgm_tfrecord_reader_record(reader);
+
+    RGM_GO(rgm_tfrecord_reader_next(&data, &size, reader));
+    RGM_GO(rgm_text_printf(&place, "%s: record %lld", path, (long long)record));
+    RGM_GO(add_graph(self, data, size, place.data));
+done:
+    rgm_text_clear(&place);
+    return status;
+}
+
+/* All records of a file, from the reader's place on. */
+static rgm_status read_shard(loading *self, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_tfrecord_reader *reader = NULL;
+
+    RGM_GO(rgm_tfrecord_reader_open(&reader, path, NULL));
+    while ((status = read_record(self, reader, path)) == RGM_OK)
+        ;
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgm_tfrecord_reader_close(reader);
+    return status;
+}
+
+/* One record of every shard in turn, as they were written once. */
+static rgm_status read_in_turns(loading *self, char *const *paths, int64_t count)
 {
     rgm_status status = RGM_OK;
     rgm_tfrecord_reader **readers = NULL;
     int64_t open = count;
-    rgm_text place = {0};
 
     RGM_GO(RGM_NEW(readers, count));
     for (int64_t i = 0; i < count; i++)
         RGM_GO(rgm_tfrecord_reader_open(&readers[i], paths[i], NULL));
     while (open > 0) {
         for (int64_t i = 0; i < count; i++) {
-            const uint8_t *data;
-            int64_t size, record;
             if (readers[i] == NULL)
                 continue;
-            record = rgm_tfrecord_reader_record(readers[i]);
-            status = rgm_tfrecord_reader_next(&data, &size, readers[i]);
+            status = read_record(self, readers[i], paths[i]);
             if (status == RGM_END) {
                 status = RGM_OK;
                 rgm_tfrecord_reader_close(readers[i]);
                 readers[i] = NULL;
                 open--;
-                continue;
             }
             RGM_GO(status);
-            place.size = 0;
-            RGM_GO(rgm_text_printf(&place, "%s: record %lld", paths[i], (long long)record));
-            RGM_GO(add_graph(self, data, size, place.data));
         }
     }
 done:
     for (int64_t i = 0; readers && i < count; i++)
         rgm_tfrecord_reader_close(readers[i]);
     rgm_free(readers);
-    rgm_text_clear(&place);
     return status;
 }
 
-/* Files FOLDER/<prefix>*.tfrecord; none is no error. *added is how many graphs they held. */
+/* In the order in which they were written. */
+static rgm_status read_shards(loading *self, const char *folder, char *const *paths, int64_t count)
+{
+    char *path;
+    bool told;
+
+    RGM_TRY(rgm_path_join(&path, folder, RGMI_SHARDS_FILE));
+    told = rgm_path_exists(path);
+    rgm_free(path);
+    if (!told)
+        return read_in_turns(self, paths, count);
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(read_shard(self, paths[i]));
+    return RGM_OK;
+}
+
+/* Files FOLDER/<prefix>*.tfrecord, or .tfrecord.gz; none is no error. *added is how many graphs
+ * they held. */
 static rgm_status read_files(loading *self, int64_t *added, const char *folder, const char *prefix)
 {
     rgm_status status = RGM_OK;
     char *pattern = NULL, **paths = NULL;
     int64_t count = 0, before = self->out->graph_count;
 
-    RGM_GO(rgm_strprintf(&pattern, "%s/%s*.tfrecord", folder, prefix));
+    RGM_GO(rgm_tfrecord_pattern(&pattern, folder, prefix));
     status = rgm_glob(&paths, &count, pattern);
     if (status == RGM_ERR_NOT_FOUND) {
         rgm_error_reset();
@@ -78,7 +118,7 @@ static rgm_status read_files(loading *self, int64_t *added, const char *folder, 
         goto done;
     }
     RGM_GO(status);
-    RGM_GO(read_shards(self, paths, count));
+    RGM_GO(read_shards(self, folder, paths, count));
 done:
     *added = status == RGM_OK ? self->out->graph_count - before : 0;
     rgm_names_release(paths, count);
@@ -135,14 +175,14 @@ static rgm_status read_split_lists(rgm_graph_data *out, const char *folder, cons
 
     RGM_TRY(find_split_set(&set, out, folder, split));
     if (set == NULL)
-        return rgmi_read_split(out, folder, split, NULL, out->graph_count);
+        return rgmi_read_split(out, folder, split, NULL, out->graph_count, NULL);
     if (out->graph_count != 1)
         return RGM_FAIL(RGM_ERR_DATA,
                         "%s: the split is of nodes of '%s', but there are %lld graphs", folder, set,
                         (long long)out->graph_count);
     RGM_TRY(rgm_strdup(&out->split_set, set));
     return rgmi_read_split(out, folder, split, set,
-                           rgm_graph_total(out->graphs[0], RGM_NODE_SET, set));
+                           rgm_graph_total(out->graphs[0], RGM_NODE_SET, set), NULL);
 }
 
 static rgm_status load(rgm_graph_data *out, const char *folder, const char *split)
@@ -163,7 +203,8 @@ static rgm_status load(rgm_graph_data *out, const char *folder, const char *spli
     if (out->graph_count == 0)
         RGM_GO(read_files(&self, &added, folder, ""));
     if (out->graph_count == 0) {
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there are no records in *.tfrecord", folder);
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND,
+                          "%s: there are no records in *.tfrecord or *.tfrecord.gz", folder);
         goto done;
     }
 done:

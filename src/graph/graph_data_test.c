@@ -80,6 +80,51 @@ static void what_is_saved_is_loaded_in_the_same_order(void **state)
     end();
 }
 
+/* The first graph of a file of the schema. */
+static void expect_first(const char *path, const rgm_graph_data *s, int64_t i)
+{
+    rgm_tfrecord_reader *reader;
+    rgm_graph *graph;
+    const uint8_t *data;
+    int64_t size;
+
+    CHECK_OK(rgm_tfrecord_reader_open(&reader, path, NULL));
+    CHECK_OK(rgm_tfrecord_reader_next(&data, &size, reader));
+    CHECK_OK(rgm_graph_decode(&graph, s->schema, data, size, "", "t"));
+    CHECK(same_graph(s->graphs[i], graph));
+    rgm_graph_release(graph);
+    rgm_tfrecord_reader_close(reader);
+}
+
+/* Whoever reads file after file has the numbers of the split; folders of before took turns. */
+static void shards_follow_each_other(void **state)
+{
+    static const int in_turns[] = {0, 3, 5, 1, 4, 6, 2};
+    rgm_graph_data s, back;
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
+
+    (void)state;
+    begin();
+    random_data(&s, 7);
+    CHECK_OK(rgm_strdup(&s.split_name, "mine"));
+    options.shards = 3;
+    options.gzip = true;
+    CHECK_OK(rgm_graph_data_save(&s, in("data"), &options));
+    expect_first(in("data/graphs-00001-of-00003.tfrecord.gz"), &s, 3);
+    expect_first(in("data/graphs-00002-of-00003.tfrecord.gz"), &s, 5);
+    CHECK_OK(rgm_graph_data_load(&back, in("data"), "mine"));
+    CHECK_TEXT("mine", back.split_name);
+    CHECK(rgm_tensor_equal(s.train, back.train));
+    rgm_graph_data_clear(&back);
+    CHECK_INT(0, unlink(in("data/shards.txt")));
+    CHECK_OK(rgm_graph_data_load(&back, in("data"), "mine"));
+    for (int64_t i = 0; i < 7; i++)
+        CHECK(same_graph(s.graphs[in_turns[i]], back.graphs[i]));
+    rgm_graph_data_clear(&back);
+    rgm_graph_data_clear(&s);
+    end();
+}
+
 static void one_graph_keeps_the_split_of_its_nodes(void **state)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
@@ -263,6 +308,7 @@ static void saving_and_loading_survive_failing_allocations(void **state)
 }
 
 TESTS(cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
+      cmocka_unit_test(shards_follow_each_other),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),

@@ -52,6 +52,8 @@ void rgmi_schema_drop_feature(rgm_schema *schema, int64_t set, int64_t feature);
 /** The schema's word for a dtype in memory, "DT_FLOAT" for f32. */
 const char *rgmi_stored_type(rgm_dtype dtype);
 /** The dtype in memory of a schema's word; false: no such word. */
+/** The word of a number of tensorflow.DataType, or NULL. */
+const char *rgmi_stored_of_number(int64_t number);
 bool rgmi_stored_find(rgm_dtype *out, const char *name);
 /** The same, RGM_ERR_DATA naming the nearest word. */
 rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name);
@@ -188,5 +190,9 @@ rgm_status rgmi_feature_take(rgm_feature *out, const rgm_feature_schema *schema,
 /** `count` features of one schema, one after the other, then `padding` items of zeros. */
 rgm_status rgmi_feature_join(rgm_feature *out, const rgm_feature_schema *schema,
                              const rgm_feature *const *features, int64_t count, int64_t padding);
+
+/* The file beside sharded examples that are numbered shard by shard, and what is in it. */
+#define RGMI_SHARDS_FILE    "shards.txt"
+#define RGMI_SHARD_BY_SHARD "examples are numbered shard by shard\n"
 
 #endif

@@ -13,9 +13,11 @@ typedef struct table {
     rgm_map *ids;              /* node sets: id to row + 1 */
     int64_t *ends[2];
     int64_t end_rooms[2], rows;
+    int64_t dangling; /* rows left out: an end is no node */
 } table;
 
 typedef struct csv_import {
+    const rgm_import_options *options;
     rgm_schema *schema;
     char *folder;
     table *tables; /* by set of the schema */
@@ -104,9 +106,10 @@ static rgm_status read_id(csv_import *self, table *t, const rgm_csv_reader *read
     return add_id(t, self->key.data, t->rows);
 }
 
-/* The end of an edge; an id that a node set without a table does not know yet is a new node. */
-static rgm_status read_end(csv_import *self, table *t, int end, const rgm_csv_reader *reader,
-                           const char *path, rgm_str id)
+/* The end of an edge; an id that a node set without a table does not know yet is a new node. *known
+ * becomes false where the row is to be left out. */
+static rgm_status read_end(bool *known, csv_import *self, table *t, int end,
+                           const rgm_csv_reader *reader, const char *path, rgm_str id)
 {
     const char *name = end == RGM_SOURCE ? t->set->source : t->set->target;
     table *nodes = &self->tables[rgmi_set_index(self->schema, RGM_NODE_SET, name)];
@@ -117,6 +120,9 @@ static rgm_status read_end(csv_import *self, table *t, int end, const rgm_csv_re
         row = nodes->rows++;
         RGM_TRY(add_id(nodes, self->key.data, row));
     }
+    *known = *known && row >= 0;
+    if (row < 0 && self->options->skip_dangling)
+        return RGM_OK;
     if (row < 0)
         return RGM_FAIL(RGM_ERR_DATA,
                         "%s:%lld: edge set '%s': row %lld: %s '%.*s' is no id of node set '%s'",
@@ -156,12 +162,15 @@ static rgm_status read_file(csv_import *self, table *t, const char *path)
     }
     RGM_GO(rgm_csv_columns_find(t->features, reader));
     while ((status = rgm_csv_reader_next(&fields, &count, reader)) == RGM_OK) {
+        bool known = true;
         if (id >= 0)
             RGM_GO(read_id(self, t, reader, path, fields[id]));
         for (int end = 0; end < 2 && ends[end] >= 0; end++)
-            RGM_GO(read_end(self, t, end, reader, path, fields[ends[end]]));
-        RGM_GO(rgm_csv_columns_add(t->features, reader));
-        t->rows++;
+            RGM_GO(read_end(&known, self, t, end, reader, path, fields[ends[end]]));
+        if (known)
+            RGM_GO(rgm_csv_columns_add(t->features, reader));
+        t->rows += known;
+        t->dangling += !known;
     }
     if (status == RGM_END)
         status = RGM_OK;
@@ -186,6 +195,8 @@ static rgm_status read_table(csv_import *self, table *t)
         rgm_tfrecord_paths(&paths, &count, pattern)); /* NAME@N and patterns, of any kind of file */
     for (int64_t i = 0; i < count; i++)
         RGM_GO(read_file(self, t, paths[i]));
+    if (t->set->piece == RGM_EDGE_SET)
+        rgmi_tell_dangling(pattern, t->set->name, t->dangling);
     if (t->set->piece == RGM_CONTEXT_PIECE && t->rows != 1) {
         status = RGM_FAIL(RGM_ERR_DATA, "%s: the context has one row, this has %lld", pattern,
                           (long long)t->rows);
@@ -265,6 +276,58 @@ done:
     return status;
 }
 
+/* The node set that the split beside the schema speaks of: the one named, or with a folder there,
+ * or the only one with a table. NULL: there is no telling. */
+static rgm_status find_split_nodes(const table **out, const csv_import *self)
+{
+    const char *split = self->options->split, *wanted = self->options->node_set;
+    int64_t tables = 0;
+
+    *out = NULL;
+    for (int64_t i = 0; i < self->table_count; i++) {
+        const table *t = &self->tables[i];
+        bool has = false;
+
+        if (t->set->piece != RGM_NODE_SET)
+            continue;
+        if (wanted == NULL)
+            RGM_TRY(rgmi_split_speaks_of(&has, self->folder, split, t->set->name));
+        if (has || (wanted != NULL && strcmp(wanted, t->set->name) == 0)) {
+            *out = t;
+            return RGM_OK;
+        }
+        tables += t->set->filename != NULL;
+        if (t->set->filename != NULL)
+            *out = t;
+    }
+    if (tables != 1 || wanted != NULL)
+        *out = NULL;
+    return RGM_OK;
+}
+
+static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
+{
+    const table *nodes;
+    char *folder;
+    bool there;
+
+    RGM_TRY(rgm_path_join(&folder, self->folder, "split"));
+    there = rgm_path_is_folder(folder) || self->options->split != NULL;
+    rgm_free(folder);
+    if (!there)
+        return RGM_OK;
+    RGM_TRY(find_split_nodes(&nodes, self));
+    if (nodes == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "%s/split: %s%s%s; name the node set of the split's ids",
+                        self->folder,
+                        self->options->node_set ? "there is no node set '" : "of several node sets",
+                        self->options->node_set ? self->options->node_set : "",
+                        self->options->node_set ? "'" : "");
+    RGM_TRY(rgm_strdup(&out->split_set, nodes->set->name));
+    return rgmi_read_split(out, self->folder, self->options->split, nodes->set->name, nodes->rows,
+                           nodes->ids);
+}
+
 static rgm_status import(rgm_graph_data *out, csv_import *self, const char *schema_path)
 {
     char *slash;
@@ -284,12 +347,15 @@ static rgm_status import(rgm_graph_data *out, csv_import *self, const char *sche
     }
     for (int64_t i = 0; i < self->table_count; i++) /* edges come last and find their nodes */
         RGM_TRY(read_table(self, &self->tables[i]));
-    return make_graph(out, self);
+    RGM_TRY(make_graph(out, self));
+    return read_split(out, self);
 }
 
-rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path)
+rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path,
+                          const rgm_import_options *options)
 {
-    csv_import self = {0};
+    rgm_import_options defaults = RGM_IMPORT_OPTIONS_INIT;
+    csv_import self = {.options = options != NULL ? options : &defaults};
     rgm_status status;
 
     memset(out, 0, sizeof *out);

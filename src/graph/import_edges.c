@@ -94,39 +94,71 @@ done:
     return status;
 }
 
+/* Is the row to be left out, and counted? */
+static rgm_status is_dangling(bool *out, const rgmi_edge_form *form, int64_t row,
+                              const int64_t pair[2])
+{
+    *out = form->dangling != NULL && (pair[0] < 0 || pair[0] >= form->source_total || pair[1] < 0 ||
+                                      pair[1] >= form->target_total);
+    if (*out)
+        return RGM_OK;
+    RGM_TRY(check_end(form, row, pair[0], form->source_total, true));
+    return check_end(form, row, pair[1], form->target_total, false);
+}
+
+void rgmi_tell_dangling(const char *path, const char *edge_set, int64_t dangling)
+{
+    if (dangling > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s: edge set '%s': %lld edges left out: an end is no node",
+                      path, edge_set, (long long)dangling);
+}
+
+/* Ends and rows of the edges that are kept, both ways if asked for. */
+static void put_edges(rgmi_raw_edges *out, const int64_t *pair, const int64_t *kept, int64_t count,
+                      bool undirected)
+{
+    int64_t *source = rgm_tensor_i64(out->source), *target = rgm_tensor_i64(out->target), at = 0;
+
+    for (int reversed = 0; reversed <= (undirected ? 1 : 0); reversed++) {
+        for (int64_t i = 0; i < count; i++) {
+            int64_t a = pair[2 * kept[i] + reversed], b = pair[2 * kept[i] + 1 - reversed];
+            if (reversed && a == b) /* a loop is its own reverse */
+                continue;
+            source[at] = a;
+            target[at] = b;
+            out->rows[at++] = kept[i];
+        }
+    }
+}
+
 rgm_status rgmi_raw_edges_make(rgmi_raw_edges *out, const rgm_tensor *pairs, int64_t begin,
                                int64_t end, const rgmi_edge_form *form)
 {
     rgm_status status = RGM_OK;
     const int64_t *pair = rgm_tensor_i64(pairs) + 2 * begin;
-    int64_t loops = 0, at = 0;
-    int64_t *source, *target;
+    int64_t loops = 0, count = 0, *kept = NULL;
 
     memset(out, 0, sizeof *out);
+    RGM_GO(RGM_NEW(kept, end - begin));
     for (int64_t i = 0; i < end - begin; i++) {
-        RGM_GO(check_end(form, begin + i, pair[2 * i], form->source_total, true));
-        RGM_GO(check_end(form, begin + i, pair[2 * i + 1], form->target_total, false));
+        bool dangling;
+        RGM_GO(is_dangling(&dangling, form, begin + i, pair + 2 * i));
+        if (dangling) {
+            ++*form->dangling;
+            continue;
+        }
+        kept[count++] = i;
         loops += pair[2 * i] == pair[2 * i + 1];
     }
-    out->count = form->undirected ? 2 * (end - begin) - loops : end - begin;
+    out->count = form->undirected ? 2 * count - loops : count;
     RGM_GO(rgm_tensor_create(&out->source, RGM_I64, 1, &out->count));
     RGM_GO(rgm_tensor_create(&out->target, RGM_I64, 1, &out->count));
     RGM_GO(RGM_NEW(out->rows, out->count));
-    source = rgm_tensor_i64(out->source);
-    target = rgm_tensor_i64(out->target);
-    for (int reversed = 0; reversed <= (form->undirected ? 1 : 0); reversed++) {
-        for (int64_t i = 0; i < end - begin; i++) {
-            int64_t a = pair[2 * i + reversed], b = pair[2 * i + 1 - reversed];
-            if (reversed && a == b) /* a loop is its own reverse */
-                continue;
-            source[at] = a;
-            target[at] = b;
-            out->rows[at++] = i;
-        }
-    }
+    put_edges(out, pair, kept, count, form->undirected);
     if (form->sort)
         RGM_GO(sort_edges(out, form->source_total, form->target_total));
 done:
+    rgm_free(kept);
     if (status != RGM_OK)
         rgmi_raw_edges_clear(out);
     return status;
@@ -175,9 +207,47 @@ done:
     return status;
 }
 
+/* The numbers of a list of ids, one a line: [rows, 1]. */
+static rgm_status read_ids(rgm_tensor **out, const char *path, const rgm_map *ids)
+{
+    rgm_status status = RGM_OK;
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_csv_reader *reader = NULL;
+    rgm_tensor *numbers = NULL;
+    const rgm_str *fields;
+    rgm_text id = {0};
+    int64_t count, rows = 0, room = 0, *list = NULL;
+
+    RGM_GO(rgm_csv_reader_open(&reader, path, &options));
+    while ((status = rgm_csv_reader_next(&fields, &count, reader)) == RGM_OK) {
+        id.size = 0;
+        RGM_GO(rgm_text_add(&id, fields[0].data, fields[0].size));
+        RGM_GO(RGM_RESERVE(list, room, rows + 1));
+        list[rows] = (int64_t)(intptr_t)rgm_map_get(ids, id.data) - 1;
+        if (list[rows] < 0)
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s:%lld: '%.64s' is no id of a node", path,
+                            (long long)rgm_csv_reader_line(reader), id.data));
+        rows++;
+    }
+    if (status != RGM_END)
+        RGM_GO(status);
+    RGM_GO(rgm_tensor_create(&numbers, RGM_I64, 2, (int64_t[]){rows, 1}));
+    if (rows > 0)
+        memcpy(rgm_tensor_data(numbers), list, (size_t)rows * sizeof *list);
+    *out = numbers;
+    numbers = NULL;
+    status = RGM_OK;
+done:
+    rgm_csv_reader_close(reader);
+    rgm_tensor_release(numbers);
+    rgm_text_clear(&id);
+    rgm_free(list);
+    return status;
+}
+
 /* One part; `owner` [total] tells which part a number was in, 0 for none. */
 static rgm_status read_part(rgm_tensor **out, const char *folder, const char *const *parts,
-                            int part, uint8_t *owner, int64_t total)
+                            int part, uint8_t *owner, int64_t total, const rgm_map *ids)
 {
     rgm_status status = RGM_OK;
     char *path = NULL;
@@ -187,7 +257,7 @@ static rgm_status read_part(rgm_tensor **out, const char *folder, const char *co
     RGM_GO(rgmi_raw_find(&path, folder, parts[part]));
     if (path == NULL)
         goto done;
-    RGM_GO(rgmi_raw_ints(&numbers, path, 1));
+    RGM_GO(ids != NULL ? read_ids(&numbers, path, ids) : rgmi_raw_ints(&numbers, path, 1));
     rows = rgm_tensor_dim(numbers, 0);
     for (int64_t i = 0; i < rows; i++) {
         int64_t v = rgm_tensor_i64(numbers)[i];
@@ -207,9 +277,10 @@ done:
     return status;
 }
 
-/* The split's folder, and below it the one of the set if there is one. */
-static rgm_status find_split(char **out, bool *own, const char *folder, const char *split,
-                             const char *set)
+/* The split's folder, and below it the one of the set if there is one; `name`, if asked for: the
+ * split's. */
+static rgm_status find_split(char **out, char **name, bool *own, const char *folder,
+                             const char *split, const char *set)
 {
     rgm_status status = RGM_OK;
     char *chosen = NULL, *below = NULL;
@@ -217,6 +288,8 @@ static rgm_status find_split(char **out, bool *own, const char *folder, const ch
     *out = NULL;
     *own = false;
     RGM_GO(split_folder(&chosen, folder, split));
+    if (chosen && name)
+        RGM_GO(rgm_strdup(name, strrchr(chosen, '/') + 1));
     if (chosen && set)
         RGM_GO(rgm_path_join(&below, chosen, set));
     *own = below && rgm_path_is_folder(below);
@@ -235,13 +308,13 @@ rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split
 {
     char *chosen;
 
-    RGM_TRY(find_split(&chosen, has, folder, split, set));
+    RGM_TRY(find_split(&chosen, NULL, has, folder, split, set));
     rgm_free(chosen);
     return RGM_OK;
 }
 
 rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *split,
-                           const char *set, int64_t total)
+                           const char *set, int64_t total, const rgm_map *ids)
 {
     static const char *const parts[] = {"train", "valid", "test"};
     rgm_tensor **tensors[] = {&out->train, &out->valid, &out->test};
@@ -250,10 +323,10 @@ rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *
     uint8_t *owner = NULL;
     bool own;
 
-    RGM_GO(find_split(&chosen, &own, folder, split, set));
+    RGM_GO(find_split(&chosen, &out->split_name, &own, folder, split, set));
     RGM_GO(RGM_NEW(owner, total));
     for (int i = 0; chosen && i < 3; i++)
-        RGM_GO(read_part(tensors[i], chosen, parts, i, owner, total));
+        RGM_GO(read_part(tensors[i], chosen, parts, i, owner, total, ids));
 done:
     rgm_free(owner);
     rgm_free(chosen);

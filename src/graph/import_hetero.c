@@ -269,10 +269,12 @@ static rgm_status exchange(rgm_tensor **out, const rgm_tensor *pairs)
 }
 
 static rgm_status give_relation(rgm_graph_builder *builder, const relation *r,
-                                const rgm_tensor *pairs, bool reversed, bool sort)
+                                const rgm_tensor *pairs, bool reversed,
+                                const rgm_import_options *options)
 {
     rgm_status status = RGM_OK;
-    rgmi_edge_form form = {.path = r->path, .sort = sort};
+    rgmi_edge_form form = {.path = r->path, .sort = options->sort_edges};
+    int64_t dangling = 0;
     rgmi_raw_edges edges = {0};
     rgm_feature ordered;
 
@@ -281,7 +283,9 @@ static rgm_status give_relation(rgm_graph_builder *builder, const relation *r,
     form.target_set = reversed ? r->source : r->target;
     form.source_total = reversed ? r->target_total : r->source_total;
     form.target_total = reversed ? r->source_total : r->target_total;
+    form.dangling = options->skip_dangling ? &dangling : NULL;
     RGM_GO(rgmi_raw_edges_make(&edges, pairs, 0, rgm_tensor_dim(pairs, 0), &form));
+    rgmi_tell_dangling(r->path, form.edge_set, dangling);
     RGM_GO(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, form.edge_set, &edges.count));
     RGM_GO(rgm_graph_builder_edges(builder, form.edge_set, edges.source, edges.target));
     if (r->features.path) {
@@ -296,7 +300,7 @@ done:
 }
 
 static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const heterogeneous *raw,
-                             bool sort)
+                             const rgm_import_options *options)
 {
     rgm_status status = RGM_OK;
     rgm_graph_builder *builder = NULL;
@@ -311,11 +315,11 @@ static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const heteroge
     }
     for (int64_t i = 0; i < raw->relation_count; i++) {
         const relation *r = &raw->relations[i];
-        RGM_GO(give_relation(builder, r, r->pairs, false, sort));
+        RGM_GO(give_relation(builder, r, r->pairs, false, options));
         if (r->reverse_set == NULL)
             continue;
         RGM_GO(exchange(&exchanged, r->pairs));
-        RGM_GO(give_relation(builder, r, exchanged, true, sort));
+        RGM_GO(give_relation(builder, r, exchanged, true, options));
         rgm_tensor_release(exchanged);
         exchanged = NULL;
     }
@@ -345,7 +349,7 @@ static rgm_status read_split(rgm_graph_data *out, const heterogeneous *raw, cons
     if (chosen == NULL)
         return RGM_OK;
     RGM_TRY(rgm_strdup(&out->split_set, chosen->name));
-    return rgmi_read_split(out, path, split, chosen->name, chosen->count);
+    return rgmi_read_split(out, path, split, chosen->name, chosen->count, NULL);
 }
 
 rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, const char *folder,
@@ -365,7 +369,7 @@ rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, cons
     RGM_GO(make_schema(&out->schema, &raw));
     RGM_GO(RGM_NEW(out->graphs, 1));
     out->graph_count = 1;
-    RGM_GO(make_graph(&out->graphs[0], out->schema, &raw, options->sort_edges));
+    RGM_GO(make_graph(&out->graphs[0], out->schema, &raw, options));
     RGM_GO(read_split(out, &raw, path, options->split));
 done:
     clear(&raw);

@@ -55,18 +55,24 @@ typedef struct rgmi_edge_form {
     const char *path, *edge_set, *source_set, *target_set;
     int64_t source_total, target_total;
     bool undirected, sort;
+    int64_t *dangling; /* where rows with an end that is no node are counted, which are then left
+                          out; NULL: such a row is an error */
 } rgmi_edge_form;
 /** Rows begin .. end-1 of pairs [rows, 2], checked, reversed ones added, sorted. */
 rgm_status rgmi_raw_edges_make(rgmi_raw_edges *out, const rgm_tensor *pairs, int64_t begin,
                                int64_t end, const rgmi_edge_form *form);
 void rgmi_raw_edges_clear(rgmi_raw_edges *edges);
 
+/** Warn of edges left out, if there are any. */
+void rgmi_tell_dangling(const char *path, const char *edge_set, int64_t dangling);
+
 /**
  * Train, valid and test numbers below FOLDER/split/<split>[/<set>], each in 0 .. total-1 and in one
- * part only. `set` may be NULL. No split folder: all stay NULL.
+ * part only. `set` may be NULL. `ids`: the lists are of ids, which it maps to number + 1; NULL: of
+ * numbers. No split folder: all stay NULL.
  */
 rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *split,
-                           const char *set, int64_t total);
+                           const char *set, int64_t total, const rgm_map *ids);
 
 /** Whether the split has a folder of its own for that node set. */
 rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set);

@@ -13,6 +13,7 @@ typedef struct homogeneous {
     char *edge_path, *nodes_path, *edges_path;
     rgm_tensor *pairs, *node_counts, *edge_counts;
     rgmi_raw_feature node_features, node_labels, edge_features, edge_labels, graph_labels;
+    int64_t dangling; /* edges left out */
 } homogeneous;
 
 static void clear(homogeneous *raw)
@@ -126,17 +127,24 @@ static rgm_status give_edge_feature(rgm_graph_builder *builder, const char *set,
 }
 
 /* Graph i, whose nodes and edges start at these rows of the files. */
-static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, const homogeneous *raw, int64_t i,
+static rgm_status make_graph(rgm_graph **out, rgm_schema *schema, homogeneous *raw, int64_t i,
                              int64_t node, int64_t edge, const rgm_import_options *options)
 {
     rgm_status status = RGM_OK;
     int64_t nodes = rgm_tensor_i64(raw->node_counts)[i];
     int64_t edges_end = edge + rgm_tensor_i64(raw->edge_counts)[i];
-    rgmi_edge_form form = {raw->edge_path, raw->edge_set, raw->node_set,       raw->node_set,
-                           nodes,          nodes,         options->undirected, options->sort_edges};
+    rgmi_edge_form form = {.path = raw->edge_path,
+                           .edge_set = raw->edge_set,
+                           .source_set = raw->node_set,
+                           .target_set = raw->node_set,
+                           .source_total = nodes,
+                           .target_total = nodes,
+                           .undirected = options->undirected,
+                           .sort = options->sort_edges};
     rgmi_raw_edges edges = {0};
     rgm_graph_builder *builder = NULL;
 
+    form.dangling = options->skip_dangling ? &raw->dangling : NULL;
     RGM_GO(rgm_graph_builder_create(&builder, schema, 1));
     RGM_GO(rgm_graph_builder_sizes(builder, RGM_NODE_SET, raw->node_set, &nodes));
     RGM_GO(rgmi_raw_edges_make(&edges, raw->pairs, edge, edges_end, &form));
@@ -174,8 +182,9 @@ rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const 
     }
     if (out->graph_count == 1)
         RGM_GO(rgm_strdup(&out->split_set, raw.node_set));
+    rgmi_tell_dangling(raw.edge_path, raw.edge_set, raw.dangling);
     RGM_GO(rgmi_read_split(out, path, options->split, NULL,
-                           out->graph_count == 1 ? node : out->graph_count));
+                           out->graph_count == 1 ? node : out->graph_count, NULL));
 done:
     clear(&raw);
     return status;

@@ -436,7 +436,7 @@ static void tables_become_one_graph(void **state)
 
     (void)state;
     make_folder(tables, TABLE_FILES);
-    CHECK_OK(rgm_import_csv(&s, in("schema.pbtxt")));
+    CHECK_OK(rgm_import_csv(&s, in("schema.pbtxt"), NULL));
     g = s.graphs[0];
     CHECK_INT(3, rgm_graph_total(g, RGM_NODE_SET, "user"));
     CHECK_INT(2, rgm_graph_total(g, RGM_NODE_SET, "tag")); /* red, blue: as edges name them */
@@ -503,11 +503,102 @@ static void broken_tables_are_told_with_file_and_line(void **state)
                 files[count++] = (made_file){tables[k].path, cases[i].text};
         }
         make_folder(files, count);
-        CHECK_STATUS(cases[i].status, rgm_import_csv(&s, in("schema.pbtxt")));
+        CHECK_STATUS(cases[i].status, rgm_import_csv(&s, in("schema.pbtxt"), NULL));
         CHECK_MESSAGE(cases[i].message);
         CHECK(s.graphs == NULL);
         remove_folder();
     }
+}
+
+#define SPLIT_SCHEMA                                                                               \
+    "node_sets { key: 'u' value { features { key: 'x' value { dtype: DT_FLOAT } }\n"               \
+    "  metadata { filename: 'u.csv' } } }\n"                                                       \
+    "edge_sets { key: 'e' value { source: 'u' target: 'u'\n"                                       \
+    "  features { key: '#weight' value { dtype: DT_FLOAT } } metadata { filename: 'e.csv' } } }\n"
+
+/* TF-GNN's names of columns, a split of ids, and edges to where nothing is. */
+static const made_file marked[] = {
+    {"schema.pbtxt", SPLIT_SCHEMA},
+    {"u.csv", "#id,x\na,1\nb,2\nc,3\n"},
+    {"e.csv", "#source,#target,#weight\na,b,0.5\nb,gone,7\ngone,b,8\nb,c,2\n"},
+    {"split/mine/train.csv", "c\na\n"},
+    {"split/mine/test.csv", "b\n"},
+};
+
+static void tables_of_tf_gnn_come_with_their_split(void **state)
+{
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_graph_data s;
+    const rgm_feature *f;
+    char schema[512];
+
+    (void)state;
+    make_folder(marked, 5);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    CHECK_MESSAGE("e.csv:3: edge set 'e': row 1: target 'gone' is no id of node set 'u'");
+    options.skip_dangling = true;
+    CHECK_OK(rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    CHECK_TEXT("0>1 1>2", edges_of(s.graphs[0], "e"));
+    f = rgm_graph_feature(s.graphs[0], RGM_EDGE_SET, "e", "#weight");
+    CHECK_CLOSE(0.5, rgm_tensor_f32(f->values)[0], 0, 0);
+    CHECK_CLOSE(2, rgm_tensor_f32(f->values)[1], 0, 0); /* its own edge's */
+    CHECK_TEXT("u", s.split_set);
+    CHECK_TEXT("mine", s.split_name);
+    CHECK(rgm_tensor_i64(s.train)[0] == 2 && rgm_tensor_i64(s.train)[1] == 0);
+    CHECK_INT(1, rgm_tensor_i64(s.test)[0]);
+    CHECK(s.valid == NULL);
+    rgm_graph_data_clear(&s);
+    snprintf(schema, sizeof schema, "%s", in("schema.pbtxt"));
+    CHECK_EVERY_OOM(rgm_import_csv(&s, schema, &options), rgm_graph_data_clear(&s));
+    options.node_set = "v";
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    CHECK_MESSAGE("there is no node set 'v'");
+    options.node_set = NULL;
+    options.split = "yours";
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    CHECK_MESSAGE("there is no split 'yours'; there is: mine");
+    remove_folder();
+}
+
+static void a_split_of_unknown_ids_is_told(void **state)
+{
+    made_file files[5];
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_graph_data s;
+
+    (void)state;
+    memcpy(files, marked, sizeof files);
+    files[4].text = "b\nnobody\n";
+    make_folder(files, 5);
+    options.skip_dangling = true;
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    CHECK_MESSAGE("test.csv:2: 'nobody' is no id of a node");
+    CHECK(s.graphs == NULL);
+    remove_folder();
+}
+
+static void edges_to_nowhere_are_left_out_of_ogb_too(void **state)
+{
+    static const made_file files[] = {{"raw/num-node-list.csv", "3\n"},
+                                      {"raw/num-edge-list.csv", "3\n"},
+                                      {"raw/edge.csv", "0,1\n1,9\n1,2\n"},
+                                      {"raw/edge-feat.csv", "0.5\n7.5\n2.5\n"}};
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_graph_data s;
+    const rgm_feature *f;
+
+    (void)state;
+    make_folder(files, 4);
+    options.undirected = false;
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, &options));
+    CHECK_MESSAGE("edge.csv:2: edge set 'edges': row 1: target is 9");
+    options.skip_dangling = true;
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    CHECK_TEXT("0>1 1>2", edges_of(s.graphs[0], "edges"));
+    f = rgm_graph_feature(s.graphs[0], RGM_EDGE_SET, "edges", "feat");
+    CHECK_CLOSE(2.5, rgm_tensor_f32(f->values)[1], 0, 0);
+    rgm_graph_data_clear(&s);
+    remove_folder();
 }
 
 static void tables_survive_every_failing_allocation(void **state)
@@ -518,7 +609,7 @@ static void tables_survive_every_failing_allocation(void **state)
     (void)state;
     make_folder(tables, TABLE_FILES);
     snprintf(schema, sizeof schema, "%s", in("schema.pbtxt"));
-    CHECK_EVERY_OOM(rgm_import_csv(&s, schema), rgm_graph_data_clear(&s));
+    CHECK_EVERY_OOM(rgm_import_csv(&s, schema, NULL), rgm_graph_data_clear(&s));
     remove_folder();
 }
 
@@ -533,4 +624,7 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(importing_survives_every_failing_allocation),
       cmocka_unit_test(tables_become_one_graph),
       cmocka_unit_test(broken_tables_are_told_with_file_and_line),
+      cmocka_unit_test(tables_of_tf_gnn_come_with_their_split),
+      cmocka_unit_test(a_split_of_unknown_ids_is_told),
+      cmocka_unit_test(edges_to_nowhere_are_left_out_of_ogb_too),
       cmocka_unit_test(tables_survive_every_failing_allocation))

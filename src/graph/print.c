@@ -48,7 +48,58 @@ static rgm_status print_range(rgm_text *out, const rgm_tensor *values, int64_t b
     return end - begin > most ? rgm_text_printf(out, " ...") : RGM_OK;
 }
 
-/* A line an item: its values, or its rows where there is one ragged dim. */
+/* Values of an item below dim d: the product of the lengths it has there. */
+typedef struct ragged_walk {
+    const rgm_feature_schema *schema;
+    const rgm_feature *feature;
+    int64_t at[RGM_MAX_RANK]; /* next row of each dim's lengths; [rank]: next value */
+    int64_t shown;            /* values of this item */
+} ragged_walk;
+
+/* The rows of dim d (1: of an item) in brackets, as [1 2] [] [3]. Depth is the rank, at most
+ * RGM_MAX_RANK - 1. */
+static rgm_status print_rows(rgm_text *out, ragged_walk *walk, int d)
+{
+    const rgm_tensor *lengths = walk->feature->row_lengths[d];
+    int64_t length =
+        lengths != NULL ? rgm_tensor_at_int(lengths, walk->at[d]) : walk->schema->shape[d - 1];
+
+    walk->at[d]++;
+    RGM_TRY(rgm_text_add(out, "[", 1));
+    for (int64_t i = 0; i < length; i++) {
+        bool shows = walk->shown < 16;
+        if (i > 0 && shows)
+            RGM_TRY(rgm_text_add(out, " ", 1));
+        if (d < walk->schema->rank) {
+            RGM_TRY(print_rows(out, walk, d + 1));
+            continue;
+        }
+        if (shows)
+            RGM_TRY(print_value(out, walk->feature->values, walk->at[d + 1]));
+        else if (walk->shown == 16)
+            RGM_TRY(rgm_text_printf(out, " ..."));
+        walk->at[d + 1]++;
+        walk->shown++;
+    }
+    return rgm_text_add(out, "]", 1);
+}
+
+static rgm_status print_ragged_items(rgm_text *out, const rgm_feature_schema *schema,
+                                     const rgm_feature *feature, int64_t total, int64_t max_items)
+{
+    ragged_walk walk = {.schema = schema, .feature = feature};
+
+    for (int64_t i = 0; i < total && i < max_items; i++) {
+        walk.shown = 0;
+        RGM_TRY(rgm_text_printf(out, "    %" PRId64 ": ", i));
+        RGM_TRY(print_rows(out, &walk, 1));
+        RGM_TRY(rgm_text_printf(out, "\n"));
+    }
+    return total > max_items ? rgm_text_printf(out, "    ... %" PRId64 " more\n", total - max_items)
+                             : RGM_OK;
+}
+
+/* A line an item: its values, or its rows where there are ragged dims. */
 static rgm_status print_items(rgm_text *out, const rgm_feature_schema *schema,
                               const rgm_feature *feature, int64_t total, int64_t max_items)
 {
@@ -63,7 +114,7 @@ static rgm_status print_items(rgm_text *out, const rgm_feature_schema *schema,
     }
     RGM_TRY(rgm_text_printf(out, "\n"));
     if (rgmi_last_ragged(schema) > 0 && !lengths)
-        return rgm_text_printf(out, "    %" PRId64 " values in all\n", count);
+        return print_ragged_items(out, schema, feature, total, max_items);
     for (int64_t i = 0; i < total && i < max_items; i++) {
         int64_t size = lengths ? rgm_tensor_i64(feature->row_lengths[1])[i] : each;
         RGM_TRY(rgm_text_printf(out, "    %" PRId64 ": ", i));

@@ -27,6 +27,8 @@ static rgm_status find_weights(const rgm_tensor **out, const char **name, const 
 
     *name = op->weight ? op->weight : "weight";
     feature = rgm_graph_feature(graph, RGM_EDGE_SET, op->edge_set, *name);
+    if (feature == NULL && op->weight == NULL) /* TF-GNN's own name */
+        feature = rgm_graph_feature(graph, RGM_EDGE_SET, op->edge_set, "#weight");
     if (feature == NULL)
         return RGM_FAIL(
             RGM_ERR_NOT_FOUND,

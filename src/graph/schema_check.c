@@ -74,8 +74,10 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
     rgm_dtype dtype;
 
     rgmi_set_title(set, title, sizeof title);
-    if (feature->name[0] == '#' && strcmp(feature->name, "#id") != 0)
-        return RGM_FAIL(RGM_ERR_DATA, "%s: feature name '%s' is reserved ('#id' alone is allowed)",
+    if (feature->name[0] == '#' && strcmp(feature->name, "#id") != 0 &&
+        strcmp(feature->name, "#weight") != 0)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: feature name '%s' is reserved ('#id' and '#weight' are allowed)",
                         title, feature->name);
     if (!rgmi_stored_find(&dtype, feature->stored_type))
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has no dtype that can be stored: %s", title,
@@ -94,9 +96,6 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
                         "%s: one_hot feature '%s' must be DT_INT64 of shape [-1] "
                         "with 1 to 2147483647 columns",
                         title, feature->name);
-    if (feature->rank == 1 && feature->shape[0] == 1)
-        rgm_log_write(RGM_LOG_WARNING, "%s: feature '%s' has shape [1]; a scalar has no dims",
-                      title, feature->name);
     return RGM_OK;
 }
 

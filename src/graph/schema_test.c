@@ -123,8 +123,6 @@ static void mistakes_in_the_text_have_a_place(void **state)
                   "node_sets { key: \"a\" value {\n features { key: \"x\" value {\n"
                   "dtype: DT_FLOTA } } } }",
                   "s.pbtxt:3:1: no such dtype for a feature: DT_FLOTA; did you mean 'DT_FLOAT'?");
-    check_refused(RGM_ERR_FORMAT, "node_sets { key: \"a\" }\nnode_sets { key: \"a\" }",
-                  "s.pbtxt:2:1: there is a node set 'a' already");
     check_refused(RGM_ERR_FORMAT,
                   "context { features { key: \"x\" value { dtype: DT_FLOAT shape { dim { size: -2 "
                   "} } } } }",
@@ -202,6 +200,32 @@ static void readout_sets_must_be_in_order(void **state)
     check_refused(RGM_ERR_DATA, "node_sets { key: \"_shadow/e\" }", "shadow of edge set 'e'");
 }
 
+/* As protobuf reads them: enums by number, and the last of equal keys. */
+static void text_is_read_as_protobuf_reads_it(void **state)
+{
+    rgm_schema *schema;
+    const rgm_feature_schema *feature;
+
+    (void)state;
+    schema =
+        parse_schema("node_sets { key: 'a' value { features { key: 'x' value { dtype: 9 } }\n"
+                     "  features { key: 'x' value { dtype: 1 } } } }\n"
+                     "node_sets { key: 'b' }\n"
+                     "node_sets { key: 'b' value { features { key: 'y' value { dtype: 7 } } } }\n"
+                     "info { graph_type: 2 }");
+    CHECK_INT(3, rgm_schema_set_count(schema)); /* context, a, b */
+    feature = rgm_set_feature(rgm_schema_find(schema, RGM_NODE_SET, "a"), "x");
+    CHECK_INT(RGM_F32, feature->dtype);
+    CHECK_TEXT("DT_FLOAT", feature->stored_type);
+    CHECK(rgm_set_feature(rgm_schema_find(schema, RGM_NODE_SET, "b"), "y") != NULL);
+    CHECK_TEXT("SUBGRAPH", rgm_schema_graph_type(schema));
+    rgm_schema_release(schema);
+    check_refused(RGM_ERR_FORMAT,
+                  "node_sets { key: 'a' value { features { key: 'x' value { dtype: 99 } } } }",
+                  "dtype 99 is not known");
+    check_refused(RGM_ERR_FORMAT, "info { graph_type: 4 }", "graph_type 4 is not known");
+}
+
 static void auxiliary_names_have_their_prefix(void **state)
 {
     char buffer[64];
@@ -276,6 +300,7 @@ TESTS(cmocka_unit_test(the_shop_parses), cmocka_unit_test(what_is_read_is_writte
       cmocka_unit_test(mistakes_in_the_text_have_a_place),
       cmocka_unit_test(a_schema_that_contradicts_itself_is_refused),
       cmocka_unit_test(readout_sets_must_be_in_order),
+      cmocka_unit_test(text_is_read_as_protobuf_reads_it),
       cmocka_unit_test(auxiliary_names_have_their_prefix),
       cmocka_unit_test(one_schema_has_what_another_requires),
       cmocka_unit_test(a_file_round_trip_keeps_the_schema),

@@ -56,6 +56,56 @@ static rgm_status read_entry(const char **key, field **value, const rgm_pbtxt *d
     return *value == NULL ? RGM_OK : rgm_pbtxt_message(doc, *value);
 }
 
+/* A word of an enum, which protobuf also reads as a number: names [count] by number. */
+static rgm_status read_enum(const char **out, const rgm_pbtxt *doc, field *value,
+                            const char *(*name)(int64_t number))
+{
+    int64_t number;
+
+    if (value->kind != RGM_PBTXT_NUMBER)
+        return rgm_pbtxt_word(out, doc, value);
+    RGM_TRY(rgm_pbtxt_int(&number, doc, value));
+    *out = name(number);
+    return *out != NULL
+               ? RGM_OK
+               : rgm_pbtxt_fail(doc, value, "%s %" PRId64 " is not known", value->name, number);
+}
+
+static const char *graph_type_of_number(int64_t number)
+{
+    static const char *const names[] = {"UNDEFINED", "FULL", "SUBGRAPH", "RANDOM_WALKS"};
+
+    return number >= 0 && number < 4 ? names[number] : NULL;
+}
+
+/*
+ * Entries of a map by key: of equal keys the last counts, as in protobuf, and that is told.
+ * Released by the caller.
+ */
+static rgm_status last_entries(rgm_map **out, const rgm_pbtxt *doc, field *message,
+                               const char *name)
+{
+    rgm_status status = RGM_OK;
+    rgm_map *last = NULL;
+    const char *key;
+    field *value;
+
+    *out = NULL;
+    RGM_GO(rgm_map_create(&last));
+    for (field *entry = rgm_pbtxt_find(message, name); entry; entry = rgm_pbtxt_find_next(entry)) {
+        RGM_GO(read_entry(&key, &value, doc, entry));
+        if (rgm_map_has(last, key))
+            rgm_log_write(RGM_LOG_WARNING, "%s:%d: %s '%s' is there twice; the last one counts",
+                          rgm_pbtxt_name(doc), entry->line, name, key);
+        RGM_GO(rgm_map_set(last, key, (void *)(intptr_t)entry));
+    }
+    *out = last;
+    last = NULL;
+done:
+    rgm_map_release(last);
+    return status;
+}
+
 static rgm_status read_shape(int *rank, int64_t *shape, const rgm_pbtxt *doc, field *message)
 {
     bool unknown = false;
@@ -118,10 +168,13 @@ static rgm_status read_feature(rgm_schema *schema, const rgm_set_schema *set, co
         return rgm_pbtxt_fail(doc, entry, "feature '%s' has no dtype", name);
     RGM_TRY(CHECK_NAMES(doc, value, "description", "dtype", "shape", "source", "sample_values",
                         "example_values"));
-    RGM_TRY(rgm_pbtxt_word(&word, doc, dtype));
+    RGM_TRY(read_enum(&word, doc, dtype, rgmi_stored_of_number));
     RGM_TRY(at_field(doc, dtype, rgmi_stored_dtype(&memory, word)));
     if (rgm_pbtxt_find(value, "shape") != NULL)
         RGM_TRY(read_shape(&rank, shape, doc, rgm_pbtxt_find(value, "shape")));
+    if (rank == 1 && shape[0] == 1)
+        rgm_log_write(RGM_LOG_WARNING, "%s:%d: feature '%s' has shape [1]; a scalar has no dims",
+                      rgm_pbtxt_name(doc), entry->line, name);
     RGM_TRY(
         at_field(doc, entry,
                  rgm_schema_add_feature(schema, set->piece, set->name, name, memory, rank, shape)));
@@ -137,10 +190,15 @@ static rgm_status read_feature(rgm_schema *schema, const rgm_set_schema *set, co
 static rgm_status read_features(rgm_schema *schema, rgm_set_schema *set, const rgm_pbtxt *doc,
                                 field *message)
 {
-    for (field *entry = rgm_pbtxt_find(message, "features"); entry != NULL;
-         entry = rgm_pbtxt_find_next(entry))
-        RGM_TRY(read_feature(schema, set, doc, entry));
-    return RGM_OK;
+    rgm_status status = RGM_OK;
+    rgm_map *entries = NULL;
+
+    RGM_GO(last_entries(&entries, doc, message, "features"));
+    for (int64_t i = 0; i < rgm_map_count(entries); i++)
+        RGM_GO(read_feature(schema, set, doc, rgm_map_value(entries, i)));
+done:
+    rgm_map_release(entries);
+    return status;
 }
 
 static rgm_status read_metadata(rgm_set_schema *set, const rgm_pbtxt *doc, field *message)
@@ -222,6 +280,20 @@ static rgm_status read_set(rgm_schema *schema, rgm_piece piece, const rgm_pbtxt 
     return read_metadata(set, doc, value);
 }
 
+static rgm_status read_sets(rgm_schema *schema, rgm_piece piece, const rgm_pbtxt *doc,
+                            const char *name)
+{
+    rgm_status status = RGM_OK;
+    rgm_map *entries = NULL;
+
+    RGM_GO(last_entries(&entries, doc, rgm_pbtxt_root(doc), name));
+    for (int64_t i = 0; i < rgm_map_count(entries); i++)
+        RGM_GO(read_set(schema, piece, doc, rgm_map_value(entries, i)));
+done:
+    rgm_map_release(entries);
+    return status;
+}
+
 static rgm_status read_info(rgm_schema *schema, const rgm_pbtxt *doc, field *info)
 {
     field *type;
@@ -233,7 +305,7 @@ static rgm_status read_info(rgm_schema *schema, const rgm_pbtxt *doc, field *inf
     RGM_TRY(CHECK_NAMES(doc, info, "graph_type", "root_set"));
     type = rgm_pbtxt_find(info, "graph_type");
     if (type != NULL) {
-        RGM_TRY(rgm_pbtxt_word(&word, doc, type));
+        RGM_TRY(read_enum(&word, doc, type, graph_type_of_number));
         RGM_TRY(rgm_strdup(&schema->graph_type, word));
     }
     return read_texts(&schema->root_sets, &schema->root_set_count, doc, info, "root_set");
@@ -251,10 +323,8 @@ static rgm_status read_schema(rgm_schema *schema, const rgm_pbtxt *doc)
         RGM_TRY(read_features(schema, schema->sets[0], doc, context));
         RGM_TRY(read_metadata(schema->sets[0], doc, context));
     }
-    for (field *set = rgm_pbtxt_find(root, "node_sets"); set; set = rgm_pbtxt_find_next(set))
-        RGM_TRY(read_set(schema, RGM_NODE_SET, doc, set));
-    for (field *set = rgm_pbtxt_find(root, "edge_sets"); set; set = rgm_pbtxt_find_next(set))
-        RGM_TRY(read_set(schema, RGM_EDGE_SET, doc, set));
+    RGM_TRY(read_sets(schema, RGM_NODE_SET, doc, "node_sets"));
+    RGM_TRY(read_sets(schema, RGM_EDGE_SET, doc, "edge_sets"));
     return read_info(schema, doc, rgm_pbtxt_find(root, "info"));
 }
 

@@ -5,6 +5,7 @@
 
 typedef struct stored {
     const char *name;
+    int number; /* in tensorflow.DataType, for enums written as numbers */
     rgm_dtype dtype;
     bool bounded; /* integers narrower than the memory holds */
     int64_t lowest, highest;
@@ -12,20 +13,20 @@ typedef struct stored {
 
 /* The first row of a dtype is the word it is written with. */
 static const stored stored_types[] = {
-    {"DT_FLOAT", RGM_F32, false, 0, 0},
-    {"DT_DOUBLE", RGM_F64, false, 0, 0},
-    {"DT_INT32", RGM_I32, true, INT32_MIN, INT32_MAX},
-    {"DT_INT64", RGM_I64, false, 0, 0},
-    {"DT_BOOL", RGM_BOOL, false, 0, 0},
-    {"DT_STRING", RGM_STRING, false, 0, 0},
-    {"DT_UINT8", RGM_I32, true, 0, UINT8_MAX},
-    {"DT_INT8", RGM_I32, true, INT8_MIN, INT8_MAX},
-    {"DT_UINT16", RGM_I32, true, 0, UINT16_MAX},
-    {"DT_INT16", RGM_I32, true, INT16_MIN, INT16_MAX},
-    {"DT_UINT32", RGM_I64, true, 0, UINT32_MAX},
-    {"DT_UINT64", RGM_I64, false, 0, 0}, /* keeps its bit pattern */
-    {"DT_HALF", RGM_F32, false, 0, 0},
-    {"DT_BFLOAT16", RGM_F32, false, 0, 0},
+    {"DT_FLOAT", 1, RGM_F32, false, 0, 0},
+    {"DT_DOUBLE", 2, RGM_F64, false, 0, 0},
+    {"DT_INT32", 3, RGM_I32, true, INT32_MIN, INT32_MAX},
+    {"DT_INT64", 9, RGM_I64, false, 0, 0},
+    {"DT_BOOL", 10, RGM_BOOL, false, 0, 0},
+    {"DT_STRING", 7, RGM_STRING, false, 0, 0},
+    {"DT_UINT8", 4, RGM_I32, true, 0, UINT8_MAX},
+    {"DT_INT8", 6, RGM_I32, true, INT8_MIN, INT8_MAX},
+    {"DT_UINT16", 17, RGM_I32, true, 0, UINT16_MAX},
+    {"DT_INT16", 5, RGM_I32, true, INT16_MIN, INT16_MAX},
+    {"DT_UINT32", 22, RGM_I64, true, 0, UINT32_MAX},
+    {"DT_UINT64", 23, RGM_I64, false, 0, 0}, /* keeps its bit pattern */
+    {"DT_HALF", 19, RGM_F32, false, 0, 0},
+    {"DT_BFLOAT16", 14, RGM_F32, false, 0, 0},
 };
 #define STORED_COUNT ((int64_t)(sizeof stored_types / sizeof stored_types[0]))
 
@@ -43,6 +44,14 @@ const char *rgmi_stored_type(rgm_dtype dtype)
         if (stored_types[i].dtype == dtype)
             return stored_types[i].name;
     return "DT_INVALID";
+}
+
+const char *rgmi_stored_of_number(int64_t number)
+{
+    for (int64_t i = 0; i < STORED_COUNT; i++)
+        if (stored_types[i].number == number)
+            return stored_types[i].name;
+    return NULL;
 }
 
 bool rgmi_stored_find(rgm_dtype *out, const char *name)

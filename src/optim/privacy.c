@@ -1,12 +1,12 @@
 /*
  * Differentially private gradients (Abadi et al. 2016): options, clipping of each example's
- * gradient to a global norm, and noise that is a function of seed, tensor, element and step alone.
+ * gradient to a global norm, and noise that is a function of a secret key, step, tensor and element
+ * alone.
  * What it costs in privacy is counted in privacy_accountant.c.
  */
 #include "optim_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- options ------------------------------------------------------------------------------- */
@@ -19,25 +19,44 @@ const rgm_field rgm_privacy_fields[] = {
                     "largest global norm of one example's gradient; 0: no privacy"),
     RGM_FLOAT_FIELD(noise_multiplier, 0, INFINITY,
                     "standard deviation of the noise, in clipping norms"),
+    RGM_FLOAT_FIELD(target_epsilon, 0, INFINITY,
+                    "epsilon of the whole run, which noise_multiplier is then found for; 0: none"),
     RGM_FLOAT_FIELD(delta, RGM_ABOVE_0, RGM_BELOW_1, "of the (epsilon, delta) reported, in (0, 1)"),
     RGM_CHOICE_FIELD(sampling, sampling_names,
                      "poisson: each example by a coin of its own; shuffle: batches of fixed size"),
+    RGM_INT_FIELD(noise_seed, 0, 1e15,
+                  "of noise and samples, to repeat a run: private from nobody who knows it; 0: a "
+                  "secret key of the system's, anew at each start"),
     {0}};
 #undef RGM_OPTIONS
 
 rgm_status rgm_privacy_check(const rgm_privacy *p)
 {
     RGM_TRY(rgm_options_check(p, rgm_privacy_fields, "privacy"));
-    if (p->clipping_norm == 0 && p->noise_multiplier > 0)
+    if (p->clipping_norm == 0 && (p->noise_multiplier > 0 || p->target_epsilon > 0))
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "privacy.noise_multiplier is %g without a clipping_norm, "
+                        "privacy.%s is %g without a clipping_norm, "
                         "which the noise is measured in",
-                        p->noise_multiplier);
+                        p->noise_multiplier > 0 ? "noise_multiplier" : "target_epsilon",
+                        p->noise_multiplier > 0 ? p->noise_multiplier : p->target_epsilon);
+    if (p->noise_multiplier > 0 && p->target_epsilon > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "privacy.noise_multiplier (%g) and privacy.target_epsilon (%g) exclude "
+                        "each other: the noise is given, or found for the epsilon",
+                        p->noise_multiplier, p->target_epsilon);
+    if (p->target_epsilon > 0 && p->sampling != RGM_PRIVACY_POISSON)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "privacy.target_epsilon is %g, but privacy.sampling is %s: only for "
+                        "poisson is the epsilon a bound",
+                        p->target_epsilon, sampling_names[p->sampling]);
     return RGM_OK;
 }
 
 const char *rgm_privacy_basis(const rgm_privacy *privacy, double sample_rate)
 {
+    if (privacy->noise_seed > 0)
+        return "no bound for who knows privacy.noise_seed, which the run folder's config.yaml has: "
+               "noise and samples follow from it";
     if (sample_rate == 1)
         return "Renyi DP of the Gaussian mechanism, every example in every step; a bound for one "
                "example added or removed";
@@ -149,25 +168,33 @@ rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *grad
 
 /* ---- noise --------------------------------------------------------------------------------- */
 
+/* Tensors lie this many blocks apart in a step's stream of noise. */
+#define TENSOR_BLOCKS (UINT64_C(1) << 40)
+
 typedef struct noise_work {
     rgm_tensor *sum;
-    rgm_rng rng;
+    const rgm_secret *secret;
+    uint64_t step, first_block;
     double sigma, scale;
 } noise_work;
 
 static void add_noise(void *payload, int64_t begin, int64_t end)
 {
     const noise_work *w = payload;
+    double z[RGM_SECRET_NORMALS] = {0};
 
     for (int64_t i = begin; i < end; i++) {
-        double z = w->sigma > 0 ? rgm_rng_normal(&w->rng, (uint64_t)i) : 0;
+        int64_t at = i % RGM_SECRET_NORMALS;
 
-        set_element(w->sum, i, (element(w->sum, i) + w->sigma * z) * w->scale);
+        if (w->sigma > 0 && (at == 0 || i == begin))
+            rgm_secret_normals(w->secret, w->step,
+                               w->first_block + (uint64_t)(i / RGM_SECRET_NORMALS), z);
+        set_element(w->sum, i, (element(w->sum, i) + w->sigma * z[at]) * w->scale);
     }
 }
 
 rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigma, double scale,
-                             uint64_t seed, int64_t step)
+                             const rgm_secret *secret, int64_t step)
 {
     if (!(sigma >= 0 && scale >= 0) || isinf(sigma) || isinf(scale) || step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "noise of deviation %g, scaled by %g, at step %lld", sigma,
@@ -176,14 +203,15 @@ rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigm
         if (sums[i] != NULL)
             RGM_TRY(check_float("sum", i, sums[i]));
     for (int64_t i = 0; i < count; i++) {
-        noise_work work = {.sum = sums[i], .sigma = sigma, .scale = scale};
-        char name[40];
+        noise_work work = {.sum = sums[i],
+                           .secret = secret,
+                           .step = (uint64_t)step,
+                           .first_block = (uint64_t)i * TENSOR_BLOCKS,
+                           .sigma = sigma,
+                           .scale = scale};
 
-        if (sums[i] == NULL)
-            continue;
-        snprintf(name, sizeof name, "privacy/%lld", (long long)i);
-        work.rng = rgm_rng_stream(seed, name, (uint64_t)step);
-        rgm_parallel(rgm_tensor_count(sums[i]), sigma > 0 ? 60 : 4, add_noise, &work);
+        if (sums[i] != NULL)
+            rgm_parallel(rgm_tensor_count(sums[i]), sigma > 0 ? 60 : 4, add_noise, &work);
     }
     return RGM_OK;
 }

@@ -96,6 +96,26 @@ static void the_table_of_tensorflow_privacys_mnist_tutorial_comes_out(void **sta
     }
 }
 
+/*
+ * What Opacus' own tests expect of its RDP accountant (opacus/tests/accountants_test.py): the
+ * epsilon of a run, and the noise for epsilon 8, which it finds to within 0.01 of epsilon.
+ */
+static void the_numbers_of_opacus_come_out(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t steps;
+        double noise;
+    } rows[] = {{2250, 1.416}, {2000, 1.3562}};
+    double noise;
+
+    CHECK_CLOSE(epsilon(1.5, 0.04, 2250, 1e-5), 7.32911117143, 1e-4, 0);
+    for (int i = 0; i < COUNT(rows); i++) {
+        CHECK_OK(rgm_privacy_noise_for(&noise, 8, 1e-5, 0.04, rows[i].steps));
+        CHECK(noise <= rows[i].noise + 5e-5 && noise > rows[i].noise - 0.002);
+    }
+}
+
 static void steps_add_up_in_any_portions(void **state)
 {
     (void)state;
@@ -188,6 +208,7 @@ TESTS(cmocka_unit_test(orders_are_opacus_and_some_more),
       cmocka_unit_test(divergences_agree_with_the_integral_at_many_digits),
       cmocka_unit_test(epsilons_agree_with_many_digits),
       cmocka_unit_test(the_table_of_tensorflow_privacys_mnist_tutorial_comes_out),
+      cmocka_unit_test(the_numbers_of_opacus_come_out),
       cmocka_unit_test(steps_add_up_in_any_portions),
       cmocka_unit_test(the_bound_moves_the_right_way),
       cmocka_unit_test(the_ends_of_the_scale_are_nothing_and_everything),

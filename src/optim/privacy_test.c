@@ -13,6 +13,15 @@ typedef struct set {
     rgm_tensor *of[TENSORS];
 } set;
 
+/* As an argument of one call. */
+static const rgm_secret *key(uint64_t seed)
+{
+    static rgm_secret secret;
+
+    secret = rgm_secret_from_seed(seed);
+    return &secret;
+}
+
 /* Tensors [rows, 7], [5] and a scalar. */
 static set make(rgm_dtype dtype, int64_t rows)
 {
@@ -105,7 +114,7 @@ static void without_noise_and_with_a_huge_norm_it_is_the_plain_mean(void **state
                 }
             CHECK_OK(rgm_privacy_clip_add(sum.of, g.of, TENSORS, 1e30, NULL));
         }
-        CHECK_OK(rgm_privacy_noise(sum.of, TENSORS, 0, 1.0 / EXAMPLES, 7, 0));
+        CHECK_OK(rgm_privacy_noise(sum.of, TENSORS, 0, 1.0 / EXAMPLES, key(7), 0));
         for (int t = 0; t < TENSORS; t++)
             for (int64_t i = 0; i < rgm_tensor_count(sum.of[t]); i++) {
                 double mean = plain[t][i] * (1.0 / EXAMPLES);
@@ -125,7 +134,7 @@ static void a_missing_gradient_adds_nothing_and_gets_noise_all_the_same(void **s
     fill(&g, 1, 1);
     CHECK_OK(rgm_privacy_clip_add(sum.of, some, TENSORS, 1e9, NULL));
     CHECK(rgm_tensor_at(sum.of[1], 0) == 0 && rgm_tensor_at(sum.of[2], 0) != 0);
-    CHECK_OK(rgm_privacy_noise(sum.of, TENSORS, 1, 1, 7, 0));
+    CHECK_OK(rgm_privacy_noise(sum.of, TENSORS, 1, 1, key(7), 0));
     CHECK(rgm_tensor_at(sum.of[1], 0) != 0);
     release(&g);
     release(&sum);
@@ -154,12 +163,12 @@ static void check_uncorrelated(const double *x, const double *y, int n, double d
     CHECK_CLOSE(sum / n, 0, 0, 5 / sqrt(n));
 }
 
-static void noise_is_normal_and_independent_across_elements_tensors_steps_and_seeds(void **state)
+static void noise_is_normal_and_independent_across_elements_tensors_steps_and_keys(void **state)
 {
     (void)state;
     enum { N = 200000 };
     const double deviation = 2.5;
-    /* Two tensors of one size, of step 4, step 5, and step 4 of another seed. */
+    /* Two tensors of one size, of step 4, step 5, and step 4 of another key. */
     const struct {
         uint64_t seed;
         int64_t step;
@@ -169,7 +178,7 @@ static void noise_is_normal_and_independent_across_elements_tensors_steps_and_se
     for (int r = 0; r < 3; r++) {
         for (int t = 0; t < 2; t++)
             CHECK_OK(rgm_tensor_create(&x[2 * r + t], RGM_F64, 1, (int64_t[]){N}));
-        CHECK_OK(rgm_privacy_noise(&x[2 * r], 2, deviation, 1, runs[r].seed, runs[r].step));
+        CHECK_OK(rgm_privacy_noise(&x[2 * r], 2, deviation, 1, key(runs[r].seed), runs[r].step));
     }
     for (int a = 0; a < 6; a++) {
         const double *z = rgm_tensor_f64(x[a]);
@@ -189,8 +198,8 @@ static void noise_is_added_before_the_scale(void **state)
 
     fill(&plain, 2, 1);
     fill(&noisy, 2, 1);
-    CHECK_OK(rgm_privacy_noise(noisy.of, TENSORS, 3, 0.125, 9, 2));
-    CHECK_OK(rgm_privacy_noise(zero.of, TENSORS, 3, 1, 9, 2));
+    CHECK_OK(rgm_privacy_noise(noisy.of, TENSORS, 3, 0.125, key(9), 2));
+    CHECK_OK(rgm_privacy_noise(zero.of, TENSORS, 3, 1, key(9), 2));
     for (int t = 0; t < TENSORS; t++)
         for (int64_t i = 0; i < rgm_tensor_count(plain.of[t]); i++)
             CHECK(rgm_tensor_at(noisy.of[t], i) ==
@@ -214,7 +223,7 @@ static void threads_change_no_bit(void **state)
             fill(&g, e, 1);
             CHECK_OK(rgm_privacy_clip_add(sum.of, g.of, TENSORS, 5, NULL));
         }
-        CHECK_OK(rgm_privacy_noise(sum.of, TENSORS, 0.5, 1.0 / 3, 11, 6));
+        CHECK_OK(rgm_privacy_noise(sum.of, TENSORS, 0.5, 1.0 / 3, key(11), 6));
         release(&g);
         if (threads == 1)
             first = sum;
@@ -243,10 +252,10 @@ static void what_cannot_be_clipped_or_noised_changes_nothing(void **state)
     CHECK_STATUS(RGM_ERR_NUMERIC, rgm_privacy_clip_add(sum.of, g.of, TENSORS, 1, NULL));
     CHECK_MESSAGE("gradient 1 of an example");
     CHECK(same(&sum, &zero));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_privacy_noise(sum.of, TENSORS, -1, 1, 0, 0));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_privacy_noise(sum.of, TENSORS, 1, NAN, 0, 0));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_privacy_noise(sum.of, TENSORS, 1, 1, 0, -1));
-    CHECK_STATUS(RGM_ERR_DTYPE, rgm_privacy_noise(whole.of, TENSORS, 1, 1, 0, 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_privacy_noise(sum.of, TENSORS, -1, 1, key(0), 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_privacy_noise(sum.of, TENSORS, 1, NAN, key(0), 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_privacy_noise(sum.of, TENSORS, 1, 1, key(0), -1));
+    CHECK_STATUS(RGM_ERR_DTYPE, rgm_privacy_noise(whole.of, TENSORS, 1, 1, key(0), 0));
     CHECK(same(&sum, &zero));
     release(&g);
     release(&sum);
@@ -291,6 +300,16 @@ static void options_are_read_and_checked(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: -1}"));
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{noise_multiplier: 1}"));
     CHECK_MESSAGE("without a clipping_norm");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{target_epsilon: 2}"));
+    CHECK_MESSAGE("privacy.target_epsilon is 2 without a clipping_norm");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: 1, noise_multiplier: 1, "
+                                                  "target_epsilon: 2}"));
+    CHECK_MESSAGE("exclude each other");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: 1, target_epsilon: 2, "
+                                                  "sampling: shuffle}"));
+    CHECK_MESSAGE("only for poisson is the epsilon a bound");
+    CHECK_OK(read_options(&p, "{clipping_norm: 1, target_epsilon: 2, noise_seed: 3}"));
+    CHECK(strstr(rgm_privacy_basis(&p, 0.01), "no bound for who knows") != NULL);
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: 1, delta: 0}"));
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{clipping_norm: 1, delta: 1}"));
     CHECK_STATUS(RGM_ERR_CONFIG, read_options(&p, "{sampling: poison}"));
@@ -311,7 +330,7 @@ static void options_are_read_and_checked(void **state)
 TESTS(cmocka_unit_test(one_example_moves_the_sum_by_the_clipping_norm_at_most),
       cmocka_unit_test(without_noise_and_with_a_huge_norm_it_is_the_plain_mean),
       cmocka_unit_test(a_missing_gradient_adds_nothing_and_gets_noise_all_the_same),
-      cmocka_unit_test(noise_is_normal_and_independent_across_elements_tensors_steps_and_seeds),
+      cmocka_unit_test(noise_is_normal_and_independent_across_elements_tensors_steps_and_keys),
       cmocka_unit_test(noise_is_added_before_the_scale), cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(what_cannot_be_clipped_or_noised_changes_nothing),
       cmocka_unit_test(options_are_read_and_checked))

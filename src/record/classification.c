@@ -276,11 +276,24 @@ static const rgm_section_type task_section = {
 
 static const rgm_section_type *const tasks[] = {&task_section, NULL};
 
+static const rgm_rule rules[] = {
+    {"data.poisson == true",
+     {"trainer.privacy.clipping_norm > 0", "trainer.privacy.sampling == poisson"},
+     "trainer.privacy.sampling is poisson"},
+    {"data.poisson == false",
+     {"trainer.privacy.clipping_norm > 0", "trainer.privacy.sampling == shuffle"},
+     "trainer.privacy.sampling is shuffle"},
+    {"model.batch_norm == false",
+     {"trainer.privacy.clipping_norm > 0"},
+     "its averages over examples would give them away"},
+    {0}};
+
 const rgm_task_type rgm_record_classification = {
     .name = "classification",
     .data = &data_section,
     .tasks = tasks,
     .models = rgm_record_networks,
+    .rules = rules,
     .create = create,
     .release = release,
 };

@@ -86,9 +86,7 @@ static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
 {
     const rgm_trainer_options *o = &c->options;
 
-    if (c->trainer->private.used)
-        rgm_log_write(RGM_LOG_INFO, "privacy: %s",
-                      rgm_privacy_basis(&o->privacy, c->trainer->private.sampling.rate));
+    RGM_TRY(rgmi_log_privacy(c));
     validate = validate && rgm_trainer_has_data(c->trainer, RGM_VALID);
     if (o->train_steps == 0)
         RGM_TRY(rgmi_train_epochs(c, validate, logs));

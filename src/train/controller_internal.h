@@ -145,6 +145,8 @@ void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const
                     const rgm_logs *logs);
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** What private training will do, at its beginning. */
+rgm_status rgmi_log_privacy(const rgm_controller *c);
 /** A line for people in the log. */
 void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
 /** The texts of a pass, in the log. */

@@ -73,15 +73,40 @@ void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *lo
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    if (c->in_epochs) /* metrics.jsonl has a line for each epoch; short epochs would flood the log
-                       */
+    if (c->in_epochs) { /* metrics.jsonl has a line for each epoch; short ones would flood the log
+                         */
+        if (rgm_logs_has(logs, "privacy_epsilon"))
+            rgm_log_write(RGM_LOG_INFO, "privacy | step: %6lld | epsilon %.6g delta %g",
+                          (long long)rgm_trainer_global_step(c->trainer),
+                          rgm_logs_get(logs, "privacy_epsilon"), c->options.privacy.delta);
         return;
+    }
     for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
         status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
     if (status == RGM_OK && text.size > 0)
         rgm_log_write(RGM_LOG_INFO, "%s | step: %6lld |%s", what,
                       (long long)rgm_trainer_global_step(c->trainer), text.data);
     rgm_text_clear(&text);
+}
+
+rgm_status rgmi_log_privacy(const rgm_controller *c)
+{
+    const rgm_privacy *privacy = &c->options.privacy;
+    rgm_text text = {0};
+    rgm_status status = rgm_trainer_describe_privacy(&text, c->trainer);
+
+    if (status == RGM_OK && text.size > 0) {
+        rgm_log_write(RGM_LOG_INFO, "privacy: %s", text.data);
+        rgm_log_write(RGM_LOG_INFO, "privacy: metrics of the training data, here and in other "
+                                    "files of the run, are not covered by it");
+        if (privacy->noise_seed > 0)
+            rgm_log_write(RGM_LOG_WARNING,
+                          "privacy: trainer.privacy.noise_seed is %lld: the run is not private "
+                          "from who knows that number, which its config.yaml has",
+                          (long long)privacy->noise_seed);
+    }
+    rgm_text_clear(&text);
+    return status;
 }
 
 /* One line for each line of a text. */
@@ -372,6 +397,7 @@ void rgmi_show_progress(rgm_controller *c, double value)
 
     if (c->progress == NULL)
         return;
+    state.epsilon = rgm_trainer_epsilon(c->trainer);
     if (steps > 0)
         c->items_a_step = c->trainer->train_sums.sums[1] / (double)steps;
     if (!c->progress_in_epochs) {

@@ -145,6 +145,8 @@ static void make_line(rgm_text *line, const rgm_progress *progress)
         rgm_text_add_visible(line, progress->metric);
         rgm_text_printf(line, " %.4g", s->value);
     }
+    if (s->epsilon > 0)
+        rgm_text_printf(line, "  epsilon %.3g", s->epsilon);
     add_rate(line, progress);
     if (memory > 0) {
         print_memory(total, memory);

@@ -138,6 +138,14 @@ const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *typ
     return NULL;
 }
 
+rgm_status rgm_task_type_check_privacy(const rgm_task_type *type, const rgm_privacy *privacy)
+{
+    if (privacy->clipping_norm > 0 && type != NULL && type->no_privacy != NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.privacy: no privacy for a %s: %s", type->name,
+                        type->no_privacy);
+    return RGM_OK;
+}
+
 void rgm_task_release(rgm_task *task)
 {
     if (task->type != NULL)

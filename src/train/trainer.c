@@ -65,8 +65,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     RGM_GO(rgmi_scale_open(trainer));
     RGM_GO(rgmi_data_open(trainer, setup));
     RGM_GO(rgmi_model_open(trainer));
-    if (trainer->train_run != NULL)
-        RGM_GO(rgmi_private_open(trainer));
+    RGM_GO(rgmi_private_open(trainer, setup));
     RGM_GO(rgmi_accumulator_open(trainer));
     RGM_GO(rgmi_optimizer_open(trainer));
     *out = trainer;

@@ -48,7 +48,7 @@ rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t
 
     RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));
     status = rgm_executor_run(eager, fetches->tensors, trainer->parameters, feeds, count,
-                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->draw);
+                              rgmi_mask_seed(trainer), (uint64_t)trainer->draw);
     if (status == RGM_OK)
         status = RGM_FAIL(RGM_ERR_NUMERIC, "the loss or a gradient is not finite");
 done:
@@ -150,7 +150,7 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     rgmi_heads_feed(feeds, count, trainer);
     trainer->draw = draw;
     RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
-                             *count, (uint64_t)trainer->runtime.seed, (uint64_t)draw));
+                             *count, rgmi_mask_seed(trainer), (uint64_t)draw));
     take_outputs(step, fetches, trainer->model.head_count);
     take_gradients(trainer);
     if (!isfinite(step->loss))

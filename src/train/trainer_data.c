@@ -132,6 +132,10 @@ rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *data
     if (dataset == NULL || trainer->data[RGM_TRAIN] == NULL)
         return RGM_FAIL(RGM_ERR_ARG, dataset == NULL ? "the training data set is NULL"
                                                      : "this trainer was made to evaluate only");
+    if (trainer->private.used)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.privacy: the training data cannot be exchanged: only the task's "
+                        "own are known to be drawn as its account says");
     rgm_dataset_retain(dataset);
     rgm_dataset_release(trainer->data[RGM_TRAIN]);
     rgm_iterator_release(trainer->iterator);
@@ -157,7 +161,8 @@ rgm_status rgmi_iterator_open(rgm_trainer *trainer)
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
 
     /* Endless data go through all passes with one iterator. */
-    options.seed = (uint64_t)trainer->runtime.seed;
+    options.seed = rgmi_data_seed(trainer);
+    options.secret = trainer->private.used;
     options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
     options.threads = (int)trainer->runtime.threads;
     return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);

@@ -56,10 +56,13 @@ typedef struct rgmi_heads {
     rgm_tensor *shares[RGM_MAX_HEADS + 1];
 } rgmi_heads;
 
-/** Private training: how examples are drawn and what has been spent. */
+/** Private training: how examples are drawn, what is random, and what has been spent. */
 typedef struct rgmi_private {
     bool used;
     rgm_sampling sampling;
+    double noise_multiplier; /* as given, or found for target_epsilon */
+    rgm_secret secret;
+    int64_t steps; /* begun with this secret: goes on over failures, rollbacks and restores */
     rgm_privacy_accountant accountant;
 } rgmi_private;
 
@@ -176,8 +179,16 @@ void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer
 double rgmi_heads_shared(const rgm_trainer *trainer, double loss);
 
 /* trainer_private.c */
-rgm_status rgmi_private_open(rgm_trainer *trainer);
+rgm_status rgmi_private_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
 rgm_status rgmi_private_step(rgm_step *step);
+/** A run that goes on: RGM_ERR_CONFIG when what is left of it would spend more than its target. */
+rgm_status rgmi_private_resume(const rgm_trainer *trainer);
+
+/* trainer_secret.c */
+/** Draw the secret of private training, or make it of its noise_seed. */
+rgm_status rgmi_secret_open(rgm_trainer *trainer);
+uint64_t rgmi_data_seed(const rgm_trainer *trainer);
+uint64_t rgmi_mask_seed(const rgm_trainer *trainer);
 
 /* trainer_data.c */
 rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);

@@ -78,9 +78,7 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
         RGM_TRY(rgm_logs_set(&sums->logs, "learning_rate",
                              rgm_optimizer_rate(trainer->optimizer, trainer->updates)));
     if (trainer->private.used)
-        RGM_TRY(rgm_logs_set(
-            &sums->logs, "privacy_epsilon",
-            rgm_privacy_epsilon(&trainer->private.accountant, trainer->options.privacy.delta)));
+        RGM_TRY(rgm_logs_set(&sums->logs, "privacy_epsilon", rgm_trainer_epsilon(trainer)));
     rgmi_trainer_drop_loop(trainer);
     if (trainer->hooks.train_loop_end != NULL)
         RGM_TRY(trainer->hooks.train_loop_end(&sums->logs, trainer, trainer->hooks.payload));

@@ -2,6 +2,7 @@
  * Where a trainer stands, into a checkpoint and out of it: weights, optimizer slots, counters, loss
  * scale, data position and the metric sums of the loop under way.
  */
+#include <math.h>
 #include <string.h>
 
 #include "trainer_internal.h"
@@ -39,6 +40,19 @@ static rgm_status set_blob(rgm_checkpoint *checkpoint, rgm_run_key key, const vo
     return rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){key, &bytes}, 1);
 }
 
+/* Never the secret: what is drawn with it is not to be drawn again. */
+static rgm_status add_privacy(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+{
+    const rgmi_private *p = &trainer->private;
+    int64_t steps = p->steps, seed = trainer->options.privacy.noise_seed;
+    const rgm_key_place places[] = {{RGM_KEY_PRIVACY_STEPS, &steps}, {RGM_KEY_PRIVACY_SEED, &seed}};
+
+    if (!p->used)
+        return RGM_OK;
+    RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, 2));
+    return set_blob(checkpoint, RGM_KEY_PRIVACY, p->accountant.rdp, sizeof p->accountant.rdp);
+}
+
 static rgm_status add_values(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
 {
     rgm_key_place places[COUNTERS];
@@ -47,9 +61,7 @@ static rgm_status add_values(rgm_checkpoint *checkpoint, const rgm_trainer *trai
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_SEED, &seed}, 1));
     counters(places, trainer);
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, COUNTERS));
-    if (trainer->private.used)
-        RGM_TRY(set_blob(checkpoint, RGM_KEY_PRIVACY, trainer->private.accountant.rdp,
-                         sizeof trainer->private.accountant.rdp));
+    RGM_TRY(add_privacy(checkpoint, trainer));
     dynamic_scale(places, trainer);
     return rgm_checkpoint_set_keys(checkpoint, places, trainer->loss_scale.dynamic ? SCALE : 0);
 }
@@ -153,10 +165,31 @@ static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoi
     return RGM_OK;
 }
 
-/* What was spent is spent: a rollback takes none of it back. */
+/* One secret step does not make up for one whose noise is known. */
+static rgm_status read_private_steps(int64_t *steps, const rgm_trainer *trainer,
+                                     const rgm_checkpoint *checkpoint)
+{
+    int64_t seed, own = trainer->options.privacy.noise_seed;
+    const rgm_key_place places[] = {{RGM_KEY_PRIVACY_STEPS, steps}, {RGM_KEY_PRIVACY_SEED, &seed}};
+    rgm_status status = get_counters(places, 2, checkpoint);
+
+    if (status == RGM_ERR_NOT_FOUND)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the run was begun by a version whose private noise followed from "
+                        "runtime.seed, which its files have; use another run folder");
+    if (status == RGM_OK && seed != own)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the run was begun with trainer.privacy.noise_seed %lld and cannot go on "
+                        "with %lld; use another run folder",
+                        (long long)seed, (long long)own);
+    return status;
+}
+
+/* What was spent is spent and what was drawn is drawn: going back takes nothing of either back. */
 static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
-    double *rdp = trainer->private.accountant.rdp;
+    double *rdp = trainer->private.accountant.rdp, saved;
+    int64_t steps;
     rgm_str spent;
 
     if (!trainer->private.used)
@@ -164,8 +197,16 @@ static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *check
     RGM_TRY(get(&spent, RGM_KEY_PRIVACY, checkpoint));
     if (spent.size != (int64_t)sizeof trainer->private.accountant.rdp)
         return RGM_FAIL(RGM_ERR_VERSION, "the checkpoint's privacy account has another length");
-    memcpy(rdp, spent.data, (size_t)spent.size);
-    return RGM_OK;
+    for (int64_t i = 0; i < RGM_PRIVACY_ORDERS; i++) {
+        memcpy(&saved, spent.data + i * (int64_t)sizeof saved, sizeof saved);
+        if (!(saved >= 0))
+            return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint's privacy account is damaged");
+        rdp[i] = fmax(rdp[i], saved);
+    }
+    RGM_TRY(read_private_steps(&steps, trainer, checkpoint));
+    if (steps > trainer->private.steps)
+        trainer->private.steps = steps;
+    return rgmi_private_resume(trainer);
 }
 
 rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)

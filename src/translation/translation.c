@@ -618,6 +618,8 @@ const rgm_task_type rgm_translation = {
     .data = &data_section,
     .tasks = tasks,
     .models = models,
+    .no_privacy = "its batches are made of sentences of like length and not by Poisson sampling, "
+                  "and the pieces of its tokenizer are text of the training data",
     .create = create,
     .release = release,
 };

@@ -1,0 +1,41 @@
+/*
+ * What is random in training beside the weights: all of it from runtime.seed, or in private
+ * training from a secret, that of noise included.
+ */
+#include "trainer_internal.h"
+
+rgm_status rgmi_secret_open(rgm_trainer *trainer)
+{
+    int64_t seed = trainer->options.privacy.noise_seed;
+
+    if (seed == 0)
+        return rgm_secret_draw(&trainer->private.secret);
+    trainer->private.secret = rgm_secret_from_seed((uint64_t)seed);
+    return RGM_OK;
+}
+
+enum { DATA_SEED, MASK_SEED };
+
+/* Seeds from a stream that no step's noise is from: a step is never negative. */
+static uint64_t secret_seed(const rgm_trainer *trainer, int which)
+{
+    uint32_t words[16];
+
+    rgm_secret_block(&trainer->private.secret, UINT64_MAX, 0, words);
+    return (uint64_t)words[2 * which + 1] << 32 | words[2 * which];
+}
+
+/* Who knows which examples a step drew has nothing of the amplification by sampling. A shuffled
+ * pass claims none, and keeps its order over a restart. */
+uint64_t rgmi_data_seed(const rgm_trainer *trainer)
+{
+    return trainer->private.used && trainer->private.sampling.poisson
+               ? secret_seed(trainer, DATA_SEED)
+               : (uint64_t)trainer->runtime.seed;
+}
+
+uint64_t rgmi_mask_seed(const rgm_trainer *trainer)
+{
+    return trainer->private.used ? secret_seed(trainer, MASK_SEED)
+                                 : (uint64_t)trainer->runtime.seed;
+}
