@@ -82,7 +82,7 @@ static rgm_status loop_fill(loop *l)
     rgm_controller_setup control = {.options = &options, .hooks = &hooks};
 
     rgm_trainer_defaults(&options);
-    options.train_steps = INT64_MAX / 2;
+    options.train_steps = 1000000000;
     options.steps_per_loop = LOOP_STEPS;
     l->sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     RGM_TRY(rgm_progress_create(&l->progress, &progress));

@@ -46,7 +46,7 @@ static rgm_status open_run(rgm_open_run **run, const char *records, rgm_schema *
     what.model_payload = &mpnn;
     what.global_batch_size = BATCH;
     how.optimizer = rgm_adam(RATE);
-    how.trainer.train_steps = INT64_MAX / 2;
+    how.trainer.train_steps = 1000000000;
     how.trainer.steps_per_loop = STEPS;
     how.runtime.threads = rgm_processors();
     how.releases_task = true;

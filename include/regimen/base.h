@@ -655,7 +655,8 @@ bool rgm_number_parse(double *out, const char *text);
 
 /* ---- rules between keys ---------------------------------------------------------------------- */
 
-/** A key (and all below it) that says nothing unless `needs` holds: "trainer.train_steps == 0". */
+/** A key (and all below it) that says nothing unless `needs` holds: "trainer.train_steps == 0"; of
+ * several with " or " between, one. Of several rows for a key all must. */
 typedef struct rgm_effect {
     const char *key, *needs;
 } rgm_effect;

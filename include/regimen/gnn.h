@@ -725,6 +725,13 @@ typedef struct rgm_provider_type {
     rgm_schema *(*schema)(void *state);
     /** Elements are whole mini-batches already: they are not batched or merged again. */
     bool batched;
+    /** All elements are in memory: a check before the first step looks at every one of them. */
+    bool in_memory;
+    /**
+     * Of mini-batches cut out of one graph: that graph, asked about all of their items at once, for
+     * the same check. NULL: it looks at the first element alone.
+     */
+    rgm_status (*whole)(rgm_graph **out, void *state);
     void (*release)(void *state);
 } rgm_provider_type;
 rgm_provider *rgm_provider_create(const rgm_provider_type *type, void *state);
@@ -754,6 +761,10 @@ rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool 
  * graphs.
  */
 rgm_provider *rgm_graph_data_provider(const rgm_graph_data *data, const char *part);
+/** The same with another label feature than "label" of one big graph's nodes, which the model must
+ * not see; NULL: there is none. */
+rgm_provider *rgm_graph_data_provider_of(const rgm_graph_data *data, const char *part,
+                                         const char *label);
 /** The same straight from an OGB folder with default import options. */
 rgm_provider *rgm_ogb_provider(const char *path, const char *split, const char *part);
 
@@ -763,7 +774,8 @@ typedef struct rgm_sampling_provider_options {
     int64_t batch_size; /* seeds a mini-batch                                                     */
     const char *label;  /* feature of the seed node set, moved to "_readout"                      */
     bool shuffle;       /* seeds in another order each epoch when training                        */
-    bool resample;      /* other neighbours each epoch when training; else those of epoch 0       */
+    bool drop_remainder; /* drop a last smaller mini-batch when training                          */
+    bool resample; /* other neighbours each epoch when training; else those of epoch 0       */
     uint64_t seed;
     int threads; /* mini-batches sampled at once                                           */
 } rgm_sampling_provider_options;
@@ -816,10 +828,14 @@ typedef struct rgm_graph_learning_options {
     rgm_graph_task *task;         /* a single task, or          */
     rgm_graph_task *const *tasks; /* several, each with a name  */
     int64_t task_count;
-    const double *loss_weights; /* [task_count], NULL: ones   */
+    const double *loss_weights; /* [task_count], by the tasks' places, each finite and at least 0;
+                                   NULL: ones */
 
-    int64_t global_batch_size; /* examples a step, default 1 */
+    int64_t global_batch_size; /* examples a step, default 1; refused with a provider of whole
+                                  mini-batches, which has a size of its own, as is the next */
     bool drop_remainder;
+    /* Between examples and model, in every part and in rgm_graph_run_preprocess(). They are a
+       program's functions, so that no export has them: what is exported takes what they give. */
     const rgm_feature_processor *feature_processors;
     int64_t feature_processor_count;
     rgm_padding train_padding, valid_padding;

@@ -505,6 +505,8 @@ rgm_status rgm_sampling_spec_create(rgm_sampling_spec **out, const rgm_schema *s
                                     const char *seed_node_set, const char *const *edge_sets,
                                     const int64_t *sizes, int64_t hops,
                                     rgm_sample_strategy strategy);
+/** The edge feature that every op of the spec weighs by; copied. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_sampling_spec_set_weight(rgm_sampling_spec *spec, const char *feature);
 /**
  * Every edge set that starts at a reached node set, for `hops` rounds (make_sampling_spec_tree).
  * Errors: RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
@@ -600,7 +602,8 @@ typedef struct rgm_import_options {
     bool undirected;   /* add the reverse of each edge: to its set (homogeneous; a loop is its own
                           reverse), or as edge sets "rev_<name>" (heterogeneous)                   */
     bool sort_edges; /* by target, then source: memory order of the kernels (default true)        */
-    bool relabel;    /* number the distinct integer labels 0, 1, ... in ascending order           */
+    bool relabel;    /* number the distinct integer labels 0, 1, ... in ascending order; -1 is none
+                        and stays, unless the labels are -1 and 1 alone                       */
     double sparse_below; /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
                             feature "words" (default 0.1) */
     const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges") */

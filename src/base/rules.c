@@ -224,10 +224,19 @@ done:
 
 bool rgm_rule_holds(const char *text, bool otherwise, const rgm_rule_keys *keys)
 {
+    static const char or [] = " or ";
+    const char *next;
+    char first[256];
     rule r;
 
     if (text == NULL)
         return true;
+    next = strstr(text, or);
+    if (next != NULL) {
+        snprintf(first, sizeof first, "%.*s", (int)(next - text), text);
+        return rgm_rule_holds(first, otherwise, keys) ||
+               rgm_rule_holds(next + strlen(or), otherwise, keys);
+    }
     if (parse(&r, text, keys, NULL) != RGM_OK || !r.left.is_key)
         return otherwise;
     return holds(&r);

@@ -55,6 +55,9 @@ static void every_relation_means_what_it_says(void **state)
         bool holds;
     } cases[] = {
         {"a.x <= a.y", true},
+        {"a.y <= a.x or a.x < 4.5", true},
+        {"a.x < 4 or a.y <= a.x", false},
+        {"a.x < 4 or a.y <= a.x or a.x < 4.5", true},
         {"a.y <= a.x", false},
         {"a.x < 4", false},
         {"a.x < 4.5", true},

@@ -131,6 +131,22 @@ int data_inspect(int argc, char **argv)
 
 /* ---- validate ------------------------------------------------------------------------------ */
 
+/* Every feature of a set that has items; a reader may do without one, a sound record has all. */
+static rgm_status check_features(const rgm_graph *graph, const rgm_set_schema *set)
+{
+    static const char *const pieces[] = {
+        [RGM_CONTEXT_PIECE] = "context", [RGM_NODE_SET] = "nodes", [RGM_EDGE_SET] = "edges"};
+
+    if (set->piece != RGM_CONTEXT_PIECE && rgm_graph_total(graph, set->piece, set->name) == 0)
+        return RGM_OK;
+    for (int64_t i = 0; i < set->feature_count; i++)
+        if (rgm_graph_feature(graph, set->piece, set->name, set->features[i].name) == NULL)
+            return RGM_FAIL(RGM_ERR_DATA, "%s%s%s lacks the feature '%s' of the schema",
+                            pieces[set->piece], set->name != NULL ? "/" : "",
+                            set->name != NULL ? set->name : "", set->features[i].name);
+    return RGM_OK;
+}
+
 static rgm_status validate(void *payload, rgm_graph *graph, int64_t number)
 {
     const rgm_schema *schema = rgm_graph_schema(graph);
@@ -139,15 +155,14 @@ static rgm_status validate(void *payload, rgm_graph *graph, int64_t number)
     (*(int64_t *)payload)++;
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
+        rgm_status status = check_features(graph, set);
 
-        if (set->piece == RGM_NODE_SET &&
+        if (status == RGM_OK && set->piece == RGM_NODE_SET &&
             rgm_aux_prefix(set->name, prefix, sizeof prefix) != NULL &&
-            strcmp(prefix, RGM_READOUT) == 0) {
-            rgm_status status = rgm_graph_check_readout(graph, set->name);
-
-            if (status != RGM_OK)
-                return rgm_error_prefix(status, "record %lld", (long long)number);
-        }
+            strcmp(prefix, RGM_READOUT) == 0)
+            status = rgm_graph_check_readout(graph, set->name);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "record %lld", (long long)number);
     }
     return RGM_OK;
 }
@@ -162,8 +177,9 @@ int data_validate(int argc, char **argv)
                                   {0}};
     const usage how = {
         "data validate DIR|FILES [--schema FILE]",
-        "Check the schema, every record's checksum and encoding, every edge's ends, and\n"
-        "the readout's structure. The first mistake is told with its place.",
+        "Check the schema, every record's checksum and encoding, that it has every feature of the\n"
+        "schema, every edge's ends, and the readout's structure. The first mistake is told with\n"
+        "its place.",
         arguments, 1, 1};
     rgm_schema *schema = NULL;
     rgm_status status;

@@ -42,8 +42,9 @@ static rgm_status make_spec(rgm_sampling_spec **spec, const rgm_graph_data *data
     if (spec_path != NULL)
         return rgm_sampling_spec_load(spec, spec_path, data->schema);
     if (data->split_set == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "the data have no split of nodes to seed from; give --spec");
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "the data have no split of nodes to seed from; give --spec with --seeds all");
     RGM_GO(rgm_strdup(&text, hops));
     RGM_GO(parse_hops(edge_sets, sizes, &count, text));
     RGM_GO(rgm_sampling_spec_create(spec, data->schema, data->split_set, edge_sets, sizes, count,
@@ -105,6 +106,33 @@ static rgm_status strategy_of(rgm_sample_strategy *strategy, const char *name)
     return RGM_FAIL(RGM_ERR_CONFIG, "--strategy '%s' is none of uniform, weighted, top_k", name);
 }
 
+/* The split's parts, or the chosen nodes of the seed set as one. */
+static rgm_status seed_parts(rgm_sample_part parts[3], int64_t *count, rgm_tensor **all,
+                             const rgm_graph_data *data, const char *seed_set, const char *seeds)
+{
+    rgm_tensor *split[3] = {data->train, data->valid, data->test};
+
+    *count = 0;
+    if (strcmp(seeds, "split") != 0) {
+        *count = 1;
+        return chosen_nodes(&parts[0], all, seeds, data, seed_set);
+    }
+    if (data->split_set == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the data have no split of nodes to seed from; --seeds all takes every "
+                        "node of '%s'",
+                        seed_set);
+    if (strcmp(data->split_set, seed_set) != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the data's split is of '%s', but the sampling spec begins with '%s'; "
+                        "--seeds all takes every node of that",
+                        data->split_set, seed_set);
+    for (int i = 0; i < 3; i++)
+        if (split[i] != NULL)
+            parts[(*count)++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), split[i]};
+    return RGM_OK;
+}
+
 static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments *a)
 {
     rgm_status status = RGM_OK;
@@ -114,7 +142,6 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
     rgm_sample_strategy strategy;
     rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
     rgm_sample_part parts[3];
-    rgm_tensor *split[3] = {data->train, data->valid, data->test};
     int64_t count = 0, seeds = 0;
     double started = rgm_now(), seconds;
 
@@ -124,13 +151,7 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
     RGM_GO(strategy_of(&strategy, a->strategy));
     RGM_GO(make_spec(&spec, data, a->spec, a->hops, strategy));
     RGM_GO(rgm_sampler_create(&sampler, data->graphs[0], spec, (uint64_t)a->seed));
-    if (strcmp(a->seeds, "split") == 0) {
-        for (int i = 0; i < 3; i++)
-            if (split[i] != NULL)
-                parts[count++] = (rgm_sample_part){rgm_mode_name((rgm_mode)i), split[i]};
-    } else {
-        RGM_GO(chosen_nodes(&parts[count++], &all, a->seeds, data, spec->seed_node_set));
-    }
+    RGM_GO(seed_parts(parts, &count, &all, data, spec->seed_node_set, a->seeds));
     for (int64_t i = 0; i < count; i++)
         seeds += rgm_tensor_count(parts[i].nodes);
     options.run.label = a->label;

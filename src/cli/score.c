@@ -328,6 +328,8 @@ static int check(wanted *want, const char *metrics, const char *tokenize, const 
     if (word_order < 0 || word_order > RGM_CHRF_MOST_ORDERS - want->chrf.char_order)
         return usage_error("--word-order is %lld, but must be in [0, %d]", (long long)word_order,
                            RGM_CHRF_MOST_ORDERS - want->chrf.char_order);
+    if (want->bleu.smooth_value < 0)
+        return usage_error("--smooth-value is %g, but must be at least 0", want->bleu.smooth_value);
     want->bleu.tokenizer = (rgm_mt_tokenizer)tokenizer;
     want->bleu.smoothing = (rgm_bleu_smoothing)smoothing;
     want->bleu.lowercase = want->chrf.lowercase;

@@ -278,6 +278,20 @@ done:
     return status;
 }
 
+/* What no batch could be made with, before files are read for it. */
+static int check_batches(const rgm_token_batch_options *o)
+{
+    if (o->max_length < 1 || o->max_length > 1 << 16)
+        return usage_error("--max-length is %lld, but must be in [1, %d]", (long long)o->max_length,
+                           1 << 16);
+    if (o->tokens < o->max_length)
+        return usage_error("--tokens is %lld, but a pair may have --max-length %lld",
+                           (long long)o->tokens, (long long)o->max_length);
+    if (o->max_shapes < 2)
+        return usage_error("--shapes is %lld, but must be at least 2", (long long)o->max_shapes);
+    return EXIT_DONE;
+}
+
 static int text_stats(int argc, char **argv)
 {
     rgm_token_batch_options o = RGM_TOKEN_BATCH_OPTIONS_INIT;
@@ -307,6 +321,9 @@ static int text_stats(int argc, char **argv)
         return usage_error("--model is needed: a SentencePiece model");
     if (tsv && rest.count != 1)
         return usage_error("--tsv takes one FILE");
+    code = check_batches(&o);
+    if (code != EXIT_DONE)
+        return code;
     o.training = !evaluation;
     status = rgm_tokenizer_load(&tokenizer, model);
     if (status == RGM_OK)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gnn_internal.h"
 #include "learning.h"
 
 /* ---- options ------------------------------------------------------------------------------- */
@@ -99,12 +100,14 @@ static rgm_status check_classes(const void *options)
     return rgm_classes_check(&classes);
 }
 
-/* Of kinds that read the states of a set by its name. */
+/* Of kinds that read the states of a set by its name; some pool them. */
 static rgm_status check_named_set(const void *options)
 {
-    if (((const classification *)options)->node_set != NULL)
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: name the node set whose states are read");
+    const classification *o = options;
+
+    if (o->node_set == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: name the node set whose states are read");
+    return rgmi_reduce_type_check("task.reduce_type", o->reduce_type);
 }
 
 static rgm_status check_named_classes(const void *options)

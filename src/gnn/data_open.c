@@ -46,12 +46,33 @@ static rgm_tensor *part_nodes(const rgm_graph_data *data, int part)
     return nodes[part] != NULL && rgm_tensor_count(nodes[part]) > 0 ? nodes[part] : NULL;
 }
 
-static rgm_status whole_providers(rgmi_graph_inputs *in)
+/* The feature that the asked nodes carry along on their readout; NULL: the first task has none. */
+static const char *label_name(const rgm_task_setup *setup)
 {
+    const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
+
+    return type->label != NULL ? type->label(setup->parts[0].options) : NULL;
+}
+
+/* Keys that speak of examples, in data that are one. */
+static void tell_of_one_graph(const rgmi_data_options *d)
+{
+    if (d->batch_size > 1 || d->drop_remainder)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "data.%s has no effect: the data are one graph, which is trained on as a "
+                      "whole; data.sampling.sizes cuts mini-batches out of it",
+                      d->batch_size > 1 ? "batch_size" : "drop_remainder");
+}
+
+static rgm_status whole_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    if (in->data.split_set != NULL)
+        tell_of_one_graph(setup->data);
     for (int i = 0; i < 3; i++) {
         if (part_nodes(&in->data, i) == NULL)
             continue;
-        in->providers[i] = rgm_graph_data_provider(&in->data, rgm_mode_name((rgm_mode)i));
+        in->providers[i] =
+            rgm_graph_data_provider_of(&in->data, rgm_mode_name((rgm_mode)i), label_name(setup));
         if (in->providers[i] == NULL)
             return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }
@@ -123,16 +144,11 @@ static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
         else
             RGM_TRY(default_edge_set(&edge_sets[i], in->data.schema));
     }
-    return rgm_sampling_spec_create(&in->spec, in->data.schema, in->data.split_set, edge_sets,
-                                    s->sizes.items, s->sizes.count, s->strategy);
-}
-
-/* The feature that samples carry along on their readout; NULL: the first task has none. */
-static const char *label_name(const rgm_task_setup *setup)
-{
-    const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
-
-    return type->label != NULL ? type->label(setup->parts[0].options) : NULL;
+    RGM_TRY(rgm_sampling_spec_create(&in->spec, in->data.schema, in->data.split_set, edge_sets,
+                                     s->sizes.items, s->sizes.count, s->strategy));
+    return s->weight_feature_name != NULL
+               ? rgm_sampling_spec_set_weight(in->spec, s->weight_feature_name)
+               : RGM_OK;
 }
 
 static rgm_status write_samples(const rgmi_graph_inputs *in, const char *folder,
@@ -196,6 +212,7 @@ static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *
         .batch_size = d->batch_size,
         .label = label_name(setup),
         .shuffle = true,
+        .drop_remainder = d->drop_remainder,
         .resample = d->sampling.resample,
         .seed = setup->seed,
         .threads = setup->threads,
@@ -223,7 +240,7 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
         return RGM_FAIL(RGM_ERR_DATA, in->data.train == NULL ? "the data have no training part"
                                                              : "the data's training part is empty");
     if (d->sampling.sizes.count == 0)
-        return whole_providers(in);
+        return whole_providers(in, setup);
     RGM_TRY(make_spec(in, &d->sampling));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)
                                                                   : sample_in_memory(in, setup);

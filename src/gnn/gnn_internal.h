@@ -21,6 +21,8 @@ static inline bool rgmi_sum_first(rgm_value *x, int64_t units)
 
 /* Senders' rows x [senders, width] reduced at the receivers; sum and mean as one sparse product. */
 rgm_value *rgmi_pool_senders(const rgm_conv_input *in, rgm_value *x, const char *reduce_type);
+/* RGM_ERR_CONFIG when an option's reduce_type is no reduction, nor several with '|' between. */
+rgm_status rgmi_reduce_type_check(const char *key, const char *reduce_type);
 /* True when reduce_type is "sum" or "mean", which commute with a product. */
 bool rgmi_is_linear(const char *reduce_type);
 /* Fails "'<scope>': <input>: no <what> state" when x is NULL; returns x. */

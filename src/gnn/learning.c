@@ -2,6 +2,8 @@
  * Graph learning as a task of the training core: made from C or from an experiment file, trained by
  * rgm_run(). The order of checks is that of the TF-GNN runner; the loop is not here.
  */
+#include <math.h>
+
 #include "learning.h"
 
 #include "gnn_internal.h"
@@ -28,6 +30,31 @@ static rgm_status check_tasks(const rgm_graph_learning_options *o)
     }
     if (o->loss_weights != NULL && o->task_count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "loss_weights go with several tasks");
+    for (int64_t i = 0; o->loss_weights != NULL && i < o->task_count; i++)
+        if (!(o->loss_weights[i] >= 0 && isfinite(o->loss_weights[i])))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "loss_weights[%lld], of task '%s', is %g, but must be finite and at "
+                            "least 0",
+                            (long long)i, o->tasks[i]->name, o->loss_weights[i]);
+    return RGM_OK;
+}
+
+/* Mini-batches have a size already. */
+static rgm_status check_batches(const rgm_graph_learning_options *o)
+{
+    const rgm_provider *providers[3] = {o->train_data, o->valid_data, o->test_data};
+
+    if (o->global_batch_size < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "global_batch_size is %lld, at least 1 is needed",
+                        (long long)o->global_batch_size);
+    if (o->global_batch_size > 1 || o->drop_remainder)
+        for (int mode = 0; mode < 3; mode++)
+            if (providers[mode] != NULL && rgmi_provider_is_batched(providers[mode]))
+                return RGM_FAIL(RGM_ERR_CONFIG,
+                                "%s is set, but the %s data come in mini-batches of their own: "
+                                "their provider's options say which",
+                                o->drop_remainder ? "drop_remainder" : "global_batch_size",
+                                rgm_mode_name((rgm_mode)mode));
     return RGM_OK;
 }
 
@@ -40,9 +67,7 @@ static rgm_status check_arguments(const rgm_graph_learning_options *o)
         return RGM_FAIL(RGM_ERR_ARG, "model_fn is NULL");
     if (o->schema == NULL && rgm_provider_schema(o->train_data) == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "schema is NULL and the provider does not know it");
-    if (o->global_batch_size < 1)
-        return RGM_FAIL(RGM_ERR_CONFIG, "global_batch_size is %lld, at least 1 is needed",
-                        (long long)o->global_batch_size);
+    RGM_TRY(check_batches(o));
     if (o->valid_data == NULL && o->valid_padding.kind != RGM_PADDING_NONE)
         return RGM_FAIL(RGM_ERR_CONFIG, "valid_padding is set but there are no validation data");
     return check_tasks(o);
@@ -197,6 +222,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .build_model = rgmi_learning_build_model,
         .build_inputs = build_inputs,
         .plan = rgmi_learning_plan,
+        .check_data = rgmi_learning_check_data,
         .build_prediction_inputs = build_prediction_inputs,
         .build_file_inputs = build_file_inputs,
         .feeds = feed_batch,
@@ -250,6 +276,7 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
 {
     const rgmi_data_options *data = setup->data;
     bool alone = setup->part_count == 1 && setup->parts[0].name == NULL;
+    bool batched = rgmi_provider_is_batched(inputs->providers[RGM_TRAIN]);
 
     for (int64_t k = 0; k < setup->part_count; k++) {
         const rgm_task_part *part = &setup->parts[k];
@@ -271,8 +298,8 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .tasks = tasks,
         .task_count = alone ? 0 : setup->part_count,
         .loss_weights = alone ? NULL : loss_weights,
-        .global_batch_size = data->batch_size,
-        .drop_remainder = data->drop_remainder,
+        .global_batch_size = batched ? 1 : data->batch_size, /* providers of batches have it */
+        .drop_remainder = !batched && data->drop_remainder,
         .train_padding = data->train_padding,
         .valid_padding = data->valid_padding,
     };

@@ -70,6 +70,9 @@ rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
                                 const rgm_provider *provider);
 
 bool rgmi_provider_is_batched(const rgm_provider *provider);
+bool rgmi_provider_is_in_memory(const rgm_provider *provider);
+/** rgm_provider_type.whole; *out is NULL where there is none. */
+rgm_status rgmi_provider_whole(rgm_graph **out, const rgm_provider *provider);
 
 /* ---- data section -------------------------------------------------------------------------- */
 
@@ -94,6 +97,7 @@ typedef struct rgmi_sampling {
     rgm_ints sizes;      /* neighbours drawn at each hop; none: no sampling  */
     rgm_texts edge_sets; /* one for each hop; none: the only edge set        */
     rgm_sample_strategy strategy;
+    const char *weight_feature_name;
     rgmi_sample_store store;
     bool resample; /* memory: other neighbours each epoch              */
 } rgmi_sampling;
@@ -153,6 +157,8 @@ typedef struct rgmi_learning {
     rgmi_graph_inputs inputs;       /* of an experiment file */
 } rgmi_learning;
 
+/** rgm_task.check_data */
+rgm_status rgmi_learning_check_data(void *state, rgm_mode mode);
 /** rgm_task.build_model */
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state);
 /** rgm_task.plan */

@@ -39,6 +39,12 @@ static const rgm_field mpnn_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+static rgm_status mpnn_check(const void *options)
+{
+    return rgmi_reduce_type_check("model.reduce_type",
+                                  ((const rgm_mpnn_model_options *)options)->reduce_type);
+}
+
 /* act(W drop(features) + b) of each node set, as its state; or the features themselves. */
 static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
                                const rgm_mpnn_model_options *o)
@@ -126,6 +132,7 @@ const rgm_graph_model_type rgm_mpnn_model = {
                 .help = "dense messages and next states over any number of node and edge sets",
                 .options_size = sizeof(rgm_mpnn_model_options),
                 .defaults = mpnn_defaults,
-                .fields = mpnn_fields},
+                .fields = mpnn_fields,
+                .check = mpnn_check},
     .build = mpnn_build,
 };

@@ -54,6 +54,17 @@ bool rgmi_provider_is_batched(const rgm_provider *provider)
     return provider->type->batched;
 }
 
+bool rgmi_provider_is_in_memory(const rgm_provider *provider)
+{
+    return provider->type->in_memory;
+}
+
+rgm_status rgmi_provider_whole(rgm_graph **out, const rgm_provider *provider)
+{
+    *out = NULL;
+    return provider->type->whole != NULL ? provider->type->whole(out, provider->state) : RGM_OK;
+}
+
 /* ---- TFRecord files ------------------------------------------------------------------------ */
 
 typedef struct tfrecord_state {

@@ -46,6 +46,7 @@ static const rgm_provider_type graphs_type = {
     .name = "graphs",
     .dataset = graphs_dataset,
     .schema = graphs_schema,
+    .in_memory = true,
     .release = graphs_release,
 };
 
@@ -107,19 +108,21 @@ static rgm_status part_of(rgm_tensor **numbers, const rgm_graph_data *data, cons
     return RGM_OK;
 }
 
-static rgm_status whole_graph(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes)
+/* A label that the nodes lack is told by the task that wants it. */
+static rgm_status whole_graph(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes,
+                              const char *label)
 {
     rgm_graph *asked = NULL;
     const rgm_set_schema *set = rgm_schema_find(data->schema, RGM_NODE_SET, data->split_set);
-    bool labelled = set != NULL && rgm_set_feature(set, "label") != NULL;
+    bool labelled = label != NULL && set != NULL && rgm_set_feature(set, label) != NULL;
 
     RGM_TRY(rgm_graph_with_readout(&asked, data->graphs[0], RGM_READOUT, "seed", data->split_set,
-                                   nodes, labelled ? "label" : NULL));
+                                   nodes, labelled ? label : NULL));
     /* The label now stands on the readout; on the nodes it would be in the model's sight. */
     if (labelled) {
         rgm_graph *hidden = NULL;
         rgm_status status =
-            rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET, data->split_set, "label");
+            rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET, data->split_set, label);
 
         rgm_graph_release(asked);
         if (status != RGM_OK)
@@ -146,13 +149,19 @@ static rgm_status many_graphs(rgm_provider **out, const rgm_graph_data *data, rg
 
 rgm_provider *rgm_graph_data_provider(const rgm_graph_data *data, const char *part)
 {
+    return rgm_graph_data_provider_of(data, part, "label");
+}
+
+rgm_provider *rgm_graph_data_provider_of(const rgm_graph_data *data, const char *part,
+                                         const char *label)
+{
     rgm_provider *provider = NULL;
     rgm_tensor *numbers;
 
     if (part_of(&numbers, data, part) != RGM_OK)
         return NULL;
     if (data->split_set != NULL)
-        whole_graph(&provider, data, numbers);
+        whole_graph(&provider, data, numbers, label);
     else
         many_graphs(&provider, data, numbers);
     return provider;

@@ -7,6 +7,7 @@
 
 typedef struct sampling_state {
     rgm_sampler *sampler;
+    rgm_graph *graph;
     rgm_tensor *seeds;
     rgm_sampling_provider_options options;
     char *label;
@@ -55,7 +56,8 @@ static rgm_status sampling_dataset(rgm_dataset **out, void *state, bool training
     RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *const *)&sampling->seeds, 1));
     if (training && sampling->options.shuffle)
         RGM_GO(rgm_dataset_shuffle_all(&data));
-    RGM_GO(rgm_dataset_batch(&data, sampling->options.batch_size, false));
+    RGM_GO(rgm_dataset_batch(&data, sampling->options.batch_size,
+                             training && sampling->options.drop_remainder));
     RGM_GO(rgm_dataset_map(&data, sample_batch, call, rgm_free, sampling->options.threads));
     call = NULL;
     *out = data;
@@ -64,6 +66,16 @@ done:
     rgm_free(call);
     rgm_dataset_release(data);
     return status;
+}
+
+/* All seeds' labels, without sampling around them. */
+static rgm_status sampling_whole(rgm_graph **out, void *state)
+{
+    const sampling_state *sampling = state;
+
+    return rgm_graph_with_readout(out, sampling->graph, RGM_READOUT, "seed",
+                                  sampling->options.spec->seed_node_set, sampling->seeds,
+                                  sampling->label);
 }
 
 static rgm_schema *sampling_schema(void *state)
@@ -77,6 +89,7 @@ static void sampling_release(void *state)
 
     rgm_graph_release(sampling->first);
     rgm_sampler_release(sampling->sampler);
+    rgm_graph_release(sampling->graph);
     rgm_tensor_release(sampling->seeds);
     rgm_free(sampling->label);
     rgm_free(sampling);
@@ -87,6 +100,7 @@ static const rgm_provider_type sampling_type = {
     .dataset = sampling_dataset,
     .schema = sampling_schema,
     .batched = true,
+    .whole = sampling_whole,
     .release = sampling_release,
 };
 
@@ -99,6 +113,7 @@ static rgm_status sampling_fill(sampling_state *state, rgm_graph *graph, rgm_ten
         return RGM_FAIL(RGM_ERR_ARG, "seeds must be at least one i64 node number");
     state->options = *options;
     state->seeds = rgm_tensor_retain(seeds);
+    state->graph = rgm_graph_retain(graph);
     if (options->label != NULL)
         RGM_TRY(rgm_strdup(&state->label, options->label));
     RGM_TRY(rgm_sampler_create(&state->sampler, graph, options->spec, options->seed));

@@ -460,6 +460,14 @@ static void arguments_that_cannot_be_are_refused(void **state)
     refuse(&run, RGM_ERR_CONFIG, "two tasks are named 'same'");
     for (int i = 0; i < 2; i++)
         rgm_graph_task_release(tasks[i]);
+    tasks[0] = rgm_graph_task_create(&rgm_graph_classification, "one", options);
+    tasks[1] = rgm_graph_task_create(&rgm_graph_classification, "two", options);
+    run.what.loss_weights = (double[]){1, -0.5};
+    refuse(&run, RGM_ERR_CONFIG,
+           "loss_weights[1], of task 'two', is -0.5, but must be finite and at least 0");
+    run.what.loss_weights = NULL;
+    for (int i = 0; i < 2; i++)
+        rgm_graph_task_release(tasks[i]);
     run.what.tasks = NULL;
     run.what.task_count = 0;
     run.what.task = task;

@@ -213,10 +213,17 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Number the distinct values 0, 1, ... in ascending order. */
+/* -1 marks an item without a label, as OGB and PyG have it, unless the labels are -1 and 1 alone.
+ */
+static bool marks_missing(const int64_t *distinct, int64_t kept)
+{
+    return kept > 0 && distinct[0] == -1 && !(kept == 2 && distinct[1] == 1);
+}
+
+/* Number the distinct values 0, 1, ... in ascending order; missing ones stay -1. */
 static rgm_status renumber(int64_t *values, int64_t count)
 {
-    int64_t *distinct, kept = 0;
+    int64_t *distinct, kept = 0, missing;
 
     RGM_TRY(RGM_NEW(distinct, count));
     if (count > 0)
@@ -225,10 +232,11 @@ static rgm_status renumber(int64_t *values, int64_t count)
     for (int64_t i = 0; i < count; i++)
         if (i == 0 || distinct[i] != distinct[kept - 1])
             distinct[kept++] = distinct[i];
+    missing = marks_missing(distinct, kept);
     for (int64_t i = 0; i < count; i++) {
         const int64_t *found =
             bsearch(&values[i], distinct, (size_t)kept, sizeof *distinct, ascending);
-        values[i] = found - distinct;
+        values[i] = found - distinct - missing;
     }
     rgm_free(distinct);
     return RGM_OK;
@@ -250,12 +258,12 @@ rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char
         if (relabel)
             RGM_GO(renumber(label, rgm_tensor_count(values)));
         for (int64_t i = 0; i < rgm_tensor_count(values); i++)
-            if (label[i] < 0)
-                RGM_GO(
-                    rgmi_raw_fail(RGM_ERR_DATA, out->path, i / columns,
-                                  "label %lld is negative; classes count from 0 (relabel numbers "
-                                  "them anew, targets of a regression have a decimal point)",
-                                  (long long)label[i]));
+            if (label[i] < -1)
+                RGM_GO(rgmi_raw_fail(RGM_ERR_DATA, out->path, i / columns,
+                                     "label %lld is negative; classes count from 0, -1 is none "
+                                     "(relabel numbers them anew, targets of a regression have a "
+                                     "decimal point)",
+                                     (long long)label[i]));
     }
     RGM_GO(take_dense(out, "label", values));
 done:

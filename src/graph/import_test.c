@@ -169,6 +169,33 @@ static const made_file small[] = {
 };
 #define SMALL_FILES ((int)(sizeof small / sizeof *small))
 
+/* The labels of six nodes as they come out of "raw/node-label.csv". */
+static void check_labels(const char *file, bool relabel, const int64_t wanted[6])
+{
+    const made_file files[] = {{"raw/num-node-list.csv", "6\n"},
+                               {"raw/num-edge-list.csv", "1\n"},
+                               {"raw/edge.csv", "0,1\n"},
+                               {"raw/node-label.csv", file}};
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_graph_data s;
+
+    options.relabel = relabel;
+    make_folder(files, 4);
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    for (int i = 0; i < 6; i++)
+        CHECK_INT(wanted[i], values_of(s.graphs[0], RGM_NODE_SET, "nodes", "label")[i]);
+    rgm_graph_data_clear(&s);
+    remove_folder();
+}
+
+static void a_label_of_minus_one_is_none(void **state)
+{
+    (void)state;
+    check_labels("2\n-1\n0\n1\n-1\n2\n", false, (int64_t[]){2, -1, 0, 1, -1, 2});
+    check_labels("7\n-1\n3\n5\n-1\n7\n", true, (int64_t[]){2, -1, 0, 1, -1, 2});
+    check_labels("1\n-1\n1\n1\n-1\n1\n", true, (int64_t[]){1, 0, 1, 1, 0, 1}); /* two signs */
+}
+
 static void graphs_are_cut_at_their_counts_and_edges_ordered(void **state)
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
@@ -616,6 +643,7 @@ static void tables_survive_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(mutag_is_many_graphs_with_a_fold),
       cmocka_unit_test(imdb_has_latent_sets_and_reverse_edges),
+      cmocka_unit_test(a_label_of_minus_one_is_none),
       cmocka_unit_test(graphs_are_cut_at_their_counts_and_edges_ordered),
       cmocka_unit_test(relations_of_one_name_are_told_apart),
       cmocka_unit_test(feature_files_are_told_apart_by_what_they_hold),

@@ -33,7 +33,7 @@ static rgm_status find_weights(const rgm_tensor **out, const char **name, const 
         return RGM_FAIL(
             RGM_ERR_NOT_FOUND,
             "sampling op '%s': edge set '%s' has no feature '%s' to weigh edges by; give "
-            "weight_feature_name, or strategy RANDOM_UNIFORM",
+            "weight_feature_name, or draw uniformly",
             op->name, op->edge_set, *name);
     *out = feature->values;
     if (rgm_tensor_dtype(*out) == RGM_STRING ||

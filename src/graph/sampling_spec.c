@@ -311,6 +311,18 @@ done:
     return status;
 }
 
+rgm_status rgm_sampling_spec_set_weight(rgm_sampling_spec *spec, const char *feature)
+{
+    for (int64_t i = 0; i < spec->op_count; i++) {
+        char *copy;
+
+        RGM_TRY(rgm_strdup(&copy, feature));
+        rgm_free(spec->ops[i].weight);
+        spec->ops[i].weight = copy;
+    }
+    return RGM_OK;
+}
+
 /* One op for each edge set that starts where `input` ends; the frontier of round `hop`. */
 static rgm_status add_branches(rgm_sampling_spec *spec, int64_t *capacity, const rgm_schema *schema,
                                const char *input, const char *node_set, int64_t hop, int64_t size,

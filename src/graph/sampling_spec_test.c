@@ -51,6 +51,9 @@ static void a_spec_is_read_as_written(void **state)
     CHECK_INT(RGM_TARGET, spec->ops[1].from);
     CHECK_INT(RGM_SAMPLE_TOP_K, spec->ops[1].strategy); /* proto2's default */
     CHECK_TEXT("order", spec->ops[1].weight);
+    CHECK_OK(rgm_sampling_spec_set_weight(spec, "year"));
+    CHECK_TEXT("year", spec->ops[0].weight);
+    CHECK_TEXT("year", spec->ops[1].weight);
     rgm_sampling_spec_release(spec);
 }
 

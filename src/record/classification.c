@@ -288,12 +288,15 @@ static const rgm_rule rules[] = {
      "its averages over examples would give them away"},
     {0}};
 
+static const rgm_effect effects[] = {{"data.shuffle", "data.poisson == false"}, {0}};
+
 const rgm_task_type rgm_record_classification = {
     .name = "classification",
     .data = &data_section,
     .tasks = tasks,
     .models = rgm_record_networks,
     .rules = rules,
+    .effects = effects,
     .create = create,
     .release = release,
 };

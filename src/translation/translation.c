@@ -613,6 +613,26 @@ static const rgm_section_type task_section = {
 
 static const rgm_section_type *const tasks[] = {&task_section, NULL};
 
+static const rgm_effect effects[] = {
+    {"data.path", "data.reverse.vocabulary == 0"},
+    {"data.src_lang", "data.reverse.vocabulary == 0"},
+    {"data.tgt_lang", "data.reverse.vocabulary == 0"},
+    {"data.train_tokenizer.type", "data.train_tokenizer.vocab_size > 0"},
+    {"data.train_tokenizer.coverage", "data.train_tokenizer.vocab_size > 0"},
+    {"data.train_tokenizer.sentences", "data.train_tokenizer.vocab_size > 0"},
+    {"data.reverse.min_length", "data.reverse.vocabulary > 0"},
+    {"data.reverse.max_length", "data.reverse.vocabulary > 0"},
+    {"data.reverse.train", "data.reverse.vocabulary > 0"},
+    {"data.reverse.valid", "data.reverse.vocabulary > 0"},
+    {"data.reverse.test", "data.reverse.vocabulary > 0"},
+    {"task.score", "task.decode == true"},
+    {"task.search.temperature", "task.search.sample == true"},
+    {"task.search.top_k", "task.search.sample == true"},
+    {"task.search.top_p", "task.search.sample == true"},
+    {"task.search.seed", "task.search.sample == true"},
+    {"task.search.extra_decode_length", "task.search.decode_max_length == 0"},
+    {0}};
+
 const rgm_task_type rgm_translation = {
     .name = "translation",
     .data = &data_section,
@@ -620,6 +640,7 @@ const rgm_task_type rgm_translation = {
     .models = models,
     .no_privacy = "its batches are made of sentences of like length and not by Poisson sampling, "
                   "and the pieces of its tokenizer are text of the training data",
+    .effects = effects,
     .create = create,
     .release = release,
 };

@@ -1,0 +1,94 @@
+/*
+ * The data of a part before the first step: read, decoded and processed as they will be, held
+ * against what the model takes and the tasks' labels. Graphs in memory are looked at one by one, of
+ * sampled mini-batches one and the labels of all seeds, of records the first.
+ */
+#include "learning.h"
+
+enum { MOST_FEEDS = 512 };
+
+static rgm_status check_labels(const rgmi_learning *learning, const rgm_graph *graph, bool together)
+{
+    for (int64_t k = 0; k < learning->task_count; k++)
+        RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, together, true));
+    return RGM_OK;
+}
+
+/* An example through its pipeline, which looks at labels, to what the model is fed. */
+static rgm_status check_example(const rgmi_learning *learning, rgm_mode mode, rgm_element *example)
+{
+    rgm_status status = RGM_OK;
+    rgmi_pipeline pipeline = learning->pipelines[mode];
+    rgm_feed feeds[MOST_FEEDS];
+    rgm_graph *graph = NULL;
+    int64_t count;
+
+    pipeline.padding = NULL;
+    RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1));
+    RGM_GO(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
+done:
+    rgm_graph_release(graph);
+    return status;
+}
+
+/* One of many in memory: of the first one's schema it would be fed likewise. What feature
+ * processors make of it is seen when it is its turn. */
+static rgm_status check_other(const rgmi_learning *learning, rgm_mode mode, rgm_element *example,
+                              const rgm_schema *first)
+{
+    rgm_graph *graph = rgm_element_pointer(example, &rgm_graph_element);
+
+    if (graph == NULL || rgm_graph_schema(graph) != first)
+        return check_example(learning, mode, example);
+    return learning->pipelines[mode].processor_count == 0 ? check_labels(learning, graph, false)
+                                                          : RGM_OK;
+}
+
+static rgm_status check_examples(const rgmi_learning *learning, rgm_mode mode)
+{
+    rgm_status status = RGM_OK;
+    const rgm_provider *provider = learning->providers[mode];
+    bool all = rgmi_provider_is_in_memory(provider);
+    rgm_dataset *data = NULL;
+    rgm_iterator *examples = NULL;
+    rgm_element *example = NULL;
+    const rgm_schema *first = NULL;
+    int64_t count = 0;
+
+    RGM_GO(rgm_provider_dataset(&data, provider, false));
+    RGM_GO(rgm_iterator_create(&examples, data, NULL));
+    while ((all || count == 0) && (status = rgm_iterator_next(&example, examples)) == RGM_OK) {
+        rgm_graph *graph = rgm_element_pointer(example, &rgm_graph_element);
+
+        status = first == NULL ? check_example(learning, mode, example)
+                               : check_other(learning, mode, example, first);
+        if (status != RGM_OK)
+            status = all ? rgm_error_prefix(status, "graph %lld", (long long)count) : status;
+        if (first == NULL && graph != NULL)
+            first = rgm_graph_schema(graph);
+        rgm_element_release(example);
+        RGM_GO(status);
+        count++;
+    }
+    if (status == RGM_END)
+        status = count > 0 ? RGM_OK : RGM_FAIL(RGM_ERR_DATA, "there is nothing in them");
+done:
+    rgm_iterator_release(examples);
+    rgm_dataset_release(data);
+    return status;
+}
+
+rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
+{
+    const rgmi_learning *learning = state;
+    rgm_status status;
+    rgm_graph *whole;
+
+    RGM_TRY(check_examples(learning, mode));
+    if (learning->pipelines[mode].processor_count > 0)
+        return RGM_OK;
+    RGM_TRY(rgmi_provider_whole(&whole, learning->providers[mode]));
+    status = whole != NULL ? check_labels(learning, whole, true) : RGM_OK;
+    rgm_graph_release(whole);
+    return status;
+}
