@@ -76,8 +76,8 @@ expect 2 "$regimen" score --ref ref --tokenize 13b ref
 says "did you mean '13a'" err
 expect 2 "$regimen" score --ref ref --word-order 11 ref
 says 'word-order is 11, but must be in \[0, 10\]' err
-expect 1 "$regimen" score --ref ref --smooth-value -1 ref
-says 'smooth_value is -1' err
+expect 2 "$regimen" score --ref ref --smooth-value -1 ref
+says "smooth-value is -1, but must be at least 0" err
 expect 0 "$regimen" score --help
 says '--case-sensitive' out
 

@@ -729,7 +729,7 @@ typedef struct rgm_provider_type {
     bool in_memory;
     /**
      * Of mini-batches cut out of one graph: that graph, asked about all of their items at once, for
-     * the same check. NULL: it looks at the first element alone.
+     * the same check of labels; *out may be NULL. NULL: it looks at the first element alone.
      */
     rgm_status (*whole)(rgm_graph **out, void *state);
     void (*release)(void *state);

@@ -157,7 +157,7 @@ static void labels_that_there_are_not_are_refused_by_every_kind(void **state)
         const char *message;
     } cases[] = {
         {&rgm_node_classification, 3,
-         "node_classification: _readout: label 'label' of item 0 is 3, "
+         "node_classification: _readout: label 'label' of item 2 is 3, "
          "but must be 0..2"},
         {&rgm_root_node_classification, 2, "but must be 0..1"},
         {&rgm_graph_classification, 3, "but must be 0..2"},

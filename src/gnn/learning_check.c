@@ -7,10 +7,25 @@
 
 enum { MOST_FEEDS = 512 };
 
-static rgm_status check_labels(const rgmi_learning *learning, const rgm_graph *graph, bool together)
+static rgm_status check_graph(const rgmi_learning *learning, const rgm_graph *graph)
 {
     for (int64_t k = 0; k < learning->task_count; k++)
-        RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, together, true));
+        RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, true));
+    return RGM_OK;
+}
+
+/* Labels alone: how many items belong together is a matter of the batches. */
+static rgm_status check_labels(const rgmi_learning *learning, const rgm_graph *whole)
+{
+    for (int64_t k = 0; k < learning->task_count; k++) {
+        const rgm_graph_task *task = learning->tasks[k];
+        rgm_status status = RGM_OK;
+
+        if (task->type->check_labels != NULL)
+            status = task->type->check_labels(whole, task->options);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "%s", task->type->section.name);
+    }
     return RGM_OK;
 }
 
@@ -40,8 +55,7 @@ static rgm_status check_other(const rgmi_learning *learning, rgm_mode mode, rgm_
 
     if (graph == NULL || rgm_graph_schema(graph) != first)
         return check_example(learning, mode, example);
-    return learning->pipelines[mode].processor_count == 0 ? check_labels(learning, graph, false)
-                                                          : RGM_OK;
+    return learning->pipelines[mode].processor_count == 0 ? check_graph(learning, graph) : RGM_OK;
 }
 
 static rgm_status check_examples(const rgmi_learning *learning, rgm_mode mode)
@@ -88,7 +102,7 @@ rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
     if (learning->pipelines[mode].processor_count > 0)
         return RGM_OK;
     RGM_TRY(rgmi_provider_whole(&whole, learning->providers[mode]));
-    status = whole != NULL ? check_labels(learning, whole, true) : RGM_OK;
+    status = whole != NULL ? check_labels(learning, whole) : RGM_OK;
     rgm_graph_release(whole);
     return status;
 }

@@ -73,6 +73,9 @@ static rgm_status sampling_whole(rgm_graph **out, void *state)
 {
     const sampling_state *sampling = state;
 
+    *out = NULL;
+    if (sampling->label == NULL)
+        return RGM_OK;
     return rgm_graph_with_readout(out, sampling->graph, RGM_READOUT, "seed",
                                   sampling->options.spec->seed_node_set, sampling->seeds,
                                   sampling->label);
