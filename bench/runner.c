@@ -48,7 +48,7 @@ static rgm_status open_run(rgm_open_run **run, const char *records, rgm_schema *
     how.optimizer = rgm_adam(RATE);
     how.trainer.train_steps = 1000000000;
     how.trainer.steps_per_loop = STEPS;
-    how.runtime.threads = rgm_processors();
+    how.runtime.threads = rgm_threads(); /* the pipeline's too */
     how.releases_task = true;
     RGM_GO(rgm_graph_learning_create(&task, &what, &how.runtime));
     RGM_GO(rgm_run_open(run, &task, &how));
