@@ -140,16 +140,18 @@ typedef struct rgm_tokenizer_options {
     }
 /**
  * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin. Nothing
- * in it is random: the same lines and options give the same bytes, and spm_train's pieces.
+ * in it is random: the same lines and options give the same bytes, and spm_train's pieces. Lines of
+ * nothing but spaces and control characters are passed over.
  *
  * Errors: RGM_ERR_ARG (an option), RGM_ERR_DATA (no text; too little of it for so many pieces, with
- * what SentencePiece says), and the line reader's.
+ * what SentencePiece says; a word of more than 32,000 characters or more than 2e9 characters, on
+ * which it would end the process), and the line reader's.
  */
 rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
                                const rgm_tokenizer_options *options);
 /**
  * The same on all sources of a corpus and then all its targets: that of two files of the same
- * lines. Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOMEM.
+ * lines. Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_FORMAT (not UTF-8), RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_train_corpus(rgm_tokenizer **out, const rgm_corpus *corpus,
                                       const rgm_tokenizer_options *options);

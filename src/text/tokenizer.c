@@ -3,7 +3,6 @@
 #include "tokenizer_internal.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -11,6 +10,8 @@ enum {
     LARGEST_TEXT = 16 << 20,
     FEWEST_SENTENCES = 100 /* SentencePiece's */
 };
+/** Of all the text in memory; SentencePiece's arrays have 32-bit indices. */
+#define MOST_CHARACTERS 2e9
 
 struct rgm_tokenizer {
     atomic_int references;
@@ -161,34 +162,94 @@ rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, 
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/** The lines of several files, one after the other. */
-typedef struct training_text {
-    const char *const *paths;
-    int64_t count, next;
-    const rgm_line_options *options;
+/** Where sentences come from, and what the trainer got of them. */
+typedef struct training_text training_text;
+struct training_text {
+    const rgm_tokenizer_options *options;
+    rgm_status (*next)(training_text *text, rgm_str *sentence); /* RGM_END behind the last */
+    const char *path;                                           /* of that sentence ...    */
+    int64_t number;                                             /* and its line, from 1    */
+    const char *const *paths;                                   /* next_of_files */
+    int64_t count, open;
     rgm_line_reader *reader;
-    int64_t sentences; /* that are not empty */
-} training_text;
+    const rgm_corpus *corpus;      /* next_of_corpus */
+    int64_t sentences, characters; /* given so far   */
+};
 
-static rgm_status next_sentence(rgm_str *sentence, void *payload)
+/** The lines of several files, one after the other. */
+static rgm_status next_of_files(training_text *text, rgm_str *sentence)
 {
-    training_text *text = payload;
-
     for (;;) {
         rgm_status status;
 
-        if (text->reader == NULL && text->next == text->count)
+        if (text->reader == NULL && text->open == text->count)
             return RGM_END;
-        if (text->reader == NULL)
-            RGM_TRY(rgm_line_reader_open(&text->reader, text->paths[text->next++], text->options));
+        if (text->reader == NULL) {
+            text->path = text->paths[text->open++];
+            RGM_TRY(rgm_line_reader_open(&text->reader, text->path, &text->options->lines));
+        }
         status = rgm_line_reader_next(sentence, text->reader);
         if (status != RGM_END) {
-            text->sentences += status == RGM_OK && sentence->size > 0;
+            text->number = rgm_line_reader_line(text->reader);
             return status;
         }
         rgm_line_reader_close(text->reader);
         text->reader = NULL;
     }
+}
+
+/** The sentences of a corpus, one side after the other. */
+static rgm_status next_of_corpus(training_text *text, rgm_str *sentence)
+{
+    int64_t count = rgm_corpus_count(text->corpus);
+    bool is_target = text->open >= count;
+
+    if (text->open >= count * (rgm_corpus_has_target(text->corpus) ? 2 : 1))
+        return RGM_END;
+    text->number = text->open++ % count + 1;
+    text->path = is_target ? "the corpus' target" : "the corpus' source";
+    *sentence = is_target ? rgm_corpus_target(text->corpus, text->number - 1)
+                          : rgm_corpus_source(text->corpus, text->number - 1);
+    return RGM_OK;
+}
+
+/** At the end, before the trainer begins with what it got: it would end the process on these. */
+static rgm_status check_amount(const training_text *text)
+{
+    int64_t drawn = text->options->sentences;
+    double share =
+        drawn > 0 && drawn < text->sentences ? (double)drawn / (double)text->sentences : 1;
+
+    if (text->sentences == 0 && text->corpus != NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: the corpus has no text");
+    if (text->sentences == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: the %lld files have no text",
+                        (long long)text->count);
+    if (share * (double)text->characters > MOST_CHARACTERS)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "training a tokenizer: %.3g characters, more than %.0e; train on fewer "
+                        "sentences",
+                        share * (double)text->characters, MOST_CHARACTERS);
+    return RGM_END;
+}
+
+/** The next sentence that says something and that the trainer survives. */
+static rgm_status next_sentence(rgm_str *sentence, void *payload)
+{
+    training_text *text = payload;
+    rgmi_training_line line;
+
+    do {
+        rgm_status status = text->next(text, sentence);
+
+        if (status == RGM_END)
+            return check_amount(text);
+        RGM_TRY(status);
+        RGM_TRY(rgmi_training_line_check(&line, *sentence, text->path, text->number));
+    } while (line.blank);
+    text->sentences++;
+    text->characters += line.characters + 1;
+    return RGM_OK;
 }
 
 static rgm_status check_options(const rgm_tokenizer_options *o)
@@ -211,67 +272,38 @@ static rgm_status check_options(const rgm_tokenizer_options *o)
 
 const char *const rgm_tokenizer_kind_names[] = {"unigram", "bpe", NULL};
 
-/* What `next` gives, of which `sentences` have a word. */
-static rgm_status train(rgm_tokenizer **out, const rgm_tokenizer_options *o,
-                        rgmi_next_sentence *next, void *payload, const int64_t *sentences,
-                        const char *what)
+static rgm_status train(rgm_tokenizer **out, training_text *text)
 {
+    static const rgm_tokenizer_options usual = RGM_TOKENIZER_OPTIONS_INIT;
     rgm_status status;
     rgm_text model = {0};
 
     *out = NULL;
-    RGM_TRY(check_options(o));
-    status = rgmi_sentencepiece_train(&model, o, rgm_tokenizer_kind_names[o->type], next, payload);
-    if (status == RGM_ERR_DATA && *sentences == 0)
-        status = RGM_FAIL(RGM_ERR_DATA, "training a tokenizer: %s no text", what);
-    RGM_GO(status);
+    if (text->options == NULL)
+        text->options = &usual;
+    RGM_TRY(check_options(text->options));
+    RGM_GO(rgmi_sentencepiece_train(
+        &model, text->options, rgm_tokenizer_kind_names[text->options->type], next_sentence, text));
     RGM_GO(rgm_tokenizer_create(out, model.data, model.size, "the trained tokenizer"));
 done:
+    rgm_line_reader_close(text->reader);
     rgm_text_clear(&model);
     return status;
 }
 
-static const rgm_tokenizer_options usual = RGM_TOKENIZER_OPTIONS_INIT;
-
 rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
                                const rgm_tokenizer_options *options)
 {
-    const rgm_tokenizer_options *o = options != NULL ? options : &usual;
-    training_text text = {.paths = paths, .count = count, .options = &o->lines};
-    char what[64];
-    rgm_status status;
+    training_text text = {
+        .options = options, .next = next_of_files, .paths = paths, .count = count};
 
-    snprintf(what, sizeof what, "the %lld files have", (long long)count);
-    status = train(out, o, next_sentence, &text, &text.sentences, what);
-    rgm_line_reader_close(text.reader);
-    return status;
-}
-
-/** The sentences of a corpus, one side after the other. */
-typedef struct corpus_text {
-    const rgm_corpus *corpus;
-    int64_t next, sentences;
-} corpus_text;
-
-static rgm_status next_of_corpus(rgm_str *sentence, void *payload)
-{
-    corpus_text *text = payload;
-    int64_t count = rgm_corpus_count(text->corpus), i = text->next;
-
-    if (i >= count * (rgm_corpus_has_target(text->corpus) ? 2 : 1))
-        return RGM_END;
-    *sentence =
-        i < count ? rgm_corpus_source(text->corpus, i) : rgm_corpus_target(text->corpus, i - count);
-    text->next++;
-    text->sentences += sentence->size > 0;
-    return RGM_OK;
+    return train(out, &text);
 }
 
 rgm_status rgm_tokenizer_train_corpus(rgm_tokenizer **out, const rgm_corpus *corpus,
                                       const rgm_tokenizer_options *options)
 {
-    corpus_text text = {.corpus = corpus};
+    training_text text = {.options = options, .next = next_of_corpus, .corpus = corpus};
 
-    return train(out, options != NULL ? options : &usual, next_of_corpus, &text, &text.sentences,
-                 "the corpus has");
+    return train(out, &text);
 }

@@ -184,6 +184,77 @@ static void training_tells_what_it_cannot_do(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tokenizer_train(&t, &path, 1, &options));
 }
 
+static void train_both_kinds(rgm_status expected, const char *path, int64_t vocab_size)
+{
+    for (int kind = RGM_TOKENIZER_UNIGRAM; kind <= RGM_TOKENIZER_BPE; kind++) {
+        rgm_tokenizer_options options = RGM_TOKENIZER_OPTIONS_INIT;
+        rgm_tokenizer *t;
+        rgm_corpus *corpus;
+
+        options.type = (rgm_tokenizer_kind)kind;
+        options.vocab_size = vocab_size;
+        CHECK_OK(rgm_corpus_load(&corpus, path, path, NULL));
+        CHECK_STATUS(expected, rgm_tokenizer_train_corpus(&t, corpus, &options));
+        rgm_tokenizer_release(t);
+        rgm_corpus_release(corpus);
+        CHECK_STATUS(expected, rgm_tokenizer_train(&t, &path, 1, &options));
+        rgm_tokenizer_release(t);
+    }
+}
+
+/* Each of these made SentencePiece end the process, by exit or by a signal. */
+static void text_that_the_trainer_would_not_survive_is_refused(void **state)
+{
+    static const char blank[] = "\n \t\n\u200b\u2029\x01\n\u3000\ufeff\u2581\n\n";
+    rgm_text word = {0};
+    const char *path;
+
+    (void)state;
+    train_both_kinds(RGM_ERR_DATA, file("blank.txt", blank, sizeof blank - 1), 8);
+    CHECK_MESSAGE("the 1 files have no text");
+    for (int64_t letters = 31999; letters <= 70000; letters += 33000) {
+        word.size = 0;
+        CHECK_OK(rgm_text_add(&word, "a b\n", 4));
+        for (int64_t i = 0; i < letters; i++)
+            CHECK_OK(rgm_text_add(&word, &"ab"[i % 2], 1));
+        path = file("word.txt", word.data, word.size);
+        train_both_kinds(letters < 32000 ? RGM_OK : RGM_ERR_DATA, path, 6);
+    }
+    CHECK_MESSAGE("word.txt:2:32000: a word of more than 32000 characters");
+    word.size = 0;
+    for (int i = 0; i < 1800; i++)
+        CHECK_OK(rgm_text_add(&word, "\ufdfa", 3)); /* 18 characters and words each */
+    train_both_kinds(RGM_ERR_DATA, file("long.txt", word.data, word.size), 40);
+    rgm_text_clear(&word);
+}
+
+static void lines_that_say_nothing_change_nothing(void **state)
+{
+    const char *paths[2] = {training_file(), NULL};
+    char *data = NULL;
+    int64_t size, sizes[2];
+    rgm_tokenizer_options options = RGM_TOKENIZER_OPTIONS_INIT;
+    rgm_text text = {0};
+    rgm_tokenizer *t[2];
+
+    (void)state;
+    CHECK_OK(rgm_file_load(&data, &size, paths[0], 1 << 24));
+    for (int64_t i = 0; i < size; i++)
+        CHECK_OK(
+            rgm_text_add(&text, data[i] == '\n' ? "\n\n  \n" : data + i, data[i] == '\n' ? 5 : 1));
+    paths[1] = file("gaps.txt", text.data, text.size);
+    options.vocab_size = 60;
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(rgm_tokenizer_train(&t[i], &paths[i], 1, &options));
+    CHECK(memcmp(rgm_tokenizer_model(t[0], &sizes[0]), rgm_tokenizer_model(t[1], &sizes[1]), 100) ==
+          0);
+    CHECK_INT(sizes[0], sizes[1]);
+    for (int i = 0; i < 2; i++)
+        rgm_tokenizer_release(t[i]);
+    rgm_text_clear(&text);
+    rgm_free(data);
+}
+
 /* ---- hostile models -------------------------------------------------------------------------- */
 
 static void put_field(rgm_text *out, int number, const void *data, int64_t size)
@@ -355,6 +426,8 @@ TESTS(cmocka_unit_test(training_gives_the_ids_a_translation_model_wants),
       cmocka_unit_test(the_same_text_trains_the_same_model),
       cmocka_unit_test(ids_lead_back_to_the_text),
       cmocka_unit_test(training_tells_what_it_cannot_do),
+      cmocka_unit_test(text_that_the_trainer_would_not_survive_is_refused),
+      cmocka_unit_test(lines_that_say_nothing_change_nothing),
       cmocka_unit_test(hostile_pieces_are_refused),
       cmocka_unit_test(hostile_normalizers_are_refused),
       cmocka_unit_test(damaged_models_fail_or_work))
