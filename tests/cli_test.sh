@@ -168,6 +168,21 @@ expect 0 "$regimen" run points.yaml --run-dir points
 expect 0 "$regimen" eval points --part valid --json --set data.scale=4e-39
 says '"loss": null' out
 
+# Names of a foreign schema do not reach the terminal as they are: ESC, BEL, U+009B, U+202E, U+2066.
+mkdir hostile
+printf 'node_sets { key: "a\\033[31m\\007\\302\\233\\342\\200\\256\\342\\201\\246b" value { } }\n' >hostile/schema.pbtxt
+expect 0 "$regimen" data generate random --schema hostile/schema.pbtxt --to foreign --count 2
+for verb in "data inspect foreign" "data stats foreign" "data validate foreign/graphs-00000-of-00001.tfrecord --schema small.yaml" \
+    "config show $(printf 'a\033b')" "$(printf 'x\302\233y')" "runs $(printf 'r\033\342\200\256')"; do
+    # shellcheck disable=SC2086
+    "$regimen" $verb >out 2>&1
+    cat out >>all_out
+    LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" out && fail "a control character reaches the terminal: $verb"
+    LC_ALL=C grep -Eq "$(printf '\302[\200-\237]|\342\200[\216\217\250-\256]|\342\201[\246-\251]')" out &&
+        fail "a direction character reaches the terminal: $verb"
+done
+says 'a\\x1b\[31m\\x07\\u009b\\u202e\\u2066b' all_out
+
 # SIGTERM, a terminal that is gone (unless nohup asked otherwise) and the end of the processor time save and
 # exit with 75; the same command goes on to the same end.
 stopped_by() {

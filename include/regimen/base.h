@@ -176,10 +176,13 @@ rgm_status rgm_text_printf(rgm_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /**
- * Text for people: control and direction characters become visible escapes.
- * Errors: RGM_ERR_NOMEM.
+ * Text for people, on one line: control and direction characters (ESC, U+0080 to U+009F, U+202E,
+ * ...) and what is no UTF-8 become visible escapes, so that a name from a file cannot steer a
+ * terminal. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_text_add_visible(rgm_text *text, const char *shown);
+/** The same for several lines: line feeds and tabs stay. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_text_add_visible_lines(rgm_text *text, const char *shown);
 
 /** Offset of the first byte that is not valid UTF-8, or -1. */
 int64_t rgm_utf8_check(const void *data, int64_t size);

@@ -46,5 +46,7 @@ rgm_status rgmi_yaml_parse(rgm_yaml **out, const char *text, int64_t size, const
 
 /** The folder part of a path: "." for a bare name, "/" for a file in the root; rgm_free() it. */
 rgm_status rgmi_parent_of(char **out, const char *path);
+/** A control or direction character, which steers a terminal in place of being shown. */
+bool rgmi_is_hidden(uint32_t code);
 
 #endif

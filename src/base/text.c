@@ -137,7 +137,15 @@ int rgm_utf8_next(uint32_t *code, const char *text)
     return size;
 }
 
-rgm_status rgm_text_add_visible(rgm_text *out, const char *text)
+bool rgmi_is_hidden(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
+           (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+/* But for the characters of `kept`. */
+static rgm_status add_visible(rgm_text *out, const char *text, const char *kept)
 {
     uint32_t code;
 
@@ -145,16 +153,25 @@ rgm_status rgm_text_add_visible(rgm_text *out, const char *text)
     while (*text != 0) {
         int size = rgm_utf8_next(&code, text);
 
-        if (size == 0 || code < 0x20 || code == 0x7f)
+        if (size == 0 || (code < 0x80 && rgmi_is_hidden(code) && strchr(kept, *text) == NULL))
             RGM_TRY(rgm_text_printf(out, "\\x%02x", (unsigned char)*text));
-        else if ((code >= 0x80 && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
-                 (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+        else if (code >= 0x80 && rgmi_is_hidden(code))
             RGM_TRY(rgm_text_printf(out, "\\u%04x", (unsigned)code));
         else
             RGM_TRY(rgm_text_add(out, text, size));
         text += size > 0 ? size : 1;
     }
     return RGM_OK;
+}
+
+rgm_status rgm_text_add_visible(rgm_text *out, const char *text)
+{
+    return add_visible(out, text, "");
+}
+
+rgm_status rgm_text_add_visible_lines(rgm_text *out, const char *text)
+{
+    return add_visible(out, text, "\n\t");
 }
 
 /* Edit distance with swaps of neighbours (optimal string alignment), letters without case. */

@@ -213,6 +213,9 @@ static void text_for_people_shows_what_it_hides(void **state)
     CHECK_OK(rgm_text_add_visible(&text, "a\tb\xff\xe2\x80\xae"
                                          "c\xc2\x9b\xc3\xa9"));
     CHECK_TEXT("a\\x09b\\xff\\u202ec\\u009b\xc3\xa9", text.data);
+    text.size = 0;
+    CHECK_OK(rgm_text_add_visible_lines(&text, "a\tb\n\x1b[2J\r\xd8\x9c\x7f\x07\xe2\x81\xa6"));
+    CHECK_TEXT("a\tb\n\\x1b[2J\\x0d\\u061c\\x7f\\x07\\u2066", text.data);
     rgm_text_clear(&text);
 }
 

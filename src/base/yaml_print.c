@@ -35,8 +35,7 @@ static int decode(uint32_t *code, const char *text)
 /* Characters that stand for themselves on a line of YAML. */
 static bool is_printable(uint32_t c)
 {
-    return (c >= 0x20 && c < 0x7f) ||
-           (c >= 0xa0 && c <= 0xfffd && c != 0x2028 && c != 0x2029 && c != 0xfeff) || c >= 0x10000;
+    return !rgmi_is_hidden(c) && c != 0xfeff && (c <= 0xfffd || c >= 0x10000);
 }
 
 bool rgmi_yaml_is_plain(const char *text)

@@ -77,10 +77,16 @@ const char *grouped(int64_t number);
 const char *bytes_text(int64_t bytes);
 /** RGM_ERR_CONFIG: the option's metric is none of these; the nearest, and all. */
 rgm_status unknown_metric(const char *option, const char *name, const rgm_map *names);
-/** A copy of a text from a file or a folder's name, safe to show: '?' for what is no character. */
+/** A copy of a text from a file or a folder's name, safe to show on one line. */
 rgm_status printable(char **out, const char *text);
-/** Print to stdout; EXIT_FAILED with a message when stdout is gone. */
+/** What they are of, at least `width` wide, and " name value" of each, on stdout. */
+void print_metrics(const char *title, int width, const rgm_logs *values);
+/**
+ * Print to stdout; EXIT_FAILED with a message when stdout is gone. Text is for people: what could
+ * steer a terminal is shown. Other programs read what is printed exactly.
+ */
 int print_text(const char *text);
+int print_exact(const char *text);
 int print_json(json_t *json); /* takes the reference */
 /** JSON has no NaN and no infinity: null. */
 json_t *json_number(double value);

@@ -113,9 +113,9 @@ static int show(const rgm_experiment *experiment, bool full, bool json)
     if (json)
         return show_json(experiment, full);
     if (!full)
-        return print_text(rgm_experiment_text(experiment));
+        return print_exact(rgm_experiment_text(experiment));
     status = rgm_experiment_print(&text, experiment);
-    code = status == RGM_OK ? print_text(text.data) : report(status);
+    code = status == RGM_OK ? print_exact(text.data) : report(status);
     rgm_text_clear(&text);
     return code;
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +24,29 @@ static void on_signal(int number)
         signal(number, SIG_DFL);
 }
 
+/* Lines for people: names in them may be of a file from anywhere. */
+static void put_visible(FILE *to, const char *text)
+{
+    rgm_text shown = {0};
+
+    if (rgm_text_add_visible_lines(&shown, text) == RGM_OK)
+        fputs(shown.data, to);
+    else
+        fputs("out of memory for a message", to);
+    rgm_text_clear(&shown);
+}
+
+static void put_formatted(const char *format, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    put_visible(stderr, text != NULL ? text : "out of memory for a message");
+    free(text);
+    fputc('\n', stderr);
+}
+
 /* Warnings for the person at the terminal; all of it with -v. The run folder's log.txt has
  * everything. */
 static void show_message(int level, const char *message, void *payload)
@@ -34,7 +58,9 @@ static void show_message(int level, const char *message, void *payload)
         return;
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr); /* the progress line is drawn again */
-    fprintf(stderr, "regimen: %s: %s\n", names[level], message);
+    fprintf(stderr, "regimen: %s: ", names[level]);
+    put_visible(stderr, message);
+    fputc('\n', stderr);
 }
 
 void console_catch_signals(void)
@@ -127,7 +153,9 @@ rgm_progress *console_progress(bool in_epochs)
 
 int report(rgm_status status)
 {
-    fprintf(stderr, "regimen: %s\n", verbosity > 0 ? rgm_error_text() : rgm_error_message());
+    fputs("regimen: ", stderr);
+    put_visible(stderr, verbosity > 0 ? rgm_error_text() : rgm_error_message());
+    fputc('\n', stderr);
     return status == RGM_ERR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -137,8 +165,7 @@ int usage_error(const char *format, ...)
 
     va_start(args, format);
     fputs("regimen: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    put_formatted(format, args);
     va_end(args);
     return EXIT_USAGE;
 }
@@ -151,8 +178,7 @@ void say(const char *label, const char *format, ...)
         return;
     va_start(args, format);
     fprintf(stderr, "%-8s ", label);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    put_formatted(format, args);
     va_end(args);
 }
 
@@ -206,16 +232,35 @@ done:
 
 rgm_status printable(char **out, const char *text)
 {
-    RGM_TRY(rgm_strdup(out, text));
-    for (int64_t bad; (bad = rgm_utf8_check(*out, (int64_t)strlen(*out))) >= 0;)
-        (*out)[bad] = '?';
-    for (char *at = *out; *at != '\0'; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
-    return RGM_OK;
+    rgm_text shown = {0};
+    rgm_status status = rgm_text_add_visible(&shown, text);
+
+    *out = status == RGM_OK ? shown.data : NULL;
+    if (status != RGM_OK)
+        rgm_text_clear(&shown);
+    return status;
+}
+
+void print_metrics(const char *title, int width, const rgm_logs *values)
+{
+    int size = (int)strnlen(title, (size_t)width);
+
+    put_visible(stdout, title);
+    printf("%*s", width - size, "");
+    for (int64_t i = 0; i < values->count; i++) {
+        putchar(' ');
+        put_visible(stdout, values->items[i].name);
+        printf(" %.4f", values->items[i].value);
+    }
 }
 
 int print_text(const char *text)
+{
+    put_visible(stdout, text);
+    return print_exact("");
+}
+
+int print_exact(const char *text)
 {
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0 ||
         ferror(stdout)) { /* or what was printed before */
@@ -235,7 +280,7 @@ int print_json(json_t *json)
     int code = EXIT_FAILED;
 
     if (json != NULL && json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0)
-        code = print_text("\n");
+        code = print_exact("\n");
     else
         fprintf(stderr, "regimen: the result could not be written to stdout\n");
     json_decref(json);

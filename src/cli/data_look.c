@@ -232,7 +232,10 @@ int data_stats(int argc, char **argv)
         status = look_at_records(rest.items[0], schema, count_graph, stats);
     if (status == RGM_OK)
         status = json ? rgm_stats_print_json(&text, stats) : rgm_stats_print(&text, stats);
-    code = status == RGM_OK ? print_text(text.data) : report(status);
+    if (status == RGM_OK)
+        code = json ? print_exact(text.data) : print_text(text.data);
+    else
+        code = report(status);
     rgm_text_clear(&text);
     rgm_stats_release(stats);
     rgm_schema_release(schema);

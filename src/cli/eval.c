@@ -3,11 +3,9 @@
 
 #include "run.h"
 
-static int print_metrics(const char *part, const rgm_logs *values)
+static int print_part(const char *part, const rgm_logs *values)
 {
-    printf("%s", part);
-    for (int64_t i = 0; i < values->count; i++)
-        printf(" %s %.4f", values->items[i].name, values->items[i].value);
+    print_metrics(part, 0, values);
     return print_text("\n");
 }
 
@@ -21,7 +19,7 @@ static rgm_status evaluate_set(rgm_trainer *trainer, int64_t set, json_t *sets)
     if (sets != NULL)
         json_object_set_new(sets, name, metrics_json(values));
     else
-        (void)print_metrics(name, values); /* what fails to be printed is told at the end */
+        (void)print_part(name, values); /* what fails to be printed is told at the end */
     return RGM_OK;
 }
 
@@ -37,7 +35,7 @@ static int evaluate(session *s, rgm_mode mode, bool json)
     int code = EXIT_DONE;
 
     if (status == RGM_OK && !json)
-        code = print_metrics(part, values);
+        code = print_part(part, values);
     for (int64_t i = 0; i < count && status == RGM_OK && code == EXIT_DONE; i++)
         if (sets[i].mode == mode)
             status = evaluate_set(trainer, i, of_sets);

@@ -109,9 +109,8 @@ static void on_event(const rgm_event *event, void *payload)
     }
     printf("step %s", grouped(event->step));
     if (event->set != NULL)
-        printf(" %s", event->set);
-    for (int64_t i = 0; i < event->logs->count; i++)
-        printf(" %s %.4f", event->logs->items[i].name, event->logs->items[i].value);
+        putchar(' ');
+    print_metrics(event->set != NULL ? event->set : "", 0, event->logs);
     printf("\n");
     fflush(stdout); /* a failure is told when the last line is printed */
 }

@@ -74,13 +74,11 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
     return json;
 }
 
-static void print_metrics(const char *part, const rgm_logs *values)
+static void print_part(const char *part, const rgm_logs *values)
 {
     if (values->count == 0)
         return;
-    printf("%-8s", part);
-    for (int64_t i = 0; i < values->count; i++)
-        printf(" %s %.4f", values->items[i].name, values->items[i].value);
+    print_metrics(part, 8, values);
     printf("\n");
 }
 
@@ -91,11 +89,11 @@ static void print_parts(const rgm_open_run *run)
     int64_t count = rgm_trainer_eval_sets(&sets, rgm_run_trainer(run));
 
     for (int mode = 0; mode < 3; mode++) {
-        print_metrics(rgm_mode_name((rgm_mode)mode), rgm_run_metrics(run, (rgm_mode)mode));
+        print_part(rgm_mode_name((rgm_mode)mode), rgm_run_metrics(run, (rgm_mode)mode));
         for (int64_t i = 0; i < count; i++)
             if ((int)sets[i].mode == mode)
-                print_metrics(rgm_trainer_eval_set_name(rgm_run_trainer(run), i),
-                              rgm_run_set_metrics(run, i));
+                print_part(rgm_trainer_eval_set_name(rgm_run_trainer(run), i),
+                           rgm_run_set_metrics(run, i));
     }
 }
 
