@@ -520,6 +520,28 @@ int64_t rgm_executor_op_count(const rgm_executor *executor);
 rgm_status rgm_executor_print(rgm_text *out, const rgm_executor *executor);
 void rgm_executor_profile(rgm_executor *executor, bool on);
 
+/** An op that was run. */
+typedef struct rgm_op_event {
+    const char *op;    /* "matmul"                                                            */
+    const char *scope; /* the layer that it or what it is the gradient of was built in; NULL  */
+    int64_t flops;     /* of this run's sizes: see rgm_executor_flops()                       */
+    double begin, end; /* seconds of rgm_now(); 0: not timed                                  */
+} rgm_op_event;
+typedef void rgm_op_observer(const rgm_op_event *event, void *payload);
+/** Call `observer` behind each op of every run from now on, in the running thread; NULL: no more.
+ */
+void rgm_executor_observe(rgm_executor *executor, rgm_op_observer *observer, void *payload);
+/** The ops of the last run, untimed; none before the first. */
+void rgm_executor_visit(rgm_executor *executor, rgm_op_observer *observer, void *payload);
+/**
+ * Floating-point operations of the last run: 2 m n k of a product (convolutions as the product that
+ * they are), 2 entries channels of a sparse one, 4 and in the gradient 10 queries keys width of
+ * attention, masked pairs too, 4 an edge and channel of GAT v2's logits and each of their
+ * gradients; of every other op one an element that it writes, or reads if that is more; none of
+ * what moves data or finds a pattern, nor of what is kept from an earlier run.
+ */
+int64_t rgm_executor_flops(rgm_executor *executor);
+
 #ifdef __cplusplus
 }
 #endif

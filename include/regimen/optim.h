@@ -261,6 +261,8 @@ rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *paramete
 bool rgm_optimizer_is_spoiled(const rgm_optimizer *optimizer);
 /** Global norm of the last step's gradients before any clipping; 0 before the first step. */
 double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer);
+/** The same of one parameter's gradient alone; 0 where it has none or does not move. */
+double rgm_optimizer_parameter_norm(const rgm_optimizer *optimizer, int64_t parameter);
 /** Rate of update number `step`, before the factors of `rates`. */
 double rgm_optimizer_rate(const rgm_optimizer *optimizer, int64_t step);
 const rgm_optimizer_options *rgm_optimizer_settings(const rgm_optimizer *optimizer);

@@ -603,6 +603,9 @@ typedef struct rgm_trainer_options {
                                     -1: each loop (length in steps), 500 (length in epochs)       */
     bool histograms; /* weight histograms in the event files: each summary; by default (-1) at the
                         end of each loop or epoch too                                    */
+    bool norms; /* norms of gradients and weights, by layer and of all, with each loop's numbers */
+    bool flops; /* floating-point operations: of a step with each loop's numbers, as a rate in the
+                   event files, by layer once in the log                                         */
     int64_t accumulation_steps; /* batches whose gradients make one update, default 1            */
     rgm_restore_best restore_best_weights; /* default auto */
     bool run_eagerly; /* op by op, stops at the first NaN naming op and tensor         */
@@ -635,6 +638,8 @@ typedef struct rgm_runtime_options {
     rgm_mixed_precision mixed_precision;
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
                                steps, halved and the step skipped otherwise); or a number */
+    double
+        peak_gflops; /* the machine's, for the share of it that trainer.flops tells; 0: not known */
 } rgm_runtime_options;
 void rgm_runtime_defaults(rgm_runtime_options *options);
 extern const rgm_field rgm_runtime_fields[];

@@ -445,6 +445,23 @@ static rgm_status in_context(rgm_status status, const rgm_value *v)
     return rgm_error_prefix(status, "%s", v->type->name);
 }
 
+/* What an op took, for the profile and for who watches. */
+static void tell_time(rgm_executor *executor, int64_t s, double begin, double end,
+                      rgm_status status)
+{
+    const rgm_value *v = executor->order[s];
+    rgm_op_event event = {.op = v->type->name, .scope = v->scope, .begin = begin, .end = end};
+
+    if (executor->profile) {
+        executor->seconds[s] += end - begin;
+        executor->runs[s]++;
+    }
+    if (executor->observer == NULL || status != RGM_OK)
+        return;
+    event.flops = rgmi_flops(v, executor->in, &executor->current->views[s]);
+    executor->observer(&event, executor->observer_payload);
+}
+
 static rgm_status step_run(rgm_executor *executor, rgmi_plan *plan, int64_t s, uint64_t seed,
                            uint64_t step)
 {
@@ -471,12 +488,11 @@ static rgm_status step_run(rgm_executor *executor, rgmi_plan *plan, int64_t s, u
         executor->kept[s].pattern = NULL;
         out->pattern = NULL;
     }
-    double begin = executor->profile ? rgm_now() : 0;
+    bool timed = executor->profile || executor->observer != NULL;
+    double begin = timed ? rgm_now() : 0;
     rgm_status status = v->type->forward(&run);
-    if (executor->profile) {
-        executor->seconds[s] += rgm_now() - begin;
-        executor->runs[s]++;
-    }
+    if (timed)
+        tell_time(executor, s, begin, rgm_now(), status);
     if (owned)
         executor->kept[s].pattern = out->pattern;
     if (status == RGM_OK && executor->options.eager)

@@ -84,6 +84,8 @@ struct rgm_executor {
     bool profile;
     double *seconds; /* by slot */
     int64_t *runs;
+    rgm_op_observer *observer; /* NULL: none */
+    void *observer_payload;
 };
 
 /** Copy what the fetches need into executor->program. */
@@ -102,6 +104,8 @@ int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y);
 rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor);
 /** executor->sequence. */
 rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan);
+/** Operations of v on these views: rgm_executor_flops(). */
+int64_t rgmi_flops(const rgm_value *v, const rgm_view *in, const rgm_view *out);
 /** RGM_ERR_NUMERIC unless all elements are finite; what: "output of ...". */
 rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
                              const rgm_value *value);

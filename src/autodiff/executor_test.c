@@ -604,6 +604,52 @@ static void the_plan_prints_with_times(void **state)
     rgm_cgraph_release(n.graph);
 }
 
+static void add_flops(const rgm_op_event *event, void *payload)
+{
+    CHECK(event->end >= event->begin && event->begin > 0);
+    *(int64_t *)payload += event->flops;
+}
+
+/* By hand, and whether a bias and an activation are folded into the product or not. */
+static void flops_are_those_of_the_sizes(void **state)
+{
+    enum { N = 20, EDGES = 50, QUERIES = 3, KEYS = 5, WIDTH = 4 };
+    const int64_t hand[] = {2 * N * 6 * 16 + N * 16 + N * 16, 2 * EDGES * 6,
+                            4 * QUERIES * KEYS * WIDTH};
+    net n;
+    rgm_parameters *parameters;
+    rgm_tensor *fetched;
+    batch b;
+
+    (void)state;
+    CHECK_OK(net_create(&n));
+    rgm_init one = {RGM_INIT_ONES, 0};
+    rgm_value *q = rgm_parameter(n.graph, "q", RGM_F32, 3, (int64_t[]){1, QUERIES, WIDTH}, one);
+    rgm_value *k = rgm_parameter(n.graph, "k", RGM_F32, 3, (int64_t[]){1, KEYS, WIDTH}, one);
+    rgm_value *w = rgm_matmul(n.x, parameter(n.graph, "w", 6, 16));
+    rgm_value *values[] = {rgm_relu(rgm_add(w, parameter(n.graph, "b", 16, 0))),
+                           rgm_spmm(n.p, n.x, NULL),
+                           rgm_attention(q, k, k, &(rgm_attention_options){.heads = 2})};
+    CHECK_OK(rgm_parameters_create(&parameters, n.graph, 1));
+    batch_create(&b, &n, N, EDGES, 1);
+    for (int i = 0; i < 6; i++) {
+        rgm_executor_options options = {.no_fusion = i >= 3};
+        rgm_executor *executor;
+        int64_t seen = 0;
+
+        CHECK_OK(rgm_executor_create(&executor, n.graph, &values[i % 3], 1, &options));
+        CHECK_INT(0, rgm_executor_flops(executor));
+        rgm_executor_observe(executor, add_flops, &seen);
+        CHECK_OK(rgm_executor_run(executor, &fetched, parameters, b.feeds, 3, 1, 1));
+        CHECK_INT(hand[i % 3], rgm_executor_flops(executor));
+        CHECK_INT(hand[i % 3], seen);
+        rgm_executor_release(executor);
+    }
+    batch_release(&b);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(n.graph);
+}
+
 /* ---- packed weights ---- */
 
 typedef struct weights {
@@ -719,4 +765,4 @@ TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(no_failing_allocation_is_overlooked),
       cmocka_unit_test(leaves_and_views_can_be_fetched),
       cmocka_unit_test(a_slice_takes_as_many_as_a_run_has),
-      cmocka_unit_test(the_plan_prints_with_times))
+      cmocka_unit_test(the_plan_prints_with_times), cmocka_unit_test(flops_are_those_of_the_sizes))

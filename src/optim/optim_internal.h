@@ -92,7 +92,8 @@ typedef struct rgmi_entry {
     double rate_scale;
     bool moves; /* neither a state nor frozen */
     bool decays, layer_adaptation;
-    double norm; /* of this step's gradient, after clip_value */
+    double norm;     /* of this step's gradient, after clip_value */
+    double measured; /* the same before it                        */
 } rgmi_entry;
 
 typedef struct rgmi_named_slot {

@@ -254,6 +254,12 @@ double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer)
     return optimizer->gradient_norm;
 }
 
+double rgm_optimizer_parameter_norm(const rgm_optimizer *optimizer, int64_t parameter)
+{
+    return parameter >= 0 && parameter < optimizer->count ? optimizer->entries[parameter].measured
+                                                          : 0;
+}
+
 bool rgm_optimizer_is_spoiled(const rgm_optimizer *optimizer)
 {
     return optimizer->spoiled;

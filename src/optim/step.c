@@ -40,7 +40,7 @@ static rgm_status measure(rgm_optimizer *optimizer, const rgm_parameters *parame
         const void *g;
         double squares;
 
-        e->norm = 0;
+        e->norm = e->measured = 0;
         if (gradients[i] == NULL || !e->moves)
             continue;
         g = rgm_tensor_data(gradients[i]);
@@ -51,7 +51,7 @@ static rgm_status measure(rgm_optimizer *optimizer, const rgm_parameters *parame
                             kernels->all_finite(g, e->count) ? "is so large that its norm overflows"
                                                              : "has a NaN or infinity",
                             (long long)step);
-        e->norm = sqrt(squares);
+        e->norm = e->measured = sqrt(squares);
         sum += squares;
     }
     optimizer->gradient_norm = sqrt(sum);

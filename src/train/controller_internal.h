@@ -74,7 +74,8 @@ struct rgm_controller {
     /* rates */
     double timer_time;
     int64_t timer_step;
-    double timer_items;
+    double timer_items, timer_flops;
+    bool told_layers;
     double items_a_step;    /* mean of the loop under way, or of the last */
     int64_t histogram_step; /* of the last histograms; -1: none yet */
     double last_seen;       /* the last value of the best metric, for progress */
@@ -147,6 +148,8 @@ void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
 /** What private training will do, at its beginning. */
 rgm_status rgmi_log_privacy(const rgm_controller *c);
+/** With trainer.flops, once: the table by layer. */
+rgm_status rgmi_log_layers(rgm_controller *c);
 /** A line for people in the log. */
 void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
 /** The texts of a pass, in the log. */

@@ -109,6 +109,25 @@ rgm_status rgmi_log_privacy(const rgm_controller *c)
     return status;
 }
 
+rgm_status rgmi_log_layers(rgm_controller *c)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    if (!c->trainer->options.flops || c->told_layers)
+        return RGM_OK;
+    c->told_layers = true;
+    status = rgmi_report_layers(&text, c->trainer);
+    for (const char *line = text.data; status == RGM_OK && line != NULL && *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+
+        rgm_log_write(RGM_LOG_INFO, "layers | %.*s", size, line);
+        line += size + (line[size] == '\n');
+    }
+    rgm_text_clear(&text);
+    return status;
+}
+
 /* One line for each line of a text. */
 void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs)
 {

@@ -33,7 +33,11 @@ static void restart_timer(rgm_controller *c)
     c->timer_time = rgm_now();
     c->timer_step = rgm_trainer_global_step(c->trainer);
     /* What a loop under way has seen before is in its sums, and was not seen in this time. */
-    c->timer_items = rgm_trainer_loop_step(c->trainer) > 0 ? -c->trainer->train_sums.sums[1] : 0;
+    c->timer_items = c->timer_flops = 0;
+    if (rgm_trainer_loop_step(c->trainer) > 0) {
+        c->timer_items = -c->trainer->train_sums.sums[1];
+        c->timer_flops = -rgmi_report_flops(c->trainer);
+    }
 }
 
 /* A loop under way was last looked at where it began, or (in epochs) at its last execution. */
@@ -183,6 +187,17 @@ static void name_rate(char name[64], const char *items)
             *c = '_';
 }
 
+/* Operations a second, and the share of what the machine can where that is known. */
+static rgm_status add_flops(rgm_logs *rates, const rgm_controller *c, double seconds)
+{
+    double rate = c->timer_flops / seconds / 1e9, peak = c->trainer->runtime.peak_gflops;
+
+    if (!(rate > 0))
+        return RGM_OK;
+    RGM_TRY(rgm_logs_set(rates, "gflops_per_second", rate));
+    return peak > 0 ? rgm_logs_set(rates, "mfu", rate / peak) : RGM_OK;
+}
+
 /* Steps and items a second since the last loop's end (or the restart of the timer). */
 static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
 {
@@ -194,10 +209,11 @@ static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
     if (step > c->timer_step && seconds > 0) {
         RGM_TRY(rgm_logs_set(rates, "steps_per_second", (double)(step - c->timer_step) / seconds));
         RGM_TRY(rgm_logs_set(rates, name, c->timer_items / seconds));
+        RGM_TRY(add_flops(rates, c, seconds));
     }
     c->timer_time = now;
     c->timer_step = step;
-    c->timer_items = 0;
+    c->timer_items = c->timer_flops = 0;
     return RGM_OK;
 }
 
@@ -217,6 +233,8 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     double items = c->trainer->train_sums.sums[1];
 
     c->timer_items += items;
+    c->timer_flops += rgmi_report_flops(c->trainer);
+    RGM_GO(rgmi_log_layers(c));
     RGM_GO(rgm_trainer_train_loop_end(c->trainer, logs));
     c->epochs += c->in_epochs;
     c->changes++;

@@ -88,6 +88,8 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_BOOL_FIELD(
         histograms,
         "weight histograms with each summary; by default at the end of each loop or epoch too"),
+    RGM_BOOL_FIELD(norms, "norms of gradients and weights by layer with each loop's numbers"),
+    RGM_BOOL_FIELD(flops, "floating-point operations of a step, their rate, and a table by layer"),
     RGM_INT_FIELD(accumulation_steps, 1, 1e9, "batches whose gradients make one update"),
     RGM_CHOICE_FIELD(restore_best_weights, restores, "auto: iff there are validation data"),
     RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
@@ -110,6 +112,8 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_CHOICE_FIELD(mixed_precision, precisions,
                      "bf16: products in bf16, weights and sums in f32"),
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
+    RGM_FLOAT_FIELD(peak_gflops, 0, RGMI_MOST,
+                    "the machine's best rate, for trainer.flops to tell the share; 0: not told"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -163,6 +167,7 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.privacy.delta", "trainer.privacy.clipping_norm > 0"},
     {"trainer.privacy.sampling", "trainer.privacy.clipping_norm > 0"},
     {"trainer.privacy.noise_seed", "trainer.privacy.clipping_norm > 0"},
+    {"runtime.peak_gflops", "trainer.flops == true"},
     {"trainer.initialize.only", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.except", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.best", "trainer.initialize.checkpoint != null"},

@@ -151,6 +151,8 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     trainer->draw = draw;
     RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
                              *count, rgmi_mask_seed(trainer), (uint64_t)draw));
+    if (trainer->options.flops)
+        trainer->step_flops += rgm_executor_flops(trainer->train_run);
     take_outputs(step, fetches, trainer->model.head_count);
     take_gradients(trainer);
     if (!isfinite(step->loss))

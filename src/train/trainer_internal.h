@@ -13,8 +13,9 @@ typedef struct rgmi_sums {
     char **names;             /* [count], as reported                            */
     double **states;          /* [count], each in `sums`                         */
     int64_t count, own;
-    double *heads; /* [heads, 2] in `sums`: loss * items and items of each; NULL: not apart */
-    double *sums;  /* [size] */
+    double *heads;  /* [heads, 2] in `sums`: loss * items and items of each; NULL: not apart */
+    double *report; /* what trainer.norms and trainer.flops add up, in `sums`; NULL: nothing */
+    double *sums;   /* [size] */
     int64_t size;
     rgm_logs logs; /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
@@ -75,6 +76,13 @@ typedef struct rgmi_loss_scale {
     rgm_tensor *tensor, *inverse; /* fed; NULL: to be made */
 } rgmi_loss_scale;
 
+/** Layers, which are what parameter names have before their last '/'. */
+typedef struct rgmi_layers {
+    char **names; /* [count], in the parameters' order */
+    int64_t *of;  /* [parameters]: the layer of each   */
+    int64_t count;
+} rgmi_layers;
+
 struct rgm_trainer {
     rgm_task task;
     rgm_trainer_options options;
@@ -95,6 +103,8 @@ struct rgm_trainer {
     rgmi_loss_scale loss_scale;
     rgmi_private private;
     rgmi_heads heads;
+    rgmi_layers layers;                 /* empty unless something is reported by layer */
+    int64_t step_flops;                 /* of the step under way                      */
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
@@ -177,6 +187,20 @@ rgm_status rgmi_heads_share(rgm_trainer *trainer, const double *items, const dou
 void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer);
 /** What a batch's loss is in the loss of its update. */
 double rgmi_heads_shared(const rgm_trainer *trainer, double loss);
+
+/* trainer_report.c */
+rgm_status rgmi_report_open(rgm_trainer *trainer);
+void rgmi_report_close(rgmi_layers *layers);
+/** Doubles that it needs in the sums of a loop. */
+int64_t rgmi_report_size(const rgm_trainer *trainer);
+/** Add what a step that is done came to; updates: those before it. */
+void rgmi_report_add(rgm_trainer *trainer, int64_t updates);
+/** A loop's means, and the norms of the weights as they are now. */
+rgm_status rgmi_report_finish(rgm_logs *logs, const rgm_trainer *trainer);
+/** Operations of the loop under way. */
+double rgmi_report_flops(const rgm_trainer *trainer);
+/** Parameters and operations by layer, of the last run, a line each. */
+rgm_status rgmi_report_layers(rgm_text *out, const rgm_trainer *trainer);
 
 /* trainer_private.c */
 rgm_status rgmi_private_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);

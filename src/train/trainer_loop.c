@@ -28,6 +28,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     const rgm_task *task = &trainer->task;
+    int64_t updates = trainer->updates;
     rgm_step step = {.mode = RGM_TRAIN,
                      .global_step = trainer->step,
                      .loss = NAN,
@@ -40,12 +41,14 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
     RGM_GO(rgmi_next_train_inputs(&step.inputs, trainer));
     trainer->counted = trainer->heads.seen = false;
+    trainer->step_flops = 0;
     if (task->train_step != NULL)
         RGM_GO(task->train_step(&step, task->state));
     else
         RGM_GO(rgm_trainer_default_train_step(&step));
     RGM_GO(rgmi_check_loss(trainer, step.loss));
     rgmi_count_step(&step);
+    rgmi_report_add(trainer, updates);
     trainer->last_loss = step.loss;
     trainer->step++;
     trainer->loop_step++;
@@ -79,6 +82,7 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
                              rgm_optimizer_rate(trainer->optimizer, trainer->updates)));
     if (trainer->private.used)
         RGM_TRY(rgm_logs_set(&sums->logs, "privacy_epsilon", rgm_trainer_epsilon(trainer)));
+    RGM_TRY(rgmi_report_finish(&sums->logs, trainer));
     rgmi_trainer_drop_loop(trainer);
     if (trainer->hooks.train_loop_end != NULL)
         RGM_TRY(trainer->hooks.train_loop_end(&sums->logs, trainer, trainer->hooks.payload));

@@ -75,12 +75,16 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
         sums->size += state_size(&sums->metrics[i]);
     if (trainer->heads.apart)
         sums->size += 2 * trainer->model.head_count;
+    if (training)
+        sums->size += rgmi_report_size(trainer);
     RGM_TRY(RGM_NEW(sums->sums, sums->size));
     for (int64_t i = 0; i < sums->count; i++) {
         sums->states[i] = sums->sums + at;
         at += state_size(&sums->metrics[i]);
     }
     sums->heads = trainer->heads.apart ? sums->sums + at : NULL;
+    if (training && rgmi_report_size(trainer) > 0)
+        sums->report = sums->sums + sums->size - rgmi_report_size(trainer);
     return RGM_OK;
 }
 

@@ -225,6 +225,7 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
         RGM_TRY(build_loss(trainer));
         trainer->heads.apart = rgmi_heads_are_apart(trainer);
     }
+    RGM_TRY(rgmi_report_open(trainer));
     RGM_TRY(rgmi_sums_open(&trainer->train_sums, trainer, true));
     for (int mode = 0; mode < 3; mode++)
         RGM_TRY(rgmi_sums_open(&trainer->eval_sums[mode], trainer, false));
@@ -285,6 +286,7 @@ void rgmi_model_close(rgm_trainer *trainer)
     rgm_free(trainer->gradients);
     rgm_tensor_release(trainer->loss_scale.tensor);
     rgm_tensor_release(trainer->loss_scale.inverse);
+    rgmi_report_close(&trainer->layers);
     rgmi_sums_close(&trainer->train_sums);
     for (int mode = 0; mode < 3; mode++)
         rgmi_sums_close(&trainer->eval_sums[mode]);

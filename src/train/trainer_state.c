@@ -159,7 +159,8 @@ static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoi
     RGM_TRY(get(&sums, RGM_KEY_SUMS, checkpoint));
     if (sums.size != own)
         return RGM_FAIL(RGM_ERR_DATA,
-                        "the checkpoint's metric state has %lld bytes, this task's %lld",
+                        "the checkpoint's metric state has %lld bytes, this task's %lld: it was "
+                        "made with other metrics, or with trainer.norms or trainer.flops otherwise",
                         (long long)sums.size, (long long)own);
     memcpy(trainer->train_sums.sums, sums.data, (size_t)own);
     return RGM_OK;
