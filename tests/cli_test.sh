@@ -183,6 +183,23 @@ for verb in "data inspect foreign" "data stats foreign" "data validate foreign/g
 done
 says 'a\\x1b\[31m\\x07\\u009b\\u202e\\u2066b' all_out
 
+# A pipe in the place of a file is told, not waited for; a process substitution is the caller's own.
+mkfifo pipe
+printf 'extends: pipe\n' >extends.yaml
+mkdir csv
+printf 'node_sets { key: "a" value { metadata { filename: "a.csv" } } }\n' >csv/schema.pbtxt
+mkfifo csv/a.csv
+expect 2 timeout 10 "$regimen" config check pipe
+says "'pipe' is a pipe, not a file" err
+expect 2 timeout 10 "$regimen" config check extends.yaml
+expect 1 timeout 10 "$regimen" data import csv csv/schema.pbtxt --to imported
+says "a.csv' is a pipe, not a file" err
+cat small.yaml | expect 0 timeout 10 "$regimen" config check /dev/stdin
+rm csv/a.csv
+printf 'id\n1\n2\000junk\n' >csv/a.csv
+expect 1 "$regimen" data import csv csv/schema.pbtxt --to imported
+says "a.csv:3: an id has a zero byte: '2" err
+
 # SIGTERM, a terminal that is gone (unless nohup asked otherwise) and the end of the processor time save and
 # exit with 75; the same command goes on to the same end.
 stopped_by() {

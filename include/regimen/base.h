@@ -419,7 +419,7 @@ rgm_status rgm_folder_publish(const char *made, const char *path);
 /** Names that match a shell pattern, sorted; RGM_ERR_NOT_FOUND when none does. */
 rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 
-/** The whole file; data[size] is 0. RGM_ERR_FORMAT when it has more than max_size bytes. */
+/** The whole file, no named pipe; data[size] is 0. RGM_ERR_FORMAT: more than max_size bytes. */
 rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t max_size);
 /** Written beside, synced, renamed, folder synced: afterwards the old content or the new, never
  * less. What a link leads to is saved, the link stays; a device or a pipe is written into.

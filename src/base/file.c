@@ -25,6 +25,25 @@ static int open_again(const char *path, int flags, mode_t mode)
     return fd;
 }
 
+/**
+ * To be read whole. A pipe that lies in the place of a file has perhaps no writer ever, so nobody
+ * is waited for. Those of the caller are another matter: /dev/fd/63 of `--config <(...)`,
+ * /dev/stdin.
+ */
+static rgm_status open_whole(int *fd, struct stat *info, const char *path)
+{
+    bool is_own = strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+
+    *fd = open_again(path, is_own ? O_RDONLY : O_RDONLY | O_NONBLOCK, 0);
+    if (*fd < 0)
+        return RGM_FAIL_SYSTEM("open", path);
+    if (fstat(*fd, info) != 0)
+        return RGM_FAIL_SYSTEM("examine", path);
+    if (!is_own && S_ISFIFO(info->st_mode))
+        return RGM_FAIL(RGM_ERR_IO, "'%s' is a pipe, not a file", path);
+    return RGM_OK;
+}
+
 static rgm_status check_size(const char *path, int64_t size, int64_t max_size)
 {
     if (size > max_size)
@@ -58,14 +77,11 @@ rgm_status rgm_file_load(char **data, int64_t *size, const char *path, int64_t m
     rgm_status status = RGM_OK;
     rgm_text text = {0};
     struct stat info;
-    int fd = open_again(path, O_RDONLY, 0);
+    int fd = -1;
 
     *data = NULL;
     *size = 0;
-    if (fd < 0)
-        RGM_GO(RGM_FAIL_SYSTEM("open", path));
-    if (fstat(fd, &info) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("examine", path));
+    RGM_GO(open_whole(&fd, &info, path));
     if (S_ISREG(info.st_mode)) {
         RGM_GO(check_size(path, info.st_size, max_size));
         text.data = rgm_malloc((size_t)info.st_size + 2);
@@ -323,15 +339,12 @@ done:
 rgm_status rgm_file_map(rgm_mapped_file *file, const char *path)
 {
     rgm_status status = RGM_OK;
-    int fd = open_again(path, O_RDONLY, 0);
+    int fd = -1;
     struct stat info;
     void *memory;
 
     *file = (rgm_mapped_file){0};
-    if (fd < 0)
-        RGM_GO(RGM_FAIL_SYSTEM("open", path));
-    if (fstat(fd, &info) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("examine", path));
+    RGM_GO(open_whole(&fd, &info, path));
     if (!S_ISREG(info.st_mode))
         RGM_GO(RGM_FAIL(RGM_ERR_IO, "cannot map '%s': not a regular file", path));
     if (info.st_size == 0) { /* nothing can be mapped, yet an empty file is no error */

@@ -217,6 +217,9 @@ static void loading_has_a_limit_and_names_what_is_missing(void **state)
     CHECK_MESSAGE("none");
     CHECK_STATUS(RGM_ERR_IO, rgm_file_load(&data, &size, folder, 1 << 20));
     CHECK_MESSAGE("Is a directory");
+    CHECK(mkfifo(in("pipe"), 0600) == 0);
+    CHECK_STATUS(RGM_ERR_IO, rgm_file_load(&data, &size, in("pipe"), 9)); /* at once */
+    CHECK_MESSAGE("is a pipe, not a file");
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_file_load(&data, &size, "/dev/zero", 100000));
     CHECK_OK(rgm_file_load(&data, &size, "/proc/self/statm", 1000));
     CHECK(size > 0 && data[size] == 0);

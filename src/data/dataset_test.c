@@ -121,6 +121,9 @@ static void batches_keep_or_drop_the_remainder_and_stack(void **state)
     CHECK_OK(rgm_dataset_batch(&ds, 2, false));
     gives(ds, 3, "[0 1] | [2 3] | [4]");
     ds = range(0, 5);
+    CHECK_OK(rgm_dataset_batch(&ds, INT64_C(1) << 50, false)); /* no memory has room for that */
+    gives(ds, 1, "[0 1 2 3 4]");
+    ds = range(0, 5);
     CHECK_OK(rgm_dataset_batch(&ds, 2, true));
     CHECK_OK(rgm_dataset_map(&ds, rgm_element_stack, NULL, NULL, 0));
     gives(ds, 2, "0,1 | 2,3");

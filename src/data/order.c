@@ -266,11 +266,19 @@ typedef struct batch_options {
     bool drop_remainder;
 } batch_options;
 
-/** The next elements, up to o->size; an error costs those that were collected before it. */
-static rgm_status collect(rgm_element **items, int64_t *count, rgm_stage *input, int64_t size)
+/**
+ * The next elements, up to o->size; an error costs those that were collected before it. Room is
+ * made as they come: a size says nothing of how many there are.
+ */
+static rgm_status collect(rgm_element ***items, int64_t *count, rgm_stage *input, int64_t size)
 {
+    int64_t capacity = 0;
+
     for (*count = 0; *count < size; ++*count) {
-        rgm_status status = rgm_stage_next(&items[*count], input);
+        rgm_status status;
+
+        RGM_TRY(RGM_RESERVE(*items, capacity, *count + 1));
+        status = rgm_stage_next(&(*items)[*count], input);
         if (status == RGM_END && *count > 0)
             return RGM_OK;
         RGM_TRY(status);
@@ -286,8 +294,7 @@ static rgm_status batch_next(rgm_element **out, rgm_stage *stage)
     rgm_element **items = NULL;
     int64_t count = 0;
 
-    RGM_GO(RGM_NEW(items, o->size));
-    RGM_GO(collect(items, &count, s->input, o->size));
+    RGM_GO(collect(&items, &count, s->input, o->size));
     if (count < o->size && o->drop_remainder)
         status = RGM_END;
     else

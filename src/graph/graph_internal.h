@@ -21,6 +21,7 @@ struct rgm_schema {
     atomic_int_fast64_t references;
     rgm_set_schema **sets; /* context, node sets, edge sets */
     int64_t set_count, set_capacity;
+    rgm_map *names[2]; /* node sets, edge sets: of each piece by name its place there */
     char *graph_type;
     char **root_sets;
     int64_t root_set_count;
@@ -72,6 +73,8 @@ const char *rgmi_shadow_of(const char *node_set);
 
 /** No set of a graph has more: sums over the graphs of a batch stay far from overflow. */
 #define RGMI_MOST_ITEMS (INT64_C(1) << 44)
+/** The most values of a feature in one item, over its dims that are not ragged. */
+#define RGMI_WIDEST (INT64_C(1) << 24)
 
 /** The items of one set: how many in each component, where edges end, and what follows from that.
  */

@@ -79,6 +79,9 @@ static rgm_status open_table(table *t, const rgm_set_schema *set)
 static rgm_status look_up(int64_t *row, csv_import *self, const table *nodes, rgm_str id)
 {
     *row = -1;
+    if (id.size > 0 && memchr(id.data, '\0', (size_t)id.size) != NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "an id has a zero byte: '%.*s\\x00...'",
+                        (int)strnlen(id.data, id.size < 64 ? (size_t)id.size : 64), id.data);
     self->key.size = 0;
     RGM_TRY(rgm_text_add(&self->key, id.data, id.size));
     *row = (int64_t)(intptr_t)rgm_map_get(nodes->ids, self->key.data) - 1;
@@ -90,6 +93,13 @@ static rgm_status add_id(table *nodes, const char *id, int64_t row)
     return rgm_map_set(nodes->ids, id, (void *)(intptr_t)(row + 1));
 }
 
+static rgm_status at_line(rgm_status status, const rgm_csv_reader *reader, const char *path)
+{
+    if (status == RGM_ERR_DATA)
+        rgm_error_prefix(status, "%s:%lld", path, (long long)rgm_csv_reader_line(reader));
+    return status;
+}
+
 static rgm_status read_id(csv_import *self, table *t, const rgm_csv_reader *reader,
                           const char *path, rgm_str id)
 {
@@ -98,7 +108,7 @@ static rgm_status read_id(csv_import *self, table *t, const rgm_csv_reader *read
     if (id.size == 0)
         return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: the id is empty", path,
                         (long long)rgm_csv_reader_line(reader));
-    RGM_TRY(look_up(&row, self, t, id));
+    RGM_TRY(at_line(look_up(&row, self, t, id), reader, path));
     if (row >= 0)
         return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: id '%.*s' is also row %lld of node set '%s'", path,
                         (long long)rgm_csv_reader_line(reader), (int)(id.size < 64 ? id.size : 64),
@@ -115,7 +125,7 @@ static rgm_status read_end(bool *known, csv_import *self, table *t, int end,
     table *nodes = &self->tables[rgmi_set_index(self->schema, RGM_NODE_SET, name)];
     int64_t row;
 
-    RGM_TRY(look_up(&row, self, nodes, id));
+    RGM_TRY(at_line(look_up(&row, self, nodes, id), reader, path));
     if (row < 0 && nodes->set->filename == NULL && id.size > 0) {
         row = nodes->rows++;
         RGM_TRY(add_id(nodes, self->key.data, row));

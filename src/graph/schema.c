@@ -53,12 +53,20 @@ static rgm_status set_create(rgm_set_schema **out, rgm_piece piece, const char *
     return RGM_OK;
 }
 
+static rgm_map *names_of(const rgm_schema *schema, rgm_piece piece)
+{
+    return schema->names[piece == RGM_EDGE_SET];
+}
+
 /* Behind the last set of its piece. Takes the set over, also on failure. */
 static rgm_status insert(rgm_schema *schema, rgm_set_schema *set)
 {
     rgm_status status = RGM_RESERVE(schema->sets, schema->set_capacity, schema->set_count + 1);
+    rgm_map *names = names_of(schema, set->piece);
     int64_t at = schema->set_count;
 
+    if (status == RGM_OK && set->piece != RGM_CONTEXT_PIECE)
+        status = rgm_map_set(names, set->name, (void *)(intptr_t)rgm_map_count(names));
     if (status < 0) {
         set_release(set);
         return status;
@@ -78,21 +86,21 @@ rgm_status rgm_schema_create(rgm_schema **out)
 {
     rgm_schema *schema;
     rgm_set_schema *context;
-    rgm_status status;
+    rgm_status status = RGM_OK;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(schema, 1));
     schema->references = 1;
     pthread_mutex_init(&schema->lock, NULL);
-    status = set_create(&context, RGM_CONTEXT_PIECE, "context");
-    if (status == RGM_OK)
-        status = insert(schema, context);
-    if (status < 0) {
-        rgm_schema_release(schema);
-        return status;
-    }
+    for (int i = 0; i < 2; i++)
+        RGM_GO(rgm_map_create(&schema->names[i]));
+    RGM_GO(set_create(&context, RGM_CONTEXT_PIECE, "context"));
+    RGM_GO(insert(schema, context));
     *out = schema;
-    return RGM_OK;
+    schema = NULL;
+done:
+    rgm_schema_release(schema);
+    return status;
 }
 
 rgm_schema *rgm_schema_retain(rgm_schema *schema)
@@ -111,6 +119,8 @@ void rgm_schema_release(rgm_schema *schema)
         set_release(schema->sets[i]);
     for (int64_t i = 0; i < schema->root_set_count; i++)
         rgm_free(schema->root_sets[i]);
+    for (int i = 0; i < 2; i++)
+        rgm_map_release(schema->names[i]);
     rgm_free(schema->root_sets);
     rgm_free(schema->graph_type);
     rgm_free(schema->sets);
@@ -132,14 +142,14 @@ const rgm_set_schema *rgm_schema_set(const rgm_schema *schema, int64_t i)
 
 int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *name)
 {
+    const rgm_map *names = names_of(schema, piece);
+    int64_t before = piece == RGM_EDGE_SET ? rgm_map_count(names_of(schema, RGM_NODE_SET)) : 0;
+
     if (piece == RGM_CONTEXT_PIECE)
         return 0;
-    if (name == NULL)
+    if (name == NULL || !rgm_map_has(names, name))
         return -1;
-    for (int64_t i = 1; i < schema->set_count; i++)
-        if (schema->sets[i]->piece == piece && strcmp(schema->sets[i]->name, name) == 0)
-            return i;
-    return -1;
+    return 1 + before + (intptr_t)rgm_map_get(names, name);
 }
 
 rgm_hint rgmi_set_hint(const rgm_schema *schema, rgm_piece piece, const char *name)

@@ -68,6 +68,20 @@ const char *rgmi_shadow_of(const char *node_set)
 
 /* ---- checks ---- */
 
+/** Values of an item behind its ragged dims: a schema's word, for which memory is taken. */
+static rgm_status check_width(const rgm_feature_schema *feature, const char *title)
+{
+    int64_t width = 1;
+
+    for (int i = 0; i < feature->rank; i++)
+        if (feature->shape[i] > 0 &&
+            (__builtin_mul_overflow(width, feature->shape[i], &width) || width > RGMI_WIDEST))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: feature '%s': its dims make more than %lld values an item", title,
+                            feature->name, (long long)RGMI_WIDEST);
+    return RGM_OK;
+}
+
 static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_schema *feature)
 {
     char title[RGMI_TITLE];
@@ -89,6 +103,7 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
         if (feature->shape[i] < -1)
             return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s': dim %d is %lld; -1 means ragged",
                             title, feature->name, i, (long long)feature->shape[i]);
+    RGM_TRY(check_width(feature, title));
     if (feature->vocabulary < 0 || feature->vocabulary > INT32_MAX ||
         (feature->vocabulary > 0 &&
          (feature->dtype != RGM_I64 || feature->rank != 1 || feature->shape[0] != -1)))
@@ -116,10 +131,27 @@ static rgm_status check_features(const rgm_schema *schema, const rgm_set_schema 
     return RGM_OK;
 }
 
-/* A readout edge set goes to its readout set, and no two of one key read the same node set. */
-static rgm_status check_readout_edges(const rgm_schema *schema, int64_t index)
+/* No two edge sets of one readout key read the same node set; `readers` has those seen so far. */
+static rgm_status check_one_reader(rgm_map *readers, rgm_set_schema *set, size_t key_end)
 {
-    const rgm_set_schema *set = schema->sets[index];
+    rgm_status status;
+    char *key;
+    const rgm_set_schema *other;
+
+    RGM_TRY(rgm_strprintf(&key, "%.*s %s", (int)key_end, set->name, set->source));
+    other = rgm_map_get(readers, key);
+    if (other != NULL)
+        status = RGM_FAIL(RGM_ERR_DATA, "edge sets '%s' and '%s' both read node set '%s'",
+                          other->name, set->name, set->source);
+    else
+        status = rgm_map_set(readers, key, set);
+    rgm_free(key);
+    return status;
+}
+
+/* A readout edge set goes to its readout set, and no two of one key read the same node set. */
+static rgm_status check_readout_edges(rgm_map *readers, rgm_set_schema *set)
+{
     size_t set_length, key_begin, key_length;
 
     if (!rgmi_readout_name(&set_length, &key_begin, &key_length, set->name))
@@ -130,18 +162,7 @@ static rgm_status check_readout_edges(const rgm_schema *schema, int64_t index)
     if (strlen(set->target) != set_length || strncmp(set->target, set->name, set_length) != 0)
         return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' must have target '%.*s', not '%s'", set->name,
                         (int)set_length, set->name, set->target);
-    for (int64_t i = 1; i < index; i++) {
-        const rgm_set_schema *other = schema->sets[i];
-        size_t begin = 0, length = 0, other_set = 0;
-        if (other->piece == RGM_EDGE_SET &&
-            rgmi_readout_name(&other_set, &begin, &length, other->name) &&
-            begin + length == key_begin + key_length &&
-            strncmp(other->name, set->name, begin + length) == 0 &&
-            strcmp(other->source, set->source) == 0)
-            return RGM_FAIL(RGM_ERR_DATA, "edge sets '%s' and '%s' both read node set '%s'",
-                            other->name, set->name, set->source);
-    }
-    return RGM_OK;
+    return check_one_reader(readers, set, key_begin + key_length);
 }
 
 static rgm_status check_ends(const rgm_schema *schema, const rgm_set_schema *set)
@@ -186,27 +207,37 @@ static rgm_status check_node_set(const rgm_schema *schema, const rgm_set_schema 
     return RGM_OK;
 }
 
+static rgm_status check_set(rgm_map *readers, const rgm_schema *schema, rgm_set_schema *set)
+{
+    if (set->name[0] == '\0')
+        return RGM_FAIL(RGM_ERR_DATA, "%s set without a name",
+                        set->piece == RGM_NODE_SET ? "a node" : "an edge");
+    RGM_TRY(check_features(schema, set));
+    if (set->piece == RGM_NODE_SET)
+        RGM_TRY(check_node_set(schema, set));
+    if (set->piece == RGM_EDGE_SET) {
+        RGM_TRY(check_ends(schema, set));
+        if (readout_length(set->name) > 0)
+            RGM_TRY(check_readout_edges(readers, set));
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_schema_check(const rgm_schema *schema)
 {
-    for (int64_t i = 0; i < schema->set_count; i++) {
-        const rgm_set_schema *set = schema->sets[i];
-        if (set->name[0] == '\0')
-            return RGM_FAIL(RGM_ERR_DATA, "%s set without a name",
-                            set->piece == RGM_NODE_SET ? "a node" : "an edge");
-        RGM_TRY(check_features(schema, set));
-        if (set->piece == RGM_NODE_SET)
-            RGM_TRY(check_node_set(schema, set));
-        if (set->piece == RGM_EDGE_SET) {
-            RGM_TRY(check_ends(schema, set));
-            if (readout_length(set->name) > 0)
-                RGM_TRY(check_readout_edges(schema, i));
-        }
-    }
+    rgm_status status = RGM_OK;
+    rgm_map *readers = NULL; /* by readout key and node set */
+
+    RGM_GO(rgm_map_create(&readers));
+    for (int64_t i = 0; i < schema->set_count; i++)
+        RGM_GO(check_set(readers, schema, schema->sets[i]));
     for (int64_t i = 0; i < schema->root_set_count; i++)
         if (rgmi_set_index(schema, RGM_NODE_SET, schema->root_sets[i]) < 0)
-            return RGM_FAIL(RGM_ERR_DATA, "info.root_set '%s' is no node set",
-                            schema->root_sets[i]);
-    return RGM_OK;
+            RGM_GO(
+                RGM_FAIL(RGM_ERR_DATA, "info.root_set '%s' is no node set", schema->root_sets[i]));
+done:
+    rgm_map_release(readers);
+    return status;
 }
 
 static rgm_status check_has_feature(const rgm_set_schema *set, const rgm_feature_schema *required)

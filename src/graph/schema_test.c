@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include "test_shop.h"
 
 static rgm_status parse(rgm_schema **out, const char *text)
@@ -283,6 +285,47 @@ static void a_file_round_trip_keeps_the_schema(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* The check asked every set about every other: seconds for a file of a megabyte. */
+static void many_sets_are_read_in_little_time(void **state)
+{
+    enum { SETS = 8000 };
+    rgm_text text = {0};
+    rgm_schema *schema;
+    clock_t begin;
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&text, "node_sets { key: \"_readout\" value { } }\n"));
+    for (int i = 0; i < SETS; i++)
+        CHECK_OK(rgm_text_printf(&text,
+                                 "node_sets { key: \"n%d\" value { } } edge_sets { key: "
+                                 "\"_readout/k%d\" value { source: \"n%d\" target: "
+                                 "\"_readout\" } } info { root_set: \"n%d\" }\n",
+                                 i, i, SETS - 1 - i, i));
+    begin = clock();
+    CHECK_OK(parse(&schema, text.data));
+    CHECK((double)(clock() - begin) < 2.0 * CLOCKS_PER_SEC);
+    CHECK_INT(2 + 2 * SETS, rgm_schema_set_count(schema));
+    CHECK_TEXT("n7999", rgm_schema_find(schema, RGM_EDGE_SET, "_readout/k0")->source);
+    CHECK_OK(rgm_schema_add_node_set(schema, "late"));
+    CHECK_TEXT("n7999", rgm_schema_find(schema, RGM_EDGE_SET, "_readout/k0")->source);
+    CHECK(rgm_schema_find(schema, RGM_NODE_SET, "late") == rgm_schema_set(schema, 2 + SETS));
+    rgm_schema_release(schema);
+    rgm_text_clear(&text);
+}
+
+static void items_have_a_width_that_memory_is_taken_for(void **state)
+{
+    (void)state;
+    check_refused(RGM_ERR_DATA,
+                  "node_sets { key: \"a\" value { features { key: \"x\" value { dtype: DT_FLOAT "
+                  "shape { dim { size: 4294967296 } dim { size: 4294967296 } } } } } }",
+                  "node set 'a': feature 'x': its dims make more than 16777216 values an item");
+    check_refused(RGM_ERR_DATA,
+                  "context { features { key: \"x\" value { dtype: DT_FLOAT "
+                  "shape { dim { size: 200000000 } } } } }",
+                  "context: feature 'x': its dims make more than 16777216 values an item");
+}
+
 static void parsing_and_copying_survive_every_failing_allocation(void **state)
 {
     rgm_schema *schema = parse_schema(full_text), *out;
@@ -304,4 +347,6 @@ TESTS(cmocka_unit_test(the_shop_parses), cmocka_unit_test(what_is_read_is_writte
       cmocka_unit_test(auxiliary_names_have_their_prefix),
       cmocka_unit_test(one_schema_has_what_another_requires),
       cmocka_unit_test(a_file_round_trip_keeps_the_schema),
+      cmocka_unit_test(many_sets_are_read_in_little_time),
+      cmocka_unit_test(items_have_a_width_that_memory_is_taken_for),
       cmocka_unit_test(parsing_and_copying_survive_every_failing_allocation))
