@@ -265,6 +265,11 @@ double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer);
 double rgm_optimizer_parameter_norm(const rgm_optimizer *optimizer, int64_t parameter);
 /** Rate of update number `step`, before the factors of `rates`. */
 double rgm_optimizer_rate(const rgm_optimizer *optimizer, int64_t step);
+/**
+ * From the next update on the schedule's rate times `factor`, in (0, 1], is the rate, but not below
+ * `least` unless the schedule's is. No part of the slots: who reduces keeps the factor.
+ */
+void rgm_optimizer_reduce_rate(rgm_optimizer *optimizer, double factor, double least);
 const rgm_optimizer_options *rgm_optimizer_settings(const rgm_optimizer *optimizer);
 
 /** Whether the options ask for averaged weights. */

@@ -580,6 +580,17 @@ typedef struct rgm_trainer_initialize {
     bool best; /* of a run folder: its best weights, not the newest                     */
 } rgm_trainer_initialize;
 
+/** Keras' ReduceLROnPlateau: the rate goes down when validations get no better. */
+typedef struct rgm_trainer_plateau {
+    const char *metric; /* NULL: the best metric */
+    rgm_best_mode mode;
+    int64_t patience;         /* validations without improvement before each reduction; 0: never */
+    double factor;            /* what the rate is multiplied by, in (0, 1); default 0.1          */
+    double min_delta;         /* how much better counts as improvement, default 1e-4             */
+    int64_t cooldown;         /* validations behind a reduction that are not counted             */
+    double min_learning_rate; /* the rate is not reduced below it                                */
+} rgm_trainer_plateau;
+
 typedef enum rgm_restore_best {
     RGM_RESTORE_AUTO, /* iff there are validation data */
     RGM_RESTORE_TRUE,
@@ -601,6 +612,8 @@ typedef struct rgm_trainer_options {
                                     inside a loop, default 1                                      */
     int64_t summary_interval;    /* steps between scalars of training; 0: each loop only; default
                                     -1: each loop (length in steps), 500 (length in epochs)       */
+    double max_seconds;          /* of training in all, over every start of the run, validation and
+                                    saving with it: then it ends as if it were done; 0: no limit  */
     bool histograms; /* weight histograms in the event files: each summary; by default (-1) at the
                         end of each loop or epoch too                                    */
     bool norms; /* norms of gradients and weights, by layer and of all, with each loop's numbers */
@@ -615,6 +628,7 @@ typedef struct rgm_trainer_options {
     rgm_trainer_checkpoints checkpoint;
     rgm_trainer_exports exports;
     rgm_trainer_stopping early_stopping;
+    rgm_trainer_plateau reduce_on_plateau;
     rgm_trainer_recovery recovery;
     rgm_trainer_initialize initialize;
     rgm_privacy privacy; /* clipping_norm > 0: differentially private steps (optim.h); the
@@ -661,6 +675,13 @@ typedef struct rgm_trainer_hooks {
     rgm_status (*train_loop_begin)(rgm_trainer *trainer, void *payload);
     /** The next batch; RGM_END ends the data. NULL: rgm_iterator_next(). */
     rgm_status (*next_train_inputs)(rgm_element **out, rgm_iterator *iterator, void *payload);
+    /**
+     * Between backward and update: may change the gradients in place. They are the mean over the
+     * update's items, unscaled by the loss scale and, with privacy, with their noise; clipping,
+     * weight decay and the look for NaN come behind it. [parameters], NULL where none is trained.
+     * Random numbers keyed by rgm_trainer_updates() make a run that goes on the same.
+     */
+    rgm_status (*gradients)(rgm_tensor *const *gradients, rgm_trainer *trainer, void *payload);
     /** Last thing in a loop: may add to its logs. */
     rgm_status (*train_loop_end)(rgm_logs *logs, rgm_trainer *trainer, void *payload);
     rgm_status (*eval_begin)(rgm_trainer *trainer, rgm_mode mode, void *payload);
@@ -780,6 +801,36 @@ rgm_status rgm_trainer_default_validation_step(rgm_step *step);
 rgm_status rgm_trainer_default_inference_step(rgm_step *step);
 
 /**
+ * What a task's own train_step can be made of: draw a further batch, take gradients without
+ * updating, update. (rgm_trainer_default_train_step() is one of each.)
+ *
+ * @param out  [out, owned] the next batch of the training data
+ *
+ * Errors: RGM_END (the data have ended), those of the data.
+ */
+rgm_status rgm_trainer_next_inputs(rgm_element **out, rgm_trainer *trainer);
+/**
+ * Forward and backward of a batch: fills in the step's loss, items and outputs. States (moving
+ * averages) take their next values with the update.
+ *
+ * @param gradients  [out, borrowed] [parameters], NULL where none is trained; until the next call
+ *
+ * Errors: RGM_ERR_ARG (no model), RGM_ERR_NUMERIC (a loss that is not finite or above its bound),
+ * those of the task's feeds.
+ */
+rgm_status rgm_trainer_compute_gradients(rgm_step *step, rgm_element *inputs,
+                                         rgm_tensor *const **gradients);
+/**
+ * One update of weights and states, as the default step makes it: hooks, loss scale, optimizer.
+ * At most once a step.
+ *
+ * @param gradients  [in] [parameters] of the parameters' dtypes and shapes; NULL: stays
+ *
+ * Errors: RGM_ERR_ARG (no optimizer), those of rgm_optimizer_step().
+ */
+rgm_status rgm_trainer_apply_gradients(rgm_step *step, rgm_tensor *const *gradients);
+
+/**
  * Another training set from the next step on, from its beginning; retained.
  * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG (training is private).
  */
@@ -886,7 +937,7 @@ typedef enum rgm_event_kind {
     RGM_EVENT_EVAL_END, /* logs: the pass'                             */
     RGM_EVENT_NEW_BEST,
     RGM_EVENT_RECOVER, /* a bad step was skipped or rolled back       */
-    RGM_EVENT_STOP     /* asked to stop, or early stopping            */
+    RGM_EVENT_STOP     /* asked to stop, early stopping, or out of time */
 } rgm_event_kind;
 const char *rgm_event_name(rgm_event_kind kind); /* "loop_begin" */
 
@@ -1036,7 +1087,7 @@ int64_t rgm_controller_best_step(const rgm_controller *controller); /* -1: no be
 double rgm_controller_best_value(const rgm_controller *controller);
 /** "valid.accuracy"; "" none */
 const char *rgm_controller_best_metric(const rgm_controller *controller);
-/** at its length, or stopped early */
+/** at its length, stopped early, or out of time (trainer.max_seconds) */
 bool rgm_controller_finished(const rgm_controller *controller);
 #define RGM_HISTORY_EPOCHS 1000
 /**
@@ -1096,6 +1147,9 @@ typedef struct rgm_run_options {
     const rgm_hparam *hparams; /* for TensorBoard; may be NULL         */
     int64_t hparam_count;
     rgm_controller_hooks hooks;
+    const rgm_trainer_hooks *trainer_hooks;         /* copied; may be NULL */
+    const rgm_action *train_actions, *eval_actions; /* see rgm_controller_setup; copied */
+    int64_t train_action_count, eval_action_count;
     rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
     bool read_only;  /* to evaluate, predict, export: the weights that a finished run would have  */
     bool no_data[3]; /* by rgm_mode, where nothing is trained: see rgm_trainer_setup              */

@@ -111,8 +111,9 @@ struct rgm_optimizer {
     double *scratch; /* room for one parameter, if the type wants it  */
     double *clipped; /* room for one gradient, with clip_value        */
     double gradient_norm;
-    bool swapped; /* weights and averages                     */
-    bool spoiled; /* by an update that overflowed             */
+    double rate_factor, least_rate; /* on the schedule's rate; 1: as it is */
+    bool swapped;                   /* weights and averages                     */
+    bool spoiled;                   /* by an update that overflowed             */
 };
 
 /** Whether `parameters` are those that the optimizer was made for. */

@@ -217,6 +217,7 @@ rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options
     RGM_GO(check_options(options, parameters));
     RGM_GO(RGM_NEW(optimizer, 1));
     optimizer->options = *options;
+    optimizer->rate_factor = 1;
     optimizer->count = rgm_parameters_count(parameters);
     RGM_GO(RGM_NEW(optimizer->entries, optimizer->count));
     RGM_GO(RGM_NEW(optimizer->slots, optimizer->count * (RGM_MAX_SLOTS + 1)));
@@ -267,7 +268,17 @@ bool rgm_optimizer_is_spoiled(const rgm_optimizer *optimizer)
 
 double rgm_optimizer_rate(const rgm_optimizer *optimizer, int64_t step)
 {
-    return rgm_schedule_rate(&optimizer->options.learning_rate, step);
+    double rate = rgm_schedule_rate(&optimizer->options.learning_rate, step);
+
+    return optimizer->rate_factor < 1
+               ? fmax(rate * optimizer->rate_factor, fmin(rate, optimizer->least_rate))
+               : rate;
+}
+
+void rgm_optimizer_reduce_rate(rgm_optimizer *optimizer, double factor, double least)
+{
+    optimizer->rate_factor = factor;
+    optimizer->least_rate = least;
 }
 
 const rgm_optimizer_options *rgm_optimizer_settings(const rgm_optimizer *optimizer)

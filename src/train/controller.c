@@ -39,7 +39,8 @@ rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setu
     c->hparams = setup->hparams;
     c->hparam_count = setup->hparam_count;
     c->best_step = c->saved_step = c->saved_changes = c->histogram_step = -1;
-    c->best_value = c->stop_value = c->last_seen = NAN;
+    c->best_value = c->stop_value = c->last_seen = c->plateau_value = NAN;
+    c->rate_factor = 1;
     RGM_GO(copy_actions(&c->train_actions, &c->train_action_count, setup->train_actions,
                         setup->train_action_count));
     RGM_GO(copy_actions(&c->eval_actions, &c->eval_action_count, setup->eval_actions,
@@ -125,8 +126,10 @@ static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **log
 rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
 {
     rgm_logger *before = rgmi_enter(c);
+    rgm_status status = run(c, mode, logs);
 
-    return rgmi_leave(before, run(c, mode, logs));
+    rgmi_stop_clock(c);
+    return rgmi_leave(before, status);
 }
 
 /* ---- what can be asked --------------------------------------------------------------------- */
@@ -164,7 +167,7 @@ void rgm_controller_show_progress(rgm_controller *c, rgm_progress *progress, boo
 
 bool rgm_controller_finished(const rgm_controller *c)
 {
-    if (c->finished)
+    if (c->finished || c->out_of_time)
         return true;
     return c->options.train_steps > 0
                ? rgm_trainer_global_step(c->trainer) >= c->options.train_steps

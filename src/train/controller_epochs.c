@@ -53,6 +53,9 @@ static rgm_status one_epoch(rgm_controller *c, bool validate, const rgm_logs **v
 
     RGM_TRY(
         rgmi_run_loop(c, o->steps_per_epoch > 0 ? o->steps_per_epoch : RGM_TO_END, &done, &train));
+    if (!done && validate && c->out_of_time &&
+        c->evaluated_step < rgm_trainer_global_step(c->trainer))
+        return rgmi_evaluate(c, RGM_VALID, o->validation_steps, valid);
     if (!done)
         return RGM_OK;
     if (validate && c->epochs % o->validation_freq == 0)
@@ -73,7 +76,7 @@ rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **
     if (c->epochs < c->options.epochs)
         RGM_TRY(rgmi_events_open(c));
     rgmi_begin_stretch(c);
-    while (c->epochs < c->options.epochs && !c->finished)
+    while (c->epochs < c->options.epochs && !c->finished && !rgmi_is_out_of_time(c))
         RGM_TRY(one_epoch(c, validate, logs));
     return rgmi_state_save(c);
 }

@@ -116,25 +116,40 @@ static bool is_smaller_better(const rgm_controller *c, rgm_best_mode mode, const
            (mode == RGM_BEST_AUTO && rgm_trainer_smaller_is_better(c->trainer, number_of(name)));
 }
 
-/* Early stopping looks at a metric of its own, or the best one; what is said of that holds for it.
- */
-static rgm_status choose_stopping(rgm_controller *c)
+/* Early stopping and plateaus look at a metric of their own, or the best one; what is said of that
+ * holds for them. */
+static rgm_status choose(char name[sizeof((rgm_controller *)0)->best_name], bool *smaller,
+                         rgm_controller *c, const char *key, const char *metric, rgm_best_mode mode)
 {
-    const rgm_trainer_stopping *stop = &c->options.early_stopping;
-    bool same = stop->metric == NULL || strcmp(stop->metric, c->best_name) == 0;
+    bool same = metric == NULL || strcmp(metric, c->best_name) == 0;
+    char path[64];
 
-    if (stop->metric != NULL)
-        RGM_TRY(check_metric(c, "trainer.early_stopping.metric", stop->metric));
-    snprintf(c->stop_name, sizeof c->stop_name, "%s",
-             stop->metric != NULL ? stop->metric : c->best_name);
-    c->stop_is_smaller = same ? c->best_is_smaller : is_smaller_better(c, stop->mode, c->stop_name);
-    if (same && stop->mode != RGM_BEST_AUTO && c->stop_is_smaller != (stop->mode == RGM_BEST_MIN))
+    snprintf(path, sizeof path, "trainer.%s.metric", key);
+    if (metric != NULL)
+        RGM_TRY(check_metric(c, path, metric));
+    snprintf(name, sizeof c->best_name, "%s", metric != NULL ? metric : c->best_name);
+    *smaller = same ? c->best_is_smaller : is_smaller_better(c, mode, name);
+    if (same && mode != RGM_BEST_AUTO && *smaller != (mode == RGM_BEST_MIN))
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.early_stopping.mode is %s, but the best %s is the %s one: say the "
+                        "trainer.%s.mode is %s, but the best %s is the %s one: say the "
                         "same with trainer.checkpoint.best.mode",
-                        stop->mode == RGM_BEST_MIN ? "min" : "max", c->stop_name,
+                        key, mode == RGM_BEST_MIN ? "min" : "max", name,
                         c->best_is_smaller ? "smallest" : "largest");
     return RGM_OK;
+}
+
+static rgm_status choose_others(rgm_controller *c)
+{
+    const rgm_trainer_stopping *stop = &c->options.early_stopping;
+    const rgm_trainer_plateau *plateau = &c->options.reduce_on_plateau;
+
+    RGM_TRY(
+        choose(c->stop_name, &c->stop_is_smaller, c, "early_stopping", stop->metric, stop->mode));
+    if (plateau->patience > 0 && rgm_trainer_optimizer(c->trainer) == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.reduce_on_plateau is set but there is no optimizer");
+    return choose(c->plateau_name, &c->plateau_is_smaller, c, "reduce_on_plateau", plateau->metric,
+                  plateau->mode);
 }
 
 rgm_status rgmi_choose_metrics(rgm_controller *c)
@@ -149,7 +164,7 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
     RGM_TRY(check_metric(c, "trainer.checkpoint.best.metric", name));
     snprintf(c->best_name, sizeof c->best_name, "%s", name);
     c->best_is_smaller = is_smaller_better(c, best->mode, name);
-    return choose_stopping(c);
+    return choose_others(c);
 }
 
 /* ---- best ---------------------------------------------------------------------------------- */
@@ -222,7 +237,8 @@ static rgm_status no_metric(rgm_controller *c)
     const rgm_trainer_best *best = &o->checkpoint.best;
 
     if (best->metric != NULL || best->keep > 0 || best->save ||
-        o->restore_best_weights == RGM_RESTORE_TRUE || o->early_stopping.patience > 0)
+        o->restore_best_weights == RGM_RESTORE_TRUE || o->early_stopping.patience > 0 ||
+        o->reduce_on_plateau.patience > 0)
         return unknown_metric(c, "trainer.checkpoint.best.metric", c->best_name);
     if (!c->told_no_metric)
         rgm_log_write(RGM_LOG_WARNING,
@@ -258,6 +274,18 @@ done:
     return status;
 }
 
+static rgm_status judge_plateau(rgm_controller *c, const rgm_logs *logs)
+{
+    const rgm_logs *of = logs_of(c, c->plateau_name, logs);
+
+    if (c->options.reduce_on_plateau.patience == 0 || !rgm_trainer_has_data(c->trainer, RGM_TRAIN))
+        return RGM_OK;
+    if (!rgm_logs_has(of, number_of(c->plateau_name)))
+        return unknown_metric(c, "trainer.reduce_on_plateau.metric", c->plateau_name);
+    rgmi_plateau_judge(c, rgm_logs_get(of, number_of(c->plateau_name)));
+    return RGM_OK;
+}
+
 static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 {
     const rgm_logs *of = logs_of(c, c->best_name, logs);
@@ -272,6 +300,7 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
         return no_metric(c);
     if (c->options.early_stopping.patience > 0 && !rgm_logs_has(stops_by, number_of(c->stop_name)))
         return unknown_metric(c, "trainer.early_stopping.metric", c->stop_name);
+    RGM_TRY(judge_plateau(c, logs));
     c->last_seen = value;
     tell_not_finite(c, c->best_name, value);
     if (is_better(stop, c->stop_value, c->stop_is_smaller)) {

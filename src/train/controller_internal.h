@@ -80,6 +80,17 @@ struct rgm_controller {
     int64_t histogram_step; /* of the last histograms; -1: none yet */
     double last_seen;       /* the last value of the best metric, for progress */
 
+    double seconds,
+        stretch_time; /* of training before the stretch under way, and when that began */
+    bool in_stretch;
+    bool out_of_time; /* trainer.max_seconds are over */
+
+    /* trainer.reduce_on_plateau */
+    char plateau_name[160];
+    bool plateau_is_smaller;
+    double plateau_value, rate_factor;
+    int64_t plateau_wait, plateau_cooldown;
+
     rgm_epoch_logs *history;
     int64_t history_count, history_capacity;
 };
@@ -117,6 +128,21 @@ const char *rgmi_best_number(const rgm_controller *c);
 rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
 /** <run>/averages, behind a validation of these logs, if the options ask for it. */
 rgm_status rgmi_save_averages(rgm_controller *c, const rgm_logs *logs);
+
+/* controller_time.c */
+/** From here on, or until here, seconds are of training; both may be said twice. */
+void rgmi_start_clock(rgm_controller *c);
+void rgmi_stop_clock(rgm_controller *c);
+/** Seconds of training so far, over all starts. */
+double rgmi_seconds(const rgm_controller *c);
+/** Whether trainer.max_seconds are over; told in the log when they have just gone. */
+bool rgmi_is_out_of_time(rgm_controller *c);
+
+/* controller_plateau.c */
+/** A validation of the metric: perhaps a smaller rate from now on. */
+void rgmi_plateau_judge(rgm_controller *c, double value);
+/** Let the optimizer have the factor of the state. */
+void rgmi_plateau_apply(rgm_controller *c);
 
 /* controller_eval.c */
 rgm_status rgmi_choose_metrics(rgm_controller *c);

@@ -51,6 +51,7 @@ void rgmi_begin_stretch(rgm_controller *c)
         under_way %= c->options.steps_per_execution;
     c->looked_step = rgm_trainer_global_step(c->trainer) - under_way;
     restart_timer(c);
+    rgmi_start_clock(c);
 }
 
 static bool due_by_epochs(const rgm_controller *c)
@@ -156,9 +157,12 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
     while (steps == RGM_TO_END || rgm_trainer_loop_step(trainer) < steps) {
         rgm_status status;
 
-        if (rgm_trainer_loop_step(trainer) % c->options.steps_per_execution == 0 &&
-            rgmi_is_asked_to_stop(c))
-            return stop(c);
+        if (rgm_trainer_loop_step(trainer) % c->options.steps_per_execution == 0) {
+            if (rgmi_is_asked_to_stop(c))
+                return stop(c);
+            if (rgmi_is_out_of_time(c))
+                return RGM_OK;
+        }
         status = rgm_trainer_train_step(trainer);
         if (status == RGM_END)
             return RGM_OK;
@@ -258,10 +262,12 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
 {
     *done = false;
     c->rolled_back = false;
+    if (rgmi_is_out_of_time(c))
+        return RGM_OK;
     RGM_TRY(begin_loop(c));
     RGM_TRY(run_steps(c, steps));
-    if (c->rolled_back)
-        return RGM_OK;
+    if (c->rolled_back || (c->out_of_time && rgm_trainer_loop_step(c->trainer) != steps))
+        return RGM_OK; /* out of time: the loop stays under way, and may go on with more of it */
     if (rgm_trainer_loop_step(c->trainer) == 0) { /* the loop before had used up the data */
         rgmi_trainer_drop_loop(c->trainer);
         return RGM_OK;
@@ -289,7 +295,7 @@ static rgm_status train_until(rgm_controller *c, int64_t target, bool *ended)
     const rgm_logs *logs;
 
     *ended = false;
-    while (rgm_trainer_global_step(trainer) < target && !c->finished) {
+    while (rgm_trainer_global_step(trainer) < target && !c->finished && !c->out_of_time) {
         /* A loop under way began before this step, and ends where it would have ended. */
         int64_t under_way = rgm_trainer_loop_step(trainer) > 0 ? rgm_trainer_loop_step(trainer) : 0;
         int64_t begin = rgm_trainer_global_step(trainer) - under_way;
@@ -338,8 +344,10 @@ static rgm_status train(rgm_controller *c, int64_t steps)
 rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
 {
     rgm_logger *before = rgmi_enter(c);
+    rgm_status status = train(c, steps);
 
-    return rgmi_leave(before, train(c, steps));
+    rgmi_stop_clock(c);
+    return rgmi_leave(before, status);
 }
 
 static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int64_t eval_steps,
@@ -356,13 +364,13 @@ static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int
     rgmi_begin_stretch(c);
     /* The last evaluation's step is in the checkpoint: an interrupted run evaluates where it would
      * have. */
-    while (c->evaluated_step < train_steps && !ended && !c->finished) {
+    while (c->evaluated_step < train_steps && !ended && !c->finished && !rgmi_is_out_of_time(c)) {
         int64_t target = train_steps;
 
         if (eval_interval > 0 && eval_interval < train_steps - c->evaluated_step)
             target = c->evaluated_step + eval_interval;
         RGM_TRY(train_until(c, target, &ended));
-        if (rgm_trainer_global_step(c->trainer) < target && !ended)
+        if (rgm_trainer_global_step(c->trainer) < target && !ended && !c->out_of_time)
             continue; /* rolled back behind this stretch, or stopped */
         RGM_TRY(rgmi_evaluate(c, RGM_VALID, eval_steps, &last));
     }
@@ -376,6 +384,8 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
                                              const rgm_logs **logs)
 {
     rgm_logger *before = rgmi_enter(c);
+    rgm_status status = train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs);
 
-    return rgmi_leave(before, train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs));
+    rgmi_stop_clock(c);
+    return rgmi_leave(before, status);
 }

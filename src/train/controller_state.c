@@ -13,7 +13,7 @@
 
 /* ---- what is kept -------------------------------------------------------------------------- */
 
-enum { COUNTERS = 4, BEST = 6 };
+enum { COUNTERS = 4, BEST = 6, PLATEAU = 4 };
 
 /* Saving reads these places, restoring writes them. */
 static void counters(rgm_key_place places[COUNTERS], rgm_controller *c)
@@ -34,6 +34,15 @@ static void best(rgm_key_place places[BEST], rgm_controller *c, rgm_str *list)
     places[5] = (rgm_key_place){RGM_KEY_BEST_LIST, list};
 }
 
+/* Of a run that has it; saved with others, the key's absence would be a difference. */
+static void plateau(rgm_key_place places[PLATEAU], rgm_controller *c)
+{
+    places[0] = (rgm_key_place){RGM_KEY_PLATEAU_VALUE, &c->plateau_value};
+    places[1] = (rgm_key_place){RGM_KEY_PLATEAU_WAIT, &c->plateau_wait};
+    places[2] = (rgm_key_place){RGM_KEY_PLATEAU_COOLDOWN, &c->plateau_cooldown};
+    places[3] = (rgm_key_place){RGM_KEY_RATE_FACTOR, &c->rate_factor};
+}
+
 /* ---- save ---------------------------------------------------------------------------------- */
 
 static rgm_status add_values(rgm_checkpoint *checkpoint, rgm_controller *c)
@@ -44,6 +53,16 @@ static rgm_status add_values(rgm_checkpoint *checkpoint, rgm_controller *c)
 
     counters(places, c);
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, COUNTERS));
+    if (c->options.reduce_on_plateau.patience > 0) {
+        plateau(places, c);
+        RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, PLATEAU));
+    }
+    if (c->options.max_seconds > 0) {
+        double seconds = rgmi_seconds(c);
+
+        RGM_TRY(
+            rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_SECONDS, &seconds}, 1));
+    }
     best(places, c, &list);
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, BEST));
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_BEST_METRIC, &metric}, 1));
@@ -157,6 +176,39 @@ static rgm_status read_counters(rgm_controller *c, const rgm_checkpoint *checkpo
     return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, offset}, 1);
 }
 
+/* A run that had none of it until now begins it now. */
+static rgm_status read_if_there(const rgm_checkpoint *checkpoint, const rgm_key_place *places,
+                                int64_t count)
+{
+    rgm_status status = rgm_checkpoint_get_keys(checkpoint, places, count);
+
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return RGM_OK;
+    }
+    RGM_TRY(status);
+    return rgmi_check_counters(places, count);
+}
+
+/* seconds_too: what was spent is not taken back by a rollback. */
+static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoint,
+                               bool seconds_too)
+{
+    rgm_key_place places[PLATEAU];
+
+    if (c->options.max_seconds > 0 && seconds_too)
+        RGM_TRY(read_if_there(checkpoint, &(rgm_key_place){RGM_KEY_SECONDS, &c->seconds}, 1));
+    if (c->options.reduce_on_plateau.patience == 0)
+        return RGM_OK;
+    plateau(places, c);
+    RGM_TRY(read_if_there(checkpoint, places, PLATEAU));
+    if (!(c->rate_factor > 0 && c->rate_factor <= 1))
+        return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its 'rate_factor' is %g",
+                        c->rate_factor);
+    rgmi_plateau_apply(c);
+    return RGM_OK;
+}
+
 rgm_status rgmi_best_weights_open(rgm_controller *c)
 {
     return c->best_weights != NULL
@@ -212,6 +264,7 @@ static rgm_status take_up(rgm_controller *c, const rgm_checkpoint *checkpoint, b
     RGM_TRY(data_too ? rgm_trainer_restore_state(c->trainer, checkpoint)
                      : rgmi_trainer_roll_back(c->trainer, checkpoint));
     RGM_TRY(read_best(c, checkpoint));
+    RGM_TRY(read_plateau(c, checkpoint, data_too));
     c->saved_step = rgm_checkpoint_step(checkpoint);
     c->saved_changes = c->changes;
     rgmi_tell(c, RGM_EVENT_RESTORE, RGM_TRAIN, NULL);
@@ -341,7 +394,9 @@ static rgm_status back_to_start(rgm_controller *c)
     c->epochs = c->evaluated_step = 0;
     c->best_step = -1;
     c->kept_count = c->stale = 0;
-    c->best_value = c->stop_value = NAN;
+    c->best_value = c->stop_value = c->plateau_value = NAN;
+    c->plateau_wait = c->plateau_cooldown = 0;
+    c->rate_factor = 1; /* as of the new optimizer */
     if (c->metrics_log != NULL)
         RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, 0));
     c->changes++;

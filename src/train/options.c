@@ -52,6 +52,20 @@ static const rgm_field stopping_fields[] = {
     RGM_INT_FIELD(patience, 0, RGMI_MOST, "validations without improvement; 0: never stop early"),
     {0}};
 #undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_trainer_plateau
+static const rgm_field plateau_fields[] = {
+    RGM_TEXT_FIELD(metric, "default: the best metric"),
+    RGM_CHOICE_FIELD(mode, modes,
+                     "whether smaller or larger is better; auto: as checkpoint.best has it for the "
+                     "same metric, else by the metric"),
+    RGM_INT_FIELD(patience, 0, RGMI_MOST,
+                  "validations without improvement before the rate is reduced; 0: never"),
+    RGM_FLOAT_FIELD(factor, RGM_ABOVE_0, RGM_BELOW_1, "what the learning rate is multiplied by"),
+    RGM_FLOAT_FIELD(min_delta, 0, RGMI_MOST, "how much better counts as improvement"),
+    RGM_INT_FIELD(cooldown, 0, RGMI_MOST, "validations behind a reduction that are not counted"),
+    RGM_FLOAT_FIELD(min_learning_rate, 0, RGMI_MOST, "the rate is not reduced below it"),
+    {0}};
+#undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_recovery
 static const rgm_field recovery_fields[] = {
     RGM_CHOICE_FIELD(policy, policies,
@@ -85,6 +99,8 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_INT_FIELD(steps_per_execution, 1, RGMI_MOST, "steps between looks at signals and clock"),
     RGM_INT_FIELD(summary_interval, -1, RGMI_MOST,
                   "steps between TensorBoard scalars; 0: each loop only; -1: 500, or each loop"),
+    RGM_FLOAT_FIELD(max_seconds, 0, RGMI_MOST,
+                    "of training over all starts, then the run ends as at its length; 0: no limit"),
     RGM_BOOL_FIELD(
         histograms,
         "weight histograms with each summary; by default at the end of each loop or epoch too"),
@@ -100,6 +116,8 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
     RGM_GROUP_FIELD(exports, exports_fields, "exports while the run trains: <run>/export/<step>"),
     RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
+    RGM_GROUP_FIELD(reduce_on_plateau, plateau_fields,
+                    "lower the learning rate when validations get no better"),
     RGM_GROUP_FIELD(recovery, recovery_fields, "what to do about a bad step"),
     RGM_GROUP_FIELD(initialize, initialize_fields, "weights to start from"),
     RGM_GROUP_FIELD(privacy, rgm_privacy_fields, "differentially private training"),
@@ -131,6 +149,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
         .continuous_eval_timeout = 3600,
         .checkpoint = {.every_seconds = 300, .keep = 2},
         .exports = {.keep = 5},
+        .reduce_on_plateau = {.factor = 0.1, .min_delta = 1e-4},
         .recovery = {.loss_upper_bound = INFINITY, .max_tries = 3},
         .privacy = RGM_PRIVACY_INIT,
     };
@@ -160,6 +179,12 @@ const rgm_effect rgm_trainer_effects[] = {
     {"optimizer.classic_momentum", "optimizer.momentum > 0"},
     {"trainer.early_stopping.metric", "trainer.early_stopping.patience > 0"},
     {"trainer.early_stopping.mode", "trainer.early_stopping.patience > 0"},
+    {"trainer.reduce_on_plateau.metric", "trainer.reduce_on_plateau.patience > 0"},
+    {"trainer.reduce_on_plateau.mode", "trainer.reduce_on_plateau.patience > 0"},
+    {"trainer.reduce_on_plateau.factor", "trainer.reduce_on_plateau.patience > 0"},
+    {"trainer.reduce_on_plateau.min_delta", "trainer.reduce_on_plateau.patience > 0"},
+    {"trainer.reduce_on_plateau.cooldown", "trainer.reduce_on_plateau.patience > 0"},
+    {"trainer.reduce_on_plateau.min_learning_rate", "trainer.reduce_on_plateau.patience > 0"},
     {"trainer.recovery.begin_steps", "trainer.recovery.loss_upper_bound < inf"},
     {"trainer.recovery.max_tries", "trainer.recovery.policy != stop"},
     {"trainer.privacy.noise_multiplier", "trainer.privacy.clipping_norm > 0"},
@@ -235,9 +260,9 @@ static rgm_status check_validation(const rgm_controller *c)
     if (o->restore_best_weights == RGM_RESTORE_TRUE)
         return RGM_FAIL(RGM_ERR_CONFIG, "trainer.restore_best_weights is true but there are no "
                                         "validation data to choose them by");
-    if (o->early_stopping.patience > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "trainer.early_stopping is set but there are no validation data");
+    if (o->early_stopping.patience > 0 || o->reduce_on_plateau.patience > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
+                        o->early_stopping.patience > 0 ? "early_stopping" : "reduce_on_plateau");
     if (best_key(&o->checkpoint.best) != NULL && rgm_trainer_has_data(c->trainer, RGM_TRAIN))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.checkpoint.best.%s is set but there are no validation data to "

@@ -32,6 +32,7 @@ static rgm_status open_trainer(rgm_open_run *run)
         .options = &o->trainer,
         .runtime = &o->runtime,
         .optimizer = &o->optimizer,
+        .hooks = o->trainer_hooks,
         .endless = o->trainer.train_steps > 0 || o->trainer.steps_per_epoch > 0,
     };
 
@@ -52,6 +53,10 @@ static rgm_status open_controller(rgm_open_run *run)
         .hparam_count = o->hparam_count,
         .read_only = o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL,
         .hooks = &o->hooks,
+        .train_actions = o->train_actions,
+        .train_action_count = o->train_action_count,
+        .eval_actions = o->eval_actions,
+        .eval_action_count = o->eval_action_count,
     };
 
     return rgm_controller_create(&run->controller, &setup);

@@ -160,6 +160,29 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     return rgmi_check_loss(trainer, step->loss);
 }
 
+/* What a hook changes are copies: the executor may give one tensor for two gradients. */
+static rgm_status hooked(rgm_tensor *const **out, rgm_trainer *trainer,
+                         rgm_tensor *const *gradients)
+{
+    *out = gradients;
+    if (trainer->hooks.gradients == NULL)
+        return RGM_OK;
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
+        rgm_tensor **own = &trainer->hooked[i];
+
+        if (gradients[i] == NULL) {
+            rgm_tensor_release(*own);
+            *own = NULL;
+        } else if (*own == NULL) {
+            RGM_TRY(rgm_tensor_copy(own, gradients[i]));
+        } else {
+            rgm_tensor_set(*own, gradients[i]);
+        }
+    }
+    *out = trainer->hooked;
+    return trainer->hooks.gradients(trainer->hooked, trainer, trainer->hooks.payload);
+}
+
 bool rgmi_is_spoiled(const rgm_trainer *trainer)
 {
     return trainer->optimizer != NULL && rgm_optimizer_is_spoiled(trainer->optimizer);
@@ -169,11 +192,13 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
                        int64_t feed_count)
 {
     rgmi_loss_scale *scale = &trainer->loss_scale;
+    rgm_tensor *const *changed;
     rgm_status status = RGM_OK;
 
+    RGM_TRY(hooked(&changed, trainer, gradients));
     if (trainer->optimizer != NULL)
-        status = rgm_optimizer_step(trainer->optimizer, trainer->parameters, gradients,
-                                    trainer->updates);
+        status =
+            rgm_optimizer_step(trainer->optimizer, trainer->parameters, changed, trainer->updates);
     if (rgmi_is_spoiled(trainer))
         return status;
     if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {

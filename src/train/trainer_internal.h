@@ -99,6 +99,7 @@ struct rgm_trainer {
     rgm_executor *train_run, *eval_run, *infer_run;
     rgmi_fetches train_fetches, eval_fetches, infer_fetches;
     rgm_tensor **gradients; /* [parameters] of the step, borrowed; NULL: not trained */
+    rgm_tensor **hooked;    /* [parameters] those that a hook may change; NULL: there is none */
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
     rgmi_private private;
@@ -118,6 +119,7 @@ struct rgm_trainer {
     double last_loss;
     bool counted; /* the step under way is in the sums */
     int64_t draw; /* of the last batch's dropout       */
+    int64_t runs; /* of a step's batches so far, by rgm_trainer_compute_gradients() */
 
     /* the pass under way */
     bool evaluating, averaged; /* averaged: weights and averages are exchanged */

@@ -40,6 +40,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
     RGM_GO(rgmi_next_train_inputs(&step.inputs, trainer));
+    trainer->runs = 0;
     trainer->counted = trainer->heads.seen = false;
     trainer->step_flops = 0;
     if (task->train_step != NULL)

@@ -194,6 +194,8 @@ rgm_status rgmi_accumulator_open(rgm_trainer *trainer)
 {
     int64_t count = rgm_parameters_count(trainer->parameters);
 
+    if (trainer->train_run != NULL && trainer->hooks.gradients != NULL)
+        RGM_TRY(RGM_NEW(trainer->hooked, count));
     if (trainer->train_run == NULL ||
         (trainer->options.accumulation_steps < 2 && !trainer->private.used))
         return RGM_OK;
@@ -279,7 +281,10 @@ void rgmi_model_close(rgm_trainer *trainer)
             rgm_tensor_release(trainer->accumulator.sums[i]);
         if (trainer->accumulator.states != NULL)
             rgm_tensor_release(trainer->accumulator.states[i]);
+        if (trainer->hooked != NULL)
+            rgm_tensor_release(trainer->hooked[i]);
     }
+    rgm_free(trainer->hooked);
     rgm_free(trainer->accumulator.states);
     rgm_free(trainer->accumulator.sums);
     rgm_free(trainer->accumulator.kept);

@@ -216,6 +216,41 @@ rgm_status rgm_trainer_default_train_step(rgm_step *step)
     return trainer->accumulator.sums != NULL ? train_batches(step) : train_one_batch(step);
 }
 
+/* ---- pieces for steps of a task's own ------------------------------------------------------- */
+
+rgm_status rgm_trainer_next_inputs(rgm_element **out, rgm_trainer *trainer)
+{
+    return rgmi_next_train_inputs(out, trainer);
+}
+
+rgm_status rgm_trainer_compute_gradients(rgm_step *step, rgm_element *inputs,
+                                         rgm_tensor *const **gradients)
+{
+    const int runs_at = 40; /* bit of a draw: steps are below it */
+    rgm_trainer *trainer = step->trainer;
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    int64_t count = 0;
+
+    if (trainer->train_run == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model to take gradients of",
+                        trainer->task.name);
+    RGM_TRY(
+        rgmi_run_batch(step, feeds, &count, inputs, trainer->step + (trainer->runs++ << runs_at)));
+    *gradients = trainer->gradients;
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_apply_gradients(rgm_step *step, rgm_tensor *const *gradients)
+{
+    rgm_trainer *trainer = step->trainer;
+
+    if (trainer->optimizer == NULL || trainer->train_run == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no %s to update", trainer->task.name,
+                        trainer->train_run == NULL ? "model" : "optimizer");
+    RGM_TRY(rgmi_update(trainer, gradients, NULL, 0));
+    return trainer->runs > 0 ? update_states(trainer) : RGM_OK;
+}
+
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
 rgm_status rgm_trainer_default_inference_step(rgm_step *step)

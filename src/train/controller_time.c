@@ -1,0 +1,35 @@
+/*
+ * trainer.max_seconds: how long was trained, over all starts of a run, and when that is enough.
+ */
+#include "controller_internal.h"
+
+double rgmi_seconds(const rgm_controller *c)
+{
+    return c->in_stretch ? c->seconds + rgm_now() - c->stretch_time : c->seconds;
+}
+
+void rgmi_start_clock(rgm_controller *c)
+{
+    if (!c->in_stretch)
+        c->stretch_time = rgm_now();
+    c->in_stretch = true;
+}
+
+void rgmi_stop_clock(rgm_controller *c)
+{
+    c->seconds = rgmi_seconds(c);
+    c->in_stretch = false;
+}
+
+bool rgmi_is_out_of_time(rgm_controller *c)
+{
+    double most = c->options.max_seconds;
+
+    if (most <= 0 || c->out_of_time || rgmi_seconds(c) < most)
+        return c->out_of_time;
+    c->out_of_time = true;
+    rgm_log_write(RGM_LOG_INFO, "training ends at step %lld: trainer.max_seconds (%g) are over",
+                  (long long)rgm_trainer_global_step(c->trainer), most);
+    rgmi_tell(c, RGM_EVENT_STOP, RGM_TRAIN, NULL);
+    return true;
+}
