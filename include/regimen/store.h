@@ -107,6 +107,7 @@ rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
     X(PRIVACY_STEPS, "privacy_steps", INT, "private steps begun: how far its noise was used")      \
     X(PRIVACY_SEED, "privacy_seed", INT, "privacy.noise_seed; 0: a secret, which is kept nowhere") \
     X(DATA, "data", BLOB, "position in the training data; empty between passes")                   \
+    X(VALID, "valid", BLOB, "as data, where validations continue; of a set under the set's name")  \
     X(SUMS, "sums", BLOB, "doubles: metric state of the loop under way")                           \
     X(EPOCH, "epoch", INT, "complete epochs")                                                      \
     X(EVALUATED_STEP, "evaluated_step", INT, "step of the last validation")                        \

@@ -607,7 +607,9 @@ typedef struct rgm_trainer_options {
     int64_t validation_freq; /* validate each k-th epoch, default 1                           */
     int64_t validation_per_epoch; /* k validations inside an epoch; needs steps_per_epoch, excludes
                                      validation_freq */
-    int64_t validation_steps;    /* -1: the whole validation set                                  */
+    int64_t validation_steps;  /* -1: the whole validation set                                  */
+    bool validation_continues; /* each validation of validation_steps batches goes on where the last
+                                  one stopped, over and over; default false: from the first batch */
     int64_t steps_per_execution; /* steps between looks at the clock and checkpoint.every_steps
                                     inside a loop, default 1                                      */
     int64_t summary_interval;    /* steps between scalars of training; 0: each loop only; default

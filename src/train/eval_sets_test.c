@@ -2,6 +2,7 @@
  * Several sets to validate and test on in one run: each has its own numbers under its own name, any
  * of them may choose the best weights and stop the run, and texts of a pass are told.
  */
+#include "controller_internal.h"
 #include "train_check.h"
 
 /* Two validation sets and a test set beside the plane's own; set i has the first 4 (i + 1) items.
@@ -129,6 +130,63 @@ static void any_of_them_may_choose_the_best_weights(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Three validations by weights that stand still: the second and the third are no better. */
+static void any_of_them_may_reduce_the_rate(void **state)
+{
+    const char *metrics[] = {"valid_few.loss", "valid.loss"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sets_run r = make_run();
+
+        r.setup.optimizer = rgm_sgd(1e-30, 0);
+        r.setup.options.reduce_on_plateau.metric = metrics[i];
+        r.setup.options.reduce_on_plateau.patience = 2;
+        CHECK_OK(open_sets_run(&r, NULL));
+        CHECK_TEXT(metrics[i], rgm_run_controller(r.run)->plateau_name);
+        CHECK_OK(rgm_run_complete(r.run));
+        CHECK_CLOSE(rgm_run_metric(r.run, i ? "valid" : "valid_few", "loss"),
+                    rgm_run_controller(r.run)->plateau_value, 1e-12, 0);
+        CHECK_CLOSE(1e-31, rgm_optimizer_rate(rgm_trainer_optimizer(rgm_run_trainer(r.run)), 9),
+                    1e-12, 0);
+        rgm_run_close(r.run);
+        clear_plane(&r.setup.data);
+    }
+}
+
+/* One batch a validation of 3 batches, and of a set of 2: each goes round by itself, over stops
+ * too.
+ */
+static void each_set_continues_where_it_stood(void **state)
+{
+    sets_run r = make_run();
+    const char *folder = check_folder();
+    double own[6], more[6];
+
+    (void)state;
+    r.setup.optimizer = rgm_sgd(1e-30, 0);
+    r.setup.options.epochs = 1;
+    r.setup.options.steps_per_loop = r.setup.options.validation_interval = 1;
+    r.setup.options.validation_steps = 1;
+    r.setup.options.validation_continues = true;
+    for (int i = 0; i < 6; i++) {
+        const rgm_logs *logs;
+
+        r.setup.options.train_steps = i + 1;
+        CHECK_OK(open_sets_run(&r, folder));
+        CHECK_OK(rgm_controller_train_and_evaluate(rgm_run_controller(r.run), i + 1, 1, 1, &logs));
+        own[i] = rgm_logs_get(logs, "loss");
+        more[i] = rgm_logs_get(rgm_trainer_eval_set_logs(rgm_run_trainer(r.run), 1), "loss");
+        rgm_run_close(r.run);
+    }
+    for (int i = 0; i < 6; i++) {
+        CHECK(own[i] == own[i % 3] && more[i] == more[i % 2]);
+        CHECK(own[i] != own[(i + 1) % 3] && more[i] != more[(i + 1) % 2]);
+    }
+    clear_plane(&r.setup.data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void what_cannot_be_is_refused_before_the_first_step(void **state)
 {
     sets_run r = make_run();
@@ -171,5 +229,7 @@ static void logs_carry_texts(void **state)
 
 TESTS(cmocka_unit_test(each_set_has_its_own_numbers),
       cmocka_unit_test(any_of_them_may_choose_the_best_weights),
+      cmocka_unit_test(any_of_them_may_reduce_the_rate),
+      cmocka_unit_test(each_set_continues_where_it_stood),
       cmocka_unit_test(what_cannot_be_is_refused_before_the_first_step),
       cmocka_unit_test(logs_carry_texts))

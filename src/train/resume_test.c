@@ -153,6 +153,48 @@ static void a_scale_on_its_way_down_resumes_to_the_same_bits(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* 3 batches in the validation data and 2 a validation: 1 2, 3 1, 2 3, ... whole or stopped. */
+static void a_validation_that_continues_resumes_where_it_stood(void **state)
+{
+    plane_setup s = make_plane_setup();
+    rgm_trainer *whole, *parts;
+    rgm_controller *a, *b;
+    double losses[6];
+    char run[128];
+
+    (void)state;
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    s.optimizer = rgm_sgd(1e-30, 0); /* the same weights throughout */
+    s.options.validation_continues = true;
+    s.options.validation_steps = 2;
+    CHECK_OK(open_plane(&whole, &s));
+    CHECK_OK(open_plane_controller(&a, &s, whole, NULL));
+    for (int i = 0; i < 6; i++) {
+        const rgm_logs *logs;
+
+        CHECK_OK(rgm_controller_train_and_evaluate(a, i + 1, 2, 1, &logs));
+        losses[i] = rgm_logs_get(logs, "loss");
+    }
+    rgm_controller_release(a);
+    rgm_trainer_release(whole);
+    for (int i = 0; i < 6; i++) {
+        const rgm_logs *logs;
+
+        CHECK_OK(open_plane(&parts, &s));
+        CHECK_OK(open_plane_controller(&b, &s, parts, run));
+        CHECK_OK(rgm_controller_train_and_evaluate(b, i + 1, 2, 1, &logs));
+        CHECK(rgm_logs_get(logs, "loss") == losses[i]);
+        rgm_controller_release(b);
+        rgm_trainer_release(parts);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK(losses[i] == losses[i + 3]); /* round after three */
+        CHECK(losses[i] != losses[(i + 1) % 3]);
+    }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(run));
+}
+
 /* The newest checkpoint of a run, *old, and the same again but for its best weights, to be changed
  * and saved over it. */
 static void forge(rgm_checkpoint_store **store, rgm_checkpoint **old, rgm_checkpoint **forged,
@@ -396,6 +438,8 @@ static void every_value_of_a_checkpoint_is_in_the_table(void **state)
     (void)state;
     s.runtime.loss_scale = "dynamic";
     s.options.max_seconds = 1000;
+    s.options.validation_continues = true;
+    s.options.validation_steps = 1;
     s.options.reduce_on_plateau.patience = 3;
     snprintf(run, sizeof run, "%s", check_fast_folder());
     CHECK_OK(open_plane(&trainer, &s));
@@ -431,6 +475,7 @@ TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
       cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
       cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
       cmocka_unit_test(every_value_of_a_checkpoint_is_in_the_table),
+      cmocka_unit_test(a_validation_that_continues_resumes_where_it_stood),
       cmocka_unit_test(a_run_that_is_taken_back_stays_back),
       cmocka_unit_test(the_state_of_another_run_is_taken_up_for_good),
       cmocka_unit_test(counters_beyond_all_bounds_are_refused),

@@ -82,11 +82,14 @@ void rgm_trainer_release(rgm_trainer *trainer)
     if (trainer->evaluating)
         (void)rgm_trainer_eval_end(trainer, NULL);
     rgm_iterator_release(trainer->iterator);
+    rgm_iterator_release(trainer->valid_iterator);
     rgmi_model_close(trainer);
     for (int mode = 0; mode < 3; mode++)
         rgm_dataset_release(trainer->data[mode]);
-    for (int64_t i = 0; i < trainer->set_count; i++)
+    for (int64_t i = 0; i < trainer->set_count; i++) {
+        rgm_iterator_release(trainer->sets[i].iterator);
         rgm_dataset_release(trainer->sets[i].data);
+    }
     rgm_free(trainer);
 }
 

@@ -150,6 +150,8 @@ rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset 
         return RGM_FAIL(RGM_ERR_ARG, "the validation data set is NULL");
     rgm_dataset_retain(dataset);
     rgm_dataset_release(trainer->data[RGM_VALID]);
+    rgm_iterator_release(trainer->valid_iterator);
+    trainer->valid_iterator = NULL;
     trainer->data[RGM_VALID] = dataset;
     return RGM_OK;
 }
@@ -166,6 +168,16 @@ rgm_status rgmi_iterator_open(rgm_trainer *trainer)
     options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
     options.threads = (int)trainer->runtime.threads;
     return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);
+}
+
+rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *trainer,
+                                   rgm_dataset *data)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+
+    options.seed = (uint64_t)trainer->runtime.seed;
+    options.threads = (int)trainer->runtime.threads;
+    return rgm_iterator_create(out, data, &options);
 }
 
 rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)

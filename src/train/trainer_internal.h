@@ -22,8 +22,9 @@ typedef struct rgmi_sums {
 
 /** One of the task's eval_sets: its data and the sums of a pass over them. */
 typedef struct rgmi_eval_set {
-    char name[64];     /* "valid_news"                       */
-    rgm_dataset *data; /* NULL: its mode's data are left alone */
+    char name[64];          /* "valid_news"                       */
+    rgm_dataset *data;      /* NULL: its mode's data are left alone */
+    rgm_iterator *iterator; /* as valid_iterator below */
     rgmi_sums sums;
 } rgmi_eval_set;
 
@@ -126,6 +127,8 @@ struct rgm_trainer {
     rgm_mode eval_mode;
     int64_t eval_set; /* -1: the mode's own data */
     rgm_iterator *eval_iterator;
+    rgm_iterator *valid_iterator; /* trainer.validation_continues: between validations */
+    bool eval_continues;          /* the pass under way is one of those                */
     void *aggregate;
     int64_t eval_steps;
 };
@@ -220,6 +223,9 @@ uint64_t rgmi_mask_seed(const rgm_trainer *trainer);
 rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);
 rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
+/** An iterator for passes, at the first batch. */
+rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *trainer,
+                                   rgm_dataset *data);
 /** Steps of an epoch, and of a whole run of these options; 0: known only by training. */
 int64_t rgmi_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options);
 int64_t rgmi_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options);

@@ -157,22 +157,37 @@ static void drop_aggregate(rgm_trainer *trainer)
     trainer->aggregate = NULL;
 }
 
-static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dataset *data)
+/* Where trainer.validation_continues keeps the iterator of the pass under way between passes. */
+static rgm_iterator **kept_iterator(rgm_trainer *trainer)
 {
-    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+    return trainer->eval_set >= 0 ? &trainer->sets[trainer->eval_set].iterator
+                                  : &trainer->valid_iterator;
+}
 
+static rgm_dataset *pass_data(const rgm_trainer *trainer)
+{
+    return trainer->eval_set >= 0 ? trainer->sets[trainer->eval_set].data
+                                  : trainer->data[trainer->eval_mode];
+}
+
+static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, bool continues)
+{
     if (trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "an evaluation on %s data is under way",
                         rgm_mode_name(trainer->eval_mode));
-    if (data == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data",
-                        set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode));
-    options.seed = (uint64_t)trainer->runtime.seed;
-    options.threads = (int)trainer->runtime.threads;
-    RGM_TRY(rgm_iterator_create(&trainer->eval_iterator, data, &options));
-    trainer->evaluating = true;
     trainer->eval_mode = mode;
     trainer->eval_set = set;
+    trainer->eval_continues = continues;
+    if (pass_data(trainer) == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data",
+                        set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode));
+    if (continues) { /* taken until the pass has ended */
+        trainer->eval_iterator = *kept_iterator(trainer);
+        *kept_iterator(trainer) = NULL;
+    }
+    if (trainer->eval_iterator == NULL)
+        RGM_TRY(rgmi_eval_iterator_open(&trainer->eval_iterator, trainer, pass_data(trainer)));
+    trainer->evaluating = true;
     trainer->eval_steps = 0;
     rgmi_sums_reset(rgmi_pass_sums(trainer));
     RGM_TRY(swap_averages(trainer));
@@ -183,15 +198,29 @@ static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, r
 
 rgm_status rgm_trainer_eval_begin(rgm_trainer *trainer, rgm_mode mode)
 {
-    return begin_pass(trainer, mode, -1, trainer->data[mode]);
+    return begin_pass(trainer, mode, -1, false);
 }
 
-static rgm_status next_eval_inputs(rgm_step *step, rgm_trainer *trainer)
+static rgm_status next_of_pass(rgm_step *step, rgm_trainer *trainer)
 {
     if (trainer->hooks.next_eval_inputs != NULL)
         return trainer->hooks.next_eval_inputs(&step->inputs, &step->extra, trainer->eval_iterator,
                                                trainer->hooks.payload);
     return rgm_iterator_next(&step->inputs, trainer->eval_iterator);
+}
+
+/* Where validations continue, the end of the data is followed by their beginning. */
+static rgm_status next_eval_inputs(rgm_step *step, rgm_trainer *trainer)
+{
+    rgm_status status = next_of_pass(step, trainer);
+
+    if (status != RGM_END || !trainer->eval_continues ||
+        rgm_iterator_position(trainer->eval_iterator) == 0)
+        return status;
+    rgm_iterator_release(trainer->eval_iterator);
+    trainer->eval_iterator = NULL;
+    RGM_TRY(rgmi_eval_iterator_open(&trainer->eval_iterator, trainer, pass_data(trainer)));
+    return next_of_pass(step, trainer);
 }
 
 static rgm_status reduce(rgm_trainer *trainer, const rgm_step *step)
@@ -263,9 +292,12 @@ rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
     drop_aggregate(trainer);
     if (trainer->averaged)
         swapped = swap_averages(trainer);
-    rgm_iterator_release(trainer->eval_iterator);
+    if (trainer->eval_continues)
+        *kept_iterator(trainer) = trainer->eval_iterator;
+    else
+        rgm_iterator_release(trainer->eval_iterator);
     trainer->eval_iterator = NULL;
-    trainer->evaluating = false;
+    trainer->evaluating = trainer->eval_continues = false;
     return status != RGM_OK ? status : swapped;
 }
 
@@ -298,7 +330,9 @@ static rgm_status pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dat
     *logs = NULL;
     if (data != NULL)
         RGM_TRY(check_steps(num_steps, data, "evaluate"));
-    status = begin_pass(trainer, mode, set, data);
+    status =
+        begin_pass(trainer, mode, set,
+                   trainer->options.validation_continues && mode == RGM_VALID && num_steps > 0);
     if (status == RGM_OK)
         status = rgm_trainer_create_eval_loop_fn(trainer, state)(trainer, num_steps);
     if (status == RGM_OK)

@@ -76,23 +76,44 @@ rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimi
     return RGM_OK;
 }
 
-rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+/* Where an iterator stands; nothing between passes. */
+static rgm_status set_position(rgm_checkpoint *checkpoint, const char *name,
+                               const rgm_iterator *iterator)
 {
     rgm_status status = RGM_OK;
     rgm_text position = {0};
-    const rgmi_sums *sums = &trainer->train_sums;
 
-    RGM_GO(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
-    if (trainer->optimizer != NULL)
-        RGM_GO(rgm_checkpoint_add_slots(checkpoint, trainer->optimizer));
-    RGM_GO(add_values(checkpoint, trainer));
-    if (trainer->iterator != NULL)
-        RGM_GO(rgm_iterator_save(&position, trainer->iterator));
-    RGM_GO(set_blob(checkpoint, RGM_KEY_DATA, position.data, position.size));
-    RGM_GO(set_blob(checkpoint, RGM_KEY_SUMS, sums->sums, sums->size * (int64_t)sizeof(double)));
+    if (iterator != NULL)
+        RGM_GO(rgm_iterator_save(&position, iterator));
+    RGM_GO(rgm_checkpoint_set_blob(checkpoint, name, position.data, position.size));
 done:
     rgm_text_clear(&position);
     return status;
+}
+
+/* Of validation's own data under the key's name, of each of its sets under the set's. */
+static rgm_status set_valid_positions(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+{
+    if (!trainer->options.validation_continues)
+        return RGM_OK;
+    RGM_TRY(set_position(checkpoint, rgm_run_keys[RGM_KEY_VALID].name, trainer->valid_iterator));
+    for (int64_t i = 0; i < trainer->set_count; i++)
+        if (trainer->set_list[i].mode == RGM_VALID)
+            RGM_TRY(set_position(checkpoint, trainer->sets[i].name, trainer->sets[i].iterator));
+    return RGM_OK;
+}
+
+rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+{
+    const rgmi_sums *sums = &trainer->train_sums;
+
+    RGM_TRY(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
+    if (trainer->optimizer != NULL)
+        RGM_TRY(rgm_checkpoint_add_slots(checkpoint, trainer->optimizer));
+    RGM_TRY(add_values(checkpoint, trainer));
+    RGM_TRY(set_position(checkpoint, rgm_run_keys[RGM_KEY_DATA].name, trainer->iterator));
+    RGM_TRY(set_valid_positions(checkpoint, trainer));
+    return set_blob(checkpoint, RGM_KEY_SUMS, sums->sums, sums->size * (int64_t)sizeof(double));
 }
 
 /* ---- restore ------------------------------------------------------------------------------- */
@@ -226,6 +247,45 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
     return RGM_OK;
 }
 
+/* A run that did not continue its validations until now begins with the first batch, and so does a
+ * set that is new. */
+static rgm_status read_valid_position(rgm_iterator **iterator, const rgm_trainer *trainer,
+                                      rgm_dataset *data, const char *name,
+                                      const rgm_checkpoint *checkpoint)
+{
+    const void *position;
+    int64_t size;
+    rgm_status status;
+
+    rgm_iterator_release(*iterator);
+    *iterator = NULL;
+    if (!trainer->options.validation_continues || data == NULL)
+        return RGM_OK;
+    status = rgm_checkpoint_blob(&position, &size, checkpoint, name);
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return RGM_OK;
+    }
+    RGM_TRY(status);
+    if (size == 0)
+        return RGM_OK;
+    RGM_TRY(rgmi_eval_iterator_open(iterator, trainer, data));
+    return rgm_iterator_restore(*iterator, position, size);
+}
+
+static rgm_status read_valid_positions(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+{
+    RGM_TRY(read_valid_position(&trainer->valid_iterator, trainer, trainer->data[RGM_VALID],
+                                rgm_run_keys[RGM_KEY_VALID].name, checkpoint));
+    for (int64_t i = 0; i < trainer->set_count; i++) {
+        rgmi_eval_set *set = &trainer->sets[i];
+
+        if (trainer->set_list[i].mode == RGM_VALID)
+            RGM_TRY(read_valid_position(&set->iterator, trainer, set->data, set->name, checkpoint));
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[COUNTERS];
@@ -235,6 +295,7 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     counters(places, trainer);
     RGM_TRY(get_counters(places + ROLLED_BACK, COUNTERS - ROLLED_BACK, checkpoint));
     RGM_TRY(read_privacy(trainer, checkpoint));
+    RGM_TRY(read_valid_positions(trainer, checkpoint));
     RGM_TRY(get(&position, RGM_KEY_DATA, checkpoint));
     rgm_iterator_release(trainer->iterator);
     trainer->iterator = NULL;
