@@ -281,7 +281,7 @@ static void a_run_tells_sets_samples_and_perplexity(void **state)
     rgm_run_options run = RGM_RUN_OPTIONS_INIT;
     char folder_of_run[96], path[160], *log;
     rgm_open_run *open;
-    double losses[2];
+    double losses[2] = {0};
     rgm_task task;
     int64_t size;
 
