@@ -117,7 +117,7 @@ says "^damaged +runs/log: runs/log/metrics.jsonl:byte [0-9]+: the line is damage
 says "^foreign +runs/notes: " err
 says "^runs/seed-10 +finished" out
 says "^runs/manifest +damaged" out
-says '^runs/bad[?][?]\[31m +finished' out
+says '^runs/bad\\xff\\x1b\[31m +finished' out
 grep -q "$(printf '\033')" out err && fail "an escape sequence reached the terminal"
 expect 0 "$regimen" runs --json
 python3 - out <<'PY' || fail "a damaged run has no reason"

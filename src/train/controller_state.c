@@ -294,6 +294,10 @@ static rgm_status restore_newest(rgm_controller *c, int64_t *offset)
     if (c->folder != NULL) { /* the last save may have been killed before its end */
         RGM_GO(spare(c));
         rgm_checkpoint_store_tidy(c->store, c->saved_step);
+        if (c->best_store != NULL)
+            rgm_checkpoint_store_tidy(c->best_store, c->best_step);
+        if (c->averages_store != NULL)
+            rgm_checkpoint_store_tidy(c->averages_store, c->saved_step);
     }
 done:
     rgm_checkpoint_release(checkpoint);

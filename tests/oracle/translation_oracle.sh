@@ -54,7 +54,8 @@ awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) {
     s = ""; n = i % 20 == 7 ? 0 : 1 + int(rand() * 10)
     for (k = 0; k < n; k++) s = s (k ? " " : "") (2 + int(rand() * 16))
     print s } }' >numbers
-quick="--set task.decode=false --set trainer.checkpoint.best.metric=valid.loss --set data.reverse.train=6000"
+quick="--set task.decode=false --set trainer.checkpoint.best.metric=valid.loss --set data.reverse.train=6000
+       --set optimizer.learning_rate.warmup.steps=20"
 # shellcheck disable=SC2086
 trained reverse "$configs/reverse.yaml" $quick --set trainer.epochs=4
 decoded reverse numbers --beam 1
