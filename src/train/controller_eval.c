@@ -169,20 +169,19 @@ rgm_status rgmi_choose_metrics(rgm_controller *c)
 
 /* ---- best ---------------------------------------------------------------------------------- */
 
-/* The weights that were evaluated: the averages, when the optimizer keeps some. */
+static rgm_status keep_weights(void *payload)
+{
+    rgm_controller *c = payload;
+
+    rgm_parameters_set(c->best_weights, rgm_parameters_tensors(rgm_trainer_parameters(c->trainer)));
+    return RGM_OK;
+}
+
 static rgm_status keep_best(rgm_controller *c, double value)
 {
-    rgm_optimizer *optimizer = rgm_trainer_optimizer(c->trainer);
-    rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
-    bool averaged = optimizer != NULL && rgm_optimizer_has_averages(optimizer);
-
     RGM_TRY(rgmi_check_weights(c->trainer, "kept as best"));
     RGM_TRY(rgmi_best_weights_open(c));
-    if (averaged)
-        RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
-    rgm_parameters_set(c->best_weights, rgm_parameters_tensors(parameters));
-    if (averaged)
-        RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
+    RGM_TRY(rgmi_with_averages(c->trainer, keep_weights, c));
     c->best_value = value;
     c->best_step = rgm_trainer_global_step(c->trainer);
     c->best_epoch = c->epochs;

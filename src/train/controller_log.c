@@ -118,12 +118,8 @@ rgm_status rgmi_log_layers(rgm_controller *c)
         return RGM_OK;
     c->told_layers = true;
     status = rgmi_report_layers(&text, c->trainer);
-    for (const char *line = text.data; status == RGM_OK && line != NULL && *line != '\0';) {
-        int size = (int)strcspn(line, "\n");
-
-        rgm_log_write(RGM_LOG_INFO, "layers | %.*s", size, line);
-        line += size + (line[size] == '\n');
-    }
+    if (status == RGM_OK)
+        rgmi_log_lines("layers | ", text.data);
     rgm_text_clear(&text);
     return status;
 }

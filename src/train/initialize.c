@@ -160,15 +160,6 @@ done:
     return status;
 }
 
-/* A line of the log for each line of the report. */
-static void log_lines(const rgm_text *text)
-{
-    for (const char *line = text->data, *end; line != NULL && *line != '\0'; line = end + 1) {
-        end = strchr(line, '\n');
-        rgm_log_write(RGM_LOG_INFO, "%.*s", (int)(end - line), line);
-    }
-}
-
 rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
 {
     const rgm_trainer_initialize *options = &trainer->options.initialize;
@@ -181,7 +172,7 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
                       "unused",
                       (long long)report.matched, (long long)(report.matched + report.left),
                       options->checkpoint, (long long)report.unused);
-        log_lines(&report.text);
+        rgmi_log_lines("", report.text.data);
         rgm_text_clear(&report.text);
     }
     if (trainer->task.initialize != NULL)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <regimen/train.h>
+#include "trainer_internal.h"
 
 static int64_t find(const rgm_logs *logs, const char *name)
 {
@@ -85,4 +85,16 @@ void rgm_logs_clear(rgm_logs *logs)
     }
     rgm_free(logs->texts);
     *logs = (rgm_logs){0};
+}
+
+/* ---- in the log ---------------------------------------------------------------------------- */
+
+void rgmi_log_lines(const char *prefix, const char *text)
+{
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+
+        rgm_log_write(RGM_LOG_INFO, "%s%.*s", prefix, size, line);
+        line += size + (line[size] == '\n');
+    }
 }

@@ -91,12 +91,7 @@ static rgm_status log_plan(const rgm_open_run *run)
     RGM_GO(rgm_run_plan(&text, run));
     if (run->task.describe != NULL)
         RGM_GO(run->task.describe(&text, run->task.state));
-    for (const char *line = text.data; line != NULL && *line != '\0';) {
-        int size = (int)strcspn(line, "\n");
-
-        rgm_log_write(RGM_LOG_INFO, "%.*s", size, line);
-        line += size + (line[size] == '\n');
-    }
+    rgmi_log_lines("", text.data);
 done:
     rgm_text_clear(&text);
     return status;

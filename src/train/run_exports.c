@@ -149,23 +149,21 @@ done:
 
 /* ---- on the way ----------------------------------------------------------------------------- */
 
-/* As an evaluation would use them: the averages, where the optimizer keeps some. */
-static rgm_status export_weights(rgm_open_run *run, const char *folder)
-{
-    rgm_optimizer *optimizer = rgm_trainer_optimizer(run->trainer);
-    rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
-    bool averaged = optimizer != NULL && rgm_optimizer_has_averages(optimizer);
-    rgm_status status, swapped = RGM_OK;
-    rgm_error error;
+typedef struct export_job {
+    const rgm_open_run *run;
+    const char *folder;
+} export_job;
 
-    if (averaged)
-        RGM_TRY(rgm_optimizer_averages_swap(optimizer, parameters));
-    status = save_exports(run, folder);
-    if (status != RGM_OK)
-        rgm_error_save(&error, status);
-    if (averaged)
-        swapped = rgm_optimizer_averages_swap(optimizer, parameters);
-    return status != RGM_OK ? rgm_error_restore(&error) : swapped;
+static rgm_status save_job(void *payload)
+{
+    const export_job *job = payload;
+
+    return save_exports(job->run, job->folder);
+}
+
+static rgm_status export_weights(const rgm_open_run *run, const char *folder)
+{
+    return rgmi_with_averages(run->trainer, save_job, &(export_job){run, folder});
 }
 
 static rgm_status export_number(rgm_open_run *run, const char *root, const char *aside)

@@ -245,9 +245,19 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
 void rgmi_averages_reset(rgm_trainer *trainer);
 /** Let the averages, when there are some, be the weights. */
 rgm_status rgmi_averages_place(rgm_trainer *trainer);
+/**
+ * Does `work` with the weights that an evaluation would use: the averages are the parameters
+ * meanwhile, where the optimizer keeps some.
+ */
+rgm_status rgmi_with_averages(rgm_trainer *trainer, rgm_status (*work)(void *payload),
+                              void *payload);
 
 /** RGM_ERR_NUMERIC "weight 'x' is not finite at step 3: it is not <what>". */
 rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what);
+
+/* logs.c */
+/** An informative line of the log, behind `prefix`, for each line of a text; NULL: none. */
+void rgmi_log_lines(const char *prefix, const char *text);
 
 /* initialize.c */
 /** Back to the weights of the seed and step 0, the data going on. */

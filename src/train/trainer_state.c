@@ -349,3 +349,19 @@ rgm_status rgmi_averages_place(rgm_trainer *trainer)
     rgmi_averages_reset(trainer); /* both are the averages: the way back changes nothing */
     return rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters);
 }
+
+rgm_status rgmi_with_averages(rgm_trainer *trainer, rgm_status (*work)(void *payload),
+                              void *payload)
+{
+    rgm_status status, swapped;
+    rgm_error error;
+
+    if (trainer->optimizer == NULL || !rgm_optimizer_has_averages(trainer->optimizer))
+        return work(payload);
+    RGM_TRY(rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters));
+    status = work(payload);
+    if (status != RGM_OK)
+        rgm_error_save(&error, status);
+    swapped = rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters);
+    return status != RGM_OK ? rgm_error_restore(&error) : swapped;
+}
