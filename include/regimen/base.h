@@ -396,6 +396,12 @@ void rgm_queue_close(rgm_queue *queue);
 rgm_status rgm_path_join(char **out, const char *folder, const char *name);
 bool rgm_path_exists(const char *path);
 bool rgm_path_is_folder(const char *path);
+/**
+ * RGM_ERR_IO when a named pipe lies in the place of a file: it may have no writer, and who opens it
+ * would wait without end. Pipes of the caller, below /dev/ and /proc/ (/dev/stdin, /dev/fd/63), are
+ * no error, nor is a path where nothing is.
+ */
+rgm_status rgm_path_refuse_pipe(const char *path);
 /** mkdir -p. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_folder_make(const char *path);
 /**

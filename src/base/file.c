@@ -25,23 +25,35 @@ static int open_again(const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/**
- * To be read whole. A pipe that lies in the place of a file has perhaps no writer ever, so nobody
- * is waited for. Those of the caller are another matter: /dev/fd/63 of `--config <(...)`,
- * /dev/stdin.
- */
+/* Of the caller: /dev/fd/63 of `--config <(...)`, /dev/stdin. */
+static bool is_own(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
+static rgm_status refuse_pipe(const char *path, const struct stat *info)
+{
+    return is_own(path) || !S_ISFIFO(info->st_mode)
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_IO, "'%s' is a pipe, not a file", path);
+}
+
+rgm_status rgm_path_refuse_pipe(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 ? refuse_pipe(path, &info) : RGM_OK;
+}
+
+/* To be read whole. A pipe has perhaps no writer ever, so nobody is waited for. */
 static rgm_status open_whole(int *fd, struct stat *info, const char *path)
 {
-    bool is_own = strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
-
-    *fd = open_again(path, is_own ? O_RDONLY : O_RDONLY | O_NONBLOCK, 0);
+    *fd = open_again(path, is_own(path) ? O_RDONLY : O_RDONLY | O_NONBLOCK, 0);
     if (*fd < 0)
         return RGM_FAIL_SYSTEM("open", path);
     if (fstat(*fd, info) != 0)
         return RGM_FAIL_SYSTEM("examine", path);
-    if (!is_own && S_ISFIFO(info->st_mode))
-        return RGM_FAIL(RGM_ERR_IO, "'%s' is a pipe, not a file", path);
-    return RGM_OK;
+    return refuse_pipe(path, info);
 }
 
 static rgm_status check_size(const char *path, int64_t size, int64_t max_size)

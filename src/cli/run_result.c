@@ -1,5 +1,4 @@
 /* How a run ended, in words or JSON. */
-#include <math.h>
 #include <stdio.h>
 
 #include "run.h"
@@ -24,14 +23,9 @@ static json_t *plan_json(const rgm_open_run *run)
     return json;
 }
 
-static json_t *number_json(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *privacy_json(const rgm_privacy_report *r)
 {
-    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:s}", "epsilon", number_json(r->epsilon), "delta",
+    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:s}", "epsilon", json_number(r->epsilon), "delta",
                      r->delta, "noise_multiplier", r->noise_multiplier, "clipping_norm",
                      r->clipping_norm, "sample_rate", r->sample_rate, "basis", r->basis);
 }

@@ -6,7 +6,6 @@
 #include "csv_internal.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 rgm_status rgmi_csv_fail(const rgm_csv_reader *reader, int64_t at, const char *format, ...)
 {
@@ -25,20 +24,6 @@ rgm_status rgmi_csv_fail(const rgm_csv_reader *reader, int64_t at, const char *f
     }
     return RGM_FAIL(RGM_ERR_FORMAT, "%s:%lld:%lld: %s", reader->input->path, (long long)line,
                     (long long)column, what);
-}
-
-/**
- * Tables are read more than once, and one that lies in a folder is a file: a pipe there may have no
- * writer, and would be waited for without end. Standard input and /dev/fd/N are the caller's own.
- */
-static rgm_status refuse_pipe(const char *path)
-{
-    struct stat info;
-
-    if (strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0 &&
-        stat(path, &info) == 0 && S_ISFIFO(info.st_mode))
-        return RGM_FAIL(RGM_ERR_IO, "'%s' is a pipe, not a file", path);
-    return RGM_OK;
 }
 
 static int64_t count_byte(const char *text, int64_t size, char byte)
@@ -219,7 +204,7 @@ rgm_status rgm_csv_reader_open(rgm_csv_reader **out, const char *path,
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "csv: delimiter 0x%02x, max_row_bytes %lld",
                         (unsigned char)reader->options.delimiter,
                         (long long)reader->options.max_row_bytes));
-    RGM_GO(refuse_pipe(path));
+    RGM_GO(rgm_path_refuse_pipe(path)); /* a table is read more than once */
     RGM_GO(rgmi_input_open(&reader->input, path));
     RGM_GO(rgmi_input_detect_gzip(reader->input));
     RGM_GO(rgmi_input_fill(reader->input, 3));

@@ -97,25 +97,22 @@ done:
 
 rgm_status rgm_tfrecord_pattern(char **out, const char *folder, const char *prefix)
 {
-    rgm_status status = RGM_OK;
-    char **paths = NULL;
-    int64_t count = 0;
+    /* The usual one stands again at the end, for the message of who finds neither. */
+    static const char *const endings[] = {"tfrecord", "tfrecord.gz", "tfrecord"};
+    rgm_status status = RGM_ERR_NOT_FOUND;
 
-    RGM_GO(rgm_strprintf(out, "%s/%s*.tfrecord.gz", folder, prefix));
-    (*out)[strlen(*out) - 3] = '\0';
-    status = rgm_glob(&paths, &count, *out);
-    rgm_names_release(paths, count);
-    if (status != RGM_ERR_NOT_FOUND)
-        return status;
-    (*out)[strlen(*out)] = '.';
-    status = rgm_glob(&paths, &count, *out);
-    rgm_names_release(paths, count);
-    if (status == RGM_ERR_NOT_FOUND) { /* neither: the usual name, for the caller's message */
-        (*out)[strlen(*out) - 3] = '\0';
-        status = RGM_OK;
+    *out = NULL;
+    for (int i = 0; i < 3 && status == RGM_ERR_NOT_FOUND; i++) {
+        char **paths = NULL;
+        int64_t count = 0;
+
+        rgm_free(*out);
+        RGM_TRY(rgm_strprintf(out, "%s/%s*.%s", folder, prefix, endings[i]));
+        status = i < 2 ? rgm_glob(&paths, &count, *out) : RGM_OK;
+        rgm_names_release(paths, count);
+        if (status == RGM_ERR_NOT_FOUND)
+            rgm_error_reset();
     }
-    rgm_error_reset();
-done:
     return status;
 }
 

@@ -269,7 +269,7 @@ static rgm_status make_plan(rgmi_token_plan *plan)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA,
                         "token batches: of %lld pairs none has at most %lld ids a side",
                         (long long)sizes.count, (long long)plan->options.max_length));
-    if ((plan->corpus != NULL))
+    if (plan->corpus != NULL)
         RGM_GO(make_room(&sizes, plan));
     RGM_GO(choose_classes(plan, &sizes));
     RGM_GO(RGM_NEW(plan->first_row, plan->class_count + 1));
