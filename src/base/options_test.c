@@ -111,11 +111,11 @@ static void every_kind_of_field_is_read(void **state)
     CHECK_TEXT("n.en", o.sets.items[0].items[1]);
     CHECK_TEXT("web", o.sets.names[1]);
     CHECK_TEXT("w.tsv", o.sets.items[1].items[0]);
-    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "sets: [a]\n"));
-    CHECK_MESSAGE("'sets' should be a map to lists, but is a list");
     CHECK_INT(3, o.best.patience);
     CHECK_TEXT("valid.accuracy", o.best.metric);
     CHECK_TEXT("gcn", rgm_yaml_find(o.model, "type")->text);
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "sets: [a]\n"));
+    CHECK_MESSAGE("'sets' should be a map to lists, but is a list");
     drop();
 }
 
