@@ -606,8 +606,8 @@ static const char *stops_behind(rgm_best_mode best, const char *metric, rgm_best
         CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 100, 1, 2, NULL));
         snprintf(text, sizeof text, "%lld",
                  (long long)rgm_trainer_global_step(rgm_controller_trainer(r.controller)));
-        close_run(&r);
     }
+    close_run(&r);
     return text;
 }
 

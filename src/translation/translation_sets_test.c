@@ -195,6 +195,7 @@ static void a_tokenizer_is_trained_on_any_form(void **state)
     rgmi_parallel_data data[2];
     int64_t size[2];
     const void *model[2];
+    rgm_task task;
 
     (void)state;
     open_folder();
@@ -227,7 +228,8 @@ static void a_tokenizer_is_trained_on_any_form(void **state)
     refuse(&o, RGM_ERR_CONFIG,
            "are different tokenizers, but model.embeddings: shared has one row");
     o.target_tokenizer = "one.model";
-    CHECK_OK(create(&(rgm_task){0}, &o));
+    CHECK_OK(create(&task, &o));
+    rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
