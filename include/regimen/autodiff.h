@@ -525,6 +525,8 @@ typedef struct rgm_op_event {
     const char *op;    /* "matmul"                                                            */
     const char *scope; /* the layer that it or what it is the gradient of was built in; NULL  */
     int64_t flops;     /* of this run's sizes: see rgm_executor_flops()                       */
+    int64_t bytes; /* of its inputs and its output, each once; of an op that picks (gather, slice)
+                      twice what it gives; 0 of a view                                    */
     double begin, end; /* seconds of rgm_now(); 0: not timed                                  */
 } rgm_op_event;
 typedef void rgm_op_observer(const rgm_op_event *event, void *payload);

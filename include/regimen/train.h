@@ -591,6 +591,14 @@ typedef struct rgm_trainer_plateau {
     double min_learning_rate; /* the rate is not reduced below it                                */
 } rgm_trainer_plateau;
 
+/** Where time goes: some steps op by op, and the whole run in passes, saves, summaries, exports.
+ * Changes no result. */
+typedef struct rgm_profile_options {
+    int64_t steps;      /* recorded op by op, and as many batches of evaluation; 0: no profile  */
+    int64_t skip_steps; /* of each start that pass before, default 10: the first ones plan      */
+    int64_t max_events; /* kept, default 100,000 (12 MB of JSON); the others are counted alone  */
+} rgm_profile_options;
+
 typedef enum rgm_restore_best {
     RGM_RESTORE_AUTO, /* iff there are validation data */
     RGM_RESTORE_TRUE,
@@ -633,6 +641,7 @@ typedef struct rgm_trainer_options {
     rgm_trainer_plateau reduce_on_plateau;
     rgm_trainer_recovery recovery;
     rgm_trainer_initialize initialize;
+    rgm_profile_options profile;
     rgm_privacy privacy; /* clipping_norm > 0: differentially private steps (optim.h); the
                             loop's logs then have "privacy_epsilon"                       */
 } rgm_trainer_options;
@@ -891,6 +900,41 @@ rgm_status rgm_trainer_describe_privacy(rgm_text *out, const rgm_trainer *traine
 /** Bytes of the training and validation arenas so far. */
 int64_t rgm_trainer_arena_bytes(const rgm_trainer *trainer);
 
+/** One kind of work in a profile. */
+typedef struct rgm_profile_row {
+    const char *name; /* an op; "data", "update", "other"; beside the steps "evaluation", ...     */
+    double seconds;
+    int64_t calls;
+    int64_t flops, bytes; /* of ops: see rgm_op_event                                             */
+} rgm_profile_row;
+
+/** What was recorded (trainer.profile). */
+typedef struct rgm_profile_report {
+    int64_t first_step, steps; /* recorded training steps; the number of the first, from 1        */
+    double seconds;            /* of these steps; its rows sum up to it                           */
+    const rgm_profile_row *rows; /* [row_count] most time first: ops, "data" (waiting for a batch),
+                                    "update" (the optimizer) and "other" (all else); borrowed     */
+    int64_t row_count;
+    const rgm_profile_row *beside; /* [beside_count] of the whole start, by first occurrence: what
+                                      one of them calls is in both; borrowed                      */
+    int64_t beside_count;
+    int64_t events, dropped; /* kept for the trace; more than trainer.profile.max_events          */
+} rgm_profile_report;
+/** What has been recorded up to now; false: trainer.profile asks for nothing. The rows are valid
+ * until the next step. */
+bool rgm_trainer_profile(rgm_profile_report *out, const rgm_trainer *trainer);
+/**
+ * Append it as a table for people: time, share and calls of a step, GFLOP/s and GB/s of ops, then
+ * what came beside the steps. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_trainer_profile_table(rgm_text *out, const rgm_trainer *trainer);
+/**
+ * Append it as JSON in Chrome's trace event format, which chrome://tracing and ui.perfetto.dev
+ * open: complete events ("X") with ts and dur in microseconds since the trainer was made. Nothing
+ * without a profile. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_trainer_profile_trace(rgm_text *out, const rgm_trainer *trainer);
+
 /** What initializing from other weights found. */
 typedef struct rgm_initialize_report {
     int64_t matched; /* parameters taken                                         */
@@ -1097,6 +1141,16 @@ bool rgm_controller_finished(const rgm_controller *controller);
  * the next one. metrics.jsonl has them all, and the hook epoch_end sees each.
  */
 int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *controller);
+
+#define RGM_PROFILE_FILE "profile.json"
+/**
+ * <run>/profile.json, whole or not at all, when something was recorded since the last time; the
+ * first time the table goes to the log. Done by itself when the asked steps are recorded, at the
+ * end of rgm_controller_run() and rgm_run_complete(), whatever that is, and where
+ * rgm_controller_train() stops or fails.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_controller_write_profile(rgm_controller *controller);
 
 /** From here on progress is shown, in epochs or in steps; NULL: no more. Borrowed. */
 void rgm_controller_show_progress(rgm_controller *controller, rgm_progress *progress,

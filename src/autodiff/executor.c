@@ -459,6 +459,7 @@ static void tell_time(rgm_executor *executor, int64_t s, double begin, double en
     if (executor->observer == NULL || status != RGM_OK)
         return;
     event.flops = rgmi_flops(v, executor->in, &executor->current->views[s]);
+    event.bytes = rgmi_bytes(v, executor->in, &executor->current->views[s]);
     executor->observer(&event, executor->observer_payload);
 }
 

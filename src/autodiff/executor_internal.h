@@ -106,6 +106,8 @@ rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor);
 rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan);
 /** Operations of v on these views: rgm_executor_flops(). */
 int64_t rgmi_flops(const rgm_value *v, const rgm_view *in, const rgm_view *out);
+/** What v moves at least: rgm_op_event. */
+int64_t rgmi_bytes(const rgm_value *v, const rgm_view *in, const rgm_view *out);
 /** RGM_ERR_NUMERIC unless all elements are finite; what: "output of ...". */
 rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
                              const rgm_value *value);

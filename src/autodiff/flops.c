@@ -179,6 +179,29 @@ int64_t rgmi_flops(const rgm_value *v, const rgm_view *in, const rgm_view *out)
     return elements(v, in, out);
 }
 
+static int64_t size_of(const rgm_view *view)
+{
+    const rgm_csr *csr = view->csr;
+
+    if (csr != NULL)
+        return (csr->rows + 1) * (int64_t)sizeof *csr->row_start +
+               csr->count * (int64_t)sizeof *csr->column;
+    return rgmi_view_count(view) * (int64_t)rgm_dtype_size(view->dtype);
+}
+
+int64_t rgmi_bytes(const rgm_value *v, const rgm_view *in, const rgm_view *out)
+{
+    int64_t sum = size_of(out);
+
+    if (v->type->is_view != NULL && v->type->is_view(v))
+        return 0;
+    if (v->type == &rgmi_gather_op || v->type == &rgmi_slice_op)
+        return 2 * sum;
+    for (int k = 0; k < v->inputs; k++)
+        sum += size_of(&in[k]);
+    return sum;
+}
+
 /* The op at a slot with its inputs as they stand in the plan. */
 static rgm_op_event event_at(rgm_executor *executor, int64_t s)
 {
@@ -187,8 +210,10 @@ static rgm_op_event event_at(rgm_executor *executor, int64_t s)
 
     for (int k = 0; k < v->inputs; k++)
         executor->in[k] = views[v->in[k]->slot];
-    return (rgm_op_event){
-        .op = v->type->name, .scope = v->scope, .flops = rgmi_flops(v, executor->in, &views[s])};
+    return (rgm_op_event){.op = v->type->name,
+                          .scope = v->scope,
+                          .flops = rgmi_flops(v, executor->in, &views[s]),
+                          .bytes = rgmi_bytes(v, executor->in, &views[s])};
 }
 
 void rgm_executor_visit(rgm_executor *executor, rgm_op_observer *observer, void *payload)

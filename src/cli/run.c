@@ -4,6 +4,8 @@
 
 #include "run.h"
 
+#define PROFILE_STEPS 20 /* of --profile, where the file has no trainer.profile.steps */
+
 /* ---- folders ------------------------------------------------------------------------------- */
 
 /* runs/<name>-<n> with the first free n. */
@@ -192,6 +194,8 @@ static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_vie
                 ? rgm_experiment_prepare(options, view->experiment, request->run_dir)
                 : rgm_experiment_prepare_trained(options, view->experiment, request->run_dir));
     leave_data_alone(options, request->mode);
+    if (request->profile && options->trainer.profile.steps == 0)
+        options->trainer.profile.steps = PROFILE_STEPS;
     options->hooks.payload = view;
     options->hooks.should_stop = console_is_stopped;
     options->hooks.event = on_event;
@@ -260,8 +264,9 @@ static int open_and_run(const char *name, const text_list *over, const text_list
                            mode_name(request->mode));
     if (request->last && request->mode != RUN_EXPORT)
         return usage_error("--last goes with --mode export");
-    if (request->restarts > 0 && !trains(request->mode))
-        return usage_error("--restarts goes with modes that train");
+    if ((request->restarts > 0 || request->profile) && !trains(request->mode))
+        return usage_error("--%s goes with modes that train",
+                           request->profile ? "profile" : "restarts");
     code = experiment_open(&experiment, name, over, sets);
     if (code != EXIT_DONE)
         return code;
@@ -294,6 +299,8 @@ int verb_run(int argc, char **argv)
         {"last", ARG_FLAG, &request.last, NULL, "export: the newest weights, not the best"},
         {"restarts", ARG_COUNT, &request.restarts, "N",
          "start it again when it is killed, crashes or is preempted, N times without progress"},
+        {"profile", ARG_FLAG, &request.profile, NULL,
+         "where the time of some steps goes: a table, and profile.json in the run folder"},
         {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
         {0}};
     const usage how = {
@@ -331,6 +338,8 @@ int verb_train(int argc, char **argv)
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
         {"restarts", ARG_COUNT, &request.restarts, "N",
          "start it again when it is killed, crashes or is preempted, N times without progress"},
+        {"profile", ARG_FLAG, &request.profile, NULL,
+         "where the time of some steps goes: a table, and profile.json in the run folder"},
         {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
         {0}};
     const usage how = {

@@ -18,7 +18,7 @@ bool trains(run_mode mode);
 typedef struct run_request {
     run_mode mode;
     const char *run_dir;
-    bool last, json;
+    bool last, json, profile;
     int64_t restarts; /* 0: the run is this process */
 } run_request;
 /** Exit code. */

@@ -30,6 +30,40 @@ static json_t *privacy_json(const rgm_privacy_report *r)
                      r->clipping_norm, "sample_rate", r->sample_rate, "basis", r->basis);
 }
 
+static json_t *rows_json(const rgm_profile_row *rows, int64_t count)
+{
+    json_t *json = json_array();
+
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(
+            json, json_pack("{s:s, s:f, s:I, s:I, s:I}", "name", rows[i].name, "seconds",
+                            rows[i].seconds, "calls", (json_int_t)rows[i].calls, "flops",
+                            (json_int_t)rows[i].flops, "bytes", (json_int_t)rows[i].bytes));
+    return json;
+}
+
+static json_t *profile_json(const rgm_profile_report *r)
+{
+    return json_pack("{s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "first_step", (json_int_t)r->first_step,
+                     "steps", (json_int_t)r->steps, "seconds", r->seconds, "rows",
+                     rows_json(r->rows, r->row_count), "beside",
+                     rows_json(r->beside, r->beside_count), "events", (json_int_t)r->events,
+                     "dropped_events", (json_int_t)r->dropped);
+}
+
+/* The table, to stdout with the result, to stderr of a run that stopped. */
+static void print_profile(FILE *file, const rgm_open_run *run, const run_view *view)
+{
+    rgm_profile_report report;
+    rgm_text text = {0};
+
+    if (!rgm_trainer_profile(&report, rgm_run_trainer(run)))
+        return;
+    if (rgm_trainer_profile_table(&text, rgm_run_trainer(run)) == RGM_OK)
+        fprintf(file, "%s%-8s %s/" RGM_PROFILE_FILE "\n", text.data, "profile", view->run_dir);
+    rgm_text_clear(&text);
+}
+
 static int64_t set_count(const rgm_open_run *run)
 {
     const rgm_eval_set *sets;
@@ -41,6 +75,7 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
 {
     json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
     rgm_privacy_report privacy;
+    rgm_profile_report profile;
 
     json_object_set_new(json, "run_dir", json_string(view->run_dir));
     json_object_set_new(json, "steps", json_integer(rgm_run_steps(run)));
@@ -60,6 +95,8 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
         json_object_set_new(json, "best_step", json_null());
     if (rgm_trainer_privacy(&privacy, rgm_run_trainer(run)))
         json_object_set_new(json, "privacy", privacy_json(&privacy));
+    if (rgm_trainer_profile(&profile, rgm_run_trainer(run)))
+        json_object_set_new(json, "profile", profile_json(&profile));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
         json_array_append_new(exports, json_string(rgm_run_export_dir(run, i)));
     json_object_set_new(json, "exports", exports);
@@ -95,6 +132,8 @@ static int print_result(const rgm_open_run *run, const run_view *view)
 {
     rgm_privacy_report privacy;
 
+    if (trains(view->mode))
+        print_profile(stdout, run, view);
     if (view->mode != RUN_CONTINUOUS_EVAL)
         print_parts(run);
     if (rgm_trainer_privacy(&privacy, rgm_run_trainer(run)))
@@ -122,6 +161,7 @@ int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view,
     if (status == RGM_STOPPED && trains(view->mode)) {
         say("stopped", "saved step %s in %s. Continue with the same command and --run-dir.",
             grouped(rgm_run_steps(run)), view->run_dir);
+        print_profile(stderr, run, view);
         return EXIT_CONTINUE;
     }
     if (status == RGM_STOPPED) {

@@ -109,11 +109,11 @@ done:
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
-/* A run may be made longer, and go on with other threads, which change no bit: those lines may
- * differ. */
+/* A run may be made longer, and go on with other threads or be profiled, which change no bit: those
+ * lines, and what stands below them, may differ. */
 static bool may_differ(const char *line)
 {
-    static const char *const keys[] = {"epochs:", "train_steps:", "threads:"};
+    static const char *const keys[] = {"epochs:", "train_steps:", "threads:", "profile:"};
 
     line += strspn(line, " ");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -122,13 +122,22 @@ static bool may_differ(const char *line)
     return false;
 }
 
+static const char *next_line(const char *text, int64_t *line)
+{
+    text += strcspn(text, "\n");
+    ++*line;
+    return text + (*text == '\n');
+}
+
 /* Go to the next line that must agree; counts the lines left behind. */
 static const char *to_fixed_line(const char *text, int64_t *line)
 {
     while (*text != 0 && may_differ(text)) {
-        text += strcspn(text, "\n");
-        text += *text == '\n';
-        ++*line;
+        size_t indent = strspn(text, " ");
+
+        text = next_line(text, line);
+        while (*text != 0 && strspn(text, " ") > indent)
+            text = next_line(text, line);
     }
     return text;
 }

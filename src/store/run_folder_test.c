@@ -247,7 +247,10 @@ static void a_run_may_be_made_longer_and_take_other_threads(void **state)
     static const char *const changed[] = {
         "a: 1\ntrainer:\n  epochs: 20\n  keep: 1\nruntime:\n  threads: 2\n",
         "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 2\n",
-        "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 8\n"};
+        "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 8\n",
+        "a: 1\ntrainer:\n  keep: 1\n  profile:\n    steps: 7\nruntime:\n  threads: 8\n",
+        "a: 1\ntrainer:\n  keep: 1\n  profile:\n    steps: 7\n    most: 9\nruntime:\n",
+        "a: 1\ntrainer:\n  keep: 1\nruntime:\n"};
     const char *folder = check_folder();
     rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
     rgm_run_folder *run = NULL;
@@ -258,7 +261,7 @@ static void a_run_may_be_made_longer_and_take_other_threads(void **state)
     options.config = "a: 1\ntrainer:\n  epochs: 10\n  keep: 1\nruntime:\n  threads: 2\n";
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
         options.config = changed[i];
         CHECK_OK(rgm_run_folder_open(&run, folder, &options));
         rgm_run_folder_close(run);

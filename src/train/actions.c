@@ -12,11 +12,13 @@ rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_
 {
     for (int64_t i = 0; i < count; i++) {
         const rgm_action *a = &actions[i];
+        double begin = rgmi_profile_now(c->trainer);
         rgm_status status;
 
         if (a->condition != NULL && !a->condition(logs, c, a->payload))
             continue;
         status = a->run(logs, c, a->payload);
+        rgmi_profile_beside(c->trainer, "action", a->name, begin);
         if (status != RGM_OK)
             return rgm_error_prefix(status, "action '%s'", a->name != NULL ? a->name : "");
     }

@@ -123,13 +123,21 @@ static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **log
     return RGM_FAIL(RGM_ERR_ARG, "run mode %d", (int)mode);
 }
 
-rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
+rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
 {
     rgm_logger *before = rgmi_enter(c);
     rgm_status status = run(c, mode, logs);
 
     rgmi_stop_clock(c);
     return rgmi_leave(before, status);
+}
+
+rgm_status rgm_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
+{
+    rgm_status status = rgmi_controller_run(c, mode, logs);
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, rgmi_profile_finish(c, status));
 }
 
 /* ---- what can be asked --------------------------------------------------------------------- */

@@ -75,7 +75,7 @@ struct rgm_controller {
     double timer_time;
     int64_t timer_step;
     double timer_items, timer_flops;
-    bool told_layers;
+    bool told_layers, told_profile;
     double items_a_step;    /* mean of the loop under way, or of the last */
     int64_t histogram_step; /* of the last histograms; -1: none yet */
     double last_seen;       /* the last value of the best metric, for progress */
@@ -137,6 +137,14 @@ void rgmi_stop_clock(rgm_controller *c);
 double rgmi_seconds(const rgm_controller *c);
 /** Whether trainer.max_seconds are over; told in the log when they have just gone. */
 bool rgmi_is_out_of_time(rgm_controller *c);
+
+/* controller_profile.c */
+/** Write the profile, and go on with what the work came to; an error of it stands before others. */
+rgm_status rgmi_profile_finish(rgm_controller *c, rgm_status status);
+
+/* controller.c */
+/** rgm_controller_run() for who writes the profile when there is more to it. */
+rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs);
 
 /* controller_plateau.c */
 /** A validation of the metric: perhaps a smaller rate from now on. */

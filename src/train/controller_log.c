@@ -243,7 +243,7 @@ done:
     return status;
 }
 
-rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs)
+static rgm_status summarize(rgm_controller *c, const char *split, const rgm_logs *logs)
 {
     if (c->hooks.summary != NULL)
         return c->hooks.summary(split, rgm_trainer_global_step(c->trainer), logs, c->hooks.payload);
@@ -255,9 +255,19 @@ rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *
     return write_texts(c, split, logs);
 }
 
+rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs)
+{
+    double begin = rgmi_profile_now(c->trainer);
+    rgm_status status = summarize(c, split, logs);
+
+    rgmi_profile_beside(c->trainer, "summaries", NULL, begin);
+    return status;
+}
+
 rgm_status rgmi_summarize_weights(rgm_controller *c)
 {
     const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    double begin = rgmi_profile_now(c->trainer);
     rgm_event_file *file;
 
     if (c->folder == NULL || c->hooks.summary != NULL || !c->options.histograms ||
@@ -269,6 +279,7 @@ rgm_status rgmi_summarize_weights(rgm_controller *c)
         RGM_TRY(rgm_event_file_histogram(file, rgm_parameters_name(parameters, i),
                                          rgm_trainer_global_step(c->trainer),
                                          rgm_parameters_tensor(parameters, i)));
+    rgmi_profile_beside(c->trainer, "histograms", NULL, begin);
     return RGM_OK;
 }
 

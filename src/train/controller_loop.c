@@ -172,6 +172,8 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
             if (c->rolled_back)
                 return RGM_OK;
         }
+        if (rgmi_profile_is_full(trainer))
+            RGM_TRY(rgm_controller_write_profile(c));
         RGM_TRY(rgmi_summarize_step(c));
         RGM_TRY(validate_inside_epoch(c));
         if (!c->progress_in_epochs)
@@ -347,7 +349,7 @@ rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
     rgm_status status = train(c, steps);
 
     rgmi_stop_clock(c);
-    return rgmi_leave(before, status);
+    return rgmi_leave(before, status == RGM_OK ? RGM_OK : rgmi_profile_finish(c, status));
 }
 
 static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int64_t eval_steps,
@@ -387,5 +389,5 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
     rgm_status status = train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs);
 
     rgmi_stop_clock(c);
-    return rgmi_leave(before, status);
+    return rgmi_leave(before, status == RGM_OK ? RGM_OK : rgmi_profile_finish(c, status));
 }

@@ -131,6 +131,7 @@ rgm_status rgmi_state_save(rgm_controller *c)
 {
     rgm_status status = RGM_OK;
     rgm_checkpoint *checkpoint = NULL;
+    double begin = rgmi_profile_now(c->trainer);
     int64_t offset = 0;
 
     if (c->folder == NULL || c->saved_changes == c->changes)
@@ -152,6 +153,7 @@ rgm_status rgmi_state_save(rgm_controller *c)
     c->saved_time = rgm_now();
     rgmi_tell(c, RGM_EVENT_SAVE, RGM_TRAIN, NULL);
 done:
+    rgmi_profile_beside(c->trainer, "checkpoint", NULL, begin);
     rgm_checkpoint_release(checkpoint);
     return status;
 }

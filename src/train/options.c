@@ -83,6 +83,15 @@ static const rgm_field initialize_fields[] = {
     RGM_BOOL_FIELD(best, "a run folder's best weights"),
     {0}};
 #undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_profile_options
+static const rgm_field profile_fields[] = {
+    RGM_INT_FIELD(steps, 0, 1e6,
+                  "training steps recorded op by op, and as many batches of evaluation; 0: none"),
+    RGM_INT_FIELD(skip_steps, 0, RGMI_MOST, "steps of each start that pass before"),
+    RGM_INT_FIELD(max_events, 100, 1e7,
+                  "events kept in profile.json; the others are counted alone"),
+    {0}};
+#undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_options
 const rgm_field rgm_trainer_fields[] = {
     RGM_INT_FIELD(train_steps, 0, RGMI_MOST, "length of the run in steps; 0: in epochs"),
@@ -122,6 +131,7 @@ const rgm_field rgm_trainer_fields[] = {
                     "lower the learning rate when validations get no better"),
     RGM_GROUP_FIELD(recovery, recovery_fields, "what to do about a bad step"),
     RGM_GROUP_FIELD(initialize, initialize_fields, "weights to start from"),
+    RGM_GROUP_FIELD(profile, profile_fields, "where time goes: <run>/profile.json and a table"),
     RGM_GROUP_FIELD(privacy, rgm_privacy_fields, "differentially private training"),
     {0}};
 #undef RGM_OPTIONS
@@ -153,6 +163,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
         .exports = {.keep = 5},
         .reduce_on_plateau = {.factor = 0.1, .min_delta = 1e-4},
         .recovery = {.loss_upper_bound = INFINITY, .max_tries = 3},
+        .profile = {.skip_steps = 10, .max_events = 100000},
         .privacy = RGM_PRIVACY_INIT,
     };
 }
@@ -195,6 +206,8 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.privacy.sampling", "trainer.privacy.clipping_norm > 0"},
     {"trainer.privacy.noise_seed", "trainer.privacy.clipping_norm > 0"},
     {"runtime.peak_gflops", "trainer.flops == true"},
+    {"trainer.profile.skip_steps", "trainer.profile.steps > 0"},
+    {"trainer.profile.max_events", "trainer.profile.steps > 0"},
     {"trainer.initialize.only", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.except", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.best", "trainer.initialize.checkpoint != null"},

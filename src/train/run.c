@@ -182,7 +182,7 @@ static rgm_status complete(rgm_open_run *run)
     rgm_run_mode mode = run->options.mode;
     const rgm_logs *logs;
 
-    RGM_TRY(rgm_controller_run(run->controller, mode, &logs));
+    RGM_TRY(rgmi_controller_run(run->controller, mode, &logs));
     if (mode == RGM_RUN_EVAL || mode == RGM_RUN_CONTINUOUS_EVAL)
         return take_validation(run, logs);
     if (mode != RGM_RUN_TRAIN) /* which leaves all validation to another process */
@@ -194,7 +194,7 @@ rgm_status rgm_run_complete(rgm_open_run *run)
 {
     rgm_logger *before = rgmi_enter(run->controller);
 
-    return rgmi_leave(before, complete(run));
+    return rgmi_leave(before, rgmi_profile_finish(run->controller, complete(run)));
 }
 
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps)

@@ -24,8 +24,10 @@ static rgm_status save_exports(const rgm_open_run *run, const char *folder)
     RGM_TRY(rgmi_check_weights(run->trainer, "exported"));
     RGM_TRY(rgm_folder_make(folder));
     for (int64_t i = 0; i < count; i++) {
+        double begin = rgmi_profile_now(run->trainer);
         rgm_status status = exporters[i].save(run, folder, exporters[i].payload);
 
+        rgmi_profile_beside(run->trainer, "export", exporters[i].name, begin);
         if (status != RGM_OK)
             return rgm_error_prefix(status, "exporter '%s'", exporters[i].name);
     }

@@ -68,6 +68,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     RGM_GO(rgmi_private_open(trainer, setup));
     RGM_GO(rgmi_accumulator_open(trainer));
     RGM_GO(rgmi_optimizer_open(trainer));
+    RGM_GO(rgmi_profile_open(trainer));
     *out = trainer;
     trainer = NULL;
 done:
@@ -83,6 +84,7 @@ void rgm_trainer_release(rgm_trainer *trainer)
         (void)rgm_trainer_eval_end(trainer, NULL);
     rgm_iterator_release(trainer->iterator);
     rgm_iterator_release(trainer->valid_iterator);
+    rgmi_profile_close(trainer);
     rgmi_model_close(trainer);
     for (int mode = 0; mode < 3; mode++)
         rgm_dataset_release(trainer->data[mode]);

@@ -144,13 +144,16 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
 {
     rgm_trainer *trainer = step->trainer;
     rgmi_fetches *fetches = &trainer->train_fetches;
+    double begin;
 
     RGM_TRY(rgmi_feed(feeds, count, trainer, inputs));
     RGM_TRY(feed_scale(feeds, count, trainer));
     rgmi_heads_feed(feeds, count, trainer);
     trainer->draw = draw;
+    begin = rgmi_profile_now(trainer);
     RGM_TRY(rgm_executor_run(trainer->train_run, fetches->tensors, trainer->parameters, feeds,
                              *count, rgmi_mask_seed(trainer), (uint64_t)draw));
+    rgmi_profile_part(trainer, "model", begin);
     if (trainer->options.flops)
         trainer->step_flops += rgm_executor_flops(trainer->train_run);
     take_outputs(step, fetches, trainer->model.head_count);
@@ -194,11 +197,14 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     rgmi_loss_scale *scale = &trainer->loss_scale;
     rgm_tensor *const *changed;
     rgm_status status = RGM_OK;
+    double begin;
 
     RGM_TRY(hooked(&changed, trainer, gradients));
+    begin = rgmi_profile_now(trainer);
     if (trainer->optimizer != NULL)
         status =
             rgm_optimizer_step(trainer->optimizer, trainer->parameters, changed, trainer->updates);
+    rgmi_profile_part(trainer, "update", begin);
     if (rgmi_is_spoiled(trainer))
         return status;
     if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {
@@ -223,10 +229,13 @@ rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches
     rgm_trainer *trainer = step->trainer;
     rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
+    double begin;
 
     RGM_TRY(rgmi_feed(feeds, &count, trainer, step->inputs));
+    begin = rgmi_profile_now(trainer);
     RGM_TRY(rgm_executor_run(executor, fetches->tensors, trainer->parameters, feeds, count,
                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step));
+    rgmi_profile_part(trainer, "model", begin);
     take_outputs(step, fetches, trainer->model.head_count);
     return RGM_OK;
 }

@@ -182,6 +182,7 @@ rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *traine
 
 rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
 {
+    double begin = rgmi_profile_now(trainer);
     rgm_status status;
 
     *out = NULL;
@@ -192,6 +193,8 @@ rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
     status = trainer->hooks.next_train_inputs != NULL
                  ? trainer->hooks.next_train_inputs(out, trainer->iterator, trainer->hooks.payload)
                  : rgm_iterator_next(out, trainer->iterator);
+    if (status == RGM_OK)
+        rgmi_profile_part(trainer, "data", begin);
     if (status != RGM_END)
         return status;
     if (rgm_iterator_position(trainer->iterator) == 0)

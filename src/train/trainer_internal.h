@@ -84,6 +84,8 @@ typedef struct rgmi_layers {
     int64_t count;
 } rgmi_layers;
 
+typedef struct rgmi_profile rgmi_profile;
+
 struct rgm_trainer {
     rgm_task task;
     rgm_trainer_options options;
@@ -107,6 +109,7 @@ struct rgm_trainer {
     rgmi_heads heads;
     rgmi_layers layers;                 /* empty unless something is reported by layer */
     int64_t step_flops;                 /* of the step under way                      */
+    rgmi_profile *profile;              /* NULL: nothing is recorded */
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
@@ -206,6 +209,29 @@ rgm_status rgmi_report_finish(rgm_logs *logs, const rgm_trainer *trainer);
 double rgmi_report_flops(const rgm_trainer *trainer);
 /** Parameters and operations by layer, of the last run, a line each. */
 rgm_status rgmi_report_layers(rgm_text *out, const rgm_trainer *trainer);
+
+/* profile.c */
+rgm_status rgmi_profile_open(rgm_trainer *trainer);
+void rgmi_profile_close(rgm_trainer *trainer);
+/** Now, where something is recorded; else 0, and what takes it as its beginning does nothing. */
+static inline double rgmi_profile_now(const rgm_trainer *trainer)
+{
+    return trainer->profile != NULL ? rgm_now() : 0;
+}
+/** A training step, or a batch of evaluation, begins and ends; done: it was one. */
+double rgmi_profile_step(rgm_trainer *trainer);
+void rgmi_profile_step_end(rgm_trainer *trainer, double begin, bool done);
+double rgmi_profile_batch(rgm_trainer *trainer);
+void rgmi_profile_batch_end(rgm_trainer *trainer, double begin, bool done);
+/** A part of such a step ends: "data", "model", "update". */
+void rgmi_profile_part(const rgm_trainer *trainer, const char *name, double begin);
+/** Something beside the steps ends: "checkpoint"; of: which one, for the trace; or NULL. */
+void rgmi_profile_beside(const rgm_trainer *trainer, const char *name, const char *of,
+                         double begin);
+/** Whether there is more than was said to be written, and whether all steps are recorded. */
+bool rgmi_profile_is_new(const rgm_trainer *trainer);
+bool rgmi_profile_is_full(const rgm_trainer *trainer);
+void rgmi_profile_written(const rgm_trainer *trainer);
 
 /* trainer_private.c */
 rgm_status rgmi_private_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);

@@ -29,6 +29,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     rgm_status status = RGM_OK;
     const rgm_task *task = &trainer->task;
     int64_t updates = trainer->updates;
+    double begin;
     rgm_step step = {.mode = RGM_TRAIN,
                      .global_step = trainer->step,
                      .loss = NAN,
@@ -39,6 +40,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
 
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
+    begin = rgmi_profile_step(trainer);
     RGM_GO(rgmi_next_train_inputs(&step.inputs, trainer));
     trainer->runs = 0;
     trainer->counted = trainer->heads.seen = false;
@@ -54,6 +56,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     trainer->step++;
     trainer->loop_step++;
 done:
+    rgmi_profile_step_end(trainer, begin, status != RGM_END);
     rgm_element_release(step.inputs);
     if (status < 0)
         rgm_error_prefix(status, "step %lld", (long long)trainer->step + 1);
@@ -238,6 +241,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     const rgm_task *task = &trainer->task;
+    double begin;
     rgm_step step = {.mode = trainer->eval_mode,
                      .eval_set = 1 + trainer->eval_set,
                      .global_step = trainer->step,
@@ -249,7 +253,9 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
 
     if (!trainer->evaluating)
         return RGM_FAIL(RGM_ERR_ARG, "an evaluation step outside an evaluation");
+    begin = rgmi_profile_batch(trainer);
     RGM_GO(next_eval_inputs(&step, trainer));
+    rgmi_profile_part(trainer, "data", begin);
     trainer->counted = trainer->heads.seen = false;
     if (task->validation_step != NULL)
         RGM_GO(task->validation_step(&step, task->state));
@@ -259,6 +265,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
     RGM_GO(reduce(trainer, &step));
     trainer->eval_steps++;
 done:
+    rgmi_profile_batch_end(trainer, begin, status == RGM_OK);
     rgm_element_release(step.inputs);
     rgm_element_release(step.extra);
     return status;
@@ -326,6 +333,7 @@ static rgm_status pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dat
 {
     rgm_status status = RGM_OK;
     bool state = trainer->task.aggregate_logs != NULL || trainer->hooks.eval_reduce != NULL;
+    double begin = rgmi_profile_now(trainer);
 
     *logs = NULL;
     if (data != NULL)
@@ -336,9 +344,11 @@ static rgm_status pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dat
     if (status == RGM_OK)
         status = rgm_trainer_create_eval_loop_fn(trainer, state)(trainer, num_steps);
     if (status == RGM_OK)
-        return rgm_trainer_eval_end(trainer, logs);
-    if (trainer->evaluating) /* the pass failed: clean up, keep its error */
+        status = rgm_trainer_eval_end(trainer, logs);
+    else if (trainer->evaluating) /* the pass failed: clean up, keep its error */
         (void)rgm_trainer_eval_end(trainer, NULL);
+    rgmi_profile_beside(trainer, "evaluation",
+                        set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode), begin);
     return status;
 }
 
