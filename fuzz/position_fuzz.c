@@ -153,6 +153,11 @@ static rgm_dataset *other_ops_recipe(void)
     must(rgm_dataset_mix(&data, both, NULL, 2, RGM_MIX_END_ALL));
     rgm_dataset_release(both[0]);
     rgm_dataset_release(both[1]);
+    both[0] = data;
+    both[1] = rows(40);
+    must(rgm_dataset_zip(&data, both, 2));
+    rgm_dataset_release(both[0]);
+    rgm_dataset_release(both[1]);
     must(rgm_dataset_shard(&data, 2, 1));
     must(rgm_dataset_take(&data, 25));
     return data;

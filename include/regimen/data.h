@@ -597,6 +597,16 @@ typedef enum rgm_mix_end {
 rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *inputs, const double *weights,
                            int64_t count, rgm_mix_end end);
 
+/**
+ * Element n is the list of element n of each input, in their order, to the end of the shortest:
+ * several data sets side by side, for steps that take a batch of each. An input may be a zip
+ * itself, or repeat where it is shorter than the others. An error in one input costs the list that
+ * it would have been in; the inputs stay beside each other. Indexed where all inputs are. Saved:
+ * the inputs' places.
+ * Errors: RGM_ERR_ARG (no inputs), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_dataset_zip(rgm_dataset **out, rgm_dataset *const *inputs, int64_t count);
+
 /* ---- iterators ----------------------------------------------------------------------------- */
 
 typedef struct rgm_iterator_options {

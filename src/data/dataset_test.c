@@ -598,6 +598,80 @@ static void a_mix_draws_by_weight_until_the_end_it_was_told(void **state)
     rgm_dataset_release(inputs[1]);
 }
 
+/* Numbers from `base` on; every third is an error instead. */
+static rgm_status mostly(rgm_element **out, int64_t i, void *payload)
+{
+    rgm_tensor *number;
+    rgm_status status;
+
+    if (i % 3 == 2)
+        return RGM_FAIL(RGM_ERR_DATA, "no number %lld", (long long)i);
+    RGM_TRY(rgm_tensor_create(&number, RGM_I64, 0, NULL));
+    rgm_tensor_i64(number)[0] = *(int64_t *)payload + i;
+    status = rgm_element_create_tensors(out, &number, 1);
+    rgm_tensor_release(number);
+    return status;
+}
+
+static int64_t number_in(const rgm_element *list, int64_t i)
+{
+    return rgm_tensor_i64(rgm_element_tensor(rgm_element_item(list, i), 0))[0];
+}
+
+static void a_zip_puts_elements_of_one_number_together(void **state)
+{
+    (void)state;
+    static int64_t base = 500;
+    rgm_dataset *inputs[3] = {range(0, 9), range(100, 107), NULL}, *ds, *nested;
+    rgm_iterator *iterator;
+    rgm_element *e;
+
+    CHECK_OK(rgm_dataset_zip(&ds, inputs, 2));
+    CHECK_INT(7, rgm_dataset_count(ds));
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    for (int64_t i = 0; i < 7; i++) {
+        CHECK_OK(rgm_iterator_next(&e, iterator));
+        CHECK_INT(2, rgm_element_count(e));
+        CHECK_INT(i, number_in(e, 0));
+        CHECK_INT(100 + i, number_in(e, 1));
+        rgm_element_release(e);
+    }
+    CHECK_STATUS(RGM_END, rgm_iterator_next(&e, iterator));
+    CHECK_STATUS(RGM_END, rgm_iterator_next(&e, iterator));
+    rgm_iterator_release(iterator);
+    CHECK_OK(rgm_dataset_shuffle_all(&ds)); /* it is indexed */
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    for (int64_t i = 0; i < 7; i++) {
+        CHECK_OK(rgm_iterator_next(&e, iterator));
+        CHECK_INT(number_in(e, 0) + 100, number_in(e, 1));
+        rgm_element_release(e);
+    }
+    rgm_iterator_release(iterator);
+    /* an error costs the others theirs of the same number */
+    CHECK_OK(rgm_dataset_from_function(&inputs[2], -1, mostly, &base, NULL));
+    CHECK_OK(rgm_dataset_zip(&nested, (rgm_dataset *[]){inputs[2], inputs[0]}, 2));
+    CHECK_INT(-1, rgm_dataset_count(nested));
+    CHECK_OK(rgm_iterator_create(&iterator, nested, NULL));
+    for (int64_t i = 0; i < 9; i++) {
+        if (i % 3 == 2) {
+            CHECK_STATUS(RGM_ERR_DATA, rgm_iterator_next(&e, iterator));
+            CHECK_MESSAGE("no number");
+            continue;
+        }
+        CHECK_OK(rgm_iterator_next(&e, iterator));
+        CHECK_INT(500 + i, number_in(e, 0));
+        CHECK_INT(i, number_in(e, 1));
+        rgm_element_release(e);
+    }
+    CHECK_STATUS(RGM_END, rgm_iterator_next(&e, iterator));
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(nested);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_zip(&nested, inputs, 0));
+    rgm_dataset_release(ds);
+    for (int i = 0; i < 3; i++)
+        rgm_dataset_release(inputs[i]);
+}
+
 static void csv_rows_become_elements_with_labels(void **state)
 {
     (void)state;
@@ -795,6 +869,7 @@ TESTS(cmocka_unit_test(beginnings_give_their_elements),
       cmocka_unit_test(records_are_read_from_every_file),
       cmocka_unit_test(a_cache_reads_its_input_once),
       cmocka_unit_test(a_mix_draws_by_weight_until_the_end_it_was_told),
+      cmocka_unit_test(a_zip_puts_elements_of_one_number_together),
       cmocka_unit_test(csv_rows_become_elements_with_labels),
       cmocka_unit_test(payloads_and_pointers_are_released_once),
       cmocka_unit_test(a_recipe_prints_as_one_line), cmocka_unit_test(stop_ends_next_from_outside),

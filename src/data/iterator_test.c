@@ -89,7 +89,10 @@ static rgm_dataset *random_source(const rgm_rng *rng, uint64_t *draw, int depth)
         CHECK_OK(rgm_dataset_shuffle(&other, 4));
         {
             rgm_dataset *both[2] = {ds, other};
-            CHECK_OK(rgm_dataset_mix(&ds, both, NULL, 2, (rgm_mix_end)below(rng, draw, 2)));
+            if (below(rng, draw, 3) == 0)
+                CHECK_OK(rgm_dataset_zip(&ds, both, 2));
+            else
+                CHECK_OK(rgm_dataset_mix(&ds, both, NULL, 2, (rgm_mix_end)below(rng, draw, 2)));
             rgm_dataset_release(both[0]);
             rgm_dataset_release(both[1]);
         }
@@ -551,9 +554,10 @@ static rgm_dataset *endless(char letter)
         CHECK_OK(rgm_dataset_take(&ds, 5));
     if (letter == 'c')
         CHECK_OK(rgm_dataset_cache(&ds));
-    if (letter == 'x') {
+    if (letter == 'x' || letter == 'z') {
         both[0] = both[1] = ds;
-        CHECK_OK(rgm_dataset_mix(&ds, both, NULL, 2, RGM_MIX_END_ALL));
+        CHECK_OK(letter == 'z' ? rgm_dataset_zip(&ds, both, 2)
+                               : rgm_dataset_mix(&ds, both, NULL, 2, RGM_MIX_END_ALL));
         rgm_dataset_release(both[0]);
     }
     return ds;
@@ -608,6 +612,9 @@ static void positions_that_no_save_writes_are_refused_at_once(void **state)
         {'x', {-1, 0, 0, -7}},
         {'x', {0, 2, 0, -7}},
         {'x', {0, 0, 2, -7}},
+        {'z', {2, -7}},
+        {'z', {-1, -7}},
+        {'z', {0, huge, -7}},
     };
     rgm_text text = {0};
 
