@@ -182,9 +182,14 @@ static rgm_status read_header(rgm_csv_reader *reader)
     RGM_TRY(status);
     RGM_TRY(rgmi_csv_split(reader));
     RGM_TRY(RGM_NEW(reader->columns, reader->field_count));
-    for (int64_t i = 0; i < reader->field_count; i++, reader->column_count++)
+    RGM_TRY(rgm_map_create(&reader->by_name));
+    for (int64_t i = 0; i < reader->field_count; i++) {
         RGM_TRY(rgm_strndup(&reader->columns[i], reader->fields[i].data,
                             (size_t)reader->fields[i].size));
+        reader->column_count++;
+        if (!rgm_map_has(reader->by_name, reader->columns[i]))
+            RGM_TRY(rgm_map_set(reader->by_name, reader->columns[i], (void *)(intptr_t)(i + 1)));
+    }
     return RGM_OK;
 }
 
@@ -206,6 +211,7 @@ rgm_status rgm_csv_reader_open(rgm_csv_reader **out, const char *path,
                         (long long)reader->options.max_row_bytes));
     RGM_GO(rgm_path_refuse_pipe(path)); /* a table is read more than once */
     RGM_GO(rgmi_input_open(&reader->input, path));
+    reader->input->is_kept = true;
     RGM_GO(rgmi_input_detect_gzip(reader->input));
     RGM_GO(rgmi_input_fill(reader->input, 3));
     if (reader->input->available >= 3 && memcmp(reader->input->data, "\xef\xbb\xbf", 3) == 0)
@@ -226,6 +232,7 @@ void rgm_csv_reader_close(rgm_csv_reader *reader)
     for (int64_t i = 0; i < reader->column_count; i++)
         rgm_free(reader->columns[i]);
     rgm_free(reader->columns);
+    rgm_map_release(reader->by_name);
     rgmi_input_close(reader->input);
     rgm_free(reader->fields);
     rgm_free(reader->starts);

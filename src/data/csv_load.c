@@ -119,7 +119,8 @@ done:
 typedef struct column {
     rgm_csv_column want;
     int64_t width;
-    int64_t *cells; /* [width] which of the file's columns */
+    int64_t *cells; /* [cell_room] which of the file's columns, the first `width` */
+    int64_t cell_room;
     growing values;
 } column;
 
@@ -130,12 +131,18 @@ struct rgm_csv_columns {
 
 rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const char *name)
 {
-    for (int mark = 0; mark < 2; mark++) /* behind a '#' only where none has the bare name */
-        for (*out = 0; *out < reader->column_count; ++*out) {
-            const char *own = reader->columns[*out];
-            if ((!mark || *own == '#') && strcmp(own + mark, name) == 0)
-                return RGM_OK;
-        }
+    intptr_t place = 0;
+
+    /* Behind a '#' only where none has the bare name. */
+    for (int mark = 0; mark < 2 && place == 0 && reader->by_name != NULL; mark++) {
+        char *key;
+        RGM_TRY(rgm_strprintf(&key, "%s%s", mark ? "#" : "", name));
+        place = (intptr_t)rgm_map_get(reader->by_name, key);
+        rgm_free(key);
+    }
+    *out = place - 1;
+    if (place > 0)
+        return RGM_OK;
     return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s", reader->input->path, name,
                     rgm_did_you_mean(name, (const char *const *)reader->columns,
                                      reader->column_count, NULL, NULL)
@@ -162,7 +169,6 @@ rgm_status rgm_csv_columns_create(rgm_csv_columns **out, const rgm_csv_column *c
         if (c->want.name == NULL && (c->want.number < 0 || c->want.list))
             RGM_GO(RGM_FAIL(RGM_ERR_ARG, "column number %lld", (long long)c->want.number));
         c->values = (growing){.dtype = c->want.dtype, .size = rgm_dtype_size(c->want.dtype)};
-        RGM_GO(RGM_NEW(c->cells, c->width));
     }
     *out = self;
     self = NULL;
@@ -201,9 +207,14 @@ static rgm_status find_cell(int64_t *out, const column *c, int64_t k, const rgm_
 
 rgm_status rgm_csv_columns_find(rgm_csv_columns *columns, const rgm_csv_reader *reader)
 {
-    for (int64_t i = 0; i < columns->count; i++)
-        for (int64_t k = 0; k < columns->items[i].width; k++)
-            RGM_TRY(find_cell(&columns->items[i].cells[k], &columns->items[i], k, reader));
+    for (int64_t i = 0; i < columns->count; i++) {
+        column *c = &columns->items[i];
+
+        for (int64_t k = 0; k < c->width; k++) { /* room as they are found: a width is but a word */
+            RGM_TRY(RGM_RESERVE(c->cells, c->cell_room, k + 1));
+            RGM_TRY(find_cell(&c->cells[k], c, k, reader));
+        }
+    }
     return RGM_OK;
 }
 

@@ -349,6 +349,31 @@ static void cora_is_loaded(void **state)
     rgm_tensor_release(t);
 }
 
+/* What unpacks to hundreds of times itself is refused before memory is gone. */
+static void a_table_packed_too_well_is_refused(void **state)
+{
+    static const char row[] = "0\n";
+    char path[128], *lines = malloc(1 << 20);
+    rgm_tensor *t;
+    gzFile gz;
+
+    (void)state;
+    for (int i = 0; i < 1 << 20; i++)
+        lines[i] = row[i % 2];
+    snprintf(path, sizeof path, "%s.gz", file(""));
+    gz = gzopen(path, "wb9");
+    for (int i = 0; i < 100; i++)
+        CHECK_INT(1 << 20, gzwrite(gz, lines, 1 << 20));
+    gzclose(gz);
+    rgm_memory_reset_peak();
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_csv_load(&t, path, RGM_I64, NULL));
+    CHECK_MESSAGE("gzip: ");
+    CHECK_MESSAGE("unpack the file before (gzip -d)");
+    CHECK(rgm_memory_peak() < 256 << 20); /* 419 MB and more of integers */
+    remove(path);
+    free(lines);
+}
+
 static rgm_status load_and_drop(const char *path)
 {
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
@@ -390,4 +415,5 @@ TESTS(cmocka_unit_test(quotes_line_ends_and_empty_fields_follow_the_rfc),
       cmocka_unit_test(columns_are_found_by_name_or_number),
       cmocka_unit_test(columns_of_a_list_stand_side_by_side),
       cmocka_unit_test(rows_longer_than_the_buffer_and_gzip_are_read),
-      cmocka_unit_test(cora_is_loaded), cmocka_unit_test(failing_allocations_leak_nothing))
+      cmocka_unit_test(cora_is_loaded), cmocka_unit_test(a_table_packed_too_well_is_refused),
+      cmocka_unit_test(failing_allocations_leak_nothing))

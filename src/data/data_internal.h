@@ -21,6 +21,7 @@ typedef struct rgmi_input {
     int64_t offset;    /* of data[0] in the uncompressed bytes               */
     int64_t file_size; /* as stored, at open; -1 when it is no regular file  */
     bool gzip;
+    bool is_kept; /* what is read stays in memory: all of it may be bounded, not the window alone */
     char *path;
     struct rgmi_input_file *file;
 } rgmi_input;

@@ -15,13 +15,21 @@
 
 enum { BUFFER_SIZE = 256 << 10, PACKED_SIZE = 64 << 10 };
 
+/*
+ * Deflate packs a run of equal bytes 1,032 to one, text 3 to 10, sparse tables up to about 100: of
+ * what is held at once in memory, so much may come out of any file, and beyond it so many times the
+ * packed bytes.
+ */
+enum { UNPACKED_ALWAYS = 16 << 20, MOST_PACKED = 256 };
+
 struct rgmi_input_file {
     int fd;
     bool end;        /* nothing more to read from the file */
     uint8_t *buffer; /* [capacity]; the window lies in it  */
     int64_t capacity;
-    int64_t filled;  /* bytes of the buffer in use, from 0 */
-    uint8_t *packed; /* [PACKED_SIZE or more] compressed   */
+    int64_t filled;       /* bytes of the buffer in use, from 0 */
+    uint8_t *packed;      /* [PACKED_SIZE or more] compressed   */
+    int64_t packed_bytes; /* compressed ones read so far */
     z_stream z;
     bool z_open;
     bool member_end; /* between two members of a gzip file */
@@ -164,6 +172,7 @@ static rgm_status inflate_some(int64_t *got, rgmi_input *input, void *data, int6
         if (file->z.avail_in == 0 && !file->end) {
             int64_t packed;
             RGM_TRY(read_some(&packed, input, file->packed, PACKED_SIZE));
+            file->packed_bytes += packed;
             file->z.next_in = file->packed;
             file->z.avail_in = (unsigned)packed;
         }
@@ -218,11 +227,27 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
     memcpy(file->packed, input->data, (size_t)input->available);
     file->z.next_in = file->packed;
     file->z.avail_in = (unsigned)input->available;
+    file->packed_bytes = input->available;
     file->filled = 0;
     input->data = file->buffer;
     input->available = 0;
     input->gzip = true;
     return RGM_OK;
+}
+
+/** A few bytes that unpack to more than memory has are told before they do. */
+static rgm_status check_packing(const rgmi_input *input)
+{
+    const struct rgmi_input_file *file = input->file;
+    int64_t held = input->is_kept ? input->offset + input->available : input->available;
+
+    if (!input->gzip || held <= UNPACKED_ALWAYS || held / MOST_PACKED < file->packed_bytes)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_FORMAT,
+                    "%s: gzip: %lld bytes have unpacked to %lld, and more would be held in memory; "
+                    "at most %d times as many are. If they are what they should be, unpack the "
+                    "file before (gzip -d)",
+                    input->path, (long long)file->packed_bytes, (long long)held, MOST_PACKED);
 }
 
 /** Move the window to the front of the buffer, and make room for at least one more byte behind it.
@@ -258,6 +283,7 @@ rgm_status rgmi_input_fill(rgmi_input *input, int64_t need)
 
         if (!input->gzip && file->end)
             return RGM_OK;
+        RGM_TRY(check_packing(input));
         RGM_TRY(make_room(input));
         room = file->capacity - file->filled;
         RGM_TRY(input->gzip ? inflate_some(&got, input, file->buffer + file->filled, room)
@@ -289,6 +315,7 @@ static rgm_status rewind_gzip(rgmi_input *input)
     if (inflateReset(&file->z) != Z_OK)
         return gzip_fail(input, "cannot start again");
     file->z.avail_in = 0;
+    file->packed_bytes = 0;
     file->end = false;
     file->member_end = false;
     file->filled = 0;

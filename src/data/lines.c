@@ -24,6 +24,7 @@ rgm_status rgm_line_reader_open(rgm_line_reader **out, const char *path,
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "max_line_bytes is %lld; 1 is the least",
                         (long long)reader->options.max_line_bytes));
     RGM_GO(rgmi_input_open(&reader->input, path));
+    reader->input->is_kept = true;
     RGM_GO(rgmi_input_detect_gzip(reader->input));
     RGM_GO(rgmi_input_fill(reader->input, 1));
     if (reader->input->available > 0 && reader->input->data[0] == 0xef)

@@ -10,6 +10,18 @@
 
 /* ---- items ---- */
 
+rgm_status rgmi_check_declared(int64_t items, int64_t bytes, const char *what)
+{
+    const int64_t always = 65536, a_byte = 16;
+
+    if (items <= always || (items - always) / a_byte <= bytes)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "%s: %lld items are declared, but edges and features are there in %lld bytes "
+                    "only; at most %lld items and %lld for each byte are believed",
+                    what, (long long)items, (long long)bytes, (long long)always, (long long)a_byte);
+}
+
 rgm_status rgmi_items_create(rgmi_items **out, int64_t components, const int64_t *sizes,
                              int64_t real)
 {

@@ -5,6 +5,7 @@
  * (indices).
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codec.h"
@@ -106,7 +107,24 @@ static int64_t components_of_context(const decoding *d, int64_t example)
     return 1;
 }
 
-static rgm_status count_components(decoding *d, int64_t example)
+/* Of all sets together, as each takes memory; the largest is named. */
+static rgm_status check_totals(const decoding *d, const int64_t *totals, int64_t bytes)
+{
+    char what[RGMI_TITLE];
+    int64_t declared = 0, most = 1;
+
+    for (int64_t i = 1; i < d->codec->set_count; i++) {
+        if (__builtin_add_overflow(declared, totals[i], &declared))
+            declared = INT64_MAX;
+        most = totals[i] > totals[most] ? i : most;
+    }
+    if (declared == 0)
+        return RGM_OK;
+    snprintf(what, sizeof what, "'%s'", d->codec->slots[d->codec->sets[most].size].key);
+    return rgmi_check_declared(declared, bytes, what);
+}
+
+static rgm_status count_components(decoding *d, int64_t example, int64_t bytes)
 {
     int64_t components = -1, *totals = d->work->totals + example * d->codec->set_count;
     const char *first = NULL;
@@ -129,6 +147,7 @@ static rgm_status count_components(decoding *d, int64_t example)
                 return RGM_FAIL(RGM_ERR_DATA, "'%s': size of component %" PRId64 " is %" PRId64,
                                 d->codec->slots[slot].key, c, sizes[c]);
     }
+    RGM_TRY(check_totals(d, totals, bytes));
     if (components < 0)
         components = components_of_context(d, example);
     for (int64_t i = 1; components > 1 && i < d->codec->set_count; i++) {
@@ -461,7 +480,7 @@ rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm
     RGM_GO(rgmi_workspace_take(&d.work, schema, count));
     for (int64_t e = 0; e < count; e++) {
         RGM_GO(in_example(&d, e, read_example(&d, e, &examples[e], prefix, prefix_size)));
-        RGM_GO(in_example(&d, e, count_components(&d, e)));
+        RGM_GO(in_example(&d, e, count_components(&d, e, examples[e].size)));
     }
     RGM_GO(make_graph(&d));
     status = rgmi_graph_check(d.graph);

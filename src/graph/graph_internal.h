@@ -73,6 +73,12 @@ const char *rgmi_shadow_of(const char *node_set);
 
 /** No set of a graph has more: sums over the graphs of a batch stay far from overflow. */
 #define RGMI_MOST_ITEMS (INT64_C(1) << 44)
+/**
+ * A file's word for a number of items is believed up to what else is in it: nodes without features
+ * take no byte there, but memory once degrees, masks and states are made of them. RGM_ERR_DATA when
+ * `items` are more than 65,536 and 16 for each of `bytes`; `what`: who says so.
+ */
+rgm_status rgmi_check_declared(int64_t items, int64_t bytes, const char *what);
 /** The most values of a feature in one item, over its dims that are not ragged. */
 #define RGMI_WIDEST (INT64_C(1) << 24)
 

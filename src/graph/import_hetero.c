@@ -26,6 +26,8 @@ typedef struct relation {
 typedef struct heterogeneous {
     node_type *nodes;
     int64_t node_count;
+    rgm_map *types; /* a name to its place in nodes + 1          */
+    rgm_map *uses;  /* a relation's name to how many are called so */
     relation *relations;
     int64_t relation_count, relation_room;
 } heterogeneous;
@@ -50,6 +52,8 @@ static void clear(heterogeneous *raw)
     }
     rgm_free(raw->nodes);
     rgm_free(raw->relations);
+    rgm_map_release(raw->types);
+    rgm_map_release(raw->uses);
 }
 
 /* ---- node types ---- */
@@ -65,6 +69,7 @@ static rgm_status read_node_counts(heterogeneous *raw, const char *folder)
     int64_t count;
 
     options.header = true;
+    RGM_GO(rgm_map_create(&raw->types));
     RGM_GO(rgmi_raw_require(&path, folder, "num-node-dict"));
     RGM_GO(rgm_csv_reader_open(&reader, path, &options));
     status = rgm_csv_reader_next(&fields, &count, reader);
@@ -75,6 +80,8 @@ static rgm_status read_node_counts(heterogeneous *raw, const char *folder)
     raw->node_count = count;
     for (int64_t i = 0; i < count; i++) {
         RGM_GO(rgm_strdup(&raw->nodes[i].name, rgm_csv_reader_column(reader, i)));
+        if (!rgm_map_has(raw->types, raw->nodes[i].name))
+            RGM_GO(rgm_map_set(raw->types, raw->nodes[i].name, (void *)(intptr_t)(i + 1)));
         RGM_GO(rgm_csv_reader_i64(&raw->nodes[i].count, reader, i));
         if (raw->nodes[i].count < 0 || raw->nodes[i].count > INT32_MAX) {
             status = RGM_FAIL(RGM_ERR_DATA, "%s:%lld: node set '%s' has %lld nodes", path,
@@ -112,10 +119,15 @@ done:
 
 static int64_t count_of(const heterogeneous *raw, const char *name)
 {
-    for (int64_t i = 0; i < raw->node_count; i++)
-        if (strcmp(raw->nodes[i].name, name) == 0)
-            return raw->nodes[i].count;
-    return -1;
+    intptr_t place = (intptr_t)rgm_map_get(raw->types, name);
+
+    return place > 0 ? raw->nodes[place - 1].count : -1;
+}
+
+/* One more relation of that name. */
+static rgm_status count_use(heterogeneous *raw, const char *name)
+{
+    return rgm_map_set(raw->uses, name, (void *)((intptr_t)rgm_map_get(raw->uses, name) + 1));
 }
 
 static rgm_status read_triplet(heterogeneous *raw, const rgm_str *fields, int64_t count,
@@ -137,7 +149,7 @@ static rgm_status read_triplet(heterogeneous *raw, const rgm_str *fields, int64_
     if (r->source_total < 0 || r->target_total < 0)
         return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: '%s' is no node set of num-node-dict", path,
                         (long long)line, r->source_total < 0 ? r->source : r->target);
-    return RGM_OK;
+    return count_use(raw, r->name);
 }
 
 static rgm_status read_triplets(heterogeneous *raw, const char *folder)
@@ -151,6 +163,7 @@ static rgm_status read_triplets(heterogeneous *raw, const char *folder)
     int64_t count;
 
     options.ragged = true;
+    RGM_GO(rgm_map_create(&raw->uses));
     for (int i = 0; i < 3 && path == NULL; i++)
         RGM_GO(rgmi_raw_find(&path, folder, names[i]));
     if (path == NULL)
@@ -169,11 +182,7 @@ done:
 /* By the relation alone, where no other triplet has the same. */
 static rgm_status name_relation(heterogeneous *raw, relation *r, bool reverse)
 {
-    bool alone = true;
-
-    for (int64_t i = 0; i < raw->relation_count; i++)
-        alone &= &raw->relations[i] == r || strcmp(raw->relations[i].name, r->name) != 0;
-    if (alone)
+    if ((intptr_t)rgm_map_get(raw->uses, r->name) == 1) /* alone */
         RGM_TRY(rgm_strdup(&r->edge_set, r->name));
     else
         RGM_TRY(rgm_strprintf(&r->edge_set, "%s___%s___%s", r->source, r->name, r->target));
@@ -211,6 +220,20 @@ done:
     rgm_free(counts_path);
     rgm_free(folder);
     return status;
+}
+
+/* Nodes of types without rows of their own are but numbers in num-node-dict. */
+static rgm_status check_nodes(const heterogeneous *raw, const char *folder)
+{
+    int64_t declared = 0, ends = 0;
+
+    for (int64_t i = 0; i < raw->node_count; i++)
+        if (raw->nodes[i].features.path == NULL && raw->nodes[i].labels.path == NULL)
+            declared += raw->nodes[i].count;
+    for (int64_t i = 0; i < raw->relation_count; i++)
+        ends += rgm_tensor_count(raw->relations[i].pairs);
+    RGM_TRY(rgmi_check_declared(declared, ends * (int64_t)sizeof(int64_t), folder));
+    return RGM_OK;
 }
 
 /* ---- schema and graph ---- */
@@ -366,6 +389,7 @@ rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, cons
         RGM_GO(name_relation(&raw, &raw.relations[i], options->undirected));
         RGM_GO(read_relation_files(&raw.relations[i], folder, options));
     }
+    RGM_GO(check_nodes(&raw, folder));
     RGM_GO(make_schema(&out->schema, &raw));
     RGM_GO(RGM_NEW(out->graphs, 1));
     out->graph_count = 1;

@@ -46,6 +46,17 @@ static rgm_status read_counts(char **path, rgm_tensor **counts, int64_t *sum, co
     return RGM_OK;
 }
 
+/* Nodes without rows of their own are but a number in num-node-list. */
+static rgm_status check_nodes(const homogeneous *raw, int64_t nodes, int64_t edges)
+{
+    int64_t graphs = rgm_tensor_count(raw->node_counts);
+
+    if (raw->node_features.path != NULL || raw->node_labels.path != NULL)
+        return RGM_OK;
+    return rgmi_check_declared(nodes, (2 * edges + graphs) * (int64_t)sizeof(int64_t),
+                               raw->nodes_path);
+}
+
 static rgm_status read_files(homogeneous *raw, const char *folder,
                              const rgm_import_options *options)
 {
@@ -73,6 +84,7 @@ static rgm_status read_files(homogeneous *raw, const char *folder,
     RGM_TRY(rgmi_raw_labels(&raw->edge_labels, folder, "edge-label", options->relabel));
     RGM_TRY(rgmi_raw_check_rows(&raw->edge_labels, edges, "edges (num-edge-list)"));
     RGM_TRY(rgmi_raw_labels(&raw->graph_labels, folder, "graph-label", options->relabel));
+    RGM_TRY(check_nodes(raw, nodes, edges));
     return rgmi_raw_check_rows(&raw->graph_labels, graphs, "graphs (num-node-list)");
 }
 

@@ -628,6 +628,39 @@ static void edges_to_nowhere_are_left_out_of_ogb_too(void **state)
     remove_folder();
 }
 
+/* The split's owners alone took a byte for each of 2,147,483,647 nodes. */
+static void nodes_of_which_nothing_is_there_are_not_imported(void **state)
+{
+    static const made_file files[] = {{"raw/num-node-list.csv", "2147483647\n"},
+                                      {"raw/num-edge-list.csv", "1\n"},
+                                      {"raw/edge.csv", "0,1\n"}};
+    static const made_file typed[] = {{"raw/num-node-dict.csv", "a,b\n2,2000000000\n"},
+                                      {"raw/triplets.csv", "a,of,b\n"},
+                                      {"raw/relations/a___of___b/edge.csv", "0,1\n"}};
+    static const made_file wide[] = {
+        {"schema.pbtxt", "node_sets { key: \"n\" value { features { key: \"x\" value { dtype: "
+                         "DT_FLOAT shape { dim { size: 16000000 } } } } metadata { filename: "
+                         "\"n.csv\" } } }"},
+        {"n.csv", "id,x.0\n1,2\n"}};
+    rgm_graph_data s;
+
+    (void)state;
+    rgm_memory_reset_peak();
+    make_folder(files, 3);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("num-node-list.csv: 2147483647 items are declared");
+    remove_folder();
+    make_folder(typed, 3);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("2000000002 items are declared");
+    remove_folder();
+    make_folder(wide, 2); /* columns that the table does not have */
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_import_csv(&s, in("schema.pbtxt"), NULL));
+    CHECK_MESSAGE("there is no column 'x.1'");
+    remove_folder();
+    CHECK(rgm_memory_peak() < 4 << 20);
+}
+
 static void tables_survive_every_failing_allocation(void **state)
 {
     rgm_graph_data s;
@@ -655,4 +688,5 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(tables_of_tf_gnn_come_with_their_split),
       cmocka_unit_test(a_split_of_unknown_ids_is_told),
       cmocka_unit_test(edges_to_nowhere_are_left_out_of_ogb_too),
+      cmocka_unit_test(nodes_of_which_nothing_is_there_are_not_imported),
       cmocka_unit_test(tables_survive_every_failing_allocation))
