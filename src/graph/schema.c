@@ -7,6 +7,16 @@
 
 #include "graph_internal.h"
 
+/* From so many features on they are found in a map. */
+enum { MANY_FEATURES = 16 };
+
+/* A set with what only this file sees of it. Every set is one. */
+typedef struct own_set {
+    rgm_set_schema open;
+    int64_t feature_capacity;
+    rgm_map *by_name; /* of each feature name its first place + 1; NULL: look at them all */
+} own_set;
+
 static void feature_clear(rgm_feature_schema *feature)
 {
     rgm_free(feature->name);
@@ -27,6 +37,7 @@ static void set_release(rgm_set_schema *set)
         rgm_free(set->extra[i].key);
         rgm_free(set->extra[i].value);
     }
+    rgm_map_release(((own_set *)set)->by_name);
     rgm_free(set->features);
     rgm_free(set->context);
     rgm_free(set->extra);
@@ -40,13 +51,15 @@ static void set_release(rgm_set_schema *set)
 
 static rgm_status set_create(rgm_set_schema **out, rgm_piece piece, const char *name)
 {
+    own_set *own;
     rgm_set_schema *set;
 
-    RGM_TRY(RGM_NEW(set, 1));
+    RGM_TRY(RGM_NEW(own, 1));
+    set = &own->open;
     set->piece = piece;
     set->cardinality = -1;
     if (rgm_strdup(&set->name, name) < 0) {
-        rgm_free(set);
+        rgm_free(own);
         return RGM_ERR_NOMEM;
     }
     *out = set;
@@ -186,6 +199,10 @@ const rgm_set_schema *rgm_schema_find(const rgm_schema *schema, rgm_piece piece,
 
 int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name)
 {
+    const rgm_map *by_name = ((const own_set *)set)->by_name;
+
+    if (name != NULL && by_name != NULL)
+        return (intptr_t)rgm_map_get(by_name, name) - 1;
     for (int64_t i = 0; name != NULL && i < set->feature_count; i++)
         if (strcmp(set->features[i].name, name) == 0)
             return i;
@@ -279,18 +296,49 @@ rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const c
     return insert(schema, set);
 }
 
-static rgm_status append_feature(rgm_schema *schema, int64_t set_index, rgm_feature_schema *feature)
+static rgm_status name_feature(rgm_map *by_name, const char *name, int64_t place)
 {
-    rgm_set_schema *set = schema->sets[set_index];
-    rgm_feature_schema *grown =
-        rgm_realloc(set->features, (size_t)(set->feature_count + 1) * sizeof *grown);
+    return rgm_map_has(by_name, name) ? RGM_OK
+                                      : rgm_map_set(by_name, name, (void *)(intptr_t)(place + 1));
+}
 
-    if (grown == NULL) {
-        feature_clear(feature);
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: feature '%s'", set->name);
-    }
-    set->features = grown;
+/* Put those that are there into a new map. */
+static rgm_status name_features(own_set *own)
+{
+    rgm_status status = RGM_OK;
+    rgm_map *by_name = NULL;
+
+    RGM_GO(rgm_map_create(&by_name));
+    for (int64_t i = 0; i < own->open.feature_count; i++)
+        RGM_GO(name_feature(by_name, own->open.features[i].name, i));
+    own->by_name = by_name;
+    by_name = NULL;
+done:
+    rgm_map_release(by_name);
+    return status;
+}
+
+/* Takes the feature over, also on failure. */
+static rgm_status set_add_feature(rgm_set_schema *set, rgm_feature_schema *feature)
+{
+    own_set *own = (own_set *)set;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_RESERVE(set->features, own->feature_capacity, set->feature_count + 1));
+    if (own->by_name == NULL && set->feature_count >= MANY_FEATURES)
+        RGM_GO(name_features(own));
+    if (own->by_name != NULL)
+        RGM_GO(name_feature(own->by_name, feature->name, set->feature_count));
     set->features[set->feature_count++] = *feature;
+done:
+    if (status != RGM_OK)
+        feature_clear(feature);
+    return status;
+}
+
+static rgm_status append_feature(rgm_schema *schema, int64_t set, rgm_feature_schema *feature)
+{
+    RGM_TRY(set_add_feature(schema->sets[set], feature));
     rgmi_codec_release(schema->codec);
     schema->codec = NULL;
     return RGM_OK;
@@ -399,11 +447,17 @@ rgm_status rgmi_schema_add_feature_copy(rgm_schema *schema, int64_t set, const c
 void rgmi_schema_drop_feature(rgm_schema *schema, int64_t set, int64_t feature)
 {
     rgm_set_schema *of = schema->sets[set];
+    own_set *own = (own_set *)of;
+    bool many = own->by_name != NULL;
 
     feature_clear(&of->features[feature]);
     memmove(&of->features[feature], &of->features[feature + 1],
             (size_t)(of->feature_count - feature - 1) * sizeof of->features[0]);
     of->feature_count--;
+    rgm_map_release(own->by_name);
+    own->by_name = NULL;
+    if (many && name_features(own) != RGM_OK)
+        rgm_error_reset(); /* they are looked for one by one then */
     rgmi_codec_release(schema->codec);
     schema->codec = NULL;
 }
@@ -415,10 +469,10 @@ static rgm_status copy_set(rgm_set_schema *out, const rgm_set_schema *from)
     RGM_TRY(copy_text(&out->target, from->target));
     RGM_TRY(copy_text(&out->filename, from->filename));
     out->cardinality = from->cardinality;
-    RGM_TRY(RGM_NEW(out->features, from->feature_count));
-    for (; out->feature_count < from->feature_count; out->feature_count++) {
-        const rgm_feature_schema *feature = &from->features[out->feature_count];
-        RGM_TRY(copy_feature(&out->features[out->feature_count], feature->name, feature));
+    for (int64_t i = 0; i < from->feature_count; i++) {
+        rgm_feature_schema feature;
+        RGM_TRY(copy_feature(&feature, from->features[i].name, &from->features[i]));
+        RGM_TRY(set_add_feature(out, &feature));
     }
     RGM_TRY(RGM_NEW(out->context, from->context_count));
     for (; out->context_count < from->context_count; out->context_count++)

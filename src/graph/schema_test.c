@@ -1,5 +1,6 @@
 #include <time.h>
 
+#include "graph_internal.h"
 #include "test_shop.h"
 
 static rgm_status parse(rgm_schema **out, const char *text)
@@ -313,6 +314,136 @@ static void many_sets_are_read_in_little_time(void **state)
     rgm_text_clear(&text);
 }
 
+/* A set of `names` features, and half as many context features that it speaks of. */
+static void print_wide_schema(rgm_text *out, int names)
+{
+    out->size = 0;
+    CHECK_OK(rgm_text_printf(out, "context {\n"));
+    for (int i = 0; i < names / 2; i++)
+        CHECK_OK(rgm_text_printf(out, "features { key: \"c%d\" value { dtype: DT_INT64 } }\n", i));
+    CHECK_OK(rgm_text_printf(out, "}\nnode_sets { key: \"n\" value {\n"));
+    for (int i = 0; i < names; i++)
+        CHECK_OK(rgm_text_printf(out, "features { key: \"x%d\" value { dtype: DT_INT64 } }\n", i));
+    for (int i = 0; i < names / 2; i++)
+        CHECK_OK(rgm_text_printf(out, "context: \"c%d\"\n", i));
+    CHECK_OK(rgm_text_printf(out, "} }\n"));
+}
+
+/* A graph of one node, as an Example and back, looked at feature by feature. */
+static void use_wide_schema(rgm_schema *schema)
+{
+    const rgm_set_schema *set = rgm_schema_find(schema, RGM_NODE_SET, "n");
+    const int64_t one = 1;
+    rgm_text encoded = {0};
+    rgm_graph_builder *builder;
+    rgm_feature value = {0};
+    rgm_graph *graph, *read;
+    rgm_stats *stats;
+
+    CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "n", &one));
+    CHECK_OK(rgm_tensor_create(&value.values, RGM_I64, 1, &one));
+    for (int64_t i = 0; i < set->feature_count; i++)
+        CHECK_OK(
+            rgm_graph_builder_feature(builder, RGM_NODE_SET, "n", set->features[i].name, &value));
+    CHECK_OK(rgm_graph_builder_finish(&graph, builder));
+    CHECK_OK(rgm_graph_encode(&encoded, graph, NULL));
+    CHECK_OK(rgm_graph_decode(&read, schema, encoded.data, encoded.size, NULL, NULL));
+    for (int64_t i = 0; i < set->feature_count; i++)
+        CHECK(rgm_graph_feature(read, RGM_NODE_SET, "n", set->features[i].name) != NULL);
+    CHECK_OK(rgm_stats_create(&stats, schema));
+    CHECK_OK(rgm_stats_add(stats, read));
+    rgm_stats_release(stats);
+    rgm_text_clear(&encoded);
+    rgm_feature_clear(&value);
+    rgm_graph_builder_release(builder);
+    rgm_graph_release(graph);
+    rgm_graph_release(read);
+}
+
+/* Processor time for all that is done with a schema of so many names, the least of three. */
+static double time_of_names(int names)
+{
+    rgm_text text = {0}, printed = {0};
+    double least = INFINITY;
+
+    print_wide_schema(&text, names);
+    for (int i = 0; i < 3; i++) {
+        clock_t begin = clock();
+        rgm_schema *schema, *copy;
+
+        CHECK_OK(parse(&schema, text.data));
+        printed.size = 0;
+        CHECK_OK(rgm_schema_print(&printed, schema));
+        CHECK_OK(rgm_schema_copy(&copy, schema));
+        CHECK_OK(rgm_schema_check_has(copy, schema));
+        use_wide_schema(copy);
+        rgm_schema_release(copy);
+        rgm_schema_release(schema);
+        least = fmin(least, (double)(clock() - begin) / CLOCKS_PER_SEC);
+    }
+    rgm_text_clear(&text);
+    rgm_text_clear(&printed);
+    return least;
+}
+
+/* Every feature was compared with all before it, and moved with all of them: 16 times the time of a
+ * quarter as many. */
+static void many_features_of_one_set_take_time_as_they_are_many(void **state)
+{
+    (void)state;
+    double few = time_of_names(4000), many = time_of_names(16000);
+
+    print_message("4,000 names: %.3f s, 16,000: %.3f s\n", few, many);
+    CHECK(many < 10 * few);
+}
+
+static void a_feature_of_many_is_found_behind_one_that_went(void **state)
+{
+    rgm_schema *schema;
+    rgm_text text = {0};
+
+    (void)state;
+    print_wide_schema(&text, 40);
+    CHECK_OK(parse(&schema, text.data));
+    rgmi_schema_drop_feature(schema, 1, 7);
+    CHECK(rgm_set_feature(rgm_schema_set(schema, 1), "x7") == NULL);
+    for (int i = 8; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        CHECK_TEXT(name, rgm_set_feature(rgm_schema_set(schema, 1), name)->name);
+    }
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_schema_add_feature(schema, RGM_NODE_SET, "n", "x39", RGM_I64, 0, NULL));
+    CHECK_OK(rgm_schema_add_feature(schema, RGM_NODE_SET, "n", "x7", RGM_F32, 0, NULL));
+    CHECK_INT(RGM_F32, rgm_set_feature(rgm_schema_set(schema, 1), "x7")->dtype);
+    rgm_schema_release(schema);
+    rgm_text_clear(&text);
+}
+
+static rgm_status parse_and_copy_wide(const rgm_text *text)
+{
+    rgm_status status = RGM_OK;
+    rgm_schema *schema = NULL, *copy = NULL;
+
+    RGM_GO(parse(&schema, text->data));
+    RGM_GO(rgm_schema_copy(&copy, schema));
+done:
+    rgm_schema_release(copy);
+    rgm_schema_release(schema);
+    return status;
+}
+
+static void many_features_survive_every_failing_allocation(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    print_wide_schema(&text, 40);
+    CHECK_EVERY_OOM(parse_and_copy_wide(&text), (void)0);
+    rgm_text_clear(&text);
+}
+
 static void items_have_a_width_that_memory_is_taken_for(void **state)
 {
     (void)state;
@@ -348,5 +479,8 @@ TESTS(cmocka_unit_test(the_shop_parses), cmocka_unit_test(what_is_read_is_writte
       cmocka_unit_test(one_schema_has_what_another_requires),
       cmocka_unit_test(a_file_round_trip_keeps_the_schema),
       cmocka_unit_test(many_sets_are_read_in_little_time),
+      cmocka_unit_test(many_features_of_one_set_take_time_as_they_are_many),
+      cmocka_unit_test(a_feature_of_many_is_found_behind_one_that_went),
+      cmocka_unit_test(many_features_survive_every_failing_allocation),
       cmocka_unit_test(items_have_a_width_that_memory_is_taken_for),
       cmocka_unit_test(parsing_and_copying_survive_every_failing_allocation))
