@@ -4,6 +4,7 @@
  */
 #include "base_internal.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,12 +62,15 @@ done:
 rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const char *name)
 {
     json_error_t error;
-    json_t *root = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, &error);
+    json_t *root;
 
+    /* jansson takes most of its failed allocations for mistakes of the text; malloc() says so. */
+    errno = 0;
+    root = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, &error);
     *out = (rgm_json *)root;
     if (root != NULL)
         return RGM_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
+    if (errno == ENOMEM || json_error_code(&error) == json_error_out_of_memory)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing %s", name);
     return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", name, error.line, error.column, error.text);
 }

@@ -2,6 +2,8 @@
  * JSON: what is printed, what is read, and what is refused with its place.
  */
 #include <check.h>
+#include <errno.h>
+#include <jansson.h>
 
 static void texts_are_safe_in_quotes(void **state)
 {
@@ -78,6 +80,41 @@ static void values_come_by_their_kind(void **state)
     rgm_json_release(NULL);
 }
 
+static int64_t mallocs_left;
+
+static void *fail_in_turn(size_t size)
+{
+    if (mallocs_left-- != 0)
+        return malloc(size);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* jansson's own allocations; it took some for mistakes of the text, and gave no reason for others.
+ */
+static void every_failing_allocation_of_the_parser_is_told_as_such(void **state)
+{
+    static const char text[] = "{\"split\": \"train\", \"loss\": 0.5, \"of\": {\"a\": [1, 2]}}";
+    rgm_status status = RGM_ERR_NOMEM;
+
+    (void)state;
+    json_set_alloc_funcs(fail_in_turn, free);
+    for (int64_t at = 0; status == RGM_ERR_NOMEM; at++) {
+        rgm_json *json;
+
+        mallocs_left = at;
+        status = rgm_json_parse(&json, text, (int64_t)strlen(text), "it");
+        CHECK(status == RGM_OK || json == NULL);
+        if (status != RGM_OK)
+            CHECK_MESSAGE("out of memory parsing it");
+        else
+            CHECK(at > 10);
+        rgm_json_release(json);
+    }
+    json_set_alloc_funcs(malloc, free);
+    CHECK_OK(status);
+}
+
 static void what_is_no_json_is_refused_with_its_place(void **state)
 {
     static const char *const bad[] = {"",
@@ -106,4 +143,5 @@ static void what_is_no_json_is_refused_with_its_place(void **state)
 TESTS(cmocka_unit_test(texts_are_safe_in_quotes),
       cmocka_unit_test(numbers_are_short_and_keep_their_bits),
       cmocka_unit_test(values_come_by_their_kind),
+      cmocka_unit_test(every_failing_allocation_of_the_parser_is_told_as_such),
       cmocka_unit_test(what_is_no_json_is_refused_with_its_place))
