@@ -133,7 +133,7 @@ static rgm_status attention_grad_infer(rgm_op_shape *out, rgm_value *const *in, 
                                        const rgm_attributes *attributes)
 {
     rgm_cgraph *graph = in[0]->graph;
-    rgm_dim keys;
+    rgm_dim keys, both;
 
     if (inputs != 5 && inputs != 6)
         return RGM_FAIL(RGM_ERR_ARG, "takes query, key, value, y, dy and perhaps a mask of keys");
@@ -141,8 +141,8 @@ static rgm_status attention_grad_infer(rgm_op_shape *out, rgm_value *const *in, 
     keys = rgmi_shape_product(graph, in[1]->s.shape, 3);
     out->dtype = in[0]->s.dtype;
     out->rank = 1;
-    out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[0]->s.shape, 3),
-                                 rgmi_dim_sum(graph, keys, keys));
+    both = rgmi_dim_sum(graph, keys, keys);
+    out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[0]->s.shape, 3), both);
     return RGM_OK;
 }
 

@@ -115,7 +115,9 @@ BACKWARD(div)
 /* 1 where a wins, 0 where b does, 1/2 for ties. */
 static rgm_value *share(rgm_value *a, rgm_value *b)
 {
-    return rgm_scale(rgm_shift(rgm_sub(rgm_greater(a, b), rgm_greater(b, a)), 1), 0.5);
+    rgm_value *lost = rgm_greater(b, a);
+
+    return rgm_scale(rgm_shift(rgm_sub(rgm_greater(a, b), lost), 1), 0.5);
 }
 
 BACKWARD(maximum)
@@ -226,8 +228,10 @@ BACKWARD(sqrt)
 
 BACKWARD(rsqrt)
 {
+    rgm_value *cube = rgm_mul(y, rgm_square(y));
+
     (void)wanted;
-    dx[0] = rgm_mul(rgm_scale(dy, -0.5), rgm_mul(y, rgm_square(y)));
+    dx[0] = rgm_mul(rgm_scale(dy, -0.5), cube);
     return RGM_OK;
 }
 
@@ -408,7 +412,9 @@ rgm_status rgm_activation_find(rgm_activation *out, const char *name)
 /* max(z,0) - z t + log(1 + exp(-|z|)) = softplus(z) - z t. */
 rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets)
 {
-    return rgm_sub(rgm_softplus(logits), rgm_mul(logits, targets));
+    rgm_value *product = rgm_mul(logits, targets);
+
+    return rgm_sub(rgm_softplus(logits), product);
 }
 
 /* ---- equal: any dtype ---- */

@@ -21,28 +21,30 @@ static const char *heads_apart(rgmi_writer *w, const rgm_value *x, int64_t heads
 /* 0, 1, .. up to a size. */
 static const char *numbers(rgmi_writer *w, rgm_dim size)
 {
-    return rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0), rgmi_size_scalar(w, size),
-                     rgmi_scalar(w, RGM_I64, 1));
+    const char *step = rgmi_scalar(w, RGM_I64, 1), *end = rgmi_size_scalar(w, size);
+
+    return rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0), end, step);
 }
 
 /* [queries, keys]: key j is hidden from query i when j > i + keys - queries. */
 static const char *hidden_by_order(rgmi_writer *w, rgm_dim queries, rgm_dim keys)
 {
-    const char *offset =
-        rgmi_node(w, "Sub", rgmi_size_scalar(w, keys), rgmi_size_scalar(w, queries), NULL);
+    const char *size = rgmi_size_scalar(w, queries);
+    const char *offset = rgmi_node(w, "Sub", rgmi_size_scalar(w, keys), size, NULL);
     const char *last = rgmi_node(w, "Add", numbers(w, queries), offset, NULL);
 
-    return rgmi_node(w, "Greater", numbers(w, keys), rgmi_unsqueeze(w, last, 1), NULL);
+    last = rgmi_unsqueeze(w, last, 1);
+    return rgmi_node(w, "Greater", numbers(w, keys), last, NULL);
 }
 
 /* [batch, 1, 1, keys]: padding. */
 static const char *hidden_by_id(rgmi_writer *w, const rgm_value *ids)
 {
     const char *zero = rgmi_scalar(w, rgm_value_dtype(ids), 0);
-    const int64_t axes[2] = {1, 2};
+    const char *axes = rgmi_vector(w, (int64_t[]){1, 2}, 2);
 
-    return rgmi_node(w, "Unsqueeze", rgmi_node(w, "Equal", rgmi_name_of(w, ids), zero, NULL),
-                     rgmi_vector(w, axes, 2), NULL);
+    return rgmi_node(w, "Unsqueeze", rgmi_node(w, "Equal", rgmi_name_of(w, ids), zero, NULL), axes,
+                     NULL);
 }
 
 /*
@@ -92,8 +94,8 @@ void rgmi_translate_attention(rgmi_writer *w, const rgm_value *y, rgmi_name *nam
     const char *scale = rgmi_scalar(w, rgm_value_dtype(y), a->number[0]);
     const char *scaled = rgmi_node(w, "Mul", heads_apart(w, q, heads, false), scale, NULL);
     const char *scores = rgmi_node(w, "MatMul", scaled, heads_apart(w, k, heads, true), NULL);
-    const char *mixed =
-        rgmi_node(w, "MatMul", probabilities(w, y, scores), heads_apart(w, v, heads, false), NULL);
+    const char *values = heads_apart(w, v, heads, false);
+    const char *mixed = rgmi_node(w, "MatMul", probabilities(w, y, scores), values, NULL);
 
     mixed = rgmi_node(w, "Transpose", mixed, NULL, NULL);
     rgmi_write_ints(w, "perm", (int64_t[]){0, 2, 1, 3}, 4);

@@ -147,8 +147,9 @@ static void translate_broadcast_to(rgmi_writer *w, const rgm_value *y, rgmi_name
 /* max(size, 1) in a float dtype */
 static const char *divisor(rgmi_writer *w, rgm_dim dim, rgm_dtype dtype)
 {
-    return rgmi_node(w, "Max", rgmi_cast(w, rgmi_size_scalar(w, dim), dtype),
-                     rgmi_scalar(w, dtype, 1), NULL);
+    const char *one = rgmi_scalar(w, dtype, 1);
+
+    return rgmi_node(w, "Max", rgmi_cast(w, rgmi_size_scalar(w, dim), dtype), one, NULL);
 }
 
 static void translate_inverse_dim(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -180,9 +181,9 @@ static const char *transposed(rgmi_writer *w, const rgm_value *x, const char *na
 static void translate_matmul(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgm_attributes *a = rgm_value_attributes(y);
-    const char *product = rgmi_node(
-        w, "MatMul", transposed(w, rgm_value_input(y, 0), input(w, y, 0), a->integer[0] != 0),
-        transposed(w, rgm_value_input(y, 1), input(w, y, 1), a->integer[1] != 0), NULL);
+    const char *right = transposed(w, rgm_value_input(y, 1), input(w, y, 1), a->integer[1] != 0);
+    const char *left = transposed(w, rgm_value_input(y, 0), input(w, y, 0), a->integer[0] != 0);
+    const char *product = rgmi_node(w, "MatMul", left, right, NULL);
 
     if (rgm_value_input_count(y) > 2)
         product = rgmi_node(w, "Add", product, input(w, y, 2), NULL);
@@ -210,7 +211,8 @@ static const char *extreme(rgmi_writer *w, const rgm_value *y, int axis, rgm_red
     parts[1] =
         rgmi_filled(w, rgmi_shape(w, shape, rgm_value_rank(x)), dtype, most ? -INFINITY : INFINITY);
     found = rgmi_reduce(w, type, rgmi_concat(w, parts, 2, axis), axis, false);
-    empty = rgmi_node(w, "Equal", rgmi_size_scalar(w, size), rgmi_scalar(w, RGM_I64, 0), NULL);
+    empty = rgmi_scalar(w, RGM_I64, 0);
+    empty = rgmi_node(w, "Equal", rgmi_size_scalar(w, size), empty, NULL);
     return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, rgmi_empty(reduction, dtype)), found);
 }
 
@@ -218,7 +220,7 @@ static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name
 {
     const rgm_attributes *a = rgm_value_attributes(y);
     int axis = (int)a->integer[0];
-    const char *x = input(w, y, 0);
+    const char *x = input(w, y, 0), *by;
 
     switch ((rgm_reduction)a->integer[1]) {
     case RGM_SUM:
@@ -228,9 +230,8 @@ static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name
         name->name = rgmi_reduce(w, "ReduceProd", x, axis, false);
         break;
     case RGM_MEAN: /* of none: 0, where ReduceMean says NaN */
-        name->name = rgmi_node(
-            w, "Div", rgmi_reduce(w, "ReduceSum", x, axis, false),
-            divisor(w, rgm_value_dim(rgm_value_input(y, 0), axis), rgm_value_dtype(y)), NULL);
+        by = divisor(w, rgm_value_dim(rgm_value_input(y, 0), axis), rgm_value_dtype(y));
+        name->name = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, axis, false), by, NULL);
         break;
     default:
         name->name = extreme(w, y, axis, (rgm_reduction)a->integer[1]);
@@ -265,8 +266,9 @@ static const char *normalised(rgmi_writer *w, const char *x, const rgm_value *y,
         rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, last, true), divided, NULL);
     const char *z = rgmi_node(w, "Sub", x, mean, NULL);
     const char *square = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", z, z, NULL), last, true);
-    const char *variance = rgmi_node(w, "Add", rgmi_node(w, "Div", square, divided, NULL),
-                                     rgmi_scalar(w, RGM_F64, epsilon), NULL);
+    const char *least = rgmi_scalar(w, RGM_F64, epsilon);
+    const char *variance =
+        rgmi_node(w, "Add", rgmi_node(w, "Div", square, divided, NULL), least, NULL);
 
     return rgmi_node(w, "Div", z, rgmi_node(w, "Sqrt", variance, NULL, NULL), NULL);
 }

@@ -35,9 +35,9 @@ static void translate_transpose(rgmi_writer *w, const rgm_value *y, rgmi_name *n
 static void translate_self_loops(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgmi_name *p = rgmi_pattern_of(w, rgm_value_input(y, 0));
-    const char *loops =
-        rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0),
-                  rgmi_size_scalar(w, rgm_value_shape(y)[0]), rgmi_scalar(w, RGM_I64, 1));
+    const char *step = rgmi_scalar(w, RGM_I64, 1);
+    const char *end = rgmi_size_scalar(w, rgm_value_shape(y)[0]);
+    const char *loops = rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0), end, step);
 
     if (p == NULL)
         return;
@@ -101,8 +101,8 @@ static const char *row_shape(rgmi_writer *w, const rgm_value *p, const rgm_value
 static const char *unless_empty(rgmi_writer *w, const char *y, const char *degree, int rank,
                                 rgm_dtype dtype, double otherwise)
 {
-    const char *empty =
-        rgmi_node(w, "Equal", rgmi_as_column(w, degree, rank), rgmi_scalar(w, dtype, 0), NULL);
+    const char *zero = rgmi_scalar(w, dtype, 0);
+    const char *empty = rgmi_node(w, "Equal", rgmi_as_column(w, degree, rank), zero, NULL);
 
     return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, otherwise), y);
 }
@@ -142,7 +142,8 @@ static void translate_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
         return;
     pooled = rgmi_scatter(w, row_shape(w, p, x, first), pattern->rows, input(w, y, 1), rank, how);
     if (reduction == RGM_MEAN) {
-        count = rgmi_node(w, "Max", entries_per_row(w, p, dtype), rgmi_scalar(w, dtype, 1), NULL);
+        count = rgmi_scalar(w, dtype, 1);
+        count = rgmi_node(w, "Max", entries_per_row(w, p, dtype), count, NULL);
         pooled = rgmi_node(w, "Div", pooled, rgmi_as_column(w, count, rank), NULL);
     }
     if (isinf(first))
@@ -164,9 +165,8 @@ static void translate_softmax_rows(rgmi_writer *w, const rgm_value *y, rgmi_name
         return;
     largest = rgmi_scatter(w, row_shape(w, p, x, rgmi_empty(RGM_MAX, dtype)), pattern->rows,
                            input(w, y, 1), rank, "max");
-    e = rgmi_node(w, "Exp",
-                  rgmi_node(w, "Sub", input(w, y, 1), gathered(w, largest, pattern->rows), NULL),
-                  NULL, NULL);
+    largest = gathered(w, largest, pattern->rows);
+    e = rgmi_node(w, "Exp", rgmi_node(w, "Sub", input(w, y, 1), largest, NULL), NULL, NULL);
     sum = rgmi_scatter(w, row_shape(w, p, x, 0), pattern->rows, e, rank, "add");
     none = rgmi_node(w, "Equal", sum, rgmi_scalar(w, dtype, 0), NULL);
     sum = rgmi_node(w, "Where", none, rgmi_scalar(w, dtype, 1), sum);
@@ -255,12 +255,13 @@ static void translate_spmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 static void translate_sddmm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgmi_name *p = rgmi_pattern_of(w, rgm_value_input(y, 0));
+    const char *product;
 
-    if (p != NULL)
-        name->name = rgmi_reduce(w, "ReduceSum",
-                                 rgmi_node(w, "Mul", gathered(w, input(w, y, 1), p->rows),
-                                           gathered(w, input(w, y, 2), p->columns), NULL),
-                                 2, false);
+    if (p == NULL)
+        return;
+    product = gathered(w, input(w, y, 2), p->columns);
+    product = rgmi_node(w, "Mul", gathered(w, input(w, y, 1), p->rows), product, NULL);
+    name->name = rgmi_reduce(w, "ReduceSum", product, 2, false);
 }
 
 static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
@@ -270,8 +271,8 @@ static void translate_gatv2(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 
     if (p == NULL)
         return;
-    sum = rgmi_node(w, "Add", gathered(w, input(w, y, 1), p->rows),
-                    gathered(w, input(w, y, 2), p->columns), NULL);
+    sum = gathered(w, input(w, y, 2), p->columns);
+    sum = rgmi_node(w, "Add", gathered(w, input(w, y, 1), p->rows), sum, NULL);
     sum = rgmi_activate(w, sum, RGM_ACT_LEAKY_RELU, rgm_value_attributes(y)->number[0],
                         rgm_value_dtype(y));
     name->name =

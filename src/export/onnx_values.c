@@ -323,9 +323,10 @@ const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, co
 {
     const char *each = index, *y;
 
-    if (rank > 1)
-        each = rgmi_node(w, "Expand", rgmi_as_column(w, index, rank),
-                         rgmi_node(w, "Shape", updates, NULL, NULL), NULL);
+    if (rank > 1) {
+        const char *shape = rgmi_node(w, "Shape", updates, NULL, NULL);
+        each = rgmi_node(w, "Expand", rgmi_as_column(w, index, rank), shape, NULL);
+    }
     y = rgmi_node(w, "ScatterElements", data, each, updates);
     rgmi_int(w, "axis", 0);
     rgmi_string(w, "reduction", reduction);
@@ -337,8 +338,8 @@ static const char *gelu(rgmi_writer *w, const char *x, rgm_dtype dtype)
 {
     const char *scaled =
         rgmi_node(w, "Mul", x, rgmi_scalar(w, dtype, 0.70710678118654752440), NULL);
-    const char *phi = rgmi_node(w, "Add", rgmi_node(w, "Erf", scaled, NULL, NULL),
-                                rgmi_scalar(w, dtype, 1), NULL);
+    const char *one = rgmi_scalar(w, dtype, 1);
+    const char *phi = rgmi_node(w, "Add", rgmi_node(w, "Erf", scaled, NULL, NULL), one, NULL);
 
     return rgmi_node(w, "Mul", rgmi_node(w, "Mul", x, rgmi_scalar(w, dtype, 0.5), NULL), phi, NULL);
 }

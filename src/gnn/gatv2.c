@@ -35,9 +35,10 @@ static rgm_value *logits(const parts *t, const rgm_gatv2_options *options)
 {
     rgm_value *z;
 
-    if (t->edge == NULL && options->attention_activation == RGM_ACT_LEAKY_RELU)
-        return rgm_gatv2_score(t->pattern, by_head(t, t->query), by_head(t, t->value), t->attention,
-                               options->slope);
+    if (t->edge == NULL && options->attention_activation == RGM_ACT_LEAKY_RELU) {
+        z = by_head(t, t->value);
+        return rgm_gatv2_score(t->pattern, by_head(t, t->query), z, t->attention, options->slope);
+    }
     z = rgm_broadcast_rows(t->pattern, t->query);
     if (t->value != NULL)
         z = rgm_add(z, rgm_broadcast_columns(t->pattern, t->value));
@@ -61,7 +62,8 @@ static rgm_value *weighted_sum(const parts *t, rgm_value *alpha)
         shape[0] = rgm_value_dim(alpha, 0);
         shape[1] = t->heads;
         shape[2] = 1;
-        sent = rgm_mul(by_head(t, t->edge), rgm_reshape(alpha, 3, shape));
+        sent = rgm_reshape(alpha, 3, shape);
+        sent = rgm_mul(by_head(t, t->edge), sent);
         shape[1] = t->heads * t->depth;
         sent = rgm_reshape(sent, 2, shape);
         y = plus(y, rgm_pool_rows(t->pattern, sent, RGM_SUM));

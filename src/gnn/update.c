@@ -155,7 +155,7 @@ static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
                                  const rgm_edge_set_update *update)
 {
     const rgm_set_schema *set = rgmi_set(graph, RGM_EDGE_SET, update->edge_set);
-    rgm_value *y = NULL;
+    rgm_value *y = NULL, *context;
     gathered g;
 
     if (set == NULL)
@@ -171,10 +171,10 @@ static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
                 gathered_add(&g, tag == RGM_SOURCE ? "source" : "target",
                              rgm_broadcast(graph, (rgm_tag)tag, RGM_EDGE_SET, set->name, state));
         }
-        y = next_state(
-            scope, set->name, &update->next_state,
-            rgmi_state(scope, graph, RGM_EDGE_SET, set->name, update->edge_feature), &g,
-            context_input(scope, graph, RGM_EDGE_SET, set->name, update->context_feature));
+        context = context_input(scope, graph, RGM_EDGE_SET, set->name, update->context_feature);
+        y = next_state(scope, set->name, &update->next_state,
+                       rgmi_state(scope, graph, RGM_EDGE_SET, set->name, update->edge_feature), &g,
+                       context);
     }
     gathered_clear(&g);
     return y;
@@ -220,7 +220,7 @@ static rgm_value *convolved(rgm_scope *scope, const rgm_graph_value *graph, cons
 static rgm_value *node_set_state(rgm_scope *scope, const rgm_graph_value *graph,
                                  const rgm_node_set_update *update)
 {
-    rgm_value *own, *y = NULL;
+    rgm_value *own, *context, *y = NULL;
     gathered g;
 
     if (scope == NULL || rgmi_set(graph, RGM_NODE_SET, update->node_set) == NULL)
@@ -236,9 +236,10 @@ static rgm_value *node_set_state(rgm_scope *scope, const rgm_graph_value *graph,
                 gathered_add(&g, rgm_scope_path(inner) + strlen(rgm_scope_path(scope)) + 1,
                              convolved(inner, graph, update->node_set, &update->inputs[i], own));
         }
-        y = next_state(
-            rgm_scope_enter(scope, "next_state"), update->node_set, &update->next_state, own, &g,
-            context_input(scope, graph, RGM_NODE_SET, update->node_set, update->context_feature));
+        context =
+            context_input(scope, graph, RGM_NODE_SET, update->node_set, update->context_feature);
+        y = next_state(rgm_scope_enter(scope, "next_state"), update->node_set, &update->next_state,
+                       own, &g, context);
     }
     gathered_clear(&g);
     return y;

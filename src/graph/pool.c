@@ -132,6 +132,8 @@ static rgm_value *extreme_no_inf(const group *g, rgm_reduction reduction)
 
 static rgm_value *pool_one(const group *g, rgm_reduction reduction)
 {
+    rgm_value *degree;
+
     if (g->count == 1)
         return rgm_pool_rows(g->pattern[0], g->value[0], reduction);
     switch (reduction) {
@@ -140,7 +142,8 @@ static rgm_value *pool_one(const group *g, rgm_reduction reduction)
     case RGM_PROD:
         return combine(g, RGM_PROD, rgm_mul);
     case RGM_MEAN:
-        return rgm_div(combine(g, RGM_SUM, rgm_add), rgm_floor_at(total_degree(g), 1));
+        degree = rgm_floor_at(total_degree(g), 1);
+        return rgm_div(combine(g, RGM_SUM, rgm_add), degree);
     case RGM_MAX:
     case RGM_MIN:
         return extreme(g, reduction);

@@ -63,8 +63,8 @@ static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *batch, r
         return NULL;
     width = rgm_value_dim(batch, 0);
     state = rgm_scope_state(layer, name, 1, &width, (rgm_init){start, 0});
-    next = rgm_add(rgm_scale(rgm_cgraph_state_next(graph, state), momentum),
-                   rgm_scale(batch, 1 - momentum));
+    next = rgm_scale(batch, 1 - momentum);
+    next = rgm_add(rgm_scale(rgm_cgraph_state_next(graph, state), momentum), next);
     rgm_cgraph_update(graph, state, next);
     return rgm_when_training(batch, state);
 }

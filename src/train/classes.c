@@ -17,7 +17,8 @@ rgm_value *rgm_smoothed_cross_entropy(rgm_value *logits, rgm_value *labels, doub
         return rgm_cgraph_fail(rgm_value_graph(logits), RGM_ERR_ARG,
                                "label smoothing is %g; it must be in [0, 1)", smoothing);
     everywhere = rgm_neg(rgm_reduce(rgm_log_softmax(logits), 1, RGM_MEAN));
-    return rgm_add(rgm_scale(at_label, 1 - smoothing), rgm_scale(everywhere, smoothing));
+    everywhere = rgm_scale(everywhere, smoothing);
+    return rgm_add(rgm_scale(at_label, 1 - smoothing), everywhere);
 }
 
 rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type)

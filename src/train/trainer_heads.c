@@ -102,12 +102,12 @@ rgm_value *rgmi_heads_shared_loss(rgm_trainer *trainer)
     if (aux != NULL)
         sum = rgm_mul(aux, share_input(trainer, model->head_count));
     for (int64_t h = 0; h < model->head_count; h++) {
-        rgm_value *loss;
+        rgm_value *loss, *share;
 
         if (!has_loss(trainer, h))
             continue;
-        loss = rgm_mul(rgm_scale(model->heads[h].loss, model->heads[h].loss_weight),
-                       share_input(trainer, h));
+        share = share_input(trainer, h);
+        loss = rgm_mul(rgm_scale(model->heads[h].loss, model->heads[h].loss_weight), share);
         sum = sum == NULL ? loss : rgm_add(sum, loss);
     }
     return sum;
