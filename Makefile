@@ -3,12 +3,13 @@
 # make test       install what is missing, build, and run every test
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
+# make reproduce  two builds in two folders have the same bytes; runs by both compilers too
 # make install    PREFIX=/usr/local: program, libraries, headers, pkg-config file, man pages
 # make clean
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 
-.PHONY: all deps demo test bench check sanitize clang tsan fuzz oracle install clean
+.PHONY: all deps demo test bench check sanitize clang tsan reproduce install clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS) --target regimen regimen_static regimen_cli
@@ -47,6 +48,9 @@ clang: deps
 	@CC=clang cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@cmake --build build/clang -j $(JOBS)
 	@cd build/clang && ctest --output-on-failure -j $(JOBS) -LE slow
+
+reproduce: deps
+	@scripts/reproduce.sh
 
 bench:
 	@scripts/deps.sh bench

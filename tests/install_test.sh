@@ -2,6 +2,7 @@
 # Install into a folder of its own, then compile a ten-line program with pkg-config alone and run it.
 . "$(dirname "$0")/lib.sh"
 DESTDIR= cmake --install "$RGM_BUILD" --prefix "$work/usr" >"$work/log" 2>&1 || fail "install: $(tail -3 "$work/log")"
+grep -rlF -e "$(pwd)" -e "$RGM_BUILD" "$work/usr" >"$work/paths" && fail "paths of this machine in: $(cat "$work/paths")"
 cat >"$work/ten.c" <<'C'
 #include <regimen/regimen.h>
 #include <stdio.h>
