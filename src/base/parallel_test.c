@@ -116,7 +116,7 @@ static void loops_begin_with_the_processors_there_are(void **state)
     CHECK_INT(0, sched_getaffinity(0, sizeof mask, &mask));
     CHECK_INT(CPU_COUNT(&mask), rgm_processors());
     CPU_ZERO(&one);
-    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
         if (CPU_ISSET(i, &mask))
             CPU_SET(i, &one);
     CHECK_INT(0, sched_setaffinity(0, sizeof one, &one));

@@ -275,7 +275,7 @@ int data_generate(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     if (to == NULL || seed < 0 || count < 1)
         return usage_error("--to is needed; --seed at least 0, --count at least 1");
-    c.seed = (uint64_t)seed;
+    c.seed = seed;
     if (strcmp(rest.items[0], "citation") == 0)
         status = citation_graph(&c, to);
     else if (strcmp(rest.items[0], "random") == 0 && schema != NULL)

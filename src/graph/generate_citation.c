@@ -62,6 +62,12 @@ static rgm_status check_options(const rgm_citation_options *o)
     return RGM_OK;
 }
 
+/* Random numbers of one purpose. */
+static rgm_rng stream(const citation *self, const char *purpose)
+{
+    return rgm_rng_stream((uint64_t)self->options->seed, purpose, 0);
+}
+
 /* ---- communities and weights ---- */
 
 /* Communities of unequal size: the largest about four times the smallest. */
@@ -69,7 +75,7 @@ static rgm_status make_communities(citation *self)
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
-    rgm_rng rng = rgm_rng_stream(o->seed, "citation/communities", 0);
+    rgm_rng rng = stream(self, "citation/communities");
     double *share = NULL, sum = 0;
 
     RGM_GO(RGM_NEW(share, o->classes + 1));
@@ -102,7 +108,7 @@ done:
 static void make_weights(citation *self)
 {
     const rgm_citation_options *o = self->options;
-    rgm_rng rng = rgm_rng_stream(o->seed, "citation/weights", 0);
+    rgm_rng rng = stream(self, "citation/weights");
     double most = sqrt((double)o->nodes) * 4;
 
     for (int64_t k = 0; k < o->nodes; k++) {
@@ -162,7 +168,7 @@ static int64_t draw_partner(const citation *self, int64_t a, const rgm_rng *rng,
 static rgm_status make_edges(citation *self)
 {
     const rgm_citation_options *o = self->options;
-    rgm_rng rng = rgm_rng_stream(o->seed, "citation/edges", 0);
+    rgm_rng rng = stream(self, "citation/edges");
     int64_t count = 0, tries = 0;
 
     for (int64_t i = 0; count < o->edges; tries++) {
@@ -235,8 +241,8 @@ static rgm_status make_words(rgm_feature *out, const citation *self)
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
-    rgm_rng rng = rgm_rng_stream(o->seed, "citation/words", 0);
-    rgm_rng order_rng = rgm_rng_stream(o->seed, "citation/common", 0);
+    rgm_rng rng = stream(self, "citation/words");
+    rgm_rng order_rng = stream(self, "citation/common");
     int64_t *order = NULL, *values = NULL, count = 0, room = 0;
 
     RGM_GO(rgm_tensor_create(&out->row_lengths[1], RGM_I64, 1, &o->nodes));
@@ -280,8 +286,8 @@ static rgm_status make_dense(rgm_feature *out, const citation *self)
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
-    rgm_rng centre_rng = rgm_rng_stream(o->seed, "citation/centres", 0);
-    dense_job job = {.self = self, .rng = rgm_rng_stream(o->seed, "citation/dense", 0)};
+    rgm_rng centre_rng = stream(self, "citation/centres");
+    dense_job job = {.self = self, .rng = stream(self, "citation/dense")};
     double *centre = NULL;
 
     RGM_GO(rgm_tensor_create(&out->values, RGM_F32, 2, (int64_t[]){o->nodes, o->dense}));
@@ -371,7 +377,7 @@ static rgm_status make_split(rgm_graph_data *out, const citation *self)
 {
     const rgm_citation_options *o = self->options;
     rgm_status status = RGM_OK;
-    rgm_rng rng = rgm_rng_stream(o->seed, "citation/split", 0);
+    rgm_rng rng = stream(self, "citation/split");
     int64_t *order = NULL, *taken = NULL, train = 0, valid = 0, test = 0;
     int64_t *to[3];
 

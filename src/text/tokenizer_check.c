@@ -200,7 +200,8 @@ static rgm_status walk(trie *t)
             RGM_TRY(enter(&way[++depth], t, child));
             continue;
         }
-        s->rules += s->place != 0 && has_rule(unit_at(t, s->place));
+        if (s->place != 0 && has_rule(unit_at(t, s->place)))
+            s->rules++;
         if (s->rules > NESTED_RULES)
             return damaged(t->model, "its normalizer has too many rules that begin one another");
         t->rules[s->place] = 1 + s->rules;

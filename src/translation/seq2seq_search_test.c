@@ -424,7 +424,7 @@ static void sampling_draws_by_probability_among_those_allowed(void **state)
             const rgm_hypothesis *h;
             o.sample = true;
             o.decode_max_length = 1;
-            o.seed = (uint64_t)draw;
+            o.seed = draw;
             o.top_k = way == 1 ? 2 : 0;
             o.top_p = way == 2 ? 1e-6 : 1;
             CHECK_OK(rgm_translate(out, l.translator, l.sources, l.lengths, 1, &o));

@@ -246,7 +246,7 @@ rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
     const rgm_token_pairs *pairs;
     int64_t numbers[SENTENCES], count = 0, length, all, most = t->model.options.max_positions;
 
-    RGM_GO(rgmi_parallel_pairs(&pairs, &t->data, mode));
+    RGM_GO(rgmi_parallel_pairs(&pairs, &t->data, (int)mode));
     RGM_GO(open_both(&v, folder, &t->model));
     all = pairs != NULL ? rgm_token_pairs_count(pairs) : 0;
     for (int64_t i = 0; i < all && max_batches > 0; i++) {
