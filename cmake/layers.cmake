@@ -13,7 +13,7 @@ set(RGM_ALLOWED_export base tensor autodiff)
 set(RGM_ALLOWED_store base tensor autodiff)
 set(RGM_ALLOWED_train base tensor kernels autodiff nn optim data export store)
 # branches, each blind to the others but for the one it grows on:
-set(RGM_ALLOWED_graph base tensor autodiff data)
+set(RGM_ALLOWED_graph base tensor autodiff data export)
 set(RGM_ALLOWED_gnn base tensor autodiff nn data train graph)
 set(RGM_ALLOWED_text base tensor data)
 set(RGM_ALLOWED_translation base tensor kernels autodiff nn data export train text)

@@ -53,6 +53,20 @@ expect 0 "$regimen" predict run
 says "^item,node,prediction,logit_0,logit_1,logit_2,logit_3$" out
 expect 0 "$regimen" export run --to onnx --verify
 says "verified on 200 items" out
+python3 - onnx/signature.json <<'PY' || fail "signature.json does not say what the file takes and gives"
+import json, sys
+s = json.load(open(sys.argv[1]))
+assert s["format"] == "regimen-signature" and s["file"] == "model.onnx"
+inputs = {i["name"]: (i["dtype"], i["shape"]) for i in s["inputs"]}
+for end in "source", "target":
+    assert inputs[f"edges/edges.#{end}"] == ("int64", ["edges/edges"]), inputs
+    assert inputs[f"edges/_readout/seed.#{end}"] == ("int64", ["edges/_readout/seed"]), inputs
+assert inputs["nodes/nodes.words.d1"] == ("int64", ["nodes/nodes"]), inputs
+assert all(i["doc"] for i in s["inputs"]) and not any("label" in name for name in inputs)
+kinds = {o["name"]: (o["kind"], o["shape"]) for o in s["outputs"]}
+assert kinds == {"classification_logits": ("logits", ["nodes/_readout", 4]),
+                 "probabilities": ("probabilities", ["nodes/_readout", 4])}, kinds
+PY
 
 # A folder of its own where none is named.
 expect 0 "$regimen" run small.yaml --set trainer.epochs=1

@@ -1,10 +1,11 @@
 /*
- * export: a compute graph written for other programs. ONNX (opset 18): inputs are raw tensors
- * (dense features as they are; a pattern as two int64 vectors, the row and the column of each
- * entry, in entry order), sizes are dynamic axes, and everything between them and the named outputs
- * is in the file: degrees, normalisation, sparse products, softmax over neighbours. An interpreter
- * of its own, written against the ONNX specification and sharing no code with the executor, runs an
- * exported file to verify it.
+ * export: a compute graph written for other programs. ONNX (opset 18): inputs are the tables that a
+ * user has (dense features as they are; a pattern by the row and the column of each entry in any
+ * order, by row lengths, by integers, by the sizes of groups), sizes are dynamic axes, and
+ * everything between them and the named outputs is in the file: one-hot rows, degrees,
+ * normalisation, sparse products, softmax over neighbours. A signature in JSON says what each input
+ * and output is. An interpreter of its own, written against the ONNX specification and sharing no
+ * code with the executor, runs an exported file to verify it.
  */
 #ifndef REGIMEN_EXPORT_H
 #define REGIMEN_EXPORT_H
@@ -15,16 +16,73 @@
 extern "C" {
 #endif
 
-/** An output of an exported graph. */
+/** What the numbers of an output are. */
+typedef enum rgm_output_kind {
+    RGM_OUTPUT_OTHER,
+    RGM_OUTPUT_LOGITS,
+    RGM_OUTPUT_PROBABILITIES,
+    RGM_OUTPUT_NUMBERS /* what was asked for itself: a regression */
+} rgm_output_kind;
+extern const char *const rgm_output_kind_names[]; /* "other", "logits", ..., ended by NULL */
+
+/** An output of an exported graph. What stands behind `value` is for the signature. */
 typedef struct rgm_export_output {
     const char *name; /* "classification_logits" */
     rgm_value *value;
+    rgm_output_kind kind;
+    rgm_texts classes; /* names of the last axis; none: they are numbers */
 } rgm_export_output;
 
+/** A tensor that an exported file takes. */
+typedef struct rgm_onnx_table {
+    const char *name; /* "edges/cites.#source"; NULL: there is none */
+    rgm_dtype dtype;
+    int rank;
+    rgm_dim shape[RGM_MAX_RANK];
+    const char *doc; /* what stands in it, for the input's doc_string; may be NULL */
+} rgm_onnx_table;
+
+/** How an input of the compute graph comes of tables. Indices are i64, from 0. */
+typedef enum rgm_onnx_form {
+    RGM_FORM_DENSE,    /* it is tables[0]                                                      */
+    RGM_FORM_ENTRIES,  /* pattern: row (tables[0]) and column (tables[1]) of each entry [count];
+                          entries may come in any order, with what else is theirs              */
+    RGM_FORM_RAGGED,   /* pattern: columns of all rows one after the other [count], and how many
+                          each row has [rows]                                                  */
+    RGM_FORM_KINDS,    /* pattern [n, k * values] of integers [n, k...]: number j of a row has
+                          column j * values + itself                                           */
+    RGM_FORM_SIZES,    /* pattern [groups, items]: items of each group [groups], which lie in
+                          the groups' order                                                    */
+    RGM_FORM_FIRSTS,   /* the same, but of each group its first item alone                     */
+    RGM_FORM_PICKS,    /* pattern with one entry a row: row and column of each [rows], in any
+                          order; in the graph they are in the rows'                            */
+    RGM_FORM_IDENTITY, /* pattern [n, n], entry i is (i, i): nothing is asked for              */
+    RGM_FORM_ONES      /* dense, 1 everywhere: nothing is asked for                            */
+} rgm_onnx_form;
+
+/** An input of the compute graph and its tables. A table that is named twice is asked for once. */
+typedef struct rgm_onnx_input {
+    rgm_value *input;
+    rgm_onnx_form form;
+    rgm_onnx_table tables[2];
+    int64_t values; /* RGM_FORM_KINDS */
+} rgm_onnx_input;
+
+/** Where to read the size of a symbol that no table has for a dim. */
+typedef struct rgm_onnx_size {
+    rgm_dim dim;
+    rgm_onnx_table table; /* i64 [groups]: the size is its sum, */
+    bool is_count;        /* or how many there are              */
+} rgm_onnx_size;
+
 typedef struct rgm_onnx_options {
-    const char *description;     /* doc_string; may be NULL                             */
-    const char *const *metadata; /* pairs key, value for metadata_props; may be NULL    */
-    int64_t metadata_count;      /* pairs                                               */
+    const char *description;      /* doc_string; may be NULL                             */
+    const char *const *metadata;  /* pairs key, value for metadata_props; may be NULL    */
+    int64_t metadata_count;       /* pairs                                               */
+    const rgm_onnx_input *inputs; /* those that are not asked for as rgm_onnx_save() says */
+    int64_t input_count;
+    const rgm_onnx_size *sizes;
+    int64_t size_count;
 } rgm_onnx_options;
 
 /**
@@ -32,11 +90,12 @@ typedef struct rgm_onnx_options {
  * with the parameters as initializers. Written beside and renamed; the bytes depend on the
  * arguments alone.
  *
- * A dense input named "nodes/paper.year" becomes an ONNX input of that name and of its dtype; a
- * pattern "edges/cites.target" becomes "edges/cites.target.rows" and "edges/cites.target.columns"
- * [count] int64. Where an op needs the number of rows of a pattern and no dense input has that
- * axis, a scalar int64 input "<symbol>.#size" is added. `parameters` may be NULL for a graph
- * without any.
+ * An input of the graph that options->inputs has is made of its tables; an index that is negative
+ * or otherwise outside its range is then an error of whatever runs the file. Of others a dense one
+ * named "x" becomes an ONNX input of that name and of its dtype; a pattern "p" becomes "p.rows" and
+ * "p.columns" [count] int64. Where an op needs a size that is no dim of any of them, it comes from
+ * options->sizes, else a scalar int64 input "<symbol>.#size" is added. `parameters` may be NULL for
+ * a graph without any.
  *
  * Errors: RGM_ERR_UNSUPPORTED (an op without an ONNX form: its name and scope; a file over 2 GiB),
  * RGM_ERR_ARG (no outputs; a name that two things would have), RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE
@@ -52,7 +111,20 @@ rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_paramete
  * Errors: those of rgm_onnx_save() but RGM_ERR_IO.
  */
 rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
-                          const rgm_export_output *outputs, int64_t output_count);
+                          const rgm_export_output *outputs, int64_t output_count,
+                          const rgm_onnx_options *options);
+/**
+ * What the file of the same arguments takes and gives, as JSON: of each input name, dtype, shape
+ * (a text is a size that varies; equal texts are equal sizes) and doc; of each output also kind and
+ * the names of its classes.
+ *
+ * @param file  [in] the file's name, told in it
+ *
+ * Errors: those of rgm_onnx_save() but RGM_ERR_IO.
+ */
+rgm_status rgm_onnx_signature(rgm_text *out, const char *file, rgm_cgraph *graph,
+                              const rgm_parameters *parameters, const rgm_export_output *outputs,
+                              int64_t output_count, const rgm_onnx_options *options);
 
 /** An exported file opened to be run. */
 typedef struct rgm_onnx_model rgm_onnx_model;
@@ -96,10 +168,10 @@ const char *rgm_onnx_output_name(const rgm_onnx_model *model, int64_t i);
 rgm_status rgm_onnx_run(rgm_tensor **outputs, const rgm_onnx_model *model,
                         const rgm_named_tensor *inputs, int64_t input_count);
 /**
- * The ONNX inputs that correspond to what an executor is fed: named tensors for each dense feed,
- * two for each pattern, and sizes. Release each tensor and rgm_free() the array and names with
- * rgm_onnx_inputs_release().
- * Errors: RGM_ERR_SHAPE, RGM_ERR_NOMEM.
+ * The inputs, where no options->inputs says otherwise, that correspond to what an executor is fed:
+ * named tensors for each dense feed, two for each pattern, and sizes. Release each tensor and
+ * rgm_free() the array and names with rgm_onnx_inputs_release(). Errors: RGM_ERR_SHAPE,
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_onnx_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_feed *feeds,
                            int64_t feed_count);

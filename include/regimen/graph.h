@@ -10,6 +10,7 @@
 
 #include <regimen/autodiff.h>
 #include <regimen/data.h>
+#include <regimen/export.h>
 #include <regimen/tensor.h>
 
 #ifdef __cplusplus
@@ -460,6 +461,30 @@ rgm_value *rgm_structured_readout(const rgm_graph_value *graph, const char *key,
  */
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph);
+
+/* ---- graphs as tables: what exported models take ----------------------------------------------
+ */
+
+/**
+ * Every table of a graph by its key in a tf.train.Example: sizes of sets in each component
+ * ("nodes/paper.#size" [components] i64), ends of edges ("edges/cites.#source", "#target" [edges]
+ * i64), values of features ("nodes/paper.year" [items, ...], of ragged ones as rgm_feature has
+ * them) and row lengths ("nodes/paper.words.d1" i64). Absent features and those of text are left
+ * out. rgm_onnx_inputs_release() gives them back.
+ * Errors: RGM_ERR_DATA, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_tables(rgm_named_tensor **tables, int64_t *count, const rgm_graph *graph);
+/**
+ * How each input that was made so far comes of these tables, for the file of a model: edges in any
+ * order, integers as they are, items of components as #size counts them. Of several graphs the
+ * tables are those of rgm_graph_merge(). A mask of real items is 1 everywhere: nobody serves
+ * padding.
+ *
+ * @param options  [in, out] inputs and sizes are set; they belong to the root, until the next call
+ *
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_value_tables(rgm_onnx_options *options, const rgm_graph_value *root);
 
 /* ---- sampling ------------------------------------------------------------------------------- */
 

@@ -118,6 +118,9 @@ typedef struct rgm_head {
     char name[64];          /* "classification_logits"; metrics of several heads get it as prefix */
     rgm_value *predictions; /* [n, units] */
     bool is_number;         /* predictions are the numbers asked for, not logits: a regression */
+    rgm_value
+        *probabilities;    /* of the classes, like predictions, for exports; NULL: there are none */
+    rgm_texts class_names; /* of the last axis; none: numbers */
     rgm_value *labels;
     rgm_value *weights;   /* [n] or NULL                                                         */
     rgm_value *loss;      /* scalar: mean over the real items; NULL when build_losses makes one  */
@@ -254,6 +257,17 @@ typedef struct rgm_task {
     void (*files)(rgm_task_file *out, int64_t *count, void *state);
     /** NULL: the graph of every head, model.onnx. */
     const rgm_task_export *exports;
+    /**
+     * How the inputs of model.onnx come of what a user has, once the model is built: sets inputs
+     * and sizes, which stay until the next call. NULL: they are those of the graph.
+     */
+    rgm_status (*export_inputs)(rgm_onnx_options *options, void *state);
+    /**
+     * The tables of a batch that such a file takes, maybe others too: rgm_onnx_inputs_release().
+     * NULL: rgm_onnx_inputs() of what is fed.
+     */
+    rgm_status (*export_tables)(rgm_named_tensor **tables, int64_t *count, void *state,
+                                rgm_element *batch);
     /**
      * Whether the data of a part are what the model was built for: schema, labels and their range;
      * of all that is in memory, of the first ones where they are read as they come. Called for each
@@ -1323,24 +1337,26 @@ rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int6
                                  const rgm_feed *feeds, int64_t count);
 
 /**
- * model.onnx (export.h): every head is an output of its name. A task may say what it writes instead
- * (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
+ * model.onnx (export.h): every head is an output of its name, and what it gives as probabilities
+ * the output "probabilities" (of one head of several "<name>.probabilities"); signature.json says
+ * what the file takes and gives. A task may say what it writes instead (rgm_task.exports). Beside
+ * it the task's files (rgm_task.files): a tokenizer, say.
  */
 rgm_exporter rgm_onnx_exporter(void);
 /** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
 const char *rgm_run_onnx_file(const rgm_open_run *run);
 /**
  * Run what rgm_onnx_exporter() wrote into a folder with export's interpreter on up to max_batches
- * batches of a mode's data and compare. RGM_ERR_DATA when a logit differs by more than 1e-4,
+ * batches of a mode's data and compare. RGM_ERR_DATA when an output differs by more than 1e-4,
  * RGM_ERR_NOT_FOUND when there are no such data.
  */
 rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run, const char *folder,
                                rgm_mode mode, int64_t max_batches);
 /**
- * For another ONNX runtime to be compared with: what the exported graph takes and what the model
- * gives for every batch of a mode's data, as <folder>/inputs-<n>.safetensors and
- * outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is there already, RGM_ERR_UNSUPPORTED
- * for a task that exports several graphs.
+ * For another ONNX runtime to be compared with: the tables that the exported graph takes (maybe
+ * more) and what the model gives for every batch of a mode's data, as
+ * <folder>/inputs-<n>.safetensors and outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is
+ * there already, RGM_ERR_UNSUPPORTED for a task that exports several graphs.
  */
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
                              rgm_mode mode);

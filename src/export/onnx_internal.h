@@ -28,10 +28,12 @@ typedef struct rgmi_name {
 typedef struct rgmi_writer {
     rgm_cgraph *graph;
     const rgm_parameters *parameters;
+    const rgm_onnx_options *options; /* may be NULL */
     rgm_arena *arena;
     rgm_status status; /* the first failure; translators then do nothing */
     rgmi_list nodes, inputs, outputs, initializers;
-    rgmi_list translated; /* rgmi_name *, inputs first: sizes are read off these       */
+    rgmi_list tables;     /* const rgm_onnx_table *: what was asked for                */
+    rgmi_list translated; /* rgmi_name *, inputs first: sizes are read off both        */
     rgm_map *named;       /* "value pointer" -> rgmi_name *                            */
     rgm_map *used;        /* every name of the file                                    */
     rgm_map *known;       /* text of a constant, a size, a degree -> its name: made once */
@@ -89,10 +91,12 @@ const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count);
 void rgmi_initializer(rgmi_writer *w, const char *name, const rgm_tensor *tensor);
 /** An input or output of the graph in `list`. */
 void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtype dtype, int rank,
-                     const rgm_dim *shape);
+                     const rgm_dim *shape, const char *doc);
+/** The input that has a table, made when it is first asked for; gives its name. */
+const char *rgmi_table(rgmi_writer *w, const rgm_onnx_table *table);
 /**
- * [1] int64 with a dim's size: a constant, read off something that has it, else the new input
- * "<symbol>.#size". NULL on failure.
+ * [1] int64 with a dim's size: a constant, read off something that has it, else from
+ * options->sizes, else the new input "<symbol>.#size". NULL on failure.
  */
 const char *rgmi_size(rgmi_writer *w, rgm_dim dim);
 /** The same as a scalar. */
@@ -106,6 +110,8 @@ const char *rgmi_as_column(rgmi_writer *w, const char *x, int rank);
 /** axis >= 0: onnxruntime mistakes a negative one of a tensor without elements. */
 const char *rgmi_reduce(rgmi_writer *w, const char *type, const char *x, int64_t axis, bool keep);
 const char *rgmi_concat(rgmi_writer *w, const char *const *x, int count, int64_t axis);
+/** 0, 1, .. below a scalar. */
+const char *rgmi_range(rgmi_writer *w, const char *end);
 /** [rank] int64: the sizes. */
 const char *rgmi_shape(rgmi_writer *w, const rgm_dim *shape, int rank);
 /** x of shape `from` in shape `to`; right for sizes of 0 too. */
@@ -120,6 +126,21 @@ const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activati
                           rgm_dtype dtype);
 /** What a reduction gives for nothing: the lowest number for a maximum, and so on. */
 double rgmi_empty(rgm_reduction reduction, rgm_dtype dtype);
+
+/* ---- onnx_tables.c ---- */
+
+/** How the options say that an input comes of tables; NULL: they do not. */
+const rgm_onnx_input *rgmi_input_form(const rgmi_writer *w, const rgm_value *input);
+/** Ask for the tables of an input. */
+void rgmi_ask_tables(rgmi_writer *w, const rgm_onnx_input *input);
+/** Make an input of its tables, which all inputs have asked for. */
+void rgmi_make_input(rgmi_writer *w, const rgm_onnx_input *input, rgmi_name *name);
+
+/* ---- onnx_signature.c ---- */
+
+/** Inputs and outputs of a graph that is written, as JSON. */
+rgm_status rgmi_signature_print(rgm_text *out, const char *file, const rgmi_writer *w,
+                                const rgm_export_output *outputs, int64_t output_count);
 
 /* ---- translators: onnx_dense.c, onnx_attention.c, onnx_image.c, onnx_sparse.c ---- */
 

@@ -265,6 +265,33 @@ static rgm_status run_layer_norm(rgmi_call *call)
     return RGM_OK;
 }
 
+/* The sum of all up to each element, itself too, along an axis. */
+static rgm_status run_cum_sum(rgmi_call *call)
+{
+    const rgm_tensor *x = call->in[0];
+    int64_t outer, inner;
+    int axis;
+
+    RGM_TRY(rgmi_need_index(call, 1));
+    if (rgm_tensor_count(call->in[1]) != 1)
+        return rgmi_call_fail(call, RGM_ERR_SHAPE, "needs one axis");
+    RGM_TRY(rgmi_axis(&axis, call, rgm_tensor_at_int(call->in[1], 0), rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(x), rgm_tensor_rank(x), rgm_tensor_shape(x)));
+    rgmi_around(&outer, &inner, x, axis);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            double sum = 0;
+
+            for (int64_t k = 0; k < rgm_tensor_dim(x, axis); k++) {
+                int64_t at = (o * rgm_tensor_dim(x, axis) + k) * inner + i;
+
+                sum += rgm_tensor_at(x, at);
+                rgmi_put(call->out, at, sum);
+            }
+        }
+    return RGM_OK;
+}
+
 const rgmi_operator rgmi_reduce_operators[] = {
     {"MatMul", 2, 2, run_matmul, {NULL}},
     {"ReduceSum", 2, 2, run_reduce_sum, {"keepdims"}},
@@ -272,6 +299,7 @@ const rgmi_operator rgmi_reduce_operators[] = {
     {"ReduceProd", 2, 2, run_reduce_prod, {"keepdims"}},
     {"ReduceMax", 2, 2, run_reduce_max, {"keepdims"}},
     {"ReduceMin", 2, 2, run_reduce_min, {"keepdims"}},
+    {"CumSum", 2, 2, run_cum_sum, {NULL}},
     {"ArgMax", 1, 1, run_argmax, {"axis", "keepdims"}},
     {"Softmax", 1, 1, run_softmax, {"axis"}},
     {"LogSoftmax", 1, 1, run_log_softmax, {"axis"}},

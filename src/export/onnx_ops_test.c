@@ -692,7 +692,7 @@ static void ops_without_an_onnx_form_say_so_by_name(void **state)
         CHECK_OK(rgm_cgraph_status(l.graph));
         if (y == NULL)
             fail_msg("op '%s' has neither a case nor an example here", types[i]->name);
-        rgm_export_output output = {"y", y};
+        rgm_export_output output = {.name = "y", .value = y};
         snprintf(part, sizeof part, "op '%s%s'", types[i]->elementwise ? "here/" : "",
                  types[i]->name);
         CHECK_STATUS(RGM_ERR_UNSUPPORTED,

@@ -11,21 +11,26 @@ static void name_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
 {
     const char *text = rgm_value_name(value);
     rgm_dtype dtype = rgm_value_dtype(value);
+    const rgm_onnx_input *form = rgmi_input_form(w, value);
 
+    if (form != NULL) { /* filled in when all tables are there to read sizes off */
+        rgmi_ask_tables(w, form);
+        return;
+    }
     if (rgm_value_is_pattern(value)) {
         const rgm_dim count = rgm_value_shape(value)[2];
 
         name->rows = rgmi_claim(w, rgmi_text(w, "%s.rows", text), "input");
         name->columns = rgmi_claim(w, rgmi_text(w, "%s.columns", text), "input");
-        rgmi_value_info(w, &w->inputs, name->rows, RGM_I64, 1, &count);
-        rgmi_value_info(w, &w->inputs, name->columns, RGM_I64, 1, &count);
+        rgmi_value_info(w, &w->inputs, name->rows, RGM_I64, 1, &count, NULL);
+        rgmi_value_info(w, &w->inputs, name->columns, RGM_I64, 1, &count, NULL);
         return;
     }
     if (rgmi_onnx_type(dtype) == 0)
         rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here", text);
     name->name = rgmi_claim(w, rgmi_text(w, "%s", text), "input");
-    rgmi_value_info(w, &w->inputs, name->name, dtype, rgm_value_rank(value),
-                    rgm_value_shape(value));
+    rgmi_value_info(w, &w->inputs, name->name, dtype, rgm_value_rank(value), rgm_value_shape(value),
+                    NULL);
 }
 
 /* Parameters are looked up by name: they could be another graph's. */
@@ -151,6 +156,13 @@ static void translate_all(rgmi_writer *w, const rgmi_list *order)
             if (name != NULL)
                 name_tensor(w, order->items[i], name);
         }
+    for (size_t i = 0; i < w->translated.count && w->status == RGM_OK; i++) {
+        rgmi_name *name = w->translated.items[i];
+        const rgm_onnx_input *form = rgmi_input_form(w, name->value);
+
+        if (form != NULL)
+            rgmi_make_input(w, form, name);
+    }
     for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
         if (rgm_value_op(order->items[i]) != NULL)
             translate(w, order->items[i]);
@@ -167,7 +179,8 @@ static void add_output(rgmi_writer *w, const rgm_export_output *output)
     node = w->nodes.items[w->nodes.count - 1];
     node->output[0] = (char *)(uintptr_t)output->name;
     rgmi_value_info(w, &w->outputs, output->name, rgm_value_dtype(output->value),
-                    rgm_value_rank(output->value), rgm_value_shape(output->value));
+                    rgm_value_rank(output->value), rgm_value_shape(output->value),
+                    rgm_output_kind_names[output->kind]);
 }
 
 static rgm_status check_outputs(rgmi_writer *w, const rgm_export_output *outputs, int64_t count)
@@ -263,13 +276,14 @@ done:
     return status;
 }
 
-/* path NULL: nothing is written. */
-static rgm_status save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
-                       const rgm_export_output *outputs, int64_t output_count,
-                       const rgm_onnx_options *options)
+/* path NULL: no file is written; signature NULL: none is printed. */
+static rgm_status save(const char *path, rgm_text *signature, const char *file, rgm_cgraph *graph,
+                       const rgm_parameters *parameters, const rgm_export_output *outputs,
+                       int64_t output_count, const rgm_onnx_options *options)
 {
     rgm_status status = RGM_OK;
-    rgmi_writer w = {.graph = graph, .parameters = parameters, .hint = "regimen"};
+    rgmi_writer w = {
+        .graph = graph, .parameters = parameters, .options = options, .hint = "regimen"};
     rgmi_list order = {0};
     rgm_map *seen = NULL;
 
@@ -287,6 +301,8 @@ static rgm_status save(const char *path, rgm_cgraph *graph, const rgm_parameters
         add_output(&w, &outputs[i]);
     RGM_GO(w.status);
     RGM_GO(pack(path, &w, options));
+    if (signature != NULL)
+        RGM_GO(rgmi_signature_print(signature, file, &w, outputs, output_count));
 done:
     rgm_map_release(seen);
     rgm_map_release(w.named);
@@ -300,11 +316,19 @@ rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_paramete
                          const rgm_export_output *outputs, int64_t output_count,
                          const rgm_onnx_options *options)
 {
-    return save(path, graph, parameters, outputs, output_count, options);
+    return save(path, NULL, NULL, graph, parameters, outputs, output_count, options);
 }
 
 rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
-                          const rgm_export_output *outputs, int64_t output_count)
+                          const rgm_export_output *outputs, int64_t output_count,
+                          const rgm_onnx_options *options)
 {
-    return save(NULL, graph, parameters, outputs, output_count, NULL);
+    return save(NULL, NULL, NULL, graph, parameters, outputs, output_count, options);
+}
+
+rgm_status rgm_onnx_signature(rgm_text *out, const char *file, rgm_cgraph *graph,
+                              const rgm_parameters *parameters, const rgm_export_output *outputs,
+                              int64_t output_count, const rgm_onnx_options *options)
+{
+    return save(NULL, out, file, graph, parameters, outputs, output_count, options);
 }

@@ -35,9 +35,7 @@ static void translate_transpose(rgmi_writer *w, const rgm_value *y, rgmi_name *n
 static void translate_self_loops(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgmi_name *p = rgmi_pattern_of(w, rgm_value_input(y, 0));
-    const char *step = rgmi_scalar(w, RGM_I64, 1);
-    const char *end = rgmi_size_scalar(w, rgm_value_shape(y)[0]);
-    const char *loops = rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0), end, step);
+    const char *loops = rgmi_range(w, rgmi_size_scalar(w, rgm_value_shape(y)[0]));
 
     if (p == NULL)
         return;

@@ -127,7 +127,7 @@ static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to,
 }
 
 void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtype dtype, int rank,
-                     const rgm_dim *shape)
+                     const rgm_dim *shape, const char *doc)
 {
     Rgmi__Onnx__ValueInfoProto *info = rgmi_memory(w, sizeof *info);
     Rgmi__Onnx__TypeProto *type = rgmi_memory(w, sizeof *type);
@@ -155,7 +155,43 @@ void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtyp
     type->tensor_type = tensor;
     info->name = writable(name);
     info->type = type;
+    info->doc_string = writable(doc);
     rgmi_add(w, list, info);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static bool is_same(const rgm_onnx_table *a, const rgm_onnx_table *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i])
+            return false;
+    return true;
+}
+
+const char *rgmi_table(rgmi_writer *w, const rgm_onnx_table *table)
+{
+    const char *name;
+
+    for (size_t i = 0; i < w->tables.count; i++) {
+        const rgm_onnx_table *known = w->tables.items[i];
+
+        if (strcmp(known->name, table->name) != 0)
+            continue;
+        if (!is_same(known, table))
+            return rgmi_fail(w, RGM_ERR_ARG, "the table '%s' is asked for in two shapes",
+                             table->name);
+        return known->name;
+    }
+    if (rgmi_onnx_type(table->dtype) == 0)
+        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here",
+                         table->name);
+    name = rgmi_claim(w, table->name, "input");
+    rgmi_value_info(w, &w->inputs, name, table->dtype, table->rank, table->shape, table->doc);
+    rgmi_add(w, &w->tables, (void *)(uintptr_t)table);
+    return name;
 }
 
 /* ---- sizes --------------------------------------------------------------------------------- */
@@ -170,9 +206,16 @@ static const char *size_of(rgmi_writer *w, const char *x, int64_t axis)
     return y;
 }
 
-/* Read off a value of which it is a size; NULL if there is none yet. */
+/* Read off a table or value of which it is a size; NULL if there is none yet. */
 static const char *size_in_graph(rgmi_writer *w, rgm_dim dim)
 {
+    for (size_t k = 0; k < w->tables.count; k++) {
+        const rgm_onnx_table *table = w->tables.items[k];
+
+        for (int i = 0; i < table->rank; i++)
+            if (table->shape[i] == dim)
+                return size_of(w, table->name, i);
+    }
     for (size_t k = 0; k < w->translated.count; k++) {
         const rgmi_name *name = w->translated.items[k];
         const rgm_dim *shape = rgm_value_shape(name->value);
@@ -186,6 +229,22 @@ static const char *size_in_graph(rgmi_writer *w, rgm_dim dim)
     return NULL;
 }
 
+/* From options->sizes; NULL: it is not there. */
+static const char *size_of_table(rgmi_writer *w, rgm_dim dim)
+{
+    for (int64_t i = 0; w->options != NULL && i < w->options->size_count; i++) {
+        const rgm_onnx_size *size = &w->options->sizes[i];
+        const char *table;
+
+        if (size->dim != dim)
+            continue;
+        table = rgmi_table(w, &size->table);
+        return size->is_count ? rgmi_node(w, "Shape", table, NULL, NULL)
+                              : rgmi_reduce(w, "ReduceSum", table, 0, true);
+    }
+    return NULL;
+}
+
 static const char *size_as_input(rgmi_writer *w, rgm_dim dim)
 {
     const char *symbol = rgm_cgraph_symbol_name(w->graph, dim), *name;
@@ -195,7 +254,7 @@ static const char *size_as_input(rgmi_writer *w, rgm_dim dim)
                          "op '%s': a size that is computed from others and that no value has",
                          w->hint);
     name = rgmi_claim(w, rgmi_text(w, "%s.#size", symbol), "size");
-    rgmi_value_info(w, &w->inputs, name, RGM_I64, 0, NULL);
+    rgmi_value_info(w, &w->inputs, name, RGM_I64, 0, NULL, NULL);
     return rgmi_unsqueeze(w, name, 0);
 }
 
@@ -209,6 +268,8 @@ const char *rgmi_size(rgmi_writer *w, rgm_dim dim)
     name = rgmi_known(w, key);
     if (name == NULL && w->status == RGM_OK)
         name = size_in_graph(w, dim);
+    if (name == NULL && w->status == RGM_OK)
+        name = size_of_table(w, dim);
     if (name == NULL && w->status == RGM_OK)
         name = size_as_input(w, dim);
     return rgmi_keep(w, key, name);
@@ -306,6 +367,13 @@ const char *rgmi_concat(rgmi_writer *w, const char *const *x, int count, int64_t
 
     rgmi_int(w, "axis", axis);
     return y;
+}
+
+const char *rgmi_range(rgmi_writer *w, const char *end)
+{
+    const char *start = rgmi_scalar(w, RGM_I64, 0), *step = rgmi_scalar(w, RGM_I64, 1);
+
+    return rgmi_node(w, "Range", start, end, step);
 }
 
 const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, double value)

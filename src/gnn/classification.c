@@ -428,7 +428,8 @@ static rgm_status class_losses(rgm_head *outputs, int64_t count, const void *opt
     rgm_value *labels = outputs[0].labels;
 
     (void)count;
-    (void)options;
+    outputs[0].probabilities = rgm_softmax(outputs[0].predictions);
+    outputs[0].class_names = classes_of(options).names;
     if (labels != NULL && rgm_value_rank(labels) == 2 && rgm_value_dim(labels, 1) == 1) {
         rgm_dim shape[1] = {rgm_value_dim(labels, 0)};
 
@@ -465,6 +466,7 @@ static rgm_status binary_losses(rgm_head *outputs, int64_t count, const void *op
     targets = rgm_cast(rgm_reshape(head->labels, 2, shape), rgm_value_dtype(head->predictions));
     losses = rgm_sigmoid_cross_entropy(head->predictions, targets);
     head->loss = rgm_weighted_mean(rgm_reduce(losses, 1, RGM_MEAN), head->weights);
+    head->probabilities = rgm_sigmoid(head->predictions);
     return RGM_OK;
 }
 

@@ -158,7 +158,7 @@ static void a_size_is_an_input_only_where_no_tensor_has_it(void **state)
         int rank;
         char folder[64], *path = model_path(folder, sizeof folder);
         network_open(&n, models[0].model, models[0].yaml, dense);
-        rgm_export_output output = {"state", n.state};
+        rgm_export_output output = {.name = "state", .value = n.state};
         CHECK_OK(rgm_onnx_save(path, n.graph, n.parameters, &output, 1, NULL));
         CHECK_OK(rgm_onnx_open(&model, path));
         CHECK(has_input(model, "edges/edges.rows") && has_input(model, "edges/edges.columns"));
@@ -183,14 +183,14 @@ static void the_bytes_depend_on_the_arguments_alone(void **state)
     (void)state;
     char folder[64], *path = model_path(folder, sizeof folder), *bytes[3];
     const char *const metadata[] = {"made by", "a test"};
-    rgm_onnx_options options = {"a doc", metadata, 1};
+    rgm_onnx_options options = {.description = "a doc", .metadata = metadata, .metadata_count = 1};
     int64_t size[3];
 
     for (int i = 0; i < 3; i++) {
         network n;
         void *hole = malloc((size_t)(1 + i) * 1000); /* other addresses each time */
         network_open(&n, models[2].model, models[2].yaml, false);
-        rgm_export_output output = {"state", n.state};
+        rgm_export_output output = {.name = "state", .value = n.state};
         CHECK_OK(rgm_onnx_save(path, n.graph, n.parameters, &output, 1, &options));
         CHECK_OK(rgm_file_load(&bytes[i], &size[i], path, 1 << 30));
         network_close(&n);
@@ -230,7 +230,7 @@ static void leaves_close(two_leaves *t)
 static void check_refused(two_leaves *t, const char *output, rgm_value *y, rgm_status status,
                           const char *part)
 {
-    rgm_export_output o = {output, y};
+    rgm_export_output o = {.name = output, .value = y};
 
     CHECK_STATUS(status,
                  rgm_onnx_save("/nowhere/model.onnx", t->l.graph, t->parameters, &o, 1, NULL));
@@ -253,7 +253,7 @@ static void names_that_would_be_taken_twice_are_refused(void **state)
     check_refused(&t, "w", rgm_matmul(t.x, t.w), RGM_ERR_ARG, "the parameter 'w' would have");
     check_refused(&t, "", rgm_matmul(t.x, t.w), RGM_ERR_ARG, "empty or not UTF-8");
     check_refused(&t, "\xff", rgm_matmul(t.x, t.w), RGM_ERR_ARG, "empty or not UTF-8");
-    rgm_export_output twice[] = {{"y", t.x}, {"y", t.x}};
+    rgm_export_output twice[] = {{.name = "y", .value = t.x}, {.name = "y", .value = t.x}};
     CHECK_STATUS(RGM_ERR_ARG, rgm_onnx_save("/nowhere/m", t.l.graph, t.parameters, twice, 2, NULL));
     CHECK_MESSAGE("the output 'y' would have");
     CHECK_STATUS(RGM_ERR_ARG, rgm_onnx_save("/nowhere/m", t.l.graph, t.parameters, twice, 0, NULL));
@@ -312,7 +312,8 @@ static void parameters_of_another_graph_are_refused(void **state)
 
     leaves_open(&t, "x", "w");
     leaves_open(&other, "x", "v");
-    rgm_export_output o = {"y", rgm_matmul(t.x, t.w)}, foreign = {"y", other.x};
+    rgm_export_output o = {.name = "y", .value = rgm_matmul(t.x, t.w)},
+                      foreign = {.name = "y", .value = other.x};
     CHECK_STATUS(RGM_ERR_NOT_FOUND,
                  rgm_onnx_save("/nowhere/m", t.l.graph, other.parameters, &o, 1, NULL));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_onnx_save("/nowhere/m", t.l.graph, NULL, &o, 1, NULL));
@@ -354,7 +355,7 @@ static void a_failed_save_leaves_the_old_file(void **state)
     int64_t size, count;
 
     leaves_open(&t, "x", "w");
-    rgm_export_output o = {"y", rgm_matmul(t.x, t.w)};
+    rgm_export_output o = {.name = "y", .value = rgm_matmul(t.x, t.w)};
     CHECK_OK(rgm_file_save(path, "old", 3));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_onnx_save(path, t.l.graph, NULL, &o, 1, NULL));
     CHECK_OK(rgm_file_load(&bytes, &size, path, 100));
@@ -391,7 +392,7 @@ static void every_failing_allocation_is_reported_and_nothing_leaks(void **state)
     int64_t input_count;
 
     network_open(&n, models[0].model, models[0].yaml, false);
-    rgm_export_output output = {"state", n.state};
+    rgm_export_output output = {.name = "state", .value = n.state};
     CHECK_EVERY_OOM(rgm_onnx_save(path, n.graph, n.parameters, &output, 1, NULL), (void)0);
     CHECK_EVERY_OOM(rgm_onnx_open(&model, path), rgm_onnx_close(model));
     CHECK_EVERY_OOM(make_inputs(&n), (void)0);

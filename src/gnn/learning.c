@@ -202,6 +202,20 @@ static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, 
                            rgm_element_pointer(batch, &rgm_graph_element));
 }
 
+static rgm_status export_inputs(rgm_onnx_options *options, void *state)
+{
+    const rgmi_learning *learning = state;
+
+    return rgm_graph_value_tables(options, learning->root);
+}
+
+static rgm_status export_tables(rgm_named_tensor **tables, int64_t *count, void *state,
+                                rgm_element *batch)
+{
+    (void)state;
+    return rgm_graph_tables(tables, count, rgm_element_pointer(batch, &rgm_graph_element));
+}
+
 static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *state)
 {
     const rgmi_learning *learning = state;
@@ -226,6 +240,8 @@ static rgm_task task_of(rgmi_learning *learning)
         .build_prediction_inputs = build_prediction_inputs,
         .build_file_inputs = build_file_inputs,
         .feeds = feed_batch,
+        .export_inputs = export_inputs,
+        .export_tables = export_tables,
         .item_number = item_number,
     };
 }

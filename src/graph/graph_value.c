@@ -39,6 +39,7 @@ void rgm_graph_value_release(rgm_graph_value *graph)
     root = graph->root;
     rgm_schema_release(root->schema);
     rgm_arena_release(root->arena);
+    rgm_arena_release(root->tables);
     rgm_free(root->inputs);
     rgm_free(root->transposed);
     rgm_free(root);
@@ -84,7 +85,7 @@ static const rgm_set_schema *sized_by(const rgm_schema *schema, const rgm_set_sc
     return of == NULL ? set : rgm_schema_find(schema, RGM_EDGE_SET, of);
 }
 
-static rgm_dim size_of(const rgm_graph_value *graph, int64_t index)
+rgm_dim rgmi_value_size(const rgm_graph_value *graph, int64_t index)
 {
     const rgm_schema *schema = graph->root->schema;
     const rgm_set_schema *set = sized_by(schema, schema->sets[index]);
@@ -108,7 +109,7 @@ rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *
 {
     int64_t index;
 
-    return rgmi_value_set(&index, graph, piece, set) ? size_of(graph, index) : 0;
+    return rgmi_value_set(&index, graph, piece, set) ? rgmi_value_size(graph, index) : 0;
 }
 
 static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_input_kind kind,
@@ -139,12 +140,12 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
     const rgm_set_schema *s = schema->sets[set];
     const rgm_feature_schema *f = feature < 0 ? NULL : &s->features[feature];
     rgm_cgraph *cgraph = graph->root->cgraph;
-    rgm_dim size = size_of(graph, set), ends[2] = {0, 0}, shape[RGM_MAX_RANK], components;
+    rgm_dim size = rgmi_value_size(graph, set), ends[2] = {0, 0}, shape[RGM_MAX_RANK], components;
 
     components = rgm_cgraph_symbol(cgraph, "components");
     if (s->piece == RGM_EDGE_SET) {
-        ends[0] = size_of(graph, rgmi_set_index(schema, RGM_NODE_SET, s->source));
-        ends[1] = size_of(graph, rgmi_set_index(schema, RGM_NODE_SET, s->target));
+        ends[0] = rgmi_value_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->source));
+        ends[1] = rgmi_value_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->target));
     }
     switch (kind) {
     case INPUT_FEATURE:
@@ -469,7 +470,7 @@ rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece,
         rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG, "%s: a feature needs a name", title);
         return NULL;
     }
-    if (rgm_value_rank(value) < 1 || rgm_value_shape(value)[0] != size_of(graph, index)) {
+    if (rgm_value_rank(value) < 1 || rgm_value_shape(value)[0] != rgmi_value_size(graph, index)) {
         rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_SHAPE,
                         "%s: feature '%s' needs one row an item, but is %s", title, feature,
                         rgm_value_describe(value, got, sizeof got));

@@ -42,6 +42,7 @@ struct rgm_graph_value {
     rgmi_input *inputs;
     int64_t input_count, input_capacity;
     rgm_value **transposed; /* [sets]: adjacency with receiver source, at first use */
+    rgm_arena *tables;      /* what rgm_graph_value_tables() gave last */
 };
 
 /** The thread's error becomes the compute graph's; NULL. */
@@ -49,6 +50,8 @@ rgm_value *rgmi_value_error(const rgm_graph_value *graph, rgm_status status);
 /** The set's place in the root's schema; a failure of the compute graph and false if there is none.
  */
 bool rgmi_value_set(int64_t *index, const rgm_graph_value *graph, rgm_piece piece, const char *set);
+/** The symbol for how many items a set has; for the context, components. */
+rgm_dim rgmi_value_size(const rgm_graph_value *graph, int64_t set);
 /** The feature as the graph has it now. */
 rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature);
 /** The input of that kind, made at first use. */

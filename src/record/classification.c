@@ -66,6 +66,8 @@ typedef struct record_task {
     rgmi_records parts[RGM_TEST + 1];
     int threads;
     rgm_value *records, *labels; /* inputs of the model */
+    rgm_onnx_input export_input; /* of the file of it   */
+    char export_doc[256];
 } record_task;
 
 static double sample_rate(const record_task *t)
@@ -146,6 +148,28 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
     const record_task *t = state;
 
     return rgm_feed_tensors(out, capacity, count, (rgm_value *[]){t->records, t->labels}, 2, batch);
+}
+
+/* The file takes what the network does. */
+static rgm_status export_inputs(rgm_onnx_options *options, void *state)
+{
+    record_task *t = state;
+    rgm_onnx_table *table = &t->export_input.tables[0];
+
+    t->export_input.input = t->records;
+    t->export_input.form = RGM_FORM_DENSE;
+    *table = (rgm_onnx_table){.name = rgm_value_name(t->records),
+                              .dtype = RGM_F32,
+                              .rank = rgm_value_rank(t->records),
+                              .doc = t->export_doc};
+    memcpy(table->shape, rgm_value_shape(t->records), (size_t)table->rank * sizeof *table->shape);
+    snprintf(t->export_doc, sizeof t->export_doc,
+             "the numbers of each record in the order of the file's columns, without the label's, "
+             "each divided by %.17g (data.scale)",
+             t->options.scale);
+    options->inputs = &t->export_input;
+    options->input_count = 1;
+    return RGM_OK;
 }
 
 /* ---- making it ----------------------------------------------------------------------------- */
@@ -240,6 +264,7 @@ rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_opti
                       .build_inputs = build_inputs,
                       .build_model = build_model,
                       .feeds = feeds,
+                      .export_inputs = export_inputs,
                       .sampling = sampling};
     t->options = *options;
     t->network = network;

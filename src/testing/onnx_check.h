@@ -89,7 +89,8 @@ static inline void lab_check(rgm_value *y, const rgm_parameters *parameters, con
     CHECK_OK(rgm_cgraph_status(graph));
     CHECK_OK(rgm_executor_create(&executor, graph, &y, 1, &evaluation));
     CHECK_OK(rgm_executor_run(executor, &want, parameters, feeds, feed_count, 1, 1));
-    CHECK_OK(rgm_onnx_save(file, graph, parameters, &(rgm_export_output){"y", y}, 1, NULL));
+    CHECK_OK(rgm_onnx_save(file, graph, parameters, &(rgm_export_output){.name = "y", .value = y},
+                           1, NULL));
     CHECK_OK(rgm_onnx_open(&model, file));
     CHECK_OK(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
     if (rgm_onnx_run(&got, model, inputs, input_count) != RGM_OK)

@@ -102,5 +102,7 @@ void rgm_classes_judge(rgm_head *head, const rgm_classes *classes)
     head->loss = rgm_weighted_mean(
         rgm_smoothed_cross_entropy(head->predictions, head->labels, classes->smoothing),
         head->weights);
+    head->probabilities = rgm_softmax(head->predictions);
+    head->class_names = classes->names;
     rgm_classes_add_metrics(head, classes);
 }

@@ -8,27 +8,91 @@
 
 #include "run_internal.h"
 
-/* Every head by its name. */
-static int64_t outputs_of(rgm_export_output outputs[RGM_MAX_HEADS], const rgm_open_run *run)
+#define SIGNATURE_FILE "signature.json"
+enum { MOST_OUTPUTS = 2 * RGM_MAX_HEADS };
+
+/** What a file gives: every head by its name, then their probabilities. */
+typedef struct output_list {
+    rgm_export_output items[MOST_OUTPUTS];
+    rgm_value *values[MOST_OUTPUTS];
+    char names[RGM_MAX_HEADS][96];
+    int64_t count, heads;
+} output_list;
+
+static void add_output(output_list *list, const char *name, rgm_value *value, rgm_output_kind kind,
+                       const rgm_head *head)
+{
+    list->values[list->count] = value;
+    list->items[list->count++] = (rgm_export_output){
+        .name = name, .value = value, .kind = kind, .classes = head->class_names};
+}
+
+static void outputs_of(output_list *list, const rgm_open_run *run)
 {
     const rgm_task_model *model = rgm_trainer_model(run->trainer);
 
-    for (int64_t h = 0; h < model->head_count; h++)
-        outputs[h] = (rgm_export_output){model->heads[h].name, model->heads[h].predictions};
-    return model->head_count;
+    *list = (output_list){.heads = model->head_count};
+    for (int64_t h = 0; h < model->head_count; h++) {
+        const rgm_head *head = &model->heads[h];
+
+        add_output(list, head->name, head->predictions,
+                   head->is_number               ? RGM_OUTPUT_NUMBERS
+                   : head->probabilities != NULL ? RGM_OUTPUT_LOGITS
+                                                 : RGM_OUTPUT_OTHER,
+                   head);
+    }
+    for (int64_t h = 0; h < model->head_count; h++) {
+        const rgm_head *head = &model->heads[h];
+        bool alone = model->head_count == 1;
+
+        if (head->probabilities == NULL)
+            continue;
+        snprintf(list->names[h], sizeof list->names[h], "%s%sprobabilities",
+                 alone ? "" : head->name, alone ? "" : ".");
+        add_output(list, list->names[h], head->probabilities, RGM_OUTPUT_PROBABILITIES, head);
+    }
 }
 
-static rgm_status save_heads(const rgm_open_run *run, const char *path)
+static rgm_status options_of(rgm_onnx_options *options, const rgm_open_run *run)
 {
-    rgm_export_output outputs[RGM_MAX_HEADS];
-    int64_t count = outputs_of(outputs, run);
-    char text[128];
-    rgm_onnx_options options = {.description = text};
+    *options = (rgm_onnx_options){0};
+    return run->task.export_inputs != NULL ? run->task.export_inputs(options, run->task.state)
+                                           : RGM_OK;
+}
 
+static rgm_status save_signature(const rgm_open_run *run, const char *folder,
+                                 const output_list *outputs, const rgm_onnx_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    char *path = NULL;
+
+    RGM_GO(rgm_onnx_signature(&text, rgm_run_onnx_file(run), rgm_trainer_graph(run->trainer),
+                              rgm_trainer_parameters(run->trainer), outputs->items, outputs->count,
+                              options));
+    RGM_GO(rgm_path_join(&path, folder, SIGNATURE_FILE));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
+done:
+    rgm_free(path);
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path)
+{
+    output_list outputs;
+    rgm_onnx_options options;
+    char text[128];
+
+    outputs_of(&outputs, run);
+    RGM_TRY(options_of(&options, run));
     snprintf(text, sizeof text, "%s trained by Regimen",
              run->task.network != NULL ? run->task.network : "network");
-    return rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
-                         rgm_trainer_parameters(run->trainer), outputs, count, &options);
+    options.description = text;
+    RGM_TRY(rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
+                          rgm_trainer_parameters(run->trainer), outputs.items, outputs.count,
+                          &options));
+    return save_signature(run, folder, &outputs, &options);
 }
 
 const char *rgm_run_onnx_file(const rgm_open_run *run)
@@ -47,7 +111,7 @@ static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, voi
     RGM_GO(rgm_task_files_save(task, export_dir)); /* what the task writes may speak of them */
     RGM_GO(task->exports != NULL
                ? task->exports->save(export_dir, rgm_trainer_parameters(run->trainer), task->state)
-               : save_heads(run, path));
+               : save_heads(run, export_dir, path));
 done:
     rgm_free(path);
     return status;
@@ -57,13 +121,16 @@ static rgm_status check_onnx(const rgm_open_run *run, void *payload)
 {
     const rgm_task_export *own = run->task.exports;
     const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
-    rgm_export_output outputs[RGM_MAX_HEADS];
+    output_list outputs;
+    rgm_onnx_options options;
 
     (void)payload;
     if (own != NULL)
         return own->check != NULL ? own->check(parameters, run->task.state) : RGM_OK;
-    return rgm_onnx_check(rgm_trainer_graph(run->trainer), parameters, outputs,
-                          outputs_of(outputs, run));
+    outputs_of(&outputs, run);
+    RGM_TRY(options_of(&options, run));
+    return rgm_onnx_check(rgm_trainer_graph(run->trainer), parameters, outputs.items, outputs.count,
+                          &options);
 }
 
 rgm_exporter rgm_onnx_exporter(void)
@@ -71,72 +138,115 @@ rgm_exporter rgm_onnx_exporter(void)
     return (rgm_exporter){.name = "onnx", .save = save_onnx, .check = check_onnx};
 }
 
+/* ---- the model beside the file --------------------------------------------------------------- */
+
+/* What the file gives, by the executor. */
+typedef struct all_outputs {
+    const rgm_open_run *run;
+    output_list list;
+    rgm_executor *executor;
+    rgm_tensor *values[MOST_OUTPUTS]; /* of the last batch, borrowed from the executor */
+} all_outputs;
+
+static rgm_status all_outputs_open(all_outputs *all, const rgm_open_run *run)
+{
+    const rgm_executor_options evaluation = {0};
+
+    *all = (all_outputs){.run = run};
+    outputs_of(&all->list, run);
+    return rgm_executor_create(&all->executor, rgm_trainer_graph(run->trainer), all->list.values,
+                               all->list.count, &evaluation);
+}
+
+static rgm_status all_outputs_run(all_outputs *all, const rgm_prediction *p)
+{
+    return rgm_executor_run(all->executor, all->values, rgm_trainer_parameters(all->run->trainer),
+                            p->feeds, p->feed_count, (uint64_t)all->run->options.runtime.seed, 0);
+}
+
+static rgm_status tables_of(rgm_named_tensor **tables, int64_t *count, const rgm_open_run *run,
+                            const rgm_prediction *p)
+{
+    if (run->task.export_tables != NULL)
+        return run->task.export_tables(tables, count, run->task.state, p->batch);
+    return rgm_onnx_inputs(tables, count, p->feeds, p->feed_count);
+}
+
 /* ---- verification -------------------------------------------------------------------------- */
 
 typedef struct comparison {
-    const rgm_open_run *run;
+    all_outputs all;
     rgm_onnx_model *model;
-    int64_t head, output, batches, max_batches;
+    int64_t place[MOST_OUTPUTS]; /* of each output in the file */
+    int64_t batches, max_batches;
     rgm_export_check *check;
 } comparison;
 
-static rgm_status run_onnx(rgm_tensor **out, comparison *c, const rgm_feed *feeds,
-                           int64_t feed_count)
+static rgm_status compare_outputs(comparison *c, rgm_tensor *const *theirs)
 {
-    rgm_status status = RGM_OK;
-    rgm_named_tensor *inputs = NULL;
-    rgm_tensor **outputs = NULL;
-    int64_t input_count = 0, output_count = rgm_onnx_output_count(c->model);
+    for (int64_t i = 0; i < c->all.list.count; i++) {
+        const rgm_tensor *ours = c->all.values[i];
+        rgm_status status = rgm_export_compare(c->check, theirs[c->place[i]], ours);
 
-    RGM_GO(RGM_NEW(outputs, output_count));
-    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
-    RGM_GO(rgm_onnx_run(outputs, c->model, inputs, input_count));
-    *out = outputs[c->output];
-    outputs[c->output] = NULL;
-done:
-    rgm_onnx_inputs_release(inputs, input_count);
-    for (int64_t i = 0; outputs != NULL && i < output_count; i++)
-        rgm_tensor_release(outputs[i]);
-    rgm_free(outputs);
-    return status;
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "output '%s'", c->all.list.items[i].name);
+        if (i < c->all.list.heads)
+            c->check->items += rgm_tensor_rank(ours) > 0 ? rgm_tensor_dim(ours, 0) : 1;
+    }
+    return RGM_OK;
 }
 
 static rgm_status compare_batch(const rgm_prediction *p, void *payload)
 {
     comparison *c = payload;
-    rgm_tensor *theirs = NULL;
-    rgm_status status;
+    rgm_status status = RGM_OK;
+    rgm_named_tensor *tables = NULL;
+    rgm_tensor **theirs = NULL;
+    int64_t table_count = 0, output_count = rgm_onnx_output_count(c->model);
 
     if (c->batches++ >= c->max_batches)
         return RGM_END;
-    RGM_TRY(run_onnx(&theirs, c, p->feeds, p->feed_count));
-    status = rgm_export_compare(c->check, theirs, p->values);
-    c->check->items += rgm_tensor_rank(p->values) > 0 ? rgm_tensor_dim(p->values, 0) : 1;
-    rgm_tensor_release(theirs);
+    RGM_GO(RGM_NEW(theirs, output_count));
+    RGM_GO(tables_of(&tables, &table_count, c->all.run, p));
+    RGM_GO(rgm_onnx_run(theirs, c->model, tables, table_count));
+    RGM_GO(all_outputs_run(&c->all, p));
+    RGM_GO(compare_outputs(c, theirs));
+done:
+    rgm_onnx_inputs_release(tables, table_count);
+    for (int64_t i = 0; theirs != NULL && i < output_count; i++)
+        rgm_tensor_release(theirs[i]);
+    rgm_free(theirs);
     return status;
+}
+
+static rgm_status find_outputs(comparison *c, const char *path)
+{
+    for (int64_t k = 0; k < c->all.list.count; k++) {
+        const char *name = c->all.list.items[k].name;
+
+        c->place[k] = -1;
+        for (int64_t i = 0; i < rgm_onnx_output_count(c->model); i++)
+            if (strcmp(rgm_onnx_output_name(c->model, i), name) == 0)
+                c->place[k] = i;
+        if (c->place[k] < 0)
+            return RGM_FAIL(RGM_ERR_DATA, "%s has no output '%s'", path, name);
+    }
+    return RGM_OK;
 }
 
 static rgm_status verify_heads(rgm_export_check *check, const rgm_open_run *run, const char *path,
                                rgm_mode mode, int64_t max_batches)
 {
     rgm_status status = RGM_OK;
-    const rgm_task_model *model = rgm_trainer_model(run->trainer);
-    comparison c = {.run = run, .max_batches = max_batches, .check = check};
+    comparison c = {.max_batches = max_batches, .check = check};
 
+    RGM_GO(all_outputs_open(&c.all, run));
     RGM_GO(rgm_onnx_open(&c.model, path));
-    for (c.head = 0; c.head < model->head_count; c.head++) {
-        c.output = -1;
-        for (int64_t i = 0; i < rgm_onnx_output_count(c.model); i++)
-            if (strcmp(rgm_onnx_output_name(c.model, i), model->heads[c.head].name) == 0)
-                c.output = i;
-        if (c.output < 0)
-            RGM_GO(
-                RGM_FAIL(RGM_ERR_DATA, "%s has no output '%s'", path, model->heads[c.head].name));
-        c.batches = 0;
-        RGM_GO(rgm_run_predict(run, mode, c.head, compare_batch, &c));
-    }
+    RGM_GO(find_outputs(&c, path));
+    RGM_GO(rgm_run_predict(run, mode, 0, compare_batch, &c));
 done:
     rgm_onnx_close(c.model);
+    rgm_executor_release(c.all.executor);
     return status;
 }
 
@@ -169,7 +279,7 @@ done:
 /* ---- inputs and outputs for another runtime -------------------------------------------------- */
 
 typedef struct dump {
-    const rgm_open_run *run;
+    all_outputs all;
     const char *folder;
     int64_t batches;
 } dump;
@@ -193,29 +303,26 @@ static rgm_status dump_batch(const rgm_prediction *p, void *payload)
 {
     dump *d = payload;
     rgm_status status = RGM_OK;
-    const rgm_task_model *model = rgm_trainer_model(d->run->trainer);
-    rgm_named_tensor *inputs = NULL, outputs[RGM_MAX_HEADS] = {0};
-    int64_t input_count = 0;
+    rgm_named_tensor *tables = NULL, outputs[MOST_OUTPUTS];
+    int64_t table_count = 0;
 
-    RGM_GO(rgm_onnx_inputs(&inputs, &input_count, p->feeds, p->feed_count));
-    for (int64_t h = 0; h < model->head_count; h++) {
-        outputs[h].name = model->heads[h].name;
-        RGM_GO(rgm_run_predict_feeds(&outputs[h].tensor, d->run, h, p->feeds, p->feed_count));
-    }
-    RGM_GO(save_tensors(d, "inputs", inputs, input_count));
-    RGM_GO(save_tensors(d, "outputs", outputs, model->head_count));
+    RGM_GO(tables_of(&tables, &table_count, d->all.run, p));
+    RGM_GO(all_outputs_run(&d->all, p));
+    for (int64_t i = 0; i < d->all.list.count; i++)
+        outputs[i] = (rgm_named_tensor){d->all.list.items[i].name, d->all.values[i]};
+    RGM_GO(save_tensors(d, "inputs", tables, table_count));
+    RGM_GO(save_tensors(d, "outputs", outputs, d->all.list.count));
     d->batches++;
 done:
-    for (int h = 0; h < RGM_MAX_HEADS; h++)
-        rgm_tensor_release(outputs[h].tensor);
-    rgm_onnx_inputs_release(inputs, input_count);
+    rgm_onnx_inputs_release(tables, table_count);
     return status;
 }
 
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
                              rgm_mode mode)
 {
-    dump d = {.run = run, .folder = folder};
+    rgm_status status = RGM_OK;
+    dump d = {.folder = folder};
 
     *batches = 0;
     if (run->task.exports != NULL)
@@ -224,8 +331,11 @@ rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const ch
             "the task '%s' exports graphs that feed each other; there are no inputs of one "
             "graph to dump",
             run->task.name);
-    RGM_TRY(rgm_folder_make(folder));
-    RGM_TRY(rgm_run_predict(run, mode, 0, dump_batch, &d));
+    RGM_GO(rgm_folder_make(folder));
+    RGM_GO(all_outputs_open(&d.all, run));
+    RGM_GO(rgm_run_predict(run, mode, 0, dump_batch, &d));
     *batches = d.batches;
-    return RGM_OK;
+done:
+    rgm_executor_release(d.all.executor);
+    return status;
 }

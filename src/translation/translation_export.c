@@ -85,7 +85,7 @@ static rgm_status save_file(const char *folder, const char *name, const rgmi_tra
     rgm_status status;
 
     if (folder == NULL)
-        return rgm_onnx_check(g->graph, parameters, outputs, count);
+        return rgm_onnx_check(g->graph, parameters, outputs, count, &options);
     RGM_TRY(rgm_path_join(&path, folder, name));
     status = rgm_onnx_save(path, g->graph, parameters, outputs, count, &options);
     rgm_free(path);
@@ -98,7 +98,7 @@ static rgm_status save_encoder(const char *folder, const rgmi_translation_graphs
     rgm_export_output outputs[2 * RGM_SEQ2SEQ_LAYERS];
 
     for (int64_t i = 0; i < g->caches; i++)
-        outputs[i] = (rgm_export_output){memory_name(g, i), g->encoder.memory[i]};
+        outputs[i] = (rgm_export_output){.name = memory_name(g, i), .value = g->encoder.memory[i]};
     return save_file(folder, rgmi_encoder_file, g, parameters, outputs, g->caches);
 }
 
@@ -108,9 +108,11 @@ static rgm_status save_step(const char *folder, const rgmi_translation_graphs *g
     rgm_export_output outputs[1 + 2 * RGM_SEQ2SEQ_LAYERS];
     char names[2 * RGM_SEQ2SEQ_LAYERS][NAME_SIZE];
 
-    outputs[0] = (rgm_export_output){"log_probabilities", g->step.log_probabilities};
+    outputs[0] =
+        (rgm_export_output){.name = "log_probabilities", .value = g->step.log_probabilities};
     for (int64_t i = 0; i < g->caches; i++)
-        outputs[1 + i] = (rgm_export_output){present_name(names[i], i), g->step.present[i]};
+        outputs[1 + i] =
+            (rgm_export_output){.name = present_name(names[i], i), .value = g->step.present[i]};
     return save_file(folder, rgmi_decoder_step_file, g, parameters, outputs, 1 + g->caches);
 }
 
