@@ -3,6 +3,13 @@
 . "$(dirname "$0")/lib.sh"
 DESTDIR= cmake --install "$RGM_BUILD" --prefix "$work/usr" >"$work/log" 2>&1 || fail "install: $(tail -3 "$work/log")"
 grep -rlF -e "$(pwd)" -e "$RGM_BUILD" "$work/usr" >"$work/paths" && fail "paths of this machine in: $(cat "$work/paths")"
+# SECURITY.md: no network, and nothing is run. (A sanitizer's own code has all of it.)
+if grep -q '^RGM_SANITIZE:STRING=$' "$RGM_BUILD/CMakeCache.txt"; then
+    nm -D --undefined-only "$work/usr/bin/regimen" "$work/usr/lib/libregimen.so" >"$work/imports"
+    says " fork(@|$)" "$work/imports" # regimen run --restarts: what is looked at are the names of functions
+    grep -E ' (socket|connect|bind|sendto|getaddrinfo|gethostbyname|exec[vl]p?e?|execvpe|fexecve|posix_spawnp?|system|popen|dlopen)(@|$)' \
+        "$work/imports" && fail "a function that SECURITY.md says is not used"
+fi
 cat >"$work/ten.c" <<'C'
 #include <regimen/regimen.h>
 #include <stdio.h>
