@@ -6,7 +6,11 @@
  * The caller works too, and never waits for a worker that has not begun: on a machine busy with
  * other things a loop takes the time of one thread, where a barrier over a whole team (OpenMP's)
  * waits for each of them to get a processor, milliseconds a loop. The same makes it safe to use
- * after fork(). Work that waits for files or queues does not belong here: see threads.c.
+ * after fork(). What is left is a worker that loses its processor in the middle of a range, so that
+ * the caller has to wait for it, or one that shares the caller's: the caller then makes the next
+ * loops alone, for as long as was lost, and twice as long when it happens again at once. So a busy
+ * machine costs little more than one thread takes. Work that waits for files or queues does not
+ * belong here: see threads.c.
  */
 #include "base_internal.h"
 
@@ -22,7 +26,16 @@
 #define FEW_CHUNKS_NS 2e5     /* below this, few ranges a thread; above, many, for balance       */
 #define WORKERS_MOST  255
 #define SPINS_IDLE    16000 /* pauses a worker waits for the next loop before it sleeps */
+#define SPINS_LOOK    64    /* pauses between two looks at the processor it is on       */
 #define SPINS_END     2000  /* pauses the caller waits for busy workers before it yields       */
+
+/* A worker lost its processor when the caller waits for it as long as for a few ranges, which may
+ * differ, and LOST_S more: schedulers take a processor away for a millisecond and more. */
+#define LOST_S       3e-4
+#define LOST_RANGES  4
+#define CROWDED_S    1e-4 /* what it costs to find that workers share the caller's processor       */
+#define ALONE_MOST   32   /* times what was lost the caller goes on alone */
+#define ALONE_MOST_S 0.25 /* and no longer than this                      */
 
 /* The job's number, whether workers may enter, and how many are inside, in one word: entering and
  * closing are then one atomic step each. */
@@ -38,9 +51,13 @@ static struct {
     int64_t items, chunk;           /* of the job: read only between enter and leave */
     rgm_range_work *work;
     void *payload;
-    rgm_logger *log; /* of whoever began the loop, and waits for its end */
-    int workers;     /* started; changed only by who holds `busy`  */
+    rgm_logger *log;             /* of whoever began the loop, and waits for its end */
+    int workers;                 /* started; changed only by who holds `busy`  */
+    double alone_until, alone_s; /* loops are the caller's alone, and for how long; 0: never yet */
+    double alone_times;          /* what was lost, the last time; all three as `workers`         */
     atomic_int sleepers;
+    atomic_int processor;        /* the caller's, at the loop's beginning           */
+    atomic_bool helped, crowded; /* a worker took part; one found itself beside the caller */
     pthread_mutex_t lock;
     pthread_cond_t wake;
 } pool = {
@@ -118,15 +135,34 @@ static bool enter(uint64_t *last)
     return false;
 }
 
+/* Is this worker on the caller's processor? Then each would take the other's time. */
+static bool is_crowded(void)
+{
+    if (sched_getcpu() != atomic_load(&pool.processor))
+        return false;
+    atomic_store(&pool.crowded, true);
+    return true;
+}
+
+/* For the next loop, some time. */
+static void wait_awake(int worker, uint64_t last)
+{
+    for (int spins = 0; spins < SPINS_IDLE && !is_news(worker, last); spins++) {
+        relax();
+        if (spins % SPINS_LOOK == 0 && is_crowded())
+            return;
+    }
+}
+
 static void *worker_main(void *number)
 {
     int worker = (int)(intptr_t)number;
     uint64_t last = 0;
 
     for (;;) {
-        int spins = 0;
-        while (!is_news(worker, last) && spins++ < SPINS_IDLE)
-            relax();
+        wait_awake(worker, last);
+        if (is_crowded())
+            last = atomic_load(&pool.state) / JOB_NEXT; /* not this one */
         if (!is_news(worker, last)) {
             pthread_mutex_lock(&pool.lock);
             atomic_fetch_add(&pool.sleepers, 1);
@@ -134,8 +170,8 @@ static void *worker_main(void *number)
                 pthread_cond_wait(&pool.wake, &pool.lock);
             atomic_fetch_sub(&pool.sleepers, 1);
             pthread_mutex_unlock(&pool.lock);
-        }
-        if (enter(&last)) {
+        } else if (enter(&last)) {
+            atomic_store(&pool.helped, true);
             rgm_logger_enter(pool.log);
             work_on();
             rgm_logger_enter(NULL);
@@ -176,17 +212,57 @@ static void start_workers(int threads)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-static void run_job(int64_t items, int64_t chunk, rgm_range_work *work, void *payload)
+/* A worker lost its processor for `lost_s`. It happens now and then on any machine; again before
+ * the pool worked as long as the caller did alone, something else wants the processors. */
+static void stay_alone(double now, double lost_s)
+{
+    bool again = now - pool.alone_until < pool.alone_s;
+
+    pool.alone_times = !again ? 1 : pool.alone_times * 2;
+    if (pool.alone_times > ALONE_MOST)
+        pool.alone_times = ALONE_MOST;
+    pool.alone_s = lost_s * pool.alone_times;
+    if (pool.alone_s > ALONE_MOST_S)
+        pool.alone_s = ALONE_MOST_S;
+    pool.alone_until = now + pool.alone_s;
+}
+
+static bool is_alone(void)
+{
+    return pool.alone_s > 0 && rgm_now() < pool.alone_until;
+}
+
+/* Until every worker that entered has left. A range is expected to take `range_s`. */
+static void wait_for_workers(double range_s)
+{
+    double began, lost_s;
+
+    for (int spins = 0; spins < SPINS_END; spins++) {
+        if (!(atomic_load(&pool.state) & JOB_INSIDE))
+            return;
+        relax();
+    }
+    began = rgm_now();
+    while (atomic_load(&pool.state) & JOB_INSIDE)
+        sched_yield();
+    lost_s = rgm_now() - began;
+    if (lost_s > LOST_S + LOST_RANGES * range_s)
+        stay_alone(began + lost_s, lost_s);
+}
+
+static void run_job(int64_t begin, int64_t items, int64_t chunk, double item_ns,
+                    rgm_range_work *work, void *payload)
 {
     uint64_t number = atomic_load(&pool.state) / JOB_NEXT + 1;
-    int spins = 0;
 
+    atomic_store(&pool.processor, sched_getcpu());
+    atomic_store(&pool.helped, false);
     pool.items = items;
     pool.chunk = chunk;
     pool.work = work;
     pool.payload = payload;
     pool.log = rgm_logger_current();
-    atomic_store(&pool.next, 0);
+    atomic_store(&pool.next, begin);
     atomic_store(&pool.state, number * JOB_NEXT + JOB_OPEN);
     if (atomic_load(&pool.sleepers) > 0) {
         pthread_mutex_lock(&pool.lock);
@@ -195,19 +271,16 @@ static void run_job(int64_t items, int64_t chunk, rgm_range_work *work, void *pa
     }
     work_on();
     atomic_fetch_and(&pool.state, ~JOB_OPEN);
-    while (atomic_load(&pool.state) & JOB_INSIDE) {
-        if (spins++ < SPINS_END)
-            relax();
-        else
-            sched_yield();
-    }
+    wait_for_workers((double)chunk * item_ns * 1e-9);
+    if (!atomic_load(&pool.helped) && atomic_exchange(&pool.crowded, false))
+        stay_alone(rgm_now(), CROWDED_S);
 }
 
 void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *payload)
 {
     double total = (double)items * item_ns;
     int threads = rgm_threads();
-    int64_t chunk;
+    int64_t chunk, begin = 0;
 
     if (items <= 0)
         return;
@@ -217,6 +290,10 @@ void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *pay
     }
     start_workers(threads);
     chunk = items / ((int64_t)threads * (total < FEW_CHUNKS_NS ? 4 : 24));
-    run_job(items, chunk > 1 ? chunk : 1, work, payload);
+    chunk = chunk > 1 ? chunk : 1;
+    for (; begin < items && is_alone(); begin += chunk)
+        work(payload, begin, begin + chunk < items ? begin + chunk : items);
+    if (begin < items)
+        run_job(begin, items, chunk, item_ns, work, payload);
     atomic_flag_clear(&pool.busy);
 }

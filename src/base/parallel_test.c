@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,61 @@ static void sleeping_workers_are_woken_and_not_waited_for(void **state)
     }
 }
 
+/* Who works in a loop of some milliseconds: the caller alone, or workers too. */
+typedef struct visitors {
+    pthread_t caller;
+    atomic_int others;
+    int stall_us; /* of a worker, in the middle of its range */
+} visitors;
+
+static void visit(void *payload, int64_t begin, int64_t end)
+{
+    visitors *seen = payload;
+
+    (void)begin;
+    (void)end;
+    if (pthread_equal(pthread_self(), seen->caller))
+        usleep(1000); /* time for others to come */
+    else if (atomic_fetch_add(&seen->others, 1) == 0)
+        usleep((useconds_t)seen->stall_us);
+}
+
+static int others_in_a_loop(int stall_us)
+{
+    visitors seen = {.caller = pthread_self(), .stall_us = stall_us};
+
+    rgm_parallel(20, COSTLY, visit, &seen);
+    return atomic_load(&seen.others);
+}
+
+static bool workers_come_within(double seconds, int stall_us)
+{
+    double until = rgm_now() + seconds;
+
+    while (rgm_now() < until)
+        if (others_in_a_loop(stall_us) > 0)
+            return true;
+    return false;
+}
+
+/* As when another program takes the worker's processor. */
+static void a_worker_that_stalls_is_left_alone_for_as_long_and_comes_back(void **state)
+{
+    double returned;
+    int others;
+
+    (void)state;
+    if (rgm_processors() < 2)
+        SKIP("needs two processors");
+    rgm_threads_set(2);
+    CHECK(workers_come_within(10, 200000)); /* lost: 0.2 s, less what the caller did meanwhile */
+    returned = rgm_now();
+    others = others_in_a_loop(0);
+    if (rgm_now() - returned < 0.1)
+        CHECK_INT(0, others);
+    CHECK(workers_come_within(10, 0));
+}
+
 static void loops_begin_with_the_processors_there_are(void **state)
 {
     cpu_set_t mask, one;
@@ -128,4 +184,5 @@ TESTS(cmocka_unit_test(each_item_is_done_once_for_any_number_of_threads),
       cmocka_unit_test(several_threads_may_call_at_once), cmocka_unit_test(a_loop_may_run_a_loop),
       cmocka_unit_test(a_forked_child_can_work),
       cmocka_unit_test(sleeping_workers_are_woken_and_not_waited_for),
+      cmocka_unit_test(a_worker_that_stalls_is_left_alone_for_as_long_and_comes_back),
       cmocka_unit_test(loops_begin_with_the_processors_there_are))
