@@ -25,10 +25,11 @@ static int open_again(const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* Of the caller: /dev/fd/63 of `--config <(...)`, /dev/stdin. */
+/* Of the caller: /dev/fd/63 of `--config <(...)`, /dev/stdin. (/dev/shm has files of anybody.) */
 static bool is_own(const char *path)
 {
-    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+    return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdin") == 0 ||
+           strncmp(path, "/proc/", 6) == 0;
 }
 
 static rgm_status refuse_pipe(const char *path, const struct stat *info)
@@ -53,7 +54,11 @@ static rgm_status open_whole(int *fd, struct stat *info, const char *path)
         return RGM_FAIL_SYSTEM("open", path);
     if (fstat(*fd, info) != 0)
         return RGM_FAIL_SYSTEM("examine", path);
-    return refuse_pipe(path, info);
+    RGM_TRY(refuse_pipe(path, info));
+    if (!S_ISREG(info->st_mode) && !is_own(path) && /* a terminal is waited for */
+        fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) & ~O_NONBLOCK) < 0)
+        return RGM_FAIL_SYSTEM("open", path);
+    return RGM_OK;
 }
 
 static rgm_status check_size(const char *path, int64_t size, int64_t max_size)

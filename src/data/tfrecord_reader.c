@@ -60,6 +60,7 @@ rgm_status rgm_tfrecord_reader_open(rgm_tfrecord_reader **out, const char *path,
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "max_bad_records is %lld, max_record_bytes %lld: negative",
                         (long long)reader->options.max_bad_records,
                         (long long)reader->options.max_record_bytes));
+    RGM_GO(rgm_path_refuse_pipe(path)); /* records are gone back to */
     RGM_GO(rgmi_input_open(&reader->input, path));
     *out = reader;
     reader = NULL;

@@ -46,6 +46,7 @@ rgm_status rgmi_append_open(rgmi_append_file *file, const char *path, int64_t of
 
     *file = (rgmi_append_file){.fd = -1, .written = offset, .flushed = rgm_now()};
     RGM_GO(rgm_strdup(&file->path, path));
+    RGM_GO(rgm_path_refuse_pipe(path)); /* to open one waits for its reader */
     file->fd = rgmi_open(path, O_WRONLY | O_CREAT | (exclusive ? O_EXCL : 0));
     if (file->fd < 0) {
         status = RGM_FAIL_SYSTEM("open", path);

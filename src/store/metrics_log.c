@@ -365,9 +365,11 @@ rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics
     char *data = NULL, *begin;
     int64_t size, start;
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = -1;
     rgm_status status = RGM_OK;
 
+    RGM_GO(rgm_path_refuse_pipe(path));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         RGM_GO(RGM_FAIL_SYSTEM("open", path));
     if (fstat(fd, &info) < 0)

@@ -63,6 +63,7 @@ static rgm_status take_lock(rgm_run_folder *folder)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, ".lock"));
+    RGM_GO(rgm_path_refuse_pipe(path));
     folder->lock = rgmi_open(path, O_RDWR | O_CREAT);
     if (folder->lock < 0) {
         status = RGM_FAIL_SYSTEM("open", path);
@@ -93,6 +94,7 @@ rgm_status rgm_run_folder_in_use(bool *out, const char *path)
 
     *out = false;
     RGM_GO(rgm_path_join(&file, path, ".lock"));
+    RGM_GO(rgm_path_refuse_pipe(file));
     fd = rgmi_open(file, O_RDONLY);
     if (fd < 0) {
         if (errno != ENOENT)
@@ -258,6 +260,7 @@ static rgm_status open_log(rgm_run_folder *folder)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, "log.txt"));
+    RGM_GO(rgm_path_refuse_pipe(path));
     folder->log_file = rgmi_open(path, O_WRONLY | O_CREAT | O_APPEND);
     if (folder->log_file < 0)
         status = RGM_FAIL_SYSTEM("open", path);

@@ -286,6 +286,7 @@ rgm_status rgm_safetensors_open(rgm_safetensors **out, const char *path)
     RGM_GO(RGM_NEW(file, 1));
     file->fd = -1;
     RGM_GO(rgm_strdup(&file->name, path));
+    RGM_GO(rgm_path_refuse_pipe(path)); /* which has perhaps no writer ever */
     file->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (file->fd < 0)
         RGM_GO(RGM_FAIL_SYSTEM("open", path));

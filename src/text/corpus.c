@@ -83,6 +83,7 @@ static rgm_status read_side(side *s, const char *path, const rgm_line_options *o
     rgm_status status;
     rgm_str line;
 
+    RGM_TRY(rgm_path_refuse_pipe(path)); /* a corpus is read again by the next start */
     RGM_TRY(rgm_line_reader_open(&reader, path, options));
     while ((status = rgm_line_reader_next(&line, reader)) == RGM_OK)
         RGM_GO(side_add(s, line));
@@ -145,6 +146,7 @@ rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_lin
 
     *out = NULL;
     RGM_GO(corpus_create(&corpus, true));
+    RGM_GO(rgm_path_refuse_pipe(path));
     RGM_GO(rgm_line_reader_open(&reader, path, options));
     while ((status = rgm_line_reader_next(&line, reader)) == RGM_OK)
         RGM_GO(add_row(corpus, line, path, rgm_line_reader_line(reader)));

@@ -186,6 +186,7 @@ static rgm_status next_of_files(training_text *text, rgm_str *sentence)
             return RGM_END;
         if (text->reader == NULL) {
             text->path = text->paths[text->open++];
+            RGM_TRY(rgm_path_refuse_pipe(text->path));
             RGM_TRY(rgm_line_reader_open(&text->reader, text->path, &text->options->lines));
         }
         status = rgm_line_reader_next(sentence, text->reader);
