@@ -206,15 +206,14 @@ static rgm_status plot(plot_figure *f, const text_list *folders, const text_list
                        const char *path)
 {
     rgm_status status = RGM_OK;
-    char *data = NULL;
-    size_t size = 0;
+    rgm_text picture = {0};
 
     RGM_GO(read_runs(f, folders));
     RGM_GO(choose_curves(f, metrics));
-    RGM_GO(figure_draw(&data, &size, f));
-    RGM_GO(rgm_file_save(path, data, (int64_t)size));
+    RGM_GO(figure_draw(&picture, f));
+    RGM_GO(rgm_file_save(path, picture.data, picture.size));
 done:
-    free(data);
+    rgm_text_clear(&picture);
     return status;
 }
 

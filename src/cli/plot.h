@@ -90,7 +90,10 @@ void legend_place(double *x, double *y, const plot_layout *l, int64_t i);
 
 /* ---- plot_draw.c --------------------------------------------------------------------------- */
 
-/** The bytes of the picture; free(*data). RGM_ERR_UNSUPPORTED when PLplot lacks the driver. */
-rgm_status figure_draw(char **data, size_t *size, const plot_figure *figure);
+/**
+ * The bytes of the picture. RGM_ERR_UNSUPPORTED when PLplot lacks the driver, RGM_ERR_NOMEM also
+ * when it crashed, which is told and ends a process of its own only.
+ */
+rgm_status figure_draw(rgm_text *picture, const plot_figure *figure);
 
 #endif

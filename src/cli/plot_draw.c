@@ -1,13 +1,18 @@
 /*
  * A laid-out figure drawn with PLplot, into memory: what becomes a file is a picture that is whole.
- * PLplot is one for the process and ends it on an error of its own; that is why only the command
- * uses it, and why its messages are made ours here.
+ * PLplot is one for the process, ends it on an error of its own and crashes when memory is short;
+ * that is why only the command uses it, and why it draws in a process of its own.
  */
+#include <errno.h>
 #include <math.h>
 #include <plplot/plplot.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "plot.h"
 
@@ -21,11 +26,23 @@ static void note_trouble(const char *message)
         snprintf(trouble, sizeof trouble, "%s", message);
 }
 
-/* Nothing is left behind: the picture is in memory. */
+static int answer_fd = -1; /* of the drawing process: where its answer goes */
+
+/* The drawing process ends with its status, and then its message, as the answer. */
+static void answer_failure(rgm_status status, const char *message)
+{
+    if (rgm_write_all(answer_fd, &status, sizeof status, "the picture") == RGM_OK)
+        (void)rgm_write_all(answer_fd, message, (int64_t)strlen(message), "the picture");
+    _exit(EXIT_FAILED);
+}
+
 static int give_up(const char *message)
 {
-    fprintf(stderr, "regimen: PLplot cannot draw: %s\n", message);
-    exit(EXIT_FAILED);
+    char text[sizeof trouble + 32];
+
+    snprintf(text, sizeof text, "PLplot cannot draw: %.200s", message);
+    answer_failure(RGM_ERR_IO, text);
+    return 0;
 }
 
 /* Asked of PLplot first, because it asks the user when there is no such driver. */
@@ -294,27 +311,112 @@ static rgm_status draw_stream(const plot_layout *l, FILE *stream, const char *dr
     return status;
 }
 
-rgm_status figure_draw(char **data, size_t *size, const plot_figure *figure)
+/* The picture's bytes; free(*data). */
+static rgm_status draw_figure(char **data, size_t *size, const plot_layout *l)
 {
-    const char *driver = figure->png ? "pngcairo" : "svg";
-    rgm_status status = RGM_OK;
-    plot_layout l = {0};
+    const char *driver = l->figure->png ? "pngcairo" : "svg";
     FILE *stream;
 
     *data = NULL;
     *size = 0;
-    RGM_GO(layout_set(&l, figure));
-    trouble[0] = '\0';
     plsexit(give_up);
     plsabort(note_trouble);
-    RGM_GO(check_driver(driver));
+    RGM_TRY(check_driver(driver));
     stream = open_memstream(data, size);
     if (stream == NULL)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the picture"));
-    RGM_GO(draw_stream(&l, stream, driver));
-    if (*size == 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the picture"));
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the picture");
+    RGM_TRY(draw_stream(l, stream, driver));
+    return *size > 0 ? RGM_OK : RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the picture");
+}
+
+/* ---- the drawing process ------------------------------------------------------------------- */
+
+static void draw_and_end(int fd, const plot_layout *l)
+{
+    char *data;
+    size_t size;
+    rgm_status status;
+
+    answer_fd = fd;
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* its crash is told, not kept */
+    status = draw_figure(&data, &size, l);
+    if (status != RGM_OK)
+        answer_failure(status, rgm_error_message());
+    status = rgm_write_all(fd, data, (int64_t)size, "the picture");
+    _exit(status == RGM_OK ? EXIT_DONE : EXIT_FAILED);
+}
+
+static rgm_status read_answer(rgm_text *answer, int fd)
+{
+    for (;;) {
+        ssize_t n;
+
+        RGM_TRY(RGM_RESERVE(answer->data, answer->capacity, answer->size + 65536));
+        n = read(fd, answer->data + answer->size, (size_t)(answer->capacity - answer->size));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return RGM_FAIL_SYSTEM("read", "the picture");
+        if (n == 0)
+            return RGM_OK;
+        answer->size += n;
+    }
+}
+
+/* How the drawing process ended; its answer is the picture, or a status and a message. */
+static rgm_status judge(const rgm_text *answer, int ended)
+{
+    rgm_status status;
+
+    if (WIFSIGNALED(ended))
+        return RGM_FAIL(RGM_ERR_NOMEM,
+                        "PLplot was ended by signal %d (%s) as it drew, which happens to it when "
+                        "memory is short",
+                        WTERMSIG(ended), strsignal(WTERMSIG(ended)));
+    if (WEXITSTATUS(ended) == EXIT_DONE && answer->size > 0)
+        return RGM_OK;
+    if (answer->size <= (int64_t)sizeof status)
+        return RGM_FAIL(RGM_ERR_IO, "PLplot ended without a picture (status %d)",
+                        WEXITSTATUS(ended));
+    memcpy(&status, answer->data, sizeof status);
+    return RGM_FAIL(status < 0 ? status : RGM_ERR_IO, "%.*s",
+                    (int)(answer->size - (int64_t)sizeof status), answer->data + sizeof status);
+}
+
+static rgm_status draw_apart(rgm_text *picture, const plot_layout *l)
+{
+    int ends[2], ended = 0;
+    pid_t child;
+    rgm_status status;
+
+    if (pipe(ends) != 0)
+        return RGM_FAIL_SYSTEM("make", "a pipe for the picture");
+    child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        draw_and_end(ends[1], l);
+    }
+    close(ends[1]);
+    status = child < 0 ? RGM_FAIL_SYSTEM("begin", "a process that draws")
+                       : read_answer(picture, ends[0]);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &ended, 0) < 0 && errno == EINTR)
+        continue;
+    RGM_TRY(status);
+    return judge(picture, ended);
+}
+
+rgm_status figure_draw(rgm_text *picture, const plot_figure *figure)
+{
+    rgm_status status = RGM_OK;
+    plot_layout l = {0};
+
+    *picture = (rgm_text){0};
+    RGM_GO(layout_set(&l, figure));
+    RGM_GO(draw_apart(picture, &l));
 done:
+    if (status != RGM_OK)
+        rgm_text_clear(picture);
     layout_clear(&l);
     return status;
 }

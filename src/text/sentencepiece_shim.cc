@@ -4,6 +4,7 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <cstring>
 #include <memory>
 #include <new>
 #include <random>
@@ -48,14 +49,42 @@ rgm_status fail_with(rgm_status code, const char *doing, const sentencepiece::ut
     return RGM_FAIL(code, "%s: SentencePiece: %s", doing, message.c_str());
 }
 
+rgm_status no_memory(const char *doing)
+{
+    return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory in SentencePiece", doing);
+}
+
+/**
+ * What a call may take is asked for before it. A failed allocation is caught below, but on its way
+ * there protobuf destroys messages that it had not finished, which crashes, and the trainer's own
+ * threads end the process.
+ */
+rgm_status have_room(const char *doing, double bytes)
+{
+    void *room = bytes < 1e15 ? rgm_malloc(static_cast<size_t>(bytes)) : nullptr;
+
+    if (room == nullptr)
+        return no_memory(doing);
+    rgm_free(room);
+    return RGM_OK;
+}
+
+/* More than twice what was measured: 4 bytes for one of a model, 170 for one of a text (a message
+ * and two strings a piece), and for a character to train on 25 and 8 MB in all (unigram; bpe less).
+ */
+constexpr double OF_A_CALL = 32768, OF_A_MODEL_BYTE = 16, OF_A_TEXT_BYTE = 400, OF_AN_ID = 400,
+                 OF_TRAINING = 16e6, OF_A_CHARACTER = 64;
+
 /** Run `body`, which gives a status; what it throws becomes one. */
 template <typename Body> rgm_status guarded(const char *doing, const Body &body) noexcept
 {
     try {
         return body();
     } catch (const std::bad_alloc &) {
-        return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory in SentencePiece", doing);
+        return no_memory(doing);
     } catch (const std::exception &e) {
+        if (std::strstr(e.what(), "bad_alloc") != nullptr) /* as its Darts tells it */
+            return no_memory(doing);
         return RGM_FAIL(RGM_ERR_FORMAT, "%s: SentencePiece: %s", doing, e.what());
     } catch (...) {
         return RGM_FAIL(RGM_ERR_FORMAT, "%s: SentencePiece failed", doing);
@@ -133,6 +162,7 @@ rgm_status rgmi_sentencepiece_open(rgmi_sentencepiece **out, const void *model, 
 {
     *out = nullptr;
     return guarded(name, [&]() -> rgm_status {
+        RGM_TRY(have_room(name, OF_A_CALL + OF_A_MODEL_BYTE * static_cast<double>(size)));
         be_quiet();
         auto own = std::make_unique<rgmi_sentencepiece>();
         auto status = own->processor.LoadFromSerializedProto(
@@ -188,6 +218,7 @@ rgm_status rgmi_sentencepiece_encode(rgm_ids *ids, const rgmi_sentencepiece *pro
                                      const char *text, int64_t size)
 {
     return guarded("encoding", [&]() -> rgm_status {
+        RGM_TRY(have_room("encoding", OF_A_CALL + OF_A_TEXT_BYTE * static_cast<double>(size)));
         std::vector<int> pieces;
         auto status = processor->processor.Encode(
             absl::string_view(text, static_cast<size_t>(size)), &pieces);
@@ -203,6 +234,8 @@ rgm_status rgmi_sentencepiece_sample(rgm_ids *ids, const rgmi_sentencepiece *pro
     const int of_all = -1;
 
     return guarded("drawing a segmentation", [&]() -> rgm_status {
+        RGM_TRY(have_room("drawing a segmentation",
+                          OF_A_CALL + OF_A_TEXT_BYTE * static_cast<double>(size)));
         std::vector<int> pieces;
         std::seed_seq seed{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
         sentencepiece::random::GetRandomGenerator()->seed(seed);
@@ -219,12 +252,18 @@ rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *p
                                      const int32_t *ids, int64_t count)
 {
     return guarded("decoding", [&]() -> rgm_status {
+        RGM_TRY(have_room("decoding", OF_A_CALL + OF_AN_ID * static_cast<double>(count)));
         std::string decoded;
         auto status = processor->processor.Decode(std::vector<int>(ids, ids + count), &decoded);
         if (!status.ok())
             return fail_with(RGM_ERR_FORMAT, "decoding", status);
         return rgm_text_add(text, decoded.data(), static_cast<int64_t>(decoded.size()));
     });
+}
+
+rgm_status rgmi_sentencepiece_train_room(double characters)
+{
+    return have_room("training a tokenizer", OF_TRAINING + OF_A_CHARACTER * characters);
 }
 
 rgm_status rgmi_sentencepiece_train(rgm_text *model, const rgm_tokenizer_options *options,

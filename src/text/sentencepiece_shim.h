@@ -33,6 +33,8 @@ rgm_status rgmi_sentencepiece_sample(rgm_ids *ids, const rgmi_sentencepiece *pro
 rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *processor,
                                      const int32_t *ids, int64_t count);
 
+/** Whether there is room for training on so many characters: to be asked before it begins. */
+rgm_status rgmi_sentencepiece_train_room(double characters);
 /** The next sentence, borrowed until the next call; RGM_END after the last. */
 typedef rgm_status rgmi_next_sentence(rgm_str *sentence, void *payload);
 /** Appends the trained model's bytes to `model`. kind: SentencePiece's name of options->type. */

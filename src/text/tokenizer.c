@@ -231,6 +231,7 @@ static rgm_status check_amount(const training_text *text)
                         "training a tokenizer: %.3g characters, more than %.0e; train on fewer "
                         "sentences",
                         share * (double)text->characters, MOST_CHARACTERS);
+    RGM_TRY(rgmi_sentencepiece_train_room(share * (double)text->characters));
     return RGM_END;
 }
 
