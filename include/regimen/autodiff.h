@@ -457,6 +457,55 @@ const rgm_attributes *rgm_value_attributes(const rgm_value *value);
 /** Every built-in op row, for tests that walk the table. */
 const rgm_op_type *const *rgm_op_types(int64_t *count);
 
+/* ---- values of fewer items ---------------------------------------------------------------------
+ */
+
+/** How much of a fed pattern, or of some items, narrowed values read; see rgm_cgraph_narrow(). */
+typedef enum rgm_narrow_kind {
+    RGM_NARROW_SEEDS,  /* a seed pattern with the items of level 0 as columns                    */
+    RGM_NARROW_LINKS,  /* [items up to level, items up to level + 1]: the entries of a link that
+                          end at the rows                                                        */
+    RGM_NARROW_ITEMS,  /* one entry a row: [items up to level, all items]                        */
+    RGM_NARROW_ENTRIES /* one entry a row: [entries as in RGM_NARROW_LINKS, all entries]         */
+} rgm_narrow_kind;
+/** A pattern that narrowed values are to be fed with. */
+typedef struct rgm_narrow_part {
+    rgm_narrow_kind kind;
+    rgm_value *input;   /* what is fed                                                       */
+    rgm_value *pattern; /* the seed or link that it is a part of; ITEMS: NULL                */
+    rgm_dim items;      /* ITEMS: which                                                      */
+    bool transposed;    /* the link is read so: its columns are the rows                     */
+    bool loops;         /* with an entry from each row's item to itself; in ENTRIES the loop of
+                           item i is number count + i                                        */
+    int level;
+    bool whole_columns; /* LINKS: all items, in their own order, are columns                 */
+} rgm_narrow_part;
+/** Patterns, inputs of the graph, that say which items need which. */
+typedef struct rgm_narrow_options {
+    rgm_value *const *links; /* [link_count] along whose entries items hear of each other    */
+    int64_t link_count;
+    rgm_value *const *seeds; /* [seed_count] one entry a row, whose columns are items picked */
+    int64_t seed_count;
+} rgm_narrow_options;
+/**
+ * The same values, computed from no more items than they need: those of level 0, which seeds pick,
+ * and of level k + 1, from which the links in LINKS parts lead to one of level k. Where an op mixes
+ * items in a way that is not known here (a sum over all of them, a user's own op) it takes
+ * everything, as before. The graph gets new ops; the old ones stay. To be called before gradients.
+ *
+ * What has to be fed is in `parts`. Items are ordered by level, and within one by number; entries
+ * by the level of the row where they end, then by number, the loops behind. Sums over entries have
+ * the order that they had. Dropout draws other masks.
+ *
+ * @param narrowed  [out] [count] `values` themselves where nothing is gained
+ * @param parts     [out, owned] [*part_count], for rgm_free()
+ *
+ * Errors: RGM_ERR_ARG (a value of no or another graph), those of the graph, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_cgraph_narrow(rgm_value **narrowed, rgm_narrow_part **parts, int64_t *part_count,
+                             rgm_value *const *values, int64_t count,
+                             const rgm_narrow_options *options);
+
 /* ---- gradient and execution ------------------------------------------------------------------ */
 
 /**

@@ -451,6 +451,19 @@ rgm_value *rgm_gather_first_node(const rgm_graph_value *graph, const char *node_
 rgm_value *rgm_structured_readout(const rgm_graph_value *graph, const char *key,
                                   const char *feature, const char *readout_set);
 /**
+ * The same values computed from no more nodes and edges than they need, by rgm_cgraph_narrow():
+ * where they read some nodes alone, through rgm_gather_first_node() or a structured readout, the
+ * last round of messages is over those nodes, the one before over their neighbours too, and so on.
+ * The values given stay as they are. Once for each root of `graph`, before gradients;
+ * rgm_graph_feeds() then gives what both need.
+ *
+ * @param narrowed  [out] [count] the value itself where nothing is gained
+ *
+ * Errors: RGM_ERR_ARG (narrowed already; values of another compute graph), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int64_t count,
+                            const rgm_graph_value *graph);
+/**
  * What to feed for one concrete graph, which may be of another schema object: fills feeds
  * [capacity]; *count is how many there are. Feeds borrow from `graph` and are the same objects each
  * time, so that the executor sees what has not changed.

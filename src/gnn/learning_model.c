@@ -85,6 +85,34 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
     return RGM_OK;
 }
 
+/*
+ * Training on samples computes what the losses need of a batch: the last round of messages updates
+ * the roots alone, the one before their neighbours too. Validation, prediction and exports see the
+ * model as it was written. A graph that is trained on as a whole is left as it is: nearly all of it
+ * is near some item that is learned from.
+ */
+static rgm_status narrow_training(rgm_task_model *model, const rgmi_learning *learning)
+{
+    rgm_value *whole[2 * RGM_MAX_HEADS], *narrowed[2 * RGM_MAX_HEADS];
+    int64_t count = model->head_count;
+
+    for (int64_t h = 0; h < count; h++) {
+        whole[h] = model->heads[h].predictions;
+        whole[count + h] = model->heads[h].loss;
+    }
+    RGM_TRY(rgm_graph_narrow(narrowed, whole, 2 * count, learning->root));
+    for (int64_t h = 0; h < count; h++) {
+        rgm_head *head = &model->heads[h];
+
+        if (narrowed[h] != whole[h])
+            head->predictions = rgm_when_training(narrowed[h], whole[h]);
+        if (narrowed[count + h] != whole[count + h])
+            head->loss = rgm_when_training(narrowed[count + h], whole[count + h]);
+        rgm_value_set_name(head->predictions, head->name);
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     rgmi_learning *learning = state;
@@ -97,5 +125,8 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     *out = (rgm_task_model){0};
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(add_heads(out, learning, k, &passes, scope));
+    RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
+    if (!rgmi_provider_is_in_memory(learning->providers[RGM_TRAIN]))
+        RGM_TRY(narrow_training(out, learning));
     return rgm_cgraph_status(rgm_scope_graph(scope));
 }

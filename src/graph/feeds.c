@@ -89,14 +89,23 @@ static rgm_status check_readouts(const rgm_graph_value *root, const rgm_graph *g
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph)
 {
+    rgm_pattern *const *near;
+    int64_t needed;
+
     root = root->root;
+    needed = root->input_count + root->part_count;
     *count = 0;
-    if (root->input_count > capacity)
-        return RGM_FAIL(RGM_ERR_ARG, "%" PRId64 " feeds needed, room for %" PRId64,
-                        root->input_count, capacity);
+    if (needed > capacity)
+        return RGM_FAIL(RGM_ERR_ARG, "%" PRId64 " feeds needed, room for %" PRId64, needed,
+                        capacity);
     RGM_TRY(check_readouts(root, graph));
     for (int64_t i = 0; i < root->input_count; i++)
         RGM_TRY(feed_one(&feeds[i], &root->inputs[i], root, graph));
-    *count = root->input_count;
+    if (root->part_count > 0)
+        RGM_TRY(rgmi_graph_near(&near, root, feeds, graph));
+    for (int64_t i = 0; i < root->part_count; i++)
+        feeds[root->input_count + i] =
+            (rgm_feed){.input = root->parts[i].input, .pattern = near[i]};
+    *count = needed;
     return RGM_OK;
 }

@@ -126,6 +126,7 @@ rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t compon
     if (graph == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: a graph");
     graph->references = 1;
+    pthread_mutex_init(&graph->lock, NULL);
     graph->schema = rgm_schema_retain(schema);
     graph->components = components;
     graph->real = real;
@@ -160,6 +161,18 @@ rgm_status rgmi_graph_derive(rgm_graph **out, rgm_schema *schema, const rgm_grap
     return RGM_OK;
 }
 
+void rgmi_near_release(rgmi_near *near)
+{
+    while (near != NULL) {
+        rgmi_near *next = near->next;
+
+        for (int64_t i = 0; i < near->count; i++)
+            rgm_pattern_release(near->patterns[i]);
+        rgm_free(near);
+        near = next;
+    }
+}
+
 rgm_graph *rgm_graph_retain(rgm_graph *graph)
 {
     atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
@@ -176,6 +189,8 @@ void rgm_graph_release(rgm_graph *graph)
         for (int64_t j = 0; j < graph->schema->sets[i]->feature_count; j++)
             rgmi_column_release(graph->sets[i].columns[j]);
     }
+    rgmi_near_release(graph->near);
+    pthread_mutex_destroy(&graph->lock);
     rgm_schema_release(graph->schema);
     rgm_free(graph);
 }
@@ -503,9 +518,7 @@ rgm_status rgm_graph_real_mask(rgm_tensor **mask, const rgm_graph *graph, rgm_pi
     return status;
 }
 
-/* One entry a row: row i has column[i]. */
-static rgm_status make_picks(rgm_pattern **out, int64_t rows, int64_t columns,
-                             const int64_t *column)
+rgm_status rgmi_make_picks(rgm_pattern **out, int64_t rows, int64_t columns, const int64_t *column)
 {
     rgm_status status;
     int64_t *row;
@@ -528,7 +541,7 @@ static rgm_status make_first(rgm_pattern **out, const rgmi_items *items)
         column[c] = items->sizes[c] > 0 ? begin : 0;
         begin += items->sizes[c];
     }
-    status = make_picks(out, items->components, items->total, column);
+    status = rgmi_make_picks(out, items->components, items->total, column);
     rgm_free(column);
     return status;
 }
@@ -561,7 +574,7 @@ static rgm_status make_readout(rgm_pattern **out, const rgmi_items *items)
     RGM_TRY(RGM_NEW(column, items->target_total));
     for (int64_t e = 0; e < items->total; e++)
         column[rgm_tensor_i64(items->target)[e]] = rgm_tensor_i64(items->source)[e];
-    status = make_picks(out, items->target_total, items->source_total, column);
+    status = rgmi_make_picks(out, items->target_total, items->source_total, column);
     rgm_free(column);
     return status;
 }

@@ -123,12 +123,23 @@ typedef struct rgmi_set {
     rgmi_column **columns; /* [feature_count], NULL: absent */
 } rgmi_set;
 
+/** What narrowed values are fed of a graph; see near.c. */
+typedef struct rgmi_near {
+    struct rgmi_near *next;
+    uint64_t narrowing; /* the graph value's */
+    int64_t count;
+    rgm_pattern *patterns[];
+} rgmi_near;
+void rgmi_near_release(rgmi_near *near);
+
 struct rgm_graph {
     atomic_int_fast64_t references;
     rgm_schema *schema;
     int64_t components, real;
     int64_t set_count;
     rgmi_set *sets;
+    pthread_mutex_t lock; /* guards near */
+    rgmi_near *near;
 };
 
 /** Columns of a dense integer feature as one-hot rows; else RGM_ERR_DTYPE, _UNSUPPORTED, _ARG. */
@@ -159,6 +170,8 @@ rgm_status rgmi_graph_set(int64_t *index, const rgm_graph *graph, rgm_piece piec
  */
 rgm_status rgmi_graph_first(rgm_pattern **out, const rgm_graph *graph, int64_t set);
 rgm_status rgmi_graph_readout(rgm_pattern **out, const rgm_graph *graph, int64_t set);
+/** One entry a row: row i has column[i]. */
+rgm_status rgmi_make_picks(rgm_pattern **out, int64_t rows, int64_t columns, const int64_t *column);
 
 /* ---- readout ---- */
 

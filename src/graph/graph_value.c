@@ -42,6 +42,7 @@ void rgm_graph_value_release(rgm_graph_value *graph)
     rgm_arena_release(root->tables);
     rgm_free(root->inputs);
     rgm_free(root->transposed);
+    rgm_free(root->parts);
     rgm_free(root);
 }
 

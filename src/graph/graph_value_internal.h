@@ -43,6 +43,9 @@ struct rgm_graph_value {
     int64_t input_count, input_capacity;
     rgm_value **transposed; /* [sets]: adjacency with receiver source, at first use */
     rgm_arena *tables;      /* what rgm_graph_value_tables() gave last */
+    rgm_narrow_part *parts; /* what narrowed values are fed too */
+    int64_t part_count;
+    uint64_t narrowing; /* no two roots have the same; 0: not narrowed */
 };
 
 /** The thread's error becomes the compute graph's; NULL. */
@@ -57,5 +60,9 @@ rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const c
 /** The input of that kind, made at first use. */
 rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
                             int64_t feature);
+/** What to feed each of the root's parts; made once for each graph, borrowed from it. `feeds`: what
+ * its inputs are fed. */
+rgm_status rgmi_graph_near(rgm_pattern *const **patterns, const rgm_graph_value *root,
+                           const rgm_feed *feeds, rgm_graph *graph);
 
 #endif
