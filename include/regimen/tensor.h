@@ -157,13 +157,28 @@ const char *rgm_tensor_describe(const rgm_tensor *tensor, char *buffer, size_t s
  * row_start[r+1]-1; entry p is in column column[p] and is entry `entry[p]` in the order in which
  * the pattern was given (the edge's number); entry == NULL means the orders agree: entry p is p.
  * Entries of a row keep the given order.
+ *
+ * `visit` is the order in which a walk over short rows looks at them: those of each block (see
+ * rgm_csr_block_begin()) by their number of entries, so that the processor can foretell where a row
+ * ends. NULL: as they stand.
  */
 typedef struct rgm_csr {
     int64_t rows, columns, count;
     const int64_t *row_start; /* [rows + 1] */
     const int32_t *column;    /* [count]    */
     const int32_t *entry;     /* [count] or NULL */
+    const int32_t *visit;     /* [rows] or NULL  */
 } rgm_csr;
+
+/* Rows are cut into blocks of about equal entries + rows, so that one hub does not hold up a
+ * thread's whole share. */
+#define RGM_ROW_BLOCK 2048
+int64_t rgm_csr_blocks(const rgm_csr *csr);
+/**
+ * First row of block b: the first r with row_start[r] + r >= b * RGM_ROW_BLOCK; `rows` for the
+ * number of blocks. Cost: a binary search.
+ */
+int64_t rgm_csr_block_begin(const rgm_csr *csr, int64_t b);
 
 /**
  * The structure of a sparse matrix, without values: an edge set seen from either end, or the

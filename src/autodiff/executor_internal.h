@@ -143,7 +143,8 @@ bool rgmi_has_shape(const rgm_value *v, const rgm_value *like);
 
 rgmi_rule rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_arithmetic, rgmi_rule_broadcast,
     rgmi_rule_slices, rgmi_rule_dropped_relu;
-rgmi_rule rgmi_rule_entries, rgmi_rule_pool, rgmi_rule_sddmm, rgmi_rule_scales;
+rgmi_rule rgmi_rule_entries, rgmi_rule_pool, rgmi_rule_pooled_sum, rgmi_rule_sddmm,
+    rgmi_rule_scales;
 rgmi_rule rgmi_rule_narrow, rgmi_rule_narrow_grad, rgmi_rule_entry_product;
 rgmi_rule rgmi_rule_transposed, rgmi_rule_bias, rgmi_rule_activation, rgmi_rule_accumulate,
     rgmi_rule_masked_softmax, rgmi_rule_residual, rgmi_rule_sum_squares, rgmi_rule_pack,

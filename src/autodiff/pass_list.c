@@ -8,8 +8,8 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
 {
     static rgmi_rule *const simplify[] = {rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_broadcast,
                                           rgmi_rule_arithmetic, rgmi_rule_slices};
-    static rgmi_rule *const sparse[] = {rgmi_rule_movement, rgmi_rule_entries, rgmi_rule_pool,
-                                        rgmi_rule_sddmm, rgmi_rule_scales};
+    static rgmi_rule *const sparse[] = {rgmi_rule_movement, rgmi_rule_entries,    rgmi_rule_pool,
+                                        rgmi_rule_sddmm,    rgmi_rule_pooled_sum, rgmi_rule_scales};
     static rgmi_rule *const narrow[] = {rgmi_rule_transposed, rgmi_rule_narrow,
                                         rgmi_rule_narrow_grad, rgmi_rule_entry_product,
                                         rgmi_rule_movement};

@@ -120,6 +120,19 @@ rgm_value *rgmi_rule_sddmm(rgm_executor *executor, rgm_value *v)
     return NULL;
 }
 
+/* The sum of all rows of pool(P, x) is that of x: each entry is in one row. */
+rgm_value *rgmi_rule_pooled_sum(rgm_executor *executor, rgm_value *v)
+{
+    rgm_value *pool = v->inputs == 1 ? v->in[0] : NULL;
+
+    (void)executor;
+    if (!rgmi_is(v, &rgmi_reduce_op) || v->attributes.integer[0] != 0 ||
+        v->attributes.integer[1] != RGM_SUM || !rgmi_is(pool, &rgmi_pool_rows_op) ||
+        pool->attributes.integer[0] != RGM_SUM)
+        return NULL;
+    return rgm_reduce(pool->in[1], 0, RGM_SUM);
+}
+
 /* [n] out of [n, 1, ..] when `of` has n rows. */
 static rgm_value *row_factor(rgm_value *w, const rgm_value *of)
 {

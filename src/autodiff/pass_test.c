@@ -425,6 +425,26 @@ static void pooled_broadcasts_become_sparse_products(void **state)
     }
 }
 
+/* As the gradient of a bias behind which some rows are read: the sum of what is pooled. */
+static void a_sum_over_pooled_rows_is_one_over_entries(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *p = edges(&l);
+    rgm_value *x = lab_input_of(&l, 2, (rgm_dim[]){rgm_cgraph_symbol(l.graph, "edges"), 3},
+                                (int64_t[]){15, 3}, true);
+    rgm_value *y = rgm_reduce(rgm_pool_rows(p, x, RGM_SUM), 0, RGM_SUM);
+    rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+    has_ops(executor, "pool_rows", 0);
+    rgm_executor_release(executor);
+    y = rgm_reduce(rgm_pool_rows(p, x, RGM_MEAN), 0, RGM_SUM); /* another value */
+    results_agree(&l, fetches, loss_and_gradients(&l, fetches, y), &fused, &plain, 1e-12);
+    lab_close(&l);
+}
+
 /* The rows that a sparse product of the program moves, as a sum over products. */
 static int64_t sparse_width(const rgm_executor *executor)
 {
@@ -679,6 +699,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(chains_of_elementwise_ops_become_one),
       cmocka_unit_test(a_chain_longer_than_a_program_is_split),
       cmocka_unit_test(pooled_broadcasts_become_sparse_products),
+      cmocka_unit_test(a_sum_over_pooled_rows_is_one_over_entries),
       cmocka_unit_test(the_sparse_product_stands_on_the_narrower_side),
       cmocka_unit_test(products_with_edge_values_move_to_the_nodes),
       cmocka_unit_test(transposes_become_flags_and_sums_accumulate),

@@ -5,17 +5,10 @@
  * since a vector's store may alias anything. Work is cut into the row blocks of kernels_internal.h.
  */
 
-static inline void csr_range(const rgm_csr *csr, int64_t begin, int64_t end, int64_t *from,
-                             int64_t *to)
-{
-    *from = rgmi_row_block_begin(csr, begin);
-    *to = end == rgmi_row_blocks(csr) ? csr->rows : rgmi_row_block_begin(csr, end);
-}
-
 /* The walk over a csr's entries, by value. */
 typedef struct edge_walk {
     const int64_t *start;
-    const int32_t *column, *entry;
+    const int32_t *column, *entry, *visit;
     int64_t last;  /* number of the last entry           */
     int64_t width; /* channels of a row on either side   */
     bool far;      /* rows of the other side are not in L2 */
@@ -23,8 +16,15 @@ typedef struct edge_walk {
 
 static inline edge_walk edge_walk_of(const rgm_csr *csr, int64_t width)
 {
-    return (edge_walk){csr->row_start, csr->column, csr->entry,
-                       csr->count - 1, width,       csr->columns * width * 4 > CACHED_BYTES};
+    bool far = csr->columns * width * 4 > CACHED_BYTES;
+
+    return (edge_walk){.start = csr->row_start,
+                       .column = csr->column,
+                       .entry = csr->entry,
+                       .visit = far ? NULL : csr->visit, /* rows are asked for as they stand */
+                       .last = csr->count - 1,
+                       .width = width,
+                       .far = far};
 }
 
 static inline __attribute__((always_inline)) int64_t edge_entry(const edge_walk *w, int64_t p)
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) int64_t edge_entry(const edge_walk 
     return w->entry ? w->entry[p] : p;
 }
 
-/* Ask for `channels` of the row that the walk comes to AHEAD entries after p. */
+/* Ask for `channels` of the row that the walk comes to soon after entry p. */
 static inline __attribute__((always_inline)) void edge_ahead(const edge_walk *w, const float *other,
                                                              const int64_t channels, int64_t p)
 {
@@ -67,7 +67,8 @@ score_eight_heads(const bool gat, const score_job *g, int64_t from, int64_t to)
     const int64_t heads = g->heads;
     float *y = g->y;
 
-    for (int64_t r = from; r < to; r++)
+    for (int64_t i = from; i < to; i++) {
+        const int64_t r = rgmi_row_visited(w.visit, i);
         for (int64_t p = w.start[r], end = w.start[r + 1]; p < end; p++) {
             edge_ahead(&w, other, w.width, p);
             for (int64_t h = 0; h < heads; h += 8) {
@@ -81,20 +82,17 @@ score_eight_heads(const bool gat, const score_job *g, int64_t from, int64_t to)
                 v_sum_eight(y + edge_entry(&w, p) * heads + h, part);
             }
         }
+    }
 }
 
-/* y of the eight entries from p on. */
-static inline void score_put_eight(float *y, const edge_walk *w, int64_t p, const vf *part)
+/* y of the eight entries in `at`. */
+static inline void score_put_eight(float *y, const int64_t *at, const vf *part)
 {
     float sum[8];
 
-    if (w->entry == NULL) {
-        v_sum_each(y + p, part);
-        return;
-    }
     v_sum_each(sum, part);
     for (int k = 0; k < 8; k++)
-        y[w->entry[p + k]] = sum[k];
+        y[at[k]] = sum[k];
 }
 
 /* One head of at most a vector: entries are summed up eight at a time, across the ends of rows. */
@@ -107,22 +105,25 @@ static inline __attribute__((always_inline)) void score_one_head(const bool gat,
     const vf slope = v_set1(g->slope), a = gat ? v_load_where(g->a, lanes) : v_zero();
     float *y = g->y;
     vf part[8];
+    int64_t at[8];
     int have = 0;
 
-    for (int64_t r = from; r < to; r++) {
+    for (int64_t i = from; i < to; i++) {
+        const int64_t r = rgmi_row_visited(w.visit, i);
         const vf mine = v_load_where(own + r * w.width, lanes);
         for (int64_t p = w.start[r], end = w.start[r + 1]; p < end; p++) {
             edge_ahead(&w, other, w.width, p);
+            at[have] = edge_entry(&w, p);
             part[have++] = score_vector(
                 gat, mine, v_load_where(other + w.column[p] * w.width, lanes), a, slope);
             if (have == 8) {
-                score_put_eight(y, &w, p - 7, part);
+                score_put_eight(y, at, part);
                 have = 0;
             }
         }
     }
     for (int k = 0; k < have; k++)
-        y[edge_entry(&w, w.start[to] - have + k)] = v_sum(part[k]);
+        y[at[k]] = v_sum(part[k]);
 }
 #endif
 
@@ -137,7 +138,8 @@ static inline __attribute__((always_inline)) void score_any(const bool gat, cons
     const vf slope = v_set1(g->slope), none = v_zero();
     float *y = g->y;
 
-    for (int64_t r = from; r < to; r++)
+    for (int64_t i = from; i < to; i++) {
+        const int64_t r = rgmi_row_visited(w.visit, i);
         for (int64_t p = w.start[r], end = w.start[r + 1]; p < end; p++) {
             const float *mine = g->own + r * w.width, *x = g->other + w.column[p] * w.width;
             edge_ahead(&w, g->other, w.width, p);
@@ -152,6 +154,7 @@ static inline __attribute__((always_inline)) void score_any(const bool gat, cons
                 y[edge_entry(&w, p) * heads + h] = v_sum(sum);
             }
         }
+    }
 }
 
 static inline __attribute__((always_inline)) void score_rows(const bool gat, const score_job *g,
@@ -173,9 +176,8 @@ static inline __attribute__((always_inline)) void score_rows(const bool gat, con
 static void score_blocks(void *payload, int64_t begin, int64_t end)
 {
     const score_job *g = payload;
-    int64_t from, to;
+    int64_t from = rgm_csr_block_begin(g->csr, begin), to = rgm_csr_block_begin(g->csr, end);
 
-    csr_range(g->csr, begin, end, &from, &to);
     if (g->a != NULL)
         score_rows(true, g, from, to);
     else
@@ -184,8 +186,8 @@ static void score_blocks(void *payload, int64_t begin, int64_t end)
 
 static void score_run(score_job *g)
 {
-    rgm_parallel(rgmi_row_blocks(g->csr),
-                 RGMI_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)), score_blocks, g);
+    rgm_parallel(rgm_csr_blocks(g->csr), RGM_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)),
+                 score_blocks, g);
 }
 
 static void sddmm(const rgm_sddmm_args *args)
@@ -245,7 +247,8 @@ static inline __attribute__((always_inline)) void side_rows(const int vectors, c
     const vm lanes = v_first(group->lanes);
     const int64_t heads = o->heads, first = group->head[0];
 
-    for (int64_t r = from; r < to; r++) {
+    for (int64_t i = from; i < to; i++) {
+        const int64_t r = rgmi_row_visited(w.visit, i);
         const float *own = g->own + r * w.width + group->channel;
         float *y = (float *)o->y + r * w.width + group->channel;
         vf sum[8];
@@ -289,7 +292,8 @@ static inline __attribute__((always_inline)) void grad_a_rows(const int vectors,
     UNROLL
     for (int k = 0; k < vectors; k++)
         sum[k] = v_zero();
-    for (int64_t r = from; r < end_row; r++) {
+    for (int64_t i = from; i < end_row; i++) {
+        const int64_t r = rgmi_row_visited(w.visit, i);
         const float *q = (const float *)o->q + r * w.width + group->channel;
         for (int64_t p = w.start[r], end = w.start[r + 1]; p < end; p++) {
             const float *v = vs + w.column[p] * w.width;
@@ -356,7 +360,8 @@ static void side_blocks(void *payload, int64_t begin, int64_t end)
     int64_t width = g->o->heads * g->o->depth, from, to;
     side_group group;
 
-    csr_range(g->o->csr, begin, end, &from, &to);
+    from = rgm_csr_block_begin(g->o->csr, begin);
+    to = rgm_csr_block_begin(g->o->csr, end);
     if (width == 0)
         return;
     if (side_group_at(&group, g, 0) == width) {
@@ -372,7 +377,7 @@ static void side_blocks(void *payload, int64_t begin, int64_t end)
 
 static double side_block_ns(const rgm_gatv2_args *o)
 {
-    return RGMI_ROW_BLOCK * (4 + 0.3 * (double)(o->heads * o->depth));
+    return RGM_ROW_BLOCK * (4 + 0.3 * (double)(o->heads * o->depth));
 }
 
 static void gatv2_grad_q(const rgm_gatv2_args *args)
@@ -380,7 +385,7 @@ static void gatv2_grad_q(const rgm_gatv2_args *args)
     side_job g = {args, args->q, args->v, NULL, args->depth % LANES == 0};
 
     NARROW_TAKES(args->depth, gatv2_grad_q(args));
-    rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
+    rgm_parallel(rgm_csr_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
 static void gatv2_grad_v(const rgm_gatv2_args *args)
@@ -388,7 +393,7 @@ static void gatv2_grad_v(const rgm_gatv2_args *args)
     side_job g = {args, args->v, args->q, NULL, args->depth % LANES == 0};
 
     NARROW_TAKES(args->depth, gatv2_grad_v(args));
-    rgm_parallel(rgmi_row_blocks(args->csr), side_block_ns(args), side_blocks, &g);
+    rgm_parallel(rgm_csr_blocks(args->csr), side_block_ns(args), side_blocks, &g);
 }
 
 static void grad_a_blocks(void *payload, int64_t begin, int64_t end)
@@ -398,7 +403,8 @@ static void grad_a_blocks(void *payload, int64_t begin, int64_t end)
     side_group group;
 
     for (int64_t b = begin; b < end; b++) {
-        csr_range(g->o->csr, b, b + 1, &from, &to);
+        from = rgm_csr_block_begin(g->o->csr, b);
+        to = rgm_csr_block_begin(g->o->csr, b + 1);
         for (int64_t c = 0; c < width;) {
             c = side_group_at(&group, g, c);
             grad_a_run(g, &group, g->partial + b * width, from, to);
@@ -409,7 +415,7 @@ static void grad_a_blocks(void *payload, int64_t begin, int64_t end)
 static void gatv2_grad_a(const rgm_gatv2_args *args)
 {
     side_job g = {args, NULL, NULL, NULL, args->depth % LANES == 0};
-    int64_t width = args->heads * args->depth, blocks = rgmi_row_blocks(args->csr);
+    int64_t width = args->heads * args->depth, blocks = rgm_csr_blocks(args->csr);
 
     NARROW_TAKES(args->depth, gatv2_grad_a(args));
     g.partial = rgmi_scratch_take((size_t)(blocks * width) * sizeof(float));

@@ -633,6 +633,7 @@ static void matmul(const rgm_matmul_args *args)
         packed_run(args);
         return;
     }
+    NARROW_TAKES(args->n, matmul(args));
     if (is_sliced(args) ? sliced_run(args)
                         : rgmi_onednn_matmul(args, block_finish) || product_run(args))
         return;

@@ -21,14 +21,14 @@ static inline __attribute__((always_inline)) vf segment_part(const rgm_segment_a
 }
 
 static inline __attribute__((always_inline)) void segment_row(const rgm_segment_args *o, int64_t r,
-                                                              rgm_reduction reduction)
+                                                              vf nothing, rgm_reduction reduction)
 {
     int64_t begin = o->csr->row_start[r], end = o->csr->row_start[r + 1];
     float *y = (float *)o->y + r * o->channels;
 
     for (int64_t c = 0; c < o->channels; c += LANES) {
         int64_t left = o->channels - c;
-        vf sum = v_set1(reduce_nothing(o->reduction));
+        vf sum = nothing;
         if (begin < end)
             sum = segment_part(o, begin, rgmi_min(end, begin + LONG_ROW), c, left, reduction);
         for (int64_t from = begin + LONG_ROW; from < end; from += LONG_ROW)
@@ -41,33 +41,40 @@ static inline __attribute__((always_inline)) void segment_row(const rgm_segment_
     }
 }
 
+static inline __attribute__((always_inline)) void
+segment_rows(const rgm_segment_args *o, int64_t from, int64_t to, rgm_reduction reduction)
+{
+    const vf nothing = v_set1(reduce_nothing(o->reduction));
+
+    for (int64_t r = from; r < to; r++)
+        segment_row(o, r, nothing, reduction);
+}
+
 static void segment_blocks(void *payload, int64_t begin, int64_t end)
 {
     const rgm_segment_args *o = payload;
-    int64_t from, to;
+    int64_t from = rgm_csr_block_begin(o->csr, begin), to = rgm_csr_block_begin(o->csr, end);
 
-    csr_range(o->csr, begin, end, &from, &to);
-    for (int64_t r = from; r < to; r++)
-        switch (o->reduction) {
-        case RGM_SUM:
-        case RGM_MEAN:
-            segment_row(o, r, RGM_SUM);
-            break;
-        case RGM_PROD:
-            segment_row(o, r, RGM_PROD);
-            break;
-        case RGM_MAX:
-        case RGM_MAX_NO_INF:
-            segment_row(o, r, RGM_MAX);
-            break;
-        default:
-            segment_row(o, r, RGM_MIN);
-        }
+    switch (o->reduction) {
+    case RGM_SUM:
+    case RGM_MEAN:
+        segment_rows(o, from, to, RGM_SUM);
+        break;
+    case RGM_PROD:
+        segment_rows(o, from, to, RGM_PROD);
+        break;
+    case RGM_MAX:
+    case RGM_MAX_NO_INF:
+        segment_rows(o, from, to, RGM_MAX);
+        break;
+    default:
+        segment_rows(o, from, to, RGM_MIN);
+    }
 }
 
 static void segment_reduce(const rgm_segment_args *args)
 {
-    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.3 * (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (1 + 0.2 * (double)args->channels),
                  segment_blocks, (void *)args);
 }
 
@@ -93,9 +100,8 @@ static void segment_grad_blocks(void *payload, int64_t begin, int64_t end)
 {
     const rgm_segment_args *o = payload;
     const rgm_csr *csr = o->csr;
-    int64_t from, to;
+    int64_t from = rgm_csr_block_begin(csr, begin), to = rgm_csr_block_begin(csr, end);
 
-    csr_range(csr, begin, end, &from, &to);
     for (int64_t r = from; r < to; r++) {
         int64_t entries = csr->row_start[r + 1] - csr->row_start[r];
         vf divisor = v_set1(o->reduction == RGM_MEAN ? (float)entries : 1);
@@ -119,7 +125,7 @@ static void segment_reduce_grad(const rgm_segment_args *args)
         rgmi_reference_f32.segment_reduce_grad(args);
         return;
     }
-    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (3 + 0.5 * (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (3 + 0.5 * (double)args->channels),
                  segment_grad_blocks, (void *)args);
 }
 
@@ -169,58 +175,63 @@ static void softmax_wide_row(const rgm_segment_softmax_args *o, int64_t begin, i
         softmax_vector(false, o, begin, end, c);
 }
 
-#define NARROW_ROW 512 /* entries of a row of one channel that are laid side by side */
+#define SIDE_BY_SIDE 1024 /* entries of rows of one channel that are laid side by side */
 
-/* One channel: a row's entries side by side fill vectors, where a vector of channels would not. */
-static void softmax_narrow_row(const rgm_segment_softmax_args *o, int64_t begin, int64_t n)
+/* One channel: the entries of rows [from, to), `count` in all, side by side in x, in the order of
+ * visits: exp() then fills vectors, where a row would not. */
+static void softmax_side_by_side(const rgm_segment_softmax_args *o, float *x, int64_t count,
+                                 int64_t from, int64_t to)
 {
-    const float *x = o->x;
-    float row[NARROW_ROW], *y = o->y, most, sum;
+    const rgm_csr *csr = o->csr;
+    float *row = x, *y = o->y;
 
-    if (n > NARROW_ROW) {
-        softmax_wide_row(o, begin, begin + n);
-        return;
+    for (int64_t v = from; v < to; v++) {
+        int64_t r = rgmi_row_visited(csr->visit, v), begin = csr->row_start[r];
+        int64_t n = csr->row_start[r + 1] - begin;
+        float most = LOWEST;
+        for (int64_t i = 0; i < n; i++) {
+            row[i] = ((const float *)o->x)[rgmi_entry(csr, begin + i)];
+            most = row[i] > most ? row[i] : most;
+        }
+        for (int64_t i = 0; i < n; i++)
+            row[i] -= most;
+        row += n;
     }
-    row[0] = 0;
-    for (int64_t i = 0; i < n; i++)
-        row[i] = x[rgmi_entry(o->csr, begin + i)];
-    most = row_most(row, n);
-    sum = row_exp(row, row, most, n);
-    sum = sum == 0 ? 0 : 1 / sum;
-    for (int64_t i = 0; i < n; i++)
-        y[rgmi_entry(o->csr, begin + i)] = row[i] * sum;
+    for (int64_t i = 0; i < count; i += LANES)
+        v_store(x + i, v_exp(v_load(x + i)));
+    row = x;
+    for (int64_t v = from; v < to; v++) {
+        int64_t r = rgmi_row_visited(csr->visit, v), begin = csr->row_start[r];
+        int64_t n = csr->row_start[r + 1] - begin;
+        float sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += row[i];
+        sum = sum == 0 ? 0 : 1 / sum;
+        for (int64_t i = 0; i < n; i++)
+            y[rgmi_entry(csr, begin + i)] = row[i] * sum;
+        row += n;
+    }
 }
 
-/* The first n lanes' softmax. */
-static inline vf softmax_lanes(vf row, int64_t n)
-{
-    const vm in = v_first(n);
-    float most = v_most(v_max(v_select(in, row, v_set1(LOWEST)), v_set1(LOWEST))), sum;
-    vf e = v_exp(v_sub(v_select(in, row, v_set1(-__builtin_inff())), v_set1(most)));
-
-    sum = v_sum(v_add(v_zero(), e));
-    return v_mul(e, v_set1(sum == 0 ? 0 : 1 / sum));
-}
-
-/* Rows [from, to) of one channel. One of at most a vector is read as a whole vector: what lies
- * behind it belongs to rows that come later, as does what is written there too. */
+/* As many rows at once as there is room for; a longer one alone. */
 static void softmax_narrow_rows(const rgm_segment_softmax_args *o, int64_t from, int64_t to)
 {
-    const int64_t *start = o->csr->row_start, room = start[to] - LANES;
-    const int32_t *entry = o->csr->entry;
-    const float *x = o->x;
-    float *y = o->y, row[LANES];
+    const int64_t *start = o->csr->row_start;
+    float x[SIDE_BY_SIDE + LANES] = {0};
 
-    for (int64_t r = from; r < to; r++) {
-        int64_t begin = start[r], n = start[r + 1] - begin;
-        if (n > LANES || begin > room || (entry == NULL && x == y)) {
-            softmax_narrow_row(o, begin, n);
-        } else if (entry == NULL) {
-            v_store(y + begin, softmax_lanes(v_load(x + begin), n));
+    for (int64_t v = from, first = from, count = 0; v <= to; v++) {
+        int64_t r = v < to ? rgmi_row_visited(o->csr->visit, v) : 0;
+        int64_t n = v < to ? start[r + 1] - start[r] : 0;
+        if (v == to || count + n > SIDE_BY_SIDE) {
+            softmax_side_by_side(o, x, count, first, v);
+            first = v;
+            count = 0;
+        }
+        if (n > SIDE_BY_SIDE) {
+            softmax_wide_row(o, start[r], start[r + 1]);
+            first = v + 1;
         } else {
-            v_store(row, softmax_lanes(v_gather(x, v_int_load(entry + begin)), n));
-            for (int64_t i = 0; i < n; i++)
-                y[entry[begin + i]] = row[i];
+            count += n;
         }
     }
 }
@@ -229,23 +240,25 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 {
     const rgm_segment_softmax_args *o = payload;
     const int64_t *start = o->csr->row_start;
-    int64_t from, to;
+    int64_t from = rgm_csr_block_begin(o->csr, begin), to = rgm_csr_block_begin(o->csr, end);
 
-    csr_range(o->csr, begin, end, &from, &to);
-    if (o->channels == 1)
+    if (o->channels == 1) {
         softmax_narrow_rows(o, from, to);
-    else if (o->channels == LANES)
-        for (int64_t r = from; r < to; r++)
+        return;
+    }
+    for (int64_t i = from; i < to; i++) {
+        int64_t r = rgmi_row_visited(o->csr->visit, i);
+        if (o->channels == LANES)
             softmax_vector(true, o, start[r], start[r + 1], 0);
-    else
-        for (int64_t r = from; r < to; r++)
+        else
             softmax_wide_row(o, start[r], start[r + 1]);
+    }
 }
 
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
     NARROW_TAKES(args->channels > 1 ? args->channels : LANES, segment_softmax(args));
-    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (8 + (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (8 + (double)args->channels),
                  segment_softmax_blocks, (void *)args);
 }
 
@@ -273,10 +286,10 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
 {
     const rgm_segment_softmax_args *o = payload;
     const rgm_csr *csr = o->csr;
-    int64_t from, to;
+    int64_t from = rgm_csr_block_begin(csr, begin), to = rgm_csr_block_begin(csr, end);
 
-    csr_range(csr, begin, end, &from, &to);
-    for (int64_t r = from; r < to; r++) {
+    for (int64_t i = from; i < to; i++) {
+        int64_t r = rgmi_row_visited(csr->visit, i);
         float dot = 0;
         if (o->channels > 1) {
             softmax_grad_wide(o, csr->row_start[r], csr->row_start[r + 1]);
@@ -297,7 +310,7 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
     NARROW_TAKES(args->channels > 1 ? args->channels : LANES, segment_softmax_grad(args));
-    rgm_parallel(rgmi_row_blocks(args->csr), RGMI_ROW_BLOCK * (4 + 0.5 * (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (4 + 0.5 * (double)args->channels),
                  segment_softmax_grad_blocks, (void *)args);
 }
 

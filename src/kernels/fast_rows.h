@@ -25,13 +25,19 @@ static inline float row_most(const float *x, int64_t n)
     return v_most(most);
 }
 
+/* exp(x - most) of the first n lanes, 0 behind. */
+static inline vf row_exp_vector(const float *x, float most, int64_t n)
+{
+    return v_exp(v_sub(v_load_or(x, n, v_set1(-__builtin_inff())), v_set1(most)));
+}
+
 /* y = exp(x - most); returns the sum. y may be NULL. */
 static inline float row_exp(float *y, const float *x, float most, int64_t n)
 {
-    vf sum = v_zero(), shift = v_set1(most);
+    vf sum = v_zero();
 
     for (int64_t c = 0; c < n; c += LANES) {
-        vf e = v_exp(v_sub(v_load_or(x + c, n - c, v_set1(-__builtin_inff())), shift));
+        vf e = row_exp_vector(x + c, most, n - c);
         if (y)
             v_store_n(y + c, e, n - c);
         sum = v_add(sum, e);
@@ -112,15 +118,18 @@ static void cross_entropy_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_cross_entropy_args *o = payload;
     int64_t classes = classes_of(o);
+    float sum[LANES] = {0}, rest[LANES] = {0}, spread[LANES] = {0};
 
     for (int64_t r = begin; r < end; r++) {
         const float *x = (const float *)o->x + r * o->channels;
-        float most = row_most(x, classes), sum = row_exp(NULL, x, most, classes);
-        float at_label = x[label_at(o->label, o->label_dtype, r)];
-        float loss = log_scalar(sum) + (most - at_label);
-        if (o->spread > 0)
-            loss += (float)o->spread * row_below(x, at_label, classes);
-        ((float *)o->y)[r] = loss;
+        float most = row_most(x, classes), at_label = x[label_at(o->label, o->label_dtype, r)];
+        int lane = (int)((r - begin) % LANES);
+        sum[lane] = row_exp(NULL, x, most, classes);
+        rest[lane] = most - at_label;
+        spread[lane] = o->spread > 0 ? (float)o->spread * row_below(x, at_label, classes) : 0;
+        if (lane + 1 == LANES || r + 1 == end) /* logarithms of LANES rows at once */
+            v_store_n((float *)o->y + r - lane,
+                      v_add(v_add(v_log(v_load(sum)), v_load(rest)), v_load(spread)), lane + 1);
     }
 }
 
@@ -133,26 +142,27 @@ static void cross_entropy_grad_rows(void *payload, int64_t begin, int64_t end)
 {
     const rgm_cross_entropy_args *o = payload;
     int64_t n = classes_of(o), rest = o->channels - n;
-    float spread = (float)o->spread, more = (float)(1 - o->spread * (double)n);
+    const vf spread = v_set1((float)o->spread), more = v_set1((float)(1 - o->spread * (double)n));
 
     for (int64_t r = begin; r < end; r++) {
         const float *x = (const float *)o->x + r * o->channels;
         float *dx = (float *)o->y + r * o->channels, dloss = ((const float *)o->dloss)[r];
         int64_t label = label_at(o->label, o->label_dtype, r);
-        float most, sum;
         if (dloss == 0) { /* masked out: most rows of a semi-supervised step, padding */
             memset(dx, 0, (size_t)o->channels * sizeof(float));
             continue;
         }
-        most = row_most(x, n);
-        sum = row_exp(dx, x, most, n);
-        for (int64_t c = 0; c < n; c += LANES)
-            v_store_n(dx + c,
-                      v_sub(v_mul(v_load_n(dx + c, n - c), v_set1(1 / sum)), v_set1(spread)),
-                      n - c);
-        dx[label] -= more;
-        for (int64_t c = 0; c < n; c += LANES)
-            v_store_n(dx + c, v_mul(v_load_n(dx + c, n - c), v_set1(dloss)), n - c);
+        float most = row_most(x, n);
+        vf e = row_exp_vector(x, most, n); /* the whole row, where it is one vector */
+        vf factor = v_set1(1 / (n > LANES ? row_exp(dx, x, most, n) : v_sum(e)));
+        for (int64_t c = 0; c < n; c += LANES) {
+            if (n > LANES)
+                e = v_load_n(dx + c, n - c);
+            e = v_sub(v_mul(e, factor), spread);
+            vf at_label = v_select(v_first(label - c), e, v_sub(e, more));
+            e = v_select(v_first(label + 1 - c), at_label, e);
+            v_store_n(dx + c, v_mul(e, v_set1(dloss)), n - c);
+        }
         if (rest > 0)
             memset(dx + n, 0, (size_t)rest * sizeof(float));
     }

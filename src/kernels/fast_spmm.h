@@ -262,6 +262,7 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
 {
     const rgm_spmm_args *o = g->o;
     const int64_t *start = o->csr->row_start;
+    const int32_t *visit = far ? NULL : o->csr->visit; /* rows are asked for as they stand */
     const spmm_walk w = {.column = o->csr->column,
                          .entry = o->csr->entry,
                          .x = (const float *)o->x + group->channel,
@@ -283,8 +284,10 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
                          .stream = g->stream,
                          .activates = g->activates};
 
-    for (int64_t r = from; r < to; r++)
+    for (int64_t i = from; i < to; i++) {
+        int64_t r = rgmi_row_visited(visit, i);
         spmm_row(vectors, kind, g, &w, r, start[r], start[r + 1]);
+    }
 }
 
 typedef void spmm_function(const spmm_job *g, const spmm_group *group, int64_t from, int64_t to);
@@ -379,11 +382,9 @@ static void spmm_blocks(void *payload, int64_t begin, int64_t end)
 {
     const spmm_job *g = payload;
     const rgm_csr *csr = g->o->csr;
-    int64_t from = rgmi_row_block_begin(csr, begin), to = rgmi_row_block_begin(csr, end);
+    int64_t from = rgm_csr_block_begin(csr, begin), to = rgm_csr_block_begin(csr, end);
     spmm_group groups[GROUPS];
 
-    if (end == rgmi_row_blocks(csr))
-        to = csr->rows;
     for (int64_t c = 0; c < g->o->channels;) {
         spmm_function *run[GROUPS];
         int count = 0;
@@ -418,7 +419,7 @@ static void spmm(const rgm_spmm_args *args)
     g.activates = !args->accumulate && args->activation > RGM_ACT_RELU;
     g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
                (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate && !g.activates;
-    rgm_parallel(rgmi_row_blocks(csr),
-                 RGMI_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
+    rgm_parallel(rgm_csr_blocks(csr),
+                 RGM_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
                  &g);
 }

@@ -117,6 +117,22 @@ static void *out(run *t, int64_t n, const void *initial)
     return t->out[t->outs++] = inside;
 }
 
+/* The rows of each block in any order. */
+static const int32_t *draw_visit(run *t, const rgm_csr *csr)
+{
+    int32_t *visit = keep(t, (size_t)csr->rows * sizeof *visit);
+
+    for (int64_t b = 0; b < rgm_csr_blocks(csr); b++) {
+        int64_t from = rgm_csr_block_begin(csr, b), to = rgm_csr_block_begin(csr, b + 1);
+        for (int64_t r = from; r < to; r++) {
+            int64_t at = from + draw_below(t, r - from + 1);
+            visit[r] = visit[at];
+            visit[at] = (int32_t)r;
+        }
+    }
+    return visit;
+}
+
 /* A random pattern; some rows empty, one long; entries permuted or not. */
 static rgm_csr *draw_csr(run *t, int64_t rows, int64_t columns, int64_t degree)
 {
@@ -145,7 +161,14 @@ static rgm_csr *draw_csr(run *t, int64_t rows, int64_t columns, int64_t degree)
         entry[p] = entry[q];
         entry[q] = swap;
     }
-    *csr = (rgm_csr){rows, columns, count, start, column, draw_bool(t) ? entry : NULL};
+    *csr = (rgm_csr){.rows = rows,
+                     .columns = columns,
+                     .count = count,
+                     .row_start = start,
+                     .column = column,
+                     .entry = draw_bool(t) ? entry : NULL};
+    if (draw_bool(t))
+        csr->visit = draw_visit(t, csr);
     return csr;
 }
 

@@ -147,28 +147,10 @@ static inline int64_t rgmi_places(const rgm_window *w)
     return w->count * w->out[0] * w->out[1];
 }
 
-/* Rows are cut into blocks of about equal entries + rows, so that one hub does not hold up a
- * thread's whole share. */
-#define RGMI_ROW_BLOCK 2048
-
-static inline int64_t rgmi_row_blocks(const rgm_csr *csr)
+/** The row that a walk looks at as number i. */
+static inline int64_t rgmi_row_visited(const int32_t *visit, int64_t i)
 {
-    return rgmi_blocks(csr->rows + csr->count, RGMI_ROW_BLOCK);
-}
-
-/** First row of block b: the first r with row_start[r] + r >= b * RGMI_ROW_BLOCK. */
-static inline int64_t rgmi_row_block_begin(const rgm_csr *csr, int64_t b)
-{
-    int64_t target = b * RGMI_ROW_BLOCK, low = 0, high = csr->rows;
-
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (csr->row_start[middle] + middle >= target)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return visit ? visit[i] : i;
 }
 
 #endif

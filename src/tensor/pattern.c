@@ -14,6 +14,7 @@ struct rgm_pattern {
     int32_t *row_of, *column_of;  /* [count], as given                             */
     int64_t *start[2];            /* what by_row and by_column point to            */
     int32_t *other[2], *entry[2]; /* NULL where the given order is the sorted one  */
+    int32_t *visit[2];            /* NULL where rows are long or many              */
 };
 
 static rgm_status check_size(int64_t rows, int64_t columns, int64_t count)
@@ -40,6 +41,61 @@ static rgm_status copy_indices(int32_t *to, const int64_t *from, int64_t count, 
     return RGM_OK;
 }
 
+int64_t rgm_csr_blocks(const rgm_csr *csr)
+{
+    return (csr->rows + csr->count + RGM_ROW_BLOCK - 1) / RGM_ROW_BLOCK;
+}
+
+int64_t rgm_csr_block_begin(const rgm_csr *csr, int64_t b)
+{
+    int64_t target = b * RGM_ROW_BLOCK, low = 0, high = csr->rows;
+
+    while (low < high && b < rgm_csr_blocks(csr)) {
+        int64_t middle = low + (high - low) / 2;
+        if (csr->row_start[middle] + middle >= target)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return high;
+}
+
+#define VISIT_MEAN 8 /* most entries of a row on average: longer ones end seldom         */
+#define VISIT_COLUMNS                                                                              \
+    (1 << 14)            /* most columns: beyond, rows are asked for ahead as they stand     */
+#define VISIT_LENGTHS 64 /* rows of more entries count as equally long                       */
+
+static inline int64_t visit_length(const rgm_csr *csr, int64_t r)
+{
+    int64_t entries = csr->row_start[r + 1] - csr->row_start[r];
+
+    return entries < VISIT_LENGTHS ? entries : VISIT_LENGTHS - 1;
+}
+
+/* The rows [from, to) by length: a stable counting sort. */
+static void visit_block(int32_t *visit, const rgm_csr *csr, int64_t from, int64_t to)
+{
+    int64_t at[VISIT_LENGTHS + 1] = {from};
+
+    for (int64_t r = from; r < to; r++)
+        at[visit_length(csr, r) + 1]++;
+    for (int i = 0; i < VISIT_LENGTHS; i++)
+        at[i + 1] += at[i];
+    for (int64_t r = from; r < to; r++)
+        visit[at[visit_length(csr, r)]++] = (int32_t)r;
+}
+
+static rgm_status make_visit(int32_t **visit, rgm_csr *csr)
+{
+    if (csr->columns > VISIT_COLUMNS || csr->count > VISIT_MEAN * csr->rows)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(*visit, csr->rows));
+    for (int64_t b = 0; b < rgm_csr_blocks(csr); b++)
+        visit_block(*visit, csr, rgm_csr_block_begin(csr, b), rgm_csr_block_begin(csr, b + 1));
+    csr->visit = *visit;
+    return RGM_OK;
+}
+
 /* One direction: rows = `major`, columns = `minor`. */
 static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_t columns,
                                  int64_t count, const int32_t *major, const int32_t *minor)
@@ -56,9 +112,9 @@ static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_
         sorted = major[i - 1] <= major[i];
     for (int64_t r = 0; r < rows; r++)
         start[r + 1] += start[r];
-    *csr = (rgm_csr){rows, columns, count, start, minor, NULL};
+    *csr = (rgm_csr){rows, columns, count, start, minor, NULL, NULL};
     if (sorted)
-        return RGM_OK;
+        return make_visit(&p->visit[which], csr);
     RGM_TRY(RGM_NEW(p->other[which], count));
     RGM_TRY(RGM_NEW(p->entry[which], count));
     for (int64_t i = 0; i < count; i++) {
@@ -70,7 +126,7 @@ static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_
     csr->row_start = start;
     csr->column = p->other[which];
     csr->entry = p->entry[which];
-    return RGM_OK;
+    return make_visit(&p->visit[which], csr);
 }
 
 static rgm_status make_both(rgm_pattern *p, int64_t rows, int64_t columns, int64_t count)
@@ -165,6 +221,7 @@ void rgm_pattern_release(rgm_pattern *pattern)
         rgm_free(pattern->start[i]);
         rgm_free(pattern->other[i]);
         rgm_free(pattern->entry[i]);
+        rgm_free(pattern->visit[i]);
     }
     rgm_free(pattern->row_of);
     rgm_free(pattern->column_of);

@@ -79,6 +79,50 @@ static void ragged_rows_give_the_same_pattern(void **state)
     rgm_pattern_release(b);
 }
 
+/* Each block's rows once, shorter ones before longer ones. */
+static void expect_visits(const rgm_csr *csr)
+{
+    const int64_t *start = csr->row_start;
+    bool seen[3000] = {false};
+
+    CHECK(csr->visit != NULL);
+    for (int64_t b = 0; b < rgm_csr_blocks(csr); b++) {
+        int64_t from = rgm_csr_block_begin(csr, b), to = rgm_csr_block_begin(csr, b + 1),
+                before = 0;
+        for (int64_t i = from; i < to; i++) {
+            int64_t r = csr->visit[i];
+            CHECK(r >= from && r < to && !seen[r]);
+            CHECK(start[r + 1] - start[r] >= before);
+            before = start[r + 1] - start[r];
+            seen[r] = true;
+        }
+    }
+    for (int64_t r = 0; r < csr->rows; r++)
+        CHECK(seen[r]);
+}
+
+static void short_rows_are_visited_by_length(void **state)
+{
+    static int64_t row[27000], column[27000];
+    uint64_t draws = 1;
+    rgm_pattern *p = NULL;
+
+    (void)state;
+    for (int i = 0; i < 27000; i++) {
+        draws = draws * 6364136223846793005u + 1442695040888963407u;
+        row[i] = (int64_t)(draws >> 33) % 3000;
+        column[i] = (int64_t)(draws >> 45) % 2000;
+    }
+    CHECK_OK(rgm_pattern_create(&p, 3000, 2000, 12000, row, column));
+    CHECK(rgm_csr_blocks(rgm_pattern_by_row(p)) > 4);
+    expect_visits(rgm_pattern_by_row(p));
+    expect_visits(rgm_pattern_by_column(p));
+    rgm_pattern_release(p);
+    CHECK_OK(rgm_pattern_create(&p, 3000, 2000, 27000, row, column)); /* rows of nine */
+    CHECK(rgm_pattern_by_row(p)->visit == NULL);
+    rgm_pattern_release(p);
+}
+
 static void empty_patterns_are_patterns(void **state)
 {
     static const int64_t sizes[][2] = {{0, 0}, {3, 0}, {0, 3}, {2, 2}};
@@ -176,6 +220,7 @@ static void missing_memory_is_survived(void **state)
 TESTS(cmocka_unit_test(both_directions_of_a_small_matrix_are_as_drawn),
       cmocka_unit_test(sorted_entries_need_no_order),
       cmocka_unit_test(ragged_rows_give_the_same_pattern),
+      cmocka_unit_test(short_rows_are_visited_by_length),
       cmocka_unit_test(empty_patterns_are_patterns), cmocka_unit_test(wrong_indices_are_named),
       cmocka_unit_test(random_patterns_match_the_definition),
       cmocka_unit_test(missing_memory_is_survived))
