@@ -659,6 +659,34 @@ rgm_status rgm_yaml_bool(bool *out, const rgm_yaml_node *node);
 rgm_status rgm_yaml_fail(const rgm_yaml_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/**
+ * One `type` of a section of an experiment file with the keys that then stand beside it. Rows of
+ * models, kinds of tasks, exporters and actions begin with it and add functions.
+ */
+typedef struct rgm_section_type {
+    const char *name;
+    const char *help;
+    size_t options_size;
+    void (*defaults)(void *options); /* of zeroed options; NULL: zeros */
+    const rgm_field *fields;
+    /** RGM_ERR_CONFIG when options contradict each other or lack something; reads no data. May be
+     * NULL. */
+    rgm_status (*check)(const void *options);
+} rgm_section_type;
+/** Of a list that NULL ends; NULL if it has none of that name. */
+const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
+                                              const char *name);
+/**
+ * The options of a section by its row: made in `arena` with their defaults, read as by
+ * rgm_options_read(), checked with the place of `map`. *out is NULL where the row has none.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_section_type_read(void **out, const rgm_section_type *type, const rgm_yaml_node *map,
+                                 const char *path, const char *const *also, rgm_arena *arena);
+/** What a check without a place found, with the place of a node; NULL: it has none. Errors: the
+ * one that it is given. */
+rgm_status rgm_yaml_place(rgm_status status, const rgm_yaml_node *node);
+
 /** A text that is a decimal or "inf". */
 bool rgm_number_parse(double *out, const char *text);
 

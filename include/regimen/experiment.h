@@ -32,6 +32,29 @@ const rgm_named_experiment *rgm_named_experiment_find(const char *name); /* NULL
 /** The task types that an experiment file can name: one list, task_list.c. */
 const rgm_task_type *const *rgm_task_types(int64_t *count);
 
+/* ---- a program's own rows ------------------------------------------------------------------- */
+
+/** A row for a task type that is there: it begins the struct that the type's own rows are. */
+typedef struct rgm_extension_row {
+    const rgm_task_type *of;     /* &rgm_graph_learning, say; NULL ends a list */
+    const rgm_section_type *row; /* &my_model.section of a rgm_graph_model_type */
+} rgm_extension_row;
+
+/**
+ * What experiment files can name beside the library's rows, by the same keys, checks and prints.
+ * Each list is ended by NULL (rows: by {0}), or NULL for none. All of it is borrowed and must
+ * outlive the experiments that were loaded with it. A name that is the library's, or stands twice,
+ * is RGM_ERR_ARG.
+ */
+typedef struct rgm_extensions {
+    rgm_optimizer_rows optim;                  /* optimizer.type, optimizer.learning_rate.type */
+    const rgm_task_type *const *tasks;         /* task.type, with data and models of their own */
+    const rgm_extension_row *kinds;            /* task.type of a task type that is there       */
+    const rgm_extension_row *models;           /* model.type of one                            */
+    const rgm_exporter_type *const *exporters; /* type of an entry of export                */
+    const rgm_action_type *const *actions;     /* type of an entry of actions.train and .eval  */
+} rgm_extensions;
+
 /* ---- loading ------------------------------------------------------------------------------- */
 
 typedef struct rgm_experiment rgm_experiment;
@@ -45,6 +68,7 @@ typedef struct rgm_experiment_layers {
                                  REGIMEN_TRAINER__CHECKPOINT__KEEP sets trainer.checkpoint.keep   */
     const char *const *sets;  /* "trainer.epochs=3"; "trainer.epochs=~" takes the key back        */
     int64_t set_count;
+    const rgm_extensions *own; /* the program's own rows; NULL: none */
 } rgm_experiment_layers;
 
 /**
@@ -64,7 +88,8 @@ rgm_status rgm_experiment_load_layers(rgm_experiment **out, const rgm_experiment
 rgm_status rgm_experiment_load(rgm_experiment **out, const char *name, const char *const *sets,
                                int64_t set_count);
 /**
- * The same from a run folder's config.yaml.
+ * The same from a run folder's config.yaml. (Of a run with rows of the program's own:
+ * rgm_experiment_load_layers() of that file.)
  * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO,
  * RGM_ERR_NOMEM.
  */
@@ -104,10 +129,11 @@ rgm_status rgm_experiment_print(rgm_text *out, const rgm_experiment *experiment)
 /** What a person wants to see before a run: "gcn on data/cora". Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *experiment);
 /**
- * Every section's keys with their help, for `regimen config`; section NULL: all.
- * Errors: RGM_ERR_NOT_FOUND.
+ * Every section's keys with their help, for `regimen config`; section NULL: all. own: rows of the
+ * program's own, or NULL.
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_ARG (rows that cannot be).
  */
-rgm_status rgm_experiment_keys(rgm_text *out, const char *section);
+rgm_status rgm_experiment_keys(rgm_text *out, const char *section, const rgm_extensions *own);
 
 /**
  * What a run of it would be asked before its first step, without one: the schedule against the

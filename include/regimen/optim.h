@@ -69,6 +69,7 @@ typedef struct rgm_schedule {
     rgm_ints boundaries;          /* stepwise, step_cosine_with_offset: ascending steps         */
     rgm_floats values;            /* rates there, >= 0                                          */
     rgm_warmup warmup;
+    const void *own; /* options of the type's `own`; NULL: it has none */
 } rgm_schedule;
 
 /** A schedule: one row. */
@@ -78,7 +79,12 @@ struct rgm_schedule_type {
     const rgm_field *fields; /* its keys in rgm_schedule */
     bool decays;             /* it has decay_steps       */
     double (*rate)(const rgm_schedule *schedule, double s);
+    /** Keys of a row that is not the library's, in a struct of its own: rgm_schedule.own. NULL:
+     * none. Texts and lists in it must outlive the optimizer. */
+    const rgm_section_type *own;
 };
+/** The keys of a schedule: initial, decay_steps, offset, warmup. For rows of a program's own. */
+extern const rgm_field rgm_schedule_fields[];
 const rgm_schedule_type *const *rgm_schedule_types(int64_t *count);
 const rgm_schedule_type *rgm_schedule_find(const char *name); /* NULL if none */
 
@@ -157,6 +163,7 @@ typedef struct rgm_optimizer_options {
     bool factored, multiply_by_parameter_scale; /* adafactor, and the rest           */
     int64_t min_dim_size_to_factor, step_offset;
     double decay_rate, clipping_threshold, epsilon_1, epsilon_2;
+    const void *own; /* options of the type's `own`; NULL: it has none */
 } rgm_optimizer_options;
 
 /** Keras' defaults: beta 0.9, 0.999, epsilon 1e-7, no decay, no clipping. The other types'
@@ -165,16 +172,31 @@ rgm_optimizer_options rgm_adam(double learning_rate);
 rgm_optimizer_options rgm_adamw(double learning_rate, double weight_decay);
 rgm_optimizer_options rgm_sgd(double learning_rate, double momentum);
 
+/** Options of `type` with what is the same for all: a constant rate, no clipping, no averages. What
+ * the `defaults` of a row begin with. */
+rgm_optimizer_options rgm_optimizer_default(const rgm_optimizer_type *type, double learning_rate);
+
 /**
- * Options from the `optimizer` map of an experiment file: `type` (a name of rgm_optimizer_types();
- * required) and that type's keys. NULL map: adam with its defaults. Texts and lists live in
- * `arena`.
+ * Optimizers and schedules of a program's own, which are named like the library's. Each list is
+ * ended by NULL; NULL: none.
+ */
+typedef struct rgm_optimizer_rows {
+    const rgm_optimizer_type *const *optimizers;
+    const rgm_schedule_type *const *schedules;
+} rgm_optimizer_rows;
+/** RGM_ERR_ARG names a row that lacks something, or has the name of another or of the library's. */
+rgm_status rgm_optimizer_rows_check(const rgm_optimizer_rows *rows);
+
+/**
+ * Options from the `optimizer` map of an experiment file: `type` (a name of rgm_optimizer_types()
+ * or of `own`, which may be NULL; required) and that type's keys. NULL map: adam with its defaults.
+ * Texts, lists and options of own rows live in `arena`.
  *
  * Errors: RGM_ERR_CONFIG with the place (unknown key or type, value out of range, both norms),
- * RGM_ERR_NOMEM.
+ * RGM_ERR_ARG (rgm_optimizer_rows_check()), RGM_ERR_NOMEM.
  */
 rgm_status rgm_optimizer_options_read(rgm_optimizer_options *options, const rgm_yaml_node *map,
-                                      rgm_arena *arena);
+                                      const rgm_optimizer_rows *own, rgm_arena *arena);
 /**
  * Fill in decay_steps 0 from the length of the run: max(1, total_steps - offset). With total_steps
  * < 1 (unknown) a decaying schedule without decay_steps is RGM_ERR_CONFIG.
@@ -222,7 +244,13 @@ struct rgm_optimizer_type {
     /** The slots of parameter `w` with these options; returns how many, at most RGM_MAX_SLOTS. */
     int (*slots)(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w);
     void (*step)(const rgm_update *update);
+    /** Keys of a row that is not the library's, in a struct of its own: rgm_optimizer_options.own.
+     * NULL: none. Texts and lists in it must outlive the optimizer. */
+    const rgm_section_type *own;
 };
+/** The keys that every optimizer has: rates, clipping, averages, weight_decay and its patterns. For
+ * rows of a program's own. */
+extern const rgm_field rgm_optimizer_fields[];
 const rgm_optimizer_type *const *rgm_optimizer_types(int64_t *count);
 const rgm_optimizer_type *rgm_optimizer_find(const char *name); /* NULL if none */
 
@@ -232,7 +260,8 @@ typedef struct rgm_optimizer rgm_optimizer;
  * An optimizer with fresh slots for `parameters` (f32 or f64), which it does not keep. States and
  * frozen parameters have no slots.
  *
- * @param options  [in] copied; texts and lists are not needed afterwards
+ * @param options  [in] copied, `own` too; texts and lists of the library's are not needed
+ * afterwards
  *
  * Errors: RGM_ERR_CONFIG (a number out of range, a decaying schedule without decay_steps, a pattern
  * of weight_decay_only or rates that matches no parameter: the nearest name is told),

@@ -408,24 +408,6 @@ rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type);
 
 /* ---- task types: what an experiment file can name -------------------------------------------- */
 
-/**
- * One `type` of a section of an experiment file with the keys that then stand beside it. Rows of
- * models and of kinds of tasks begin with it and add functions.
- */
-typedef struct rgm_section_type {
-    const char *name;
-    const char *help;
-    size_t options_size;
-    void (*defaults)(void *options); /* of zeroed options; NULL: zeros */
-    const rgm_field *fields;
-    /** RGM_ERR_CONFIG when options contradict each other or lack something; reads no data. May be
-     * NULL. */
-    rgm_status (*check)(const void *options);
-} rgm_section_type;
-/** Of a list that NULL ends; NULL if it has none of that name. */
-const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
-                                              const char *name);
-
 /** One task that is asked for: `task:`, or an entry of `tasks:`. */
 typedef struct rgm_task_part {
     const char *name; /* of the entry; NULL: it stands alone */
@@ -979,6 +961,13 @@ typedef struct rgm_action {
     void *payload;
 } rgm_action;
 
+/** An action that an experiment file can name: one row. Its options are the payload. */
+typedef struct rgm_action_type {
+    rgm_section_type section; /* `type` of an entry of actions.train or .eval, the keys beside it */
+    bool (*condition)(const rgm_logs *output, rgm_controller *controller, void *options);
+    rgm_status (*run)(const rgm_logs *output, rgm_controller *controller, void *options);
+} rgm_action_type;
+
 /** One line of a run's history, after a loop that was an epoch. */
 typedef struct rgm_epoch_logs {
     int64_t epoch, step; /* both counted from 1: after how many */
@@ -1203,6 +1192,27 @@ typedef struct rgm_exporter {
     rgm_status (*check)(const rgm_open_run *run, void *payload);
 } rgm_exporter;
 
+/** An exporter that an experiment file can name: one row. Its options are the payload. */
+typedef struct rgm_exporter_type {
+    rgm_section_type section; /* `type` of an entry of `export`, the keys beside it, their check */
+    rgm_status (*save)(const rgm_open_run *run, const char *folder, void *options);
+    rgm_status (*check)(const rgm_open_run *run, void *options); /* as in rgm_exporter */
+} rgm_exporter_type;
+/** "onnx" and "weights"; ended by NULL. */
+extern const rgm_exporter_type *const rgm_exporter_types[];
+
+/** Options of the exporter "onnx". */
+typedef struct rgm_onnx_exporter_options {
+    rgm_lists output_names; /* outputs to the names they shall have; others keep theirs */
+} rgm_onnx_exporter_options;
+/** Options of the exporter "weights": parameters alone, in a safetensors file, as
+ * trainer.initialize takes them. */
+typedef struct rgm_weights_exporter_options {
+    const char *file; /* in the export folder; NULL: "weights.safetensors" */
+    rgm_texts only;   /* shell patterns of parameter names; empty: all     */
+    rgm_texts except;
+} rgm_weights_exporter_options;
+
 /** How a task is run; field names are those of rgm_controller_setup where they mean the same. */
 typedef struct rgm_run_options {
     rgm_optimizer_options optimizer;
@@ -1338,9 +1348,10 @@ rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int6
 
 /**
  * model.onnx (export.h): every head is an output of its name, and what it gives as probabilities
- * the output "probabilities" (of one head of several "<name>.probabilities"); signature.json says
- * what the file takes and gives. A task may say what it writes instead (rgm_task.exports). Beside
- * it the task's files (rgm_task.files): a tokenizer, say.
+ * the output "probabilities" (of one head of several "<name>.probabilities"), unless the payload (a
+ * rgm_onnx_exporter_options; NULL: those of the run's own exporter "onnx", if it has one) names it
+ * anew; signature.json says what the file takes and gives. A task may say what it writes instead
+ * (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
  */
 rgm_exporter rgm_onnx_exporter(void);
 /** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */

@@ -477,3 +477,38 @@ rgm_status rgm_options_check(const void *options, const rgm_field *fields, const
         RGM_TRY(check_field(options, fields, path));
     return RGM_OK;
 }
+
+/* ---- sections ------------------------------------------------------------------------------ */
+
+const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
+                                              const char *name)
+{
+    for (; *types != NULL; types++)
+        if (strcmp((*types)->name, name) == 0)
+            return *types;
+    return NULL;
+}
+
+rgm_status rgm_yaml_place(rgm_status status, const rgm_yaml_node *node)
+{
+    if (status == RGM_OK || node == NULL)
+        return status;
+    if (node->origin[0] == '-' || node->origin[0] == '$')
+        return rgm_error_prefix(status, "%s", node->origin);
+    return rgm_error_prefix(status, "%s:%d:%d", node->origin, node->line, node->column);
+}
+
+rgm_status rgm_section_type_read(void **out, const rgm_section_type *type, const rgm_yaml_node *map,
+                                 const char *path, const char *const *also, rgm_arena *arena)
+{
+    if (type->options_size > 0) {
+        *out = rgm_arena_alloc(arena, type->options_size);
+        if (*out == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %zu bytes of options",
+                            type->options_size);
+        if (type->defaults != NULL)
+            type->defaults(*out);
+    }
+    RGM_TRY(rgm_options_read(*out, type->fields, map, path, also, arena));
+    return type->check != NULL ? rgm_yaml_place(type->check(*out), map) : RGM_OK;
+}

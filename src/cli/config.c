@@ -161,7 +161,7 @@ static int check(rgm_experiment *experiment, const char *name, bool data)
 static int keys(const char *section)
 {
     rgm_text text = {0};
-    rgm_status status = rgm_experiment_keys(&text, section);
+    rgm_status status = rgm_experiment_keys(&text, section, NULL);
     int code = status == RGM_OK ? print_text(text.data) : report(status);
 
     rgm_text_clear(&text);

@@ -91,103 +91,156 @@ static rgm_status print_whose(rgm_text *out, const char *section, const rgm_task
     return rgm_text_printf(out, "%s, for %ss\n", section, type->name);
 }
 
-static rgm_status print_data(rgm_text *out)
+static rgm_status print_data(rgm_text *out, const rgm_extensions *own)
 {
-    int64_t count;
-    const rgm_task_type *const *types = rgm_task_types(&count);
+    const rgm_task_type *type;
 
-    for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(print_whose(out, "data", types[i]));
-        RGM_TRY(print_fields(out, "data", types[i]->data->fields));
+    for (int64_t i = 0; (type = rgmi_task_type(own, i)) != NULL; i++) {
+        RGM_TRY(print_whose(out, "data", type));
+        RGM_TRY(print_fields(out, "data", type->data->fields));
     }
     return RGM_OK;
 }
 
-static rgm_status print_tasks(rgm_text *out)
+static rgm_status print_row(rgm_text *out, const char *section, const rgm_section_type *row)
 {
-    int64_t count;
-    const rgm_task_type *const *types = rgm_task_types(&count);
+    return print_typed(out, section, row->name, row->help, row->fields);
+}
 
-    for (int64_t i = 0; i < count; i++)
-        for (const rgm_section_type *const *task = types[i]->tasks; *task != NULL; task++)
-            RGM_TRY(print_typed(out, "task", (*task)->name, (*task)->help, (*task)->fields));
+static rgm_status print_tasks(rgm_text *out, const rgm_extensions *own)
+{
+    const rgm_task_type *type;
+    const rgm_section_type *row;
+
+    for (int64_t i = 0; (type = rgmi_task_type(own, i)) != NULL; i++)
+        for (int64_t k = 0; (row = rgmi_kind(own, type, k)) != NULL; k++)
+            RGM_TRY(print_row(out, "task", row));
     return RGM_OK;
 }
 
-static rgm_status print_models(rgm_text *out)
+static rgm_status print_models(rgm_text *out, const rgm_extensions *own)
 {
-    int64_t count;
-    const rgm_task_type *const *types = rgm_task_types(&count);
+    const rgm_task_type *type;
+    const rgm_section_type *row;
 
-    for (int64_t i = 0; i < count; i++) {
-        if (types[i]->tasks[1] == NULL) /* of the others the names tell */
-            RGM_TRY(print_whose(out, "model", types[i]));
-        for (const rgm_section_type *const *model = types[i]->models; *model != NULL; model++)
-            RGM_TRY(print_typed(out, "model", (*model)->name, (*model)->help, (*model)->fields));
+    for (int64_t i = 0; (type = rgmi_task_type(own, i)) != NULL; i++) {
+        if (type->tasks[1] == NULL) /* of the others the names tell */
+            RGM_TRY(print_whose(out, "model", type));
+        for (int64_t k = 0; (row = rgmi_model(own, type, k)) != NULL; k++)
+            RGM_TRY(print_row(out, "model", row));
     }
     return RGM_OK;
 }
 
-static rgm_status print_optimizers(rgm_text *out)
+/* Keys that every row of its kind has, and those of its own struct. */
+static rgm_status print_with_own(rgm_text *out, const char *section, const char *name,
+                                 const char *help, const rgm_field *fields,
+                                 const rgm_section_type *own)
+{
+    RGM_TRY(print_typed(out, section, name, help, fields));
+    return own != NULL ? print_fields(out, section, own->fields) : RGM_OK;
+}
+
+static rgm_status print_optimizer(rgm_text *out, const rgm_optimizer_type *type)
+{
+    return print_with_own(out, "optimizer", type->name, type->help, type->fields, type->own);
+}
+
+static rgm_status print_schedule(rgm_text *out, const rgm_schedule_type *type)
+{
+    return print_with_own(out, "optimizer.learning_rate", type->name, type->help, type->fields,
+                          type->own);
+}
+
+static rgm_status print_optimizers(rgm_text *out, const rgm_extensions *own)
 {
     int64_t count;
     const rgm_optimizer_type *const *types = rgm_optimizer_types(&count);
+    const rgm_optimizer_type *const *more = own != NULL ? own->optim.optimizers : NULL;
     const rgm_schedule_type *const *schedules;
+    const rgm_schedule_type *const *more_schedules = own != NULL ? own->optim.schedules : NULL;
 
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(print_typed(out, "optimizer", types[i]->name, types[i]->help, types[i]->fields));
+        RGM_TRY(print_optimizer(out, types[i]));
+    for (; more != NULL && *more != NULL; more++)
+        RGM_TRY(print_optimizer(out, *more));
     schedules = rgm_schedule_types(&count);
     RGM_TRY(rgm_text_printf(out, "optimizer.learning_rate: a number, or a map with a type\n"));
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(print_typed(out, "optimizer.learning_rate", schedules[i]->name, schedules[i]->help,
-                            schedules[i]->fields));
+        RGM_TRY(print_schedule(out, schedules[i]));
+    for (; more_schedules != NULL && *more_schedules != NULL; more_schedules++)
+        RGM_TRY(print_schedule(out, *more_schedules));
     return RGM_OK;
 }
 
-static rgm_status print_trainer(rgm_text *out)
+static rgm_status print_trainer(rgm_text *out, const rgm_extensions *own)
 {
+    (void)own;
     return print_fields(out, "trainer", rgm_trainer_fields);
 }
 
-static rgm_status print_runtime(rgm_text *out)
+static rgm_status print_runtime(rgm_text *out, const rgm_extensions *own)
 {
+    (void)own;
     return print_fields(out, "runtime", rgm_runtime_fields);
 }
 
-static rgm_status print_export(rgm_text *out)
+static rgm_status print_export(rgm_text *out, const rgm_extensions *own)
 {
-    return rgm_text_printf(out,
-                           "export: a list of {type: onnx}; a model.onnx in the export folder\n");
+    const rgm_exporter_type *type;
+
+    RGM_TRY(rgm_text_printf(out, "export: a list of maps with a type, for each export folder\n"));
+    for (int64_t i = 0; (type = rgmi_exporter(own, i)) != NULL; i++)
+        RGM_TRY(print_row(out, "export", &type->section));
+    return RGM_OK;
 }
 
-static rgm_status print_restrictions(rgm_text *out)
+static rgm_status print_actions(rgm_text *out, const rgm_extensions *own)
 {
+    const rgm_action_type *type;
+
+    RGM_TRY(rgm_text_printf(out, "actions.train, actions.eval: lists of maps with a type that the "
+                                 "program gives\n"));
+    for (int64_t i = 0; (type = rgmi_action(own, i)) != NULL; i++)
+        RGM_TRY(print_row(out, "actions", &type->section));
+    return RGM_OK;
+}
+
+static rgm_status print_restrictions(rgm_text *out, const rgm_extensions *own)
+{
+    (void)own;
     return rgm_text_printf(out,
                            "restrictions: a list of texts, \"KEY RELATION KEY|CONSTANT\", with "
                            "==, !=, <, <=, >, >=, multiple_of\n");
 }
 
-rgm_status rgm_experiment_keys(rgm_text *out, const char *section)
+rgm_status rgm_experiment_keys(rgm_text *out, const char *section, const rgm_extensions *own)
 {
     static const struct {
         const char *name;
-        rgm_status (*print)(rgm_text *out);
-    } sections[] = {{"data", print_data},       {"task", print_tasks},
-                    {"model", print_models},    {"optimizer", print_optimizers},
-                    {"trainer", print_trainer}, {"runtime", print_runtime},
-                    {"export", print_export},   {"restrictions", print_restrictions}};
+        rgm_status (*print)(rgm_text *out, const rgm_extensions *own);
+    } sections[] = {{"data", print_data},
+                    {"task", print_tasks},
+                    {"model", print_models},
+                    {"optimizer", print_optimizers},
+                    {"trainer", print_trainer},
+                    {"runtime", print_runtime},
+                    {"export", print_export},
+                    {"actions", print_actions},
+                    {"restrictions", print_restrictions}};
     bool found = false;
 
+    RGM_TRY(rgmi_extensions_check(own));
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (section == NULL || strcmp(section, sections[i].name) == 0) {
-            RGM_TRY(sections[i].print(out));
+            RGM_TRY(sections[i].print(out, own));
             found = true;
         }
     if (!found)
         return RGM_FAIL(
             RGM_ERR_NOT_FOUND,
             "no section '%s'; there are data, task, model, optimizer, trainer, runtime, "
-            "export, restrictions",
+            "export, actions, restrictions",
             section);
     return RGM_OK;
 }

@@ -5,6 +5,7 @@
 #include <regimen/experiment.h>
 
 #define RGMI_MAX_HPARAMS 256
+#define RGMI_MAX_ROWS    8 /* entries of export, actions.train, actions.eval */
 
 struct rgm_experiment {
     char *path, *name, *text;
@@ -14,25 +15,34 @@ struct rgm_experiment {
     rgm_experiment_value *values;
     int64_t value_count, value_capacity;
 
+    const rgm_extensions *own; /* NULL: none */
     const rgm_task_type *type;
     rgm_task_setup setup; /* its options are in the arena; the run's part is filled by prepare */
     rgm_optimizer_options optimizer;
     rgm_trainer_options trainer;
     rgm_runtime_options runtime;
-    rgm_exporter exporters[8];
+    rgm_exporter exporters[RGMI_MAX_ROWS];
     int64_t exporter_count;
+    rgm_action train_actions[RGMI_MAX_ROWS], eval_actions[RGMI_MAX_ROWS];
+    int64_t train_action_count, eval_action_count;
     rgm_hparam hparams[RGMI_MAX_HPARAMS];
     int64_t hparam_count;
 
     rgm_task task; /* made by prepare; without a name before */
 };
 
+/** RGM_ERR_ARG: rows of the program's own that cannot be, each by its name. */
+rgm_status rgmi_extensions_check(const rgm_extensions *own);
+/** Row i, the library's before the program's own; NULL behind the last. */
+const rgm_task_type *rgmi_task_type(const rgm_extensions *own, int64_t i);
+const rgm_section_type *rgmi_kind(const rgm_extensions *own, const rgm_task_type *type, int64_t i);
+const rgm_section_type *rgmi_model(const rgm_extensions *own, const rgm_task_type *type, int64_t i);
+const rgm_exporter_type *rgmi_exporter(const rgm_extensions *own, int64_t i);
+const rgm_action_type *rgmi_action(const rgm_extensions *own, int64_t i);
 /** The layers merged into one document. */
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena);
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);
-/** What a check by another layer found, told with a node's place; NULL: it is not in the file. */
-rgm_status rgmi_at_node(rgm_status status, const rgm_yaml_node *node);
 /** The schedule against the run's length as far as that is said. remark may be NULL. */
 rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *experiment);
 /** List every key with its value. */

@@ -228,12 +228,12 @@ static void every_section_lists_its_keys(void **state)
     rgm_text text = {0};
 
     (void)state;
-    CHECK_OK(rgm_experiment_keys(&text, NULL));
+    CHECK_OK(rgm_experiment_keys(&text, NULL, NULL));
     CHECK(strstr(text.data, "trainer.epochs") != NULL);
     CHECK(strstr(text.data, "data.sampling.sizes") != NULL);
     CHECK(strstr(text.data, "model.type: gat_v2") != NULL);
     rgm_text_clear(&text);
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_experiment_keys(&text, "modle"));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_experiment_keys(&text, "modle", NULL));
     rgm_text_clear(&text);
 }
 

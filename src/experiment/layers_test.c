@@ -199,7 +199,7 @@ static rgm_status load_everything(const rgm_experiment_layers *layers)
     RGM_GO(rgm_experiment_load_layers(&e, layers));
     RGM_GO(rgm_experiment_print(&text, e));
     RGM_GO(rgm_experiment_describe(&text, e));
-    RGM_GO(rgm_experiment_keys(&text, NULL));
+    RGM_GO(rgm_experiment_keys(&text, NULL, NULL));
 done:
     rgm_text_clear(&text);
     rgm_experiment_release(e);

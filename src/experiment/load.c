@@ -20,6 +20,8 @@ static rgm_status load(rgm_experiment *e, const rgm_experiment_layers *layers)
     rgm_status status = RGM_OK;
     rgm_text text = {0};
 
+    RGM_GO(rgmi_extensions_check(layers->own));
+    e->own = layers->own;
     RGM_GO(rgmi_layers_merge(&e->yaml, layers, e->arena));
     RGM_GO(rgmi_sections_read(e));
     RGM_GO(rgmi_values_collect(e));

@@ -70,6 +70,10 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     options->run_dir = run_dir;
     options->exporters = e->exporters;
     options->exporter_count = run_dir != NULL ? e->exporter_count : 0;
+    options->train_actions = e->train_actions;
+    options->train_action_count = e->train_action_count;
+    options->eval_actions = e->eval_actions;
+    options->eval_action_count = e->eval_action_count;
     options->runtime = e->runtime;
     options->config = e->text;
     e->hparam_count = 0;

@@ -157,6 +157,6 @@ rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *e)
 
     if (updates > 0)
         RGM_TRY(rgm_optimizer_options_resolve(&optimizer, updates));
-    return rgmi_at_node(rgm_schedule_check_run(remark, &optimizer.learning_rate, updates),
-                        rate != NULL ? rate : section);
+    return rgm_yaml_place(rgm_schedule_check_run(remark, &optimizer.learning_rate, updates),
+                          rate != NULL ? rate : section);
 }

@@ -10,9 +10,9 @@
 
 #define MAX_NAMES 128
 
-const char *const rgmi_section_names[] = {"data",        "task",         "tasks",   "model",
-                                          "optimizer",   "trainer",      "runtime", "export",
-                                          "description", "restrictions", NULL};
+const char *const rgmi_section_names[] = {"data",      "task",        "tasks",        "model",
+                                          "optimizer", "trainer",     "runtime",      "export",
+                                          "actions",   "description", "restrictions", NULL};
 
 /* ---- sections with a type ------------------------------------------------------------------ */
 
@@ -50,54 +50,27 @@ done:
     return status;
 }
 
-rgm_status rgmi_at_node(rgm_status status, const rgm_yaml_node *section)
-{
-    if (status == RGM_OK || section == NULL)
-        return status;
-    if (section->origin[0] == '-' || section->origin[0] == '$')
-        return rgm_error_prefix(status, "%s", section->origin);
-    return rgm_error_prefix(status, "%s:%d:%d", section->origin, section->line, section->column);
-}
-
-/* The options of a section by its row, checked. The type itself and `also` are read elsewhere. */
-static rgm_status read_options(void **out, rgm_experiment *e, const rgm_section_type *type,
-                               const rgm_yaml_node *section, const char *path,
-                               const char *const *also)
-{
-    if (type->options_size > 0) {
-        *out = rgm_arena_alloc(e->arena, type->options_size);
-        if (*out == NULL)
-            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %zu bytes of options",
-                            type->options_size);
-        if (type->defaults != NULL)
-            type->defaults(*out);
-    }
-    RGM_TRY(rgm_options_read(*out, type->fields, section, path, also, e->arena));
-    return type->check != NULL ? rgmi_at_node(type->check(*out), section) : RGM_OK;
-}
-
 /* ---- data, task, model --------------------------------------------------------------------- */
 
 /* What a task section asks for; `joined`: it is an entry of `tasks`. */
 static rgm_status read_task_type(const rgm_task_type **out, const rgm_section_type **kind,
-                                 const rgm_yaml_node *section, const char *path, bool joined)
+                                 const rgm_experiment *e, const rgm_yaml_node *section,
+                                 const char *path, bool joined)
 {
-    int64_t type_count, count = 0;
-    const rgm_task_type *const *types = rgm_task_types(&type_count);
     const char *names[MAX_NAMES], *name = NULL;
+    const rgm_section_type *row;
+    int64_t count = 0;
 
-    for (int64_t i = 0; i < type_count; i++)
-        for (int64_t k = 0; types[i]->tasks[k] != NULL && count < MAX_NAMES; k++)
-            if (!joined || types[i]->most_parts > 0)
-                names[count++] = types[i]->tasks[k]->name;
+    for (int64_t i = 0; (*out = rgmi_task_type(e->own, i)) != NULL; i++)
+        for (int64_t k = 0; (row = rgmi_kind(e->own, *out, k)) != NULL && count < MAX_NAMES; k++)
+            if (!joined || (*out)->most_parts > 0)
+                names[count++] = row->name;
     RGM_TRY(read_type(&name, section, path, names, count));
-    for (int64_t i = 0; i < type_count; i++) {
-        *out = types[i];
-        *kind = rgm_section_type_find(types[i]->tasks, name);
-        if (*kind != NULL)
-            break;
-    }
-    return RGM_OK;
+    for (int64_t i = 0; (*out = rgmi_task_type(e->own, i)) != NULL; i++)
+        for (int64_t k = 0; (*kind = rgmi_kind(e->own, *out, k)) != NULL; k++)
+            if (strcmp((*kind)->name, name) == 0)
+                return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG, "%s.type '%s' is of no task type", path, name);
 }
 
 static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_yaml_node *section,
@@ -113,8 +86,8 @@ static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_ya
     if (!(part->loss_weight >= 0 && isfinite(part->loss_weight)))
         return rgm_yaml_fail(weight, "'loss_weight' is %g, but must be finite and at least 0",
                              part->loss_weight);
-    return read_options(&part->options, e, part->type, section, path,
-                        part->name != NULL ? with_weight : type_key);
+    return rgm_section_type_read(&part->options, part->type, section, path,
+                                 part->name != NULL ? with_weight : type_key, e->arena);
 }
 
 static rgm_status part_path(char path[128], const rgm_yaml_node *section)
@@ -138,7 +111,7 @@ static rgm_status read_joined_types(rgm_experiment *e, const rgm_yaml_node *many
 
         RGM_TRY(part_path(path, section));
         e->setup.parts[i].name = section->key;
-        RGM_TRY(read_task_type(&type, &e->setup.parts[i].type, section, path, true));
+        RGM_TRY(read_task_type(&type, &e->setup.parts[i].type, e, section, path, true));
         if (e->type != NULL && type != e->type)
             return rgm_yaml_fail(section, "'%s' is a task of %ss, the others are of %ss",
                                  section->key, type->name, e->type->name);
@@ -151,13 +124,17 @@ static rgm_status read_joined_types(rgm_experiment *e, const rgm_yaml_node *many
 static rgm_status read_model(rgm_experiment *e, const rgm_yaml_node *section)
 {
     const char *names[MAX_NAMES], *name = NULL;
+    const rgm_section_type *row;
     int64_t count = 0;
 
-    for (; count < MAX_NAMES && e->type->models[count] != NULL; count++)
-        names[count] = e->type->models[count]->name;
+    for (; count < MAX_NAMES && (row = rgmi_model(e->own, e->type, count)) != NULL; count++)
+        names[count] = row->name;
     RGM_TRY(read_type(&name, section, "model", names, count));
-    e->setup.model = rgm_section_type_find(e->type->models, name);
-    return read_options(&e->setup.model_options, e, e->setup.model, section, "model", type_key);
+    for (int64_t i = 0; (row = rgmi_model(e->own, e->type, i)) != NULL; i++)
+        if (strcmp(row->name, name) == 0)
+            e->setup.model = row;
+    return rgm_section_type_read(&e->setup.model_options, e->setup.model, section, "model",
+                                 type_key, e->arena);
 }
 
 static rgm_status read_what_is_trained(rgm_experiment *e, const rgm_yaml_node *root)
@@ -170,15 +147,15 @@ static rgm_status read_what_is_trained(rgm_experiment *e, const rgm_yaml_node *r
         return rgm_yaml_fail(many != NULL ? many : root,
                              "exactly one of the sections 'task' and 'tasks' is needed");
     if (one != NULL) {
-        RGM_TRY(read_task_type(&e->type, &e->setup.parts[0].type, one, path, false));
+        RGM_TRY(read_task_type(&e->type, &e->setup.parts[0].type, e, one, path, false));
         e->setup.part_count = 1;
     } else {
         RGM_TRY(read_joined_types(e, many));
     }
     if (model == NULL || rgm_yaml_find(root, "data") == NULL)
         return rgm_yaml_fail(root, "the section '%s' is missing", model == NULL ? "model" : "data");
-    RGM_TRY(
-        read_options(&e->setup.data, e, e->type->data, rgm_yaml_find(root, "data"), "data", NULL));
+    RGM_TRY(rgm_section_type_read(&e->setup.data, e->type->data, rgm_yaml_find(root, "data"),
+                                  "data", NULL, e->arena));
     for (int64_t i = 0; i < e->setup.part_count; i++) {
         if (many != NULL)
             RGM_TRY(part_path(path, many->items[i]));
@@ -189,25 +166,98 @@ static rgm_status read_what_is_trained(rgm_experiment *e, const rgm_yaml_node *r
 
 /* ---- the others ---------------------------------------------------------------------------- */
 
+static rgm_status check_list(const rgm_yaml_node *list, const char *path)
+{
+    if (list->kind != RGM_YAML_LIST || list->count > RGMI_MAX_ROWS)
+        return rgm_yaml_fail(list, "%s is a list of up to %d maps with 'type'", path,
+                             RGMI_MAX_ROWS);
+    return RGM_OK;
+}
+
+static rgm_status read_exporter(rgm_exporter *out, rgm_experiment *e, const rgm_yaml_node *item)
+{
+    const char *names[MAX_NAMES], *name = NULL;
+    const rgm_exporter_type *type;
+    void *options = NULL;
+    int64_t count = 0;
+
+    for (; count < MAX_NAMES && (type = rgmi_exporter(e->own, count)) != NULL; count++)
+        names[count] = type->section.name;
+    RGM_TRY(read_type(&name, item, "export", names, count));
+    for (int64_t i = 0; (type = rgmi_exporter(e->own, i)) != NULL; i++)
+        if (strcmp(type->section.name, name) == 0)
+            break;
+    RGM_TRY(rgm_section_type_read(&options, &type->section, item, "export", type_key, e->arena));
+    *out = (rgm_exporter){
+        .name = type->section.name, .save = type->save, .payload = options, .check = type->check};
+    return RGM_OK;
+}
+
 static rgm_status read_exports(rgm_experiment *e, const rgm_yaml_node *root)
 {
     const rgm_yaml_node *list = rgm_yaml_find(root, "export");
 
     if (list == NULL)
         return RGM_OK;
-    if (list->kind != RGM_YAML_LIST || list->count > 8)
-        return rgm_yaml_fail(list, "export is a list of up to 8 exporters, e.g. [{type: onnx}]");
-    for (int64_t i = 0; i < list->count; i++) {
-        static const char *const names[] = {"onnx"};
-        static const rgm_field none[] = {{0}};
-        const char *name;
-
-        RGM_TRY(read_type(&name, list->items[i], "export", names, 1));
-        RGM_TRY(rgm_options_read(e, none, list->items[i], "export", type_key, e->arena));
-        e->exporters[i] = rgm_onnx_exporter();
-    }
+    RGM_TRY(check_list(list, "export"));
+    for (int64_t i = 0; i < list->count; i++)
+        RGM_TRY(read_exporter(&e->exporters[i], e, list->items[i]));
     e->exporter_count = list->count;
     return RGM_OK;
+}
+
+static rgm_status read_action(rgm_action *out, rgm_experiment *e, const rgm_yaml_node *item,
+                              const char *path)
+{
+    const char *names[MAX_NAMES], *name = NULL;
+    const rgm_action_type *type;
+    void *options = NULL;
+    int64_t count = 0;
+
+    for (; count < MAX_NAMES && (type = rgmi_action(e->own, count)) != NULL; count++)
+        names[count] = type->section.name;
+    if (count == 0)
+        return rgm_yaml_fail(item,
+                             "%s: this program has no actions of its own, and the library "
+                             "has none to name",
+                             path);
+    RGM_TRY(read_type(&name, item, path, names, count));
+    for (int64_t i = 0; (type = rgmi_action(e->own, i)) != NULL; i++)
+        if (strcmp(type->section.name, name) == 0)
+            break;
+    RGM_TRY(rgm_section_type_read(&options, &type->section, item, path, type_key, e->arena));
+    *out = (rgm_action){.name = type->section.name,
+                        .condition = type->condition,
+                        .run = type->run,
+                        .payload = options};
+    return RGM_OK;
+}
+
+static rgm_status read_action_list(rgm_action *out, int64_t *count, rgm_experiment *e,
+                                   const rgm_yaml_node *list, const char *path)
+{
+    if (list == NULL)
+        return RGM_OK;
+    RGM_TRY(check_list(list, path));
+    for (int64_t i = 0; i < list->count; i++)
+        RGM_TRY(read_action(&out[i], e, list->items[i], path));
+    *count = list->count;
+    return RGM_OK;
+}
+
+static rgm_status read_actions(rgm_experiment *e, const rgm_yaml_node *root)
+{
+    static const char *const lists[] = {"train", "eval", NULL};
+    static const rgm_field none[] = {{0}};
+    const rgm_yaml_node *section = rgm_yaml_find(root, "actions");
+
+    if (section == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_options_read(e, none, section, "actions", lists, e->arena));
+    RGM_TRY(read_action_list(e->train_actions, &e->train_action_count, e,
+                             rgm_yaml_find(section, "train"), "actions.train"));
+    return read_action_list(e->eval_actions, &e->eval_action_count, e,
+                            rgm_yaml_find(section, "eval"), "actions.eval");
 }
 
 static rgm_status check_loss_scale(const rgm_yaml_node *runtime)
@@ -226,8 +276,8 @@ static rgm_status check_privacy(const rgm_experiment *e, const rgm_yaml_node *tr
 {
     const rgm_yaml_node *section = rgm_yaml_find(trainer, "privacy");
 
-    RGM_TRY(rgmi_at_node(rgm_privacy_check(&e->trainer.privacy), section));
-    return rgmi_at_node(rgm_task_type_check_privacy(e->type, &e->trainer.privacy), section);
+    RGM_TRY(rgm_yaml_place(rgm_privacy_check(&e->trainer.privacy), section));
+    return rgm_yaml_place(rgm_task_type_check_privacy(e->type, &e->trainer.privacy), section);
 }
 
 static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
@@ -297,7 +347,8 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(read_what_is_trained(e, root));
     rgm_trainer_defaults(&e->trainer);
     rgm_runtime_defaults(&e->runtime);
-    RGM_TRY(rgm_optimizer_options_read(&e->optimizer, rgm_yaml_find(root, "optimizer"), e->arena));
+    RGM_TRY(rgm_optimizer_options_read(&e->optimizer, rgm_yaml_find(root, "optimizer"),
+                                       e->own != NULL ? &e->own->optim : NULL, e->arena));
     RGM_TRY(rgm_options_read(&e->trainer, rgm_trainer_fields, rgm_yaml_find(root, "trainer"),
                              "trainer", NULL, e->arena));
     RGM_TRY(check_privacy(e, rgm_yaml_find(root, "trainer")));
@@ -305,5 +356,6 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
                              "runtime", NULL, e->arena));
     RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));
     RGM_TRY(read_description(e, root));
+    RGM_TRY(read_actions(e, root));
     return read_exports(e, root);
 }

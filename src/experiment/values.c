@@ -281,7 +281,10 @@ static rgm_status add_rate(rgm_experiment *e, const rgm_yaml_node *given)
 
     if (given != NULL && given->kind == RGM_YAML_MAP) {
         RGM_TRY(add_type(e, "optimizer.learning_rate.type", given, schedule->type->name));
-        return add_fields(e, key, schedule->type->fields, schedule, given);
+        RGM_TRY(add_fields(e, key, schedule->type->fields, schedule, given));
+        return schedule->type->own != NULL
+                   ? add_fields(e, key, schedule->type->own->fields, schedule->own, given)
+                   : RGM_OK;
     }
     if (given != NULL)
         return add_given(e, key, given);
@@ -295,7 +298,9 @@ static rgm_status add_optimizer(rgm_experiment *e, const rgm_yaml_node *section)
 
     RGM_TRY(add_type(e, "optimizer.type", section, o->type->name));
     RGM_TRY(add_rate(e, rgm_yaml_find(section, "learning_rate")));
-    return add_fields(e, "optimizer", o->type->fields, o, section);
+    RGM_TRY(add_fields(e, "optimizer", o->type->fields, o, section));
+    return o->type->own != NULL ? add_fields(e, "optimizer", o->type->own->fields, o->own, section)
+                                : RGM_OK;
 }
 
 static rgm_status add_list(rgm_experiment *e, const char *name, const rgm_yaml_node *root)
@@ -325,6 +330,8 @@ rgm_status rgmi_values_collect(rgm_experiment *e)
     RGM_TRY(
         add_fields(e, "runtime", rgm_runtime_fields, &e->runtime, rgm_yaml_find(root, "runtime")));
     RGM_TRY(add_list(e, "export", root));
+    if (rgm_yaml_find(root, "actions") != NULL)
+        RGM_TRY(add_given(e, "actions", rgm_yaml_find(root, "actions")));
     return add_list(e, "restrictions", root);
 }
 

@@ -222,7 +222,7 @@ static void adafactor_step(const rgm_update *u)
 
 static void adafactor_defaults(rgm_optimizer_options *options)
 {
-    *options = rgmi_optimizer_defaults(&rgmi_adafactor_type, 1e-2);
+    *options = rgm_optimizer_default(&rgmi_adafactor_type, 1e-2);
     options->factored = true;
     options->multiply_by_parameter_scale = true;
     options->min_dim_size_to_factor = 128;

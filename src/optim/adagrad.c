@@ -35,7 +35,7 @@ static void adagrad_step(const rgm_update *u)
 
 static void adagrad_defaults(rgm_optimizer_options *options)
 {
-    *options = rgmi_optimizer_defaults(&rgmi_adagrad_type, 1e-3);
+    *options = rgm_optimizer_default(&rgmi_adagrad_type, 1e-3);
     options->initial_accumulator_value = 0.1;
     options->epsilon = 1e-7;
 }

@@ -130,7 +130,7 @@ const rgm_optimizer_type rgmi_adamw_type = {
 
 rgm_optimizer_options rgm_adam(double learning_rate)
 {
-    rgm_optimizer_options options = rgmi_optimizer_defaults(&rgmi_adam_type, learning_rate);
+    rgm_optimizer_options options = rgm_optimizer_default(&rgmi_adam_type, learning_rate);
 
     options.beta_1 = 0.9;
     options.beta_2 = 0.999;

@@ -65,7 +65,7 @@ static void lamb_step(const rgm_update *u)
 
 static void lamb_defaults(rgm_optimizer_options *options)
 {
-    *options = rgmi_optimizer_defaults(&rgmi_lamb_type, 1e-3);
+    *options = rgm_optimizer_default(&rgmi_lamb_type, 1e-3);
     options->beta_1 = 0.9;
     options->beta_2 = 0.999;
     options->epsilon = 1e-6;

@@ -64,7 +64,7 @@ static void lars_step(const rgm_update *u)
 
 static void lars_defaults(rgm_optimizer_options *options)
 {
-    *options = rgmi_optimizer_defaults(&rgmi_lars_type, 0.1);
+    *options = rgm_optimizer_default(&rgmi_lars_type, 0.1);
     options->momentum = 0.9;
     options->trust_coefficient = 1e-3;
     options->classic_momentum = true;

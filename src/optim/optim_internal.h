@@ -29,9 +29,8 @@ extern const rgm_field rgmi_average_fields[];
         RGM_TEXTS_FIELD(weight_decay_except, "patterns of the parameters that do not decay"),      \
         RGM_GROUP_FIELD(average, rgmi_average_fields, "averages of the weights over time")
 
-/** Options of `type` with what is the same for all: a constant rate, no clipping, no averages. */
-rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate);
-
+/** Options in a struct of a row's own, against its keys and its check. */
+rgm_status rgmi_own_check(const rgm_section_type *own, const void *options, const char *path);
 rgm_status rgmi_schedule_check(const rgm_schedule *schedule);
 /** RGM_ERR_CONFIG naming the number that no optimizer can work with. */
 rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *options);
@@ -103,7 +102,7 @@ typedef struct rgmi_named_slot {
 
 struct rgm_optimizer {
     rgm_optimizer_options options;
-    rgm_arena *lists;    /* the schedule's boundaries and values */
+    rgm_arena *lists;    /* what the options point to */
     rgmi_entry *entries; /* in the parameters' order */
     int64_t count;
     rgmi_named_slot *slots;

@@ -10,7 +10,7 @@
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-rgm_optimizer_options rgmi_optimizer_defaults(const rgm_optimizer_type *type, double rate)
+rgm_optimizer_options rgm_optimizer_default(const rgm_optimizer_type *type, double rate)
 {
     return (rgm_optimizer_options){
         .type = type, .learning_rate = rgm_schedule_constant(rate), .average = {.dynamic = true}};
@@ -20,6 +20,7 @@ rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *o)
 {
     RGM_TRY(rgmi_schedule_check(&o->learning_rate));
     RGM_TRY(rgm_options_check(o, o->type->fields, "optimizer"));
+    RGM_TRY(rgmi_own_check(o->type->own, o->own, "optimizer"));
     if (o->clip_norm > 0 && o->clip_global_norm > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "optimizer.clip_norm is %g and optimizer.clip_global_norm is %g; only one "
@@ -165,30 +166,41 @@ static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parame
     return RGM_OK;
 }
 
-/* The options' lists may not outlive the caller's arena: the schedule's are copied, the patterns
-   have done their work. */
+/* A copy of what an option points to, as long-lived as the optimizer. */
+static rgm_status keep(const void **member, rgm_optimizer *optimizer, size_t size)
+{
+    void *copy;
+
+    if (size == 0 || *member == NULL)
+        return RGM_OK;
+    if (optimizer->lists == NULL)
+        RGM_TRY(rgm_arena_create(&optimizer->lists));
+    copy = rgm_arena_alloc(optimizer->lists, size);
+    if (copy == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %zu bytes of options", size);
+    memcpy(copy, *member, size);
+    *member = copy;
+    return RGM_OK;
+}
+
+/* What the options point to may not outlive the caller's arena: what steps read is copied, the
+   patterns have done their work. */
 static rgm_status keep_lists(rgm_optimizer *optimizer)
 {
     rgm_optimizer_options *o = &optimizer->options;
     rgm_schedule *s = &o->learning_rate;
-    size_t ints = (size_t)s->boundaries.count * sizeof(int64_t);
-    size_t floats = (size_t)s->values.count * sizeof(double);
-    void *copy;
+    const void *boundaries = s->boundaries.items, *values = s->values.items;
 
     o->weight_decay_only = o->weight_decay_except = o->layer_adaptation_except = (rgm_texts){0};
     o->rates = (rgm_numbers){0};
-    if (ints + floats == 0)
-        return RGM_OK;
-    RGM_TRY(rgm_arena_create(&optimizer->lists));
-    copy = rgm_arena_alloc(optimizer->lists, ints + floats);
-    if (copy == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the schedule's lists");
-    if (floats > 0)
-        memcpy(copy, s->values.items, floats);
-    if (ints > 0)
-        memcpy((char *)copy + floats, s->boundaries.items, ints);
-    s->values.items = copy;
-    s->boundaries.items = (void *)((char *)copy + floats);
+    RGM_TRY(keep(&boundaries, optimizer, (size_t)s->boundaries.count * sizeof(int64_t)));
+    RGM_TRY(keep(&values, optimizer, (size_t)s->values.count * sizeof(double)));
+    s->boundaries.items = boundaries;
+    s->values.items = values;
+    if (o->type->own != NULL)
+        RGM_TRY(keep(&o->own, optimizer, o->type->own->options_size));
+    if (s->type->own != NULL)
+        RGM_TRY(keep(&s->own, optimizer, s->type->own->options_size));
     return RGM_OK;
 }
 

@@ -57,7 +57,7 @@ static void rmsprop_step(const rgm_update *u)
 
 static void rmsprop_defaults(rgm_optimizer_options *options)
 {
-    *options = rgmi_optimizer_defaults(&rgmi_rmsprop_type, 1e-3);
+    *options = rgm_optimizer_default(&rgmi_rmsprop_type, 1e-3);
     options->rho = 0.9;
     options->epsilon = 1e-7;
 }

@@ -129,6 +129,8 @@ static const rgm_field warmup_fields[] = {
 #define POWER      RGM_FLOAT_FIELD(power, 0, 0, "exponent of the step")
 #define BOUNDARIES RGM_INTS_FIELD(boundaries, 0, INFINITY, "steps, ascending")
 
+const rgm_field rgm_schedule_fields[] = {INITIAL, DECAY_STEPS, OFFSET, WARMUP, {0}};
+
 static const rgm_field constant_fields[] = {INITIAL, WARMUP, {0}};
 static const rgm_field stepwise_fields[] = {
     BOUNDARIES,
@@ -195,19 +197,20 @@ static const rgm_field step_cosine_fields[] = {
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static const rgm_schedule_type rows[] = {
-    {"constant", "one rate", constant_fields, false, constant},
-    {"stepwise", "a value between each two boundaries", stepwise_fields, false, stepwise},
-    {"exponential", "a factor each decay_steps", exponential_fields, true, exponential},
-    {"inverse_time", "one over a growing divisor", inverse_time_fields, true, inverse_time},
-    {"polynomial", "down to end by a power of the time left", polynomial_fields, true, polynomial},
-    {"cosine", "half a cosine down to floor", cosine_fields, true, cosine},
-    {"power", "a power of the step", power_fields, false, power},
+    {"constant", "one rate", constant_fields, false, constant, NULL},
+    {"stepwise", "a value between each two boundaries", stepwise_fields, false, stepwise, NULL},
+    {"exponential", "a factor each decay_steps", exponential_fields, true, exponential, NULL},
+    {"inverse_time", "one over a growing divisor", inverse_time_fields, true, inverse_time, NULL},
+    {"polynomial", "down to end by a power of the time left", polynomial_fields, true, polynomial,
+     NULL},
+    {"cosine", "half a cosine down to floor", cosine_fields, true, cosine, NULL},
+    {"power", "a power of the step", power_fields, false, power, NULL},
     {"power_linear", "a power of the step, at last down to 0", power_linear_fields, true,
-     power_linear},
+     power_linear, NULL},
     {"power_with_offset", "a power of the step after offset", power_with_offset_fields, false,
-     power_with_offset},
+     power_with_offset, NULL},
     {"step_cosine_with_offset", "half cosines between values at boundaries", step_cosine_fields,
-     false, step_cosine},
+     false, step_cosine, NULL},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -326,6 +329,7 @@ rgm_status rgmi_schedule_check(const rgm_schedule *o)
         return RGM_FAIL(RGM_ERR_ARG,
                         "the schedule has no type; begin with rgm_schedule_constant()");
     RGM_TRY(rgm_options_check(o, o->type->fields, "optimizer.learning_rate"));
+    RGM_TRY(rgmi_own_check(o->type->own, o->own, "optimizer.learning_rate"));
     if (o->type->rate == stepwise || o->type->rate == step_cosine)
         RGM_TRY(check_boundaries(o));
     if (o->warmup.type == RGM_WARMUP_POLYNOMIAL && o->warmup.start != 0)

@@ -213,7 +213,7 @@ static rgm_status read_text(rgm_optimizer_options *options, const char *text, rg
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "a.yaml"));
-    RGM_GO(rgm_optimizer_options_read(options, rgm_yaml_root(yaml), arena));
+    RGM_GO(rgm_optimizer_options_read(options, rgm_yaml_root(yaml), NULL, arena));
 done:
     rgm_yaml_release(yaml);
     return status;
@@ -226,7 +226,7 @@ static void options_are_read_with_their_types_defaults(void **state)
 
     (void)state;
     CHECK_OK(rgm_arena_create(&arena));
-    CHECK_OK(rgm_optimizer_options_read(&o, NULL, arena));
+    CHECK_OK(rgm_optimizer_options_read(&o, NULL, NULL, arena));
     CHECK_TEXT("adam", o.type->name);
     CHECK_OK(read_text(&o,
                        "{type: adam, learning_rate: 1e-2, weight_decay: 5e-4, "

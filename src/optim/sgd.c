@@ -56,7 +56,7 @@ const rgm_optimizer_type rgmi_sgd_type = {
 
 rgm_optimizer_options rgm_sgd(double learning_rate, double momentum)
 {
-    rgm_optimizer_options options = rgmi_optimizer_defaults(&rgmi_sgd_type, learning_rate);
+    rgm_optimizer_options options = rgm_optimizer_default(&rgmi_sgd_type, learning_rate);
 
     options.momentum = momentum;
     return options;

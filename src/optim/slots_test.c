@@ -71,7 +71,7 @@ static rgm_optimizer_options options_of(problem *x, const char *text)
     rgm_yaml *yaml = NULL;
 
     CHECK_OK(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "a.yaml"));
-    CHECK_OK(rgm_optimizer_options_read(&options, rgm_yaml_root(yaml), x->arena));
+    CHECK_OK(rgm_optimizer_options_read(&options, rgm_yaml_root(yaml), NULL, x->arena));
     rgm_yaml_release(yaml);
     return options;
 }

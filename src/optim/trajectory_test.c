@@ -111,7 +111,7 @@ static void read_options(rgm_optimizer_options *options, const char *text, rgm_a
     rgm_yaml *yaml = NULL;
 
     CHECK_OK(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), FIXTURE));
-    CHECK_OK(rgm_optimizer_options_read(options, rgm_yaml_root(yaml), arena));
+    CHECK_OK(rgm_optimizer_options_read(options, rgm_yaml_root(yaml), NULL, arena));
     rgm_yaml_release(yaml);
 }
 

@@ -27,7 +27,59 @@ static void add_output(output_list *list, const char *name, rgm_value *value, rg
         .name = name, .value = value, .kind = kind, .classes = head->class_names};
 }
 
-static void outputs_of(output_list *list, const rgm_open_run *run)
+static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload);
+
+/* What the run's own exporter of the kind was given; NULL: nothing. */
+static const rgm_onnx_exporter_options *own_options(const rgm_open_run *run)
+{
+    for (int64_t i = 0; i < run->options.exporter_count; i++)
+        if (run->options.exporters[i].save == save_onnx)
+            return run->options.exporters[i].payload;
+    return NULL;
+}
+
+static int64_t find_output(const output_list *list, const char *name)
+{
+    for (int64_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static rgm_status unknown_output(const output_list *list, const char *name)
+{
+    const char *names[MOST_OUTPUTS];
+
+    for (int64_t i = 0; i < list->count; i++)
+        names[i] = list->items[i].name;
+    return RGM_FAIL(RGM_ERR_CONFIG, "export.output_names: there is no output '%s'%s", name,
+                    rgm_did_you_mean(name, names, list->count, NULL, "there are ").text);
+}
+
+/* All at once, so that two may take each other's names. */
+static rgm_status rename_outputs(output_list *list, const rgm_lists *names)
+{
+    output_list renamed = *list;
+
+    for (int64_t i = 0; i < names->count; i++) {
+        int64_t at = find_output(list, names->names[i]);
+
+        if (at < 0)
+            return unknown_output(list, names->names[i]);
+        renamed.items[at].name = names->items[i].items[0];
+    }
+    for (int64_t i = 0; i < list->count; i++)
+        list->items[i].name = renamed.items[i].name;
+    for (int64_t i = 0; i < list->count; i++)
+        if (find_output(list, list->items[i].name) < i)
+            return RGM_FAIL(RGM_ERR_CONFIG, "export.output_names: two outputs are named '%s'",
+                            list->items[i].name);
+    return RGM_OK;
+}
+
+/* o NULL: with the names of the run's own exporter. */
+static rgm_status outputs_of(output_list *list, const rgm_open_run *run,
+                             const rgm_onnx_exporter_options *o)
 {
     const rgm_task_model *model = rgm_trainer_model(run->trainer);
 
@@ -51,6 +103,9 @@ static void outputs_of(output_list *list, const rgm_open_run *run)
                  alone ? "" : head->name, alone ? "" : ".");
         add_output(list, list->names[h], head->probabilities, RGM_OUTPUT_PROBABILITIES, head);
     }
+    if (o == NULL)
+        o = own_options(run);
+    return o != NULL ? rename_outputs(list, &o->output_names) : RGM_OK;
 }
 
 static rgm_status options_of(rgm_onnx_options *options, const rgm_open_run *run)
@@ -78,13 +133,14 @@ done:
     return status;
 }
 
-static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path)
+static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path,
+                             const rgm_onnx_exporter_options *o)
 {
     output_list outputs;
     rgm_onnx_options options;
     char text[128];
 
-    outputs_of(&outputs, run);
+    RGM_TRY(outputs_of(&outputs, run, o));
     RGM_TRY(options_of(&options, run));
     snprintf(text, sizeof text, "%s trained by Regimen",
              run->task.network != NULL ? run->task.network : "network");
@@ -106,12 +162,11 @@ static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, voi
     const rgm_task *task = &run->task;
     char *path = NULL;
 
-    (void)payload;
     RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(run)));
     RGM_GO(rgm_task_files_save(task, export_dir)); /* what the task writes may speak of them */
     RGM_GO(task->exports != NULL
                ? task->exports->save(export_dir, rgm_trainer_parameters(run->trainer), task->state)
-               : save_heads(run, export_dir, path));
+               : save_heads(run, export_dir, path, payload));
 done:
     rgm_free(path);
     return status;
@@ -121,17 +176,50 @@ static rgm_status check_onnx(const rgm_open_run *run, void *payload)
 {
     const rgm_task_export *own = run->task.exports;
     const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
+    const rgm_onnx_exporter_options *o = payload;
     output_list outputs;
     rgm_onnx_options options;
 
-    (void)payload;
+    if (own != NULL && o != NULL && o->output_names.count > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "export.output_names: the task '%s' names its outputs itself: %s",
+                        run->task.name, own->file);
     if (own != NULL)
         return own->check != NULL ? own->check(parameters, run->task.state) : RGM_OK;
-    outputs_of(&outputs, run);
+    RGM_TRY(outputs_of(&outputs, run, o));
     RGM_TRY(options_of(&options, run));
     return rgm_onnx_check(rgm_trainer_graph(run->trainer), parameters, outputs.items, outputs.count,
                           &options);
 }
+
+/* One name each: the table of lists takes several. */
+static rgm_status check_options(const void *options)
+{
+    const rgm_onnx_exporter_options *o = options;
+
+    for (int64_t i = 0; i < o->output_names.count; i++)
+        if (o->output_names.items[i].count != 1 || o->output_names.items[i].items[0][0] == '\0')
+            return RGM_FAIL(RGM_ERR_CONFIG, "export.output_names.%s should be one name",
+                            o->output_names.names[i]);
+    return RGM_OK;
+}
+
+#define RGM_OPTIONS rgm_onnx_exporter_options
+static const rgm_field onnx_fields[] = {
+    RGM_LISTS_FIELD(output_names, "outputs to the names they shall have, {probabilities: p}"), {0}};
+#undef RGM_OPTIONS
+
+static const rgm_exporter_type onnx_type = {
+    .section = {.name = "onnx",
+                .help = "model.onnx: the model with its preprocessing, for ONNX runtimes",
+                .options_size = sizeof(rgm_onnx_exporter_options),
+                .fields = onnx_fields,
+                .check = check_options},
+    .save = save_onnx,
+    .check = check_onnx,
+};
+
+const rgm_exporter_type *const rgm_exporter_types[] = {&onnx_type, &rgmi_weights_exporter, NULL};
 
 rgm_exporter rgm_onnx_exporter(void)
 {
@@ -153,7 +241,7 @@ static rgm_status all_outputs_open(all_outputs *all, const rgm_open_run *run)
     const rgm_executor_options evaluation = {0};
 
     *all = (all_outputs){.run = run};
-    outputs_of(&all->list, run);
+    RGM_TRY(outputs_of(&all->list, run, NULL));
     return rgm_executor_create(&all->executor, rgm_trainer_graph(run->trainer), all->list.values,
                                all->list.count, &evaluation);
 }

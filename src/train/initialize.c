@@ -66,11 +66,9 @@ static bool matches(const rgm_texts *patterns, const char *name)
     return false;
 }
 
-static bool is_wanted(const rgm_trainer_initialize *options, const char *name)
+bool rgmi_is_wanted(const rgm_texts *only, const rgm_texts *except, const char *name)
 {
-    if (options->only.count > 0 && !matches(&options->only, name))
-        return false;
-    return !matches(&options->except, name);
+    return (only->count == 0 || matches(only, name)) && !matches(except, name);
 }
 
 /* What one parameter finds in the file; *found stays NULL when it is left as it is. */
@@ -81,7 +79,7 @@ static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, con
     char here[96], there[96];
 
     *found = NULL;
-    if (!is_wanted(options, name)) {
+    if (!rgmi_is_wanted(&options->only, &options->except, name)) {
         report->left++;
         return rgm_text_printf(&report->text, "%s: not asked for\n", name);
     }

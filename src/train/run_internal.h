@@ -23,6 +23,9 @@ rgm_status rgmi_run_check(const rgm_open_run *run);
 /** The plan, and warnings of what is possible but hardly meant, in the run's log. */
 rgm_status rgmi_run_remark(const rgm_open_run *run);
 
+/* weights_exporter.c */
+extern const rgm_exporter_type rgmi_weights_exporter;
+
 /* run_exports.c */
 /** Those that the finished run is for. */
 rgm_status rgmi_run_export_all(rgm_open_run *run);

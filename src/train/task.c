@@ -129,15 +129,6 @@ rgm_status rgm_task_files_check(const rgm_task *task, const char *folder)
 
 /* ---- types --------------------------------------------------------------------------------- */
 
-const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
-                                              const char *name)
-{
-    for (; *types != NULL; types++)
-        if (strcmp((*types)->name, name) == 0)
-            return *types;
-    return NULL;
-}
-
 rgm_status rgm_task_type_check_privacy(const rgm_task_type *type, const rgm_privacy *privacy)
 {
     if (privacy->clipping_norm > 0 && type != NULL && type->no_privacy != NULL)

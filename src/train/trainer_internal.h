@@ -286,6 +286,8 @@ rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what);
 void rgmi_log_lines(const char *prefix, const char *text);
 
 /* initialize.c */
+/** By shell patterns on the name of a parameter; no `only`: all but `except`. */
+bool rgmi_is_wanted(const rgm_texts *only, const rgm_texts *except, const char *name);
 /** Back to the weights of the seed and step 0, the data going on. */
 rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 
