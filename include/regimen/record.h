@@ -56,11 +56,12 @@ rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
 /** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a
  * line. */
 typedef struct rgm_record_options {
-    const char *path;  /* data: folder of the files                                            */
-    const char *train; /* file names; train is required,                                       */
-    const char *valid; /* NULL: valid_fraction of train; with that 0: no validation            */
-    const char *test;  /* NULL: none                                                           */
-    double valid_fraction; /* of train, held out by the run's seed; in [0, 1) */
+    const char *path; /* data: folder of the files                                            */
+    rgm_texts train;  /* file names and patterns, one behind the other; train is required,      */
+    rgm_texts valid;  /* none: valid_fraction of train; with that 0: no validation              */
+    rgm_texts test;   /* none: no test                                                          */
+    rgm_lists valid_sets, test_sets; /* more to evaluate on, by name: valid_<name>.accuracy    */
+    double valid_fraction;           /* of train, held out by the run's seed; in [0, 1) */
     bool header;       /* each file's first line names the columns                             */
     const char *label; /* column of the class: "first", "last" or its number from 0            */
     double scale;      /* the other columns are divided by it; > 0                             */

@@ -12,9 +12,12 @@
 #define RGM_OPTIONS rgm_record_options
 static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(path, "folder of the files"),
-    RGM_TEXT_FIELD(train, "CSV file to train on, plain or gzip, one record a line"),
-    RGM_TEXT_FIELD(valid, "file to validate on; this or valid_fraction"),
-    RGM_TEXT_FIELD(test, "file to test on"),
+    RGM_TEXTS_FIELD(train, "CSV files to train on, names or patterns, plain or gzip, one record a "
+                           "line"),
+    RGM_TEXTS_FIELD(valid, "files to validate on; these or valid_fraction"),
+    RGM_TEXTS_FIELD(test, "files to test on"),
+    RGM_LISTS_FIELD(valid_sets, "more by name, each validated on too: valid_news.accuracy"),
+    RGM_LISTS_FIELD(test_sets, "the same of test"),
     RGM_FLOAT_FIELD(valid_fraction, 0, RGM_BELOW_1,
                     "part of train that is held out for validation, drawn by runtime.seed"),
     RGM_BOOL_FIELD(header, "the first line of each file names the columns"),
@@ -63,7 +66,7 @@ typedef struct record_task {
     const rgm_record_network *network;
     const void *network_options;
     rgm_classes classes;
-    rgmi_records parts[RGM_TEST + 1];
+    rgmi_records parts[RGM_TEST + 1], sets[RGM_MAX_EVAL_SETS]; /* sets: of valid, then of test */
     int threads;
     rgm_value *records, *labels; /* inputs of the model */
     rgm_onnx_input export_input; /* of the file of it   */
@@ -116,6 +119,57 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
 done:
     rgm_dataset_release(data);
     return status;
+}
+
+static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
+{
+    rgm_status status = RGM_OK;
+    record_task *t = state;
+    rgm_dataset *data = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_dataset_from_tensors(
+        &data, (rgm_tensor *[]){t->sets[set].features, t->sets[set].labels}, 2));
+    RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+static void eval_sets(rgm_eval_set *out, int64_t *count, void *state)
+{
+    const rgm_record_options *o = &((const record_task *)state)->options;
+
+    *count = 0;
+    for (int64_t i = 0; i < o->valid_sets.count; i++)
+        out[(*count)++] = (rgm_eval_set){o->valid_sets.names[i], RGM_VALID};
+    for (int64_t i = 0; i < o->test_sets.count; i++)
+        out[(*count)++] = (rgm_eval_set){o->test_sets.names[i], RGM_TEST};
+}
+
+/* "items 400 train, 100 valid, 40 valid_news". */
+static rgm_status plan(rgm_text *out, void *state)
+{
+    const record_task *t = state;
+    rgm_eval_set sets[RGM_MAX_EVAL_SETS];
+    int64_t count;
+
+    eval_sets(sets, &count, state);
+    RGM_TRY(rgm_text_printf(out, "items"));
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        if (t->parts[mode].labels != NULL)
+            RGM_TRY(rgm_text_printf(out, "%s %lld %s", mode > RGM_TRAIN ? "," : "",
+                                    (long long)rgm_tensor_dim(t->parts[mode].labels, 0),
+                                    rgm_mode_name((rgm_mode)mode)));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(rgm_text_printf(out, ", %lld %s_%s",
+                                (long long)rgm_tensor_dim(t->sets[i].labels, 0),
+                                rgm_mode_name(sets[i].mode), sets[i].name));
+    return rgm_text_printf(out, "\n");
 }
 
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
@@ -182,6 +236,28 @@ static rgm_classes classes_of(const rgm_record_options *options)
                          .smoothing = options->label_smoothing};
 }
 
+static rgm_status check_beside(const rgm_lists *sets, bool there, const char *part)
+{
+    if (sets->count > 0 && !there)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s_sets stand beside data.%s, which is not set", part,
+                        part);
+    for (int64_t i = 0; i < sets->count; i++)
+        if (sets->items[i].count == 0)
+            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s_sets.%s names no files", part, sets->names[i]);
+    return RGM_OK;
+}
+
+static rgm_status check_sets(const rgm_record_options *o)
+{
+    RGM_TRY(check_beside(&o->valid_sets, o->valid.count > 0 || o->valid_fraction > 0, "valid"));
+    RGM_TRY(check_beside(&o->test_sets, o->test.count > 0, "test"));
+    if (o->valid_sets.count + o->test_sets.count > RGM_MAX_EVAL_SETS)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.valid_sets and test_sets have %lld sets together; %d are the most",
+                        (long long)(o->valid_sets.count + o->test_sets.count), RGM_MAX_EVAL_SETS);
+    return RGM_OK;
+}
+
 static rgm_status check(const void *options)
 {
     const rgm_record_options *o = options;
@@ -190,15 +266,16 @@ static rgm_status check(const void *options)
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
     RGM_TRY(rgm_classes_check(&classes));
-    if (o->path == NULL || o->train == NULL)
+    if (o->path == NULL || o->train.count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
                         o->path == NULL ? "folder of the files" : "file to train on");
-    if (o->valid != NULL && o->valid_fraction > 0)
+    if (o->valid.count > 0 && o->valid_fraction > 0)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
             "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
             "train, not both",
-            o->valid, o->valid_fraction);
+            o->valid.items[0], o->valid_fraction);
+    RGM_TRY(check_sets(o));
     if (o->poisson && o->shift > 0)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -214,25 +291,42 @@ static rgm_status check(const void *options)
     return RGM_OK;
 }
 
-static rgm_status load_part(record_task *t, rgm_mode mode, const char *name)
+static rgm_status load_part(record_task *t, rgmi_records *part, const rgm_texts *names)
 {
-    if (name == NULL)
+    const rgm_tensor *train = t->parts[RGM_TRAIN].features;
+
+    if (names->count == 0)
         return RGM_OK;
-    RGM_TRY(rgmi_records_load(&t->parts[mode], name, &t->options, rgm_classes_count(&t->classes)));
-    if (rgm_tensor_dim(t->parts[mode].features, 1) !=
-        rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1))
-        return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,
-                        name, (long long)rgm_tensor_dim(t->parts[mode].features, 1),
-                        t->options.train,
-                        (long long)rgm_tensor_dim(t->parts[RGM_TRAIN].features, 1));
+    RGM_TRY(rgmi_records_load(part, names, &t->options, rgm_classes_count(&t->classes)));
+    if (train == NULL || rgm_tensor_dim(part->features, 1) == rgm_tensor_dim(train, 1))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,
+                    names->items[0], (long long)rgm_tensor_dim(part->features, 1),
+                    t->options.train.items[0], (long long)rgm_tensor_dim(train, 1));
+}
+
+static rgm_status load_sets(record_task *t)
+{
+    const rgm_lists *lists[] = {&t->options.valid_sets, &t->options.test_sets};
+    rgmi_records *next = t->sets;
+
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < lists[k]->count; i++) {
+            rgm_status status = load_part(t, next++, &lists[k]->items[i]);
+
+            if (status != RGM_OK)
+                return rgm_error_prefix(status, "data.%s_sets.%s", k == 0 ? "valid" : "test",
+                                        lists[k]->names[i]);
+        }
     return RGM_OK;
 }
 
 static rgm_status load(record_task *t, uint64_t seed)
 {
-    RGM_TRY(load_part(t, RGM_TRAIN, t->options.train));
-    RGM_TRY(load_part(t, RGM_VALID, t->options.valid));
-    RGM_TRY(load_part(t, RGM_TEST, t->options.test));
+    RGM_TRY(load_part(t, &t->parts[RGM_TRAIN], &t->options.train));
+    RGM_TRY(load_part(t, &t->parts[RGM_VALID], &t->options.valid));
+    RGM_TRY(load_part(t, &t->parts[RGM_TEST], &t->options.test));
+    RGM_TRY(load_sets(t));
     if (t->options.valid_fraction > 0)
         RGM_TRY(rgmi_records_hold_out(&t->parts[RGM_TRAIN], &t->parts[RGM_VALID],
                                       t->options.valid_fraction, seed));
@@ -245,6 +339,8 @@ static void release(rgm_task *task)
 
     for (int mode = RGM_TRAIN; t != NULL && mode <= RGM_TEST; mode++)
         rgmi_records_clear(&t->parts[mode]);
+    for (int i = 0; t != NULL && i < RGM_MAX_EVAL_SETS; i++)
+        rgmi_records_clear(&t->sets[i]);
     rgm_free(t);
     *task = (rgm_task){0};
 }
@@ -262,6 +358,7 @@ rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_opti
                       .type = &rgm_record_classification,
                       .state = t,
                       .build_inputs = build_inputs,
+                      .plan = plan,
                       .build_model = build_model,
                       .feeds = feeds,
                       .export_inputs = export_inputs,
@@ -272,6 +369,10 @@ rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_opti
     t->threads = threads;
     t->classes = classes_of(&t->options);
     RGM_GO(check(options));
+    if (options->valid_sets.count + options->test_sets.count > 0) {
+        out->eval_sets = eval_sets;
+        out->build_eval_inputs = build_eval_inputs;
+    }
     RGM_GO(load(t, seed));
 done:
     if (status != RGM_OK)

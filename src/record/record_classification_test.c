@@ -8,6 +8,17 @@
 
 /* ---- a task upon a folder of small files ----------------------------------------------------- */
 
+/* A list of one file, as long-lived as the name. */
+static rgm_texts one_file(const char *name)
+{
+    static const char *names[16];
+    static int next;
+    const char **at = &names[next++ % 16];
+
+    *at = name;
+    return (rgm_texts){at, 1};
+}
+
 static void write_file(const char *folder, const char *name, const char *text)
 {
     char *path = NULL;
@@ -23,7 +34,7 @@ static rgm_record_options options_of(const char *folder)
 
     rgm_record_defaults(&o);
     o.path = folder;
-    o.train = "train.csv";
+    o.train = one_file("train.csv");
     o.num_classes = 3;
     o.shuffle = false;
     return o;
@@ -247,7 +258,7 @@ static void images_move_by_one_pixel_anew_each_epoch_in_training_alone(void **st
 
     (void)state;
     write_file(folder, "train.csv", "1,-1,2,-2,3,-3,4,-4,5,-5,6,-6,7,-7,8,-8,9,-9,0\n");
-    o.valid = "train.csv";
+    o.valid = one_file("train.csv");
     o.shape = (rgm_ints){(int64_t[]){3, 3, 2}, 3};
     o.shift = 1;
     CHECK_OK(create(&task, &o, 1));
@@ -282,6 +293,66 @@ static void refuse(const rgm_record_options *options, rgm_status status, const c
     CHECK(task.state == NULL);
 }
 
+static void parts_are_several_files_and_sets_stand_beside_them(void **state)
+{
+    const char *folder = check_folder();
+    rgm_record_options o = options_of(folder);
+    const char *train[] = {"b.csv", "part-*.csv"}, *valid[] = {"b.csv"}, *sets[] = {"news", "old"};
+    rgm_texts files[] = {{train, 2}, {valid, 1}};
+    const int64_t order[] = {0, 1, 2, 1, 0};
+    rgm_eval_set told[RGM_MAX_EVAL_SETS];
+    rgm_text text = {0};
+    rgm_iterator *iterator;
+    rgm_element *batch;
+    rgm_dataset *data;
+    rgm_task task;
+    int64_t count;
+
+    (void)state;
+    write_file(folder, "b.csv", "1,2,0\n3,4,1\n");
+    write_file(folder, "part-2.csv", "7,8,1\n9,1,0\n");
+    write_file(folder, "part-1.csv", "5,6,2\n");
+    o.train = files[0];
+    o.valid = o.test = files[1];
+    o.valid_sets = (rgm_lists){sets, files, 2};
+    o.test_sets = (rgm_lists){sets + 1, files + 1, 1};
+    o.batch_size = 10;
+    CHECK_OK(create(&task, &o, 1));
+    iterator = iterate(&task, RGM_TRAIN, 0);
+    batch = next_batch(iterator); /* one behind the other, those of a pattern by name */
+    CHECK_INT(5, rgm_tensor_dim(rgm_element_tensor(batch, 0), 0));
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(order[i], rgm_tensor_i64(rgm_element_tensor(batch, 1))[i]);
+    rgm_element_release(batch);
+    rgm_iterator_release(iterator);
+    CHECK_OK(task.plan(&text, task.state));
+    CHECK_TEXT("items 5 train, 2 valid, 2 test, 5 valid_news, 2 valid_old, 2 test_old\n",
+               text.data);
+    task.eval_sets(told, &count, task.state);
+    CHECK_INT(3, count);
+    CHECK_INT(RGM_TEST, told[2].mode);
+    CHECK_OK(task.build_eval_inputs(&data, task.state, 0));
+    CHECK_OK(rgm_iterator_create(&iterator, data, NULL));
+    batch = next_batch(iterator);
+    CHECK_CLOSE(rgm_tensor_f32(rgm_element_tensor(batch, 0))[4], 5, 0, 0);
+    rgm_element_release(batch);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(data);
+    rgm_task_release(&task);
+    rgm_text_clear(&text);
+    write_file(folder, "part-3.csv", "7,8,9,1\n");
+    refuse(&o, RGM_ERR_DATA, "part-3.csv: 4 columns, the files before it have 3");
+    train[1] = "port-*.csv";
+    refuse(&o, RGM_ERR_NOT_FOUND, "port-*.csv");
+    train[1] = "part-1.csv";
+    valid[0] = "part-3.csv";
+    o.valid = o.test = one_file("b.csv");
+    refuse(&o, RGM_ERR_DATA, "data.valid_sets.old: ");
+    o.test = (rgm_texts){0};
+    refuse(&o, RGM_ERR_CONFIG, "data.test_sets stand beside data.test, which is not set");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void mistakes_in_files_are_told_with_their_line(void **state)
 {
     const char *folder = check_folder();
@@ -300,10 +371,10 @@ static void mistakes_in_files_are_told_with_their_line(void **state)
     refuse(&o, RGM_ERR_FORMAT, "train.csv:2:");
     write_file(folder, "train.csv", "");
     refuse(&o, RGM_ERR_DATA, "no records");
-    o.valid = "train.csv";
-    o.train = "absent.csv";
+    o.valid = one_file("train.csv");
+    o.train = one_file("absent.csv");
     refuse(&o, RGM_ERR_NOT_FOUND, "absent.csv");
-    o.train = "wide.csv";
+    o.train = one_file("wide.csv");
     write_file(folder, "wide.csv", "1,2,3,0\n");
     write_file(folder, "train.csv", "1,2,0\n");
     refuse(&o, RGM_ERR_DATA, "2 numbers a record, wide.csv has 3");
@@ -330,7 +401,7 @@ static void options_that_contradict_each_other_or_the_file_are_told(void **state
     bad.path = NULL;
     refuse(&bad, RGM_ERR_CONFIG, "data.path");
     bad = o;
-    bad.valid = "train.csv";
+    bad.valid = one_file("train.csv");
     bad.valid_fraction = 0.5;
     refuse(&bad, RGM_ERR_CONFIG, "not both");
     bad = o;
@@ -446,6 +517,7 @@ TESTS(cmocka_unit_test(records_are_scaled_shaped_and_batched_in_order),
       cmocka_unit_test(what_is_held_out_is_not_trained_on_and_the_seed_draws_it),
       cmocka_unit_test(shuffling_gives_every_record_once_in_another_order_each_epoch),
       cmocka_unit_test(images_move_by_one_pixel_anew_each_epoch_in_training_alone),
+      cmocka_unit_test(parts_are_several_files_and_sets_stand_beside_them),
       cmocka_unit_test(mistakes_in_files_are_told_with_their_line),
       cmocka_unit_test(options_that_contradict_each_other_or_the_file_are_told),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),

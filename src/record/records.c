@@ -17,15 +17,15 @@ void rgmi_records_clear(rgmi_records *records)
 
 /* ---- a file -------------------------------------------------------------------------------- */
 
-/* A file while it is read. */
+/* Files while they are read, one behind the other. */
 typedef struct loading {
     const rgm_record_options *options;
-    const char *path;
+    const char *path; /* of the one that is read */
     rgm_csv_reader *reader;
     int64_t classes;
-    int64_t label; /* column                    */
-    int64_t width; /* features of a record      */
-    int64_t rows;
+    int64_t label;   /* column                    */
+    int64_t width;   /* features of a record      */
+    int64_t rows;    /* of all files so far       */
     float *features; /* [rows, width]             */
     int64_t features_capacity;
     int64_t *labels; /* [rows]                    */
@@ -104,25 +104,63 @@ static rgm_status read_row(loading *l, int64_t columns)
     return RGM_OK;
 }
 
+/* The first row of a file: of the columns that the first file has. */
+static rgm_status begin_file(loading *l, int64_t columns)
+{
+    if (l->rows == 0)
+        return look_at_columns(l, columns);
+    if (columns == l->width + 1)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA, "%s: %lld columns, the files before it have %lld", l->path,
+                    (long long)columns, (long long)l->width + 1);
+}
+
 static rgm_status read_rows(loading *l)
 {
     rgm_csv_options csv = RGM_CSV_OPTIONS_INIT;
     const rgm_str *fields;
     rgm_status status;
-    int64_t columns;
+    int64_t columns, before = l->rows;
 
     csv.header = l->options->header;
     RGM_TRY(rgm_csv_reader_open(&l->reader, l->path, &csv));
     while ((status = rgm_csv_reader_next(&fields, &columns, l->reader)) == RGM_OK) {
-        if (l->rows == 0)
-            RGM_TRY(look_at_columns(l, columns));
+        if (l->rows == before)
+            RGM_TRY(begin_file(l, columns));
         RGM_TRY(read_row(l, columns));
     }
     if (status != RGM_END)
         RGM_TRY(status);
-    if (l->rows == 0)
+    rgm_csv_reader_close(l->reader);
+    l->reader = NULL;
+    if (l->rows == before)
         return RGM_FAIL(RGM_ERR_DATA, "%s: no records", l->path);
     return RGM_OK;
+}
+
+/* A name, or all that a pattern matches. */
+static rgm_status read_files(loading *l, const char *name)
+{
+    rgm_status status = RGM_OK;
+    char **paths = NULL, *path = NULL;
+    int64_t count = 0;
+
+    RGM_GO(rgm_path_join(&path, l->options->path, name));
+    if (rgm_path_exists(path) || strpbrk(name, "*?[") == NULL) {
+        l->path = path;
+        RGM_GO(read_rows(l));
+        goto done;
+    }
+    RGM_GO(rgm_glob(&paths, &count, path));
+    for (int64_t i = 0; i < count; i++) {
+        l->path = paths[i];
+        RGM_GO(read_rows(l));
+    }
+done:
+    rgm_names_release(paths, count);
+    rgm_free(path);
+    l->path = NULL;
+    return status;
 }
 
 /* The read memory becomes the tensors'. */
@@ -144,20 +182,18 @@ static rgm_status make_tensors(rgmi_records *out, loading *l)
     return RGM_OK;
 }
 
-rgm_status rgmi_records_load(rgmi_records *out, const char *name, const rgm_record_options *options,
-                             int64_t classes)
+rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
+                             const rgm_record_options *options, int64_t classes)
 {
     rgm_status status = RGM_OK;
     loading l = {.options = options, .classes = classes};
-    char *path = NULL;
 
     *out = (rgmi_records){0};
     if (options->shape.count >= RGM_MAX_RANK)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.shape has %lld numbers, at most %d are possible",
                         (long long)options->shape.count, RGM_MAX_RANK - 1);
-    RGM_GO(rgm_path_join(&path, options->path, name));
-    l.path = path;
-    RGM_GO(read_rows(&l));
+    for (int64_t i = 0; i < names->count; i++)
+        RGM_GO(read_files(&l, names->items[i]));
     RGM_GO(make_tensors(out, &l));
 done:
     if (status != RGM_OK)
@@ -165,7 +201,6 @@ done:
     rgm_csv_reader_close(l.reader);
     rgm_free(l.features);
     rgm_free(l.labels);
-    rgm_free(path);
     return status;
 }
 

@@ -11,12 +11,13 @@ typedef struct rgmi_records {
 } rgmi_records;
 void rgmi_records_clear(rgmi_records *records);
 /**
- * A file of options->path. Errors: RGM_ERR_CONFIG (label column or shape that the file does not
- * have), RGM_ERR_DATA "FILE:line: ..." (a label outside 0..classes-1, a feature that is not finite
- * as f32, no records), and the reader's.
+ * Files and patterns of options->path, one behind the other, those of a pattern by name. Errors:
+ * RGM_ERR_CONFIG (label column or shape that a file does not have), RGM_ERR_DATA "FILE:line: ..."
+ * (a label outside 0..classes-1, a feature that is not finite as f32, no records, another number of
+ * columns than the first file's), RGM_ERR_NOT_FOUND, and the reader's.
  */
-rgm_status rgmi_records_load(rgmi_records *out, const char *name, const rgm_record_options *options,
-                             int64_t classes);
+rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
+                             const rgm_record_options *options, int64_t classes);
 /**
  * Hold out: `part` gets round(fraction * n) records drawn by the seed, `records` keeps the others,
  * both in the file's order. RGM_ERR_CONFIG when one of them would be empty.
