@@ -457,7 +457,8 @@ rgm_value *rgm_structured_readout(const rgm_graph_value *graph, const char *key,
  * The values given stay as they are. Once for each root of `graph`, before gradients;
  * rgm_graph_feeds() then gives what both need.
  *
- * @param narrowed  [out] [count] the value itself where nothing is gained
+ * @param narrowed  [out] [count] the value itself where nothing is gained, and where models of very
+ *                  many edge sets and rounds would need more than 448 feeds
  *
  * Errors: RGM_ERR_ARG (narrowed already; values of another compute graph), RGM_ERR_NOMEM.
  */

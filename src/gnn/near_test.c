@@ -458,6 +458,40 @@ static void what_reads_every_node_stays(void **state)
     world_close(&w);
 }
 
+/* Feeds are counted: a run takes so many, and one that had few enough must go on to work. */
+static void models_of_very_many_relations_stay(void **state)
+{
+    enum { MOST = 500 };
+
+    (void)state;
+    for (int relations = 10; relations <= 80; relations += 70) {
+        rgm_text text = {0};
+        world w = {0};
+        rgm_value *y, *narrowed;
+        rgm_feed feeds[MOST];
+        int64_t count;
+
+        CHECK_OK(rgm_text_printf(&text, "%s", PAPERS READOUT));
+        for (int i = 1; i < relations; i++)
+            CHECK_OK(rgm_text_printf(
+                &text, "edge_sets { key: 'r%d' value { source: 'paper' target: 'paper' } }", i));
+        CHECK_OK(rgm_schema_parse(&w.schema, text.data, text.size, "test"));
+        w.data = random_component(w.schema, 30, 4);
+        CHECK_OK(rgm_cgraph_create(&w.graph));
+        CHECK_OK(rgm_graph_value_create(&w.value, w.graph, w.schema));
+        CHECK_OK(rgm_scope_create(&w.scope, w.graph, RGM_F64));
+        y = rgm_structured_readout(
+            named(&w, "graph_sage: {hidden: [2, 2, 2], output: 2, receiver: both}"), "seed",
+            RGM_HIDDEN_STATE, NULL);
+        CHECK_OK(rgm_cgraph_status(w.graph));
+        CHECK_OK(rgm_graph_narrow(&narrowed, &y, 1, w.value));
+        CHECK_INT(relations == 10, narrowed != y);
+        CHECK_OK(rgm_graph_feeds(feeds, MOST, &count, w.value, w.data));
+        rgm_text_clear(&text);
+        world_close(&w);
+    }
+}
+
 /* Builds, narrows and feeds a model with attention, loops and edge weights. */
 static rgm_status narrow_and_feed(rgm_graph *half)
 {
@@ -615,5 +649,6 @@ TESTS(cmocka_unit_test(narrowed_models_are_the_same_functions),
       cmocka_unit_test(narrowed_models_take_one_graph_after_another),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(levels_are_found_once),
       cmocka_unit_test(what_reads_every_node_stays),
+      cmocka_unit_test(models_of_very_many_relations_stay),
       cmocka_unit_test(every_failing_allocation_is_told),
       cmocka_unit_test(runs_learn_the_same_of_what_they_read_piece_by_piece))

@@ -7,6 +7,9 @@
 
 #include "graph_value_internal.h"
 
+/* A run takes 512 feeds; what else it feeds fits into the rest. */
+#define MOST_FEEDS 448
+
 /* ---- the values ---- */
 
 static bool is_link(const rgm_graph_value *root, const rgmi_input *input)
@@ -47,6 +50,13 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
     }
     RGM_GO(rgm_cgraph_narrow(narrowed, &root->parts, &root->part_count, values, count, &options));
     root->narrowing = atomic_fetch_add(&serial, 1) + 1;
+    if (root->input_count + root->part_count > MOST_FEEDS) {
+        for (int64_t i = 0; i < count; i++)
+            narrowed[i] = values[i];
+        rgm_free(root->parts);
+        root->parts = NULL;
+        root->part_count = 0;
+    }
 done:
     rgm_free(links);
     rgm_free(seeds);
