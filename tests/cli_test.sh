@@ -214,6 +214,20 @@ printf 'id\n1\n2\000junk\n' >csv/a.csv
 expect 1 "$regimen" data import csv csv/schema.pbtxt --to imported
 says "a.csv:3: an id has a zero byte: '2" err
 
+# Numbers that are none are told: the first, and how many; where they are meant they are allowed by name.
+mkdir odd
+cat >odd/schema.pbtxt <<'PBTXT'
+node_sets { key: "n" value { metadata { filename: "n.csv" } features { key: "label" value { dtype: DT_FLOAT } }
+    features { key: "x" value { dtype: DT_FLOAT shape { dim { size: 2 } } } } } }
+PBTXT
+printf 'id,x.0,x.1,label\na,1,2,1\nb,3,inf,nan\nc,nan,1,-inf\n' >odd/n.csv
+expect 0 "$regimen" data import csv odd/schema.pbtxt --to odd/graph
+expect 1 "$regimen" data validate odd/graph
+says "record 0: nodes/n: feature 'label' of item 1 is nan; of all records 4 numbers are NaN or infinite" err
+expect 1 "$regimen" data validate odd/graph --allow-nan n.label
+says "feature 'x' of item 1 is inf; of all records 2 numbers" err
+expect 0 "$regimen" data validate odd/graph --allow-nan label --allow-nan n.x
+
 # SIGTERM, a terminal that is gone (unless nohup asked otherwise) and the end of the processor time save and
 # exit with 75; the same command goes on to the same end.
 stopped_by() {

@@ -1,4 +1,5 @@
 /* regimen data inspect, validate, stats: records read one by one, each decoded and looked at. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,12 +132,19 @@ int data_inspect(int argc, char **argv)
 
 /* ---- validate ------------------------------------------------------------------------------ */
 
+typedef struct validation {
+    int64_t records;
+    text_list allowed; /* features whose numbers may be NaN or infinite */
+    int64_t odd;       /* such numbers elsewhere ... */
+    char first[320];   /* ... and where the first is */
+} validation;
+
+static const char *const pieces[] = {
+    [RGM_CONTEXT_PIECE] = "context", [RGM_NODE_SET] = "nodes", [RGM_EDGE_SET] = "edges"};
+
 /* Every feature of a set that has items; a reader may do without one, a sound record has all. */
 static rgm_status check_features(const rgm_graph *graph, const rgm_set_schema *set)
 {
-    static const char *const pieces[] = {
-        [RGM_CONTEXT_PIECE] = "context", [RGM_NODE_SET] = "nodes", [RGM_EDGE_SET] = "edges"};
-
     if (set->piece != RGM_CONTEXT_PIECE && rgm_graph_total(graph, set->piece, set->name) == 0)
         return RGM_OK;
     for (int64_t i = 0; i < set->feature_count; i++)
@@ -147,12 +155,69 @@ static rgm_status check_features(const rgm_graph *graph, const rgm_set_schema *s
     return RGM_OK;
 }
 
+/* The item that value i of a feature is of. */
+static int64_t item_of(const rgm_feature *feature, const rgm_feature_schema *schema, int64_t items,
+                       int64_t i)
+{
+    int64_t count = rgm_tensor_count(feature->values), rows = rgm_tensor_dim(feature->values, 0);
+    int64_t at = i / (count / rows), item = 0;
+
+    if (schema->rank != 1 || schema->shape[0] >= 0)
+        return rows == items ? at : -1; /* of several ragged dims only the row of values is told */
+    while (at >= rgm_tensor_i64(feature->row_lengths[1])[item])
+        at -= rgm_tensor_i64(feature->row_lengths[1])[item++];
+    return item;
+}
+
+static bool is_allowed(const validation *v, const rgm_set_schema *set, const char *feature)
+{
+    size_t name = strlen(set->name);
+
+    for (int64_t i = 0; i < v->allowed.count; i++) {
+        const char *text = v->allowed.items[i];
+        if (strcmp(text, feature) == 0 ||
+            (strncmp(text, set->name, name) == 0 && text[name] == '.' &&
+             strcmp(text + name + 1, feature) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* NaN and infinite numbers are counted over all records, and the first is kept. */
+static void count_odd(validation *v, const rgm_graph *graph, const rgm_set_schema *set,
+                      const rgm_feature_schema *schema, int64_t record)
+{
+    const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, schema->name);
+
+    if (feature == NULL || (schema->dtype != RGM_F32 && schema->dtype != RGM_F64) ||
+        is_allowed(v, set, schema->name))
+        return;
+    for (int64_t i = 0; i < rgm_tensor_count(feature->values); i++) {
+        double value = rgm_tensor_at(feature->values, i);
+        int64_t item;
+
+        if (isfinite(value) || v->odd++ > 0)
+            continue;
+        item = item_of(feature, schema, rgm_graph_total(graph, set->piece, set->name), i);
+        snprintf(v->first, sizeof v->first,
+                 "record %lld: %s%s%.80s: feature '%.80s' of %s %lld is %g", (long long)record,
+                 pieces[set->piece], set->piece != RGM_CONTEXT_PIECE ? "/" : "",
+                 set->piece != RGM_CONTEXT_PIECE ? set->name : "", schema->name,
+                 item < 0 ? "row" : "item",
+                 (long long)(item < 0 ? i / (rgm_tensor_count(feature->values) /
+                                             rgm_tensor_dim(feature->values, 0))
+                                      : item),
+                 value);
+    }
+}
+
 static rgm_status validate(void *payload, rgm_graph *graph, int64_t number)
 {
     const rgm_schema *schema = rgm_graph_schema(graph);
+    validation *v = payload;
     char prefix[64];
 
-    (*(int64_t *)payload)++;
+    v->records++;
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
         rgm_status status = check_features(graph, set);
@@ -163,6 +228,8 @@ static rgm_status validate(void *payload, rgm_graph *graph, int64_t number)
             status = rgm_graph_check_readout(graph, set->name);
         if (status != RGM_OK)
             return rgm_error_prefix(status, "record %lld", (long long)number);
+        for (int64_t k = 0; k < set->feature_count; k++)
+            count_odd(v, graph, set, &set->features[k], number);
     }
     return RGM_OK;
 }
@@ -171,15 +238,18 @@ int data_validate(int argc, char **argv)
 {
     const char *schema_path = NULL;
     text_list rest;
-    int64_t records = 0;
+    validation v = {.records = 0};
     const argument arguments[] = {{"schema", ARG_TEXT, &schema_path, "FILE",
                                    "schema.pbtxt; default: the one beside the records"},
+                                  {"allow-nan", ARG_LIST, &v.allowed, "NAME",
+                                   "feature, or SET.FEATURE, that may be NaN or infinite, as "
+                                   "labels that are missing; repeat"},
                                   {0}};
     const usage how = {
-        "data validate DIR|FILES [--schema FILE]",
+        "data validate DIR|FILES [--schema FILE] [--allow-nan NAME]...",
         "Check the schema, every record's checksum and encoding, that it has every feature of the\n"
         "schema, every edge's ends, and the readout's structure. The first mistake is told with\n"
-        "its place.",
+        "its place; so is the first number that is NaN or infinite, with how many there are.",
         arguments, 1, 1};
     rgm_schema *schema = NULL;
     rgm_status status;
@@ -189,9 +259,12 @@ int data_validate(int argc, char **argv)
         return code < 0 ? EXIT_DONE : code;
     status = open_schema(&schema, rest.items[0], schema_path);
     if (status == RGM_OK)
-        status = look_at_records(rest.items[0], schema, validate, &records);
+        status = look_at_records(rest.items[0], schema, validate, &v);
+    if (status == RGM_OK && v.odd > 0)
+        status = RGM_FAIL(RGM_ERR_DATA, "%s; of all records %lld numbers are NaN or infinite%s",
+                          v.first, (long long)v.odd, " (--allow-nan NAME where that is meant)");
     if (status == RGM_OK)
-        printf("%s records, no mistakes\n", grouped(records));
+        printf("%s records, no mistakes\n", grouped(v.records));
     code = status == RGM_OK ? print_text("") : report(status);
     rgm_schema_release(schema);
     return code;
