@@ -532,14 +532,16 @@ static void point_to_values(rgm_example *ex)
 rgm_status rgm_example_decode(rgm_example *example, const void *data, int64_t size)
 {
     rgm_status status = RGM_OK;
-    cursor c = {data, data, (const uint8_t *)data + size};
+    cursor c = {data, data, data};
 
     forget(example);
     if (size < 0 || size > INT32_MAX)
         RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "tf.train.Example: %lld bytes; 0 to 2 GiB are possible",
                         (long long)size));
-    if (size > 0)
+    if (size > 0) { /* nothing may be NULL, to which not even 0 is added */
+        c.end += size;
         RGM_GO(read_example(example, &c));
+    }
     point_to_values(example);
 done:
     if (status != RGM_OK)

@@ -78,10 +78,13 @@ static void reduce_outer(void *payload, int64_t begin, int64_t end)
 {
     const rgm_reduce_args *o = payload;
 
-    for (int64_t i = begin; i < end; i++)
-        ((REAL *)o->y)[i] =
-            reduce_strided((const REAL *)o->x + i / o->inner * o->axis * o->inner + i % o->inner,
-                           NULL, 0, o->axis, o->inner, o->reduction);
+    for (int64_t i = begin; i < end; i++) {
+        const REAL *x = o->x;
+
+        if (o->axis > 0) /* of nothing x may be NULL */
+            x += i / o->inner * o->axis * o->inner + i % o->inner;
+        ((REAL *)o->y)[i] = reduce_strided(x, NULL, 0, o->axis, o->inner, o->reduction);
+    }
 }
 
 static void reduce(const rgm_reduce_args *args)
