@@ -3,13 +3,15 @@
 # make test       install what is missing, build, and run every test
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
+# make coverage   lines and branches that the tests reach, layer by layer (a quarter of an hour on two cores)
+# make lint       cppcheck over library and command
 # make reproduce  two builds in two folders have the same bytes; runs by both compilers too
 # make install    PREFIX=/usr/local: program, libraries, headers, pkg-config file, man pages
 # make clean
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 
-.PHONY: all deps demo test bench check sanitize clang tsan reproduce install clean
+.PHONY: all deps demo test bench check sanitize clang tsan coverage lint reproduce install clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS) --target regimen regimen_static regimen_cli
@@ -48,6 +50,19 @@ clang: deps
 	@CC=clang cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@cmake --build build/clang -j $(JOBS)
 	@cd build/clang && ctest --output-on-failure -j $(JOBS) -LE slow
+
+# The everyday tests, and those of the command itself. Counted at -O0, where a line is a line.
+coverage: deps
+	@cmake -S . -B build/coverage -G Ninja -DCMAKE_BUILD_TYPE=Debug -DRGM_TIMEOUT=1800 \
+	       -DCMAKE_C_FLAGS_DEBUG="-O0 --coverage" -DCMAKE_CXX_FLAGS_DEBUG="-O0 --coverage" >/dev/null
+	@cmake --build build/coverage -j $(JOBS)
+	@find build/coverage -name '*.gcda' -delete
+	@cd build/coverage && ctest --output-on-failure -j $(JOBS) -LE slow
+	@cd build/coverage && ctest --output-on-failure -j $(JOBS) -R '^(cli|modes|check|runs|score|plot)$$'
+	@python3 scripts/coverage.py build/coverage
+
+lint:
+	@scripts/lint.sh
 
 reproduce: deps
 	@scripts/reproduce.sh

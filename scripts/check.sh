@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a merge needs: what can be read off the sources (format, headers, circles, functions, docs), every
+# What a merge needs: what can be read off the sources (format, headers, circles, functions, docs, cppcheck), every
 # test (the graph of layers is one), then the tests again by the second compiler, under address and
 # undefined-behaviour sanitizers, and the threaded ones under the thread sanitizer.
 #   scripts/check.sh         all of it
@@ -17,6 +17,7 @@ for check in scripts/check_*.py; do
     python3 "$check"
 done
 [ "${1:-}" = rest ] || make --no-print-directory test
+make --no-print-directory lint
 make --no-print-directory clang
 make --no-print-directory sanitize
 make --no-print-directory tsan

@@ -3,6 +3,7 @@
 # root) when everything is there already.
 #   scripts/deps.sh          build and test
 #   scripts/deps.sh bench    also the peers that `make bench` compares with
+#   scripts/deps.sh lint     also what `make lint` reads the sources with
 set -eu
 
 build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev
@@ -11,9 +12,11 @@ build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libj
 check="libcmocka-dev clang clang-format libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
        sentencepiece"
 bench="python3-dev"
+lint="cppcheck"
 
 want="$build $check"
 [ "${1:-}" = bench ] && want="$want $bench"
+[ "${1:-}" = lint ] && want="$want $lint"
 
 missing=
 for package in $want; do

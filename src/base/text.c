@@ -164,14 +164,14 @@ static rgm_status add_visible(rgm_text *out, const char *text, const char *kept)
     return RGM_OK;
 }
 
-rgm_status rgm_text_add_visible(rgm_text *out, const char *text)
+rgm_status rgm_text_add_visible(rgm_text *text, const char *shown)
 {
-    return add_visible(out, text, "");
+    return add_visible(text, shown, "");
 }
 
-rgm_status rgm_text_add_visible_lines(rgm_text *out, const char *text)
+rgm_status rgm_text_add_visible_lines(rgm_text *text, const char *shown)
 {
-    return add_visible(out, text, "\n\t");
+    return add_visible(text, shown, "\n\t");
 }
 
 /* Edit distance with swaps of neighbours (optimal string alignment), letters without case. */

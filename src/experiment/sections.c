@@ -293,22 +293,22 @@ static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
 /* The section that was meant: by its own name, or by "section.key", which says more. */
 static const char *nearest_section(const rgm_yaml_node *section)
 {
-    char wrong[128], right[16][128];
-    const char *names[16], *near;
-    int64_t count = 0;
+    enum { COUNT = sizeof rgmi_section_names / sizeof *rgmi_section_names - 1 };
+    char wrong[128], right[COUNT][128];
+    const char *names[COUNT], *near;
 
-    for (; rgmi_section_names[count] != NULL && count < 16; count++)
-        names[count] = rgmi_section_names[count];
-    near = rgm_nearest_name(section->key, names, count);
+    for (int64_t i = 0; i < COUNT; i++)
+        names[i] = rgmi_section_names[i];
+    near = rgm_nearest_name(section->key, names, COUNT);
     if (near != NULL || section->kind != RGM_YAML_MAP || section->count == 0)
         return near;
     snprintf(wrong, sizeof wrong, "%s.%s", section->key, section->items[0]->key);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < COUNT; i++) {
         snprintf(right[i], sizeof right[i], "%s.%s", rgmi_section_names[i], section->items[0]->key);
         names[i] = right[i];
     }
-    near = rgm_nearest_name(wrong, names, count);
-    for (int64_t i = 0; i < count; i++)
+    near = rgm_nearest_name(wrong, names, COUNT);
+    for (int64_t i = 0; i < COUNT; i++)
         if (near == names[i])
             return rgmi_section_names[i];
     return NULL;

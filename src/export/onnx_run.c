@@ -105,7 +105,7 @@ static rgm_status check_nodes(const Rgmi__Onnx__GraphProto *graph)
             return RGM_FAIL(RGM_ERR_UNSUPPORTED, "node %zu: %s with %zu inputs and %zu outputs", i,
                             node->op_type, node->n_input, node->n_output);
         for (size_t k = 0; k < node->n_input; k++)
-            if (node->input[k][0] == '\0' && k < (size_t)op->least)
+            if (k < (size_t)op->least && node->input[k][0] == '\0')
                 return RGM_FAIL(RGM_ERR_FORMAT, "node %zu: input %zu of %s is absent", i, k,
                                 node->op_type);
         RGM_TRY(check_attributes(node, op, i));
