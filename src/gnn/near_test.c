@@ -565,6 +565,7 @@ static const rgm_provider_type streamed = {.name = "streamed",
 typedef struct learned {
     double train, valid;
     float predicted;
+    int64_t feeds;
 } learned;
 
 static rgm_status add_up(const rgm_prediction *p, void *payload)
@@ -576,8 +577,10 @@ static rgm_status add_up(const rgm_prediction *p, void *payload)
     return RGM_OK;
 }
 
-static learned learn(rgm_provider *data, rgm_padding_kind padding, int threads, double dropout)
+static learned learn(rgm_provider *data, rgm_graph *graph, rgm_padding_kind padding, int threads,
+                     double dropout)
 {
+    rgm_feed feeds[64];
     rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
     rgm_run_options how = RGM_RUN_OPTIONS_INIT;
     rgm_mpnn_model_options mpnn;
@@ -607,6 +610,7 @@ static learned learn(rgm_provider *data, rgm_padding_kind padding, int threads, 
     out.train = rgm_logs_get(&records[epochs - 1].train, "loss");
     out.valid = rgm_logs_get(&records[epochs - 1].valid, "loss");
     CHECK_OK(rgm_run_predict(run, RGM_TRAIN, 0, add_up, &out.predicted));
+    CHECK_OK(rgm_graph_feeds(feeds, 64, &out.feeds, rgm_graph_run_input(run), graph));
     rgm_run_close(run);
     rgm_graph_task_release(what.task);
     return out;
@@ -628,16 +632,17 @@ static void runs_learn_the_same_of_what_they_read_piece_by_piece(void **state)
     pieces = rgm_provider_create(&streamed, rgm_provider_retain(whole));
     CHECK(whole != NULL && pieces != NULL);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        learned a = learn(whole, kinds[k], 2, 0), b = learn(pieces, kinds[k], 2, 0);
+        learned a = learn(whole, graphs[0], kinds[k], 2, 0);
+        learned b = learn(pieces, graphs[0], kinds[k], 2, 0);
 
         CHECK_CLOSE(a.train, b.train, 1e-4, 0);
         CHECK_CLOSE(a.valid, b.valid, 1e-4, 0);
         CHECK_CLOSE(a.predicted, b.predicted, 1e-3, 1e-3);
-        CHECK(a.train != b.train); /* or nothing was narrowed */
+        CHECK(a.feeds < b.feeds); /* or nothing was narrowed */
     }
-    learned one = learn(pieces, RGM_PADDING_NONE, 1, 0.3);
-    learned three = learn(pieces, RGM_PADDING_NONE, 3, 0.3);
-    CHECK(memcmp(&one, &three, sizeof one) == 0);
+    learned one = learn(pieces, graphs[0], RGM_PADDING_NONE, 1, 0.3);
+    learned three = learn(pieces, graphs[0], RGM_PADDING_NONE, 3, 0.3);
+    CHECK(one.train == three.train && one.valid == three.valid && one.predicted == three.predicted);
     rgm_provider_release(pieces);
     rgm_provider_release(whole);
     for (int i = 0; i < 6; i++)
