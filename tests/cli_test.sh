@@ -68,6 +68,23 @@ assert kinds == {"classification_logits": ("logits", ["nodes/_readout", 4]),
                  "probabilities": ("probabilities", ["nodes/_readout", 4])}, kinds
 PY
 
+# The export alone answers Examples as the run does.
+expect 0 "$regimen" data generate citation --to whole --nodes 400 --edges 900 --classes 4 --words 200 \
+    --words-per-node 8 --train-per-class 10 --valid 100 --test 200
+expect 0 "$regimen" data sample whole --to asked --hops edges:5,edges:5 --label label
+expect 0 "$regimen" predict run --input 'asked/test-*.tfrecord'
+cp out by-run
+cp -r onnx alone
+expect 0 "$regimen" predict alone --input 'asked/test-*.tfrecord'
+[ "$(wc -l <out)" = 201 ] || fail "predict of an export printed $(wc -l <out) lines, expected 201"
+cmp -s out by-run || fail "predict of an export differs from that of its run"
+expect 2 "$regimen" predict alone
+says "alone is an export: it has one set of weights and no data" err
+expect 2 "$regimen" predict alone --input x --last
+: >alone/model.safetensors
+expect 1 "$regimen" predict alone --input 'asked/test-*.tfrecord'
+says "alone/model.safetensors" err
+
 # A folder of its own where none is named.
 expect 0 "$regimen" run small.yaml --set trainer.epochs=1
 [ -d runs/small-1 ] || fail "runs/small-1 was not made"

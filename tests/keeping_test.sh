@@ -95,7 +95,7 @@ says "warning: the checkpoint of step 700 is not evaluated: .*weights.safetensor
 numbered="--set trainer.train_steps=100 --set trainer.checkpoint.keep=20 --set trainer.exports.every_steps=20"
 # shellcheck disable=SC2086
 expect 0 "$regimen" train small.yaml $in_steps $numbered --set trainer.exports.keep=3 --run-dir numbered
-[ "$(ls numbered/export | tr '\n' ' ')" = "100 60 80 model.onnx signature.json " ] ||
+[ "$(ls numbered/export | tr '\n' ' ')" = "100 60 80 model.onnx model.safetensors model.yaml schema.pbtxt signature.json " ] ||
     fail "numbered exports: $(ls numbered/export | tr '\n' ' ')"
 for step in 60 80 100; do
     expect 0 "$regimen" export numbered --step $step --to at-step
@@ -107,7 +107,7 @@ cmp -s numbered/export/model.onnx numbered/export/100/model.onnx || fail "export
 expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=60 --set trainer.checkpoint.keep=20 \
     --set trainer.validation_interval=20 --set trainer.exports.validations=true --set trainer.exports.keep=0 \
     --set optimizer.average.decay=0.9 --set trainer.checkpoint.averages=2 --run-dir judged
-[ "$(ls judged/export | tr '\n' ' ')" = "20 40 60 model.onnx signature.json " ] || fail "exports: $(ls judged/export)"
+[ "$(ls judged/export | tr '\n' ' ')" = "20 40 60 model.onnx model.safetensors model.yaml schema.pbtxt signature.json " ] || fail "exports: $(ls judged/export)"
 [ "$(ls judged/averages | tr '\n' ' ')" = "step-00000040 step-00000060 " ] || fail "averages: $(ls judged/averages)"
 expect 0 "$regimen" export judged --step 40 --to at-step
 cmp -s judged/export/40/model.onnx at-step/model.onnx || fail "the export of a validation is not of the averages"
@@ -122,7 +122,7 @@ cmp -s out first || fail "averages/ does not have the averages"
 # shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=30 --set trainer.exports.checkpoints=true \
     --set trainer.exports.dirs="[one, two]" --run-dir beside --json
-[ "$(ls beside/export | tr '\n' ' ')" = "10 20 30 model.onnx signature.json " ] || fail "beside checkpoints: $(ls beside/export)"
+[ "$(ls beside/export | tr '\n' ' ')" = "10 20 30 model.onnx model.safetensors model.yaml schema.pbtxt signature.json " ] || fail "beside checkpoints: $(ls beside/export)"
 cmp -s one/model.onnx two/model.onnx || fail "exports.dirs"
 python3 -c "import json; assert json.load(open('out'))['exports'] == ['one', 'two']" || fail "exports.dirs in the result"
 # What a killed one left is swept; what cannot be is told before the first step.

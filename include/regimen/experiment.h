@@ -175,6 +175,19 @@ rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experime
 rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *experiment,
                                const rgm_run_options *options);
 
+/* ---- serving ------------------------------------------------------------------------------- */
+
+/**
+ * A predictor of what a run of an experiment file was exported to (train.h says how it is asked).
+ * The folder is all that is read: model.yaml (task and model of the experiment file), the weights,
+ * and of a graph model schema.pbtxt. Nothing in it is believed before it is checked.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (a file that is missing; exports of a program's own model have no
+ * model.yaml), RGM_ERR_CONFIG, RGM_ERR_VERSION (model.yaml is of another version),
+ * RGM_ERR_UNSUPPORTED (tasks of its type are served otherwise), those of rgm_predictor_create().
+ */
+rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder);
+
 #ifdef __cplusplus
 }
 #endif

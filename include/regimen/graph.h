@@ -476,6 +476,12 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph);
 
+/**
+ * From here on only those inputs are fed that `outputs` [count] depend on: a graph to predict for
+ * needs no labels. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_value_keep(rgm_graph_value *root, rgm_value *const *outputs, int64_t count);
+
 /* ---- graphs as tables: what exported models take ----------------------------------------------
  */
 

@@ -304,6 +304,22 @@ typedef struct rgm_task {
     int64_t (*item_number)(rgm_element *batch, int64_t head, int64_t i, void *state);
     /** Why a table of predictions says nothing here, and what does; NULL: it says something. */
     const char *no_predictions;
+    /* ---- serving: predictions of what a program is sent, see rgm_predictor ---- */
+
+    /**
+     * Write into a folder what rgm_task_type.serve reads beside the weights, replacing what is
+     * there, and append the keys of `data:` that it needs, a line "  key: value\n" each. NULL: the
+     * task cannot be served from an export.
+     */
+    rgm_status (*save_serving)(rgm_text *data, const char *folder, void *state);
+    /**
+     * A batch, as `feeds` takes it, of serialized tf.train.Examples; of rows of numbers, f32 or f64
+     * [n, ...]. NULL: there is no such form.
+     */
+    rgm_status (*example_batch)(rgm_element **out, void *state, const rgm_str *examples,
+                                int64_t count);
+    rgm_status (*row_batch)(rgm_element **out, void *state, const rgm_tensor *rows);
+
     /** How build_inputs draws training examples. NULL: training with privacy is refused. */
     rgm_status (*sampling)(rgm_sampling *out, void *state);
     /** NULL: rgm_optimizer_create(). */
@@ -448,6 +464,12 @@ struct rgm_task_type {
     /** Errors: RGM_ERR_CONFIG (key, value, what to do), those of reading data; *out is then zeros.
      */
     rgm_status (*create)(rgm_task *out, const rgm_task_setup *setup);
+    /**
+     * A task that has a model and makes batches of what it is sent, but no data of its own:
+     * save_serving wrote `folder`, maybe on another machine, maybe somebody changed it. NULL: there
+     * is no such task.
+     */
+    rgm_status (*serve)(rgm_task *out, const rgm_task_setup *setup, const char *folder);
     void (*release)(rgm_task *task);
 };
 /** RGM_ERR_CONFIG with the reason: privacy is asked for and tasks of the type cannot have it. */
@@ -1350,8 +1372,10 @@ rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int6
  * model.onnx (export.h): every head is an output of its name, and what it gives as probabilities
  * the output "probabilities" (of one head of several "<name>.probabilities"), unless the payload (a
  * rgm_onnx_exporter_options; NULL: those of the run's own exporter "onnx", if it has one) names it
- * anew; signature.json says what the file takes and gives. A task may say what it writes instead
- * (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
+ * anew; signature.json says what the file takes and gives. Of a task that can be served
+ * (rgm_task.save_serving) there is also what rgm_predictor_open() needs: RGM_SERVING_WEIGHTS, the
+ * task's files for it and, of runs with a config, RGM_SERVING_MODEL. A task may say what it writes
+ * instead (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
  */
 rgm_exporter rgm_onnx_exporter(void);
 /** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
@@ -1371,6 +1395,63 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run,
  */
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
                              rgm_mode mode);
+
+/* ---- serving --------------------------------------------------------------------------------- */
+
+/**
+ * A trained model that answers what it is sent, without its training data, an optimizer or a run
+ * folder: the executor of the library over the task's model and the weights of an export. One
+ * thread at a time; several predictors may work at once, and share the pool (rgm_threads_set()).
+ */
+typedef struct rgm_predictor rgm_predictor;
+/** Where rgm_onnx_exporter() puts what a predictor is opened from (rgm_predictor_open() of
+ * experiment.h). */
+#define RGM_SERVING_MODEL   "model.yaml"
+#define RGM_SERVING_WEIGHTS "model.safetensors"
+/**
+ * @param task     [in, taken] with its state, also when this fails; zeroed
+ * @param weights  [in] a .safetensors file that has just the parameters of the task's model
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (the task has no model, or takes neither Examples nor rows),
+ * RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE (weights of another model: the first name), RGM_ERR_FORMAT
+ * (damaged weights), those of build_model.
+ */
+rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char *weights);
+void rgm_predictor_release(rgm_predictor *predictor);
+/** Have `release` called with `owner`, of what the task borrows, behind all else. Once. */
+void rgm_predictor_keep(rgm_predictor *predictor, void (*release)(void *owner), void *owner);
+/** What it gives, borrowed: every head by its name, then their probabilities, as in model.onnx.
+ * Returns how many there are. */
+int64_t rgm_predictor_outputs(const rgm_export_output **outputs, const rgm_predictor *predictor);
+/**
+ * All outputs for serialized tf.train.Examples together, answered in their order: tensors [n, ...],
+ * n the predictions of all of them. Labels need not be in them.
+ *
+ * @param outputs  [out] [rgm_predictor_outputs()], borrowed until the next run
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (the task takes no Examples), RGM_ERR_ARG (none given),
+ * RGM_ERR_FORMAT and RGM_ERR_DATA (an Example that is damaged or of another schema, "example 3:
+ * ..."), RGM_ERR_NOT_FOUND (a feature that is missing), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_predictor_run_examples(rgm_tensor **outputs, rgm_predictor *predictor,
+                                      const rgm_str *examples, int64_t count);
+/**
+ * The same for rows of numbers [n, ...] as the data files have them, before they are scaled, and
+ * without the label's column; f32 or f64.
+ * Errors: RGM_ERR_UNSUPPORTED (the task takes no rows), RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA
+ * (a number that is not finite), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_predictor_run_rows(rgm_tensor **outputs, rgm_predictor *predictor,
+                                  const rgm_tensor *rows);
+/**
+ * Predictions of a head for the batches of files that a user names (rgm_task.build_file_inputs).
+ * Errors: RGM_ERR_UNSUPPORTED (the task reads no files), RGM_ERR_ARG (no such head), those of data
+ * and sink.
+ */
+rgm_status rgm_predictor_run_files(rgm_predictor *predictor, const char *pattern, int64_t head,
+                                   rgm_prediction_sink *sink, void *payload);
+/** The task that it asks, borrowed. */
+const rgm_task *rgm_predictor_task(const rgm_predictor *predictor);
 
 /* ---- actions ------------------------------------------------------------------------------- */
 

@@ -84,6 +84,57 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, 
     return rgm_run_predict_files(s->run, input, head, print_batch, &view);
 }
 
+/* ---- of an export -----------------------------------------------------------------------------
+ */
+
+/* What rgm_predictor_open() takes, and no run folder. */
+static rgm_status is_export(bool *out, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *config = NULL, *model = NULL;
+
+    RGM_GO(rgm_path_join(&config, folder, "config.yaml"));
+    RGM_GO(rgm_path_join(&model, folder, RGM_SERVING_MODEL));
+    *out = !rgm_path_exists(config) && rgm_path_exists(model);
+done:
+    rgm_free(config);
+    rgm_free(model);
+    return status;
+}
+
+static rgm_status predict_export(const char *folder, const char *input, int64_t head)
+{
+    rgm_status status = RGM_OK;
+    prediction_view view = {.head = head};
+    const rgm_export_output *outputs;
+    rgm_predictor *predictor = NULL;
+
+    RGM_GO(rgm_predictor_open(&predictor, folder));
+    view.task = rgm_predictor_task(predictor);
+    if (head >= 0 && head < rgm_predictor_outputs(&outputs, predictor))
+        view.is_number = outputs[head].kind == RGM_OUTPUT_NUMBERS;
+    RGM_GO(rgm_predictor_run_files(predictor, input, head, print_batch, &view));
+done:
+    rgm_predictor_release(predictor);
+    return status;
+}
+
+static rgm_status predict_run(const char *run_dir, const char *part, const char *input,
+                              int64_t head, const text_list *sets, const weights_choice *weights)
+{
+    session s = {.run = NULL};
+    data_choice data = {.modes = {false}};
+    rgm_mode mode = RGM_TEST;
+    rgm_status status = mode_by_name(&mode, part);
+
+    if (status == RGM_OK) /* batches are the run's own, not its trainer's */
+        status = session_open(&s, run_dir, sets, weights, &data);
+    if (status == RGM_OK)
+        status = predict(&s, run_dir, mode, input, head);
+    session_close(&s);
+    return status;
+}
+
 int verb_predict(int argc, char **argv)
 {
     const char *part = "test", *input = NULL;
@@ -97,24 +148,25 @@ int verb_predict(int argc, char **argv)
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"predict RUN_DIR [--part NAME | --input PATTERN] [--head N] [--last | "
-                       "--average N | --step N]",
-                       "Predictions as CSV: item, node, class and logits of each.", arguments, 1,
-                       1};
-    session s = {.run = NULL};
-    data_choice data = {.modes = {false}};
-    rgm_mode mode = RGM_TEST;
+    const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATTERN] [--head N] "
+                       "[--last | --average N | --step N]",
+                       "Predictions as CSV: item, node, class and logits of each. Of an export's "
+                       "folder alone, without a run, for --input.",
+                       arguments, 1, 1};
+    bool exported = false;
     rgm_status status;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    status = mode_by_name(&mode, part);
-    if (status == RGM_OK) /* batches are the run's own, not its trainer's */
-        status = session_open(&s, rest.items[0], &sets, &weights, &data);
-    if (status == RGM_OK)
-        status = predict(&s, rest.items[0], mode, input, head);
-    code = status == RGM_OK ? print_text("") : report(status);
-    session_close(&s);
-    return code;
+    status = is_export(&exported, rest.items[0]);
+    if (status != RGM_OK)
+        return report(status);
+    if (exported && (input == NULL || sets.count > 0 || weights_chosen(&weights)))
+        return usage_error("%s is an export: it has one set of weights and no data, so predict "
+                           "takes --input and --head",
+                           rest.items[0]);
+    status = exported ? predict_export(rest.items[0], input, head)
+                      : predict_run(rest.items[0], part, input, head, &sets, &weights);
+    return status == RGM_OK ? print_text("") : report(status);
 }

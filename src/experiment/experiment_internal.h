@@ -16,6 +16,7 @@ struct rgm_experiment {
     int64_t value_count, value_capacity;
 
     const rgm_extensions *own; /* NULL: none */
+    bool serves;               /* it is model.yaml of an export */
     const rgm_task_type *type;
     rgm_task_setup setup; /* its options are in the arena; the run's part is filled by prepare */
     rgm_optimizer_options optimizer;
@@ -43,6 +44,11 @@ const rgm_action_type *rgmi_action(const rgm_extensions *own, int64_t i);
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena);
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);
+/**
+ * Fill data, task and model from what an export keeps of an experiment file: no other section is
+ * there, and what data and tasks need only to be trained may be missing.
+ */
+rgm_status rgmi_serving_read(rgm_experiment *experiment);
 /** The schedule against the run's length as far as that is said. remark may be NULL. */
 rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *experiment);
 /** List every key with its value. */

@@ -73,6 +73,18 @@ static rgm_status read_task_type(const rgm_task_type **out, const rgm_section_ty
     return RGM_FAIL(RGM_ERR_CONFIG, "%s.type '%s' is of no task type", path, name);
 }
 
+/* Of an export rgm_task_type.serve checks what it needs: less than training does. */
+static rgm_status read_trained(void **out, rgm_experiment *e, const rgm_section_type *type,
+                               const rgm_yaml_node *section, const char *path,
+                               const char *const *also)
+{
+    rgm_section_type row = *type;
+
+    if (e->serves)
+        row.check = NULL;
+    return rgm_section_type_read(out, &row, section, path, also, e->arena);
+}
+
 static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_yaml_node *section,
                             const char *path)
 {
@@ -86,8 +98,8 @@ static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_ya
     if (!(part->loss_weight >= 0 && isfinite(part->loss_weight)))
         return rgm_yaml_fail(weight, "'loss_weight' is %g, but must be finite and at least 0",
                              part->loss_weight);
-    return rgm_section_type_read(&part->options, part->type, section, path,
-                                 part->name != NULL ? with_weight : type_key, e->arena);
+    return read_trained(&part->options, e, part->type, section, path,
+                        part->name != NULL ? with_weight : type_key);
 }
 
 static rgm_status part_path(char path[128], const rgm_yaml_node *section)
@@ -154,8 +166,8 @@ static rgm_status read_what_is_trained(rgm_experiment *e, const rgm_yaml_node *r
     }
     if (model == NULL || rgm_yaml_find(root, "data") == NULL)
         return rgm_yaml_fail(root, "the section '%s' is missing", model == NULL ? "model" : "data");
-    RGM_TRY(rgm_section_type_read(&e->setup.data, e->type->data, rgm_yaml_find(root, "data"),
-                                  "data", NULL, e->arena));
+    RGM_TRY(
+        read_trained(&e->setup.data, e, e->type->data, rgm_yaml_find(root, "data"), "data", NULL));
     for (int64_t i = 0; i < e->setup.part_count; i++) {
         if (many != NULL)
             RGM_TRY(part_path(path, many->items[i]));
@@ -358,4 +370,35 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(read_description(e, root));
     RGM_TRY(read_actions(e, root));
     return read_exports(e, root);
+}
+
+/* ---- of an export -------------------------------------------------------------------------- */
+
+enum { SERVING_VERSION = 1 };
+
+rgm_status rgmi_serving_read(rgm_experiment *e)
+{
+    static const char *const sections[] = {"version", "data", "task", "tasks", "model", NULL};
+    const rgm_yaml_node *root = rgm_yaml_root(e->yaml), *version;
+    int64_t number = 0;
+
+    if (root->kind != RGM_YAML_MAP)
+        return rgm_yaml_fail(root, "what an export keeps of its model is a map of sections");
+    version = rgm_yaml_find(root, "version");
+    if (version == NULL)
+        return rgm_yaml_fail(root, "'version' is missing");
+    RGM_TRY(rgm_yaml_int(&number, version));
+    if (number != SERVING_VERSION)
+        return RGM_FAIL(RGM_ERR_VERSION, "%s is of version %lld, this is version %d", e->path,
+                        (long long)number, SERVING_VERSION);
+    for (int64_t i = 0; i < root->count; i++) {
+        int k = 0;
+
+        while (sections[k] != NULL && strcmp(root->items[i]->key, sections[k]) != 0)
+            k++;
+        if (sections[k] == NULL)
+            return rgm_yaml_fail(root->items[i], "unknown section '%s'", root->items[i]->key);
+    }
+    e->serves = true;
+    return read_what_is_trained(e, root);
 }

@@ -243,6 +243,8 @@ static rgm_task task_of(rgmi_learning *learning)
         .export_inputs = export_inputs,
         .export_tables = export_tables,
         .item_number = item_number,
+        .save_serving = rgmi_learning_save_serving,
+        .example_batch = rgmi_learning_example_batch,
     };
 }
 
@@ -344,6 +346,49 @@ done:
     return status;
 }
 
+/* ---- serving ------------------------------------------------------------------------------- */
+
+static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *setup)
+{
+    for (int64_t k = 0; k < setup->part_count; k++) {
+        const rgm_task_part *part = &setup->parts[k];
+
+        learning->tasks[k] = rgm_graph_task_create((const rgm_graph_task_type *)part->type,
+                                                   part->name, part->options);
+        if (learning->tasks[k] == NULL)
+            return RGM_ERR_NOMEM;
+        learning->loss_weights[k] = part->loss_weight;
+        learning->task_count++;
+        RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
+    }
+    learning->schema = rgm_schema_retain(learning->processed_schema);
+    learning->model_fn = ((const rgm_graph_model_type *)setup->model)->build;
+    learning->model_payload = setup->model_options;
+    learning->batch_size = 1; /* of files: a node's number is that in its own Example */
+    for (int mode = 0; mode < 3; mode++)
+        learning->pipelines[mode].schema = learning->schema;
+    open_checks(learning);
+    return RGM_OK;
+}
+
+static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    rgmi_learning *learning = NULL;
+
+    *out = (rgm_task){0};
+    RGM_TRY(RGM_NEW(learning, 1));
+    *out = task_of(learning);
+    learning->serves = true;
+    learning->threads = setup->threads;
+    RGM_GO(rgmi_learning_load_schema(&learning->processed_schema, folder));
+    RGM_GO(fill_serving(learning, setup));
+done:
+    if (status != RGM_OK)
+        rgm_task_release(out);
+    return status;
+}
+
 const rgm_task_type rgm_graph_learning = {
     .name = "graph network",
     .data = &rgmi_graph_data_section,
@@ -355,6 +400,7 @@ const rgm_task_type rgm_graph_learning = {
     .no_privacy = "a node's features reach the gradients of every node around it, so clipping each "
                   "example's gradient bounds nobody's influence",
     .create = create,
+    .serve = serve,
     .release = release,
 };
 

@@ -149,6 +149,7 @@ typedef struct rgmi_learning {
     void *model_payload;
     int64_t batch_size;
     bool drop_remainder;
+    bool serves; /* it has no data and is asked for predictions alone */
     int threads;
 
     rgm_graph_value *root;
@@ -161,6 +162,13 @@ typedef struct rgmi_learning {
 rgm_status rgmi_learning_check_data(void *state, rgm_mode mode);
 /** rgm_task.build_model */
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state);
+/** rgm_task.save_serving: the schema. */
+rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *state);
+/** rgm_task.example_batch */
+rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm_str *examples,
+                                       int64_t count);
+/** A learning's schema from where it was saved. */
+rgm_status rgmi_learning_load_schema(rgm_schema **out, const char *folder);
 /** rgm_task.plan */
 rgm_status rgmi_learning_plan(rgm_text *out, void *state);
 

@@ -113,6 +113,16 @@ static rgm_status narrow_training(rgm_task_model *model, const rgmi_learning *le
     return RGM_OK;
 }
 
+/* Nobody who asks for predictions has labels to feed. */
+static rgm_status keep_predictions(rgmi_learning *learning, const rgm_task_model *model)
+{
+    rgm_value *outputs[RGM_MAX_HEADS];
+
+    for (int64_t h = 0; h < model->head_count; h++)
+        outputs[h] = model->heads[h].predictions;
+    return rgm_graph_value_keep(learning->root, outputs, model->head_count);
+}
+
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     rgmi_learning *learning = state;
@@ -126,6 +136,8 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(add_heads(out, learning, k, &passes, scope));
     RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
+    if (learning->serves)
+        return keep_predictions(learning, out);
     if (!rgmi_provider_is_in_memory(learning->providers[RGM_TRAIN]))
         RGM_TRY(narrow_training(out, learning));
     return rgm_cgraph_status(rgm_scope_graph(scope));

@@ -4,6 +4,7 @@
  * that nothing changed.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "graph_value_internal.h"
 
@@ -108,4 +109,57 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
             (rgm_feed){.input = root->parts[i].input, .pattern = near[i]};
     *count = needed;
     return RGM_OK;
+}
+
+/* ---- inputs that are needed ------------------------------------------------------------------ */
+
+typedef struct walk {
+    rgm_map *seen;
+    const rgm_value **stack;
+    int64_t count, capacity;
+} walk;
+
+static const char *key_of(char *key, size_t size, const rgm_value *value)
+{
+    snprintf(key, size, "%p", (const void *)value);
+    return key;
+}
+
+static rgm_status push(walk *w, const rgm_value *value)
+{
+    char key[32];
+
+    if (rgm_map_has(w->seen, key_of(key, sizeof key, value)))
+        return RGM_OK;
+    RGM_TRY(rgm_map_set(w->seen, key, w));
+    RGM_TRY(RGM_RESERVE(w->stack, w->capacity, w->count + 1));
+    w->stack[w->count++] = value;
+    return RGM_OK;
+}
+
+rgm_status rgm_graph_value_keep(rgm_graph_value *root, rgm_value *const *outputs, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    walk w = {0};
+    int64_t kept = 0;
+    char key[32];
+
+    root = root->root;
+    RGM_GO(rgm_map_create(&w.seen));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(push(&w, outputs[i]));
+    while (w.count > 0) {
+        const rgm_value *top = w.stack[--w.count];
+
+        for (int i = 0; i < rgm_value_input_count(top); i++)
+            RGM_GO(push(&w, rgm_value_input(top, i)));
+    }
+    for (int64_t i = 0; i < root->input_count; i++)
+        if (rgm_map_has(w.seen, key_of(key, sizeof key, root->inputs[i].value)))
+            root->inputs[kept++] = root->inputs[i];
+    root->input_count = kept;
+done:
+    rgm_map_release(w.seen);
+    rgm_free(w.stack);
+    return status;
 }

@@ -2,6 +2,7 @@
  * "classification": one class for each record of a CSV file. Data in memory, a network, a dense
  * layer to the logits; the trainer's default losses and steps do the rest.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,18 +173,29 @@ static rgm_status plan(rgm_text *out, void *state)
     return rgm_text_printf(out, "\n");
 }
 
+/* shape[0] is left to the caller. Of records there is a shape, where there are none it is named. */
+static int record_shape(rgm_dim shape[RGM_MAX_RANK], const record_task *t)
+{
+    const rgm_tensor *features = t->parts[RGM_TRAIN].features;
+    const rgm_ints *named = &t->options.shape;
+    int rank = features != NULL ? rgm_tensor_rank(features) : (int)named->count + 1;
+
+    for (int i = 1; i < rank; i++)
+        shape[i] = features != NULL ? rgm_tensor_dim(features, i) : named->items[i - 1];
+    return rank;
+}
+
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     record_task *t = state;
     rgm_cgraph *graph = rgm_scope_graph(scope);
-    const rgm_tensor *features = t->parts[RGM_TRAIN].features;
     rgm_head *head = &out->heads[0];
     rgm_dim shape[RGM_MAX_RANK];
+    int rank = record_shape(shape, t);
     rgm_value *x;
 
-    memcpy(shape, rgm_tensor_shape(features), (size_t)rgm_tensor_rank(features) * sizeof *shape);
     shape[0] = rgm_cgraph_symbol(graph, "records");
-    t->records = rgm_input(graph, "records", RGM_F32, rgm_tensor_rank(features), shape);
+    t->records = rgm_input(graph, "records", RGM_F32, rank, shape);
     t->labels = rgm_input(graph, "labels", RGM_I64, 1, shape);
     x = rgm_scope_dtype(scope) == RGM_F32 ? t->records
                                           : rgm_cast(t->records, rgm_scope_dtype(scope));
@@ -224,6 +236,68 @@ static rgm_status export_inputs(rgm_onnx_options *options, void *state)
     options->inputs = &t->export_input;
     options->input_count = 1;
     return RGM_OK;
+}
+
+/* ---- serving ------------------------------------------------------------------------------- */
+
+static rgm_status save_serving(rgm_text *data, const char *folder, void *state)
+{
+    const record_task *t = state;
+    rgm_dim shape[RGM_MAX_RANK];
+    int rank = record_shape(shape, t);
+
+    (void)folder;
+    RGM_TRY(rgm_text_printf(data, "  scale: %.17g\n  shape: [", t->options.scale));
+    for (int i = 1; i < rank; i++)
+        RGM_TRY(rgm_text_printf(data, "%s%lld", i > 1 ? ", " : "", (long long)shape[i]));
+    return rgm_text_printf(data, "]\n");
+}
+
+/* Rows may lie flat or have a record's shape. */
+static rgm_status check_rows(const rgm_tensor *rows, const rgm_dim *shape, int rank)
+{
+    int64_t width = 1, each = 1;
+    char got[96];
+
+    for (int i = 1; i < rank; i++)
+        width *= shape[i];
+    for (int i = 1; i < rgm_tensor_rank(rows); i++)
+        each *= rgm_tensor_dim(rows, i);
+    rgm_tensor_describe(rows, got, sizeof got);
+    if (rgm_tensor_dtype(rows) != RGM_F32 && rgm_tensor_dtype(rows) != RGM_F64)
+        return RGM_FAIL(RGM_ERR_DTYPE, "rows are %s, must be f32 or f64", got);
+    if (rgm_tensor_rank(rows) < 2 || each != width)
+        return RGM_FAIL(RGM_ERR_SHAPE, "rows are %s, but a record has %lld numbers", got,
+                        (long long)width);
+    return RGM_OK;
+}
+
+static rgm_status row_batch(rgm_element **out, void *state, const rgm_tensor *rows)
+{
+    rgm_status status = RGM_OK;
+    const record_task *t = state;
+    rgm_tensor *parts[2] = {NULL, NULL};
+    rgm_dim shape[RGM_MAX_RANK];
+    int rank = record_shape(shape, t);
+
+    *out = NULL;
+    RGM_GO(check_rows(rows, shape, rank));
+    shape[0] = rgm_tensor_dim(rows, 0);
+    RGM_GO(rgm_tensor_create(&parts[0], RGM_F32, rank, shape));
+    RGM_GO(rgm_tensor_create(&parts[1], RGM_I64, 1, shape)); /* labels that nobody looks at */
+    for (int64_t i = 0; i < rgm_tensor_count(rows); i++) {
+        double x = rgm_tensor_at(rows, i);
+
+        rgm_tensor_f32(parts[0])[i] = (float)(x / t->options.scale);
+        if (!isfinite(rgm_tensor_f32(parts[0])[i]))
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "row %lld has %g, which is no finite number",
+                            (long long)(i / (rgm_tensor_count(rows) / shape[0])), x));
+    }
+    RGM_GO(rgm_element_create_tensors(out, parts, 2));
+done:
+    rgm_tensor_release(parts[0]);
+    rgm_tensor_release(parts[1]);
+    return status;
 }
 
 /* ---- making it ----------------------------------------------------------------------------- */
@@ -345,15 +419,14 @@ static void release(rgm_task *task)
     *task = (rgm_task){0};
 }
 
-rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
-                                            const rgm_record_network *network,
-                                            const void *network_options, uint64_t seed, int threads)
+/* Without data. */
+static rgm_status open_task(rgm_task *out, const rgm_record_options *options,
+                            const rgm_record_network *network, const void *network_options,
+                            int threads)
 {
-    rgm_status status = RGM_OK;
     record_task *t = NULL;
 
-    *out = (rgm_task){0};
-    RGM_GO(RGM_NEW(t, 1));
+    RGM_TRY(RGM_NEW(t, 1));
     *out = (rgm_task){.name = "classification",
                       .type = &rgm_record_classification,
                       .state = t,
@@ -362,18 +435,54 @@ rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_opti
                       .build_model = build_model,
                       .feeds = feeds,
                       .export_inputs = export_inputs,
+                      .save_serving = save_serving,
+                      .row_batch = row_batch,
                       .sampling = sampling};
     t->options = *options;
     t->network = network;
     t->network_options = network_options;
     t->threads = threads;
     t->classes = classes_of(&t->options);
+    return RGM_OK;
+}
+
+rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
+                                            const rgm_record_network *network,
+                                            const void *network_options, uint64_t seed, int threads)
+{
+    rgm_status status = RGM_OK;
+
+    *out = (rgm_task){0};
+    RGM_GO(open_task(out, options, network, network_options, threads));
     RGM_GO(check(options));
     if (options->valid_sets.count + options->test_sets.count > 0) {
         out->eval_sets = eval_sets;
         out->build_eval_inputs = build_eval_inputs;
     }
-    RGM_GO(load(t, seed));
+    RGM_GO(load(out->state, seed));
+done:
+    if (status != RGM_OK)
+        release(out);
+    return status;
+}
+
+static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    const rgm_record_options *o = setup->data;
+    rgm_classes classes = classes_of(o);
+    int64_t width = 1;
+
+    *out = (rgm_task){0};
+    RGM_TRY(rgm_classes_check(&classes));
+    for (int64_t i = 0; i < o->shape.count; i++)
+        if (__builtin_mul_overflow(width, o->shape.items[i], &width) || width > INT32_MAX)
+            return RGM_FAIL(RGM_ERR_CONFIG, "%s: data.shape is of too many numbers", folder);
+    if (o->shape.count < 1 || o->shape.count >= RGM_MAX_RANK)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s: data.shape has %lld numbers, 1 to %d are possible",
+                        folder, (long long)o->shape.count, RGM_MAX_RANK - 1);
+    RGM_GO(open_task(out, o, (const rgm_record_network *)setup->model, setup->model_options,
+                     setup->threads));
 done:
     if (status != RGM_OK)
         release(out);
@@ -424,5 +533,6 @@ const rgm_task_type rgm_record_classification = {
     .rules = rules,
     .effects = effects,
     .create = create,
+    .serve = serve,
     .release = release,
 };

@@ -9,23 +9,6 @@
 #include "run_internal.h"
 
 #define SIGNATURE_FILE "signature.json"
-enum { MOST_OUTPUTS = 2 * RGM_MAX_HEADS };
-
-/** What a file gives: every head by its name, then their probabilities. */
-typedef struct output_list {
-    rgm_export_output items[MOST_OUTPUTS];
-    rgm_value *values[MOST_OUTPUTS];
-    char names[RGM_MAX_HEADS][96];
-    int64_t count, heads;
-} output_list;
-
-static void add_output(output_list *list, const char *name, rgm_value *value, rgm_output_kind kind,
-                       const rgm_head *head)
-{
-    list->values[list->count] = value;
-    list->items[list->count++] = (rgm_export_output){
-        .name = name, .value = value, .kind = kind, .classes = head->class_names};
-}
 
 static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload);
 
@@ -38,7 +21,7 @@ static const rgm_onnx_exporter_options *own_options(const rgm_open_run *run)
     return NULL;
 }
 
-static int64_t find_output(const output_list *list, const char *name)
+static int64_t find_output(const rgmi_outputs *list, const char *name)
 {
     for (int64_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].name, name) == 0)
@@ -46,9 +29,9 @@ static int64_t find_output(const output_list *list, const char *name)
     return -1;
 }
 
-static rgm_status unknown_output(const output_list *list, const char *name)
+static rgm_status unknown_output(const rgmi_outputs *list, const char *name)
 {
-    const char *names[MOST_OUTPUTS];
+    const char *names[RGMI_MOST_OUTPUTS];
 
     for (int64_t i = 0; i < list->count; i++)
         names[i] = list->items[i].name;
@@ -57,9 +40,9 @@ static rgm_status unknown_output(const output_list *list, const char *name)
 }
 
 /* All at once, so that two may take each other's names. */
-static rgm_status rename_outputs(output_list *list, const rgm_lists *names)
+static rgm_status rename_outputs(rgmi_outputs *list, const rgm_lists *names)
 {
-    output_list renamed = *list;
+    rgmi_outputs renamed = *list;
 
     for (int64_t i = 0; i < names->count; i++) {
         int64_t at = find_output(list, names->names[i]);
@@ -78,31 +61,10 @@ static rgm_status rename_outputs(output_list *list, const rgm_lists *names)
 }
 
 /* o NULL: with the names of the run's own exporter. */
-static rgm_status outputs_of(output_list *list, const rgm_open_run *run,
+static rgm_status outputs_of(rgmi_outputs *list, const rgm_open_run *run,
                              const rgm_onnx_exporter_options *o)
 {
-    const rgm_task_model *model = rgm_trainer_model(run->trainer);
-
-    *list = (output_list){.heads = model->head_count};
-    for (int64_t h = 0; h < model->head_count; h++) {
-        const rgm_head *head = &model->heads[h];
-
-        add_output(list, head->name, head->predictions,
-                   head->is_number               ? RGM_OUTPUT_NUMBERS
-                   : head->probabilities != NULL ? RGM_OUTPUT_LOGITS
-                                                 : RGM_OUTPUT_OTHER,
-                   head);
-    }
-    for (int64_t h = 0; h < model->head_count; h++) {
-        const rgm_head *head = &model->heads[h];
-        bool alone = model->head_count == 1;
-
-        if (head->probabilities == NULL)
-            continue;
-        snprintf(list->names[h], sizeof list->names[h], "%s%sprobabilities",
-                 alone ? "" : head->name, alone ? "" : ".");
-        add_output(list, list->names[h], head->probabilities, RGM_OUTPUT_PROBABILITIES, head);
-    }
+    rgmi_outputs_of(list, rgm_trainer_model(run->trainer));
     if (o == NULL)
         o = own_options(run);
     return o != NULL ? rename_outputs(list, &o->output_names) : RGM_OK;
@@ -116,7 +78,7 @@ static rgm_status options_of(rgm_onnx_options *options, const rgm_open_run *run)
 }
 
 static rgm_status save_signature(const rgm_open_run *run, const char *folder,
-                                 const output_list *outputs, const rgm_onnx_options *options)
+                                 const rgmi_outputs *outputs, const rgm_onnx_options *options)
 {
     rgm_status status = RGM_OK;
     rgm_text text = {0};
@@ -136,7 +98,7 @@ done:
 static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path,
                              const rgm_onnx_exporter_options *o)
 {
-    output_list outputs;
+    rgmi_outputs outputs;
     rgm_onnx_options options;
     char text[128];
 
@@ -148,7 +110,8 @@ static rgm_status save_heads(const rgm_open_run *run, const char *folder, const 
     RGM_TRY(rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
                           rgm_trainer_parameters(run->trainer), outputs.items, outputs.count,
                           &options));
-    return save_signature(run, folder, &outputs, &options);
+    RGM_TRY(save_signature(run, folder, &outputs, &options));
+    return run->task.save_serving != NULL ? rgmi_save_serving(run, folder) : RGM_OK;
 }
 
 const char *rgm_run_onnx_file(const rgm_open_run *run)
@@ -177,7 +140,7 @@ static rgm_status check_onnx(const rgm_open_run *run, void *payload)
     const rgm_task_export *own = run->task.exports;
     const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
     const rgm_onnx_exporter_options *o = payload;
-    output_list outputs;
+    rgmi_outputs outputs;
     rgm_onnx_options options;
 
     if (own != NULL && o != NULL && o->output_names.count > 0)
@@ -231,9 +194,9 @@ rgm_exporter rgm_onnx_exporter(void)
 /* What the file gives, by the executor. */
 typedef struct all_outputs {
     const rgm_open_run *run;
-    output_list list;
+    rgmi_outputs list;
     rgm_executor *executor;
-    rgm_tensor *values[MOST_OUTPUTS]; /* of the last batch, borrowed from the executor */
+    rgm_tensor *values[RGMI_MOST_OUTPUTS]; /* of the last batch, borrowed from the executor */
 } all_outputs;
 
 static rgm_status all_outputs_open(all_outputs *all, const rgm_open_run *run)
@@ -265,7 +228,7 @@ static rgm_status tables_of(rgm_named_tensor **tables, int64_t *count, const rgm
 typedef struct comparison {
     all_outputs all;
     rgm_onnx_model *model;
-    int64_t place[MOST_OUTPUTS]; /* of each output in the file */
+    int64_t place[RGMI_MOST_OUTPUTS]; /* of each output in the file */
     int64_t batches, max_batches;
     rgm_export_check *check;
 } comparison;
@@ -391,7 +354,7 @@ static rgm_status dump_batch(const rgm_prediction *p, void *payload)
 {
     dump *d = payload;
     rgm_status status = RGM_OK;
-    rgm_named_tensor *tables = NULL, outputs[MOST_OUTPUTS];
+    rgm_named_tensor *tables = NULL, outputs[RGMI_MOST_OUTPUTS];
     int64_t table_count = 0;
 
     RGM_GO(tables_of(&tables, &table_count, d->all.run, p));

@@ -26,6 +26,22 @@ rgm_status rgmi_run_remark(const rgm_open_run *run);
 /* weights_exporter.c */
 extern const rgm_exporter_type rgmi_weights_exporter;
 
+/* outputs.c */
+enum { RGMI_MOST_OUTPUTS = 2 * RGM_MAX_HEADS };
+/** What a model gives: every head by its name, then their probabilities. */
+typedef struct rgmi_outputs {
+    rgm_export_output items[RGMI_MOST_OUTPUTS];
+    rgm_value *values[RGMI_MOST_OUTPUTS];
+    char names[RGM_MAX_HEADS][96];
+    int64_t count, heads;
+} rgmi_outputs;
+/** Names may point into `list`: it is not to be moved. */
+void rgmi_outputs_of(rgmi_outputs *list, const rgm_task_model *model);
+
+/* save_serving.c */
+/** What a predictor is opened from. */
+rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder);
+
 /* run_exports.c */
 /** Those that the finished run is for. */
 rgm_status rgmi_run_export_all(rgm_open_run *run);
