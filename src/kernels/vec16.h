@@ -22,7 +22,7 @@ static inline void v_stream(float *p, vf x)
 }
 static inline __mmask16 v_lanes(int64_t n)
 {
-    return n <= 0 ? 0 : (n >= 16 ? 0xffff : (__mmask16)((1u << n) - 1));
+    return (__mmask16)(n <= 0 ? 0 : n >= 16 ? 0xffff : (1u << n) - 1);
 }
 static inline vm v_first(int64_t n)
 {

@@ -200,7 +200,7 @@ static void a_line_of_a_megabyte_is_a_line(void **state)
 
     (void)state;
     for (int64_t i = 0; i < size; i++)
-        line[i] = i % 2 ? ' ' : (char)('a' + i / 2 % 23);
+        line[i] = (char)(i % 2 ? ' ' : 'a' + i / 2 % 23);
     CHECK_OK(rgm_bleu_create(&bleu, NULL));
     CHECK_OK(rgm_bleu_add(&stats, bleu, long_line, &long_line, 1));
     CHECK_INT(size / 2, stats.matches[0]);
