@@ -32,7 +32,7 @@ static void model_options(rgm_mpnn_model_options *mpnn)
 static rgm_status open_run(rgm_open_run **run, const char *records, rgm_schema *schema)
 {
     rgm_status status = RGM_OK;
-    rgm_tfrecord_provider_options files = {.file_pattern = records};
+    rgm_tfrecord_provider_options files = {.files = {&records, 1}};
     rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
     rgm_run_options how = RGM_RUN_OPTIONS_INIT;
     rgm_mpnn_model_options mpnn;

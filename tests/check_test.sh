@@ -76,6 +76,23 @@ for part in train valid test; do
     expect 1 "$regimen" config check records.yaml --data --set "data.$part=wide-s/$part*"
 done
 [ ! -e never ] || fail "wrong records left a run folder"
+
+# Parts of several files, and sets beside them.
+mkdir -p copies
+for part in train valid test; do cp three-s/$part-* "copies/more-$part"; done
+more='data.valid_sets={copied: ["copies/more-valid", "three-s/test*"]}'
+expect 0 "$regimen" run records.yaml --run-dir lists --set 'data.train=["three-s/train*", copies/more-train]' --set "$more"
+says "files: 2 train, 1 valid, 1 test, 2 valid_copied" err
+grep -q valid_copied lists/metrics.jsonl || fail "metrics.jsonl has no lines of valid_copied"
+expect 1 "$regimen" run records.yaml --run-dir never --set "data.valid_sets={none: [three-s/valid*, none/part-*]}"
+says "data.valid_sets.none: .*none/part-\*" err
+expect 1 "$regimen" run records.yaml --run-dir never --set 'data.train=[none.rec]'
+says "data.train: .*none.rec" err
+expect 1 "$regimen" run records.yaml --run-dir never --set "data.valid_sets={a: wide-s/valid*}"
+says "valid data: the set 'a': " err
+refused "data.test_sets.valid: 'valid' is the name of a part" records.yaml --set "data.test_sets={valid: three-s/test*}"
+refused "data.valid_sets stand beside data.valid, which is not set" records.yaml --set data.valid=[] --set "$more"
+[ ! -e never ] || fail "wrong lists of records left a run folder"
 cat >folder.yaml <<'YAML'
 data: {type: folder, path: six}
 task: {type: node_classification, node_set: nodes, num_classes: 3}

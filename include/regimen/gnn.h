@@ -743,7 +743,8 @@ rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider,
 
 /** Options of rgm_tfrecord_provider(). */
 typedef struct rgm_tfrecord_provider_options {
-    const char *file_pattern;      /* glob or "name@N"                                   */
+    rgm_texts files;               /* names, globs and "name@N", one behind the other    */
+    const char *key;               /* what messages call them; NULL: nothing             */
     bool shuffle_filenames;        /* when training                                      */
     int64_t examples_shuffle_size; /* buffer, when training; 0: none                     */
     int64_t cycle_length;          /* files read at once, default 1                      */
@@ -815,13 +816,22 @@ typedef struct rgm_padding {
         .min_nodes_per_component = 1, .sample_size = 10000, .success_ratio = 0.99                  \
     }
 
+/** More data to validate or to test on, by name. */
+typedef struct rgm_graph_eval_set {
+    const char *name;   /* "news" of RGM_VALID is told as valid_news                      */
+    rgm_mode mode;      /* RGM_VALID or RGM_TEST: evaluated behind that mode's own data   */
+    rgm_provider *data; /* required; retained                                             */
+} rgm_graph_eval_set;
+
 /** What a run learns, and from what. model_payload is read when a run opens: it must live until
  * then. */
 typedef struct rgm_graph_learning_options {
-    rgm_provider *train_data; /* required; retained, as are all below */
-    rgm_provider *valid_data; /* NULL: no validation                  */
-    rgm_provider *test_data;  /* NULL: none                           */
-    rgm_schema *schema;       /* of one example; NULL: the provider's */
+    rgm_provider *train_data;            /* required; retained, as are all below */
+    rgm_provider *valid_data;            /* NULL: no validation                  */
+    rgm_provider *test_data;             /* NULL: none                           */
+    const rgm_graph_eval_set *eval_sets; /* [eval_set_count], at most RGM_MAX_EVAL_SETS */
+    int64_t eval_set_count;
+    rgm_schema *schema; /* of one example; NULL: the provider's */
 
     rgm_model_fn *model_fn;
     void *model_payload;

@@ -199,6 +199,27 @@ typedef struct rgm_eval_set {
 } rgm_eval_set;
 #define RGM_MAX_EVAL_SETS 16
 
+/** data.valid_sets and data.test_sets: files by name, borrowed. A set's number counts through both,
+ * validation first: that of rgm_task.eval_sets. */
+typedef struct rgm_file_sets {
+    const rgm_lists *valid, *test;
+} rgm_file_sets;
+
+/** Of both lists together. */
+int64_t rgm_file_sets_count(const rgm_file_sets *sets);
+/** rgm_task.eval_sets of them. @param out  [out] [RGM_MAX_EVAL_SETS] */
+void rgm_file_sets_list(rgm_eval_set *out, int64_t *count, const rgm_file_sets *sets);
+/** The files of set i, borrowed. */
+const rgm_texts *rgm_file_sets_files(const rgm_file_sets *sets, int64_t i);
+/** "data.valid_sets.news". *key is freed by the caller. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_file_sets_key(char **key, const rgm_file_sets *sets, int64_t i);
+/**
+ * Each set stands beside its part's own data (has_valid, has_test), names files, and is called
+ * neither as another of its part nor as a part; there are at most RGM_MAX_EVAL_SETS. Else
+ * RGM_ERR_CONFIG, with the key.
+ */
+rgm_status rgm_file_sets_check(const rgm_file_sets *sets, bool has_valid, bool has_test);
+
 typedef struct rgm_task_type rgm_task_type;
 
 /**

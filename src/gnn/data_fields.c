@@ -70,9 +70,12 @@ static const rgm_field data_fields[] = {
     RGM_BOOL_FIELD(relabel, "ogb: number the distinct labels 0, 1, ... in ascending order"),
     RGM_FLOAT_FIELD(sparse_below, 0, 1, "ogb: 0/1 features with fewer ones are kept sparse"),
     RGM_TEXT_FIELD(schema, "records: GraphSchema text file"),
-    RGM_TEXT_FIELD(train, "records: file pattern or name@shards"),
-    RGM_TEXT_FIELD(valid, "records: likewise"),
-    RGM_TEXT_FIELD(test, "records: likewise"),
+    RGM_TEXTS_FIELD(train, "records: files to train on, names, patterns or name@shards"),
+    RGM_TEXTS_FIELD(valid, "records: files to validate on"),
+    RGM_TEXTS_FIELD(test, "records: files to test on"),
+    RGM_LISTS_FIELD(valid_sets, "records: more by name, each validated on too: "
+                                "valid_news.accuracy"),
+    RGM_LISTS_FIELD(test_sets, "records: the same of test"),
     RGM_BOOL_FIELD(shuffle_filenames, "records: files in random order"),
     RGM_INT_FIELD(cycle_length, 1, 1e4, "records: files read at once"),
     RGM_INT_FIELD(max_bad_records, 0, MOST,
@@ -108,12 +111,15 @@ static rgm_status check(const void *options)
 {
     const rgmi_data_options *d = options;
     const rgmi_sampling *s = &d->sampling;
+    const rgm_file_sets sets = {&d->valid_sets, &d->test_sets};
 
     if ((d->type == RGMI_DATA_OGB || d->type == RGMI_DATA_FOLDER) && d->path == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.path is missing: the folder of the data set");
-    if (d->type == RGMI_DATA_RECORDS && (d->schema == NULL || d->train == NULL))
+    if (d->type == RGMI_DATA_RECORDS && (d->schema == NULL || d->train.count == 0))
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s is missing: data.type is records",
                         d->schema == NULL ? "schema" : "train");
+    if (d->type == RGMI_DATA_RECORDS)
+        RGM_TRY(rgm_file_sets_check(&sets, d->valid.count > 0, d->test.count > 0));
     if (s->sizes.count > RGMI_MAX_HOPS ||
         (s->edge_sets.count > 0 && s->edge_sets.count != s->sizes.count))
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -142,6 +148,8 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.train", "data.type == records"},
     {"data.valid", "data.type == records"},
     {"data.test", "data.type == records"},
+    {"data.valid_sets", "data.type == records"},
+    {"data.test_sets", "data.type == records"},
     {"data.citation", "data.type == citation"},
     {"data.shuffle_filenames", "data.type == records or data.sampling.sizes != []"},
     {"data.shuffle_filenames", "data.type == records or data.sampling.store == records"},

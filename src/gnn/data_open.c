@@ -82,10 +82,11 @@ static rgm_status whole_providers(rgmi_graph_inputs *in, const rgm_task_setup *s
 /* ---- records ------------------------------------------------------------------------------- */
 
 static rgm_status records_provider(rgm_provider **out, const rgmi_data_options *d,
-                                   const char *pattern)
+                                   const rgm_texts *files, const char *key)
 {
     rgm_tfrecord_provider_options options = {
-        .file_pattern = pattern,
+        .files = *files,
+        .key = key,
         .shuffle_filenames = d->shuffle_filenames,
         .examples_shuffle_size = d->shuffle_size,
         .cycle_length = d->cycle_length,
@@ -96,15 +97,33 @@ static rgm_status records_provider(rgm_provider **out, const rgmi_data_options *
     return *out != NULL ? RGM_OK : RGM_ERR_NOMEM;
 }
 
+static rgm_status open_sets(rgmi_graph_inputs *in, const rgmi_data_options *d)
+{
+    const rgm_file_sets sets = {&d->valid_sets, &d->test_sets};
+    rgm_eval_set told[RGM_MAX_EVAL_SETS];
+    rgm_status status = RGM_OK;
+    char *key = NULL;
+
+    rgm_file_sets_list(told, &in->set_count, &sets);
+    for (int64_t i = 0; status == RGM_OK && i < in->set_count; i++) {
+        in->sets[i] = (rgm_graph_eval_set){.name = told[i].name, .mode = told[i].mode};
+        RGM_TRY(rgm_file_sets_key(&key, &sets, i));
+        status = records_provider(&in->sets[i].data, d, rgm_file_sets_files(&sets, i), key);
+        rgm_free(key);
+    }
+    return status;
+}
+
 static rgm_status open_records(rgmi_graph_inputs *in, const rgmi_data_options *d)
 {
-    const char *patterns[3] = {d->train, d->valid, d->test};
+    const rgm_texts *files[3] = {&d->train, &d->valid, &d->test};
+    const char *keys[3] = {"data.train", "data.valid", "data.test"};
 
     RGM_TRY(rgm_schema_load(&in->schema, d->schema));
     for (int i = 0; i < 3; i++)
-        if (patterns[i] != NULL)
-            RGM_TRY(records_provider(&in->providers[i], d, patterns[i]));
-    return RGM_OK;
+        if (files[i]->count > 0)
+            RGM_TRY(records_provider(&in->providers[i], d, files[i], keys[i]));
+    return open_sets(in, d);
 }
 
 /* ---- sampling ------------------------------------------------------------------------------ */
@@ -195,7 +214,8 @@ static rgm_status sample_to_records(rgmi_graph_inputs *in, const rgm_task_setup 
         rgm_free(pattern);
         pattern = NULL;
         RGM_GO(rgm_strprintf(&pattern, "%s/%s-*.tfrecord", folder, rgm_mode_name((rgm_mode)i)));
-        RGM_GO(records_provider(&in->providers[i], setup->data, pattern));
+        RGM_GO(records_provider(&in->providers[i], setup->data,
+                                &(rgm_texts){(const char *const[]){pattern}, 1}, NULL));
     }
 done:
     rgm_free(folder);
@@ -250,6 +270,8 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
 {
     for (int i = 0; i < 3; i++)
         rgm_provider_release(in->providers[i]);
+    for (int64_t i = 0; i < in->set_count; i++)
+        rgm_provider_release(in->sets[i].data);
     rgm_graph_data_clear(&in->data);
     rgm_schema_release(in->schema);
     rgm_sampling_spec_release(in->spec);

@@ -58,6 +58,36 @@ static rgm_status check_batches(const rgm_graph_learning_options *o)
     return RGM_OK;
 }
 
+static rgm_status check_sets(const rgm_graph_learning_options *o)
+{
+    rgm_provider *own[3] = {o->train_data, o->valid_data, o->test_data};
+
+    if (o->eval_set_count < 0 || o->eval_set_count > RGM_MAX_EVAL_SETS)
+        return RGM_FAIL(RGM_ERR_CONFIG, "eval_set_count is %lld, %d sets are the most",
+                        (long long)o->eval_set_count, RGM_MAX_EVAL_SETS);
+    for (int64_t i = 0; i < o->eval_set_count; i++) {
+        const rgm_graph_eval_set *set = &o->eval_sets[i];
+
+        if (set->name == NULL || set->data == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "eval_sets[%lld] needs a name and data", (long long)i);
+        if ((set->mode != RGM_VALID && set->mode != RGM_TEST) || own[set->mode] == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "eval_sets[%lld], '%s', stands beside validation or test data that "
+                            "there are",
+                            (long long)i, set->name);
+        if (rgmi_provider_is_batched(set->data) != rgmi_provider_is_batched(own[set->mode]))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "eval_sets[%lld], '%s': either it or the %s data come in mini-batches "
+                            "of their own: both or neither",
+                            (long long)i, set->name, rgm_mode_name(set->mode));
+        for (int64_t j = 0; j < i; j++)
+            if (set->mode == o->eval_sets[j].mode && strcmp(set->name, o->eval_sets[j].name) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "two sets of %s data are named '%s'",
+                                rgm_mode_name(set->mode), set->name);
+    }
+    return RGM_OK;
+}
+
 static rgm_status check_arguments(const rgm_graph_learning_options *o)
 {
     if (o->train_data == NULL)
@@ -68,6 +98,7 @@ static rgm_status check_arguments(const rgm_graph_learning_options *o)
     if (o->schema == NULL && rgm_provider_schema(o->train_data) == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "schema is NULL and the provider does not know it");
     RGM_TRY(check_batches(o));
+    RGM_TRY(check_sets(o));
     if (o->valid_data == NULL && o->valid_padding.kind != RGM_PADDING_NONE)
         return RGM_FAIL(RGM_ERR_CONFIG, "valid_padding is set but there are no validation data");
     return check_tasks(o);
@@ -102,6 +133,19 @@ static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learni
     return RGM_OK;
 }
 
+static rgm_status copy_sets(rgmi_learning *learning, const rgm_graph_learning_options *o)
+{
+    for (int64_t i = 0; i < o->eval_set_count; i++) {
+        rgmi_graph_set *set = &learning->sets[i];
+
+        set->mode = o->eval_sets[i].mode;
+        set->provider = rgm_provider_retain(o->eval_sets[i].data);
+        learning->set_count = i + 1;
+        RGM_TRY(rgm_strdup(&set->name, o->eval_sets[i].name));
+    }
+    return RGM_OK;
+}
+
 static rgm_status open_padding(rgmi_learning *learning, const rgm_graph_learning_options *o,
                                uint64_t seed)
 {
@@ -111,6 +155,10 @@ static rgm_status open_padding(rgmi_learning *learning, const rgm_graph_learning
         if (learning->providers[mode] != NULL)
             RGM_TRY(rgmi_pipeline_padding(&learning->pipelines[mode], learning->providers[mode],
                                           padding[mode], learning->batch_size, seed));
+    for (int64_t i = 0; i < learning->set_count; i++)
+        if (learning->sets[i].mode == RGM_VALID)
+            RGM_TRY(rgmi_pipeline_padding(&learning->sets[i].pipeline, learning->sets[i].provider,
+                                          &o->valid_padding, learning->batch_size, seed));
     return RGM_OK;
 }
 
@@ -127,11 +175,14 @@ static void open_checks(rgmi_learning *learning)
         learning->unpadded[mode] = *pipeline;
         pipeline->judged = true;
     }
+    for (int64_t i = 0; i < learning->set_count; i++)
+        learning->sets[i].pipeline = learning->pipelines[learning->sets[i].mode];
 }
 
 static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options *o, uint64_t seed)
 {
     RGM_TRY(copy_arguments(learning, o));
+    RGM_TRY(copy_sets(learning, o));
     RGM_TRY(rgmi_pipeline_schema(&learning->processed_schema, &learning->pipelines[RGM_TRAIN],
                                  learning->providers[RGM_TRAIN]));
     for (int64_t k = 0; k < learning->task_count; k++)
@@ -150,6 +201,11 @@ static void release(rgm_task *task)
     for (int mode = 0; mode < 3; mode++) {
         rgm_provider_release(learning->providers[mode]);
         rgm_size_constraints_release(learning->pipelines[mode].padding);
+    }
+    for (int64_t i = 0; i < learning->set_count; i++) {
+        rgm_free(learning->sets[i].name);
+        rgm_provider_release(learning->sets[i].provider);
+        rgm_size_constraints_release(learning->sets[i].pipeline.padding);
     }
     for (int64_t k = 0; k < learning->task_count; k++)
         rgm_graph_task_release(learning->tasks[k]);
@@ -173,6 +229,23 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
                                  mode == RGM_TRAIN, learning->batch_size,
                                  learning->drop_remainder && mode == RGM_TRAIN, endless,
                                  learning->threads);
+}
+
+static void list_sets(rgm_eval_set *out, int64_t *count, void *state)
+{
+    const rgmi_learning *learning = state;
+
+    *count = learning->set_count;
+    for (int64_t i = 0; i < *count; i++)
+        out[i] = (rgm_eval_set){learning->sets[i].name, learning->sets[i].mode};
+}
+
+static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
+{
+    rgmi_learning *learning = state;
+
+    return rgmi_pipeline_dataset(out, &learning->sets[set].pipeline, learning->sets[set].provider,
+                                 false, learning->batch_size, false, false, learning->threads);
 }
 
 static rgm_status build_prediction_inputs(rgm_dataset **out, void *state, rgm_mode mode)
@@ -235,6 +308,8 @@ static rgm_task task_of(rgmi_learning *learning)
         .state = learning,
         .build_model = rgmi_learning_build_model,
         .build_inputs = build_inputs,
+        .eval_sets = list_sets,
+        .build_eval_inputs = build_eval_inputs,
         .plan = rgmi_learning_plan,
         .check_data = rgmi_learning_check_data,
         .build_prediction_inputs = build_prediction_inputs,
@@ -309,6 +384,8 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .train_data = inputs->providers[RGM_TRAIN],
         .valid_data = inputs->providers[RGM_VALID],
         .test_data = inputs->providers[RGM_TEST],
+        .eval_sets = inputs->sets,
+        .eval_set_count = inputs->set_count,
         .schema = inputs->schema,
         .model_fn = ((const rgm_graph_model_type *)setup->model)->build,
         .model_payload = setup->model_options,

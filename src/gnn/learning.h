@@ -71,6 +71,8 @@ rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
 
 bool rgmi_provider_is_batched(const rgm_provider *provider);
 bool rgmi_provider_is_in_memory(const rgm_provider *provider);
+/** How many files of records a provider has now; 0: it is none of files, or NULL. */
+rgm_status rgmi_provider_file_count(int64_t *count, const rgm_provider *provider);
 /** rgm_provider_type.whole; *out is NULL where there is none. */
 rgm_status rgmi_provider_whole(rgm_graph **out, const rgm_provider *provider);
 
@@ -109,7 +111,9 @@ typedef struct rgmi_data_options {
     bool undirected, relabel;
     double sparse_below;
     /* records */
-    const char *schema, *train, *valid, *test;
+    const char *schema;
+    rgm_texts train, valid, test;
+    rgm_lists valid_sets, test_sets;
     bool shuffle_filenames;
     int64_t cycle_length, max_bad_records;
     /* all */
@@ -129,6 +133,8 @@ typedef struct rgmi_graph_inputs {
     rgm_graph_data data;
     rgm_schema *schema; /* of records; NULL: the providers know it */
     rgm_provider *providers[3];
+    rgm_graph_eval_set sets[RGM_MAX_EVAL_SETS]; /* names are the section's */
+    int64_t set_count;
     rgm_sampling_spec *spec;
 } rgmi_graph_inputs;
 /** Providers and schema from a data section; what was made before an error is there too. */
@@ -137,9 +143,19 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
 
 /* ---- the task ------------------------------------------------------------------------------ */
 
+/** A rgm_graph_eval_set of a run. */
+typedef struct rgmi_graph_set {
+    char *name;
+    rgm_mode mode;
+    rgm_provider *provider;
+    rgmi_pipeline pipeline; /* with padding of its own */
+} rgmi_graph_set;
+
 typedef struct rgmi_learning {
     rgm_provider *providers[3]; /* by rgm_mode */
     rgmi_pipeline pipelines[3], unpadded[3];
+    rgmi_graph_set sets[RGM_MAX_EVAL_SETS];
+    int64_t set_count;
     rgm_schema *schema, *processed_schema;
     rgm_feature_processor *processors;
     rgm_graph_task *tasks[RGM_MAX_HEADS];

@@ -30,10 +30,11 @@ static rgm_status check_labels(const rgmi_learning *learning, const rgm_graph *w
 }
 
 /* An example through its pipeline, which looks at labels, to what the model is fed. */
-static rgm_status check_example(const rgmi_learning *learning, rgm_mode mode, rgm_element *example)
+static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeline *of,
+                                rgm_element *example)
 {
     rgm_status status = RGM_OK;
-    rgmi_pipeline pipeline = learning->pipelines[mode];
+    rgmi_pipeline pipeline = *of;
     rgm_feed feeds[MOST_FEEDS];
     rgm_graph *graph = NULL;
     int64_t count;
@@ -48,20 +49,20 @@ done:
 
 /* One of many in memory: of the first one's schema it would be fed likewise. What feature
  * processors make of it is seen when it is its turn. */
-static rgm_status check_other(const rgmi_learning *learning, rgm_mode mode, rgm_element *example,
-                              const rgm_schema *first)
+static rgm_status check_other(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                              rgm_element *example, const rgm_schema *first)
 {
     rgm_graph *graph = rgm_element_pointer(example, &rgm_graph_element);
 
     if (graph == NULL || rgm_graph_schema(graph) != first)
-        return check_example(learning, mode, example);
-    return learning->pipelines[mode].processor_count == 0 ? check_graph(learning, graph) : RGM_OK;
+        return check_example(learning, pipeline, example);
+    return pipeline->processor_count == 0 ? check_graph(learning, graph) : RGM_OK;
 }
 
-static rgm_status check_examples(const rgmi_learning *learning, rgm_mode mode)
+static rgm_status check_examples(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                                 const rgm_provider *provider)
 {
     rgm_status status = RGM_OK;
-    const rgm_provider *provider = learning->providers[mode];
     bool all = rgmi_provider_is_in_memory(provider);
     rgm_dataset *data = NULL;
     rgm_iterator *examples = NULL;
@@ -74,8 +75,8 @@ static rgm_status check_examples(const rgmi_learning *learning, rgm_mode mode)
     while ((all || count == 0) && (status = rgm_iterator_next(&example, examples)) == RGM_OK) {
         rgm_graph *graph = rgm_element_pointer(example, &rgm_graph_element);
 
-        status = first == NULL ? check_example(learning, mode, example)
-                               : check_other(learning, mode, example, first);
+        status = first == NULL ? check_example(learning, pipeline, example)
+                               : check_other(learning, pipeline, example, first);
         if (status != RGM_OK)
             status = all ? rgm_error_prefix(status, "graph %lld", (long long)count) : status;
         if (first == NULL && graph != NULL)
@@ -92,17 +93,34 @@ done:
     return status;
 }
 
-rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
+static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                             const rgm_provider *provider)
 {
-    const rgmi_learning *learning = state;
     rgm_status status;
     rgm_graph *whole;
 
-    RGM_TRY(check_examples(learning, mode));
-    if (learning->pipelines[mode].processor_count > 0)
+    RGM_TRY(check_examples(learning, pipeline, provider));
+    if (pipeline->processor_count > 0)
         return RGM_OK;
-    RGM_TRY(rgmi_provider_whole(&whole, learning->providers[mode]));
+    RGM_TRY(rgmi_provider_whole(&whole, provider));
     status = whole != NULL ? check_labels(learning, whole) : RGM_OK;
     rgm_graph_release(whole);
     return status;
+}
+
+rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
+{
+    const rgmi_learning *learning = state;
+
+    RGM_TRY(check_part(learning, &learning->pipelines[mode], learning->providers[mode]));
+    for (int64_t i = 0; i < learning->set_count; i++) {
+        const rgmi_graph_set *set = &learning->sets[i];
+        rgm_status status = RGM_OK;
+
+        if (set->mode == mode)
+            status = check_part(learning, &set->pipeline, set->provider);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "the set '%s'", set->name);
+    }
+    return RGM_OK;
 }

@@ -26,6 +26,35 @@ static rgm_status count_unasked(int64_t *out, const rgm_graph_data *data, int64_
     return RGM_OK;
 }
 
+static rgm_status describe_files(rgm_text *out, const char **between, const rgm_provider *provider,
+                                 rgm_mode mode, const char *set)
+{
+    int64_t count;
+    rgm_status status = rgmi_provider_file_count(&count, provider);
+
+    if (status == RGM_ERR_NOT_FOUND || (status == RGM_OK && count == 0))
+        return RGM_OK; /* who needs files that are gone tells of it: a validation alone does not */
+    RGM_TRY(status);
+    RGM_TRY(rgm_text_printf(out, "%s%lld %s%s%s", *between, (long long)count, rgm_mode_name(mode),
+                            set != NULL ? "_" : "", set != NULL ? set : ""));
+    *between = ", ";
+    return RGM_OK;
+}
+
+/* "items are counted as they are read; files: 3 train, 1 valid, 2 valid_news". */
+static rgm_status describe_read(rgm_text *out, const rgmi_learning *l)
+{
+    const char *between = "; files: ";
+
+    RGM_TRY(rgm_text_printf(out, "items are counted as they are read"));
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        RGM_TRY(describe_files(out, &between, l->providers[mode], (rgm_mode)mode, NULL));
+    for (int64_t i = 0; i < l->set_count; i++)
+        RGM_TRY(
+            describe_files(out, &between, l->sets[i].provider, l->sets[i].mode, l->sets[i].name));
+    return rgm_text_printf(out, "\n");
+}
+
 /* "items 140 train, 500 valid, 1000 test of 2708 paper; 1068 in no part" */
 static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
 {
@@ -35,7 +64,7 @@ static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
     int64_t total, unasked = 0, left;
 
     if (data->graph_count == 0 || data->train == NULL)
-        return rgm_text_printf(out, "items are counted as they are read\n");
+        return describe_read(out, l);
     total = set != NULL ? rgm_graph_total(data->graphs[0], RGM_NODE_SET, set) : data->graph_count;
     RGM_TRY(count_unasked(&unasked, data, total));
     RGM_TRY(rgm_text_printf(out, "items "));

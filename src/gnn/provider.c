@@ -69,8 +69,49 @@ rgm_status rgmi_provider_whole(rgm_graph **out, const rgm_provider *provider)
 
 typedef struct tfrecord_state {
     rgm_tfrecord_provider_options options;
-    char *pattern;
+    char **files;
+    int64_t file_count;
+    char *key;
 } tfrecord_state;
+
+static rgm_status add_paths(char ***paths, int64_t *count, const char *pattern)
+{
+    rgm_status status = RGM_OK;
+    char **found = NULL, **all = NULL;
+    int64_t more = 0;
+
+    RGM_GO(rgm_tfrecord_paths(&found, &more, pattern));
+    RGM_GO(RGM_NEW(all, *count + more));
+    for (int64_t i = 0; i < *count; i++)
+        all[i] = (*paths)[i];
+    for (int64_t i = 0; i < more; i++) {
+        all[*count + i] = found[i];
+        found[i] = NULL;
+    }
+    rgm_free(*paths);
+    *paths = all;
+    *count += more;
+done:
+    rgm_names_release(found, more);
+    return status;
+}
+
+/* What the names and patterns mean now, one behind the other. */
+static rgm_status list_paths(char ***paths, int64_t *count, const tfrecord_state *files)
+{
+    rgm_status status = RGM_OK;
+
+    *paths = NULL;
+    *count = 0;
+    for (int64_t i = 0; status == RGM_OK && i < files->file_count; i++)
+        status = add_paths(paths, count, files->files[i]);
+    if (status == RGM_OK)
+        return RGM_OK;
+    rgm_names_release(*paths, *count);
+    *paths = NULL;
+    *count = 0;
+    return files->key != NULL ? rgm_error_prefix(status, "%s", files->key) : status;
+}
 
 static rgm_status tfrecord_dataset(rgm_dataset **out, void *state, bool training)
 {
@@ -78,11 +119,14 @@ static rgm_status tfrecord_dataset(rgm_dataset **out, void *state, bool training
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
     rgm_read_tfrecords_options read = RGM_READ_TFRECORDS_OPTIONS_INIT;
+    char **paths = NULL;
+    int64_t count = 0;
 
     if (files->options.cycle_length > 0)
         read.cycle_length = files->options.cycle_length;
     read.tfrecord.max_bad_records = files->options.max_bad_records;
-    RGM_GO(rgm_dataset_list_files(&data, files->pattern));
+    RGM_GO(list_paths(&paths, &count, files));
+    RGM_GO(rgm_dataset_from_paths(&data, (const char *const *)paths, count));
     if (training && files->options.shuffle_filenames)
         RGM_GO(rgm_dataset_shuffle_all(&data));
     RGM_GO(rgm_dataset_read_tfrecords(&data, &read));
@@ -91,6 +135,7 @@ static rgm_status tfrecord_dataset(rgm_dataset **out, void *state, bool training
     *out = data;
     data = NULL;
 done:
+    rgm_names_release(paths, count);
     rgm_dataset_release(data);
     return status;
 }
@@ -99,7 +144,8 @@ static void tfrecord_release(void *state)
 {
     tfrecord_state *files = state;
 
-    rgm_free(files->pattern);
+    rgm_names_release(files->files, files->file_count);
+    rgm_free(files->key);
     rgm_free(files);
 }
 
@@ -109,19 +155,42 @@ static const rgm_provider_type tfrecord_type = {
     .release = tfrecord_release,
 };
 
+rgm_status rgmi_provider_file_count(int64_t *count, const rgm_provider *provider)
+{
+    char **paths = NULL;
+
+    *count = 0;
+    if (provider == NULL || provider->type != &tfrecord_type)
+        return RGM_OK;
+    RGM_TRY(list_paths(&paths, count, provider->state));
+    rgm_names_release(paths, *count);
+    return RGM_OK;
+}
+
+static rgm_status tfrecord_fill(tfrecord_state *state, const rgm_tfrecord_provider_options *options)
+{
+    const rgm_texts *files = &options->files;
+
+    if (files->count < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "no files of records are named");
+    state->options = *options;
+    if (options->key != NULL)
+        RGM_TRY(rgm_strdup(&state->key, options->key));
+    RGM_TRY(RGM_NEW(state->files, files->count));
+    for (; state->file_count < files->count; state->file_count++)
+        RGM_TRY(rgm_strdup(&state->files[state->file_count], files->items[state->file_count]));
+    return RGM_OK;
+}
+
 rgm_provider *rgm_tfrecord_provider(const rgm_tfrecord_provider_options *options)
 {
     tfrecord_state *files;
-    rgm_provider *provider;
+    rgm_provider *provider = NULL;
 
     if (RGM_NEW(files, 1) != RGM_OK)
         return NULL;
-    files->options = *options;
-    if (rgm_strdup(&files->pattern, options->file_pattern) != RGM_OK) {
-        rgm_free(files);
-        return NULL;
-    }
-    provider = rgm_provider_create(&tfrecord_type, files);
+    if (tfrecord_fill(files, options) == RGM_OK)
+        provider = rgm_provider_create(&tfrecord_type, files);
     if (provider == NULL)
         tfrecord_release(files);
     return provider;

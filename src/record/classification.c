@@ -141,15 +141,16 @@ done:
     return status;
 }
 
+static rgm_file_sets sets_of(const rgm_record_options *o)
+{
+    return (rgm_file_sets){&o->valid_sets, &o->test_sets};
+}
+
 static void eval_sets(rgm_eval_set *out, int64_t *count, void *state)
 {
-    const rgm_record_options *o = &((const record_task *)state)->options;
+    rgm_file_sets sets = sets_of(&((const record_task *)state)->options);
 
-    *count = 0;
-    for (int64_t i = 0; i < o->valid_sets.count; i++)
-        out[(*count)++] = (rgm_eval_set){o->valid_sets.names[i], RGM_VALID};
-    for (int64_t i = 0; i < o->test_sets.count; i++)
-        out[(*count)++] = (rgm_eval_set){o->test_sets.names[i], RGM_TEST};
+    rgm_file_sets_list(out, count, &sets);
 }
 
 /* "items 400 train, 100 valid, 40 valid_news". */
@@ -310,32 +311,11 @@ static rgm_classes classes_of(const rgm_record_options *options)
                          .smoothing = options->label_smoothing};
 }
 
-static rgm_status check_beside(const rgm_lists *sets, bool there, const char *part)
-{
-    if (sets->count > 0 && !there)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s_sets stand beside data.%s, which is not set", part,
-                        part);
-    for (int64_t i = 0; i < sets->count; i++)
-        if (sets->items[i].count == 0)
-            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s_sets.%s names no files", part, sets->names[i]);
-    return RGM_OK;
-}
-
-static rgm_status check_sets(const rgm_record_options *o)
-{
-    RGM_TRY(check_beside(&o->valid_sets, o->valid.count > 0 || o->valid_fraction > 0, "valid"));
-    RGM_TRY(check_beside(&o->test_sets, o->test.count > 0, "test"));
-    if (o->valid_sets.count + o->test_sets.count > RGM_MAX_EVAL_SETS)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.valid_sets and test_sets have %lld sets together; %d are the most",
-                        (long long)(o->valid_sets.count + o->test_sets.count), RGM_MAX_EVAL_SETS);
-    return RGM_OK;
-}
-
 static rgm_status check(const void *options)
 {
     const rgm_record_options *o = options;
     rgm_classes classes = classes_of(o);
+    rgm_file_sets sets = sets_of(o);
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
@@ -349,7 +329,8 @@ static rgm_status check(const void *options)
             "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
             "train, not both",
             o->valid.items[0], o->valid_fraction);
-    RGM_TRY(check_sets(o));
+    RGM_TRY(
+        rgm_file_sets_check(&sets, o->valid.count > 0 || o->valid_fraction > 0, o->test.count > 0));
     if (o->poisson && o->shift > 0)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -381,18 +362,18 @@ static rgm_status load_part(record_task *t, rgmi_records *part, const rgm_texts 
 
 static rgm_status load_sets(record_task *t)
 {
-    const rgm_lists *lists[] = {&t->options.valid_sets, &t->options.test_sets};
-    rgmi_records *next = t->sets;
+    rgm_file_sets sets = sets_of(&t->options);
+    rgm_status status = RGM_OK;
+    char *key = NULL;
 
-    for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < lists[k]->count; i++) {
-            rgm_status status = load_part(t, next++, &lists[k]->items[i]);
-
-            if (status != RGM_OK)
-                return rgm_error_prefix(status, "data.%s_sets.%s", k == 0 ? "valid" : "test",
-                                        lists[k]->names[i]);
-        }
-    return RGM_OK;
+    for (int64_t i = 0; status == RGM_OK && i < rgm_file_sets_count(&sets); i++) {
+        RGM_TRY(rgm_file_sets_key(&key, &sets, i));
+        status = load_part(t, &t->sets[i], rgm_file_sets_files(&sets, i));
+        if (status != RGM_OK)
+            status = rgm_error_prefix(status, "%s", key);
+        rgm_free(key);
+    }
+    return status;
 }
 
 static rgm_status load(record_task *t, uint64_t seed)

@@ -8,25 +8,17 @@
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
-/* The list that an evaluation set stands in, and its place there. */
-static const rgm_lists *list_of(const rgm_translation_options *o, int64_t set, int64_t *at)
+static rgm_file_sets sets_of(const rgm_translation_options *o)
 {
-    bool valid = set < o->valid_sets.count;
-
-    *at = valid ? set : set - o->valid_sets.count;
-    return valid ? &o->valid_sets : &o->test_sets;
+    return (rgm_file_sets){&o->valid_sets, &o->test_sets};
 }
 
 static const rgm_texts *files_of(const rgm_translation_options *o, int part)
 {
     const rgm_texts *own[] = {&o->train, &o->valid, &o->test};
-    const rgm_lists *list;
-    int64_t at;
+    rgm_file_sets sets = sets_of(o);
 
-    if (part <= RGM_TEST)
-        return own[part];
-    list = list_of(o, part - rgmi_part_of_set(0), &at);
-    return &list->items[at];
+    return part <= RGM_TEST ? own[part] : rgm_file_sets_files(&sets, part - rgmi_part_of_set(0));
 }
 
 /* A failure with the key of the files that it is about: `section`, or the set of it. */
@@ -44,24 +36,22 @@ static rgm_status blame(rgm_status status, const char *section, const char *set)
 
 rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *o, int part)
 {
-    const rgm_lists *list;
-    int64_t at;
+    rgm_file_sets sets = sets_of(o);
+    char *key = NULL;
 
     if (part <= RGM_TEST)
         return blame(status, rgm_mode_name((rgm_mode)part), NULL);
-    list = list_of(o, part - rgmi_part_of_set(0), &at);
-    return blame(status, list == &o->valid_sets ? "valid_sets" : "test_sets", list->names[at]);
+    RGM_TRY(rgm_file_sets_key(&key, &sets, part - rgmi_part_of_set(0)));
+    status = blame(status, key + strlen("data."), NULL);
+    rgm_free(key);
+    return status;
 }
 
 void rgmi_parallel_sets(rgm_eval_set *out, int64_t *count, const rgm_translation_options *o)
 {
-    *count = o->valid_sets.count + o->test_sets.count;
-    for (int64_t i = 0; i < *count; i++) {
-        int64_t at;
-        const rgm_lists *list = list_of(o, i, &at);
+    rgm_file_sets sets = sets_of(o);
 
-        out[i] = (rgm_eval_set){list->names[at], list == &o->valid_sets ? RGM_VALID : RGM_TEST};
-    }
+    rgm_file_sets_list(out, count, &sets);
 }
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -82,18 +72,6 @@ static rgm_status check_weights(const rgm_translation_options *o)
     return RGM_OK;
 }
 
-/* A set beside data that there are not. */
-static rgm_status check_beside(const rgm_lists *sets, const rgm_texts *own, const char *name)
-{
-    if (sets->count > 0 && own->count == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s_sets stand beside data.%s, which is not set", name,
-                        name);
-    for (int64_t i = 0; i < sets->count; i++)
-        if (sets->items[i].count == 0)
-            return RGM_FAIL(RGM_ERR_CONFIG, "data.%s_sets.%s names no file", name, sets->names[i]);
-    return RGM_OK;
-}
-
 static rgm_status check_train_sets(const rgm_translation_options *o)
 {
     for (int64_t i = 0; i < o->train_sets.count; i++) {
@@ -108,15 +86,11 @@ static rgm_status check_train_sets(const rgm_translation_options *o)
 
 rgm_status rgmi_parallel_check_sets(const rgm_translation_options *o)
 {
+    rgm_file_sets sets = sets_of(o);
+
     RGM_TRY(check_train_sets(o));
     RGM_TRY(check_weights(o));
-    RGM_TRY(check_beside(&o->valid_sets, &o->valid, "valid"));
-    RGM_TRY(check_beside(&o->test_sets, &o->test, "test"));
-    if (o->valid_sets.count + o->test_sets.count > RGM_MAX_EVAL_SETS)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.valid_sets and test_sets have %lld sets together; %d are the most",
-                        (long long)(o->valid_sets.count + o->test_sets.count), RGM_MAX_EVAL_SETS);
-    return RGM_OK;
+    return rgm_file_sets_check(&sets, o->valid.count > 0, o->test.count > 0);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
