@@ -58,14 +58,14 @@ typedef struct rgm_matmul_args {
  * and act(... + bias [channels]). heads divides channels: weight is [count, heads], channel c uses
  * head c / (channels / heads); heads is 1 without weights. NULL scales, weights, bias are ones (0).
  * self_loop adds, before row_scale, column_scale[r] * x[r] (rows == columns).
- * With accumulate, y += without activation.
+ * With base [rows, channels], which may be y, it is added; there is no activation then.
  */
 typedef struct rgm_spmm_args {
     void *y;
     const rgm_csr *csr;
-    const void *x, *weight, *row_scale, *column_scale, *bias;
+    const void *x, *weight, *row_scale, *column_scale, *bias, *base;
     int64_t channels, heads;
-    bool self_loop, accumulate;
+    bool self_loop;
     rgm_activation activation;
     double slope;
 } rgm_spmm_args;
@@ -84,11 +84,13 @@ typedef struct rgm_sddmm_args {
 /**
  * GAT v2's attention logits (Brody et al. 2022, eq. 7), entry order, [count, heads]:
  * y[e, h] = sum over d of a[h, d] * leaky_relu(q[row(e), h, d] + v[column(e), h, d], slope).
- * Gradients from dy [count, heads]: to_q runs over rows (dq, [rows, heads, depth]); to_v takes the
- * transposed csr (dv, [columns, heads, depth]); to_a gives da [heads, depth].
+ * Its gradient from dy [count, heads] is taken side by side: y = dq [rows, heads, depth] and da,
+ * the share of q in a's gradient [heads, depth]. The transposed csr with q and v changed round
+ * gives dv and the share of v: as leaky(z) = leaky'(z) q + leaky'(z) v, the sum of both is a's
+ * gradient.
  */
 typedef struct rgm_gatv2_args {
-    void *y; /* the output: y, dq, dv or da */
+    void *y, *da; /* the output: y, or dq and da */
     const rgm_csr *csr;
     const void *q, *v, *a, *dy;
     int64_t heads, depth;
@@ -468,9 +470,7 @@ typedef struct rgm_index_args {
     FAST(void, spmm, (const rgm_spmm_args *args))                                                  \
     FAST(void, sddmm, (const rgm_sddmm_args *args))                                                \
     FAST(void, gatv2_score, (const rgm_gatv2_args *args))                                          \
-    FAST(void, gatv2_grad_q, (const rgm_gatv2_args *args))                                         \
-    FAST(void, gatv2_grad_v, (const rgm_gatv2_args *args))                                         \
-    FAST(void, gatv2_grad_a, (const rgm_gatv2_args *args))                                         \
+    FAST(void, gatv2_grad, (const rgm_gatv2_args *args))                                           \
     FAST(void, segment_reduce, (const rgm_segment_args *args))                                     \
     FAST(void, segment_reduce_grad, (const rgm_segment_args *args))                                \
     FAST(void, segment_softmax, (const rgm_segment_softmax_args *args))                            \

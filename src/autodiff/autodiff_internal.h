@@ -221,7 +221,7 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_transpose_pattern_op, rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op,
     rgmi_spmm_op, rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
     rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,
-    rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_q_op, rgmi_gatv2_grad_v_op,
-    rgmi_gatv2_grad_a_op, rgmi_gather_op, rgmi_map_op_type, rgmi_dropout_add_op;
+    rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_op, rgmi_gather_op, rgmi_map_op_type,
+    rgmi_dropout_add_op;
 
 #endif

@@ -121,6 +121,12 @@ static int64_t gatv2(const rgm_value *v, const rgm_view *in, const rgm_view *out
     return 4 * in[0].csr->count * rgmi_view_tail(&in[1], 1);
 }
 
+/* q + v, the slope, the sum: of each edge and channel; its products with a and q: of each row. */
+static int64_t gatv2_grad(const rgm_value *v, const rgm_view *in, const rgm_view *out)
+{
+    return gatv2(v, in, out) + 3 * rgmi_view_count(&in[1]);
+}
+
 static int64_t pool_rows(const rgm_value *v, const rgm_view *in, const rgm_view *out)
 {
     (void)v;
@@ -144,9 +150,7 @@ static const struct {
     {&rgmi_spmm_add_op, spmm_add},
     {&rgmi_sddmm_op, sddmm},
     {&rgmi_gatv2_score_op, gatv2},
-    {&rgmi_gatv2_grad_q_op, gatv2},
-    {&rgmi_gatv2_grad_v_op, gatv2},
-    {&rgmi_gatv2_grad_a_op, gatv2},
+    {&rgmi_gatv2_grad_op, gatv2_grad},
     {&rgmi_pool_rows_op, pool_rows},
     {&rgmi_pool_rows_grad_op, pool_rows},
     {&rgmi_map_op_type, map},

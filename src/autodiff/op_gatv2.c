@@ -1,11 +1,9 @@
 /*
- * GAT v2's attention logits (Brody et al. 2022, eq. 7) and their three gradients, each streamed
- * over the edges: what lies between, [edges, heads, depth], is never stored. Attribute number[0] =
- * slope.
+ * GAT v2's attention logits (Brody et al. 2022, eq. 7) and their gradient, streamed over the edges:
+ * what lies between, [edges, heads, depth], is never stored. The gradient is taken side by side,
+ * each one flat value [dq | q's share of da] with two views. Attribute number[0] = slope.
  */
 #include "autodiff_internal.h"
-
-#define SECOND "a gradient itself; second derivatives of it are not provided"
 
 /* in: pattern, q [rows,h,d], v [columns,h,d], a [h,d] */
 static rgm_status gatv2_check(rgm_value *const *in)
@@ -43,66 +41,46 @@ static rgm_status score_infer(rgm_op_shape *out, rgm_value *const *in, int input
     return RGM_OK;
 }
 
-#define GRAD_INFER(name, which)                                                                    \
-    static rgm_status name(rgm_op_shape *out, rgm_value *const *in, int inputs,                    \
-                           const rgm_attributes *attributes)                                       \
-    {                                                                                              \
-        (void)inputs, (void)attributes;                                                            \
-        RGM_TRY(gatv2_check(in));                                                                  \
-        return rgmi_same_shape(out, in[which]);                                                    \
-    }
-GRAD_INFER(grad_q_infer, 1)
-GRAD_INFER(grad_v_infer, 2)
-GRAD_INFER(grad_a_infer, 3)
-
-static rgm_status gatv2_run(rgm_op_run *run, void (*kernel)(const rgm_gatv2_args *args),
-                            const rgm_csr *csr)
+static rgm_gatv2_args gatv2_args(const rgm_op_run *run)
 {
-    rgm_gatv2_args args = {.y = run->out->data,
-                           .csr = csr,
-                           .q = run->in[1].data,
-                           .v = run->in[2].data,
-                           .a = run->in[3].data,
-                           .dy = run->inputs == 5 ? run->in[4].data : NULL,
-                           .heads = run->in[3].shape[0],
-                           .depth = run->in[3].shape[1],
-                           .slope = run->attributes->number[0]};
-
-    if (rgmi_view_count(run->out) > 0)
-        kernel(&args);
-    return RGM_OK;
+    return (rgm_gatv2_args){.y = run->out->data,
+                            .csr = run->in[0].csr,
+                            .q = run->in[1].data,
+                            .v = run->in[2].data,
+                            .a = run->in[3].data,
+                            .heads = run->in[3].shape[0],
+                            .depth = run->in[3].shape[1],
+                            .slope = run->attributes->number[0]};
 }
 
 static rgm_status score_forward(rgm_op_run *run)
 {
-    return gatv2_run(run, run->kernels->gatv2_score, run->in[0].csr);
+    rgm_gatv2_args args = gatv2_args(run);
+
+    if (rgmi_view_count(run->out) > 0)
+        run->kernels->gatv2_score(&args);
+    return RGM_OK;
 }
 
-static rgm_status grad_q_forward(rgm_op_run *run)
-{
-    return gatv2_run(run, run->kernels->gatv2_grad_q, run->in[0].csr);
-}
-
-static rgm_status grad_v_forward(rgm_op_run *run)
-{
-    return gatv2_run(run, run->kernels->gatv2_grad_v, run->in[0].csr_t);
-}
-
-static rgm_status grad_a_forward(rgm_op_run *run)
-{
-    return gatv2_run(run, run->kernels->gatv2_grad_a, run->in[0].csr);
-}
-
+/* The rows of p hear its columns: those of its transpose are v's, which hear q. */
 static rgm_status score_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
 {
-    static const rgm_op_type *const grads[] = {NULL, &rgmi_gatv2_grad_q_op, &rgmi_gatv2_grad_v_op,
-                                               &rgmi_gatv2_grad_a_op};
+    rgm_cgraph *graph = y->graph;
+    rgm_value *p = y->in[0], *q = y->in[1], *v = y->in[2], *a = y->in[3];
+    rgm_value *in[2][5] = {{p, q, v, a, dy}, {NULL, v, q, a, dy}}, *share[2];
+    rgm_dim width = rgmi_shape_product(graph, a->s.shape, 2);
 
-    for (int i = 1; i < 4; i++)
-        if (wanted[i])
-            dx[i] = rgm_op(y->graph, grads[i],
-                           (rgm_value *[]){y->in[0], y->in[1], y->in[2], y->in[3], dy}, 5,
-                           &y->attributes);
+    in[1][0] = rgm_transpose_pattern(p);
+    for (int i = 0; i < 2; i++) {
+        rgm_value *own = in[i][1],
+                  *all = rgm_op(graph, &rgmi_gatv2_grad_op, in[i], 5, &y->attributes);
+        rgm_dim size = rgmi_shape_product(graph, own->s.shape, 3);
+        if (wanted[i + 1])
+            dx[i + 1] = rgm_reshape(rgmi_slice_dim(all, 0, 0, size), 3, own->s.shape);
+        share[i] = rgmi_slice_dim(all, 0, size, width);
+    }
+    if (wanted[3])
+        dx[3] = rgm_reshape(rgm_add(share[0], share[1]), 2, a->s.shape);
     return RGM_OK;
 }
 
@@ -114,28 +92,40 @@ const rgm_op_type rgmi_gatv2_score_op = {
     .backward = score_backward,
 };
 
-const rgm_op_type rgmi_gatv2_grad_q_op = {
-    .name = "gatv2_grad_q",
-    .arity = 5,
-    .infer = grad_q_infer,
-    .forward = grad_q_forward,
-    .no_gradient = SECOND,
-};
+/* inputs: pattern, q, v, a, dy */
+static rgm_status grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                             const rgm_attributes *attributes)
+{
+    rgm_cgraph *graph = in[0]->graph;
+    rgm_dim width;
 
-const rgm_op_type rgmi_gatv2_grad_v_op = {
-    .name = "gatv2_grad_v",
-    .arity = 5,
-    .infer = grad_v_infer,
-    .forward = grad_v_forward,
-    .no_gradient = SECOND,
-};
+    (void)inputs, (void)attributes;
+    RGM_TRY(gatv2_check(in));
+    out->dtype = in[1]->s.dtype;
+    out->rank = 1;
+    width = rgmi_shape_product(graph, in[3]->s.shape, 2);
+    out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[1]->s.shape, 3), width);
+    return RGM_OK;
+}
 
-const rgm_op_type rgmi_gatv2_grad_a_op = {
-    .name = "gatv2_grad_a",
+static rgm_status grad_forward(rgm_op_run *run)
+{
+    rgm_gatv2_args args = gatv2_args(run);
+
+    args.dy = run->in[4].data;
+    args.da = (char *)run->out->data +
+              (size_t)rgmi_view_count(&run->in[1]) * rgm_dtype_size(run->out->dtype);
+    if (rgmi_view_count(run->out) > 0)
+        run->kernels->gatv2_grad(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_gatv2_grad_op = {
+    .name = "gatv2_grad",
     .arity = 5,
-    .infer = grad_a_infer,
-    .forward = grad_a_forward,
-    .no_gradient = SECOND,
+    .infer = grad_infer,
+    .forward = grad_forward,
+    .no_gradient = "a gradient itself; second derivatives of it are not provided",
 };
 
 rgm_value *rgm_gatv2_score(rgm_value *p, rgm_value *q, rgm_value *v, rgm_value *a, double slope)

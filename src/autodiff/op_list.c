@@ -102,9 +102,7 @@ static const rgm_op_type *const list[] = {
     &rgmi_softmax_rows_grad_op,
     &rgmi_sddmm_op,
     &rgmi_gatv2_score_op,
-    &rgmi_gatv2_grad_q_op,
-    &rgmi_gatv2_grad_v_op,
-    &rgmi_gatv2_grad_a_op,
+    &rgmi_gatv2_grad_op,
     &rgmi_gather_op,
 };
 

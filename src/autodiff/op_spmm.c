@@ -294,11 +294,10 @@ static rgm_status spmm_add_infer(rgm_op_shape *out, rgm_value *const *in, int in
 
 static rgm_status spmm_add_forward(rgm_op_run *run)
 {
-    rgm_spmm_args args = {.accumulate = true};
+    rgm_spmm_args args = {.base = run->in[0].data};
 
     if (rgmi_view_count(run->out) == 0)
         return RGM_OK;
-    rgmi_copy(run, &run->in[0]);
     spmm_args(&args, run, 1);
     args.activation = RGM_ACT_NONE;
     run->kernels->spmm(&args);

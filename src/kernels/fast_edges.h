@@ -207,15 +207,14 @@ static void gatv2_score(const rgm_gatv2_args *args)
     score_run(&g);
 }
 
-/* ---- GAT v2: gradients --------------------------------------------------------------------- */
+/* ---- GAT v2: gradient ---------------------------------------------------------------------- */
 
 /* Channels in groups of up to eight vectors, all of whole heads or, where a head is no whole number
  * of vectors, one vector inside a head. */
 typedef struct side_job {
     const rgm_gatv2_args *o;
-    const float *own, *other;
-    float *partial; /* gradient of a: [row blocks][width] */
-    bool whole;     /* depth is a multiple of LANES        */
+    float *partial; /* of da: [row blocks][width]   */
+    bool whole;     /* depth is a multiple of LANES */
 } side_job;
 
 /* The group of channels under work. */
@@ -224,118 +223,75 @@ typedef struct side_group {
     int64_t lanes;   /* of each vector: LANES, or less when there is one */
     int64_t head[8]; /* of each vector */
     int vectors;
-    bool each; /* vector has a head of its own, and no slope is above 1 */
+    bool each; /* vector has a head of its own */
 } side_group;
 
-/* z > 0 ? z : slope z, for any slope by the sign of slope - 1. */
-static inline vf leaky_by(vf z, vf slope, bool steep)
-{
-    return steep ? v_min(v_mul(slope, z), z) : v_max(v_mul(slope, z), z);
-}
-
-/* y = a * sum over entries of dy * leaky'(z), rows [from, to), `vectors` of the group. */
+/* q's gradient, a * sum over entries of dy * leaky'(z), and da += q * that sum without a, of rows
+ * [from, to), `vectors` of the group. */
 static inline __attribute__((always_inline)) void side_rows(const int vectors, const bool each,
                                                             const side_job *g,
-                                                            const side_group *group, int64_t from,
-                                                            int64_t to)
+                                                            const side_group *group, float *da,
+                                                            int64_t from, int64_t to)
 {
     const rgm_gatv2_args *o = g->o;
     const edge_walk w = edge_walk_of(o->csr, o->heads * o->depth);
     const float *a = (const float *)o->a + group->channel, *dy = o->dy;
-    const float *others = g->other + group->channel;
+    const float *qs = (const float *)o->q + group->channel;
+    const float *vs = (const float *)o->v + group->channel;
+    float *dq = (float *)o->y + group->channel;
     const vf one = v_set1(1), slope = v_set1((float)o->slope), zero = v_zero();
-    const vm lanes = v_first(group->lanes);
     const int64_t heads = o->heads, first = group->head[0];
+    const int64_t lanes = vectors > 1 ? LANES : group->lanes;
+    const vm mask = v_first(lanes);
 
+    da += group->channel;
     for (int64_t i = from; i < to; i++) {
-        const int64_t r = rgmi_row_visited(w.visit, i);
-        const float *own = g->own + r * w.width + group->channel;
-        float *y = (float *)o->y + r * w.width + group->channel;
+        const int64_t r = rgmi_row_visited(w.visit, i), begin = w.start[r], end = w.start[r + 1];
+        const float *q = qs + r * w.width;
         vf sum[8];
         UNROLL
         for (int k = 0; k < vectors; k++)
             sum[k] = zero;
-        for (int64_t p = w.start[r], end = w.start[r + 1]; p < end; p++) {
-            const float *other = others + w.column[p] * w.width;
-            const float *d = dy + edge_entry(&w, p) * heads + first;
-            edge_ahead(&w, others, vectors * LANES, p);
-            UNROLL
-            for (int k = 0; k < vectors; k++) {
-                vf z = vectors > 1 ? v_add(v_load(own + k * LANES), v_load(other + k * LANES))
-                                   : v_add(v_load_where(own, lanes), v_load_where(other, lanes));
-                sum[k] = v_fma(v_set1(d[each ? k : group->head[k] - first]),
-                               v_select(v_gt(z, zero), one, slope), sum[k]);
-            }
-        }
-        UNROLL
-        for (int k = 0; k < vectors; k++)
-            v_store_n(y + k * LANES, v_mul(v_load_n(a + k * LANES, group->lanes), sum[k]),
-                      group->lanes);
-    }
-}
-
-/* to = sum of dy * leaky(q + v) over the entries of rows [from, end), `vectors` of the group. */
-static inline __attribute__((always_inline)) void grad_a_rows(const int vectors, const bool each,
-                                                              const side_job *g,
-                                                              const side_group *group, float *to,
-                                                              int64_t from, int64_t end_row)
-{
-    const rgm_gatv2_args *o = g->o;
-    const edge_walk w = edge_walk_of(o->csr, o->heads * o->depth);
-    const float *vs = (const float *)o->v + group->channel, *dy = o->dy;
-    const vf slope = v_set1((float)o->slope);
-    const vm lanes = v_first(group->lanes);
-    const bool steep = !each && o->slope > 1;
-    const int64_t heads = o->heads, first = group->head[0];
-    vf sum[8];
-
-    UNROLL
-    for (int k = 0; k < vectors; k++)
-        sum[k] = v_zero();
-    for (int64_t i = from; i < end_row; i++) {
-        const int64_t r = rgmi_row_visited(w.visit, i);
-        const float *q = (const float *)o->q + r * w.width + group->channel;
-        for (int64_t p = w.start[r], end = w.start[r + 1]; p < end; p++) {
+        for (int64_t p = begin; p < end; p++) {
             const float *v = vs + w.column[p] * w.width;
             const float *d = dy + edge_entry(&w, p) * heads + first;
             edge_ahead(&w, vs, vectors * LANES, p);
             UNROLL
             for (int k = 0; k < vectors; k++) {
                 vf z = vectors > 1 ? v_add(v_load(q + k * LANES), v_load(v + k * LANES))
-                                   : v_add(v_load_where(q, lanes), v_load_where(v, lanes));
+                                   : v_add(v_load_where(q, mask), v_load_where(v, mask));
                 sum[k] = v_fma(v_set1(d[each ? k : group->head[k] - first]),
-                               leaky_by(z, slope, steep), sum[k]);
+                               v_select(v_gt(z, zero), one, slope), sum[k]);
             }
         }
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            v_store_n(dq + r * w.width + k * LANES, v_mul(v_load_n(a + k * LANES, lanes), sum[k]),
+                      lanes);
+        if (begin == end)
+            continue; /* whatever q is, it is not heard */
+        UNROLL
+        for (int k = 0; k < vectors; k++)
+            v_store_n(
+                da + k * LANES,
+                v_fma(v_load_n(q + k * LANES, lanes), sum[k], v_load_n(da + k * LANES, lanes)),
+                lanes);
     }
-    UNROLL
-    for (int k = 0; k < vectors; k++)
-        v_store_n(to + group->channel + k * LANES, sum[k], group->lanes);
 }
 
-#define BY_VECTORS(call, ...)                                                                      \
-    do {                                                                                           \
-        if (group->vectors == 8 && group->each)                                                    \
-            call(8, true, g, group, __VA_ARGS__);                                                  \
-        else if (group->vectors == 8)                                                              \
-            call(8, false, g, group, __VA_ARGS__);                                                 \
-        else if (group->vectors == 4)                                                              \
-            call(4, false, g, group, __VA_ARGS__);                                                 \
-        else if (group->vectors == 2)                                                              \
-            call(2, false, g, group, __VA_ARGS__);                                                 \
-        else                                                                                       \
-            call(1, false, g, group, __VA_ARGS__);                                                 \
-    } while (0)
-
-static void side_run(const side_job *g, const side_group *group, int64_t from, int64_t to)
+static void side_run(const side_job *g, const side_group *group, float *da, int64_t from,
+                     int64_t to)
 {
-    BY_VECTORS(side_rows, from, to);
-}
-
-static void grad_a_run(const side_job *g, const side_group *group, float *sum, int64_t from,
-                       int64_t to)
-{
-    BY_VECTORS(grad_a_rows, sum, from, to);
+    if (group->vectors == 8 && group->each)
+        side_rows(8, true, g, group, da, from, to);
+    else if (group->vectors == 8)
+        side_rows(8, false, g, group, da, from, to);
+    else if (group->vectors == 4)
+        side_rows(4, false, g, group, da, from, to);
+    else if (group->vectors == 2)
+        side_rows(2, false, g, group, da, from, to);
+    else
+        side_rows(1, false, g, group, da, from, to);
 }
 
 /* The group that begins at channel c; returns where the next one does. */
@@ -349,7 +305,7 @@ static int64_t side_group_at(side_group *group, const side_job *g, int64_t c)
         group->lanes = rgmi_min(LANES, g->o->depth - c % g->o->depth);
     for (int k = 0; k < group->vectors; k++)
         group->head[k] = (c + k * LANES) / g->o->depth;
-    group->each = g->o->depth <= LANES && !(g->o->slope > 1);
+    group->each = g->o->depth <= LANES;
     return c + (group->vectors - 1) * LANES + group->lanes;
 }
 
@@ -357,78 +313,45 @@ static int64_t side_group_at(side_group *group, const side_job *g, int64_t c)
 static void side_blocks(void *payload, int64_t begin, int64_t end)
 {
     const side_job *g = payload;
-    int64_t width = g->o->heads * g->o->depth, from, to;
-    side_group group;
-
-    from = rgm_csr_block_begin(g->o->csr, begin);
-    to = rgm_csr_block_begin(g->o->csr, end);
-    if (width == 0)
-        return;
-    if (side_group_at(&group, g, 0) == width) {
-        side_run(g, &group, from, to);
-        return;
-    }
-    for (int64_t r = from; r < to; r++)
-        for (int64_t c = 0; c < width;) {
-            c = side_group_at(&group, g, c);
-            side_run(g, &group, r, r + 1);
-        }
-}
-
-static double side_block_ns(const rgm_gatv2_args *o)
-{
-    return RGM_ROW_BLOCK * (4 + 0.3 * (double)(o->heads * o->depth));
-}
-
-static void gatv2_grad_q(const rgm_gatv2_args *args)
-{
-    side_job g = {args, args->q, args->v, NULL, args->depth % LANES == 0};
-
-    NARROW_TAKES(args->depth, gatv2_grad_q(args));
-    rgm_parallel(rgm_csr_blocks(args->csr), side_block_ns(args), side_blocks, &g);
-}
-
-static void gatv2_grad_v(const rgm_gatv2_args *args)
-{
-    side_job g = {args, args->v, args->q, NULL, args->depth % LANES == 0};
-
-    NARROW_TAKES(args->depth, gatv2_grad_v(args));
-    rgm_parallel(rgm_csr_blocks(args->csr), side_block_ns(args), side_blocks, &g);
-}
-
-static void grad_a_blocks(void *payload, int64_t begin, int64_t end)
-{
-    const side_job *g = payload;
-    int64_t width = g->o->heads * g->o->depth, from, to;
+    const rgm_csr *csr = g->o->csr;
+    int64_t width = g->o->heads * g->o->depth;
     side_group group;
 
     for (int64_t b = begin; b < end; b++) {
-        from = rgm_csr_block_begin(g->o->csr, b);
-        to = rgm_csr_block_begin(g->o->csr, b + 1);
-        for (int64_t c = 0; c < width;) {
-            c = side_group_at(&group, g, c);
-            grad_a_run(g, &group, g->partial + b * width, from, to);
+        int64_t from = rgm_csr_block_begin(csr, b), to = rgm_csr_block_begin(csr, b + 1);
+        float *da = g->partial + b * width;
+        memset(da, 0, (size_t)width * sizeof *da);
+        if (side_group_at(&group, g, 0) == width) {
+            side_run(g, &group, da, from, to);
+            continue;
         }
+        for (int64_t r = from; r < to; r++)
+            for (int64_t c = 0; c < width;) {
+                c = side_group_at(&group, g, c);
+                side_run(g, &group, da, r, r + 1);
+            }
     }
 }
 
-static void gatv2_grad_a(const rgm_gatv2_args *args)
+static void gatv2_grad(const rgm_gatv2_args *args)
 {
-    side_job g = {args, NULL, NULL, NULL, args->depth % LANES == 0};
+    side_job g = {args, NULL, args->depth % LANES == 0};
     int64_t width = args->heads * args->depth, blocks = rgm_csr_blocks(args->csr);
 
-    NARROW_TAKES(args->depth, gatv2_grad_a(args));
+    if (width == 0)
+        return;
+    NARROW_TAKES(args->depth, gatv2_grad(args));
     g.partial = rgmi_scratch_take((size_t)(blocks * width) * sizeof(float));
     if (g.partial == NULL) {
-        rgmi_reference_f32.gatv2_grad_a(args);
+        rgmi_reference_f32.gatv2_grad(args);
         return;
     }
-    rgm_parallel(blocks, side_block_ns(args), grad_a_blocks, &g);
+    rgm_parallel(blocks, RGM_ROW_BLOCK * (4 + 0.3 * (double)width), side_blocks, &g);
     for (int64_t c = 0; c < width; c++) {
         double sum = 0;
         for (int64_t b = 0; b < blocks; b++)
             sum += g.partial[b * width + c];
-        ((float *)args->y)[c] = (float)sum;
+        ((float *)args->da)[c] = (float)sum;
     }
     rgmi_scratch_give(g.partial);
 }

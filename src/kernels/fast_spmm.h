@@ -46,15 +46,15 @@ typedef struct spmm_group {
  * each. */
 typedef struct spmm_walk {
     const int32_t *column, *entry;
-    const float *x; /* from the group's first channel on, as are bias and y */
+    const float *x; /* from the group's first channel on, as are bias, base and y */
     int64_t row_bytes;
-    const float *weight, *column_scale, *row_scale, *bias;
+    const float *weight, *column_scale, *row_scale, *bias, *base;
     float *y;
     int64_t heads, count;
     const spmm_group *group;
     vm last;  /* lanes of the last vector, when there are less than GROUP */
     bool far; /* rows of x are not in L2: known where the loop is compiled */
-    bool whole_heads, self_loop, accumulate, relu, stream, activates;
+    bool whole_heads, self_loop, relu, stream, activates;
 } spmm_walk;
 
 static inline __attribute__((always_inline)) const float *row_of(const float *x, int64_t row,
@@ -201,10 +201,11 @@ spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_walk *w, i
         for (int k = 0; k < vectors; k++)
             sum[k] = v_add(sum[k], part_load(vectors, k, w->bias, w));
     }
-    if (w->accumulate) {
+    if (w->base) {
+        const float *base = row_of(w->base, r, w);
         UNROLL
         for (int k = 0; k < vectors; k++)
-            sum[k] = v_add(part_load(vectors, k, y, w), sum[k]);
+            sum[k] = v_add(part_load(vectors, k, base, w), sum[k]);
     }
     if (w->relu) {
         UNROLL
@@ -271,6 +272,7 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
                          .column_scale = o->column_scale,
                          .row_scale = o->row_scale,
                          .bias = o->bias ? (const float *)o->bias + group->channel : NULL,
+                         .base = o->base ? (const float *)o->base + group->channel : NULL,
                          .y = (float *)o->y + group->channel,
                          .heads = o->heads,
                          .count = o->csr->count,
@@ -279,8 +281,7 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
                          .far = far,
                          .whole_heads = g->whole_heads,
                          .self_loop = o->self_loop,
-                         .accumulate = o->accumulate,
-                         .relu = !o->accumulate && o->activation == RGM_ACT_RELU,
+                         .relu = o->base == NULL && o->activation == RGM_ACT_RELU,
                          .stream = g->stream,
                          .activates = g->activates};
 
@@ -416,9 +417,9 @@ static void spmm(const rgm_spmm_args *args)
     g.kind = spmm_kind(args);
     g.whole_heads = g.depth % LANES == 0;
     g.far = csr->columns * bytes > CACHED_BYTES;
-    g.activates = !args->accumulate && args->activation > RGM_ACT_RELU;
+    g.activates = args->base == NULL && args->activation > RGM_ACT_RELU;
     g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
-               (uintptr_t)args->y % (4 * LANES) == 0 && !args->accumulate && !g.activates;
+               (uintptr_t)args->y % (4 * LANES) == 0 && args->base == NULL && !g.activates;
     rgm_parallel(rgm_csr_blocks(csr),
                  RGM_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
                  &g);

@@ -263,9 +263,10 @@ static void spmm_case(run *t)
     o.row_scale = maybe_in(t, rows);
     o.column_scale = maybe_in(t, columns);
     o.bias = maybe_in(t, o.channels);
-    o.accumulate = draw_below(t, 3) == 0;
-    o.activation = o.accumulate ? RGM_ACT_NONE : (rgm_activation)draw_below(t, 7);
     o.y = out(t, rows * o.channels, NULL);
+    if (draw_below(t, 3) == 0)
+        o.base = draw_bool(t) ? o.y : in(t, rows * o.channels);
+    o.activation = o.base != NULL ? RGM_ACT_NONE : (rgm_activation)draw_below(t, 7);
     t->kernels->spmm(&o);
 }
 
@@ -288,7 +289,7 @@ static void sddmm_case(run *t)
     t->kernels->sddmm(&o);
 }
 
-static rgm_gatv2_args gatv2_args(run *t, int64_t *rows, int64_t *columns, bool transposed)
+static rgm_gatv2_args gatv2_args(run *t, int64_t *rows, int64_t *columns)
 {
     rgm_gatv2_args o = {.slope = draw_below(t, 4) == 0 ? 1.5 : 0.2};
 
@@ -296,8 +297,8 @@ static rgm_gatv2_args gatv2_args(run *t, int64_t *rows, int64_t *columns, bool t
     *rows = draw_rows(t);
     *columns = *rows + 3;
     o.csr = draw_csr(t, *rows, *columns, PICK(t, 1, 5, 20));
-    o.q = in(t, (transposed ? *columns : *rows) * o.heads * o.depth);
-    o.v = in(t, (transposed ? *rows : *columns) * o.heads * o.depth);
+    o.q = in(t, *rows * o.heads * o.depth);
+    o.v = in(t, *columns * o.heads * o.depth);
     o.a = in(t, o.heads * o.depth);
     o.dy = in(t, o.csr->count * o.heads);
     return o;
@@ -306,37 +307,20 @@ static rgm_gatv2_args gatv2_args(run *t, int64_t *rows, int64_t *columns, bool t
 static void gatv2_score_case(run *t)
 {
     int64_t rows, columns;
-    rgm_gatv2_args o = gatv2_args(t, &rows, &columns, false);
+    rgm_gatv2_args o = gatv2_args(t, &rows, &columns);
 
     o.y = out(t, o.csr->count * o.heads, NULL);
     t->kernels->gatv2_score(&o);
 }
 
-static void gatv2_grad_q_case(run *t)
+static void gatv2_grad_case(run *t)
 {
     int64_t rows, columns;
-    rgm_gatv2_args o = gatv2_args(t, &rows, &columns, false);
+    rgm_gatv2_args o = gatv2_args(t, &rows, &columns);
 
     o.y = out(t, rows * o.heads * o.depth, NULL);
-    t->kernels->gatv2_grad_q(&o);
-}
-
-static void gatv2_grad_v_case(run *t)
-{
-    int64_t rows, columns;
-    rgm_gatv2_args o = gatv2_args(t, &rows, &columns, true);
-
-    o.y = out(t, rows * o.heads * o.depth, NULL);
-    t->kernels->gatv2_grad_v(&o);
-}
-
-static void gatv2_grad_a_case(run *t)
-{
-    int64_t rows, columns;
-    rgm_gatv2_args o = gatv2_args(t, &rows, &columns, false);
-
-    o.y = out(t, o.heads * o.depth, NULL);
-    t->kernels->gatv2_grad_a(&o);
+    o.da = out(t, o.heads * o.depth, NULL);
+    t->kernels->gatv2_grad(&o);
 }
 
 /* Numbers with ties and zeros, for largest, smallest and product. */
@@ -951,9 +935,7 @@ static const kernel_case kernel_cases[] = {
     CASE(spmm, 120, 1e-10),
     CASE(sddmm, 40, 1e-10),
     CASE(gatv2_score, 40, 1e-10),
-    CASE(gatv2_grad_q, 40, 1e-10),
-    CASE(gatv2_grad_v, 40, 1e-10),
-    CASE(gatv2_grad_a, 40, 1e-10),
+    CASE(gatv2_grad, 80, 1e-10),
     CASE(segment_reduce, 84, 1e-10),
     CASE(segment_reduce_grad, 84, 1e-11),
     CASE(segment_softmax, 60, 1e-11),

@@ -25,8 +25,8 @@ static void spmm_rows(void *payload, int64_t begin, int64_t end)
                 sum *= row_scale[r];
             if (bias)
                 sum += bias[c];
-            *y = o->accumulate ? (REAL)(*y + sum)
-                               : activate((REAL)sum, o->activation, (REAL)o->slope);
+            *y = o->base ? (REAL)(((const REAL *)o->base)[r * o->channels + c] + sum)
+                         : activate((REAL)sum, o->activation, (REAL)o->slope);
         }
 }
 
@@ -101,70 +101,37 @@ static void gatv2_score(const rgm_gatv2_args *args)
     rgm_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_score_rows, (void *)args);
 }
 
-/* own: the side that the csr's rows are; other: the side its columns are. */
-static void gatv2_side_rows(const rgm_gatv2_args *o, const REAL *own, const REAL *other,
-                            int64_t begin, int64_t end)
+static void gatv2_grad_channels(void *payload, int64_t begin, int64_t end)
 {
+    const rgm_gatv2_args *o = payload;
     const rgm_csr *csr = o->csr;
-    const REAL *dy = o->dy;
+    const REAL *q = o->q, *v = o->v, *dy = o->dy;
     int64_t width = o->heads * o->depth;
-    REAL slope = (REAL)o->slope;
 
-    for (int64_t r = begin; r < end; r++)
-        for (int64_t c = 0; c < width; c++) {
-            REAL a = ((const REAL *)o->a)[c];
+    for (int64_t c = begin; c < end; c++) {
+        double da = 0, a = ((const REAL *)o->a)[c];
+        for (int64_t r = 0; r < csr->rows; r++) {
             double sum = 0;
+            if (csr->row_start[r] == csr->row_start[r + 1]) { /* whatever q is, it is not heard */
+                ((REAL *)o->y)[r * width + c] = 0;
+                continue;
+            }
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-                REAL z = own[r * width + c] + other[csr->column[p] * width + c];
+                REAL z = q[r * width + c] + v[csr->column[p] * width + c];
                 REAL d = dy[rgmi_entry(csr, p) * o->heads + c / o->depth];
-                sum += (double)d * (z > 0 ? a : slope * a);
+                sum += (double)d * (z > 0 ? 1 : o->slope);
             }
-            ((REAL *)o->y)[r * width + c] = (REAL)sum;
+            ((REAL *)o->y)[r * width + c] = (REAL)(a * sum);
+            da += q[r * width + c] * sum;
         }
-}
-
-static void gatv2_grad_q_rows(void *payload, int64_t begin, int64_t end)
-{
-    const rgm_gatv2_args *o = payload;
-
-    gatv2_side_rows(o, o->q, o->v, begin, end);
-}
-
-static void gatv2_grad_v_rows(void *payload, int64_t begin, int64_t end)
-{
-    const rgm_gatv2_args *o = payload;
-
-    gatv2_side_rows(o, o->v, o->q, begin, end);
-}
-
-static void gatv2_grad_q(const rgm_gatv2_args *args)
-{
-    rgm_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_q_rows, (void *)args);
-}
-
-static void gatv2_grad_v(const rgm_gatv2_args *args)
-{
-    rgm_parallel(args->csr->rows, gatv2_row_ns(args), gatv2_grad_v_rows, (void *)args);
-}
-
-static void gatv2_grad_a(const rgm_gatv2_args *args)
-{
-    const rgm_csr *csr = args->csr;
-    int64_t width = args->heads * args->depth;
-    REAL slope = (REAL)args->slope;
-
-    for (int64_t c = 0; c < width; c++) {
-        double sum = 0;
-        for (int64_t r = 0; r < csr->rows; r++)
-            for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-                REAL z = ((const REAL *)args->q)[r * width + c] +
-                         ((const REAL *)args->v)[csr->column[p] * width + c];
-                REAL d =
-                    ((const REAL *)args->dy)[rgmi_entry(csr, p) * args->heads + c / args->depth];
-                sum += (double)d * (z > 0 ? z : slope * z);
-            }
-        ((REAL *)args->y)[c] = (REAL)sum;
+        ((REAL *)o->da)[c] = (REAL)da;
     }
+}
+
+static void gatv2_grad(const rgm_gatv2_args *args)
+{
+    rgm_parallel(args->heads * args->depth, 1.5 * (double)(args->csr->count + args->csr->rows),
+                 gatv2_grad_channels, (void *)args);
 }
 
 /* ---- segments ------------------------------------------------------------------------------ */
