@@ -120,7 +120,7 @@ static int64_t read_events(event *events, int64_t most, char *text)
     rgm_json_release(json);
     for (char *line = text, *next; *line != '\0'; line = next) {
         size_t size = strcspn(line, "\n");
-        double ts, dur;
+        double ts = 0, dur = 0;
 
         next = line + size + (line[size] == '\n');
         line[size] = '\0';
