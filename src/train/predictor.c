@@ -192,15 +192,22 @@ rgm_status rgm_predictor_run_rows(rgm_tensor **outputs, rgm_predictor *p, const 
     return run_batch(outputs, p, batch);
 }
 
-static rgm_status answer_batch(rgm_predictor *p, rgm_element *batch, int64_t head,
-                               rgm_prediction_sink *sink, void *payload)
+typedef struct answering {
+    rgm_predictor *p;
+    int64_t head;
+    rgm_prediction_sink *sink;
+    void *payload;
+} answering;
+
+static rgm_status answer_batch(rgm_element *batch, void *payload)
 {
+    const answering *a = payload;
     rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
 
-    RGM_TRY(p->task.feeds(feeds, RGMI_MAX_FEEDS, &count, p->task.state, batch));
-    RGM_TRY(run_feeds(p, feeds, count));
-    return sink(&(rgm_prediction){batch, feeds, count, p->values[head]}, payload);
+    RGM_TRY(a->p->task.feeds(feeds, RGMI_MAX_FEEDS, &count, a->p->task.state, batch));
+    RGM_TRY(run_feeds(a->p, feeds, count));
+    return a->sink(&(rgm_prediction){batch, feeds, count, a->p->values[a->head]}, a->payload);
 }
 
 rgm_status rgm_predictor_run_files(rgm_predictor *p, const char *pattern, int64_t head,
@@ -208,9 +215,8 @@ rgm_status rgm_predictor_run_files(rgm_predictor *p, const char *pattern, int64_
 {
     rgm_status status = RGM_OK;
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
-    rgm_iterator *iterator = NULL;
     rgm_dataset *data = NULL;
-    rgm_element *batch = NULL;
+    answering all = {p, head, sink, payload};
 
     if (head < 0 || head >= p->outputs.heads)
         return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head,
@@ -219,17 +225,8 @@ rgm_status rgm_predictor_run_files(rgm_predictor *p, const char *pattern, int64_
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files", p->task.name);
     options.threads = rgm_threads();
     RGM_GO(p->task.build_file_inputs(&data, p->task.state, pattern));
-    RGM_GO(rgm_iterator_create(&iterator, data, &options));
-    while ((status = rgm_iterator_next(&batch, iterator)) == RGM_OK) {
-        RGM_GO(answer_batch(p, batch, head, sink, payload));
-        rgm_element_release(batch);
-        batch = NULL;
-    }
+    RGM_GO(rgmi_each_batch(data, &options, answer_batch, &all));
 done:
-    if (status == RGM_END) /* of the files, or because the sink has seen enough */
-        status = RGM_OK;
-    rgm_element_release(batch);
-    rgm_iterator_release(iterator);
     rgm_dataset_release(data);
     return status;
 }

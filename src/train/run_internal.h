@@ -38,6 +38,11 @@ typedef struct rgmi_outputs {
 /** Names may point into `list`: it is not to be moved. */
 void rgmi_outputs_of(rgmi_outputs *list, const rgm_task_model *model);
 
+/* run_predict.c */
+/** Hand each batch of the data to `answer`, until they end or it says RGM_END. */
+rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *options,
+                           rgm_status (*answer)(rgm_element *batch, void *payload), void *payload);
+
 /* save_serving.c */
 /** What a predictor is opened from. */
 rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder);

@@ -34,31 +34,16 @@ rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int6
     return rgm_tensor_copy(out, predictions);
 }
 
-static rgm_status predict_batch(const rgm_open_run *run, rgm_element *batch, int64_t head,
-                                rgm_prediction_sink *sink, void *payload)
-{
-    rgm_feed feeds[RGMI_MAX_FEEDS];
-    int64_t count = 0;
-    rgm_tensor *values;
-
-    RGM_TRY(run->task.feeds(feeds, RGMI_MAX_FEEDS, &count, run->task.state, batch));
-    RGM_TRY(run_head(&values, run, head, feeds, count));
-    return sink(&(rgm_prediction){batch, feeds, count, values}, payload);
-}
-
-static rgm_status pass_over(const rgm_open_run *run, rgm_dataset *data, int64_t head,
-                            rgm_prediction_sink *sink, void *payload)
+rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *options,
+                           rgm_status (*answer)(rgm_element *batch, void *payload), void *payload)
 {
     rgm_status status = RGM_OK;
     rgm_iterator *iterator = NULL;
     rgm_element *batch = NULL;
-    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
 
-    options.seed = (uint64_t)run->options.runtime.seed;
-    options.threads = (int)run->options.runtime.threads;
-    RGM_GO(rgm_iterator_create(&iterator, data, &options));
+    RGM_GO(rgm_iterator_create(&iterator, data, options));
     while ((status = rgm_iterator_next(&batch, iterator)) == RGM_OK) {
-        RGM_GO(predict_batch(run, batch, head, sink, payload));
+        RGM_GO(answer(batch, payload));
         rgm_element_release(batch);
         batch = NULL;
     }
@@ -70,12 +55,35 @@ done:
     return status;
 }
 
+typedef struct predicting {
+    const rgm_open_run *run;
+    int64_t head;
+    rgm_prediction_sink *sink;
+    void *payload;
+} predicting;
+
+static rgm_status predict_batch(rgm_element *batch, void *payload)
+{
+    const predicting *p = payload;
+    rgm_feed feeds[RGMI_MAX_FEEDS];
+    int64_t count = 0;
+    rgm_tensor *values;
+
+    RGM_TRY(p->run->task.feeds(feeds, RGMI_MAX_FEEDS, &count, p->run->task.state, batch));
+    RGM_TRY(run_head(&values, p->run, p->head, feeds, count));
+    return p->sink(&(rgm_prediction){batch, feeds, count, values}, p->payload);
+}
+
 static rgm_status predict_dataset(const rgm_open_run *run, rgm_dataset *data, int64_t head,
                                   rgm_prediction_sink *sink, void *payload)
 {
     rgm_logger *before = rgmi_enter(run->controller);
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+    predicting all = {run, head, sink, payload};
 
-    return rgmi_leave(before, pass_over(run, data, head, sink, payload));
+    options.seed = (uint64_t)run->options.runtime.seed;
+    options.threads = (int)run->options.runtime.threads;
+    return rgmi_leave(before, rgmi_each_batch(data, &options, predict_batch, &all));
 }
 
 rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
