@@ -77,6 +77,8 @@ const char *grouped(int64_t number);
 const char *bytes_text(int64_t bytes);
 /** RGM_ERR_CONFIG: the option's metric is none of these; the nearest, and all. */
 rgm_status unknown_metric(const char *option, const char *name, const rgm_map *names);
+/** "2026-11-21T23:08:44Z" into `text`; "" where that is not known. */
+void time_text(char text[32], int64_t seconds);
 /** A copy of a text from a file or a folder's name, safe to show on one line. */
 rgm_status printable(char **out, const char *text);
 /** What they are of, at least `width` wide, and " name value" of each, on stdout. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -228,6 +229,16 @@ done:
     rgm_free(keys);
     rgm_text_clear(&list);
     return status;
+}
+
+void time_text(char text[32], int64_t seconds)
+{
+    time_t time = (time_t)seconds;
+    struct tm when;
+
+    text[0] = '\0';
+    if (seconds >= 0 && gmtime_r(&time, &when) != NULL)
+        strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &when);
 }
 
 rgm_status printable(char **out, const char *text)

@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "runs.h"
+#include "table.h"
 
 #define DEEPEST 4 /* levels of folders below the one that was named */
 
@@ -191,16 +189,6 @@ done:
 
 /* ---- print --------------------------------------------------------------------------------- */
 
-void time_text(char text[32], int64_t seconds)
-{
-    time_t time = (time_t)seconds;
-    struct tm when;
-
-    text[0] = '\0';
-    if (seconds >= 0 && gmtime_r(&time, &when) != NULL)
-        strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &when);
-}
-
 static json_t *json_text(const char *text)
 {
     return text != NULL ? json_string(text) : json_null();
@@ -240,22 +228,6 @@ static int print_runs_json(const run_list *runs)
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
-
-/* Characters of a line: COLUMNS, or those of the terminal; 0 where lines may be long. */
-static int64_t line_width(void)
-{
-    const char *columns = getenv("COLUMNS");
-    struct winsize size;
-    char *end;
-    long width;
-
-    if (columns != NULL && columns[0] != '\0') {
-        width = strtol(columns, &end, 10);
-        if (*end == '\0' && width >= 10)
-            return width;
-    }
-    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 static int print_runs(const run_list *runs, const text_list *metrics)
 {

@@ -19,9 +19,6 @@ typedef struct run_list {
     int64_t count, capacity;
 } run_list;
 
-/** "2026-11-21T23:08:44Z" into `text`; "" where that is not known. */
-void time_text(char text[32], int64_t seconds);
-
 /* ---- runs_table.c -------------------------------------------------------------------------- */
 
 /** Aligned columns with the last values of `metrics`; cut at `width` characters unless it is 0. */
