@@ -114,11 +114,42 @@ static int read_option(const usage *how, int argc, char **argv, int *i)
     return store(a, argv[++*i]);
 }
 
+/* What the last word may become: an option; a named experiment where one may stand. Files are the
+ * shell's matter. */
+static void complete(const usage *how, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[argc - 1] : "", *before = argc > 2 ? argv[argc - 2] : "";
+    const argument *a = before[0] == '-' ? find(how, before + strspn(before, "-"),
+                                                strlen(before + strspn(before, "-")))
+                                         : NULL;
+    const rgm_named_experiment *named;
+    int64_t count;
+
+    if (word[0] == '-' && (a == NULL || a->kind == ARG_FLAG)) {
+        for (a = how->arguments; a->name != NULL; a++) {
+            char option[72];
+
+            snprintf(option, sizeof option, "%s%s", dashes(a->name), a->name);
+            complete_with(option, word);
+        }
+        complete_with("--help", word);
+    }
+    if (word[0] == '-' || strstr(how->line, "NAME|FILE") == NULL)
+        return;
+    named = rgm_named_experiments(&count);
+    for (int64_t i = 0; i < count && (a == NULL || a->kind == ARG_FLAG); i++)
+        complete_with(named[i].name, word);
+}
+
 int arguments_read(text_list *rest, const usage *how, int argc, char **argv)
 {
     bool only_rest = false;
 
     rest->count = 0;
+    if (completing) {
+        complete(how, argc, argv);
+        return -1;
+    }
     for (int i = 1; i < argc; i++) {
         if (!only_rest && strcmp(argv[i], "--") == 0) {
             only_rest = true;
@@ -179,6 +210,11 @@ int verb_family(const char *family, const verb *verbs, int64_t count, int argc, 
 {
     char prefix[32];
 
+    if (completing && argc <= 2) {
+        for (int64_t i = 0; i < count; i++)
+            complete_with(verbs[i].name, argc == 2 ? argv[1] : "");
+        return EXIT_DONE;
+    }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         printf("usage: regimen %s VERB [arguments]\n\n", family);
         verbs_print(verbs, count);

@@ -64,6 +64,14 @@ int verb_dispatch(const char *family, const char *name, const verb *verbs, int64
 /** All of a family's verb: its help, or the verb that argv[1] names. */
 int verb_family(const char *family, const verb *verbs, int64_t count, int argc, char **argv);
 
+/* ---- completion.c -------------------------------------------------------------------------- */
+
+/** The words of a command line are being completed: verbs print what the last of them may become,
+ * from the tables that they read arguments by, and do nothing else. */
+extern bool completing;
+/** "NAME\n" if it begins with the last word. */
+void complete_with(const char *name, const char *word);
+
 /* ---- console.c ----------------------------------------------------------------------------- */
 
 /** The library's last error on stderr; its exit code. */
@@ -160,6 +168,7 @@ int verb_score(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);
 int verb_text(int argc, char **argv);
+int verb_completion(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);
 int data_validate(int argc, char **argv);

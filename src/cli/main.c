@@ -17,6 +17,7 @@ static const verb verbs[] = {
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
     {"text", verb_text, "tokenizers: train, encode, decode; stats of a parallel corpus"},
+    {"completion", verb_completion, "a script that completes commands in bash, zsh or fish"},
 };
 #define VERBS (int)(sizeof verbs / sizeof *verbs)
 
@@ -42,8 +43,22 @@ static int version(void)
     return EXIT_DONE;
 }
 
+/* regimen --complete WORD...: what the scripts of `regimen completion` ask. */
+static int complete(int argc, char **argv)
+{
+    completing = true;
+    for (int i = 0; argc <= 1 && i < VERBS; i++)
+        complete_with(verbs[i].name, argc == 1 ? argv[0] : "");
+    for (int i = 0; argc > 1 && i < VERBS; i++)
+        if (strcmp(verbs[i].name, argv[0]) == 0)
+            verbs[i].run(argc, argv);
+    return EXIT_DONE;
+}
+
 static int run(int argc, char **argv)
 {
+    if (argc >= 2 && strcmp(argv[1], "--complete") == 0)
+        return complete(argc - 2, argv + 2);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
         return argc < 2 ? (help(), EXIT_USAGE) : help();
