@@ -899,6 +899,16 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
  */
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
 
+/**
+ * Begin with what another run of the same model and optimizer has learnt: weights and optimizer
+ * state, so that moments, corrections of bias and schedule go on from its updates. Steps count from
+ * 0 and the data begin at their beginning; the seed stays the trainer's own. After an error the
+ * trainer is of no more use.
+ * Errors: RGM_ERR_ARG (a step was done), RGM_ERR_CONFIG (training is private), RGM_ERR_NOT_FOUND,
+ * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA: made by another model or optimizer.
+ */
+rgm_status rgm_trainer_warm_start(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
+
 /** What it was made of and where it stands; borrowed. */
 const rgm_task *rgm_trainer_task(const rgm_trainer *trainer);
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);
@@ -913,6 +923,8 @@ int64_t rgm_trainer_loop_step(const rgm_trainer *trainer);
 int64_t rgm_trainer_passes(const rgm_trainer *trainer);   /* whole passes over the training data  */
 bool rgm_trainer_at_end(const rgm_trainer *trainer);      /* the last loop ended with the data    */
 double rgm_trainer_last_loss(const rgm_trainer *trainer); /* of the last step; NaN before         */
+/** Items that the numbers of the last loop (RGM_TRAIN) or pass are means over; 0 before. */
+double rgm_trainer_items(const rgm_trainer *trainer, rgm_mode mode);
 /** Whether there are data for that mode. */
 bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode);
 /** Steps of one pass over the training data; 0: known only by reading; INT64_MAX: endless. */
@@ -1065,7 +1077,8 @@ typedef struct rgm_controller_setup {
     const char *config;  /* text of the merged experiment file, for the run folder; may be NULL */
     const rgm_hparam *hparams; /* for TensorBoard's hparams page; may be NULL */
     int64_t hparam_count;
-    bool read_only; /* look at a run: its newest state, nothing locked or written          */
+    bool read_only;        /* look at a run: its newest state, nothing locked or written          */
+    bool saves_on_request; /* see rgm_run_options */
     const rgm_action
         *train_actions; /* in order, behind each loop and before its checkpoint; copied */
     int64_t train_action_count;
@@ -1276,6 +1289,9 @@ typedef struct rgm_run_options {
     rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL: exporters run behind modes that train */
     bool read_only;  /* to evaluate, predict, export: the weights that a finished run would have  */
     bool no_data[3]; /* by rgm_mode, where nothing is trained: see rgm_trainer_setup              */
+    /* Checkpoints are written by rgm_run_save() alone: neither on the way, nor where training ends
+     * or is asked to stop, which then leaves nothing behind. For who decides what is kept. */
+    bool saves_on_request;
     /* the task goes with the run, also when opening fails: rgm_task_release() */
     bool releases_task;
 } rgm_run_options;

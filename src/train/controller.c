@@ -36,6 +36,7 @@ rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setu
         c->options = *setup->options;
     if (setup->hooks != NULL)
         c->hooks = *setup->hooks;
+    c->saves_on_request = setup->saves_on_request;
     c->hparams = setup->hparams;
     c->hparam_count = setup->hparam_count;
     c->best_step = c->saved_step = c->saved_changes = c->histogram_step = -1;

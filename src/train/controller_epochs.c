@@ -78,5 +78,5 @@ rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **
     rgmi_begin_stretch(c);
     while (c->epochs < c->options.epochs && !c->finished && !rgmi_is_out_of_time(c))
         RGM_TRY(one_epoch(c, validate, logs));
-    return rgmi_state_save(c);
+    return rgmi_state_keep(c);
 }

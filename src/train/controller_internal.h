@@ -27,6 +27,7 @@ struct rgm_controller {
     rgm_controller_hooks hooks;
     rgm_progress *progress; /* borrowed; NULL: not shown */
     bool progress_in_epochs;
+    bool saves_on_request; /* rgmi_state_keep() does nothing */
     rgm_action *train_actions, *eval_actions;
     int64_t train_action_count, eval_action_count;
 
@@ -168,6 +169,8 @@ rgm_status rgmi_best_weights_open(rgm_controller *c);
 /** <run>/ckpt; read-only where there is none yet: store stays NULL. */
 rgm_status rgmi_store_open(rgm_controller *c, bool read_only);
 rgm_status rgmi_state_save(rgm_controller *c);
+/** The same where the run itself finds it time to, unless it only saves on request. */
+rgm_status rgmi_state_keep(rgm_controller *c);
 /** Weights and counters of the newest checkpoint, or of the start; the data go on. */
 rgm_status rgmi_roll_back(rgm_controller *c);
 

@@ -70,7 +70,7 @@ rgm_status rgmi_save_if_due(rgm_controller *c)
         return RGM_OK;
     steps = due_by_steps(c); /* always looked at: it moves on */
     due = steps || due_by_epochs(c) || due_by_time(c);
-    return due ? rgmi_state_save(c) : RGM_OK;
+    return due ? rgmi_state_keep(c) : RGM_OK;
 }
 
 /* ---- recovery ------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ bool rgmi_is_asked_to_stop(const rgm_controller *c)
 
 static rgm_status stop(rgm_controller *c)
 {
-    RGM_TRY(rgmi_state_save(c));
+    RGM_TRY(rgmi_state_keep(c));
     rgmi_tell(c, RGM_EVENT_STOP, RGM_TRAIN, NULL);
     return RGM_STOPPED;
 }
@@ -135,7 +135,7 @@ static rgm_status between_steps(rgm_controller *c)
         return RGM_OK;
     if (c->in_epochs)
         return rgmi_save_if_due(c);
-    return due_by_time(c) ? rgmi_state_save(c) : RGM_OK;
+    return due_by_time(c) ? rgmi_state_keep(c) : RGM_OK;
 }
 
 /* Validations inside an epoch are spread evenly over its steps, the last one at its end. */
@@ -340,7 +340,7 @@ static rgm_status train(rgm_controller *c, int64_t steps)
     RGM_TRY(rgmi_events_open(c));
     rgmi_begin_stretch(c);
     RGM_TRY(train_until(c, steps, &ended));
-    return rgmi_state_save(c);
+    return rgmi_state_keep(c);
 }
 
 rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
@@ -378,7 +378,7 @@ static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int
     }
     if (logs != NULL)
         *logs = last;
-    return rgmi_state_save(c);
+    return rgmi_state_keep(c);
 }
 
 rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_steps,

@@ -158,6 +158,11 @@ done:
     return status;
 }
 
+rgm_status rgmi_state_keep(rgm_controller *c)
+{
+    return c->saves_on_request ? RGM_OK : rgmi_state_save(c);
+}
+
 rgm_status rgm_controller_save(rgm_controller *c)
 {
     rgm_logger *before = rgmi_enter(c);

@@ -141,6 +141,102 @@ static void a_unit_longer_than_the_data_says_so(void **state)
     clear_plane(&p);
 }
 
+/* ---- who decides what is kept -----------------------------------------------------------------
+ */
+
+static bool stop_at_once(void *payload)
+{
+    (void)payload;
+    return true;
+}
+
+static bool has_checkpoint(const char *run_dir, int64_t step)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/ckpt/step-%08lld", run_dir, (long long)step);
+    return rgm_path_exists(path);
+}
+
+static void a_run_that_saves_on_request_saves_nothing_else(void **state)
+{
+    char root[128];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options;
+    rgm_open_run *run;
+    const rgm_logs *logs;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    options = nine_steps(root, 1);
+    options.saves_on_request = true;
+    options.trainer.checkpoint.every_steps = 3;
+    options.trainer.checkpoint.best.keep = 2;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_train(run, 6));
+    CHECK_INT(12, rgm_trainer_items(rgm_run_trainer(run), RGM_TRAIN)); /* 3 steps of 4, as loops */
+    CHECK_INT(0, rgm_trainer_items(rgm_run_trainer(run), RGM_VALID));
+    CHECK_OK(rgm_run_evaluate(run, RGM_VALID, RGM_TO_END, &logs));
+    CHECK_INT(ITEMS, rgm_trainer_items(rgm_run_trainer(run), RGM_VALID));
+    CHECK(!has_checkpoint(root, 3) && !has_checkpoint(root, 6));
+    CHECK_OK(rgm_run_save(run));
+    CHECK(has_checkpoint(root, 6));
+    rgm_run_close(run);
+    options.hooks.should_stop = stop_at_once;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_INT(6, rgm_run_steps(run));
+    CHECK_STATUS(RGM_STOPPED, rgm_run_train(run, 9));
+    rgm_run_close(run);
+    CHECK(!has_checkpoint(root, 9));
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* ---- warm start -------------------------------------------------------------------------------
+ */
+
+/* Another seed from the checkpoint of step 6: its weights and moments, from step 0. */
+static void a_warm_start_takes_weights_and_optimizer_alone(void **state)
+{
+    char root[128], path[160];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options;
+    rgm_open_run *old, *run;
+    rgm_checkpoint *checkpoint;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(path, sizeof path, "%s/ckpt/step-00000006", root);
+    options = nine_steps(root, 1);
+    CHECK_OK(rgm_run_open(&old, &task, &options));
+    CHECK_OK(rgm_run_train(old, 6));
+    options = nine_steps(NULL, 2);
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_checkpoint_load(&checkpoint, path));
+    CHECK_OK(rgm_trainer_warm_start(rgm_run_trainer(run), checkpoint));
+    CHECK_INT(0, rgm_run_steps(run));
+    CHECK_INT(6, rgm_trainer_updates(rgm_run_trainer(run)));
+    check_same_weights("warm start", rgm_run_trainer(old), rgm_run_trainer(run));
+    for (int64_t i = 0; i < rgm_optimizer_slot_count(rgm_run_trainer(run)->optimizer); i++)
+        check_same_tensor("warm start", "slot",
+                          rgm_optimizer_slot(rgm_run_trainer(old)->optimizer, i).tensor,
+                          rgm_optimizer_slot(rgm_run_trainer(run)->optimizer, i).tensor);
+    CHECK_OK(rgm_run_train(run, 3));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_trainer_warm_start(rgm_run_trainer(run), checkpoint));
+    rgm_run_close(run);
+    options.optimizer = rgm_sgd(0.1, 0.9);
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK(rgm_trainer_warm_start(rgm_run_trainer(run), checkpoint) < 0);
+    CHECK_MESSAGE("slot");
+    rgm_run_close(run);
+    rgm_run_close(old);
+    rgm_checkpoint_release(checkpoint);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- ownership ----------------------------------------------------------------------------- */
 
 static int released;
@@ -202,5 +298,7 @@ static void opening_survives_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(two_runs_in_units_leave_what_each_would_alone),
       cmocka_unit_test(an_open_run_predicts_and_exports),
       cmocka_unit_test(a_unit_longer_than_the_data_says_so),
+      cmocka_unit_test(a_run_that_saves_on_request_saves_nothing_else),
+      cmocka_unit_test(a_warm_start_takes_weights_and_optimizer_alone),
       cmocka_unit_test(a_task_that_is_given_away_is_released_once),
       cmocka_unit_test(opening_survives_every_failing_allocation))

@@ -52,6 +52,7 @@ static rgm_status open_controller(rgm_open_run *run)
         .hparams = o->hparams,
         .hparam_count = o->hparam_count,
         .read_only = o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL,
+        .saves_on_request = o->saves_on_request,
         .hooks = &o->hooks,
         .train_actions = o->train_actions,
         .train_action_count = o->train_action_count,

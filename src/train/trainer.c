@@ -132,6 +132,15 @@ int64_t rgm_trainer_updates(const rgm_trainer *trainer)
     return trainer->updates;
 }
 
+double rgm_trainer_items(const rgm_trainer *trainer, rgm_mode mode)
+{
+    const rgmi_sums *sums = &trainer->eval_sums[mode];
+
+    if (mode == RGM_TRAIN)
+        return trainer->loop_items;
+    return sums->sums != NULL ? sums->sums[1] : 0;
+}
+
 int64_t rgm_trainer_loop_step(const rgm_trainer *trainer)
 {
     return trainer->loop_step;

@@ -120,9 +120,9 @@ struct rgm_trainer {
 
     int64_t step, updates, passes, loop_step; /* loop_step -1: no loop under way */
     bool at_end;
-    double last_loss;
-    bool counted; /* the step under way is in the sums */
-    int64_t draw; /* of the last batch's dropout       */
+    double last_loss, loop_items; /* of the last step; of the last loop */
+    bool counted;                 /* the step under way is in the sums */
+    int64_t draw;                 /* of the last batch's dropout       */
     int64_t runs; /* of a step's batches so far, by rgm_trainer_compute_gradients() */
 
     /* the pass under way */

@@ -81,6 +81,7 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
 
     *logs = &sums->logs;
     RGM_TRY(rgmi_sums_finish(sums, trainer));
+    trainer->loop_items = sums->sums[1];
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_logs_set(&sums->logs, "learning_rate",
                              rgm_optimizer_rate(trainer->optimizer, trainer->updates)));

@@ -247,6 +247,26 @@ rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *ch
     return RGM_OK;
 }
 
+rgm_status rgm_trainer_warm_start(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+{
+    rgm_key_place places[COUNTERS];
+
+    if (trainer->step > 0 || trainer->loop_step >= 0)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "a warm start comes before the first step, not behind step %lld",
+                        (long long)trainer->step);
+    if (trainer->private.used)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "private training cannot begin with another run's weights: what that spent "
+                        "would be missing from its account");
+    RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, trainer->parameters));
+    if (trainer->optimizer != NULL)
+        RGM_TRY(rgm_optimizer_restore(trainer->optimizer, rgm_checkpoint_slots(checkpoint)));
+    counters(places, trainer);
+    RGM_TRY(get_counters(places, 1, checkpoint)); /* updates, the first of them */
+    return read_loss_scale(trainer, checkpoint);
+}
+
 /* A run that did not continue its validations until now begins with the first batch, and so does a
  * set that is new. */
 static rgm_status read_valid_position(rgm_iterator **iterator, const rgm_trainer *trainer,
