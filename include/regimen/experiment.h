@@ -55,6 +55,9 @@ typedef struct rgm_extensions {
     const rgm_action_type *const *actions;     /* type of an entry of actions.train and .eval  */
 } rgm_extensions;
 
+/** Top-level keys of an experiment file, ended by NULL. */
+extern const char *const rgm_experiment_section_names[];
+
 /* ---- loading ------------------------------------------------------------------------------- */
 
 typedef struct rgm_experiment rgm_experiment;
@@ -97,6 +100,23 @@ rgm_status rgm_experiment_load_run(rgm_experiment **out, const char *run_dir,
                                    const char *const *sets, int64_t set_count);
 void rgm_experiment_release(rgm_experiment *experiment);
 
+/**
+ * The layers merged into one document, before anything in it is checked: for who takes out what is
+ * his (a search its sections) and loads the rest. Release with rgm_yaml_release().
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_experiment_merge_layers(rgm_yaml **out, const rgm_experiment_layers *layers);
+/**
+ * rgm_experiment_load_layers() of what is merged already; `merged` is copied.
+ *
+ * @param name  [in] that of its file, for messages and rgm_experiment_name()
+ * @param own   [in] the program's own rows, borrowed; NULL: none
+ *
+ * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_experiment_load_merged(rgm_experiment **out, const char *name,
+                                      const rgm_yaml *merged, const rgm_extensions *own);
+
 /** The merged file as YAML, as it is kept in the run folder. */
 const char *rgm_experiment_text(const rgm_experiment *experiment);
 /** Name of the file without folder and ending: "cora_gcn". */
@@ -134,6 +154,9 @@ rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *experime
  * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_ARG (rows that cannot be).
  */
 rgm_status rgm_experiment_keys(rgm_text *out, const char *section, const rgm_extensions *own);
+/** The keys of a table as that prints them, a line each; path: of its section, "" for none. Errors:
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_experiment_print_fields(rgm_text *out, const char *path, const rgm_field *fields);
 
 /**
  * What a run of it would be asked before its first step, without one: the schedule against the

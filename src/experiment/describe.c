@@ -52,17 +52,20 @@ static const char *kind_name(const rgm_field *field)
     return names[field->kind];
 }
 
-static rgm_status print_fields(rgm_text *out, const char *path, const rgm_field *fields)
+rgm_status rgm_experiment_print_fields(rgm_text *out, const char *path, const rgm_field *fields)
 {
+    const char *dot = path[0] != '\0' ? "." : "";
+
     for (; fields->name != NULL; fields++) {
         if (fields->kind == RGM_FIELD_GROUP) {
             char below[128];
 
-            snprintf(below, sizeof below, "%s.%s", path, fields->name);
-            RGM_TRY(print_fields(out, below, fields->group));
+            snprintf(below, sizeof below, "%s%s%s", path, dot, fields->name);
+            RGM_TRY(rgm_experiment_print_fields(out, below, fields->group));
             continue;
         }
-        RGM_TRY(rgm_text_printf(out, "%s.%-*s ", path, (int)(40 - strlen(path)), fields->name));
+        RGM_TRY(rgm_text_printf(out, "%s%s%-*s ", path, dot, (int)(41 - strlen(path) - strlen(dot)),
+                                fields->name));
         if (fields->kind == RGM_FIELD_CHOICE)
             for (int i = 0; fields->choices[i] != NULL; i++)
                 RGM_TRY(rgm_text_printf(out, "%s%s", i > 0 ? "|" : "", fields->choices[i]));
@@ -78,7 +81,7 @@ static rgm_status print_typed(rgm_text *out, const char *section, const char *ty
 {
     RGM_TRY(rgm_text_printf(out, "%s.type: %s%s%s\n", section, type, help != NULL ? "; " : "",
                             help != NULL ? help : ""));
-    return print_fields(out, section, fields);
+    return rgm_experiment_print_fields(out, section, fields);
 }
 
 /* ---- by section ---------------------------------------------------------------------------- */
@@ -97,7 +100,7 @@ static rgm_status print_data(rgm_text *out, const rgm_extensions *own)
 
     for (int64_t i = 0; (type = rgmi_task_type(own, i)) != NULL; i++) {
         RGM_TRY(print_whose(out, "data", type));
-        RGM_TRY(print_fields(out, "data", type->data->fields));
+        RGM_TRY(rgm_experiment_print_fields(out, "data", type->data->fields));
     }
     return RGM_OK;
 }
@@ -138,7 +141,7 @@ static rgm_status print_with_own(rgm_text *out, const char *section, const char 
                                  const rgm_section_type *own)
 {
     RGM_TRY(print_typed(out, section, name, help, fields));
-    return own != NULL ? print_fields(out, section, own->fields) : RGM_OK;
+    return own != NULL ? rgm_experiment_print_fields(out, section, own->fields) : RGM_OK;
 }
 
 static rgm_status print_optimizer(rgm_text *out, const rgm_optimizer_type *type)
@@ -176,13 +179,13 @@ static rgm_status print_optimizers(rgm_text *out, const rgm_extensions *own)
 static rgm_status print_trainer(rgm_text *out, const rgm_extensions *own)
 {
     (void)own;
-    return print_fields(out, "trainer", rgm_trainer_fields);
+    return rgm_experiment_print_fields(out, "trainer", rgm_trainer_fields);
 }
 
 static rgm_status print_runtime(rgm_text *out, const rgm_extensions *own)
 {
     (void)own;
-    return print_fields(out, "runtime", rgm_runtime_fields);
+    return rgm_experiment_print_fields(out, "runtime", rgm_runtime_fields);
 }
 
 static rgm_status print_export(rgm_text *out, const rgm_extensions *own)

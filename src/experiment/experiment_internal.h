@@ -59,7 +59,5 @@ rgm_status rgmi_restrictions_check(rgm_experiment *experiment);
 const char *rgmi_place(rgm_arena *arena, const rgm_yaml_node *node);
 /** A node on one line: `3`, `"a b"`, `[1, 2]`, `{type: onnx}`. */
 rgm_status rgmi_flow_print(rgm_text *out, const rgm_yaml_node *node);
-/** Top-level keys of a file, ended by NULL. */
-extern const char *const rgmi_section_names[];
 
 #endif

@@ -159,7 +159,7 @@ static int by_text(const void *a, const void *b)
 /* Whether "TRAINER_..." begins with the name of a section. */
 static bool begins_with_section(const char *name)
 {
-    for (const char *const *section = rgmi_section_names; *section != NULL; section++) {
+    for (const char *const *section = rgm_experiment_section_names; *section != NULL; section++) {
         size_t size = strlen(*section), i = 0;
 
         while (i < size && name[i] == toupper((unsigned char)(*section)[i]))

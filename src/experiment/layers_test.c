@@ -206,6 +206,65 @@ done:
     return status;
 }
 
+/* Taken apart and put together again it is what loading it whole gives. */
+static void a_merged_document_loads_to_the_same(void **state)
+{
+    const char *sets[] = {"trainer.epochs=3"};
+    rgm_experiment_layers layers = {
+        .name = write_file("merged.yaml", "extends: demo\nruntime: {seed: 3}\n"),
+        .sets = sets,
+        .set_count = 1};
+    rgm_experiment *whole;
+    rgm_yaml *merged;
+
+    (void)state;
+    CHECK_OK(rgm_experiment_load_layers(&whole, &layers));
+    CHECK_OK(rgm_experiment_merge_layers(&merged, &layers));
+    CHECK_OK(rgm_experiment_load_merged(&experiment, layers.name, merged, NULL));
+    CHECK_TEXT(rgm_experiment_text(whole), rgm_experiment_text(experiment));
+    CHECK_TEXT("merged", rgm_experiment_name(experiment));
+    CHECK_TEXT("3 from merged.yaml:2", at("runtime.seed"));
+    CHECK_TEXT("3 from --set", at("trainer.epochs"));
+    rgm_experiment_release(whole);
+    rgm_experiment_release(experiment);
+    CHECK_OK(rgm_yaml_set(merged, "trian.epochs", "3", "--set trian.epochs"));
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 rgm_experiment_load_merged(&experiment, layers.name, merged, NULL));
+    CHECK_MESSAGE("merged.yaml: --set trian.epochs: unknown section 'trian'");
+    rgm_yaml_release(merged);
+}
+
+static void a_search_is_told_to_be_one(void **state)
+{
+    static const char *const sections[] = {"searcher: {name: random}", "entrypoint: ./a.so",
+                                           "hyperparameters: {optimizer.learning_rate: 1}"};
+    char text[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        snprintf(text, sizeof text, "extends: demo\n%s\n", sections[i]);
+        CHECK_STATUS(RGM_ERR_CONFIG,
+                     rgm_experiment_load(&experiment, write_file("s.yaml", text), NULL, 0));
+        CHECK_MESSAGE("s.yaml:2:");
+        CHECK_MESSAGE("this is a search");
+        CHECK_MESSAGE("regimen experiment run ");
+    }
+}
+
+static rgm_status load_merged(const rgm_experiment_layers *layers)
+{
+    rgm_status status = RGM_OK;
+    rgm_experiment *e = NULL;
+    rgm_yaml *merged = NULL;
+
+    RGM_GO(rgm_experiment_merge_layers(&merged, layers));
+    RGM_GO(rgm_experiment_load_merged(&e, layers->name, merged, NULL));
+done:
+    rgm_experiment_release(e);
+    rgm_yaml_release(merged);
+    return status;
+}
+
 static void missing_memory_is_survived_everywhere(void **state)
 {
     char *environment[] = {"REGIMEN_RUNTIME__THREADS=3", NULL};
@@ -220,6 +279,7 @@ static void missing_memory_is_survived_everywhere(void **state)
 
     (void)state;
     CHECK_EVERY_OOM(load_everything(&layers), (void)0);
+    CHECK_EVERY_OOM(load_merged(&layers), (void)0);
 }
 
 int main(void)
@@ -232,6 +292,8 @@ int main(void)
         cmocka_unit_test(a_variable_that_sets_nothing_is_refused),
         cmocka_unit_test_teardown(every_named_experiment_is_right, release),
         cmocka_unit_test(what_is_neither_file_nor_name_is_told_with_the_nearest),
+        cmocka_unit_test_teardown(a_merged_document_loads_to_the_same, release),
+        cmocka_unit_test(a_search_is_told_to_be_one),
         cmocka_unit_test(missing_memory_is_survived_everywhere)};
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -15,14 +15,12 @@ static rgm_status name_of(char **out, const char *path)
     return rgm_strndup(out, name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
-static rgm_status load(rgm_experiment *e, const rgm_experiment_layers *layers)
+/* From its document on. */
+static rgm_status read_document(rgm_experiment *e)
 {
     rgm_status status = RGM_OK;
     rgm_text text = {0};
 
-    RGM_GO(rgmi_extensions_check(layers->own));
-    e->own = layers->own;
-    RGM_GO(rgmi_layers_merge(&e->yaml, layers, e->arena));
     RGM_GO(rgmi_sections_read(e));
     RGM_GO(rgmi_values_collect(e));
     RGM_GO(rgmi_restrictions_check(e));
@@ -34,23 +32,92 @@ done:
     return status;
 }
 
+static rgm_status begin(rgm_experiment **out, const char *name, const rgm_extensions *own)
+{
+    rgm_status status = RGM_OK;
+    rgm_experiment *e = NULL;
+
+    *out = NULL;
+    RGM_GO(rgmi_extensions_check(own));
+    RGM_GO(RGM_NEW(e, 1));
+    e->own = own;
+    RGM_GO(rgm_strdup(&e->path, name));
+    RGM_GO(name_of(&e->name, name));
+    RGM_GO(rgm_arena_create(&e->arena));
+    *out = e;
+    e = NULL;
+done:
+    rgm_experiment_release(e);
+    return status;
+}
+
+/* What is wrong with --set or a variable has no place in a file; it is still what this is about. */
+static rgm_status of_file(rgm_status status, const char *name)
+{
+    if (status == RGM_ERR_CONFIG && (strncmp(rgm_error_message(), "--set", 5) == 0 ||
+                                     strncmp(rgm_error_message(), "$", 1) == 0))
+        rgm_error_prefix(status, "%s", name);
+    return status;
+}
+
 rgm_status rgm_experiment_load_layers(rgm_experiment **out, const rgm_experiment_layers *layers)
 {
     rgm_status status = RGM_OK;
     rgm_experiment *e = NULL;
 
     *out = NULL;
-    RGM_GO(RGM_NEW(e, 1));
-    RGM_GO(rgm_strdup(&e->path, layers->name));
-    RGM_GO(name_of(&e->name, layers->name));
-    RGM_GO(rgm_arena_create(&e->arena));
-    status = load(e, layers);
-    /* What is wrong with --set or a variable has no place in a file; it is still what this is
-     * about. */
-    if (status == RGM_ERR_CONFIG && (strncmp(rgm_error_message(), "--set", 5) == 0 ||
-                                     strncmp(rgm_error_message(), "$", 1) == 0))
-        rgm_error_prefix(status, "%s", layers->name);
-    RGM_GO(status);
+    RGM_GO(begin(&e, layers->name, layers->own));
+    RGM_GO(of_file(rgmi_layers_merge(&e->yaml, layers, e->arena), layers->name));
+    RGM_GO(of_file(read_document(e), layers->name));
+    *out = e;
+    e = NULL;
+done:
+    rgm_experiment_release(e);
+    return status;
+}
+
+/* A copy that points to nothing else. */
+static rgm_status copy_document(rgm_yaml **out, const rgm_yaml *document, const char *name)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *copy = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_yaml_parse(&copy, "", 0, name));
+    RGM_GO(rgm_yaml_merge(copy, document));
+    *out = copy;
+    copy = NULL;
+done:
+    rgm_yaml_release(copy);
+    return status;
+}
+
+rgm_status rgm_experiment_merge_layers(rgm_yaml **out, const rgm_experiment_layers *layers)
+{
+    rgm_status status = RGM_OK;
+    rgm_arena *arena = NULL;
+    rgm_yaml *merged = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_arena_create(&arena));
+    RGM_GO(of_file(rgmi_layers_merge(&merged, layers, arena), layers->name));
+    RGM_GO(copy_document(out, merged, layers->name));
+done:
+    rgm_yaml_release(merged);
+    rgm_arena_release(arena);
+    return status;
+}
+
+rgm_status rgm_experiment_load_merged(rgm_experiment **out, const char *name,
+                                      const rgm_yaml *merged, const rgm_extensions *own)
+{
+    rgm_status status = RGM_OK;
+    rgm_experiment *e = NULL;
+
+    *out = NULL;
+    RGM_GO(begin(&e, name, own));
+    RGM_GO(copy_document(&e->yaml, merged, name));
+    RGM_GO(of_file(read_document(e), name));
     *out = e;
     e = NULL;
 done:

@@ -41,7 +41,7 @@ static bool begins_with_section(const char *text)
 {
     size_t size = strcspn(text, ".");
 
-    for (const char *const *name = rgmi_section_names; *name != NULL; name++)
+    for (const char *const *name = rgm_experiment_section_names; *name != NULL; name++)
         if (strlen(*name) == size && strncmp(*name, text, size) == 0)
             return text[size] == '.';
     return false;

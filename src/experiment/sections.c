@@ -10,9 +10,9 @@
 
 #define MAX_NAMES 128
 
-const char *const rgmi_section_names[] = {"data",      "task",        "tasks",        "model",
-                                          "optimizer", "trainer",     "runtime",      "export",
-                                          "actions",   "description", "restrictions", NULL};
+const char *const rgm_experiment_section_names[] = {
+    "data",    "task",   "tasks",   "model",       "optimizer",    "trainer",
+    "runtime", "export", "actions", "description", "restrictions", NULL};
 
 /* ---- sections with a type ------------------------------------------------------------------ */
 
@@ -305,28 +305,40 @@ static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
 /* The section that was meant: by its own name, or by "section.key", which says more. */
 static const char *nearest_section(const rgm_yaml_node *section)
 {
-    enum { COUNT = sizeof rgmi_section_names / sizeof *rgmi_section_names - 1 };
+    enum { COUNT = sizeof rgm_experiment_section_names / sizeof *rgm_experiment_section_names - 1 };
     char wrong[128], right[COUNT][128];
     const char *names[COUNT], *near;
 
     for (int64_t i = 0; i < COUNT; i++)
-        names[i] = rgmi_section_names[i];
+        names[i] = rgm_experiment_section_names[i];
     near = rgm_nearest_name(section->key, names, COUNT);
     if (near != NULL || section->kind != RGM_YAML_MAP || section->count == 0)
         return near;
     snprintf(wrong, sizeof wrong, "%s.%s", section->key, section->items[0]->key);
     for (int64_t i = 0; i < COUNT; i++) {
-        snprintf(right[i], sizeof right[i], "%s.%s", rgmi_section_names[i], section->items[0]->key);
+        snprintf(right[i], sizeof right[i], "%s.%s", rgm_experiment_section_names[i],
+                 section->items[0]->key);
         names[i] = right[i];
     }
     near = rgm_nearest_name(wrong, names, COUNT);
     for (int64_t i = 0; i < COUNT; i++)
         if (near == names[i])
-            return rgmi_section_names[i];
+            return rgm_experiment_section_names[i];
     return NULL;
 }
 
-static rgm_status check_sections(const rgm_yaml_node *root)
+/* Sections that no single run has: the layer trial reads them. */
+static bool makes_a_search(const char *name)
+{
+    static const char *const sections[] = {"searcher", "hyperparameters", "entrypoint", NULL};
+    int i = 0;
+
+    while (sections[i] != NULL && strcmp(sections[i], name) != 0)
+        i++;
+    return sections[i] != NULL;
+}
+
+static rgm_status check_sections(const rgm_experiment *e, const rgm_yaml_node *root)
 {
     if (root->kind != RGM_YAML_MAP)
         return rgm_yaml_fail(root, "an experiment file is a map of sections");
@@ -335,18 +347,22 @@ static rgm_status check_sections(const rgm_yaml_node *root)
         const char *near;
         int64_t count = 0;
 
-        while (rgmi_section_names[count] != NULL &&
-               strcmp(section->key, rgmi_section_names[count]) != 0)
+        while (rgm_experiment_section_names[count] != NULL &&
+               strcmp(section->key, rgm_experiment_section_names[count]) != 0)
             count++;
-        if (rgmi_section_names[count] != NULL)
+        if (rgm_experiment_section_names[count] != NULL)
             continue;
+        if (makes_a_search(section->key))
+            return rgm_yaml_fail(section,
+                                 "this is a search, as '%s' says: regimen experiment run %s",
+                                 section->key, e->path);
         near = nearest_section(section);
         if (near != NULL)
             return rgm_yaml_fail(section, "unknown section '%s'; did you mean '%s'?", section->key,
                                  near);
         return rgm_yaml_fail(
             section, "unknown section '%s'%s", section->key,
-            rgm_did_you_mean(NULL, rgmi_section_names, count, NULL, "there are ").text);
+            rgm_did_you_mean(NULL, rgm_experiment_section_names, count, NULL, "there are ").text);
     }
     return RGM_OK;
 }
@@ -355,7 +371,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
 {
     const rgm_yaml_node *root = rgm_yaml_root(e->yaml);
 
-    RGM_TRY(check_sections(root));
+    RGM_TRY(check_sections(e, root));
     RGM_TRY(read_what_is_trained(e, root));
     rgm_trainer_defaults(&e->trainer);
     rgm_runtime_defaults(&e->runtime);
