@@ -4,7 +4,7 @@
  * keeps anything or asks the clock: the same description gives the same plan.
  *
  * Fair share, round robin and priority are those of PEDL and Determined (docs/master.md says where
- * not). Slots, here, are counts; which processors make one is slots.h's.
+ * not). Slots, here, are counts; which processors make one is cpus.h's.
  */
 #ifndef RGM_MASTER_SCHEDULE_H
 #define RGM_MASTER_SCHEDULE_H
