@@ -137,6 +137,8 @@ int64_t view_sample(int64_t *every, const report_view *v, int64_t most);
 value_range range_of(const double *numbers, int64_t count, bool log, double share);
 /** Of a hyperparameter's numbers. */
 rgm_status hyper_range(value_range *out, const report_view *v, int64_t hyper, double share);
+/** "learning_rate" of "optimizer.learning_rate", unless two that vary end like that. */
+const char *short_name(const report_view *v, int64_t hyper);
 double report_metric(const report_view *v, int64_t trial); /* of the first objective, the best */
 const char *report_unit(const search_report *r);
 const char *report_title(const search_report *r);
@@ -210,6 +212,7 @@ void draw_tones(drawing *d, const report_view *v);
 #define MOST_POINTS  200  /* of a curve                     */
 #define MOST_LINES   400  /* of parallel coordinates        */
 #define MOST_AXES    12   /* hyperparameters that are drawn */
+#define MOST_UPRIGHT 9    /* axes of parallel coordinates, the metric apart */
 #define MOST_DOTS    500  /* of a slice                     */
 #define MOST_BARS    4000 /* of the timeline, about         */
 #define MOST_SLOTS   64   /* of the timeline                */

@@ -208,7 +208,7 @@ void draw_importance(drawing *d, const report_view *v, double width)
         char percent[32];
 
         snprintf(percent, sizeof percent, "%.1f %%", 100 * share);
-        draw_text(d, left - 8, y + 18, "end", "", left - 8, hyper->name);
+        draw_text(d, left - 8, y + 18, "end", "", left - 8, short_name(v, v->varied[i]));
         mark(d, "<rect class=\"track\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\"/>", left,
              y + 5, room);
         mark(d, "<rect class=\"d t0\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\"><title>",

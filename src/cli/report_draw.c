@@ -9,7 +9,8 @@
 
 #include "report.h"
 
-#define LETTER       6.5 /* mean advance of a letter of 12 points */
+#define LETTER       7.0 /* mean advance of a letter of 12 points */
+#define BOLD         8.4
 #define MOST_LETTERS 200 /* of a text in markup                   */
 
 /* ---- markup -------------------------------------------------------------------------------- */
@@ -20,31 +21,51 @@ static void add(drawing *d, const char *text, size_t size)
         d->status = rgm_text_add(&d->out, text, (int64_t)size);
 }
 
-/* Of what was made visible: what means something to HTML or XML, and the two code points that XML
- * cannot have. `most` letters, 0: all. */
+static int64_t letters_of(const char *text)
+{
+    int64_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += (*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* One byte of what was made visible, or the three of a code point that XML cannot have: what means
+ * something to HTML or XML becomes its name. Where the last of them is. */
+static const char *add_byte(drawing *d, const char *at)
+{
+    static const char special[] = "&<>\"'";
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const char *found = strchr(special, *at);
+
+    if (found != NULL) {
+        add(d, names[found - special], strlen(names[found - special]));
+    } else if (strncmp(at, "\xef\xbf\xbe", 3) == 0 || strncmp(at, "\xef\xbf\xbf", 3) == 0) {
+        add(d, "\xef\xbf\xbd", 3);
+        return at + 2;
+    } else {
+        add(d, at, 1);
+    }
+    return at;
+}
+
+/* Of more than `most` letters the middle is left out, for ends of names tell them apart; 0: all. */
 static void add_escaped(drawing *d, const char *text, int64_t most)
 {
-    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-    int64_t letters = 0;
+    int64_t letters = letters_of(text), at = -1, head = letters, tail = letters;
 
+    if (most > 0 && letters > most) {
+        head = (most - 1) / 2;
+        tail = letters - (most - 1 - head);
+    }
     for (; *text != '\0'; text++) {
-        const char *special = strchr("&<>\"'", *text);
+        bool is_first = (*text & 0xc0) != 0x80;
 
-        letters += (*text & 0xc0) != 0x80;
-        if (most > 0 && letters > most) {
+        at += is_first;
+        if (at == head && is_first)
             add(d, "\xe2\x80\xa6", 3);
-            return;
-        }
-        if (special != NULL) {
-            const char *name = names[special - strchr("&<>\"'", '&')];
-
-            add(d, name, strlen(name));
-        } else if (strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0) {
-            add(d, "\xef\xbf\xbd", 3);
-            text += 2;
-        } else {
-            add(d, text, 1);
-        }
+        if (at < head || at >= tail)
+            text = add_byte(d, text);
     }
 }
 
@@ -211,12 +232,12 @@ plane plane_of(double width, double height, value_range x, value_range y)
     plane p = {.left = 0, .top = 26, .height = height - 26 - 44};
     size_t longest = 1;
 
-    axis_of(&p.y, y, p.height, 34);
+    axis_of(&p.y, y, p.height, y.log ? 24 : 34);
     for (int i = 0; i < p.y.count; i++)
         longest = strlen(p.y.labels[i]) > longest ? strlen(p.y.labels[i]) : longest;
     p.left = 14 + (double)longest * LETTER;
     p.width = width - p.left - 16;
-    axis_of(&p.x, x, p.width, 62);
+    axis_of(&p.x, x, p.width, x.log ? 42 : 62);
     return p;
 }
 
@@ -274,7 +295,7 @@ double choice_share(const report_hyper *hyper, int64_t choice)
 
 void draw_choices(drawing *d, const plane *p, const report_hyper *hyper)
 {
-    int64_t every = (int64_t)ceil((double)hyper->choice_count * 40 / p->width);
+    int64_t every = (int64_t)ceil((double)hyper->choice_count * 70 / p->width);
 
     for (int64_t i = 0; i < hyper->choice_count; i += every) {
         double x = p->left + p->width * choice_share(hyper, i), low = p->top + p->height;
@@ -295,7 +316,7 @@ void draw_text(drawing *d, double x, double y, const char *anchor, const char *k
                                                         : "";
 
     mark(d, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s %s\">", x, y, classes, kind);
-    add_data(d, text, false, (int64_t)fmax(3, room / LETTER - 1));
+    add_data(d, text, false, (int64_t)fmax(3, room / (kind[0] == 'h' ? BOLD : LETTER) - 1));
     mark(d, "</text>\n");
 }
 

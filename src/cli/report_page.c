@@ -250,11 +250,10 @@ static void put_curves(drawing *d, const report_view *v)
 
     if (v->measured == 0)
         return;
-    mark(d,
-         "<section id=\"curves\"><h2>Learning curves</h2>\n<p class=\"note\">The best %lld by "
-         "their best %s, in colour. ",
-         (long long)(v->measured < MOST_TOP ? v->measured : MOST_TOP),
-         v->report->objectives[0].name);
+    mark(d, "<section id=\"curves\"><h2>Learning curves</h2>\n<p class=\"note\">");
+    if (v->measured > MOST_TOP)
+        mark(d, "In colour the best %d by their best %s. ", MOST_TOP,
+             v->report->objectives[0].name);
     note_sample(d, v, MOST_GREY);
     note_missing(d, v);
     if (v->measured > MOST_TOP)
@@ -281,7 +280,7 @@ static void put_tones(drawing *d, const report_view *v)
 
 static void put_parallel(drawing *d, const report_view *v)
 {
-    int64_t axes = v->varied_count < MOST_AXES ? v->varied_count : MOST_AXES;
+    int64_t axes = v->varied_count < MOST_UPRIGHT ? v->varied_count : MOST_UPRIGHT;
     double width = fmax(1000, 110 * (double)(axes + 1));
 
     if (v->measured == 0 || axes == 0)
@@ -339,8 +338,8 @@ static void put_importance(drawing *d, const report_view *v)
          "<p class=\"note\">Share of the variance of %s that each hyperparameter explains by "
          "itself (fANOVA); what is missing to 100 %% is their interplay.</p>\n",
          v->report->objectives[0].name);
-    begin_picture(d, "bars", 460, height, "Importance", "Bars, the most important on top");
-    draw_importance(d, v, 460);
+    begin_picture(d, "bars", 500, height, "Importance", "Bars, the most important on top");
+    draw_importance(d, v, 500);
     end_picture(d);
     mark(d, "</section>\n");
 }

@@ -60,7 +60,7 @@ static double draw_middle(drawing *d, const report_view *v, double y)
 
 static double draw_parts(drawing *d, const report_view *v)
 {
-    int64_t axes = v->varied_count < 9 ? v->varied_count : 9;
+    int64_t axes = v->varied_count < MOST_UPRIGHT ? v->varied_count : MOST_UPRIGHT;
     double y = 130;
 
     if (v->measured == 0) {

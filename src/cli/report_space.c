@@ -47,22 +47,6 @@ static double upright_y(const upright *u, const report_view *v, int64_t trial, d
     return ABOVE + room * (1 - fmax(0, fmin(1, share)));
 }
 
-/* "learning_rate" of "optimizer.learning_rate", unless two that are drawn end like that. */
-static const char *short_name(const upright *axes, int64_t count, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    int64_t same = 0;
-
-    if (dot == NULL || dot[1] == '\0')
-        return name;
-    for (int64_t i = 0; i < count; i++) {
-        const char *other = axes[i].hyper->name, *end = strrchr(other, '.');
-
-        same += strcmp(end != NULL ? end + 1 : other, dot + 1) == 0;
-    }
-    return same > 1 ? name : dot + 1;
-}
-
 static void draw_upright(drawing *d, const upright *u, const char *name, bool is_first, bool any,
                          double step, double height)
 {
@@ -119,7 +103,7 @@ static bool any_unset(const report_view *v, const upright *u)
 
 void draw_parallel(drawing *d, const report_view *v, int64_t most, double width, double height)
 {
-    upright axes[MOST_AXES + 1];
+    upright axes[MOST_UPRIGHT + 1];
     int64_t count = v->varied_count < most ? v->varied_count : most, every, lines;
     double step = (width - 90) / (double)count;
 
@@ -142,8 +126,7 @@ void draw_parallel(drawing *d, const report_view *v, int64_t most, double width,
     mark(d, "</g>\n");
     for (int64_t i = 0; i <= count; i++)
         draw_upright(d, &axes[i],
-                     i < count ? short_name(axes, count, axes[i].hyper->name)
-                               : v->report->objectives[0].name,
+                     i < count ? short_name(v, axes[i].index) : v->report->objectives[0].name,
                      i == 0, any_unset(v, &axes[i]), step, height);
 }
 

@@ -495,6 +495,22 @@ static void hostile_texts_stay_texts(void **state)
     search_report_clear(&r);
 }
 
+static void long_names_lose_their_middle(void **state)
+{
+    drawing d = {0};
+
+    (void)state;
+    draw_text(&d, 0, 0, "start", "", 77, "first.abc<\xc3\xa4\xc3\xb6>xyz.last");
+    draw_text(&d, 0, 0, "start", "", 77, "10 letters");
+    CHECK_OK(d.status);
+    CHECK(strstr(d.out.data, ">firs\xe2\x80\xa6.last<") != NULL);
+    CHECK(strstr(d.out.data, ">10 letters<") != NULL);
+    d.out.size = 0;
+    draw_text(&d, 0, 0, "start", "", 14, "<\xc3\xa4>");
+    CHECK(strstr(d.out.data, ">&lt;\xc3\xa4&gt;<") != NULL);
+    rgm_text_clear(&d.out);
+}
+
 static void check_all(const search_report *r, const char *said)
 {
     static const char *const endings[] = {".html", ".svg", ".csv"};
@@ -628,6 +644,7 @@ TESTS(cmocka_unit_test(the_best_are_first_and_ties_go_to_the_older_trial),
       cmocka_unit_test(a_table_has_every_number_exactly),
       cmocka_unit_test(the_same_search_gives_the_same_bytes),
       cmocka_unit_test(a_page_has_every_part), cmocka_unit_test(hostile_texts_stay_texts),
+      cmocka_unit_test(long_names_lose_their_middle),
       cmocka_unit_test(searches_without_a_metric_say_so),
       cmocka_unit_test(odd_numbers_are_drawn_or_left_out),
       cmocka_unit_test(ten_thousand_trials_make_files_of_bounded_size),

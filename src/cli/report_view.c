@@ -209,6 +209,21 @@ static void set_varied(report_view *v)
     }
 }
 
+const char *short_name(const report_view *v, int64_t hyper)
+{
+    const char *name = v->report->hypers[hyper].name, *dot = strrchr(name, '.');
+    int64_t same = 0;
+
+    if (dot == NULL || dot[1] == '\0')
+        return name;
+    for (int64_t i = 0; i < v->varied_count; i++) {
+        const char *other = v->report->hypers[v->varied[i]].name, *end = strrchr(other, '.');
+
+        same += strcmp(end != NULL ? end + 1 : other, dot + 1) == 0;
+    }
+    return same > 1 ? name : dot + 1;
+}
+
 /* ---- front --------------------------------------------------------------------------------- */
 
 /* Whether a is at least as good as b in all objectives; they come by the first. */
