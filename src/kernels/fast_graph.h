@@ -5,6 +5,8 @@
 
 /* ---- segment reductions -------------------------------------------------------------------- */
 
+#define SEGMENT_ROWS 64 /* filled together, while they are in L1 */
+
 /* One vector of channels over entries [begin, end) of a row. */
 static inline __attribute__((always_inline)) vf segment_part(const rgm_segment_args *o,
                                                              int64_t begin, int64_t end, int64_t c,
@@ -41,13 +43,41 @@ static inline __attribute__((always_inline)) void segment_row(const rgm_segment_
     }
 }
 
+/* y[0..n) = x, whole vectors at their own addresses: a line each, or half of one. */
+static void segment_fill(float *y, int64_t n, vf x)
+{
+    int64_t head = rgmi_min(n, (int64_t)(-(uintptr_t)y / sizeof *y % LANES));
+
+    if (head > 0)
+        v_store_n(y, x, head);
+    for (y += head, n -= head; n >= LANES; y += LANES, n -= LANES)
+        v_store(y, x);
+    if (n > 0)
+        v_store_n(y, x, n);
+}
+
+/*
+ * Where most rows are empty, as in the gradient of a readout, they are filled with what no entry
+ * gives, some at a time, before those with entries are written. A store to a line that another core
+ * has read waits until that core gives it up: 7 ns where stores take whole lines, several times as
+ * long where rows begin and end inside of lines and each is stored by itself.
+ */
 static inline __attribute__((always_inline)) void
 segment_rows(const rgm_segment_args *o, int64_t from, int64_t to, rgm_reduction reduction)
 {
     const vf nothing = v_set1(reduce_nothing(o->reduction));
+    const int64_t *start = o->csr->row_start;
+    bool fills = 2 * o->csr->count < o->csr->rows;
 
-    for (int64_t r = from; r < to; r++)
-        segment_row(o, r, nothing, reduction);
+    for (int64_t first = from, last; first < to; first = last) {
+        last = rgmi_min(to, first + SEGMENT_ROWS);
+        if (fills)
+            segment_fill((float *)o->y + first * o->channels, (last - first) * o->channels,
+                         nothing);
+        for (int64_t r = first; r < last; r++)
+            if (!fills || start[r] < start[r + 1])
+                segment_row(o, r, nothing, reduction);
+    }
 }
 
 static void segment_blocks(void *payload, int64_t begin, int64_t end)
