@@ -42,6 +42,15 @@ typedef struct rgm_onnx_table {
     const char *doc; /* what stands in it, for the input's doc_string; may be NULL */
 } rgm_onnx_table;
 
+/** Where a value of a table stands among sorted keys, for the column that it is then. */
+typedef struct rgm_onnx_search {
+    const int64_t *integers; /* [count] keys, ascending; or                                      */
+    const double *numbers;   /* [count] boundaries, ascending: a value's column is how many are
+                                no more than it; NaN is an error                                 */
+    const int64_t *columns;  /* [count] of integers: the column of each key                      */
+    int64_t count, other;    /* other: column of an integer that is no key; -1: it is an error   */
+} rgm_onnx_search;
+
 /** How an input of the compute graph comes of tables. Indices are i64, from 0. */
 typedef enum rgm_onnx_form {
     RGM_FORM_DENSE,    /* it is tables[0]                                                      */
@@ -56,6 +65,8 @@ typedef enum rgm_onnx_form {
     RGM_FORM_FIRSTS,   /* the same, but of each group its first item alone                     */
     RGM_FORM_PICKS,    /* pattern with one entry a row: row and column of each [rows], in any
                           order; in the graph they are in the rows'                            */
+    RGM_FORM_NUMBERS,  /* pattern [items, n], entry i is (i, i), of one group of n items: tables[0]
+                          as in SIZES, and anything else is an error                           */
     RGM_FORM_IDENTITY, /* pattern [n, n], entry i is (i, i): nothing is asked for              */
     RGM_FORM_ONES      /* dense, 1 everywhere: nothing is asked for                            */
 } rgm_onnx_form;
@@ -65,7 +76,9 @@ typedef struct rgm_onnx_input {
     rgm_value *input;
     rgm_onnx_form form;
     rgm_onnx_table tables[2];
-    int64_t values; /* RGM_FORM_KINDS */
+    int64_t values;                /* RGM_FORM_KINDS: columns of one number                      */
+    const rgm_onnx_search *search; /* RGM_FORM_KINDS, _RAGGED: by which the tables' values become
+                                      columns; NULL: they are columns                            */
 } rgm_onnx_input;
 
 /** Where to read the size of a symbol that no table has for a dim. */

@@ -118,6 +118,35 @@ const rgm_feature_schema *rgm_set_feature(const rgm_set_schema *set, const char 
 /** "_readout" of "_readout:train"; NULL for a normal name. Writes at most size bytes. */
 const char *rgm_aux_prefix(const char *set_name, char *buffer, size_t size);
 
+/* ---- lookups ------------------------------------------------------------------------------- */
+
+/**
+ * Which column of a pattern each value of a feature is: how categories are told apart. Immutable,
+ * counted (from any thread).
+ */
+typedef struct rgm_lookup rgm_lookup;
+/** Integers 0 .. values - 1, each its own column; any other is an error. RGM_ERR_ARG, _NOMEM. */
+rgm_status rgm_lookup_range(rgm_lookup **out, int64_t values);
+/**
+ * A vocabulary: values[i] has column i, any other value column `count` if `other`, else it is an
+ * error. Copied. Errors: RGM_ERR_ARG (a value twice; nothing at all), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_lookup_integers(rgm_lookup **out, const int64_t *values, int64_t count, bool other);
+rgm_status rgm_lookup_texts(rgm_lookup **out, const rgm_str *texts, int64_t count, bool other);
+/**
+ * Column XXH3(bytes) mod `buckets` (rgm_hash64()): of texts as they are, of integers as decimals,
+ * so that 7 and "7" are one. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_lookup_hash(rgm_lookup **out, int64_t buckets);
+/**
+ * Column i for numbers of which i boundaries [count] are no more: below the first 0, from the last
+ * on `count`. NaN is an error. Errors: RGM_ERR_ARG (they do not ascend), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_lookup_buckets(rgm_lookup **out, const double *boundaries, int64_t count);
+rgm_lookup *rgm_lookup_retain(rgm_lookup *lookup);
+void rgm_lookup_release(rgm_lookup *lookup);
+int64_t rgm_lookup_columns(const rgm_lookup *lookup); /* that there are, of one number */
+
 /* ---- graph --------------------------------------------------------------------------------- */
 
 /**
@@ -212,14 +241,29 @@ rgm_status rgm_graph_membership(rgm_pattern **pattern, const rgm_graph *graph, r
 rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
                             const char *set, const char *feature);
 /**
- * An integer feature of k numbers an item as one-hot rows, pattern [items, k * values]: number j of
- * an item has column j * values + itself; made once and kept, so asked for with one `values`.
- * Borrowed.
- * Errors: RGM_ERR_DATA (a number outside 0 .. values - 1), RGM_ERR_DTYPE, RGM_ERR_UNSUPPORTED
- * (ragged, or made with other `values`), RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ * A feature's values as columns by a lookup, pattern: of k numbers an item [items, k * columns],
+ * where number j of an item has column j * columns + that of itself; of lists [items, columns].
+ * Made once for each lookup and kept. Borrowed. Errors: RGM_ERR_DATA (a value that has no column,
+ * with its item), RGM_ERR_DTYPE, RGM_ERR_UNSUPPORTED (lists of lists), RGM_ERR_ARG,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
+rgm_status rgm_graph_lookup(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
+                            const char *set, const char *feature, rgm_lookup *lookup);
+/** The same by rgm_lookup_range() of `values`. Errors: those of rgm_graph_lookup(). */
 rgm_status rgm_graph_one_hot(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
                              const char *set, const char *feature, int64_t values);
+/** Whether rgm_graph_lookup() would find each value; makes nothing. Errors: those of it. */
+rgm_status rgm_graph_check_lookup(const rgm_graph *graph, rgm_piece piece, const char *set,
+                                  const char *feature, const rgm_lookup *lookup);
+/**
+ * Each node of a set as itself, pattern [nodes, nodes]; made once and kept. Borrowed. RGM_ERR_DATA:
+ * the set has another number of nodes, or the graph several components (padding is one).
+ * Errors: RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_numbers(rgm_pattern **pattern, const rgm_graph *graph, const char *node_set,
+                             int64_t nodes);
+/** Whether rgm_graph_numbers() can be. Errors: RGM_ERR_DATA, RGM_ERR_NOT_FOUND. */
+rgm_status rgm_graph_check_numbers(const rgm_graph *graph, const char *node_set, int64_t nodes);
 /**
  * A new graph with a feature (of schema `schema`) added or replaced / removed; the rest is shared.
  * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
@@ -375,11 +419,16 @@ rgm_value *rgm_context_feature(const rgm_graph_value *graph, const char *feature
 rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *node_set,
                                    const char *feature);
 /**
- * An integer feature of k numbers an item as one-hot rows, pattern [items, k * values], for values
- * 0 .. values - 1: number j has columns j * values and on.
+ * A feature as columns by a lookup, as rgm_graph_lookup() makes it: pattern [items, k * columns] of
+ * k numbers an item, [items, columns] of lists. One lookup for each feature.
  */
+rgm_value *rgm_lookup_rows(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                           const char *feature, rgm_lookup *lookup);
+/** The same by rgm_lookup_range() of `values`: pattern [items, k * values]. */
 rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                        const char *feature, int64_t values);
+/** Each node as itself, pattern [nodes, `nodes`]: of one graph with that many, which stays. */
+rgm_value *rgm_node_numbers(const rgm_graph_value *graph, const char *node_set, int64_t nodes);
 /** Whether an input of this feature was made: the model reads it. Of the root's schema. */
 bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                        const char *feature);
@@ -475,6 +524,13 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
  */
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph);
+
+/**
+ * Whether rgm_graph_feeds() will find what it looks up, in the features that the graph has: each
+ * value has a column, numbered nodes are as many as they were. Makes nothing, so it is asked of
+ * data before they are used. Errors: those of rgm_graph_check_lookup(), rgm_graph_check_numbers().
+ */
+rgm_status rgm_graph_check_values(const rgm_graph_value *root, const rgm_graph *graph);
 
 /**
  * From here on only those inputs are fed that `outputs` [count] depend on: a graph to predict for

@@ -89,6 +89,8 @@ rgmi_name *rgmi_remember(rgmi_writer *w, const rgm_value *value);
 const char *rgmi_scalar(rgmi_writer *w, rgm_dtype dtype, double value);
 const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count);
 void rgmi_initializer(rgmi_writer *w, const char *name, const rgm_tensor *tensor);
+/** The same for a vector of count >= 1 numbers, which is copied; gives its name. */
+const char *rgmi_numbers(rgmi_writer *w, rgm_dtype dtype, const void *data, int64_t count);
 /** An input or output of the graph in `list`. */
 void rgmi_value_info(rgmi_writer *w, rgmi_list *list, const char *name, rgm_dtype dtype, int rank,
                      const rgm_dim *shape, const char *doc);

@@ -4,6 +4,8 @@
  * at: what is outside its range becomes an index that no tensor has, and whatever runs the file
  * says so.
  */
+#include <math.h>
+
 #include "onnx_internal.h"
 
 /* An index that nothing has; a double holds it exactly. */
@@ -69,6 +71,80 @@ static const char *rows_of(rgmi_writer *w, const char *lengths, const char *tota
     return rgmi_node_of(w, "Slice", (const char *[]){marks, first, total, first}, 4);
 }
 
+/* ---- searching ------------------------------------------------------------------------------- */
+
+/* `keys` [1 << bits] of a search, with one in front that is never looked at and as large ones
+ * behind as there are, so that every place of the search has one. */
+static const char *padded_keys(rgmi_writer *w, const rgm_onnx_search *s, int bits)
+{
+    int64_t size = INT64_C(1) << bits;
+    double *numbers = rgmi_memory(w, (size_t)size * sizeof *numbers);
+    int64_t *integers = rgmi_memory(w, (size_t)size * sizeof *integers);
+
+    if (numbers == NULL || integers == NULL)
+        return NULL;
+    for (int64_t i = 0; i < size; i++) {
+        bool is_key = i > 0 && i <= s->count;
+
+        numbers[i] = is_key && s->numbers != NULL ? s->numbers[i - 1] : INFINITY;
+        integers[i] = is_key && s->integers != NULL ? s->integers[i - 1] : INT64_MAX;
+    }
+    return s->numbers != NULL ? rgmi_numbers(w, RGM_F64, numbers, size)
+                              : rgmi_numbers(w, RGM_I64, integers, size);
+}
+
+/* How many keys are no more than each x: bit after bit of that number, the highest first. */
+static const char *rank_in(rgmi_writer *w, const char *x, const char *keys, int bits, int64_t count)
+{
+    const char *place = rgmi_filled(w, rgmi_node(w, "Shape", x, NULL, NULL), RGM_I64, 0);
+
+    for (int bit = bits - 1; bit >= 0; bit--) {
+        const char *next = rgmi_node(w, "Add", place, number(w, INT64_C(1) << bit), NULL);
+        const char *key = rgmi_node(w, "Gather", keys, next, NULL);
+
+        rgmi_int(w, "axis", 0);
+        place = rgmi_node(w, "Where", rgmi_node(w, "Greater", key, x, NULL), place, next);
+    }
+    /* The largest x passes what is behind the keys too. */
+    return rgmi_node(w, "Min", place, number(w, count), NULL);
+}
+
+/* The column of each integer: that of the key that it is. */
+static const char *column_of_key(rgmi_writer *w, const rgm_onnx_search *s, const char *x,
+                                 const char *place, const char *keys)
+{
+    int64_t *columns = rgmi_memory(w, (size_t)(s->count + 1) * sizeof *columns);
+    const char *other = s->other >= 0 ? number(w, s->other) : rgmi_scalar(w, RGM_I64, NOWHERE);
+    const char *one = number(w, 1), *found, *key;
+
+    if (columns == NULL)
+        return NULL;
+    for (int64_t i = 0; i < s->count; i++)
+        columns[i + 1] = s->columns[i];
+    found = rgmi_node(w, "Gather", rgmi_numbers(w, RGM_I64, columns, s->count + 1), place, NULL);
+    rgmi_int(w, "axis", 0);
+    key = rgmi_node(w, "Gather", keys, place, NULL);
+    rgmi_int(w, "axis", 0);
+    found = rgmi_node(w, "Where", rgmi_node(w, "Equal", key, x, NULL), found, other);
+    return rgmi_node(w, "Where", rgmi_node(w, "Greater", one, place, NULL), other, found);
+}
+
+/* Values x [n] of a table to columns. */
+static const char *searched(rgmi_writer *w, const rgm_onnx_search *s, const char *x)
+{
+    const char *nowhere = rgmi_scalar(w, RGM_I64, NOWHERE), *keys, *place;
+    int bits = 1;
+
+    while (INT64_C(1) << bits <= s->count)
+        bits++;
+    x = rgmi_cast(w, x, s->numbers != NULL ? RGM_F64 : RGM_I64);
+    keys = padded_keys(w, s, bits);
+    place = rank_in(w, x, keys, bits, s->count);
+    if (s->numbers == NULL)
+        return column_of_key(w, s, x, place, keys);
+    return rgmi_node(w, "Where", rgmi_node(w, "Equal", x, x, NULL), place, nowhere);
+}
+
 /* ---- forms ----------------------------------------------------------------------------------- */
 
 static void make_ragged(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
@@ -76,6 +152,10 @@ static void make_ragged(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *nam
     const char *columns = in->tables[0].name;
 
     name->rows = rows_of(w, in->tables[1].name, rgmi_node(w, "Shape", columns, NULL, NULL));
+    if (in->search != NULL)
+        columns = searched(w, in->search, columns);
+    else if (in->tables[0].dtype != RGM_I64)
+        columns = rgmi_cast(w, columns, RGM_I64);
     name->columns = not_negative(w, columns);
 }
 
@@ -88,10 +168,12 @@ static void make_kinds(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name
 
     for (int i = 1; i < table->rank; i++)
         each *= table->shape[i];
-    if (table->dtype != RGM_I64)
+    if (table->dtype != RGM_I64 && in->search == NULL)
         x = rgmi_cast(w, x, RGM_I64);
     if (table->rank > 1)
         x = rgmi_node(w, "Reshape", x, rgmi_vector(w, &all, 1), NULL);
+    if (in->search != NULL)
+        x = searched(w, in->search, x);
     place = rgmi_range(w, length_of(w, x));
     wrong = rgmi_node(w, "Greater", number(w, 0), x, NULL);
     wrong = rgmi_node(w, "Or", wrong, rgmi_node(w, "Greater", x, number(w, in->values - 1), NULL),
@@ -113,6 +195,20 @@ static void make_sizes(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name
 
     name->rows = rows_of(w, in->tables[0].name, rgmi_size(w, items));
     name->columns = rgmi_range(w, rgmi_size_scalar(w, items));
+}
+
+/* One group of as many as there were. */
+static void make_numbers(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
+{
+    const rgm_dim *shape = rgm_value_shape(in->input);
+    const char *items = rgmi_size_scalar(w, shape[0]), *one = number(w, 1), *groups, *right;
+
+    groups = length_of(w, in->tables[0].name);
+    right = rgmi_node(w, "Equal", items, number(w, shape[1]), NULL);
+    name->rows = rgmi_range(w, items);
+    name->columns = rgmi_node(w, "Where", right, name->rows, rgmi_scalar(w, RGM_I64, NOWHERE));
+    right = rgmi_node(w, "Equal", groups, one, NULL);
+    name->columns = rgmi_node(w, "Where", right, name->columns, rgmi_scalar(w, RGM_I64, NOWHERE));
 }
 
 /* A group of nothing has no first item. */
@@ -159,6 +255,9 @@ void rgmi_make_input(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
         break;
     case RGM_FORM_SIZES:
         make_sizes(w, in, name);
+        break;
+    case RGM_FORM_NUMBERS:
+        make_numbers(w, in, name);
         break;
     case RGM_FORM_FIRSTS:
         make_firsts(w, in, name);

@@ -108,6 +108,19 @@ const char *rgmi_vector(rgmi_writer *w, const int64_t *values, int64_t count)
     return shared(w, rgmi_text(w, "%s]", key), RGM_I64, 1, count, copy);
 }
 
+const char *rgmi_numbers(rgmi_writer *w, rgm_dtype dtype, const void *data, int64_t count)
+{
+    size_t bytes = (size_t)count * rgm_dtype_size(dtype);
+    void *copy = rgmi_memory(w, bytes);
+    const char *name = rgmi_fresh(w, "constant/keys");
+
+    if (copy == NULL || name == NULL)
+        return NULL;
+    memcpy(copy, data, bytes);
+    rgmi_add(w, &w->initializers, tensor_proto(w, name, dtype, 1, &count, copy, bytes));
+    return name;
+}
+
 /* Derived sizes have their formula for a name; one that is too long must not be cut to another's.
  */
 static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to, rgm_dim dim)

@@ -16,7 +16,8 @@ static const char schema_text[] =
     "  features { key: \"kind\" value { dtype: DT_INT64 } }\n"
     "  features { key: \"codes\" value { dtype: DT_INT32 shape { dim { size: 2 } } } }\n"
     "  features { key: \"words\" value { dtype: DT_INT64 shape { dim { size: -1 } } source: "
-    "\"one_hot:6\" } } } }\n"
+    "\"one_hot:6\" } }\n"
+    "  features { key: \"tags\" value { dtype: DT_INT64 shape { dim { size: -1 } } } } } }\n"
     "node_sets { key: \"_readout\" value {\n"
     "  features { key: \"label\" value { dtype: DT_INT64 } } } }\n"
     "edge_sets { key: \"bond\" value { source: \"atom\" target: \"atom\"\n"
@@ -80,6 +81,9 @@ static rgm_graph *molecules(rgm_schema *schema)
     give(b, RGM_NODE_SET, "atom", "words",
          numbers(RGM_I64, 8, 0, (double[]){0, 5, 2, 3, 3, 1, 4, 0}),
          numbers(RGM_I64, ATOMS, 0, (double[]){2, 0, 1, 0, 3, 0, 1, 1, 0}));
+    give(b, RGM_NODE_SET, "atom", "tags",
+         numbers(RGM_I64, 6, 0, (double[]){500, -7, 500, 12, 3, -7}),
+         numbers(RGM_I64, ATOMS, 0, (double[]){1, 0, 2, 0, 0, 1, 0, 2, 0}));
     give(b, RGM_EDGE_SET, "bond", "order",
          numbers(RGM_I64, BONDS, 0, (double[]){0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1}), NULL);
     give(b, RGM_EDGE_SET, "bond", "length", numbers(RGM_F32, BONDS, 0, length), NULL);
@@ -420,6 +424,108 @@ static void indices_out_of_their_range_are_refused(void **state)
     network_close(&n);
 }
 
+/* ---- lookups --------------------------------------------------------------------------------- */
+
+static rgm_value *looked_up(network *n, const char *feature, rgm_lookup *lookup)
+{
+    rgm_value *pattern = rgm_lookup_rows(n->value, RGM_NODE_SET, "atom", feature, lookup);
+    rgm_value *y = rgm_spmm(pattern, weights(n->cgraph, feature, rgm_value_dim(pattern, 1)), NULL);
+
+    rgm_lookup_release(lookup);
+    return y;
+}
+
+static const int64_t tag_values[] = {12, 500, -7, 88, INT64_MAX};
+static const double mass_bounds[] = {-0.9, -0.5, 0, 0.25, 0.5, 0.75, 0.9};
+
+/* Integers in a vocabulary without and with others, numbers in buckets, lists, nodes themselves. */
+static void lookups_open(network *n, bool numbered)
+{
+    rgm_lookup *kinds, *codes, *tags, *masses;
+
+    *n = (network){.y = NULL};
+    CHECK_OK(rgm_schema_parse(&n->schema, schema_text, sizeof schema_text - 1, "schema"));
+    n->graph = molecules(n->schema);
+    CHECK_OK(rgm_cgraph_create(&n->cgraph));
+    CHECK_OK(rgm_graph_value_create(&n->value, n->cgraph, n->schema));
+    CHECK_OK(rgm_lookup_integers(&kinds, (int64_t[]){2, 0, 1}, 3, false));
+    CHECK_OK(rgm_lookup_integers(&codes, (int64_t[]){3}, 1, true));
+    CHECK_OK(rgm_lookup_integers(&tags, tag_values, 5, true));
+    CHECK_OK(rgm_lookup_buckets(&masses, mass_bounds, 7));
+    n->y = rgm_add(rgm_add(looked_up(n, "kind", kinds), looked_up(n, "codes", codes)),
+                   rgm_add(looked_up(n, "tags", tags), looked_up(n, "mass", masses)));
+    if (numbered) {
+        rgm_graph *one;
+        CHECK_OK(rgm_graph_component(&one, n->graph, 0));
+        rgm_graph_release(n->graph);
+        n->graph = one;
+        n->y = rgm_add(n->y, rgm_spmm(rgm_node_numbers(n->value, "atom", 4),
+                                      weights(n->cgraph, "numbers", 4), NULL));
+    }
+    CHECK_OK(rgm_cgraph_status(n->cgraph));
+    CHECK_OK(rgm_parameters_create(&n->parameters, n->cgraph, 3));
+    CHECK_OK(rgm_graph_feeds(n->feeds, 64, &n->feed_count, n->value, n->graph));
+}
+
+static void lookups_are_in_the_file(void **state)
+{
+    char folder[64], *path;
+    rgm_named_tensor *tables;
+    rgm_tensor *want, *got;
+    int64_t count;
+
+    (void)state;
+    for (int numbered = 0; numbered < 2; numbered++) {
+        network n;
+        lookups_open(&n, numbered);
+        want = executed(n.y, n.parameters, n.feeds, n.feed_count);
+        rgm_onnx_model *model = exported(&path, folder, n.y, n.parameters, n.value);
+        CHECK_OK(rgm_graph_tables(&tables, &count, n.graph));
+        if (rgm_onnx_run(&got, model, tables, count) != RGM_OK)
+            fail_msg("%s", rgm_error_text());
+        lab_compare(got, want, "lookups", 1e-5);
+        lab_dump(path, numbered ? "lookups.numbers" : "lookups", tables, count, want);
+        rgm_tensor_release(want);
+        rgm_tensor_release(got);
+        rgm_onnx_inputs_release(tables, count);
+        closed(model, path, folder);
+        network_close(&n);
+    }
+}
+
+/* A value that no vocabulary has, a number that is none, another number of nodes. */
+static void what_the_lookups_refuse_the_file_refuses(void **state)
+{
+    network n;
+    char folder[64], *path;
+    rgm_named_tensor *tables;
+    rgm_tensor *got;
+    int64_t count;
+
+    (void)state;
+    lookups_open(&n, true);
+    rgm_onnx_model *model = exported(&path, folder, n.y, n.parameters, n.value);
+    for (int what = 0; what < 4; what++) {
+        rgm_graph *graph, *all = molecules(n.schema);
+        if (what == 3)
+            CHECK_OK(rgm_graph_merge(&graph, (rgm_graph *[]){n.graph, n.graph}, 2));
+        else
+            CHECK_OK(rgm_graph_component(&graph, all, what == 2 ? 1 : 0));
+        rgm_graph_release(all);
+        CHECK_OK(rgm_graph_tables(&tables, &count, graph));
+        if (what == 0)
+            rgm_tensor_i64(table(tables, count, "nodes/atom.kind")->tensor)[2] = 3;
+        if (what == 1)
+            rgm_tensor_f32(table(tables, count, "nodes/atom.mass")->tensor)[3] = NAN;
+        if (rgm_onnx_run(&got, model, tables, count) == RGM_OK)
+            fail_msg("mistake %d is taken", what);
+        rgm_onnx_inputs_release(tables, count);
+        rgm_graph_release(graph);
+    }
+    closed(model, path, folder);
+    network_close(&n);
+}
+
 static void a_graph_of_nothing_is_served_too(void **state)
 {
     (void)state;
@@ -439,6 +545,8 @@ static void a_graph_of_nothing_is_served_too(void **state)
     give(b, RGM_NODE_SET, "atom", "kind", numbers(RGM_I64, 0, 0, NULL), NULL);
     give(b, RGM_NODE_SET, "atom", "codes", numbers(RGM_I32, 0, 2, NULL), NULL);
     give(b, RGM_NODE_SET, "atom", "words", numbers(RGM_I64, 0, 0, NULL),
+         numbers(RGM_I64, 0, 0, NULL));
+    give(b, RGM_NODE_SET, "atom", "tags", numbers(RGM_I64, 0, 0, NULL),
          numbers(RGM_I64, 0, 0, NULL));
     give(b, RGM_EDGE_SET, "bond", "order", numbers(RGM_I64, 0, 0, NULL), NULL);
     give(b, RGM_EDGE_SET, "bond", "length", numbers(RGM_F32, 0, 0, NULL), NULL);
@@ -546,6 +654,8 @@ static void nothing_leaks_where_memory_runs_out(void **state)
 TESTS(cmocka_unit_test(every_form_gives_what_the_graph_gives_in_any_order_of_edges),
       cmocka_unit_test(named_models_take_shuffled_edges),
       cmocka_unit_test(indices_out_of_their_range_are_refused),
+      cmocka_unit_test(lookups_are_in_the_file),
+      cmocka_unit_test(what_the_lookups_refuse_the_file_refuses),
       cmocka_unit_test(a_graph_of_nothing_is_served_too),
       cmocka_unit_test(the_signature_says_what_goes_in_and_comes_out),
       cmocka_unit_test(nothing_leaks_where_memory_runs_out))

@@ -253,20 +253,3 @@ done:
     rgm_feature_clear(&made);
     return status;
 }
-
-rgm_status rgmi_one_hot_width(int64_t *width, const rgm_feature_schema *schema, const char *title,
-                              int64_t values)
-{
-    *width = values;
-    if (schema->vocabulary > 0 || (schema->dtype != RGM_I32 && schema->dtype != RGM_I64))
-        return RGM_FAIL(RGM_ERR_DTYPE, "%s: feature '%s' is not of integers", title, schema->name);
-    if (rgmi_last_ragged(schema) > 0)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s: feature '%s' is ragged", title, schema->name);
-    for (int k = 0; k<schema->rank && * width> 0; k++)
-        if (__builtin_mul_overflow(*width, schema->shape[k], width))
-            *width = -1;
-    if (*width < 1 || *width > INT32_MAX)
-        return RGM_FAIL(RGM_ERR_ARG, "%s: feature '%s' cannot be one-hot rows of %lld values",
-                        title, schema->name, (long long)values);
-    return RGM_OK;
-}

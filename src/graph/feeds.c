@@ -55,9 +55,11 @@ static rgm_status feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_gr
     case INPUT_SPARSE:
         return rgm_graph_sparse(&feed->pattern, graph, set->piece, set->name,
                                 set->features[input->feature].name);
-    case INPUT_ONE_HOT:
-        return rgm_graph_one_hot(&feed->pattern, graph, set->piece, set->name,
-                                 set->features[input->feature].name, input->values);
+    case INPUT_LOOKUP:
+        return rgm_graph_lookup(&feed->pattern, graph, set->piece, set->name,
+                                set->features[input->feature].name, input->lookup);
+    case INPUT_NUMBER:
+        return rgm_graph_numbers(&feed->pattern, graph, set->name, rgm_value_dim(input->value, 1));
     case INPUT_ADJACENCY:
         return rgm_graph_adjacency(&feed->pattern, graph, set->name, RGM_TARGET);
     case INPUT_MEMBERSHIP:
@@ -111,6 +113,24 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
     return RGM_OK;
 }
 
+rgm_status rgm_graph_check_values(const rgm_graph_value *root, const rgm_graph *graph)
+{
+    root = root->root;
+    for (int64_t i = 0; i < root->input_count; i++) {
+        const rgmi_input *input = &root->inputs[i];
+        const rgm_set_schema *set = root->schema->sets[input->set];
+
+        if (input->kind == INPUT_LOOKUP &&
+            rgm_graph_feature(graph, set->piece, set->name, set->features[input->feature].name) !=
+                NULL)
+            RGM_TRY(rgm_graph_check_lookup(graph, set->piece, set->name,
+                                           set->features[input->feature].name, input->lookup));
+        if (input->kind == INPUT_NUMBER)
+            RGM_TRY(rgm_graph_check_numbers(graph, set->name, rgm_value_dim(input->value, 1)));
+    }
+    return RGM_OK;
+}
+
 /* ---- inputs that are needed ------------------------------------------------------------------ */
 
 typedef struct walk {
@@ -157,6 +177,8 @@ rgm_status rgm_graph_value_keep(rgm_graph_value *root, rgm_value *const *outputs
     for (int64_t i = 0; i < root->input_count; i++)
         if (rgm_map_has(w.seen, key_of(key, sizeof key, root->inputs[i].value)))
             root->inputs[kept++] = root->inputs[i];
+        else
+            rgm_lookup_release(root->inputs[i].lookup);
     root->input_count = kept;
 done:
     rgm_map_release(w.seen);

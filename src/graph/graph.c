@@ -70,6 +70,7 @@ void rgmi_items_release(rgmi_items *items)
     rgm_pattern_release(items->membership);
     rgm_pattern_release(items->first);
     rgm_pattern_release(items->readout);
+    rgm_pattern_release(items->numbers);
     rgm_tensor_release(items->mask);
     pthread_mutex_destroy(&items->lock);
     rgm_free(items);
@@ -106,6 +107,7 @@ void rgmi_column_release(rgmi_column *column)
         return;
     rgm_feature_clear(&column->value);
     rgm_pattern_release(column->pattern);
+    rgmi_looked_up_release(column->looked_up);
     pthread_mutex_destroy(&column->lock);
     rgm_free(column);
 }
@@ -430,71 +432,6 @@ rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_p
     *pattern = column->pattern;
     pthread_mutex_unlock(&column->lock);
     return status;
-}
-
-/* Column j * values + x for number j of an item, x. */
-static rgm_status make_one_hot(rgm_pattern **out, const rgm_feature *feature, int64_t items,
-                               int64_t values)
-{
-    int64_t count = rgm_tensor_count(feature->values), each = items > 0 ? count / items : 1;
-    rgm_status status = RGM_OK;
-    int64_t *start = NULL, *column = NULL;
-
-    RGM_GO(RGM_NEW(start, items + 1));
-    RGM_GO(RGM_NEW(column, count));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t x = rgm_tensor_at_int(feature->values, i);
-
-        if (x < 0 || x >= values)
-            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "item %lld is %lld, but its one-hot values are 0..%lld",
-                            (long long)(i / each), (long long)x, (long long)values - 1));
-        column[i] = i % each * values + x;
-    }
-    for (int64_t i = 0; i <= items; i++)
-        start[i] = i * each;
-    RGM_GO(rgm_pattern_from_rows(out, items, each * values, start, column));
-done:
-    rgm_free(start);
-    rgm_free(column);
-    return status;
-}
-
-static rgm_status one_hot(rgm_pattern **pattern, rgmi_column *column, int64_t items, int64_t values,
-                          int64_t width)
-{
-    rgm_status status = RGM_OK;
-
-    pthread_mutex_lock(&column->lock);
-    if (column->pattern == NULL)
-        status = make_one_hot(&column->pattern, &column->value, items, values);
-    *pattern = column->pattern;
-    pthread_mutex_unlock(&column->lock);
-    if (status == RGM_OK && rgm_pattern_by_row(*pattern)->columns != width)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "is one-hot with %lld columns elsewhere, not %lld",
-                        (long long)rgm_pattern_by_row(*pattern)->columns, (long long)width);
-    return status;
-}
-
-rgm_status rgm_graph_one_hot(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,
-                             const char *set, const char *feature, int64_t values)
-{
-    const rgm_feature_schema *schema;
-    char title[RGMI_TITLE];
-    int64_t i, j, width;
-    rgm_status status;
-
-    *pattern = NULL;
-    RGM_TRY(rgmi_graph_set(&i, graph, piece, set));
-    RGM_TRY(rgmi_feature_require(&j, graph->schema->sets[i], feature));
-    rgmi_set_title(graph->schema->sets[i], title, sizeof title);
-    schema = &graph->schema->sets[i]->features[j];
-    RGM_TRY(rgmi_one_hot_width(&width, schema, title, values));
-    if (graph->sets[i].columns[j] == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is absent from this graph", title,
-                        feature);
-    status =
-        one_hot(pattern, graph->sets[i].columns[j], graph->sets[i].items->total, values, width);
-    return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "%s: feature '%s'", title, feature);
 }
 
 rgm_status rgm_graph_real_mask(rgm_tensor **mask, const rgm_graph *graph, rgm_piece piece,

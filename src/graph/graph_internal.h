@@ -94,6 +94,7 @@ typedef struct rgmi_items {
     rgm_pattern *membership;
     rgm_pattern *first;   /* [components, total]: each component's first item           */
     rgm_pattern *readout; /* [target_total, source_total]: where each readout item reads */
+    rgm_pattern *numbers; /* [total, total]: each node is itself                         */
     rgm_tensor *mask;     /* [total] f32                                                */
     int64_t sizes[];      /* [components]                                  */
 } rgmi_items;
@@ -105,12 +106,17 @@ void rgmi_items_set_edges(rgmi_items *items, rgm_tensor *source, rgm_tensor *tar
 rgmi_items *rgmi_items_retain(rgmi_items *items);
 void rgmi_items_release(rgmi_items *items);
 
+/** A feature's patterns by lookups; see lookup.h. */
+typedef struct rgmi_looked_up rgmi_looked_up;
+void rgmi_looked_up_release(rgmi_looked_up *list);
+
 /** One feature of all items of a set. */
 typedef struct rgmi_column {
     atomic_int_fast64_t references;
     rgm_feature value;
     pthread_mutex_t lock;
-    rgm_pattern *pattern; /* of a one_hot feature, or of integers as one, at first use */
+    rgm_pattern *pattern;      /* of a one_hot feature, at first use        */
+    rgmi_looked_up *looked_up; /* one for each lookup that was asked for    */
 } rgmi_column;
 
 /** Takes over the references that `value` holds, also on failure. */
@@ -141,10 +147,6 @@ struct rgm_graph {
     pthread_mutex_t lock; /* guards near */
     rgmi_near *near;
 };
-
-/** Columns of a dense integer feature as one-hot rows; else RGM_ERR_DTYPE, _UNSUPPORTED, _ARG. */
-rgm_status rgmi_one_hot_width(int64_t *width, const rgm_feature_schema *schema, const char *title,
-                              int64_t values);
 
 /** Without items and columns; the caller fills them in before anyone else sees the graph. */
 rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real);

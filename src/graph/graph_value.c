@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph_value_internal.h"
+#include "lookup.h"
 
 rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema)
 {
@@ -40,6 +41,8 @@ void rgm_graph_value_release(rgm_graph_value *graph)
     rgm_schema_release(root->schema);
     rgm_arena_release(root->arena);
     rgm_arena_release(root->tables);
+    for (int64_t i = 0; i < root->input_count; i++)
+        rgm_lookup_release(root->inputs[i].lookup);
     rgm_free(root->inputs);
     rgm_free(root->transposed);
     rgm_free(root->parts);
@@ -118,14 +121,15 @@ static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_inpu
 {
     static const char *const marks[] = {[INPUT_MEMBERSHIP] = "#component",
                                         [INPUT_FIRST] = "#first",
+                                        [INPUT_NUMBER] = "#number",
                                         [INPUT_READOUT] = "#readout",
                                         [INPUT_REAL] = "#real"};
-    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE || kind == INPUT_ONE_HOT
+    const char *name = kind == INPUT_FEATURE || kind == INPUT_SPARSE || kind == INPUT_LOOKUP
                            ? set->features[feature].name
                        : kind == INPUT_ADJACENCY ? NULL
                                                  : marks[kind];
 
-    if (kind == INPUT_ONE_HOT)
+    if (kind == INPUT_LOOKUP)
         return rgm_text_printf(out, "%s/%s.%s.#one_hot",
                                set->piece == RGM_NODE_SET ? "nodes" : "edges", set->name, name);
     if (set->piece == RGM_CONTEXT_PIECE)
@@ -155,10 +159,12 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
             shape[i + 1] = f->shape[i];
         return rgm_input(cgraph, name, f->dtype, f->rank + 1, shape);
     case INPUT_SPARSE:
-    case INPUT_ONE_HOT:
+    case INPUT_LOOKUP:
         return rgm_input_pattern(cgraph, name, size, columns, rgm_cgraph_symbol(cgraph, name));
     case INPUT_ADJACENCY:
         return rgm_input_pattern(cgraph, name, ends[1], ends[0], size);
+    case INPUT_NUMBER:
+        return rgm_input_pattern(cgraph, name, size, columns, size);
     case INPUT_MEMBERSHIP:
         return rgm_input_pattern(cgraph, name, components, size, size);
     case INPUT_FIRST:
@@ -171,9 +177,9 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
     return NULL;
 }
 
-/* columns: of INPUT_SPARSE and INPUT_ONE_HOT; values: of INPUT_ONE_HOT. */
+/* columns: of INPUT_SPARSE, INPUT_LOOKUP and INPUT_NUMBER; lookup: of INPUT_LOOKUP. */
 static rgm_value *input_of(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
-                           int64_t feature, int64_t columns, int64_t values)
+                           int64_t feature, int64_t columns, rgm_lookup *lookup)
 {
     rgm_graph_value *root = graph->root;
     rgm_status status = RGM_OK;
@@ -189,7 +195,8 @@ static rgm_value *input_of(const rgm_graph_value *graph, rgmi_input_kind kind, i
     RGM_GO(RGM_RESERVE(root->inputs, root->input_capacity, root->input_count + 1));
     value = make_input(graph, name.data, kind, set, feature, columns);
     if (value != NULL)
-        root->inputs[root->input_count++] = (rgmi_input){kind, set, feature, values, value};
+        root->inputs[root->input_count++] =
+            (rgmi_input){kind, set, feature, rgm_lookup_retain(lookup), value};
 done:
     if (status < 0)
         rgmi_value_error(graph, status);
@@ -203,7 +210,7 @@ rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, 
     int64_t columns =
         kind == INPUT_SPARSE ? graph->root->schema->sets[set]->features[feature].vocabulary : 0;
 
-    return input_of(graph, kind, set, feature, columns, 0);
+    return input_of(graph, kind, set, feature, columns, NULL);
 }
 
 /* ---- features ---- */
@@ -333,10 +340,23 @@ rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *nod
     return rgmi_value_input(graph, INPUT_SPARSE, set, index);
 }
 
-rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char *set,
-                       const char *feature, int64_t values)
+/* The lookup of a feature that is an input already; NULL: it is none. */
+static const rgm_lookup *lookup_of(const rgm_graph_value *graph, int64_t set, int64_t feature)
+{
+    const rgm_graph_value *root = graph->root;
+
+    for (int64_t i = 0; i < root->input_count; i++)
+        if (root->inputs[i].kind == INPUT_LOOKUP && root->inputs[i].set == set &&
+            root->inputs[i].feature == feature)
+            return root->inputs[i].lookup;
+    return NULL;
+}
+
+rgm_value *rgm_lookup_rows(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                           const char *feature, rgm_lookup *lookup)
 {
     int64_t index, column, width;
+    const rgm_lookup *other;
     char title[RGMI_TITLE];
     rgm_value *value;
     rgm_status status;
@@ -350,16 +370,53 @@ rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char
                                title, feature);
     if (!in_schema(&column, graph, index, feature, false))
         return NULL;
-    status = rgmi_one_hot_width(&width, &graph->root->schema->sets[index]->features[column], title,
-                                values);
+    status = rgmi_lookup_width(&width, lookup, &graph->root->schema->sets[index]->features[column],
+                               title);
     if (status < 0)
         return rgmi_value_error(graph, status);
-    value = input_of(graph, INPUT_ONE_HOT, index, column, width, values);
-    if (value != NULL && rgm_value_dim(value, 1) != width)
+    other = lookup_of(graph, index, column);
+    if (other != NULL && !rgmi_lookup_equal(other, lookup))
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
-                               "%s: feature '%s' is one-hot with %lld columns elsewhere, not %lld",
-                               title, feature, (long long)rgm_value_dim(value, 1),
-                               (long long)width);
+                               "%s: feature '%s' is one-hot with %lld columns elsewhere, not %lld, "
+                               "or with others",
+                               title, feature, (long long)rgm_lookup_columns(other),
+                               (long long)rgm_lookup_columns(lookup));
+    return input_of(graph, INPUT_LOOKUP, index, column, width, lookup);
+}
+
+rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature, int64_t values)
+{
+    rgm_lookup *lookup;
+    rgm_status status;
+    rgm_value *value;
+
+    if (graph == NULL)
+        return NULL;
+    status = rgm_lookup_range(&lookup, values);
+    if (status < 0)
+        return rgmi_value_error(graph, rgm_error_prefix(status, "feature '%s'", feature));
+    value = rgm_lookup_rows(graph, piece, set, feature, lookup);
+    rgm_lookup_release(lookup);
+    return value;
+}
+
+rgm_value *rgm_node_numbers(const rgm_graph_value *graph, const char *node_set, int64_t nodes)
+{
+    int64_t index;
+    rgm_value *value;
+
+    if (!rgmi_value_set(&index, graph, RGM_NODE_SET, node_set))
+        return NULL;
+    if (nodes < 1 || nodes > INT32_MAX)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG,
+                               "node set '%s': numbers of %lld nodes; 1 to 2147483647 can be",
+                               node_set, (long long)nodes);
+    value = input_of(graph, INPUT_NUMBER, index, -1, nodes, NULL);
+    if (value != NULL && rgm_value_dim(value, 1) != nodes)
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "node set '%s' is numbered to %lld elsewhere, not %lld", node_set,
+                               (long long)rgm_value_dim(value, 1), (long long)nodes);
     return value;
 }
 

@@ -11,7 +11,8 @@
 typedef enum rgmi_input_kind {
     INPUT_FEATURE,    /* "nodes/paper.year": the values                                   */
     INPUT_SPARSE,     /* "nodes/paper.words": a one_hot feature as a pattern              */
-    INPUT_ONE_HOT,    /* "nodes/atom.kind.#one_hot": integers as one-hot rows             */
+    INPUT_LOOKUP,     /* "nodes/atom.kind.#one_hot": values as columns by a lookup        */
+    INPUT_NUMBER,     /* "nodes/actor.#number": pattern, each node is itself              */
     INPUT_ADJACENCY,  /* "edges/cites": pattern [target nodes, source nodes]              */
     INPUT_MEMBERSHIP, /* "nodes/paper.#component": pattern [components, items]            */
     INPUT_FIRST,      /* "nodes/paper.#first": pattern, one entry a component             */
@@ -22,7 +23,7 @@ typedef enum rgmi_input_kind {
 typedef struct rgmi_input {
     rgmi_input_kind kind;
     int64_t set, feature; /* of the root's schema */
-    int64_t values;       /* INPUT_ONE_HOT        */
+    rgm_lookup *lookup;   /* INPUT_LOOKUP; retained */
     rgm_value *value;
 } rgmi_input;
 

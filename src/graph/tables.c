@@ -9,6 +9,7 @@
 
 #include "codec.h"
 #include "graph_value_internal.h"
+#include "lookup.h"
 
 /* ---- tables of a graph ----------------------------------------------------------------------- */
 
@@ -155,39 +156,93 @@ static rgm_onnx_table value_table(describing *d, int64_t set, int64_t feature, c
     return table;
 }
 
-static void describe_sparse(describing *d, rgm_onnx_input *out, const rgmi_input *in)
+/* Of lists the values of all of them, and how many each item has. */
+static void describe_lists(describing *d, rgm_onnx_input *out, const rgmi_input *in,
+                           const char *meaning)
 {
     const rgm_set_schema *s = d->root->schema->sets[in->set];
     const rgm_feature_schema *f = &s->features[in->feature];
 
-    out->tables[0] = vector(
-        key_of(d, s, f->name), rgm_value_shape(in->value)[2],
-        text_of(d, "the numbers, 0 to %" PRId64 ", that '%s' lists of each %s, one after the other",
-                f->vocabulary - 1, f->name, items_of(d, s)));
+    out->form = RGM_FORM_RAGGED;
+    out->tables[0] = vector(key_of(d, s, f->name), rgm_value_shape(in->value)[2],
+                            text_of(d, "what '%s' lists of each %s%s, one after the other", f->name,
+                                    items_of(d, s), meaning));
+    out->tables[0].dtype = f->dtype;
     out->tables[1] =
         vector(key_of(d, s, text_of(d, "%s.d1", f->name)), rgmi_value_size(d->root, in->set),
                text_of(d, "how many of them each %s has", items_of(d, s)));
 }
 
+/* The file's search of what a lookup finds. */
+static const rgm_onnx_search *search_of(describing *d, const rgm_lookup *lookup)
+{
+    rgm_onnx_search *search = rgm_arena_alloc(d->arena, sizeof *search);
+
+    if (search == NULL) {
+        d->status = RGM_FAIL(RGM_ERR_NOMEM, "out of memory: tables of a graph");
+        return NULL;
+    }
+    *search = (rgm_onnx_search){.integers = lookup->integers,
+                                .numbers = lookup->boundaries,
+                                .columns = lookup->column,
+                                .count = lookup->count,
+                                .other = lookup->other};
+    return search;
+}
+
+static void describe_lookup(describing *d, rgm_onnx_input *out, const rgmi_input *in)
+{
+    const rgm_set_schema *s = d->root->schema->sets[in->set];
+    const rgm_feature_schema *f = &s->features[in->feature];
+    const rgm_lookup *lookup = in->lookup;
+    const char *meaning = "";
+    char title[RGMI_TITLE];
+
+    if (f->dtype == RGM_STRING || lookup->kind == RGMI_LOOKUP_HASH) {
+        rgmi_set_title(s, title, sizeof title);
+        if (d->status == RGM_OK)
+            d->status = RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                                 "%s: feature '%s' is %s, which the operators of ONNX cannot say; "
+                                 "export: [{type: predictor}] writes what rgm_predictor_open() "
+                                 "serves",
+                                 title, f->name,
+                                 lookup->kind == RGMI_LOOKUP_HASH ? "hashed" : "text, looked up");
+        return;
+    }
+    out->values = lookup->columns;
+    if (lookup->kind == RGMI_LOOKUP_RANGE)
+        meaning = text_of(d, ", each 0 to %" PRId64, lookup->columns - 1);
+    else
+        out->search = search_of(d, lookup);
+    if (rgmi_last_ragged(f) > 0)
+        describe_lists(d, out, in, meaning);
+    else
+        out->tables[0] = value_table(d, in->set, in->feature, meaning);
+}
+
 static void describe_input(describing *d, rgm_onnx_input *out, const rgmi_input *in)
 {
     static const rgm_onnx_form forms[] = {
-        [INPUT_FEATURE] = RGM_FORM_DENSE,    [INPUT_SPARSE] = RGM_FORM_RAGGED,
-        [INPUT_ONE_HOT] = RGM_FORM_KINDS,    [INPUT_ADJACENCY] = RGM_FORM_ENTRIES,
-        [INPUT_MEMBERSHIP] = RGM_FORM_SIZES, [INPUT_FIRST] = RGM_FORM_FIRSTS,
-        [INPUT_READOUT] = RGM_FORM_PICKS,    [INPUT_REAL] = RGM_FORM_ONES};
+        [INPUT_FEATURE] = RGM_FORM_DENSE,     [INPUT_SPARSE] = RGM_FORM_RAGGED,
+        [INPUT_LOOKUP] = RGM_FORM_KINDS,      [INPUT_NUMBER] = RGM_FORM_NUMBERS,
+        [INPUT_ADJACENCY] = RGM_FORM_ENTRIES, [INPUT_MEMBERSHIP] = RGM_FORM_SIZES,
+        [INPUT_FIRST] = RGM_FORM_FIRSTS,      [INPUT_READOUT] = RGM_FORM_PICKS,
+        [INPUT_REAL] = RGM_FORM_ONES};
 
-    *out = (rgm_onnx_input){.input = in->value, .form = forms[in->kind], .values = in->values};
+    *out = (rgm_onnx_input){.input = in->value, .form = forms[in->kind]};
     switch (in->kind) {
     case INPUT_FEATURE:
         out->tables[0] = value_table(d, in->set, in->feature, "");
         break;
-    case INPUT_ONE_HOT:
-        out->tables[0] = value_table(d, in->set, in->feature,
-                                     text_of(d, ", each 0 to %" PRId64, in->values - 1));
+    case INPUT_LOOKUP:
+        describe_lookup(d, out, in);
+        break;
+    case INPUT_NUMBER:
+        out->tables[0] = size_table(d, in->set);
         break;
     case INPUT_SPARSE:
-        describe_sparse(d, out, in);
+        describe_lists(d, out, in,
+                       text_of(d, ", each 0 to %" PRId64, rgm_value_shape(in->value)[1] - 1));
         break;
     case INPUT_ADJACENCY:
     case INPUT_READOUT:
