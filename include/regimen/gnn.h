@@ -463,17 +463,66 @@ rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *gra
 typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *graph,
                                       void *payload);
 
-/** How features become the rows that a model starts from; part of every model's options. */
+/** What a value is that a vocabulary has not. */
+typedef enum rgm_unseen { RGM_UNSEEN_BUCKET, RGM_UNSEEN_ERROR } rgm_unseen;
+/** What the embeddings of a list of values become; of an empty one 0. */
+typedef enum rgm_list_pool { RGM_LIST_MEAN, RGM_LIST_SUM, RGM_LIST_MAX } rgm_list_pool;
+typedef struct rgm_provider rgm_provider;
+/** What was learned of features of the training part: vocabularies, boundaries, means; counted. */
+typedef struct rgm_learned_features rgm_learned_features;
+
+/**
+ * How features become the rows that a model starts from; part of every model's options. A feature
+ * is "words" or "paper.words", in one list of encoders at most. Categories (one_hot, vocabulary,
+ * hash, buckets, boundaries) are one-hot rows, of lists the sum of them, or rows of a trained
+ * table.
+ */
 typedef struct rgm_input_options {
-    rgm_texts features;  /* "words" or "paper.words"; none: every float and one_hot feature, and
-                            those that the two lists below name */
-    rgm_numbers one_hot; /* integer features as one-hot rows: how many values each has     */
-    rgm_texts numbers;   /* integer features that are amounts: cast to floats              */
-    bool normalize;      /* each feature's rows divided by their sum of absolute values    */
+    rgm_texts features;     /* none: every float and one_hot feature, and those that a list names */
+    rgm_numbers one_hot;    /* integers with how many values: 0 and on; any other is an error     */
+    rgm_numbers vocabulary; /* integers, texts with the least count in the training part          */
+    rgm_numbers hash;       /* integers, texts with how many buckets: rgm_lookup_hash()           */
+    rgm_numbers buckets;    /* numbers with how many buckets, by quantiles of the training part   */
+    rgm_lists boundaries;   /* numbers with where buckets begin: rgm_lookup_buckets()             */
+    rgm_texts numbers;      /* integers that are amounts: cast to floats                          */
+    rgm_texts standardize;  /* (x - mean) / standard deviation of the training part, each number of
+                               an item by itself; 0 for one that never varies                     */
+    rgm_texts min_max;      /* (x - least) / (largest - least) likewise                           */
+    rgm_numbers embeddings; /* categories with the width of a table instead of one-hot rows (a
+                               vocabulary of all values if no list names the feature); node sets
+                               with the width of an embedding of each node                        */
+    int64_t latent;         /* > 0: the same for every node set without input features            */
+    rgm_unseen unseen;      /* of vocabularies                                                    */
+    rgm_list_pool pool;
+    bool normalize; /* each feature's rows, but embeddings, divided by their sum of absolute values
+                     */
+    const rgm_learned_features *learned; /* what the above take of the training part; NULL: nothing.
+                                            A run sets it while it builds its model               */
 } rgm_input_options;
 /**
+ * Learn what the options take of a training part, in one pass over it: of a node set that a readout
+ * asks about, of those nodes alone; of other sets, of all items.
+ *
+ * @param schema  of the provider's graphs
+ *
+ * Errors: RGM_ERR_CONFIG (a feature that cannot be read so), RGM_ERR_DATA (not finite; no value),
+ * those of the provider.
+ */
+rgm_status rgm_learned_features_create(rgm_learned_features **out, const rgm_input_options *options,
+                                       const rgm_schema *schema, const rgm_provider *train);
+/**
+ * As JSON. What is read is not believed. Errors: RGM_ERR_IO, RGM_ERR_NOT_FOUND, RGM_ERR_FORMAT,
+ * RGM_ERR_VERSION, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_learned_features_save(const rgm_learned_features *learned, const char *path);
+rgm_status rgm_learned_features_load(rgm_learned_features **out, const char *path);
+rgm_learned_features *rgm_learned_features_retain(rgm_learned_features *learned);
+void rgm_learned_features_release(rgm_learned_features *learned);
+/**
  * The input features of a node set in the scope's dtype, dense or sparse: hidden_state if the graph
- * has it, else those that the options name. x holds `capacity`; *count may be 0 (a latent set).
+ * has it, else those that the options name. x holds `capacity`; *count may be 0: a set that starts
+ * with nothing. Parameters stand in the scope: <feature>/table, and nodes/table of nodes by
+ * themselves.
  * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND,
  * RGM_ERR_NOMEM.
  */
@@ -564,6 +613,7 @@ typedef struct rgm_mpnn_model_options {
 typedef struct rgm_graph_model_type {
     rgm_section_type section;
     rgm_model_fn *build; /* payload = options */
+    size_t input;        /* where in the options its rgm_input_options stand; 0: it has none */
 } rgm_graph_model_type;
 extern const rgm_graph_model_type rgm_gcn_model, rgm_gat_model, rgm_sage_model, rgm_mpnn_model;
 /** All of them, each the beginning of its rgm_graph_model_type; ended by NULL. */
@@ -835,8 +885,11 @@ typedef struct rgm_graph_learning_options {
 
     rgm_model_fn *model_fn;
     void *model_payload;
-    rgm_graph_task *task;         /* a single task, or          */
-    rgm_graph_task *const *tasks; /* several, each with a name  */
+    rgm_input_options *input;      /* in model_payload: what it takes of the training part is learnt
+                                      when the task is made; NULL: nothing                      */
+    rgm_learned_features *learned; /* that, instead of learning it; retained; NULL: it is learnt */
+    rgm_graph_task *task;          /* a single task, or          */
+    rgm_graph_task *const *tasks;  /* several, each with a name  */
     int64_t task_count;
     const double *loss_weights; /* [task_count], by the tasks' places, each finite and at least 0;
                                    NULL: ones */

@@ -155,6 +155,13 @@ rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
 /** Rows of a table [count, width], initialized U(-0.05, 0.05); ids i32/i64 [n] -> [n, width]. */
 rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int64_t count,
                          int64_t width);
+/**
+ * The same of several ids a row: a pattern [rows, columns] and a table "<name>/table" [columns,
+ * width] -> [rows, width], the sum, mean or largest (RGM_MAX_NO_INF) of the table's rows at a row's
+ * entries; 0 where there are none.
+ */
+rgm_value *rgm_embedding_bag(rgm_scope *scope, const char *name, rgm_value *pattern, int64_t width,
+                             rgm_reduction reduction);
 
 #ifdef __cplusplus
 }

@@ -1254,7 +1254,7 @@ typedef struct rgm_exporter_type {
     rgm_status (*save)(const rgm_open_run *run, const char *folder, void *options);
     rgm_status (*check)(const rgm_open_run *run, void *options); /* as in rgm_exporter */
 } rgm_exporter_type;
-/** "onnx" and "weights"; ended by NULL. */
+/** "onnx", "predictor" (what rgm_predictor_open() serves, alone) and "weights"; ended by NULL. */
 extern const rgm_exporter_type *const rgm_exporter_types[];
 
 /** Options of the exporter "onnx". */

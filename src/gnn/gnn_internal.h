@@ -48,11 +48,12 @@ void rgmi_unknown_feature(const rgm_graph_value *graph, rgm_piece piece, const c
  * has none); else a failure. */
 bool rgmi_check_inputs(const rgm_graph_value *graph, const rgm_input_options *options,
                        const char *edge_feature);
-/* A feature of nodes or edges as the options say that it is read; text, and integers of which they
- * say nothing, are failures. */
-rgm_value *rgmi_input_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
-                              const char *name, const rgm_input_options *options);
-/* rgm_node_inputs() side by side; NULL without failure for a latent set. */
+/* A feature of nodes or edges as the options say that it is read, its parameters in `scope`; text,
+ * and integers of which they say nothing, are failures. */
+rgm_value *rgmi_input_feature(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
+                              const char *set, const char *name, const rgm_input_options *options);
+/* rgm_node_inputs() side by side, their parameters in input/<node set> of the model's scope; NULL
+ * without failure for a set that starts with nothing. */
 rgm_value *rgmi_node_input(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
                            const rgm_input_options *options);
 /* Node and edge set of a homogeneous model; false: failure recorded. */

@@ -374,7 +374,7 @@ static void integers_are_kinds_or_amounts_and_never_guessed(void **state)
         {"gcn", "hidden: [4]", "integers go in by model.input.one_hot or model.input.numbers"},
         {"gcn", "input: {features: [kind]}",
          "feature 'kind' of 'atom' is of integers: kinds go in by model.input.one_hot: {kind: how "
-         "many}, amounts by model.input.numbers: [kind]"},
+         "many} or model.input.embeddings: {kind: width}, amounts by model.input.numbers: [kind]"},
         {"gcn", "input: {features: [name]}", "is text"},
         {"gcn", "input: {one_hot: {kind: 4}}", NULL},
         {"gat_v2", "input: {one_hot: {atom.kind: 4}, normalize: true}", NULL},

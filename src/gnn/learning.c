@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "encoders.h"
 #include "learning.h"
 
 #include "gnn_internal.h"
@@ -121,6 +122,8 @@ static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learni
     }
     learning->model_fn = o->model_fn;
     learning->model_payload = o->model_payload;
+    learning->input = o->input;
+    learning->learned = rgm_learned_features_retain(o->learned);
     learning->batch_size = o->global_batch_size;
     learning->drop_remainder = o->drop_remainder;
     RGM_TRY(RGM_NEW(learning->processors, o->feature_processor_count));
@@ -128,6 +131,7 @@ static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learni
         learning->processors[i] = o->feature_processors[i];
     for (int mode = 0; mode < 3; mode++)
         learning->pipelines[mode] = (rgmi_pipeline){.schema = learning->schema,
+                                                    .input = o->input,
                                                     .processors = learning->processors,
                                                     .processor_count = o->feature_processor_count};
     return RGM_OK;
@@ -179,6 +183,15 @@ static void open_checks(rgmi_learning *learning)
         learning->sets[i].pipeline = learning->pipelines[learning->sets[i].mode];
 }
 
+/* What the model's encoders take of the training part, unless it was learned before. */
+static rgm_status learn_features(rgmi_learning *learning)
+{
+    if (learning->input == NULL || learning->learned != NULL)
+        return RGM_OK;
+    return rgmi_features_learn(&learning->learned, learning->input, learning->processed_schema,
+                               &learning->pipelines[RGM_TRAIN], learning->providers[RGM_TRAIN]);
+}
+
 static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options *o, uint64_t seed)
 {
     RGM_TRY(copy_arguments(learning, o));
@@ -187,6 +200,7 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
                                  learning->providers[RGM_TRAIN]));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
+    RGM_TRY(learn_features(learning));
     open_checks(learning);
     return open_padding(learning, o, seed);
 }
@@ -211,6 +225,7 @@ static void release(rgm_task *task)
         rgm_graph_task_release(learning->tasks[k]);
     rgm_schema_release(learning->schema);
     rgm_schema_release(learning->processed_schema);
+    rgm_learned_features_release(learning->learned);
     rgm_free(learning->processors);
     rgmi_graph_inputs_clear(&learning->inputs);
     rgm_free(learning);
@@ -289,6 +304,19 @@ static rgm_status export_tables(rgm_named_tensor **tables, int64_t *count, void 
     return rgm_graph_tables(tables, count, rgm_element_pointer(batch, &rgm_graph_element));
 }
 
+/* Weights mean nothing without what their columns are. */
+static void files(rgm_task_file *out, int64_t *count, void *state)
+{
+    const rgm_learned_features *learned = ((const rgmi_learning *)state)->learned;
+
+    *count = 0;
+    if (learned != NULL && learned->count > 0)
+        out[(*count)++] = (rgm_task_file){.name = RGMI_FEATURES_FILE,
+                                          .data = learned->text.data,
+                                          .size = learned->text.size,
+                                          .origin = "learned from the training part"};
+}
+
 static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *state)
 {
     const rgmi_learning *learning = state;
@@ -318,6 +346,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .export_inputs = export_inputs,
         .export_tables = export_tables,
         .item_number = item_number,
+        .files = files,
         .save_serving = rgmi_learning_save_serving,
         .example_batch = rgmi_learning_example_batch,
     };
@@ -362,6 +391,15 @@ rgm_status rgm_run(rgm_open_run **run, const rgm_graph_learning_options *what,
 
 /* ---- experiment files ---------------------------------------------------------------------- */
 
+/* Where a model's options say how features are read; NULL: they do not. */
+static rgm_input_options *input_of(const rgm_task_setup *setup)
+{
+    const rgm_graph_model_type *type = (const rgm_graph_model_type *)setup->model;
+
+    return type->input > 0 ? (rgm_input_options *)((char *)setup->model_options + type->input)
+                           : NULL;
+}
+
 /* Options of an experiment file; tasks are made for it and to be released. */
 static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tasks,
                              double *loss_weights, const rgmi_graph_inputs *inputs,
@@ -389,6 +427,7 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .schema = inputs->schema,
         .model_fn = ((const rgm_graph_model_type *)setup->model)->build,
         .model_payload = setup->model_options,
+        .input = input_of(setup),
         .task = alone ? tasks[0] : NULL,
         .tasks = tasks,
         .task_count = alone ? 0 : setup->part_count,
@@ -407,18 +446,21 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     rgmi_graph_inputs inputs = {0};
     rgm_graph_task *tasks[RGM_MAX_HEADS] = {NULL};
     double loss_weights[RGM_MAX_HEADS];
-    rgm_graph_learning_options options;
+    rgm_graph_learning_options options = {.learned = NULL};
     rgm_runtime_options runtime = {.seed = (int64_t)setup->seed, .threads = setup->threads};
 
     *out = (rgm_task){0};
     RGM_GO(rgmi_graph_inputs_open(&inputs, setup));
     RGM_GO(options_of(&options, tasks, loss_weights, &inputs, setup));
+    if (setup->trained && setup->run_dir != NULL) /* of the data now it might be something else */
+        RGM_GO(rgmi_learning_load_features(&options.learned, setup->run_dir));
     RGM_GO(rgm_graph_learning_create(out, &options, &runtime));
     ((rgmi_learning *)out->state)->inputs = inputs; /* which providers borrow from */
     inputs = (rgmi_graph_inputs){0};
 done:
     for (int64_t k = 0; k < RGM_MAX_HEADS; k++)
         rgm_graph_task_release(tasks[k]);
+    rgm_learned_features_release(options.learned);
     rgmi_graph_inputs_clear(&inputs);
     return status;
 }
@@ -441,9 +483,11 @@ static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *se
     learning->schema = rgm_schema_retain(learning->processed_schema);
     learning->model_fn = ((const rgm_graph_model_type *)setup->model)->build;
     learning->model_payload = setup->model_options;
+    learning->input = input_of(setup);
     learning->batch_size = 1; /* of files: a node's number is that in its own Example */
     for (int mode = 0; mode < 3; mode++)
-        learning->pipelines[mode].schema = learning->schema;
+        learning->pipelines[mode] =
+            (rgmi_pipeline){.schema = learning->schema, .input = learning->input};
     open_checks(learning);
     return RGM_OK;
 }
@@ -459,6 +503,7 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
     learning->serves = true;
     learning->threads = setup->threads;
     RGM_GO(rgmi_learning_load_schema(&learning->processed_schema, folder));
+    RGM_GO(rgmi_learning_load_features(&learning->learned, folder));
     RGM_GO(fill_serving(learning, setup));
 done:
     if (status != RGM_OK)

@@ -50,8 +50,9 @@ typedef struct rgmi_pipeline {
     bool keeps_misfits;            /* what is larger than the padding stays as it is   */
     rgm_graph_task *const *tasks;  /* whose data they are                              */
     int64_t task_count;
-    bool together; /* the provider's examples are mini-batches        */
-    bool judged;   /* labels are looked at                            */
+    const rgm_input_options *input; /* numbers that these say must be finite; NULL: none */
+    bool together;                  /* the provider's examples are mini-batches        */
+    bool judged;                    /* labels are looked at                            */
 } rgmi_pipeline;
 
 rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
@@ -68,6 +69,11 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *pr
 /** Schema behind the processors, learnt from the provider's first example. */
 rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
                                 const rgm_provider *provider);
+
+/** rgm_learned_features_create() behind the pipeline's processors. */
+rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_options *options,
+                               const rgm_schema *schema, const rgmi_pipeline *pipeline,
+                               const rgm_provider *provider);
 
 bool rgmi_provider_is_batched(const rgm_provider *provider);
 bool rgmi_provider_is_in_memory(const rgm_provider *provider);
@@ -163,6 +169,8 @@ typedef struct rgmi_learning {
     int64_t task_count;
     rgm_model_fn *model_fn;
     void *model_payload;
+    rgm_input_options *input; /* in model_payload; NULL: nothing is learned of features */
+    rgm_learned_features *learned;
     int64_t batch_size;
     bool drop_remainder;
     bool serves; /* it has no data and is asked for predictions alone */
@@ -183,6 +191,8 @@ rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *
 /** rgm_task.example_batch */
 rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm_str *examples,
                                        int64_t count);
+/** What was learned of features, from where it was saved; *out is NULL where nothing was. */
+rgm_status rgmi_learning_load_features(rgm_learned_features **out, const char *folder);
 /** A learning's schema from where it was saved. */
 rgm_status rgmi_learning_load_schema(rgm_schema **out, const char *folder);
 /** rgm_task.plan */

@@ -3,12 +3,22 @@
  * against what the model takes and the tasks' labels. Graphs in memory are looked at one by one, of
  * sampled mini-batches one and the labels of all seeds, of records the first.
  */
+#include "encoders.h"
 #include "learning.h"
 
 enum { MOST_FEEDS = 512 };
 
+/* Values that have no column, numbers that are none. */
+static rgm_status check_values(const rgmi_learning *learning, const rgm_graph *graph)
+{
+    if (learning->input != NULL)
+        RGM_TRY(rgmi_features_finite(learning->input, graph));
+    return rgm_graph_check_values(learning->root, graph);
+}
+
 static rgm_status check_graph(const rgmi_learning *learning, const rgm_graph *graph)
 {
+    RGM_TRY(check_values(learning, graph));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, true));
     return RGM_OK;
@@ -104,6 +114,8 @@ static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline 
         return RGM_OK;
     RGM_TRY(rgmi_provider_whole(&whole, provider));
     status = whole != NULL ? check_labels(learning, whole) : RGM_OK;
+    if (status == RGM_OK && whole != NULL)
+        status = check_values(learning, whole);
     rgm_graph_release(whole);
     return status;
 }

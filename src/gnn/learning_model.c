@@ -12,6 +12,22 @@ typedef struct shared_passes {
     int64_t count;
 } shared_passes;
 
+/* The model, its options seeing what was learned of features while it is built. */
+static const rgm_graph_value *run_model(const rgmi_learning *learning, rgm_scope *scope,
+                                        const rgm_graph_value *visible)
+{
+    rgm_input_options *input = learning->input;
+    const rgm_learned_features *before = input != NULL ? input->learned : NULL;
+    const rgm_graph_value *behind;
+
+    if (input != NULL)
+        input->learned = learning->learned;
+    behind = learning->model_fn(scope, visible, learning->model_payload);
+    if (input != NULL)
+        input->learned = before;
+    return behind;
+}
+
 static rgm_status run_base(const rgm_graph_value **out, shared_passes *passes,
                            const rgm_graph_value *in, rgmi_learning *learning, rgm_scope *scope)
 {
@@ -23,7 +39,7 @@ static rgm_status run_base(const rgm_graph_value **out, shared_passes *passes,
             return RGM_OK;
         }
     visible = rgm_without_aux_features(in);
-    behind = visible == NULL ? NULL : learning->model_fn(scope, visible, learning->model_payload);
+    behind = visible == NULL ? NULL : run_model(learning, scope, visible);
     if (behind == NULL) {
         RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
         return RGM_FAIL(RGM_ERR_ARG, "the model function returned NULL without a failure");

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "encoders.h"
 #include "learning.h"
 
 #define SCHEMA_FILE "schema.pbtxt"
@@ -33,6 +34,19 @@ rgm_status rgmi_learning_load_schema(rgm_schema **out, const char *folder)
     *out = NULL;
     RGM_TRY(rgm_path_join(&path, folder, SCHEMA_FILE));
     status = rgm_schema_load(out, path);
+    rgm_free(path);
+    return status;
+}
+
+rgm_status rgmi_learning_load_features(rgm_learned_features **out, const char *folder)
+{
+    char *path;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_TRY(rgm_path_join(&path, folder, RGMI_FEATURES_FILE));
+    if (rgm_path_exists(path))
+        status = rgm_learned_features_load(out, path);
     rgm_free(path);
     return status;
 }
@@ -71,6 +85,8 @@ rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm
     RGM_GO(decode(&graph, learning, examples, count));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_GO(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, false));
+    if (learning->input != NULL)
+        RGM_GO(rgmi_features_finite(learning->input, graph));
     RGM_GO(rgm_element_create_pointer(out, &rgm_graph_element, graph));
     graph = NULL;
 done:

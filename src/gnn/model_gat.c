@@ -107,5 +107,6 @@ const rgm_graph_model_type rgm_gat_model = {
                 .options_size = sizeof(rgm_gat_model_options),
                 .defaults = gat_defaults,
                 .fields = gat_fields},
+    .input = offsetof(rgm_gat_model_options, input),
     .build = gat_build,
 };

@@ -99,5 +99,6 @@ const rgm_graph_model_type rgm_gcn_model = {
                 .options_size = sizeof(rgm_gcn_model_options),
                 .defaults = gcn_defaults,
                 .fields = gcn_fields},
+    .input = offsetof(rgm_gcn_model_options, input),
     .build = gcn_build,
 };

@@ -67,7 +67,7 @@ static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
         if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
             continue;
         own = rgm_scope_enter(inputs, set->name);
-        x = rgmi_node_input(own, graph, set->name, &o->input);
+        x = rgmi_node_input(scope, graph, set->name, &o->input);
         if (x == NULL)
             x = rgm_make_empty_feature(own, graph, RGM_NODE_SET, set->name);
         else
@@ -85,6 +85,7 @@ static rgm_graph_value *read_edges(rgm_scope *scope, rgm_graph_value *graph,
                                    const rgm_mpnn_model_options *o)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
+    rgm_scope *edges = rgm_scope_enter(scope, "input_edges");
 
     for (int64_t i = 0;
          graph != NULL && o->edge_feature != NULL && i < rgm_schema_set_count(schema); i++) {
@@ -94,8 +95,9 @@ static rgm_graph_value *read_edges(rgm_scope *scope, rgm_graph_value *graph,
             rgm_has_feature(graph, RGM_EDGE_SET, set->name, o->edge_feature))
             graph = rgm_with_feature(
                 graph, RGM_EDGE_SET, set->name, o->edge_feature,
-                rgm_as_rows(scope, rgmi_input_feature(graph, RGM_EDGE_SET, set->name,
-                                                      o->edge_feature, &o->input)));
+                rgm_as_rows(scope, rgmi_input_feature(rgm_scope_enter(edges, set->name), graph,
+                                                      RGM_EDGE_SET, set->name, o->edge_feature,
+                                                      &o->input)));
     }
     return graph;
 }
@@ -134,5 +136,6 @@ const rgm_graph_model_type rgm_mpnn_model = {
                 .defaults = mpnn_defaults,
                 .fields = mpnn_fields,
                 .check = mpnn_check},
+    .input = offsetof(rgm_mpnn_model_options, input),
     .build = mpnn_build,
 };

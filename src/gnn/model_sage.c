@@ -201,5 +201,6 @@ const rgm_graph_model_type rgm_sage_model = {
                 .options_size = sizeof(rgm_sage_model_options),
                 .defaults = sage_defaults,
                 .fields = sage_fields},
+    .input = offsetof(rgm_sage_model_options, input),
     .build = sage_build,
 };

@@ -2,6 +2,7 @@
  * From a provider's examples to batches: batch, parse and merge, pad, feature processors. All maps
  * keep order, so a seed fixes what is trained on.
  */
+#include "encoders.h"
 #include "learning.h"
 
 /* Examples of one batch, all serialized or all graphs, to one merged graph. */
@@ -67,6 +68,8 @@ rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
     for (int64_t k = 0; k < pipeline->task_count; k++)
         RGM_GO(rgmi_graph_task_check_graph(pipeline->tasks[k], graph, pipeline->together,
                                            pipeline->judged));
+    if (pipeline->input != NULL)
+        RGM_GO(rgmi_features_finite(pipeline->input, graph));
     *out = graph;
     graph = NULL;
 done:

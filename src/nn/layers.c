@@ -146,3 +146,27 @@ rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int
     rgmi_scope_mark(scope);
     return y;
 }
+
+rgm_value *rgm_embedding_bag(rgm_scope *scope, const char *name, rgm_value *pattern, int64_t width,
+                             rgm_reduction reduction)
+{
+    rgm_scope *layer = rgm_scope_enter(scope, name);
+    rgm_spmm_options options = {.mean = reduction == RGM_MEAN};
+    rgm_value *table, *y;
+    int64_t columns;
+
+    if (layer == NULL || pattern == NULL)
+        return NULL;
+    rgmi_scope_mark(layer);
+    columns = rgm_width(pattern);
+    if (columns < 0 || bad_units(layer, width) || bad_units(layer, columns))
+        return NULL;
+    table = rgm_scope_parameter(layer, "table", 2, (int64_t[]){columns, width},
+                                (rgm_init){RGM_INIT_UNIFORM, 0.05});
+    if (reduction == RGM_SUM || reduction == RGM_MEAN)
+        y = rgm_spmm(pattern, table, &options);
+    else
+        y = rgm_pool_rows(pattern, rgm_broadcast_columns(pattern, table), reduction);
+    rgmi_scope_mark(scope);
+    return y;
+}

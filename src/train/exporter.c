@@ -182,7 +182,38 @@ static const rgm_exporter_type onnx_type = {
     .check = check_onnx,
 };
 
-const rgm_exporter_type *const rgm_exporter_types[] = {&onnx_type, &rgmi_weights_exporter, NULL};
+/* ---- for predictors alone -------------------------------------------------------------------- */
+
+static rgm_status check_served(const rgm_open_run *run, void *options)
+{
+    (void)options;
+    return run->task.save_serving != NULL
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                          "export: the task '%s' is not asked by predictors; its exporter is onnx",
+                          run->task.name);
+}
+
+static rgm_status save_served(const rgm_open_run *run, const char *export_dir, void *payload)
+{
+    (void)payload;
+    RGM_TRY(rgm_task_files_save(&run->task, export_dir));
+    return rgmi_save_serving(run, export_dir);
+}
+
+static const rgm_field no_fields[] = {{0}};
+
+static const rgm_exporter_type predictor_type = {
+    .section = {.name = "predictor",
+                .help = "what rgm_predictor_open() serves, without model.onnx: also features that "
+                        "ONNX cannot say",
+                .fields = no_fields},
+    .save = save_served,
+    .check = check_served,
+};
+
+const rgm_exporter_type *const rgm_exporter_types[] = {&onnx_type, &predictor_type,
+                                                       &rgmi_weights_exporter, NULL};
 
 rgm_exporter rgm_onnx_exporter(void)
 {

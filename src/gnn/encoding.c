@@ -1,0 +1,94 @@
+/*
+ * How a feature is read: what the options of a model say of it, with what was learned of it.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "encoders.h"
+#include "gnn_internal.h"
+
+/* An embedding alone is of a vocabulary of all values. */
+rgmi_encoding rgmi_encoding_of(const rgm_input_options *o, rgm_piece piece, const char *set,
+                               const char *feature)
+{
+    rgmi_encoding e = {.options = o, .place = -1};
+    int64_t width = rgmi_place_of(o->embeddings.names, o->embeddings.count, set, feature);
+
+    for (int k = 0; rgmi_encoders[k] != NULL && e.encoder == NULL; k++) {
+        rgm_texts names = rgmi_encoders[k]->names(o);
+
+        e.place = rgmi_place_of(names.items, names.count, set, feature);
+        if (e.place >= 0)
+            e.encoder = rgmi_encoders[k];
+    }
+    if (width >= 0)
+        e.width = (int64_t)o->embeddings.values[width];
+    if (width >= 0 && e.encoder == NULL)
+        e.encoder = &rgmi_vocabulary_encoder;
+    e.learned = rgmi_learned_find(o->learned, piece, set, feature);
+    return e;
+}
+
+bool rgmi_is_input(const rgm_feature_schema *feature, const char *set, const rgm_input_options *o)
+{
+    if (feature->vocabulary > 0 ||
+        rgmi_encoding_of(o, RGM_NODE_SET, set, feature->name).encoder != NULL)
+        return true;
+    if (feature->dtype != RGM_F32 && feature->dtype != RGM_F64)
+        return false;
+    for (int i = 0; i < feature->rank; i++)
+        if (feature->shape[i] < 1)
+            return false;
+    return true;
+}
+
+bool rgmi_has_inputs(const rgm_set_schema *set, const rgm_input_options *o)
+{
+    for (int64_t i = 0; i < set->feature_count; i++)
+        if (rgmi_is_input(&set->features[i], set->name, o))
+            return true;
+    return false;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static rgm_status check_feature(const rgm_graph *graph, const rgm_set_schema *set,
+                                const rgm_feature_schema *f)
+{
+    const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, f->name);
+    int64_t count, items = rgm_graph_total(graph, set->piece, set->name);
+
+    if (feature == NULL || (f->dtype != RGM_F32 && f->dtype != RGM_F64))
+        return RGM_OK;
+    count = rgm_tensor_count(feature->values);
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(rgmi_number_of(feature->values, i)))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s set '%s': feature '%s': item %" PRId64 " is %g; what is "
+                            "standardised, scaled or put into buckets is a number",
+                            set->piece == RGM_NODE_SET ? "node" : "edge", set->name, f->name,
+                            i / (count / items), rgmi_number_of(feature->values, i));
+    return RGM_OK;
+}
+
+rgm_status rgmi_features_finite(const rgm_input_options *o, const rgm_graph *graph)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+
+    if (o->standardize.count + o->min_max.count + o->buckets.count == 0)
+        return RGM_OK;
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_CONTEXT_PIECE || rgmi_is_aux(set->name))
+            continue;
+        for (int64_t k = 0; k < set->feature_count; k++) {
+            const rgmi_encoder *encoder =
+                rgmi_encoding_of(o, set->piece, set->name, set->features[k].name).encoder;
+
+            if (encoder != NULL && encoder->finite)
+                RGM_TRY(check_feature(graph, set, &set->features[k]));
+        }
+    }
+    return RGM_OK;
+}
