@@ -10,7 +10,7 @@ build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libj
        libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libxxhash-dev libunistring-dev
        libplplot-dev plplot-driver-cairo libsentencepiece-dev"
 check="libcmocka-dev clang clang-format libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
-       sentencepiece"
+       sentencepiece slurm-wlm munge"
 bench="python3-dev"
 lint="cppcheck"
 
