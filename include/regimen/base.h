@@ -237,6 +237,9 @@ rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const 
 void rgm_json_release(rgm_json *json);
 /** The entry of an object; NULL: no such key, no object. */
 const rgm_json *rgm_json_find(const rgm_json *object, const char *key);
+/** Elements of an array, -1: it is none; and one of them, NULL: there is none at i. */
+int64_t rgm_json_count(const rgm_json *array);
+const rgm_json *rgm_json_at(const rgm_json *array, int64_t i);
 bool rgm_json_is_object(const rgm_json *json);
 /** NULL: it is no text. */
 const char *rgm_json_text(const rgm_json *json);
@@ -521,6 +524,9 @@ rgm_status rgm_yaml_set(rgm_yaml *yaml, const char *path, const char *value, con
 rgm_status rgm_yaml_merge(rgm_yaml *yaml, const rgm_yaml *over);
 /** The document as YAML text that parses to the same document. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);
+/** A node on one line, without its end: `3`, `"a b"`, `[1, 2]`, `{type: onnx}`. `inside` brackets,
+ * or as a key, a comma or a bracket would end a text. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_yaml_print_flow(rgm_text *out, const rgm_yaml_node *node, bool inside);
 
 /* ---- options from YAML ----------------------------------------------------------------------- */
 
@@ -732,6 +738,8 @@ bool rgm_rule_holds(const char *text, bool otherwise, const rgm_rule_keys *keys)
 /** Every rule of a table that {0} ends. RGM_ERR_CONFIG: the first that does not hold, with both
  * values. */
 rgm_status rgm_rules_check(const rgm_rule *rules, const rgm_rule_keys *keys);
+/** Its form alone: RGM_ERR_CONFIG at its place when it is no rule or names a key that is not. */
+rgm_status rgm_rule_check_form(const rgm_yaml_node *node, const rgm_rule_keys *keys);
 /** A rule out of a file: RGM_ERR_CONFIG at its place when it does not hold or is none. */
 rgm_status rgm_rule_check_text(const rgm_yaml_node *node, const char *why,
                                const rgm_rule_keys *keys);

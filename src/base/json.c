@@ -85,6 +85,18 @@ const rgm_json *rgm_json_find(const rgm_json *object, const char *key)
     return (const rgm_json *)json_object_get((const json_t *)object, key);
 }
 
+int64_t rgm_json_count(const rgm_json *array)
+{
+    const json_t *value = (const json_t *)array;
+
+    return json_is_array(value) ? (int64_t)json_array_size(value) : -1;
+}
+
+const rgm_json *rgm_json_at(const rgm_json *array, int64_t i)
+{
+    return i < 0 ? NULL : (const rgm_json *)json_array_get((const json_t *)array, (size_t)i);
+}
+
 bool rgm_json_is_object(const rgm_json *json)
 {
     return json_is_object((const json_t *)json);

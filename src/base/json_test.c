@@ -140,8 +140,26 @@ static void what_is_no_json_is_refused_with_its_place(void **state)
     rgm_text_clear(&deep);
 }
 
+static void arrays_are_walked_by_place(void **state)
+{
+    static const char text[] = "{\"a\": [1, [2.5]], \"b\": []}";
+    rgm_json *json;
+    double number = 0;
+
+    (void)state;
+    CHECK_OK(rgm_json_parse(&json, text, (int64_t)strlen(text), "it"));
+    CHECK_INT(2, rgm_json_count(rgm_json_find(json, "a")));
+    CHECK_INT(0, rgm_json_count(rgm_json_find(json, "b")));
+    CHECK(rgm_json_count(json) == -1 && rgm_json_count(NULL) == -1);
+    CHECK(rgm_json_number(&number, rgm_json_at(rgm_json_at(rgm_json_find(json, "a"), 1), 0)));
+    CHECK(number == 2.5);
+    CHECK(rgm_json_at(rgm_json_find(json, "a"), 2) == NULL);
+    CHECK(rgm_json_at(rgm_json_find(json, "a"), -1) == NULL && rgm_json_at(json, 0) == NULL);
+    rgm_json_release(json);
+}
+
 TESTS(cmocka_unit_test(texts_are_safe_in_quotes),
       cmocka_unit_test(numbers_are_short_and_keep_their_bits),
-      cmocka_unit_test(values_come_by_their_kind),
+      cmocka_unit_test(values_come_by_their_kind), cmocka_unit_test(arrays_are_walked_by_place),
       cmocka_unit_test(every_failing_allocation_of_the_parser_is_told_as_such),
       cmocka_unit_test(what_is_no_json_is_refused_with_its_place))

@@ -257,6 +257,14 @@ rgm_status rgm_rules_check(const rgm_rule *rules, const rgm_rule_keys *keys)
     return RGM_OK;
 }
 
+rgm_status rgm_rule_check_form(const rgm_yaml_node *node, const rgm_rule_keys *keys)
+{
+    rule r;
+
+    RGM_TRY(parse(&r, node->text, keys, node));
+    return check_keys(&r, keys, node);
+}
+
 rgm_status rgm_rule_check_text(const rgm_yaml_node *node, const char *why,
                                const rgm_rule_keys *keys)
 {

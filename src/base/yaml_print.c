@@ -202,3 +202,44 @@ rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node)
         RGM_TRY(print_block(out, node, 0));
     return RGM_OK;
 }
+
+/* ---- on one line --------------------------------------------------------------------------- */
+
+static bool is_flow_word(const char *text)
+{
+    return text[0] != '\0' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                        "0123456789_.+-/") == strlen(text) &&
+           strcmp(text, "-") != 0;
+}
+
+static rgm_status print_flow_text(rgm_text *out, const rgm_yaml_node *node, bool inside)
+{
+    rgm_yaml_node copy = *node;
+
+    copy.quoted = node->quoted || (inside && !is_flow_word(node->text));
+    RGM_TRY(rgm_yaml_print(out, &copy));
+    out->data[--out->size] = '\0'; /* the printer ends the line */
+    return RGM_OK;
+}
+
+rgm_status rgm_yaml_print_flow(rgm_text *out, const rgm_yaml_node *node, bool inside)
+{
+    bool map = node->kind == RGM_YAML_MAP;
+
+    if (node->kind == RGM_YAML_SCALAR)
+        return print_flow_text(out, node, inside);
+    RGM_TRY(rgm_text_add(out, map ? "{" : "[", 1));
+    for (int64_t i = 0; i < node->count; i++) {
+        if (i > 0)
+            RGM_TRY(rgm_text_add(out, ", ", 2));
+        if (map) {
+            const rgm_yaml_node key = {.kind = RGM_YAML_SCALAR, .text = node->items[i]->key};
+
+            RGM_TRY(print_flow_text(out, &key, true));
+            RGM_TRY(rgm_text_add(out, ": ", 2));
+        }
+        RGM_TRY(rgm_yaml_print_flow(out, node->items[i], true));
+    }
+    return rgm_text_add(out, map ? "}" : "]", 1);
+}

@@ -57,7 +57,5 @@ rgm_status rgmi_values_collect(rgm_experiment *experiment);
 rgm_status rgmi_restrictions_check(rgm_experiment *experiment);
 /** Where a node was set: "FILE:line", "--set" or "$REGIMEN_..."; NULL: out of memory. */
 const char *rgmi_place(rgm_arena *arena, const rgm_yaml_node *node);
-/** A node on one line: `3`, `"a b"`, `[1, 2]`, `{type: onnx}`. */
-rgm_status rgmi_flow_print(rgm_text *out, const rgm_yaml_node *node);
 
 #endif

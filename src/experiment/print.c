@@ -9,54 +9,11 @@
 
 #define SOURCE_COLUMN 40
 
-static bool is_flow_word(const char *text)
-{
-    return text[0] != '\0' &&
-           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                        "0123456789_.+-/") == strlen(text) &&
-           strcmp(text, "-") != 0;
-}
-
-/* `inside` brackets a comma or a bracket would end the text. */
-static rgm_status print_text(rgm_text *out, const rgm_yaml_node *node, bool inside)
-{
-    rgm_yaml_node copy = *node;
-
-    copy.quoted = node->quoted || (inside && !is_flow_word(node->text));
-    RGM_TRY(rgm_yaml_print(out, &copy));
-    out->data[--out->size] = '\0'; /* the printer ends the line */
-    return RGM_OK;
-}
-
 static rgm_status print_key(rgm_text *out, const char *key)
 {
     rgm_yaml_node node = {.kind = RGM_YAML_SCALAR, .text = key};
 
-    return print_text(out, &node, true);
-}
-
-static rgm_status print_flow(rgm_text *out, const rgm_yaml_node *node, bool inside)
-{
-    bool map = node->kind == RGM_YAML_MAP;
-
-    if (node->kind == RGM_YAML_SCALAR)
-        return print_text(out, node, inside);
-    RGM_TRY(rgm_text_add(out, map ? "{" : "[", 1));
-    for (int64_t i = 0; i < node->count; i++) {
-        if (i > 0)
-            RGM_TRY(rgm_text_add(out, ", ", 2));
-        if (map) {
-            RGM_TRY(print_key(out, node->items[i]->key));
-            RGM_TRY(rgm_text_add(out, ": ", 2));
-        }
-        RGM_TRY(print_flow(out, node->items[i], true));
-    }
-    return rgm_text_add(out, map ? "}" : "]", 1);
-}
-
-rgm_status rgmi_flow_print(rgm_text *out, const rgm_yaml_node *node)
-{
-    return print_flow(out, node, false);
+    return rgm_yaml_print_flow(out, &node, true);
 }
 
 /* "# text" behind what stands on the line since `begin`. */
@@ -131,7 +88,7 @@ static rgm_status print_written(rgm_text *out, const rgm_experiment_value *value
     RGM_TRY(rgm_text_printf(out, "%*s", indent, ""));
     RGM_TRY(print_key(out, rest));
     RGM_TRY(rgm_text_add(out, ": ", 2));
-    RGM_TRY(rgmi_flow_print(out, value->value));
+    RGM_TRY(rgm_yaml_print_flow(out, value->value, false));
     return print_origin(out, begin, value);
 }
 
@@ -144,7 +101,7 @@ static rgm_status print_comment(rgm_text *out, const rgm_experiment_value *value
     RGM_TRY(rgm_text_printf(out, "  # %s:", dot != NULL ? dot + 1 : value->key));
     if (value->value != NULL) {
         RGM_TRY(rgm_text_add(out, " ", 1));
-        RGM_TRY(rgmi_flow_print(out, value->value));
+        RGM_TRY(rgm_yaml_print_flow(out, value->value, false));
     }
     return print_origin(out, begin, value);
 }

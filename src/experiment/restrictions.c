@@ -32,7 +32,7 @@ static bool find_key(rgm_rule_value *out, const char *key, void *payload)
     out->is_list = node->kind != RGM_YAML_SCALAR;
     out->text = !out->is_list ? node->text : node->count == 0 ? "[]" : "[...]";
     rgm_text_clear(shown);
-    if (rgmi_flow_print(shown, node) == RGM_OK)
+    if (rgm_yaml_print_flow(shown, node, false) == RGM_OK)
         out->shown = shown->data;
     return true;
 }
