@@ -18,14 +18,15 @@ set(RGM_ALLOWED_gnn base tensor autodiff nn data train graph)
 set(RGM_ALLOWED_text base tensor data)
 set(RGM_ALLOWED_translation base tensor kernels autodiff nn data export train text)
 set(RGM_ALLOWED_record base tensor autodiff nn data train)
-# and a crown:
+# a crown, and what it tries next:
+set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train gnn translation record)
 set(RGM_ALLOWED_master base)
 set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
     experiment)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
-               record experiment master)
+               record search experiment master)
 
 # A layer that is not in the list would be left out without a word.
 file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/CMakeLists.txt)

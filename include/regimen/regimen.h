@@ -22,6 +22,7 @@
  *   record      rows of numbers and images: mlp, cnn, their task
  *
  *   the crown
+ *   search      what to try next: hyperparameters, samplers, searchers
  *   experiment  all of it from one YAML file
  */
 #ifndef REGIMEN_REGIMEN_H
@@ -30,6 +31,7 @@
 #include <regimen/experiment.h>
 #include <regimen/gnn.h>
 #include <regimen/record.h>
+#include <regimen/search.h>
 #include <regimen/translation.h>
 
 #endif

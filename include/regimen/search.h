@@ -1,0 +1,415 @@
+/*
+ * search: what to try next. A space of hyperparameters, samplers that draw from it, and searchers
+ * that say how long each trial trains: pure state machines over events, without I/O, clock or
+ * threads. The same seed and the same events give the same operations, on every machine.
+ *
+ *     rgm_space      what may vary: typed values by name, conditions and constraints between them
+ *     rgm_sampler    where in the space the next trial begins: random, tpe, gp
+ *     rgm_searcher   which trials there are and how far each goes: random, grid, adaptive_asha, ...
+ *
+ * A searcher is told what happened and asked what to do, until it shuts down:
+ *
+ *     rgm_searcher_begin(searcher);
+ *     while (rgm_searcher_next(&operation, searcher))
+ *         ...                                            create, train, validate, checkpoint, close
+ *     rgm_searcher_tell(searcher, &(rgm_search_event){RGM_VALIDATED, .trial = 3, .length = 12,
+ *                                                     .metrics = &loss});
+ *
+ * Semantics are those of PEDL and Determined where they have the method (docs/search.md says which
+ * version, and where they contradict themselves).
+ */
+#ifndef REGIMEN_SEARCH_H
+#define REGIMEN_SEARCH_H
+
+#include <regimen/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- draws --------------------------------------------------------------------------------- */
+
+/** Mersenne Twister MT19937 (Matsumoto & Nishimura 1998), seeded as NumPy's RandomState(seed). */
+typedef struct rgm_mt19937 {
+    uint32_t words[624];
+    int64_t next; /* of words, 0..624 */
+} rgm_mt19937;
+
+/** The state that follows from a seed; the next of its 32-bit words. */
+void rgm_mt19937_seed(rgm_mt19937 *random, uint32_t seed);
+uint32_t rgm_mt19937_u32(rgm_mt19937 *random);
+/** Uniform integer in [0, most], by rejection under the smallest mask 2^k - 1 >= most, as
+ * RandomState's interval; most = 0 draws nothing, most >= 2^32 draws two words, the high one first.
+ */
+uint64_t rgm_mt19937_bounded(rgm_mt19937 *random, uint64_t most);
+/** Uniform in [0, 1) with 53 bits of two words, as RandomState.random_sample(). */
+double rgm_mt19937_unit(rgm_mt19937 *random);
+/** low + (high - low) * unit. */
+double rgm_mt19937_uniform(rgm_mt19937 *random, double low, double high);
+/** size bytes, words in little-endian order, as RandomState.bytes(). */
+void rgm_mt19937_bytes(rgm_mt19937 *random, uint8_t *out, int64_t size);
+
+/* ---- hyperparameters ----------------------------------------------------------------------- */
+
+typedef enum rgm_hyperparameter_kind {
+    RGM_HYPER_CONST,       /* val: one YAML value                                       */
+    RGM_HYPER_CATEGORICAL, /* vals: a list of YAML values, at least one                 */
+    RGM_HYPER_INT,         /* minval..maxval, both included                             */
+    RGM_HYPER_DOUBLE,      /* minval <= x < maxval                                      */
+    RGM_HYPER_LOG          /* base^x, minval <= x < maxval: these are exponents         */
+} rgm_hyperparameter_kind;
+extern const char *const rgm_hyperparameter_kind_names[]; /* "const", ..., ended by NULL */
+
+typedef struct rgm_hyperparameter {
+    const char *name; /* with its groups: "optimizer.learning_rate"               */
+    rgm_hyperparameter_kind kind;
+    rgm_texts values; /* const: one; categorical: in the file's order; each as YAML on one line   */
+    double minval, maxval, base; /* int (at most 2^53 in size), double, log                */
+    int64_t count;               /* of the values that grid takes of it; 0: not given      */
+    const char *when; /* it is there only where this holds ("model.type == gat"); NULL: always */
+} rgm_hyperparameter;
+
+/** A value of a hyperparameter; which member holds is the hyperparameter's kind. */
+typedef struct rgm_hyper_value {
+    bool is_set;    /* false: its condition does not hold                    */
+    int64_t choice; /* categorical: the place in values; const: 0            */
+    int64_t integer;
+    double number; /* double, log: the value itself, not its exponent       */
+} rgm_hyper_value;
+
+/** What may vary. Counted; never changed once it is made. */
+typedef struct rgm_space rgm_space;
+
+/**
+ * From the section `hyperparameters` of an experiment file (NULL: none): by name a scalar or a list
+ * (a const), a map with `type` (that type's keys: val, vals, minval, maxval, base, count, and
+ * `when`), or a map without `type` (a group, to any depth; "a.b" and a: {b: } are the same name).
+ * `constraints` is a list of relations between them that every trial keeps ("model.heads <=
+ * model.hidden"), or NULL. All mistakes are told at once, a line of the message each with its
+ * place; those for which it has no room are counted.
+ *
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_space_read(rgm_space **out, const rgm_yaml_node *hyperparameters,
+                          const rgm_yaml_node *constraints);
+rgm_space *rgm_space_retain(rgm_space *space);
+void rgm_space_release(rgm_space *space);
+/** In order of drawing: by the bytes of their names, level by level; what a condition names before
+ * what has the condition. */
+int64_t rgm_space_count(const rgm_space *space);
+const rgm_hyperparameter *rgm_space_at(const rgm_space *space, int64_t i);
+int64_t rgm_space_find(const rgm_space *space, const char *name); /* -1: none */
+
+/**
+ * Draw every hyperparameter in order: const nothing; categorical bounded(n - 1); int minval +
+ * bounded(maxval - minval); double uniform; log base^uniform. One whose condition does not hold
+ * draws nothing. Where constraints do not hold all are drawn again.
+ *
+ * @param values  [out] [rgm_space_count()]
+ *
+ * Errors: RGM_ERR_CONFIG (10,000 draws, and a constraint never held: its text is told).
+ */
+rgm_status rgm_space_draw(rgm_hyper_value *values, const rgm_space *space, rgm_mt19937 *random);
+/** One of them, by itself. */
+void rgm_space_draw_one(rgm_hyper_value *value, const rgm_space *space, int64_t i,
+                        rgm_mt19937 *random);
+/** Whether hyperparameter i is there, by the values of those before it in order of drawing. */
+bool rgm_space_applies(const rgm_space *space, int64_t i, const rgm_hyper_value *values);
+/** Whether all constraints hold for them; *broken (may be NULL) is the first that does not. One
+ * that names a hyperparameter which is not there says nothing. */
+bool rgm_space_holds(const rgm_space *space, const rgm_hyper_value *values, const char **broken);
+/** Values from a map of names (nested or dotted) to values, as `searcher.points` has them; what the
+ * map leaves out of a const is its value. Of double and log both ends are in range. Errors:
+ * RGM_ERR_CONFIG (unknown, missing, out of range, against a condition or a constraint; all mistakes
+ * at once), RGM_ERR_NOMEM. */
+rgm_status rgm_space_read_point(rgm_hyper_value *values, const rgm_space *space,
+                                const rgm_yaml_node *map);
+/** One value as YAML on one line that an experiment file takes, "0.001"; nothing where it is not
+ * set. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_space_print_value(rgm_text *out, const rgm_space *space, int64_t i,
+                                 const rgm_hyper_value *value);
+/** All that are set as one line of JSON, nested by groups: {"model": {"hidden": 16}}. Errors:
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
+                                const rgm_hyper_value *values);
+
+/* ---- lengths ------------------------------------------------------------------------------- */
+
+/** What a length counts. Searchers count in whole units and do not ask of which. */
+typedef enum rgm_length_unit { RGM_STEPS, RGM_BATCHES, RGM_RECORDS, RGM_EPOCHS } rgm_length_unit;
+extern const char *const rgm_length_unit_names[]; /* "steps", ..., ended by NULL */
+
+typedef struct rgm_length {
+    int64_t units; /* 0: not given */
+    rgm_length_unit unit;
+} rgm_length;
+#define RGM_MAX_LENGTH INT64_C(1000000000000) /* of a trial */
+/** 40 (steps), or a map of exactly one unit: {epochs: 40}; `path` is its key, for messages. Errors:
+ * RGM_ERR_CONFIG. */
+rgm_status rgm_length_read(rgm_length *out, const rgm_yaml_node *node, const char *path);
+
+/* ---- operations and events ----------------------------------------------------------------- */
+
+typedef enum rgm_operation_kind {
+    RGM_ASK_CREATE,     /* a trial of that number, with values and seed              */
+    RGM_ASK_TRAIN,      /* it until it has trained `length` units in all             */
+    RGM_ASK_VALIDATE,   /* it at `length`                                            */
+    RGM_ASK_CHECKPOINT, /* it at `length`                                            */
+    RGM_ASK_CLOSE,      /* it: nothing more will be asked of it                      */
+    RGM_ASK_SHUTDOWN    /* the search is over                                        */
+} rgm_operation_kind;
+extern const char *const rgm_operation_names[]; /* "create", ..., ended by NULL */
+
+/** Something to be done. Pointers are borrowed from the searcher. */
+typedef struct rgm_operation {
+    rgm_operation_kind kind;
+    int64_t trial; /* from 1 in order of creation; 0: shutdown                               */
+    int64_t length;
+    const rgm_hyper_value *values; /* create: [rgm_space_count()]                            */
+    uint8_t request_id[16];        /* create: a random UUID, version 4                       */
+    uint32_t seed;                 /* create: of the trial, in [0, 2^31 - 1]                 */
+    int64_t from;                  /* create: the trial whose last checkpoint it begins with; 0 */
+} rgm_operation;
+
+typedef enum rgm_search_event_kind {
+    RGM_TRAINED,      /* to `length`; for progress alone, as often as one likes          */
+    RGM_VALIDATED,    /* at `length`, with metrics                                       */
+    RGM_CHECKPOINTED, /* at `length`                                                     */
+    RGM_EXITED,       /* it failed for good: nothing more comes from it, it is closed    */
+    RGM_INVALID,      /* its hyperparameters cannot be: closed, replaced, never counted  */
+    RGM_CLOSED        /* what RGM_ASK_CLOSE asked for is done                                */
+} rgm_search_event_kind;
+extern const char *const rgm_search_event_names[]; /* "trained", ..., ended by NULL */
+
+/** Something that happened. */
+typedef struct rgm_search_event {
+    rgm_search_event_kind kind;
+    int64_t trial, length;
+    const double *metrics; /* validated: [objective_count] as the objectives say them; NaN is the
+                              worst there is                                                     */
+} rgm_search_event;
+
+/* ---- searchers ----------------------------------------------------------------------------- */
+
+typedef struct rgm_objective {
+    const char *metric; /* "valid.accuracy" */
+    bool smaller_is_better;
+} rgm_objective;
+#define RGM_MAX_OBJECTIVES 8
+
+/** A trial as searchers and samplers see it. */
+typedef struct rgm_search_trial {
+    const rgm_hyper_value *values;
+    int64_t length; /* of the newest validation; 0: none yet                                      */
+    double keys[RGM_MAX_OBJECTIVES]; /* of that: smaller is better in all; NaN became +infinity   */
+    double best_key;                 /* of the first objective, over all its validations          */
+    bool closed, exited, invalid;
+} rgm_search_trial;
+
+typedef struct rgm_searcher rgm_searcher;
+
+/** Reads or writes a state, one call a member, the same function for both ways. */
+typedef struct rgm_archive rgm_archive;
+/**
+ * A member under a name that its state has once. An array is `*items` of `*count`, which is
+ * allocated anew when it is read (rgm_free()); what is written comes back bit by bit.
+ * Errors: RGM_ERR_FORMAT when what is read is no such thing, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_archive_int(rgm_archive *archive, const char *name, int64_t *value);
+rgm_status rgm_archive_float(rgm_archive *archive, const char *name, double *value);
+rgm_status rgm_archive_bool(rgm_archive *archive, const char *name, bool *value);
+rgm_status rgm_archive_ints(rgm_archive *archive, const char *name, int64_t **items,
+                            int64_t *count);
+rgm_status rgm_archive_floats(rgm_archive *archive, const char *name, double **items,
+                              int64_t *count);
+/** Whether it reads. */
+bool rgm_archive_reads(const rgm_archive *archive);
+
+/**
+ * A searcher as one row. State is zeroed memory that the searcher's common part allocates; the
+ * functions see the search through the calls of "For rows" below. Every one but `begin`,
+ * `validated`, `max_length` and `archive` may be NULL: nothing is then done.
+ *
+ * `validated` is called for each validation that was asked for, `closed` when what
+ * rgm_search_close() asked for is done, and `exited` for a trial that is closed without having been
+ * asked: its operations that were not given yet are dropped before. The common part shuts down when
+ * every trial is closed. What is read of an archive is as hostile as the file: trial numbers may be
+ * of no trial, which the calls for rows bear, and other indices are the row's to check.
+ */
+typedef struct rgm_searcher_type {
+    rgm_section_type section; /* `searcher.name` and the keys beside it */
+    size_t state_size;
+    /** Once, when it is read: what options contradict, what they ask of the space, the plan. It may
+     * fill in options. `section` lives no longer than the call. */
+    rgm_status (*prepare)(rgm_searcher *searcher, void *state, void *options,
+                          const rgm_yaml_node *section);
+    /** The length that its options ask for (unit and all), for messages and plans. */
+    rgm_length (*max_length)(const void *options);
+    rgm_status (*begin)(rgm_searcher *searcher, void *state, const void *options);
+    rgm_status (*validated)(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
+                            int64_t length);
+    rgm_status (*checkpointed)(rgm_searcher *searcher, void *state, const void *options,
+                               int64_t trial, int64_t length);
+    rgm_status (*exited)(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
+                         bool invalid);
+    rgm_status (*closed)(rgm_searcher *searcher, void *state, const void *options, int64_t trial);
+    /** In [0, 1]; NULL: closed trials of those that there are. */
+    double (*progress)(const rgm_searcher *searcher, const void *state, const void *options);
+    /** Append a plan for people, a line for each bracket. */
+    rgm_status (*describe)(rgm_text *out, const rgm_searcher *searcher, const void *state,
+                           const void *options);
+    rgm_status (*archive)(rgm_archive *archive, void *state);
+    void (*clear)(void *state); /* gives back what state holds */
+} rgm_searcher_type;
+/** single, random, grid, async_halving, sync_halving, adaptive, adaptive_simple, adaptive_asha,
+ * pbt, median; ended by NULL. */
+extern const rgm_searcher_type *const rgm_searcher_types[];
+
+/** A sampler as one row: where the next trial begins. */
+typedef struct rgm_sampler_type {
+    rgm_section_type section; /* `searcher.sampler.type` and the keys beside it */
+    /** Values of a new trial from those that there are; draws from `random` alone. They keep the
+     * constraints. */
+    rgm_status (*draw)(rgm_hyper_value *values, const rgm_searcher *searcher, const void *options,
+                       rgm_mt19937 *random);
+} rgm_sampler_type;
+/** random and those beside it in sampler_list.c; ended by NULL. */
+extern const rgm_sampler_type *const rgm_sampler_types[];
+
+/** Rows of a program's own beside the library's; each list is ended by NULL, or NULL for none. */
+typedef struct rgm_search_rows {
+    const rgm_searcher_type *const *searchers;
+    const rgm_sampler_type *const *samplers;
+} rgm_search_rows;
+
+/**
+ * From the section `searcher` of an experiment file: name, its options, and for all of them metric
+ * and smaller_is_better (true; lists of one length for several objectives), sampler (a name, or a
+ * map of `type` and its keys; random), points (known ones to begin with, in order), and
+ * source_trial_id and source_checkpoint_uuid (others': passed over here). All mistakes are told at
+ * once, as rgm_space_read() does.
+ *
+ * @param space  [in] retained
+ * @param seed   [in] of every draw, reproducibility.experiment_seed
+ * @param own    [in] borrowed, or NULL
+ *
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
+                             uint32_t seed, const rgm_search_rows *own);
+void rgm_searcher_release(rgm_searcher *searcher);
+
+/**
+ * Once, first of all: the operations that begin the search.
+ * Errors: RGM_ERR_ARG (it has begun), RGM_ERR_CONFIG (constraints that never hold), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_searcher_begin(rgm_searcher *searcher);
+/**
+ * Something happened.
+ * Errors: RGM_ERR_ARG: there is no such trial, it was closed, or nothing of the kind was asked of
+ * it; the searcher is then unchanged. RGM_ERR_CONFIG (constraints that never hold; more than 10,000
+ * trials were invalid), RGM_ERR_NOMEM, and those of a row: it is then only good for a release.
+ */
+rgm_status rgm_searcher_tell(rgm_searcher *searcher, const rgm_search_event *event);
+/** The next operation in the order in which they were given; false: none for now. Each is given
+ * once. A trial that begins with another's checkpoint is held back until that is made. */
+bool rgm_searcher_next(rgm_operation *out, rgm_searcher *searcher);
+
+/** What is saved holds everything, given operations left out: a searcher restored from it goes on
+ * with the same operations. Text of one line of JSON. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_searcher_save(rgm_text *out, const rgm_searcher *searcher);
+/** Into one made from the same section, space and seed and not begun. RGM_ERR_FORMAT: it is none;
+ * RGM_ERR_CONFIG: of another searcher; RGM_ERR_ARG: it has begun. After an error it is only good
+ * for a release. */
+rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_t size);
+
+/** What it is of; borrowed. */
+const char *rgm_searcher_name(const rgm_searcher *searcher);
+const rgm_space *rgm_searcher_space(const rgm_searcher *searcher);
+/** Their number; borrowed. */
+int64_t rgm_searcher_objectives(const rgm_objective **objectives, const rgm_searcher *searcher);
+/** The longest that a trial is meant to train. */
+rgm_length rgm_searcher_max_length(const rgm_searcher *searcher);
+double rgm_searcher_progress(const rgm_searcher *searcher); /* in [0, 1], never falls */
+bool rgm_searcher_is_over(const rgm_searcher *searcher);    /* shutdown was asked for */
+int64_t rgm_searcher_trial_count(const rgm_searcher *searcher);
+/** trial from 1; borrowed, and good as long as the searcher; NULL: there is no such trial. */
+const rgm_search_trial *rgm_searcher_trial(const rgm_searcher *searcher, int64_t trial);
+/** The plan for people: brackets and rungs with their trials. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_searcher_describe(rgm_text *out, const rgm_searcher *searcher);
+/** Trials that no other is at least as good as in all objectives and better in one, by number; of
+ * one objective the best, and those equal to it. Those of which a metric was NaN are not among
+ * them. Only those of the longest length that any reached count where `longest`. *out is freed by
+ * the caller. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_searcher_front(int64_t **out, int64_t *count, const rgm_searcher *searcher,
+                              bool longest);
+
+/* For rows: what a searcher does. Operations are given in the order of the calls. */
+
+/** A new trial, from a known point, else from the sampler; draws its values, then 16 bytes for the
+ * request id, then bounded(2^31 - 1) for the seed. Errors: RGM_ERR_CONFIG (no such values are to be
+ * had), RGM_ERR_NOMEM. */
+rgm_status rgm_search_create(int64_t *trial, rgm_searcher *searcher);
+/** One with these values, that begins with trial `from`'s last checkpoint (0: from scratch) and is
+ * held back while one of that was asked for and is not made. Errors: as above. */
+rgm_status rgm_search_create_from(int64_t *trial, rgm_searcher *searcher,
+                                  const rgm_hyper_value *values, int64_t from);
+/** What a trial shall do. Errors: RGM_ERR_ARG (there is no such trial, or it is closed), NOMEM. */
+rgm_status rgm_search_train_and_validate(rgm_searcher *searcher, int64_t trial, int64_t length);
+rgm_status rgm_search_checkpoint(rgm_searcher *searcher, int64_t trial, int64_t length);
+rgm_status rgm_search_close(rgm_searcher *searcher, int64_t trial);
+/** Whether more can be asked of a trial. */
+bool rgm_search_is_open(const rgm_searcher *searcher, int64_t trial);
+/** The one generator of the search. */
+rgm_mt19937 *rgm_search_random(rgm_searcher *searcher);
+/** Of the first objective at its newest validation: smaller is better, NaN is +infinity. */
+double rgm_search_key(const rgm_searcher *searcher, int64_t trial);
+/** Units trained, validations and checkpoints done by all trials but invalid ones. */
+int64_t rgm_search_work(const rgm_searcher *searcher);
+
+/* ---- simulation ---------------------------------------------------------------------------- */
+
+/** Which of the operations that wait is done next. */
+typedef enum rgm_simulation_order {
+    RGM_IN_ORDER,    /* one queue, in the order in which they were given; what is asked of a trial
+                        joins it when the trial is created                                      */
+    RGM_BY_TRIAL,    /* always the oldest trial that has operations                 */
+    RGM_RANDOM_ORDER /* any trial that has operations, by `order_seed`              */
+} rgm_simulation_order;
+
+typedef struct rgm_simulation {
+    rgm_simulation_order order;
+    uint32_t order_seed;
+    /** The metrics of a trial at a length, [objective_count]; NULL: all 0. */
+    void (*metrics)(double *metrics, int64_t trial, int64_t length, void *payload);
+    /** Whether it exits instead: RGM_EXITED, RGM_INVALID, or RGM_VALIDATED for no. NULL: none does.
+     */
+    rgm_search_event_kind (*fate)(int64_t trial, int64_t length, void *payload);
+    void *payload;
+} rgm_simulation;
+
+/** What trials of one course did, and how many there were. */
+typedef struct rgm_simulated_course {
+    char *course;           /* "12S V 38S V": units trained, validation, C checkpoint        */
+    char *breakdown;        /* "12 x step, 1 x validation, 38 x step, 1 x validation"        */
+    int64_t trials, length; /* length: where they ended */
+} rgm_simulated_course;
+typedef struct rgm_simulated {
+    rgm_simulated_course *courses; /* [course_count] longest first, then by text   */
+    int64_t course_count;
+    char **by_trial;             /* [trial_count] each one's course */
+    int64_t trial_count, length; /* length: trained in all */
+} rgm_simulated;
+/**
+ * Run a searcher that has not begun to its end.
+ * Errors: RGM_ERR_DATA (it asks for nothing and is not over), RGM_ERR_ARG (it has begun),
+ * RGM_ERR_CONFIG (as rgm_searcher_tell()), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_simulate(rgm_simulated *out, rgm_searcher *searcher,
+                               const rgm_simulation *how);
+void rgm_simulated_clear(rgm_simulated *simulated);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Lengths of training, in one of four units.
+ */
+#include "search_internal.h"
+
+#include <string.h>
+
+const char *const rgm_length_unit_names[] = {"steps", "batches", "records", "epochs", NULL};
+
+rgm_status rgm_length_read(rgm_length *out, const rgm_yaml_node *node, const char *path)
+{
+    const rgm_yaml_node *number = node;
+    int unit = 0;
+
+    *out = (rgm_length){0};
+    if (node->kind == RGM_YAML_MAP && node->count == 1) {
+        number = node->items[0];
+        while (rgm_length_unit_names[unit] != NULL &&
+               strcmp(rgm_length_unit_names[unit], number->key) != 0)
+            unit++;
+        if (rgm_length_unit_names[unit] == NULL)
+            return rgm_yaml_fail(
+                number, "'%s' counts no '%.100s'%s", path, number->key,
+                rgm_did_you_mean(number->key, rgm_length_unit_names, 4, NULL, "there are ").text);
+    } else if (node->kind != RGM_YAML_SCALAR) {
+        return rgm_yaml_fail(
+            node,
+            "'%s' is a number of steps, or a map of exactly one of steps, batches, records, "
+            "epochs",
+            path);
+    }
+    RGM_TRY(rgm_yaml_int(&out->units, number));
+    out->unit = (rgm_length_unit)unit;
+    if (out->units >= 1 && out->units <= RGM_MAX_LENGTH)
+        return RGM_OK;
+    *out = (rgm_length){0};
+    return rgm_yaml_fail(number, "'%s' is %s, but must be in 1 .. %g", path, number->text,
+                         (double)RGM_MAX_LENGTH);
+}
+
+rgm_status rgmi_read_max_length(rgm_length *out, int64_t max_steps, const rgm_yaml_node *max_length,
+                                const rgm_yaml_node *section)
+{
+    *out = (rgm_length){.units = max_steps};
+    if ((max_steps > 0) == (max_length != NULL))
+        return rgm_yaml_fail(section, "'searcher' needs %s max_steps %s max_length",
+                             max_steps > 0 ? "one of" : "one:", max_steps > 0 ? "and" : "or");
+    return max_length != NULL ? rgm_length_read(out, max_length, "searcher.max_length") : RGM_OK;
+}
+
+rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,
+                            const rgm_yaml_node *section)
+{
+    if (value > 0)
+        return RGM_OK;
+    return rgmi_mistake(mistakes, rgm_yaml_fail(section, "'searcher.%s' must be given", key));
+}

@@ -1,0 +1,152 @@
+/*
+ * single and random: every trial trains to one length, whatever comes of it.
+ */
+#include "search_internal.h"
+
+typedef struct random_state {
+    int64_t created; /* that count: invalid ones are replaced */
+} random_state;
+
+#define RGM_OPTIONS rgmi_full_options
+static const rgm_field single_fields[] = {
+    RGM_INT_FIELD(max_steps, 1, RGM_MAX_LENGTH, "of the trial"),
+    {.name = "max_length",
+     .kind = RGM_FIELD_NODE,
+     .offset = offsetof(rgmi_full_options, max_length),
+     .help = "the same in any unit"},
+    {0}};
+static const rgm_field random_fields[] = {
+    RGM_INT_FIELD(max_trials, 1, RGMI_MOST_TRIALS, "trials"),
+    RGM_INT_FIELD(max_steps, 1, RGM_MAX_LENGTH, "of a trial"),
+    {.name = "max_length",
+     .kind = RGM_FIELD_NODE,
+     .offset = offsetof(rgmi_full_options, max_length),
+     .help = "the same in any unit"},
+    RGM_INT_FIELD(max_concurrent_trials, 0, RGMI_MOST_TRIALS, "at a time; 0: all"),
+    {0}};
+#undef RGM_OPTIONS
+
+rgm_length rgmi_full_length(const void *options)
+{
+    return ((const rgmi_full_options *)options)->length;
+}
+
+static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
+                          const rgm_yaml_node *section)
+{
+    rgm_status status = RGM_OK;
+    rgmi_full_options *o = options;
+    rgmi_mistakes mistakes = {0};
+
+    (void)searcher;
+    (void)state;
+    RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
+    RGM_GO(rgmi_mistake(&mistakes,
+                        rgmi_read_max_length(&o->length, o->max_steps, o->max_length, section)));
+    o->max_length = NULL;
+    status = rgmi_mistakes_tell(&mistakes);
+done:
+    rgm_text_clear(&mistakes.lines);
+    return status;
+}
+
+static void single_defaults(void *options)
+{
+    *(rgmi_full_options *)options = (rgmi_full_options){.max_trials = 1};
+}
+
+static rgm_status add_trial(rgm_searcher *searcher, random_state *state, const void *options)
+{
+    int64_t trial;
+
+    state->created++;
+    RGM_TRY(rgm_search_create(&trial, searcher));
+    return rgm_search_train_and_validate(searcher, trial, rgmi_full_length(options).units);
+}
+
+static rgm_status begin(rgm_searcher *searcher, void *state, const void *options)
+{
+    const rgmi_full_options *o = options;
+    int64_t count = o->max_concurrent_trials;
+
+    if (count == 0 || count > o->max_trials)
+        count = o->max_trials;
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(add_trial(searcher, state, options));
+    return RGM_OK;
+}
+
+static rgm_status validated(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
+                            int64_t length)
+{
+    (void)state;
+    (void)options;
+    (void)length;
+    return rgm_search_close(searcher, trial);
+}
+
+static rgm_status closed(rgm_searcher *searcher, void *state, const void *options, int64_t trial)
+{
+    random_state *s = state;
+
+    (void)trial;
+    return s->created < ((const rgmi_full_options *)options)->max_trials
+               ? add_trial(searcher, s, options)
+               : RGM_OK;
+}
+
+static rgm_status exited(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
+                         bool invalid)
+{
+    ((random_state *)state)->created -= invalid;
+    return closed(searcher, state, options, trial);
+}
+
+static double progress(const rgm_searcher *searcher, const void *state, const void *options)
+{
+    const rgmi_full_options *o = options;
+
+    (void)state;
+    return (double)rgm_search_work(searcher) /
+           ((double)(o->length.units + 1) * (double)o->max_trials);
+}
+
+static rgm_status describe(rgm_text *out, const rgm_searcher *searcher, const void *state,
+                           const void *options)
+{
+    const rgmi_full_options *o = options;
+
+    (void)searcher;
+    (void)state;
+    return rgm_text_printf(out, "%lld trial%s of %lld %s\n", (long long)o->max_trials,
+                           o->max_trials > 1 ? "s" : "", (long long)o->length.units,
+                           rgm_length_unit_names[o->length.unit]);
+}
+
+static rgm_status archive(rgm_archive *a, void *state)
+{
+    random_state *s = state;
+
+    RGM_TRY(rgm_archive_int(a, "created", &s->created));
+    return s->created >= 0 && s->created <= RGMI_MOST_TRIALS
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state: 'created' is out of range");
+}
+
+#define FULL_FUNCTIONS                                                                             \
+    .state_size = sizeof(random_state), .prepare = prepare, .max_length = rgmi_full_length,        \
+    .begin = begin, .validated = validated, .exited = exited, .closed = closed,                    \
+    .progress = progress, .describe = describe, .archive = archive
+
+const rgm_searcher_type rgmi_single_type = {.section = {.name = "single",
+                                                        .help = "one trial",
+                                                        .options_size = sizeof(rgmi_full_options),
+                                                        .defaults = single_defaults,
+                                                        .fields = single_fields},
+                                            FULL_FUNCTIONS};
+const rgm_searcher_type rgmi_random_type = {.section = {.name = "random",
+                                                        .help = "trials by the sampler, all to "
+                                                                "the end",
+                                                        .options_size = sizeof(rgmi_full_options),
+                                                        .fields = random_fields},
+                                            FULL_FUNCTIONS};

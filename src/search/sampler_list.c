@@ -1,0 +1,6 @@
+/*
+ * The list of samplers. A new one is a file with a row, and a line here.
+ */
+#include "search_internal.h"
+
+const rgm_sampler_type *const rgm_sampler_types[] = {&rgmi_random_sampler_type, NULL};

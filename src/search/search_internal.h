@@ -1,0 +1,258 @@
+/*
+ * What the files of search share: mistakes that are gathered, the space and the searcher inside,
+ * and what several rows are made of.
+ */
+#ifndef RGM_SEARCH_INTERNAL_H
+#define RGM_SEARCH_INTERNAL_H
+
+#include <regimen/search.h>
+
+#include <stdatomic.h>
+
+/* ---- mistakes ------------------------------------------------------------------------------ */
+
+/** Mistakes of a file, told together. `{0}` is none. */
+typedef struct rgmi_mistakes {
+    rgm_text lines;
+    int64_t count;
+    bool full;
+} rgmi_mistakes;
+/** Take in the message of a failed call: RGM_OK then, and of a call that did not fail. Errors: any
+ * but RGM_ERR_CONFIG is passed on. */
+rgm_status rgmi_mistake(rgmi_mistakes *mistakes, rgm_status status);
+/** RGM_ERR_CONFIG with all of them, a line each; RGM_OK: there are none. Clears. */
+rgm_status rgmi_mistakes_tell(rgmi_mistakes *mistakes);
+/** Whether nearest names are still worth looking for: not for the ten thousandth mistake. */
+bool rgmi_mistakes_hint(const rgmi_mistakes *mistakes);
+
+/* ---- the space ----------------------------------------------------------------------------- */
+
+#define RGMI_LONGEST_NAME 255
+#define RGMI_MOST_DRAWS   10000
+
+typedef struct rgmi_item rgmi_item;
+
+/* One relation, with the hyperparameters that it names. */
+typedef struct rgmi_relation {
+    const char *text;
+    const rgmi_item *names[2];
+    int name_count;
+} rgmi_relation;
+
+struct rgmi_item {
+    rgm_hyperparameter shown;
+    const char *const *json;  /* [values.count]                                        */
+    const char *const *plain; /* [values.count] for rules: NULL is null, "[...]" a list */
+    rgmi_relation *when;      /* one of them must hold                                 */
+    int64_t when_count;
+    int64_t place;                         /* in order of drawing */
+    const rgm_yaml_node *node, *when_node; /* while it is read alone */
+};
+
+struct rgm_space {
+    atomic_int references;
+    rgm_arena *arena;
+    rgmi_item *items;  /* [count] by name                 */
+    rgmi_item **order; /* [count] in order of drawing     */
+    int64_t count;
+    rgm_map *names; /* to items */
+    rgmi_relation *constraints;
+    int64_t constraint_count;
+    uint64_t hash; /* of what it was read from */
+};
+
+const rgmi_item *rgmi_space_item(const rgm_space *space, const char *name); /* NULL: none */
+/** Keys for rules over values; `values` NULL: their form alone matters. */
+typedef struct rgmi_space_keys {
+    const rgm_space *space;
+    const rgm_hyper_value *values;
+    const rgmi_item *found[2]; /* those that were looked up, in order */
+    int found_count;
+    char numbers[2][40];
+} rgmi_space_keys;
+rgm_rule_keys rgmi_space_rule_keys(rgmi_space_keys *keys);
+/** The smallest and the largest value of an int, double or log. */
+void rgmi_item_range(double *low, double *high, const rgm_hyperparameter *h);
+
+/* ---- the searcher -------------------------------------------------------------------------- */
+
+#define RGMI_MOST_INVALID 10000
+#define RGMI_MOST_TRIALS  1000000
+
+typedef struct rgmi_asked {
+    rgm_operation_kind kind; /* validate, checkpoint, close */
+    int64_t length;
+} rgmi_asked;
+
+typedef struct rgmi_trial {
+    rgm_search_trial seen;
+    rgm_hyper_value *values;
+    uint8_t request_id[16];
+    uint32_t seed;
+    int64_t from;
+    int64_t trained, target; /* told, and asked for                             */
+    int64_t checkpoints;     /* done                                            */
+    int64_t waits_for;       /* the trial whose checkpoint holds it back; 0     */
+    bool closing;
+    rgmi_asked *asked; /* and not done */
+    int64_t asked_count, asked_capacity;
+} rgmi_trial;
+
+typedef struct rgmi_operation {
+    rgm_operation_kind kind;
+    int64_t trial, length;
+} rgmi_operation;
+
+typedef struct rgmi_operations {
+    rgmi_operation *items;
+    int64_t head, count, capacity; /* head: those before it were given */
+} rgmi_operations;
+
+struct rgm_searcher {
+    const rgm_searcher_type *type;
+    rgm_arena *arena;
+    void *options, *state;
+    const rgm_sampler_type *sampler;
+    void *sampler_options;
+    rgm_space *space;
+    rgm_objective objectives[RGM_MAX_OBJECTIVES];
+    int64_t objective_count;
+    rgm_hyper_value **points;
+    int64_t point_count, points_used;
+    uint64_t hash; /* of section, space and seed */
+    rgm_mt19937 random;
+    rgmi_trial **trials;
+    int64_t trial_count, trial_capacity;
+    int64_t open, invalid, work;
+    rgmi_operations queue, held;
+    double progress; /* the most that was told */
+    bool begun, over, failed;
+};
+
+rgmi_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial); /* NULL: none */
+rgm_status rgmi_trial_new(rgmi_trial **out, const rgm_searcher *searcher);
+void rgmi_trial_release(rgmi_trial *trial);
+rgm_status rgmi_operations_add(rgmi_operations *operations, rgm_operation_kind kind, int64_t trial,
+                               int64_t length);
+
+struct rgm_archive {
+    const rgm_json *from; /* reads */
+    rgm_text *to;         /* writes */
+    bool more;            /* a member was written before */
+};
+/** A map inside; *inside is then used in place of archive, and ended. Errors: RGM_ERR_FORMAT,
+ * RGM_ERR_NOMEM. */
+rgm_status rgmi_archive_enter(rgm_archive *inside, rgm_archive *archive, const char *name);
+rgm_status rgmi_archive_leave(rgm_archive *inside);
+
+/* ---- parts of rows ------------------------------------------------------------------------- */
+
+/** `max_steps` or `max_length`, exactly one: RGM_ERR_CONFIG, with the place of `section`. */
+rgm_status rgmi_read_max_length(rgm_length *out, int64_t max_steps, const rgm_yaml_node *max_length,
+                                const rgm_yaml_node *section);
+/** RGM_ERR_CONFIG unless `value` is above 0: "'searcher.max_trials' must be given". */
+rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,
+                            const rgm_yaml_node *section);
+
+/** Options and state of what trains every trial to one length: single, random, grid. */
+typedef struct rgmi_full_options {
+    int64_t max_trials, max_steps, max_concurrent_trials;
+    const rgm_yaml_node *max_length; /* while it is read alone */
+    rgm_length length;
+} rgmi_full_options;
+rgm_length rgmi_full_length(const void *options);
+
+typedef struct rgmi_entry {
+    int64_t trial;
+    double key;
+    bool promoted;
+} rgmi_entry;
+
+typedef struct rgmi_rung {
+    int64_t need, start, promote;
+    int64_t outstanding; /* trials on their way to it */
+    rgmi_entry *entries; /* ascending keys            */
+    int64_t count, capacity;
+} rgmi_rung;
+
+typedef enum rgmi_bracket_kind { RGMI_SYNCHRONOUS, RGMI_PROMOTES, RGMI_STOPS } rgmi_bracket_kind;
+
+/** Successive halving of its own. */
+typedef struct rgmi_bracket {
+    rgmi_bracket_kind kind;
+    rgmi_rung *rungs;
+    int64_t rung_count;
+    double divisor;
+    int64_t max_trials, concurrent;
+    int64_t created; /* that count */
+    int64_t closed;  /* of those   */
+    int64_t done;    /* synchronous: work so far */
+} rgmi_bracket;
+
+/** Brackets side by side: the state of every halving searcher. */
+typedef struct rgmi_tournament {
+    rgmi_bracket *brackets;
+    int64_t count;
+    int64_t *owner, *rung; /* by trial - 1 */
+    int64_t trial_count, owner_capacity, rung_capacity;
+} rgmi_tournament;
+
+typedef enum rgmi_mode { RGMI_STANDARD, RGMI_AGGRESSIVE, RGMI_CONSERVATIVE } rgmi_mode;
+extern const char *const rgmi_mode_names[];
+
+/** Rung counts of brackets, descending, by mode; or `given` ones. *out: rgm_free(). Errors:
+ * RGM_ERR_NOMEM. */
+rgm_status rgmi_bracket_rungs(int64_t **out, int64_t *count, rgmi_mode mode, int64_t max_rungs,
+                              const rgm_ints *given);
+rgm_status rgmi_tournament_create(rgmi_tournament *t, int64_t brackets);
+/** needs = max(floor(length / divisor^(rungs - 1 - i)), 1), without promotions. */
+rgm_status rgmi_bracket_create(rgmi_bracket *b, rgmi_bracket_kind kind, int64_t rungs,
+                               double divisor, int64_t length);
+/** One with a budget in units. RGM_ERR_CONFIG: it does not suffice for a single trial. */
+rgm_status rgmi_bracket_budgeted(rgmi_bracket *b, int64_t rungs, double divisor, int64_t length,
+                                 int64_t budget, bool rising);
+/** divisor^k, by multiplication. */
+double rgmi_power(double divisor, int64_t k);
+/** The largest k with divisor^k <= n; at most 62. */
+int64_t rgmi_log_floor(double divisor, double n);
+
+/* The functions of a row whose state is a tournament. */
+rgm_status rgmi_tournament_begin(rgm_searcher *searcher, void *state, const void *options);
+rgm_status rgmi_tournament_validated(rgm_searcher *searcher, void *state, const void *options,
+                                     int64_t trial, int64_t length);
+rgm_status rgmi_tournament_exited(rgm_searcher *searcher, void *state, const void *options,
+                                  int64_t trial, bool invalid);
+rgm_status rgmi_tournament_closed(rgm_searcher *searcher, void *state, const void *options,
+                                  int64_t trial);
+double rgmi_tournament_progress(const rgm_searcher *searcher, const void *state,
+                                const void *options);
+rgm_status rgmi_tournament_describe(rgm_text *out, const rgm_searcher *searcher, const void *state,
+                                    const void *options);
+rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state);
+void rgmi_tournament_clear(void *state);
+#define RGMI_TOURNAMENT_FUNCTIONS                                                                  \
+    .begin = rgmi_tournament_begin, .validated = rgmi_tournament_validated,                        \
+    .exited = rgmi_tournament_exited, .closed = rgmi_tournament_closed,                            \
+    .progress = rgmi_tournament_progress, .describe = rgmi_tournament_describe,                    \
+    .archive = rgmi_tournament_archive, .clear = rgmi_tournament_clear
+
+/* How brackets go: one file for synchronous halving, one for asynchronous. */
+rgm_status rgmi_sync_begin(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
+rgm_status rgmi_sync_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key);
+rgm_status rgmi_sync_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial);
+rgm_status rgmi_async_begin(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
+rgm_status rgmi_async_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key);
+/** `waited`: it had reported to its rung. */
+rgm_status rgmi_async_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial,
+                              bool waited);
+/** A new trial of a bracket, on its way to the first rung. */
+rgm_status rgmi_bracket_add_trial(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
+/** Insert behind (or before) equal keys; *at is the place. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_rung_insert(int64_t *at, rgmi_rung *rung, int64_t trial, double key, bool before);
+
+extern const rgm_searcher_type rgmi_single_type, rgmi_random_type, rgmi_grid_type,
+    rgmi_async_halving_type, rgmi_sync_halving_type, rgmi_adaptive_type, rgmi_adaptive_simple_type,
+    rgmi_adaptive_asha_type, rgmi_pbt_type, rgmi_median_type;
+extern const rgm_sampler_type rgmi_random_sampler_type;
+
+#endif

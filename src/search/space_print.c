@@ -1,0 +1,260 @@
+/*
+ * Values of a space as text, and back: one as YAML, all as JSON, and a known point out of a file.
+ */
+#include "search_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+rgm_status rgm_space_print_value(rgm_text *out, const rgm_space *space, int64_t i,
+                                 const rgm_hyper_value *value)
+{
+    const rgmi_item *item = space->order[i];
+
+    if (!value->is_set)
+        return RGM_OK;
+    switch (item->shown.kind) {
+    case RGM_HYPER_CONST:
+    case RGM_HYPER_CATEGORICAL:
+        return rgm_text_printf(out, "%s", item->shown.values.items[value->choice]);
+    case RGM_HYPER_INT:
+        return rgm_text_printf(out, "%lld", (long long)value->integer);
+    default:
+        return rgm_json_print_number(out, value->number);
+    }
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static rgm_status print_json_value(rgm_text *out, const rgmi_item *item,
+                                   const rgm_hyper_value *value)
+{
+    if (item->shown.kind == RGM_HYPER_INT)
+        return rgm_text_printf(out, "%lld", (long long)value->integer);
+    if (item->shown.kind == RGM_HYPER_DOUBLE || item->shown.kind == RGM_HYPER_LOG)
+        return rgm_json_print_number(out, value->number);
+    return rgm_text_printf(out, "%s", item->json[value->choice]);
+}
+
+/* Bytes of the groups that two names share: "model." of model.heads and model.hidden. */
+static size_t shared_groups(const char *a, const char *b)
+{
+    size_t shared = 0;
+
+    for (size_t i = 0; a[i] != '\0' && a[i] == b[i]; i++)
+        if (a[i] == '.')
+            shared = i + 1;
+    return shared;
+}
+
+static int levels(const char *name, size_t from)
+{
+    int count = 0;
+
+    for (const char *at = name + from; (at = strchr(at, '.')) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* The groups of `name` behind `shared` are opened, and its own key. */
+static rgm_status print_keys(rgm_text *out, const char *name, size_t shared)
+{
+    char part[RGMI_LONGEST_NAME + 1];
+
+    for (const char *at = name + shared;;) {
+        size_t size = strcspn(at, ".");
+
+        snprintf(part, sizeof part, "%.*s", (int)size, at);
+        RGM_TRY(rgm_json_print_text(out, part));
+        RGM_TRY(rgm_text_add(out, ": ", 2));
+        if (at[size] == '\0')
+            return RGM_OK;
+        RGM_TRY(rgm_text_add(out, "{", 1));
+        at += size + 1;
+    }
+}
+
+static rgm_status close_groups(rgm_text *out, int count)
+{
+    for (; count > 0; count--)
+        RGM_TRY(rgm_text_add(out, "}", 1));
+    return RGM_OK;
+}
+
+rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
+                                const rgm_hyper_value *values)
+{
+    const char *last = NULL;
+
+    RGM_TRY(rgm_text_add(out, "{", 1));
+    for (int64_t i = 0; i < space->count; i++) { /* by name: groups lie together */
+        const rgmi_item *item = &space->items[i];
+        const char *name = item->shown.name;
+        size_t shared = last != NULL ? shared_groups(last, name) : 0;
+
+        if (!values[item->place].is_set)
+            continue;
+        if (last != NULL) {
+            RGM_TRY(close_groups(out, levels(last, shared)));
+            RGM_TRY(rgm_text_add(out, ", ", 2));
+        }
+        RGM_TRY(print_keys(out, name, shared));
+        RGM_TRY(print_json_value(out, item, &values[item->place]));
+        last = name;
+    }
+    return close_groups(out, 1 + (last != NULL ? levels(last, 0) : 0));
+}
+
+/* ---- known points -------------------------------------------------------------------------- */
+
+typedef struct point {
+    rgm_hyper_value *values;
+    const rgm_space *space;
+    rgmi_mistakes mistakes;
+    const rgm_yaml_node **given; /* [count] by place */
+    char name[RGMI_LONGEST_NAME + 1];
+} point;
+
+#define MISTAKE(p, node, ...) rgmi_mistake(&(p)->mistakes, rgm_yaml_fail((node), __VA_ARGS__))
+
+static bool is_group(const rgm_space *space, const char *name)
+{
+    size_t size = strlen(name);
+
+    for (int64_t i = 0; i < space->count; i++)
+        if (strncmp(space->items[i].shown.name, name, size) == 0 &&
+            space->items[i].shown.name[size] == '.')
+            return true;
+    return false;
+}
+
+static rgm_status unknown_name(point *p, const rgm_yaml_node *node)
+{
+    const char *names[1024];
+    int64_t count = 0;
+
+    if (rgmi_mistakes_hint(&p->mistakes))
+        for (; count < p->space->count && count < 1024; count++)
+            names[count] = p->space->items[count].shown.name;
+    return MISTAKE(p, node, "there is no hyperparameter '%s'%s", p->name,
+                   rgm_did_you_mean(p->name, names, count, NULL, NULL).text);
+}
+
+static rgm_status gather(point *p, const rgm_yaml_node *map, size_t size)
+{
+    for (int64_t i = 0; i < map->count; i++) {
+        const rgm_yaml_node *node = map->items[i];
+        const rgmi_item *item;
+
+        if (size + 1 + strlen(node->key) > RGMI_LONGEST_NAME) {
+            RGM_TRY(MISTAKE(p, node, "there is no hyperparameter '%.60s...'", node->key));
+            continue;
+        }
+        snprintf(p->name + size, sizeof p->name - size, "%s%s", size > 0 ? "." : "", node->key);
+        item = rgmi_space_item(p->space, p->name);
+        if (item != NULL && p->given[item->place] != NULL)
+            RGM_TRY(MISTAKE(p, node, "'%s' is given twice", p->name));
+        else if (item != NULL)
+            p->given[item->place] = node;
+        else if (node->kind == RGM_YAML_MAP && is_group(p->space, p->name))
+            RGM_TRY(gather(p, node, strlen(p->name)));
+        else
+            RGM_TRY(unknown_name(p, node));
+        p->name[size] = '\0';
+    }
+    return RGM_OK;
+}
+
+/* A value of a category or const: the same YAML, or the same number. */
+static rgm_status read_choice(point *p, rgm_hyper_value *value, const rgmi_item *item,
+                              const rgm_yaml_node *node)
+{
+    rgm_status status = RGM_OK;
+    const rgm_texts *values = &item->shown.values;
+    rgm_text text = {0};
+    double a, b;
+
+    RGM_GO(rgm_yaml_print_flow(&text, node, false));
+    for (int64_t i = 0; i < values->count; i++) {
+        const char *plain = item->plain[i];
+        bool scalar = node->kind == RGM_YAML_SCALAR && plain != NULL;
+
+        if (strcmp(values->items[i], text.size > 0 ? text.data : "null") != 0 &&
+            !(scalar && strcmp(plain, node->text) == 0) &&
+            !(scalar && rgm_number_parse(&a, plain) && rgm_number_parse(&b, node->text) && a == b))
+            continue;
+        value->choice = i;
+        goto done;
+    }
+    status =
+        MISTAKE(p, node, "'%s' never is %.100s%s", item->shown.name, text.data,
+                rgm_did_you_mean(text.data, values->items, values->count < 64 ? values->count : 64,
+                                 NULL, "its values are: ")
+                    .text);
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status read_number(point *p, rgm_hyper_value *value, const rgmi_item *item,
+                              const rgm_yaml_node *node)
+{
+    bool whole = item->shown.kind == RGM_HYPER_INT;
+    double low, high, number, slack;
+    rgm_status status =
+        whole ? rgm_yaml_int(&value->integer, node) : rgm_yaml_float(&value->number, node);
+
+    if (status != RGM_OK)
+        return rgmi_mistake(&p->mistakes, status);
+    rgmi_item_range(&low, &high, &item->shown);
+    number = whole ? (double)value->integer : value->number;
+    /* base^minval is rarely what a person writes for it to the last bit. */
+    slack = item->shown.kind == RGM_HYPER_LOG ? 1e-12 : 0;
+    if (number >= low * (1 - slack) && number <= high * (1 + slack))
+        return RGM_OK;
+    return MISTAKE(p, node, "'%s' is %s, but must be in %g .. %g", item->shown.name, node->text,
+                   low, high);
+}
+
+static rgm_status read_value(point *p, const rgm_yaml_node *map, int64_t i)
+{
+    const rgmi_item *item = p->space->order[i];
+    const rgm_yaml_node *node = p->given[i];
+    rgm_hyper_value *value = &p->values[i];
+
+    *value = (rgm_hyper_value){.is_set = rgm_space_applies(p->space, i, p->values)};
+    if (!value->is_set)
+        return node == NULL ? RGM_OK
+                            : MISTAKE(p, node, "'%s' is given, but is there only when %.200s",
+                                      item->shown.name, item->shown.when);
+    if (node == NULL)
+        return item->shown.kind == RGM_HYPER_CONST
+                   ? RGM_OK
+                   : MISTAKE(p, map, "the point says nothing of '%s'", item->shown.name);
+    if (item->shown.kind == RGM_HYPER_CONST || item->shown.kind == RGM_HYPER_CATEGORICAL)
+        return read_choice(p, value, item, node);
+    return read_number(p, value, item, node);
+}
+
+rgm_status rgm_space_read_point(rgm_hyper_value *values, const rgm_space *space,
+                                const rgm_yaml_node *map)
+{
+    rgm_status status = RGM_OK;
+    const char *broken;
+    point p = {.values = values, .space = space};
+
+    if (map->kind != RGM_YAML_MAP)
+        return rgm_yaml_fail(map, "a point is a map of hyperparameters to values");
+    RGM_GO(RGM_NEW(p.given, space->count));
+    RGM_GO(gather(&p, map, 0));
+    for (int64_t i = 0; i < space->count; i++)
+        RGM_GO(read_value(&p, map, i));
+    if (p.mistakes.count == 0 && !rgm_space_holds(space, values, &broken))
+        RGM_GO(MISTAKE(&p, map, "the point breaks the constraint '%.200s'", broken));
+    status = rgmi_mistakes_tell(&p.mistakes);
+done:
+    rgm_text_clear(&p.mistakes.lines);
+    rgm_free(p.given);
+    return status;
+}
