@@ -1,6 +1,6 @@
 #!/bin/sh
 # A virtual environment with the programs that own our formats (onnxruntime, tensorboard,
-# safetensors, protobuf), pinned in tests/oracle/requirements.txt. Tests that need it say so when it
+# safetensors, protobuf) or compute the same (optuna), pinned in tests/oracle/requirements.txt. Tests that need it say so when it
 # is absent. Nothing of it is needed at run time.
 set -eu
 cd "$(dirname "$0")/.."

@@ -367,6 +367,30 @@ double rgm_search_key(const rgm_searcher *searcher, int64_t trial);
 /** Units trained, validations and checkpoints done by all trials but invalid ones. */
 int64_t rgm_search_work(const rgm_searcher *searcher);
 
+/* ---- importance ---------------------------------------------------------------------------- */
+
+/**
+ * How much each hyperparameter matters: the shares of a metric's variance that are each one's
+ * alone, over the whole space, as a random forest of the trials sees it (functional analysis of
+ * variance: Hutter, Hoos, Leyton-Brown, ICML 2014). What is missing from 1 is theirs together.
+ *
+ * @param shares  [out] [rgm_space_count()] in [0, 1]; 0 of what does not vary
+ * @param values  [in] [count] of each trial [rgm_space_count()]
+ * @param keys    [in] [count] of each trial; one that is no number counts as the largest
+ * @param seed    [in] of the forest's samples
+ *
+ * Errors: RGM_ERR_DATA (no two trials differ), RGM_ERR_NOMEM.
+ * Cost: O(count log count) for each hyperparameter and each of 64 trees.
+ */
+rgm_status rgm_space_importance(double *shares, const rgm_space *space,
+                                const rgm_hyper_value *const *values, const double *keys,
+                                int64_t count, uint32_t seed);
+/** The same of a searcher's trials, for objective 0 and up: those that have reached the longest
+ * length which at least two trials more than there are hyperparameters reached. Errors:
+ * RGM_ERR_ARG (there is no such objective), RGM_ERR_DATA, RGM_ERR_NOMEM. */
+rgm_status rgm_search_importance(double *shares, const rgm_searcher *searcher, int64_t objective,
+                                 uint32_t seed);
+
 /* ---- simulation ---------------------------------------------------------------------------- */
 
 /** Which of the operations that wait is done next. */

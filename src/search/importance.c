@@ -1,0 +1,298 @@
+/*
+ * How much each hyperparameter matters: functional analysis of variance over a random forest
+ * (Hutter, Hoos, Leyton-Brown: An efficient approach for assessing hyperparameter importance, ICML
+ * 2014). A tree is constant on boxes, so its mean over all other hyperparameters is a sum over its
+ * leaves, and exact.
+ */
+#include "samplers_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TREES = 64 };
+
+/* ---- one tree ------------------------------------------------------------------------------ */
+
+typedef struct analysis {
+    const rgmi_table *table;
+    const rgmi_tree *tree;
+    double *lacking;  /* [axis_count] share of the trials that lack it   */
+    double *measures; /* [leaf_capacity, axis_count] of leaves, on each axis */
+    double *bounds;   /* [2 * leaf_capacity] of an axis                  */
+    double *sums;     /* [2 * leaf_capacity + places + 2]                */
+    double mean;
+} analysis;
+
+static double place_weight(const analysis *a, int64_t axis, int64_t place)
+{
+    const rgmi_axis *x = &a->table->axes[axis];
+
+    return place == x->choices ? a->lacking[axis] : (1.0 - a->lacking[axis]) / (double)x->choices;
+}
+
+static double measure(const analysis *a, int64_t leaf, int64_t axis, int64_t first_place)
+{
+    const rgmi_tree *t = a->tree;
+    double sum = 0;
+    int64_t at = leaf * t->axis_count + axis;
+
+    if (a->table->axes[axis].kind != RGM_HYPER_CATEGORICAL)
+        return (t->highs[at] - t->lows[at]) * (1.0 - a->lacking[axis]) +
+               (t->lacking[at] ? a->lacking[axis] : 0.0);
+    for (int64_t p = 0; p <= a->table->axes[axis].choices; p++)
+        if (t->sets[leaf * t->places + first_place + p])
+            sum += place_weight(a, axis, p);
+    return sum;
+}
+
+static int64_t find(const double *sorted, int64_t count, double x)
+{
+    int64_t low = 0, high = count - 1;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (sorted[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What a leaf adds to the mean over all axes but one. */
+static double without(const analysis *a, int64_t leaf, int64_t axis)
+{
+    double product = a->tree->values[leaf];
+
+    for (int64_t k = 0; k < a->tree->axis_count; k++)
+        if (k != axis)
+            product *= a->measures[leaf * a->tree->axis_count + k];
+    return product;
+}
+
+static double variance_numeric(analysis *a, int64_t axis)
+{
+    const rgmi_tree *t = a->tree;
+    int64_t n = 0, cells = 0;
+    double lacking = 0, sum = 0, variance;
+
+    for (int64_t leaf = 0; leaf < t->leaf_count; leaf++) {
+        a->bounds[n++] = t->lows[leaf * t->axis_count + axis];
+        a->bounds[n++] = t->highs[leaf * t->axis_count + axis];
+    }
+    qsort(a->bounds, (size_t)n, sizeof *a->bounds, rgmi_upwards);
+    for (int64_t i = 0; i < n; i++)
+        if (i == 0 || a->bounds[i] != a->bounds[cells - 1])
+            a->bounds[cells++] = a->bounds[i];
+    memset(a->sums, 0, (size_t)(cells + 1) * sizeof *a->sums);
+    for (int64_t leaf = 0; leaf < t->leaf_count; leaf++) {
+        int64_t at = leaf * t->axis_count + axis;
+        double part = without(a, leaf, axis);
+        a->sums[find(a->bounds, cells, t->lows[at])] += part; /* as differences */
+        a->sums[find(a->bounds, cells, t->highs[at])] -= part;
+        lacking += t->lacking[at] ? part : 0.0;
+    }
+    variance = a->lacking[axis] * (lacking - a->mean) * (lacking - a->mean);
+    for (int64_t i = 0; i + 1 < cells; i++) {
+        sum += a->sums[i];
+        variance += (1.0 - a->lacking[axis]) * (a->bounds[i + 1] - a->bounds[i]) * (sum - a->mean) *
+                    (sum - a->mean);
+    }
+    return variance;
+}
+
+static double variance_categorical(analysis *a, int64_t axis, int64_t first_place)
+{
+    const rgmi_tree *t = a->tree;
+    double variance = 0;
+
+    for (int64_t p = 0; p <= a->table->axes[axis].choices; p++) {
+        double sum = 0;
+        for (int64_t leaf = 0; leaf < t->leaf_count; leaf++)
+            if (t->sets[leaf * t->places + first_place + p])
+                sum += without(a, leaf, axis);
+        variance += place_weight(a, axis, p) * (sum - a->mean) * (sum - a->mean);
+    }
+    return variance;
+}
+
+/* Add each axis' share of the tree's variance; false: it says the same everywhere. */
+static bool add_shares(double *shares, analysis *a)
+{
+    const rgmi_tree *t = a->tree;
+    double total = 0;
+    int64_t first_place = 0;
+
+    for (int64_t axis = 0; axis < t->axis_count; axis++) {
+        for (int64_t leaf = 0; leaf < t->leaf_count; leaf++)
+            a->measures[leaf * t->axis_count + axis] = measure(a, leaf, axis, first_place);
+        if (a->table->axes[axis].kind == RGM_HYPER_CATEGORICAL)
+            first_place += a->table->axes[axis].choices + 1;
+    }
+    a->mean = 0;
+    for (int64_t leaf = 0; leaf < t->leaf_count; leaf++)
+        a->mean += without(a, leaf, -1);
+    for (int64_t leaf = 0; leaf < t->leaf_count; leaf++) {
+        double all = 1, far = t->values[leaf] - a->mean;
+        for (int64_t axis = 0; axis < t->axis_count; axis++)
+            all *= a->measures[leaf * t->axis_count + axis];
+        total += all * far * far;
+    }
+    if (!(total > 1e-300))
+        return false;
+    first_place = 0;
+    for (int64_t axis = 0; axis < t->axis_count; axis++) {
+        if (a->table->axes[axis].kind == RGM_HYPER_CATEGORICAL) {
+            shares[axis] += variance_categorical(a, axis, first_place) / total;
+            first_place += a->table->axes[axis].choices + 1;
+        } else {
+            shares[axis] += variance_numeric(a, axis) / total;
+        }
+    }
+    return true;
+}
+
+/* ---- the forest ---------------------------------------------------------------------------- */
+
+static rgm_status make_analysis(analysis *a)
+{
+    const rgmi_table *t = a->table;
+    int64_t n = t->count;
+
+    RGM_TRY(RGM_NEW(a->lacking, t->axis_count + 1));
+    RGM_TRY(RGM_NEW(a->measures, n * t->axis_count + 1));
+    RGM_TRY(RGM_NEW(a->bounds, 2 * n + 1));
+    RGM_TRY(RGM_NEW(a->sums, 2 * n + 1));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t axis = 0; axis < t->axis_count; axis++)
+            a->lacking[axis] += isnan(t->x[i * t->axis_count + axis]) ? 1.0 / (double)n : 0.0;
+    return RGM_OK;
+}
+
+rgm_status rgmi_forest_shares(double *shares, const rgmi_table *table, uint32_t seed)
+{
+    rgm_status status = RGM_OK;
+    analysis a = {.table = table};
+    rgm_mt19937 random;
+    int64_t *rows = NULL, trees = 0;
+
+    memset(shares, 0, (size_t)table->axis_count * sizeof *shares);
+    rgm_mt19937_seed(&random, seed);
+    RGM_GO(RGM_NEW(rows, table->count));
+    RGM_GO(make_analysis(&a));
+    for (int i = 0; i < TREES; i++) {
+        rgmi_tree tree;
+        for (int64_t k = 0; k < table->count; k++)
+            rows[k] = (int64_t)rgm_mt19937_bounded(&random, (uint64_t)table->count - 1);
+        status = rgmi_tree_grow(&tree, table, rows, table->count);
+        a.tree = &tree;
+        if (status == RGM_OK)
+            trees += add_shares(shares, &a);
+        rgmi_tree_clear(&tree);
+        RGM_GO(status);
+    }
+    for (int64_t axis = 0; axis < table->axis_count && trees > 0; axis++)
+        shares[axis] /= (double)trees;
+done:
+    rgm_free(rows);
+    rgm_free(a.lacking);
+    rgm_free(a.measures);
+    rgm_free(a.bounds);
+    rgm_free(a.sums);
+    return status;
+}
+
+/* ---- trials -------------------------------------------------------------------------------- */
+
+/* Keys that are no number get the worst there is; all are brought to about 1, so that squares of
+ * huge ones stay finite. Returns whether any two differ. */
+static bool settle_keys(double *y, const double *keys, int64_t count)
+{
+    double low = INFINITY, high = -INFINITY;
+
+    for (int64_t i = 0; i < count; i++) {
+        low = isfinite(keys[i]) && keys[i] < low ? keys[i] : low;
+        high = isfinite(keys[i]) && keys[i] > high ? keys[i] : high;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double key = isfinite(keys[i]) ? keys[i] : high;
+        y[i] = high > low ? (key / 2 - low / 2) / (high / 2 - low / 2) - 0.5 : 0.0;
+    }
+    return high > low;
+}
+
+static double unit_coordinate(const rgmi_axis *axis, const rgm_hyper_value *value)
+{
+    double x = rgmi_axis_coordinate(axis, value);
+
+    return axis->kind == RGM_HYPER_CATEGORICAL ? x : (x - axis->low) / (axis->high - axis->low);
+}
+
+rgm_status rgm_space_importance(double *shares, const rgm_space *space,
+                                const rgm_hyper_value *const *values, const double *keys,
+                                int64_t count, uint32_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgmi_table table = {.count = count};
+    rgmi_axis *axes = NULL;
+    double *x = NULL, *y = NULL, *found = NULL;
+
+    memset(shares, 0, (size_t)rgm_space_count(space) * sizeof *shares);
+    RGM_GO(rgmi_axes_create(&axes, &table.axis_count, space));
+    RGM_GO(RGM_NEW(x, count * table.axis_count + 1));
+    RGM_GO(RGM_NEW(y, count + 1));
+    RGM_GO(RGM_NEW(found, table.axis_count + 1));
+    table.axes = axes;
+    table.x = x;
+    table.y = y;
+    if (!settle_keys(y, keys, count))
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA,
+                        "importance of hyperparameters: %lld trials with numbers to compare, and "
+                        "no two differ",
+                        (long long)count));
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < table.axis_count; j++)
+            x[i * table.axis_count + j] = unit_coordinate(&axes[j], &values[i][axes[j].place]);
+    if (table.axis_count > 0)
+        RGM_GO(rgmi_forest_shares(found, &table, seed));
+    for (int64_t j = 0; j < table.axis_count; j++)
+        shares[axes[j].place] = found[j];
+done:
+    rgm_free(axes);
+    rgm_free(x);
+    rgm_free(y);
+    rgm_free(found);
+    return status;
+}
+
+rgm_status rgm_search_importance(double *shares, const rgm_searcher *searcher, int64_t objective,
+                                 uint32_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgmi_history h = {0};
+    const rgm_hyper_value **values = NULL;
+    double *keys = NULL;
+    int64_t level, n = 0, trials = rgm_searcher_trial_count(searcher);
+
+    RGM_GO(rgmi_history_read(&h, searcher));
+    if (objective < 0 || objective >= h.objectives)
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "objective %lld of %lld", (long long)objective,
+                        (long long)h.objectives));
+    RGM_GO(rgmi_history_level(&level, &h, rgmi_enough(&h, 1)));
+    RGM_GO(RGM_NEW(values, trials + 1));
+    RGM_GO(RGM_NEW(keys, trials + 1));
+    for (int64_t t = 1; t <= trials; t++) {
+        const rgm_search_trial *trial = rgm_searcher_trial(searcher, t);
+        if (trial->length < level || trial->invalid)
+            continue;
+        values[n] = trial->values;
+        keys[n++] = trial->exited ? INFINITY : trial->keys[objective];
+    }
+    RGM_GO(rgm_space_importance(shares, h.space, values, keys, n, seed));
+done:
+    rgmi_history_clear(&h);
+    rgm_free((void *)values);
+    rgm_free(keys);
+    return status;
+}
