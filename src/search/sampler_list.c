@@ -3,4 +3,5 @@
  */
 #include "search_internal.h"
 
-const rgm_sampler_type *const rgm_sampler_types[] = {&rgmi_random_sampler_type, NULL};
+const rgm_sampler_type *const rgm_sampler_types[] = {
+    &rgmi_random_sampler_type, &rgmi_tpe_sampler_type, &rgmi_gp_sampler_type, NULL};

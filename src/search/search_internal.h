@@ -253,6 +253,6 @@ rgm_status rgmi_rung_insert(int64_t *at, rgmi_rung *rung, int64_t trial, double 
 extern const rgm_searcher_type rgmi_single_type, rgmi_random_type, rgmi_grid_type,
     rgmi_async_halving_type, rgmi_sync_halving_type, rgmi_adaptive_type, rgmi_adaptive_simple_type,
     rgmi_adaptive_asha_type, rgmi_pbt_type, rgmi_median_type;
-extern const rgm_sampler_type rgmi_random_sampler_type;
+extern const rgm_sampler_type rgmi_random_sampler_type, rgmi_tpe_sampler_type, rgmi_gp_sampler_type;
 
 #endif

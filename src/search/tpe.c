@@ -1,0 +1,239 @@
+/*
+ * tpe: tree-structured Parzen estimators (Bergstra et al., NIPS 2011), with the defaults of
+ * Optuna 4. Trials are split into the best and the others; of some candidates drawn from the
+ * density of the best the one where that is highest beside the density of the others is taken, one
+ * hyperparameter after the other as their conditions allow.
+ *
+ * Trials of several lengths are split as Falkner et al. (BOHB, ICML 2018) have it: those of the
+ * longest length that enough of them reached come first.
+ */
+#include "samplers_internal.h"
+#include "search_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct tpe_options {
+    int64_t startup_trials, candidates, most_best;
+    double gamma, prior_weight;
+    bool multivariate, constant_liar;
+} tpe_options;
+
+#define RGM_OPTIONS tpe_options
+static const rgm_field tpe_fields[] = {
+    RGM_INT_FIELD(startup_trials, 1, 1000000, "trials drawn at random before the model is asked"),
+    RGM_INT_FIELD(candidates, 1, 100000, "drawn for each hyperparameter, of which one is taken"),
+    RGM_FLOAT_FIELD(gamma, RGM_ABOVE_0, 1, "share of the trials that is modelled as the best"),
+    RGM_INT_FIELD(most_best, 1, 1000000, "trials that are modelled as the best, at most"),
+    RGM_FLOAT_FIELD(prior_weight, 1e-6, 1e6, "of the flat prior beside a trial's 1"),
+    RGM_BOOL_FIELD(multivariate, "model hyperparameters of one condition together"),
+    RGM_BOOL_FIELD(constant_liar, "trials that still run count among the worse ones"),
+    {0}};
+#undef RGM_OPTIONS
+
+static void tpe_defaults(void *options)
+{
+    *(tpe_options *)options = (tpe_options){.startup_trials = 10,
+                                            .candidates = 24,
+                                            .gamma = 0.1,
+                                            .most_best = 25,
+                                            .prior_weight = 1,
+                                            .multivariate = true,
+                                            .constant_liar = true};
+}
+
+/* Hyperparameters that are drawn together, with the densities of the best and the other trials. */
+typedef struct group {
+    const rgmi_axis **axes;
+    int64_t axis_count;
+    rgmi_parzen best, others;
+    double *candidate, *chosen; /* [axis_count] */
+    bool built;
+} group;
+
+typedef struct tpe {
+    const tpe_options *options;
+    rgmi_history history;
+    bool *is_best;     /* [count + pending_count] */
+    group *groups;     /* [group_count]           */
+    int64_t *group_of; /* [rgm_space_count()] -1: it does not vary */
+    int64_t group_count;
+} tpe;
+
+static rgm_status split(tpe *t)
+{
+    rgmi_history *h = &t->history;
+    int64_t *order = NULL, level, count;
+    rgm_status status = RGM_OK;
+
+    count = (int64_t)ceil(t->options->gamma * (double)h->count);
+    count = count < t->options->most_best ? count : t->options->most_best;
+    count = count < h->count ? count : h->count;
+    RGM_GO(rgmi_history_level(&level, h, rgmi_enough(h, t->options->startup_trials)));
+    RGM_GO(RGM_NEW(t->is_best, h->count + h->pending_count + 1));
+    RGM_GO(RGM_NEW(order, h->count + 1));
+    RGM_GO(rgmi_history_rank(order, h, level, count));
+    for (int64_t i = 0; i < count; i++)
+        t->is_best[order[i]] = !h->bad[order[i]];
+done:
+    rgm_free(order);
+    return status;
+}
+
+static rgm_status make_groups(tpe *t)
+{
+    const rgmi_history *h = &t->history;
+
+    RGM_TRY(RGM_NEW(t->groups, h->axis_count + 1));
+    RGM_TRY(RGM_NEW(t->group_of, rgm_space_count(h->space) + 1));
+    for (int64_t i = 0; i < rgm_space_count(h->space); i++)
+        t->group_of[i] = -1;
+    for (int64_t j = 0; j < h->axis_count; j++) {
+        int64_t number = t->options->multivariate ? h->axes[j].group : j;
+        group *g = &t->groups[number];
+        t->group_of[h->axes[j].place] = number;
+        t->group_count = number < t->group_count ? t->group_count : number + 1;
+        if (g->axes == NULL) {
+            RGM_TRY(RGM_NEW(g->axes, h->axis_count));
+            RGM_TRY(RGM_NEW(g->candidate, h->axis_count));
+            RGM_TRY(RGM_NEW(g->chosen, h->axis_count));
+        }
+        g->axes[g->axis_count++] = &h->axes[j];
+    }
+    return RGM_OK;
+}
+
+static void clear(tpe *t)
+{
+    for (int64_t i = 0; i < t->group_count; i++) {
+        rgmi_parzen_clear(&t->groups[i].best);
+        rgmi_parzen_clear(&t->groups[i].others);
+        rgm_free((void *)t->groups[i].axes);
+        rgm_free(t->groups[i].candidate);
+        rgm_free(t->groups[i].chosen);
+    }
+    rgm_free(t->groups);
+    rgm_free(t->group_of);
+    rgm_free(t->is_best);
+    rgmi_history_clear(&t->history);
+}
+
+/* The density of one half over a group, of the trials that have its hyperparameters. */
+static rgm_status build_half(rgmi_parzen *out, const tpe *t, const group *g, bool best,
+                             double *points)
+{
+    const rgmi_history *h = &t->history;
+    int64_t rows = h->count + (t->options->constant_liar ? h->pending_count : 0), n = 0;
+
+    for (int64_t i = 0; i < rows; i++) {
+        bool has_all = true;
+        if (t->is_best[i] != best)
+            continue;
+        for (int64_t j = 0; j < g->axis_count; j++) {
+            double x = h->points[i * h->axis_count + (g->axes[j] - h->axes)];
+            points[n * g->axis_count + j] = x;
+            has_all = has_all && !isnan(x);
+        }
+        n += has_all;
+    }
+    return rgmi_parzen_create(out, g->axes, g->axis_count, points, n, t->options->prior_weight);
+}
+
+static rgm_status build(tpe *t, group *g)
+{
+    rgm_status status = RGM_OK;
+    double *points = NULL;
+
+    g->built = true;
+    RGM_GO(RGM_NEW(points, (t->history.count + t->history.pending_count) * g->axis_count + 1));
+    RGM_GO(build_half(&g->best, t, g, true, points));
+    RGM_GO(build_half(&g->others, t, g, false, points));
+done:
+    rgm_free(points);
+    return status;
+}
+
+static void set_group(rgm_hyper_value *values, const group *g, const double *point)
+{
+    for (int64_t j = 0; j < g->axis_count; j++)
+        values[g->axes[j]->place] = rgmi_axis_value(g->axes[j], point[j]);
+}
+
+/* The best of the candidates that break no constraint with what is set so far; false: all do. */
+static bool draw_group(rgm_hyper_value *values, const tpe *t, const group *g, rgm_mt19937 *random)
+{
+    double best = -INFINITY;
+    bool found = false;
+
+    for (int64_t c = 0; c < t->options->candidates; c++) {
+        rgmi_parzen_draw(g->candidate, &g->best, random);
+        set_group(values, g, g->candidate);
+        if (!rgm_space_holds(t->history.space, values, NULL))
+            continue;
+        double score = rgmi_parzen_log_density(&g->best, g->candidate);
+        score -= rgmi_parzen_log_density(&g->others, g->candidate);
+        if (!found || score > best) {
+            best = score;
+            found = true;
+            memcpy(g->chosen, g->candidate, (size_t)g->axis_count * sizeof *g->chosen);
+        }
+    }
+    if (found)
+        set_group(values, g, g->chosen);
+    return found;
+}
+
+/* One point; *found is false where no candidate kept the constraints. */
+static rgm_status draw_point(rgm_hyper_value *values, bool *found, tpe *t, rgm_mt19937 *random)
+{
+    const rgm_space *space = t->history.space;
+    int64_t count = rgm_space_count(space);
+
+    memset(values, 0, (size_t)count * sizeof *values);
+    *found = true;
+    for (int64_t i = 0; i < count && *found; i++) {
+        if (values[i].is_set || !rgm_space_applies(space, i, values))
+            continue;
+        if (t->group_of[i] < 0) {
+            values[i] = rgmi_only_value(rgm_space_at(space, i));
+            continue;
+        }
+        group *g = &t->groups[t->group_of[i]];
+        if (!g->built)
+            RGM_TRY(build(t, g));
+        *found = draw_group(values, t, g, random);
+    }
+    *found = *found && rgm_space_holds(space, values, NULL);
+    return RGM_OK;
+}
+
+static rgm_status tpe_draw(rgm_hyper_value *values, const rgm_searcher *searcher,
+                           const void *options, rgm_mt19937 *random)
+{
+    enum { TRIES = 100 }; /* then the space's own draw, which tries 10,000 times and says why not */
+    tpe t = {.options = options};
+    rgm_status status = RGM_OK;
+    bool found = false;
+
+    RGM_GO(rgmi_history_read(&t.history, searcher));
+    if (t.history.count >= t.options->startup_trials) {
+        RGM_GO(split(&t));
+        RGM_GO(make_groups(&t));
+        for (int i = 0; i < TRIES && !found; i++)
+            RGM_GO(draw_point(values, &found, &t, random));
+    }
+    if (!found)
+        RGM_GO(rgm_space_draw(values, t.history.space, random));
+done:
+    clear(&t);
+    return status;
+}
+
+const rgm_sampler_type rgmi_tpe_sampler_type = {
+    .section = {.name = "tpe",
+                .help = "where good trials were denser than the others (Parzen estimators)",
+                .options_size = sizeof(tpe_options),
+                .defaults = tpe_defaults,
+                .fields = tpe_fields},
+    .draw = tpe_draw,
+};
