@@ -65,6 +65,7 @@ typedef enum rgmi_reason_kind {
     RGMI_REASON_RETURNING,  /* the slots are being given back                                   */
     RGMI_REASON_BEHIND,     /* one of a higher precedence waits                                 */
     RGMI_REASON_FIXED,      /* the same, and it could not be stopped again                      */
+    RGMI_REASON_PROMISED,   /* what is free is kept for one that waits for more */
     RGMI_REASON_IN_LINE,    /* one before it in its group waits                                 */
     RGMI_REASON_NO_ROOM,    /* every agent has its number of tasks without slots                */
     RGMI_REASON_LOST_SHARE, /* stopped: its group's share became smaller                        */

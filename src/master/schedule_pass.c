@@ -166,8 +166,9 @@ static void take_in_all(rgmi_pass *pass)
 
     for (int64_t g = 0; g < pass->num_groups; g++)
         for (int64_t t = 0; t < pass->groups[g].num_tasks; t++) {
-            rgmi_item item = {.group = g, .task = t, .flat = flat++};
+            rgmi_item item = {.group = g, .task = t, .flat = flat};
 
+            flat++;
             if (rgmi_item_task(pass, &item)->state != RGMI_TASK_PENDING)
                 take_in(pass, &item);
             else

@@ -7,10 +7,11 @@
 
 typedef struct priority_walk {
     rgmi_pass *pass;
-    int64_t *removed;       /* of pass->held, for the task in hand        */
-    bool *failed;           /* [total + 1] no room for so many slots, ... */
-    const rgmi_item *first; /* ... and who waited first, NULL: nobody     */
-    int64_t first_priority; /* tasks of a lower precedence stand behind   */
+    int64_t *removed;          /* of pass->held, for the task in hand        */
+    bool *failed;              /* [total + 1] no room for so many slots, ... */
+    const rgmi_item *first;    /* ... and who waited first, NULL: nobody     */
+    int64_t first_priority;    /* tasks of a lower precedence stand behind   */
+    const rgmi_item *promised; /* who was promised slots first, NULL: nobody */
 } priority_walk;
 
 static int64_t priority_of(const rgmi_pass *pass, const rgmi_item *item)
@@ -100,6 +101,8 @@ static bool make_room(priority_walk *walk, const rgmi_item *item)
     (void)fits_soon(pass, task->slots, &count);
     for (int64_t i = 0; i < count; i++)
         pass->soon[pass->places[i].agent] -= pass->places[i].slots;
+    if (walk->promised == NULL)
+        walk->promised = item;
     return true;
 }
 
@@ -112,15 +115,34 @@ static void stand_first(priority_walk *walk, const rgmi_item *item)
     walk->first_priority = priority_of(walk->pass, item);
 }
 
-static void wait_behind(const priority_walk *walk, const rgmi_item *item, rgmi_reason_kind kind)
+static void wait_for(const priority_walk *walk, const rgmi_item *item, rgmi_reason_kind kind,
+                     const rgmi_item *other)
 {
     rgmi_reason *reason = &rgmi_item_decision(walk->pass, item)->reason;
 
     rgmi_pass_wait(walk->pass, item, kind);
-    reason->group = rgmi_item_group(walk->pass, walk->first)->id;
-    reason->task = rgmi_item_task(walk->pass, walk->first)->id;
-    reason->group_slots = rgmi_item_task(walk->pass, walk->first)->slots;
-    reason->priority = walk->first_priority;
+    reason->group = rgmi_item_group(walk->pass, other)->id;
+    reason->task = rgmi_item_task(walk->pass, other)->id;
+    reason->group_slots = rgmi_item_task(walk->pass, other)->slots;
+    reason->priority = priority_of(walk->pass, other);
+}
+
+/* One that has no room: others hold the slots, they are on their way, or kept for somebody. */
+static void wait_for_room(priority_walk *walk, const rgmi_item *item)
+{
+    rgmi_pass *pass = walk->pass;
+    int64_t slots = rgmi_item_task(pass, item)->slots;
+
+    if (pass->rules->preemption && !walk->failed[slots] && make_room(walk, item)) {
+        rgmi_pass_wait(pass, item, RGMI_REASON_RETURNING);
+        return;
+    }
+    walk->failed[slots] = true;
+    if (walk->promised != NULL && rgmi_place_task(pass->places, slots, pass->free, pass->agents,
+                                                  pass->num_agents, pass->rules->spread) > 0)
+        wait_for(walk, item, RGMI_REASON_PROMISED, walk->promised);
+    else
+        rgmi_pass_wait(pass, item, RGMI_REASON_HELD);
 }
 
 static rgm_status decide(priority_walk *walk, const rgmi_item *item)
@@ -137,7 +159,7 @@ static rgm_status decide(priority_walk *walk, const rgmi_item *item)
         return RGM_OK;
     if (walk->first != NULL && priority_of(pass, item) > walk->first_priority &&
         (!preemption || task->is_fixed)) {
-        wait_behind(walk, item, preemption ? RGMI_REASON_FIXED : RGMI_REASON_BEHIND);
+        wait_for(walk, item, preemption ? RGMI_REASON_FIXED : RGMI_REASON_BEHIND, walk->first);
         return RGM_OK;
     }
     /* What had no room with all of a lower precedence gone has none later in the walk. */
@@ -146,11 +168,7 @@ static rgm_status decide(priority_walk *walk, const rgmi_item *item)
     if (started)
         return RGM_OK;
     stand_first(walk, item);
-    rgmi_pass_wait(pass, item, RGMI_REASON_HELD);
-    if (preemption && !walk->failed[task->slots] && make_room(walk, item))
-        rgmi_pass_wait(pass, item, RGMI_REASON_RETURNING);
-    else
-        walk->failed[task->slots] = true;
+    wait_for_room(walk, item);
     return RGM_OK;
 }
 

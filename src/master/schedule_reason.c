@@ -30,6 +30,14 @@ static rgm_status print_held(rgm_text *out, const rgmi_reason *r)
     return r->others > 0 ? rgm_text_printf(out, ", %lld by others", (ll)r->others) : RGM_OK;
 }
 
+static rgm_status print_promised(rgm_text *out, const rgmi_reason *r)
+{
+    RGM_TRY(rgm_text_printf(out, "waits for %lld slot%s: what is free is kept for trial %lld of ",
+                            (ll)r->needed, plural(r->needed), (ll)r->task));
+    RGM_TRY(print_group(out, r));
+    return rgm_text_printf(out, ", which needs %lld", (ll)r->group_slots);
+}
+
 static rgm_status print_behind(rgm_text *out, const rgmi_reason *r)
 {
     RGM_TRY(rgm_text_printf(out, "waits behind trial %lld of ", (ll)r->task));
@@ -95,6 +103,8 @@ rgm_status rgmi_reason_print(rgm_text *out, const rgmi_reason *r)
         return print_never(out, r);
     case RGMI_REASON_HELD:
         return print_held(out, r);
+    case RGMI_REASON_PROMISED:
+        return print_promised(out, r);
     case RGMI_REASON_BEHIND:
         return print_behind(out, r);
     case RGMI_REASON_FIXED:

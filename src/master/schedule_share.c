@@ -21,6 +21,7 @@ typedef struct shares {
     rgmi_pass *pass;
     group_share *items; /* smallest demand first          */
     int64_t *ages;      /* of items, youngest group first */
+    double *weights;    /* of items, 0 for those that are done with: summed again and again */
     int64_t count, capacity;
     int64_t first; /* all before it are done with    */
 } shares;
@@ -93,8 +94,10 @@ static void find_demands(shares *all)
     if (all->capacity < 0)
         all->capacity = 0;
     qsort_r(all->items, (size_t)all->count, sizeof *all->items, compare_demands, all);
-    for (int64_t i = 0; i < all->count; i++)
+    for (int64_t i = 0; i < all->count; i++) {
         all->ages[i] = i;
+        all->weights[i] = is_done(&all->items[i]) ? 0 : pass->groups[all->items[i].group].weight;
+    }
     qsort_r(all->ages, (size_t)all->count, sizeof *all->ages, compare_youth, all);
 }
 
@@ -104,8 +107,7 @@ static double total_weight(const shares *all)
     double total = 0;
 
     for (int64_t i = all->first; i < all->count; i++)
-        if (!is_done(&all->items[i]))
-            total += all->pass->groups[all->items[i].group].weight;
+        total += all->weights[i];
     return total;
 }
 
@@ -124,7 +126,7 @@ static bool offer_round(shares *all)
 
         if (is_done(share))
             continue;
-        more = (int64_t)fmin(floor(start * all->pass->groups[share->group].weight / total), start);
+        more = (int64_t)fmin(floor(start * all->weights[i] / total), start);
         more = more > 1 ? more : 1;
         more = more < all->capacity ? more : all->capacity;
         more = more < share->demand - share->offer ? more : share->demand - share->offer;
@@ -133,8 +135,10 @@ static bool offer_round(shares *all)
         share->offer += more - beforehand;
         all->capacity -= more - beforehand;
         offered = true;
-        if (is_done(share) && all->capacity > 0)
+        if (is_done(share)) {
+            all->weights[i] = 0;
             total = total_weight(all);
+        }
     }
     return offered;
 }
@@ -150,6 +154,7 @@ static bool give_up_one(shares *all, int64_t *next)
         all->capacity += share->offer - share->fixed;
         share->offer = share->fixed;
         share->given_up = true;
+        all->weights[share - all->items] = 0;
         return true;
     }
     return false;
@@ -257,6 +262,7 @@ rgm_status rgmi_schedule_share(rgmi_pass *pass)
     RGM_GO(RGM_NEW(pass->plan->offers, pass->num_groups));
     RGM_GO(RGM_NEW(all.items, all.count));
     RGM_GO(RGM_NEW(all.ages, all.count));
+    RGM_GO(RGM_NEW(all.weights, all.count));
     RGM_GO(RGM_NEW(ranges, 4 * pass->num_groups));
     find_demands(&all);
     make_offers(&all);
@@ -264,6 +270,7 @@ rgm_status rgmi_schedule_share(rgmi_pass *pass)
 done:
     rgm_free(all.items);
     rgm_free(all.ages);
+    rgm_free(all.weights);
     rgm_free(ranges);
     return status;
 }

@@ -60,9 +60,11 @@ static void check_calls(const slurm_lab *lab, const char *expected)
 static void open_lab(slurm_lab *lab, const rgmi_slurm_options *options)
 {
     static const char *const names[] = {"sbatch", "squeue", "sacct", "scancel", "scontrol"};
-    rgmi_slurm_options own = options == NULL ? (rgmi_slurm_options){.requeue = true} : *options;
+    rgmi_slurm_options own = {.requeue = true};
     char here[512], fake[600], path[128];
 
+    if (options != NULL)
+        own = *options;
     snprintf(lab->folder, sizeof lab->folder, "%s", check_folder());
     CHECK(getcwd(here, sizeof here) != NULL);
     snprintf(fake, sizeof fake, "%s/tests/slurm_fake.sh", here);
