@@ -21,12 +21,13 @@ set(RGM_ALLOWED_record base tensor autodiff nn data train)
 # a crown, and what it tries next:
 set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train gnn translation record)
+set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
 set(RGM_ALLOWED_master base)
 set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
-    experiment)
+    search experiment trial)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
-               record search experiment master)
+               record search experiment trial master)
 
 # A layer that is not in the list would be left out without a word.
 file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/CMakeLists.txt)

@@ -24,6 +24,7 @@
  *   the crown
  *   search      what to try next: hyperparameters, samplers, searchers
  *   experiment  all of it from one YAML file
+ *   trial       one point of a search, trained: search files, workloads, hooks
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
@@ -33,5 +34,6 @@
 #include <regimen/record.h>
 #include <regimen/search.h>
 #include <regimen/translation.h>
+#include <regimen/trial.h>
 
 #endif

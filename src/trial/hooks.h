@@ -1,0 +1,119 @@
+/* What the parts of a trial of hooks share. */
+#ifndef RGM_TRIAL_HOOKS_H
+#define RGM_TRIAL_HOOKS_H
+
+#include "trial_internal.h"
+
+enum { RGMI_MAX_TENSORS = 64, RGMI_MAX_OUTPUTS = 128 };
+
+/** The first thing that a program's function asked for and was not there. */
+typedef struct rgmi_asked {
+    rgm_error error; /* status RGM_OK: nothing yet */
+} rgmi_asked;
+
+struct rgm_config {
+    const rgm_yaml_node *map;
+    const char *what; /* "the file", "the hyperparameters" */
+    rgmi_asked *asked;
+};
+
+/** A tensor of an element, as far as batches have it in common. */
+typedef struct rgmi_tensor_form {
+    rgm_dtype dtype;
+    int rank;
+    int64_t shape[RGM_MAX_RANK]; /* [1..]: -1 where batches differ */
+} rgmi_tensor_form;
+
+typedef struct rgmi_element_form {
+    rgmi_tensor_form tensors[RGMI_MAX_TENSORS];
+    int64_t count;
+} rgmi_element_form;
+
+struct rgm_record {
+    rgm_cgraph *graph;
+    const char *what; /* "record", "features", "labels" */
+    const char *const *names;
+    rgm_value **values;
+    int64_t count;
+};
+
+typedef struct rgmi_output {
+    char name[RGM_METRIC_NAME];
+    rgm_value *value;
+    rgm_aggregation aggregation;
+    bool is_prediction;
+    rgm_output_kind kind;
+    bool validates, trains; /* as a metric */
+} rgmi_output;
+
+struct rgm_outputs {
+    rgmi_output items[RGMI_MAX_OUTPUTS];
+    int64_t count;
+    rgm_cgraph *graph;
+};
+
+/** State of the task that hooks make. */
+typedef struct rgmi_hooks_task {
+    const rgm_trial_hooks *hooks;
+    void *object; /* of dlopen; NULL: the program's own */
+    rgm_yaml *document, *point;
+    rgmi_asked asked;
+    rgm_config experiment, hparams;
+
+    rgm_dataset *train, *valid;
+    char *name_texts[RGMI_MAX_TENSORS];
+    const char *names[RGMI_MAX_TENSORS + 1];
+    rgmi_element_form form;
+    int64_t label_count, validation_steps; /* 0: to the end */
+    rgm_estimator estimator;
+    rgm_serving_receiver receivers[RGM_MAX_RECEIVERS];
+    int64_t receiver_count;
+
+    rgm_value *inputs[RGMI_MAX_TENSORS];
+    rgm_outputs outputs;
+    int64_t records; /* fed since it was last set to 0 */
+} rgmi_hooks_task;
+
+/* hooks_open.c */
+/** The hooks of a file's entrypoint; *object is for dlclose(). */
+rgm_status rgmi_hooks_find(const rgm_trial_hooks **out, void **object, const char *entrypoint);
+rgm_status rgmi_hooks_check(const rgm_trial_hooks *hooks);
+static inline bool rgmi_is_estimator(const rgm_trial_hooks *hooks)
+{
+    return hooks->build_estimator != NULL;
+}
+
+/* hooks_config.c */
+/** What a hook came to: its own error, or what it asked for and did not get. */
+rgm_status rgmi_hook_done(rgmi_hooks_task *task, rgm_status status, const char *hook);
+
+/* hooks_data.c */
+/** Names, batches that are tensors, and the form that both data sets have. */
+rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const char *const *names);
+
+/* hooks_graph.c */
+rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state);
+rgm_status rgmi_hooks_metrics(rgm_task_metric *out, int64_t *count, const rgm_task_model *model,
+                              bool training, void *state);
+void rgmi_hooks_count(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                      const rgm_step *step, void *state);
+
+/* hooks_task.c */
+/**
+ * The task of a point, with what the file says of its run.
+ *
+ * @param own  [in] hooks of the program; NULL: those of the entrypoint
+ */
+rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run_options *options,
+                                  rgm_arena *arena, const rgm_search_file *file,
+                                  const rgm_hyper_value *values, uint32_t seed,
+                                  const rgm_trial_hooks *own);
+void rgmi_hooks_task_release(rgmi_hooks_task *task);
+
+/* hooks_export.c */
+/** The graphs of the receivers into a checkpoint's folder. */
+rgm_status rgmi_hooks_export(rgmi_hooks_task *task, const rgm_open_run *run, const char *folder);
+/** The same before the first step, without writing. */
+rgm_status rgmi_hooks_export_check(rgmi_hooks_task *task, const rgm_open_run *run);
+
+#endif

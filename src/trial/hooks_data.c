@@ -1,0 +1,213 @@
+/*
+ * The data of hooks: batches of tensors, and what those of training and validation have in common.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "hooks.h"
+
+/* ---- one batch ----------------------------------------------------------------------------- */
+
+static const char *kind_of(rgm_element_kind kind)
+{
+    return kind == RGM_ELEMENT_BYTES  ? "bytes: decode them with rgm_dataset_map()"
+           : kind == RGM_ELEMENT_LIST ? "lists of other than tensors"
+                                      : "objects: make tensors of them with rgm_dataset_map()";
+}
+
+/* The form of a batch; lists of tensors are stacked by who asks. */
+static rgm_status form_of(rgmi_element_form *form, const rgm_element *batch, const char *what)
+{
+    int64_t count = rgm_element_count(batch);
+
+    if (rgm_element_get_kind(batch) != RGM_ELEMENT_TENSORS)
+        return RGM_FAIL(RGM_ERR_DATA, "%s data give %s", what,
+                        kind_of(rgm_element_get_kind(batch)));
+    if (count < 1 || count > RGMI_MAX_TENSORS)
+        return RGM_FAIL(RGM_ERR_DATA, "a batch of %s data has %lld tensors; 1 to %d are possible",
+                        what, (long long)count, RGMI_MAX_TENSORS);
+    form->count = count;
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_tensor *tensor = rgm_element_tensor(batch, i);
+        rgmi_tensor_form *f = &form->tensors[i];
+
+        *f = (rgmi_tensor_form){.dtype = rgm_tensor_dtype(tensor), .rank = rgm_tensor_rank(tensor)};
+        if (f->rank == 0)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "tensor %lld of %s data is a scalar: they are not batched; "
+                            "rgm_dataset_batch() makes batches",
+                            (long long)i, what);
+        if (f->dtype == RGM_STRING)
+            return RGM_FAIL(RGM_ERR_DTYPE,
+                            "tensor %lld of %s data is of texts, which no graph takes",
+                            (long long)i, what);
+        if (rgm_tensor_dim(tensor, 0) != rgm_tensor_dim(rgm_element_tensor(batch, 0), 0))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "a batch of %s data has tensors of %lld and %lld records: all begin "
+                            "with the same axis",
+                            what, (long long)rgm_tensor_dim(rgm_element_tensor(batch, 0), 0),
+                            (long long)rgm_tensor_dim(tensor, 0));
+        for (int a = 1; a < f->rank; a++)
+            f->shape[a] = rgm_tensor_dim(tensor, a);
+    }
+    return RGM_OK;
+}
+
+static rgm_status print_form(rgm_text *out, const rgmi_element_form *form)
+{
+    for (int64_t i = 0; i < form->count; i++) {
+        const rgmi_tensor_form *f = &form->tensors[i];
+
+        RGM_TRY(rgm_text_printf(out, "%s%s[batch", i > 0 ? ", " : "", rgm_dtype_name(f->dtype)));
+        for (int a = 1; a < f->rank; a++)
+            RGM_TRY(f->shape[a] < 0 ? rgm_text_printf(out, ",?")
+                                    : rgm_text_printf(out, ",%lld", (long long)f->shape[a]));
+        RGM_TRY(rgm_text_printf(out, "]"));
+    }
+    return RGM_OK;
+}
+
+/* Axes that differ vary from batch to batch; anything else is a difference. */
+static bool join(rgmi_element_form *form, const rgmi_element_form *other)
+{
+    if (form->count != other->count)
+        return false;
+    for (int64_t i = 0; i < form->count; i++) {
+        rgmi_tensor_form *f = &form->tensors[i];
+
+        if (f->dtype != other->tensors[i].dtype || f->rank != other->tensors[i].rank)
+            return false;
+        for (int a = 1; a < f->rank; a++)
+            if (f->shape[a] != other->tensors[i].shape[a])
+                f->shape[a] = -1;
+    }
+    return true;
+}
+
+/* Whether a form allows another: the same, but where it varies. */
+static bool allows(const rgmi_element_form *form, const rgmi_element_form *other)
+{
+    if (form->count != other->count)
+        return false;
+    for (int64_t i = 0; i < form->count; i++) {
+        const rgmi_tensor_form *f = &form->tensors[i], *o = &other->tensors[i];
+
+        if (f->dtype != o->dtype || f->rank != o->rank)
+            return false;
+        for (int a = 1; a < f->rank; a++)
+            if (f->shape[a] >= 0 && f->shape[a] != o->shape[a])
+                return false;
+    }
+    return true;
+}
+
+/* ---- both data sets ------------------------------------------------------------------------- */
+
+/* Batches of a list are stacked, so that all that follows sees tensors. */
+static rgm_status stack(rgm_dataset **data, const char *what)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator *iterator = NULL;
+    rgm_element *first = NULL;
+
+    RGM_GO(rgm_iterator_create(&iterator, *data, NULL));
+    status = rgm_iterator_next(&first, iterator);
+    if (status == RGM_END)
+        status = RGM_FAIL(RGM_ERR_DATA, "the %s data set is empty", what);
+    RGM_GO(status);
+    if (rgm_element_get_kind(first) == RGM_ELEMENT_LIST)
+        RGM_GO(rgm_dataset_map(data, rgm_element_stack, NULL, NULL, 0));
+done:
+    rgm_element_release(first);
+    rgm_iterator_release(iterator);
+    return status;
+}
+
+/* The form of the first two batches, which may show what varies. */
+static rgm_status look(rgmi_element_form *form, const rgm_dataset *data, const char *what)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator *iterator = NULL;
+    rgmi_element_form next = {.count = 0};
+
+    memset(form, 0, sizeof *form);
+    RGM_GO(rgm_iterator_create(&iterator, data, NULL));
+    for (int i = 0; i < 2; i++) {
+        rgm_element *batch = NULL;
+
+        status = rgm_iterator_next(&batch, iterator);
+        if (status == RGM_END && i > 0) {
+            status = RGM_OK;
+            break;
+        }
+        if (status == RGM_OK) {
+            memset(&next, 0, sizeof next);
+            status = form_of(i == 0 ? form : &next, batch, what);
+        }
+        rgm_element_release(batch);
+        RGM_GO(status);
+        if (i > 0 && !join(form, &next))
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "batches of %s data differ in number or type of tensors",
+                            what));
+    }
+done:
+    rgm_iterator_release(iterator);
+    return status;
+}
+
+static rgm_status compare(rgmi_hooks_task *task)
+{
+    rgmi_element_form valid;
+    rgm_text a = {0}, b = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(look(&task->form, task->train, "training"));
+    RGM_GO(look(&valid, task->valid, "validation"));
+    if (allows(&task->form, &valid))
+        goto done;
+    RGM_GO(print_form(&a, &task->form));
+    RGM_GO(print_form(&b, &valid));
+    status = RGM_FAIL(RGM_ERR_DATA,
+                      "training data give (%s), but validation data (%s): one graph takes both",
+                      a.data, b.data);
+done:
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    return status;
+}
+
+static rgm_status take_names(rgmi_hooks_task *task, const char *const *names)
+{
+    int64_t count = 0;
+
+    while (names != NULL && count <= RGMI_MAX_TENSORS && names[count] != NULL)
+        count++;
+    if (names != NULL && count != task->form.count)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld names for batches of %lld tensors", (long long)count,
+                        (long long)task->form.count);
+    for (int64_t i = 0; i < task->form.count; i++) {
+        if (names != NULL)
+            RGM_TRY(rgm_strdup(&task->name_texts[i], names[i]));
+        else
+            RGM_TRY(rgm_strprintf(&task->name_texts[i], "%lld", (long long)i));
+        task->names[i] = task->name_texts[i];
+        for (int64_t k = 0; k < i; k++)
+            if (strcmp(task->names[k], task->names[i]) == 0)
+                return RGM_FAIL(RGM_ERR_CONFIG, "two tensors are named '%s'", task->names[i]);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const char *const *names)
+{
+    if (task->train == NULL || task->valid == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "it gave no %s data set",
+                        task->train == NULL ? "training" : "validation");
+    if (rgm_dataset_count(task->valid) == INT64_MAX && task->validation_steps == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the validation data never end: without a repeat, a "
+                                        "validation is one pass over them");
+    RGM_TRY(stack(&task->train, "training"));
+    RGM_TRY(stack(&task->valid, "validation"));
+    RGM_TRY(compare(task));
+    return take_names(task, names);
+}

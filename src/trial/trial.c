@@ -1,0 +1,538 @@
+/*
+ * A trial: an open run that does as it is told, a workload at a time. Steps are the loops of the
+ * training core; nothing here trains.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "hooks.h"
+
+enum { KEEP_ALL = 1000000 }; /* checkpoints; the master decides which go */
+
+typedef struct file_list {
+    rgm_trial_file *items;
+    int64_t count, capacity, bytes;
+} file_list;
+
+struct rgm_trial {
+    rgm_search_file *file;
+    rgm_experiment *experiment; /* of a task of the file; else NULL, and these: */
+    rgmi_hooks_task *hooks;
+    rgm_task task;
+    rgm_arena *arena; /* of the run's options */
+
+    rgm_open_run *run;
+    char *run_dir; /* NULL: nothing is written */
+    int64_t validation_steps, opened_at;
+    bool fresh;  /* no checkpoint was taken up */
+    bool broken; /* in the middle of a step */
+
+    bool (*should_stop)(void *payload);
+    void (*progress)(int64_t batches, void *payload);
+    void *payload;
+    double told; /* when progress was told last */
+
+    /* the result of the last workload */
+    rgm_logs metrics;
+    double objectives[RGM_MAX_OBJECTIVES];
+    char checkpoint[64];
+    file_list files;
+};
+
+/* ---- the run's hooks ------------------------------------------------------------------------- */
+
+static int64_t whole_steps(int64_t global_step, void *payload)
+{
+    (void)global_step, (void)payload;
+    return INT64_MAX / 2; /* a loop ends where rgm_run_train() does */
+}
+
+/* Asked between steps: what else a trial does there. */
+static bool between_steps(void *payload)
+{
+    rgm_trial *t = payload;
+    double now = rgm_now();
+
+    if (t->progress != NULL && t->run != NULL && now - t->told >= 0.5) {
+        t->told = now;
+        t->progress(rgm_run_steps(t->run), t->payload);
+    }
+    return t->should_stop != NULL && t->should_stop(t->payload);
+}
+
+static void see_event(const rgm_event *event, void *payload)
+{
+    rgm_trial *t = payload;
+
+    if (event->kind == RGM_EVENT_INITIALIZE)
+        t->fresh = true;
+}
+
+/* Behind each loop: its numbers, without rates, which no two runs have in common. */
+static rgm_status take_step(const rgm_logs *output, rgm_controller *controller, void *payload)
+{
+    rgm_trial *t = payload;
+
+    (void)controller;
+    rgm_logs_clear(&t->metrics); /* after a rollback only the last loop is the step */
+    return rgm_logs_merge(&t->metrics, output);
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static rgm_status checkpoint_path(char **out, const rgm_trial *t, int64_t batches)
+{
+    return rgm_strprintf(out, "%s/ckpt/step-%08lld", t->run_dir, (long long)batches);
+}
+
+/* From the beginning again: what there is stands aside, as behind a rollback. */
+static rgm_status set_all_aside(const char *run_dir)
+{
+    rgm_status status = RGM_OK;
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *folder = NULL;
+    rgm_checkpoint_store *store = NULL;
+    char *path = NULL;
+    int64_t moved;
+
+    RGM_GO(rgm_path_join(&path, run_dir, "ckpt"));
+    if (!rgm_path_exists(path))
+        goto done;
+    options.resume = RGM_RESUME_ANY;
+    RGM_GO(rgm_run_folder_open(&folder, run_dir, &options)); /* for its lock */
+    RGM_GO(rgm_checkpoint_store_open(&store, path, NULL));
+    RGM_GO(rgm_checkpoint_store_set_aside(&moved, store, -1));
+done:
+    rgm_checkpoint_store_close(store);
+    rgm_run_folder_close(folder);
+    rgm_free(path);
+    return status;
+}
+
+static void set_options(rgm_run_options *o, rgm_trial *t, const rgm_trial_setup *setup)
+{
+    const rgm_search_settings *search = rgm_search_file_settings(t->file);
+    rgm_trainer_checkpoints *checkpoints = &o->trainer.checkpoint;
+
+    checkpoints->every_steps = checkpoints->every_epochs = 0;
+    checkpoints->every_seconds = checkpoints->keep_every_hours = 0;
+    checkpoints->keep = KEEP_ALL;
+    o->saves_on_request = true;
+    if (setup->is_test) {
+        o->trainer.train_steps = 1;
+        o->trainer.validation_steps = 1;
+    }
+    t->validation_steps = o->trainer.validation_steps;
+    if (setup->threads > 0)
+        o->runtime.threads = setup->threads;
+    else if (o->runtime.threads == 0)
+        o->runtime.threads = search->resources.slots_per_trial;
+    o->hooks = (rgm_controller_hooks){.should_stop = between_steps,
+                                      .steps_per_loop = whole_steps,
+                                      .event = see_event,
+                                      .payload = t};
+}
+
+/* With the experiment's actions one of the trial's own, which is the last. */
+static rgm_status open_run(rgm_trial *t, rgm_run_options *o)
+{
+    rgm_status status = RGM_OK;
+    rgm_action *actions = NULL;
+    int64_t count = o->train_action_count;
+
+    RGM_GO(RGM_NEW(actions, count + 1));
+    for (int64_t i = 0; i < count; i++)
+        actions[i] = o->train_actions[i];
+    actions[count] = (rgm_action){.name = "trial", .run = take_step, .payload = t};
+    o->train_actions = actions;
+    o->train_action_count = count + 1;
+    RGM_GO(t->hooks != NULL ? rgm_run_open(&t->run, &t->task, o)
+                            : rgm_experiment_open(&t->run, t->experiment, o));
+    if (t->hooks != NULL)
+        RGM_GO(rgmi_hooks_export_check(t->hooks, t->run));
+done:
+    rgm_free(actions);
+    return status;
+}
+
+static rgm_status warm_start(rgm_trial *t, const char *from)
+{
+    rgm_trainer *trainer = rgm_run_trainer(t->run);
+    const rgm_optimizer *optimizer = rgm_trainer_optimizer(trainer);
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_checkpoint_load(&checkpoint, from));
+    RGM_GO(rgm_trainer_warm_start(trainer, checkpoint));
+    if (optimizer != NULL && rgm_optimizer_rate(optimizer, rgm_trainer_updates(trainer)) == 0)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "the schedule goes on where %s left it, behind update %lld, and its learning "
+                      "rate is 0 there",
+                      from, (long long)rgm_trainer_updates(trainer));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status < 0 ? rgm_error_prefix(status, "warm start from %s", from) : status;
+}
+
+static rgm_status go_to_start(rgm_trial *t, const rgm_trial_setup *setup)
+{
+    char *path = NULL;
+    rgm_status status;
+
+    if (setup->start == RGM_START_AT && setup->at_batches > 0 &&
+        rgm_run_steps(t->run) != setup->at_batches) {
+        RGM_TRY(checkpoint_path(&path, t, setup->at_batches));
+        status = rgm_controller_restore(rgm_run_controller(t->run), path);
+        rgm_free(path);
+        RGM_TRY(status);
+        t->fresh = false;
+    }
+    if (t->fresh && setup->from != NULL)
+        RGM_TRY(warm_start(t, setup->from));
+    t->opened_at = rgm_run_steps(t->run);
+    return RGM_OK;
+}
+
+static rgm_status check_setup(const rgm_trial_setup *setup)
+{
+    if (setup->file == NULL || (setup->values == NULL && setup->file->space != NULL &&
+                                rgm_space_count(setup->file->space) > 0))
+        return RGM_FAIL(RGM_ERR_ARG, "a trial needs a search file and a point of its space");
+    if (setup->start == RGM_START_AT && (setup->at_batches < 0 || setup->run_dir == NULL))
+        return RGM_FAIL(RGM_ERR_ARG, "a trial to go on at %lld batches%s",
+                        (long long)setup->at_batches,
+                        setup->run_dir == NULL ? " without a run folder" : "");
+    return RGM_OK;
+}
+
+/* The task with the options of its run, of the file or of hooks. */
+static rgm_status prepare(rgm_run_options *options, rgm_trial *t, const rgm_trial_setup *setup)
+{
+    if (setup->hooks == NULL && rgm_search_file_settings(t->file)->entrypoint == NULL) {
+        RGM_TRY(rgmi_invalid(
+            rgm_search_file_experiment(&t->experiment, t->file, setup->values, setup->seed)));
+        return rgm_experiment_prepare(options, t->experiment, setup->run_dir);
+    }
+    RGM_TRY(rgm_arena_create(&t->arena));
+    RGM_TRY(rgmi_hooks_task_create(&t->hooks, &t->task, options, t->arena, t->file, setup->values,
+                                   setup->seed, setup->hooks));
+    options->run_dir = setup->run_dir;
+    return RGM_OK;
+}
+
+static rgm_status open_trial(rgm_trial *t, const rgm_trial_setup *setup)
+{
+    rgm_run_options options;
+
+    t->file = rgm_search_file_retain(setup->file);
+    t->should_stop = setup->should_stop;
+    t->progress = setup->progress;
+    t->payload = setup->payload;
+    if (setup->run_dir != NULL)
+        RGM_TRY(rgm_strdup(&t->run_dir, setup->run_dir));
+    if (setup->start == RGM_START_AT && setup->at_batches == 0)
+        RGM_TRY(set_all_aside(setup->run_dir));
+    RGM_TRY(prepare(&options, t, setup));
+    set_options(&options, t, setup);
+    RGM_TRY(rgmi_of_searcher(open_run(t, &options), t->file));
+    RGM_TRY(rgmi_check_objectives(t->file, t->run));
+    return go_to_start(t, setup);
+}
+
+rgm_status rgm_trial_open(rgm_trial **out, const rgm_trial_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    rgm_trial *t = NULL;
+
+    *out = NULL;
+    RGM_GO(check_setup(setup));
+    RGM_GO(RGM_NEW(t, 1));
+    RGM_GO(open_trial(t, setup));
+    *out = t;
+    t = NULL;
+done:
+    rgm_trial_close(t);
+    return status;
+}
+
+static void clear_files(file_list *files)
+{
+    for (int64_t i = 0; i < files->count; i++)
+        rgm_free((char *)files->items[i].path);
+    files->count = files->bytes = 0;
+}
+
+void rgm_trial_close(rgm_trial *t)
+{
+    if (t == NULL)
+        return;
+    rgm_run_close(t->run);
+    rgm_experiment_release(t->experiment);
+    rgmi_hooks_task_release(t->hooks);
+    rgm_arena_release(t->arena);
+    rgm_search_file_release(t->file);
+    rgm_logs_clear(&t->metrics);
+    clear_files(&t->files);
+    rgm_free(t->files.items);
+    rgm_free(t->run_dir);
+    rgm_free(t);
+}
+
+/* ---- workloads ------------------------------------------------------------------------------- */
+
+/* Hooks' losses are means over batches: their records are counted as they are fed. */
+static int64_t inputs_of(const rgm_trial *t, rgm_mode mode)
+{
+    return t->hooks != NULL ? t->hooks->records
+                            : (int64_t)rgm_trainer_items(rgm_run_trainer(t->run), mode);
+}
+
+static rgm_status train(rgm_trial *t, rgm_workload_result *result)
+{
+    int64_t before = rgm_run_steps(t->run), target = result->workload.batches;
+    rgm_status status;
+
+    if (target <= before)
+        return RGM_FAIL(RGM_ERR_ARG, "to train to %lld batches, when the trial has done %lld",
+                        (long long)target, (long long)before);
+    t->told = rgm_now();
+    status = rgm_run_train(t->run, target);
+    if (status == RGM_END)
+        return RGM_FAIL(RGM_ERR_DATA, "training ended at %lld batches, before %lld",
+                        (long long)rgm_run_steps(t->run), (long long)target);
+    RGM_TRY(status);
+    result->num_batches = target - before;
+    result->num_inputs = inputs_of(t, RGM_TRAIN);
+    return RGM_OK;
+}
+
+/* Those of further sets by the set's name: "valid_news.loss". */
+static rgm_status add_sets(rgm_trial *t)
+{
+    const rgm_trainer *trainer = rgm_run_trainer(t->run);
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, trainer);
+    char name[256];
+
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_logs *logs = rgm_trainer_eval_set_logs(trainer, i);
+
+        for (int64_t k = 0; sets[i].mode == RGM_VALID && k < logs->count; k++) {
+            snprintf(name, sizeof name, "%s.%s", rgm_trainer_eval_set_name(trainer, i),
+                     logs->items[k].name);
+            RGM_TRY(rgm_logs_set(&t->metrics, name, logs->items[k].value));
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status find_objectives(rgm_trial *t)
+{
+    const rgm_objective *objectives;
+    int64_t count = rgm_search_file_objectives(&objectives, t->file);
+
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = objectives[i].metric;
+        rgm_text names = {0};
+
+        if (strncmp(name, "valid.", 6) == 0)
+            name += 6;
+        t->objectives[i] = rgm_logs_get(&t->metrics, name);
+        if (rgm_logs_has(&t->metrics, name))
+            continue;
+        for (int64_t k = 0; k < t->metrics.count; k++)
+            RGM_TRY(rgm_text_printf(&names, " %s", t->metrics.items[k].name));
+        rgm_error_set(RGM_ERR_CONFIG, __FILE__, __LINE__, __func__,
+                      "searcher.metric: the validation gave no '%s'; it gave%s",
+                      objectives[i].metric, names.size > 0 ? names.data : " nothing");
+        rgm_text_clear(&names);
+        return RGM_ERR_CONFIG;
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_place(const rgm_trial *t, const rgm_workload *workload)
+{
+    if (workload->batches != rgm_run_steps(t->run))
+        return RGM_FAIL(RGM_ERR_ARG, "%s at %lld batches, when the trial has done %lld",
+                        rgm_workload_names[workload->kind], (long long)workload->batches,
+                        (long long)rgm_run_steps(t->run));
+    return RGM_OK;
+}
+
+static rgm_status validate(rgm_trial *t, rgm_workload_result *result)
+{
+    const rgm_logs *logs;
+
+    RGM_TRY(check_place(t, &result->workload));
+    RGM_TRY(rgm_run_evaluate(t->run, RGM_VALID, t->validation_steps, &logs));
+    RGM_TRY(rgm_logs_merge(&t->metrics, logs));
+    RGM_TRY(add_sets(t));
+    RGM_TRY(find_objectives(t));
+    result->objectives = t->objectives;
+    result->num_inputs = inputs_of(t, RGM_VALID);
+    return RGM_OK;
+}
+
+/* What is in a folder, its folders' own entries behind each; below: its path in the checkpoint. */
+static rgm_status list_files(file_list *files, const char *folder, const char *below)
+{
+    char **names = NULL, *path = NULL, *name = NULL;
+    int64_t count = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_folder_list(&names, &count, folder));
+    for (int64_t i = 0; i < count; i++) {
+        struct stat info;
+        bool is_folder;
+
+        RGM_GO(rgm_path_join(&path, folder, names[i]));
+        if (stat(path, &info) != 0)
+            RGM_GO(RGM_FAIL_SYSTEM("look at", path));
+        is_folder = S_ISDIR(info.st_mode);
+        RGM_GO(rgm_strprintf(&name, "%s%s%s", below, names[i], is_folder ? "/" : ""));
+        RGM_GO(RGM_RESERVE(files->items, files->capacity, files->count + 1));
+        files->items[files->count++] = (rgm_trial_file){name, is_folder ? 0 : info.st_size};
+        files->bytes += is_folder ? 0 : info.st_size;
+        if (is_folder) {
+            const char *inside = name;
+
+            name = NULL;
+            RGM_GO(list_files(files, path, inside));
+        }
+        name = NULL;
+        rgm_free(path);
+        path = NULL;
+    }
+done:
+    rgm_free(name);
+    rgm_free(path);
+    rgm_names_release(names, count);
+    return status;
+}
+
+static rgm_status save(rgm_trial *t, rgm_workload_result *result)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    RGM_GO(check_place(t, &result->workload));
+    if (t->run_dir == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "a trial without a run folder has no checkpoints"));
+    RGM_GO(rgm_run_save(t->run));
+    RGM_GO(checkpoint_path(&path, t, result->workload.batches));
+    if (t->hooks != NULL)
+        RGM_GO(rgmi_hooks_export(t->hooks, t->run, path));
+    RGM_GO(list_files(&t->files, path, ""));
+    snprintf(t->checkpoint, sizeof t->checkpoint, "ckpt/step-%08lld",
+             (long long)result->workload.batches);
+    result->checkpoint = t->checkpoint;
+    result->files = t->files.items;
+    result->file_count = t->files.count;
+    result->bytes = t->files.bytes;
+done:
+    rgm_free(path);
+    return status;
+}
+
+rgm_status rgm_trial_do(rgm_trial *t, const rgm_workload *workload, rgm_workload_result *result)
+{
+    double begin = rgm_now();
+    rgm_status status = RGM_OK;
+
+    *result = (rgm_workload_result){.workload = *workload, .metrics = &t->metrics};
+    if (t->broken)
+        return RGM_FAIL(RGM_ERR_ARG, "the trial failed or was stopped in the middle of its work; "
+                                     "it goes on when it is opened again");
+    rgm_logs_clear(&t->metrics);
+    clear_files(&t->files);
+    if (t->hooks != NULL)
+        t->hooks->records = 0;
+    switch (workload->kind) {
+    case RGM_RUN_STEP:
+        status = train(t, result);
+        break;
+    case RGM_COMPUTE_VALIDATION_METRICS:
+        status = validate(t, result);
+        break;
+    case RGM_CHECKPOINT_MODEL:
+        status = save(t, result);
+        break;
+    case RGM_TERMINATE:
+        break;
+    default:
+        return RGM_FAIL(RGM_ERR_ARG, "workload %d", (int)workload->kind);
+    }
+    t->broken = status != RGM_OK && status != RGM_ERR_ARG;
+    result->seconds = rgm_now() - begin;
+    return status;
+}
+
+/* ---- points that cannot be --------------------------------------------------------------------
+ */
+
+#define INVALID "invalid hyperparameters"
+
+rgm_status rgmi_invalid(rgm_status status)
+{
+    return status == RGM_ERR_CONFIG ? rgm_error_prefix(status, INVALID) : status;
+}
+
+rgm_status rgm_invalid_hyperparameters(const char *format, ...)
+{
+    char text[600];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return RGM_FAIL(RGM_ERR_CONFIG, INVALID ": %s", text);
+}
+
+bool rgm_trial_is_invalid(rgm_status status)
+{
+    return status == RGM_ERR_CONFIG && strstr(rgm_error_message(), INVALID ": ") != NULL;
+}
+
+/* ---- what can be asked --------------------------------------------------------------------- */
+
+int64_t rgm_trial_batches(const rgm_trial *t)
+{
+    return rgm_run_steps(t->run);
+}
+
+int64_t rgm_trial_opened_at(const rgm_trial *t)
+{
+    return t->opened_at;
+}
+
+int64_t rgm_trial_epoch_batches(const rgm_trial *t)
+{
+    int64_t steps = rgm_trainer_pass_steps(rgm_run_trainer(t->run));
+
+    return steps < INT64_MAX ? steps : 0;
+}
+
+rgm_status rgm_search_file_check_data(rgm_search_file *file)
+{
+    rgm_status status = RGM_OK;
+    rgm_hyper_value *values = NULL;
+    rgm_trial *trial = NULL;
+    rgm_mt19937 random;
+
+    RGM_GO(RGM_NEW(values, rgm_space_count(file->space)));
+    rgm_mt19937_seed(&random, 0);
+    RGM_GO(rgm_space_draw(values, file->space, &random));
+    RGM_GO(rgm_trial_open(&trial, &(rgm_trial_setup){.file = file, .values = values}));
+done:
+    rgm_trial_close(trial);
+    rgm_free(values);
+    return status;
+}
+
+rgm_open_run *rgm_trial_run(const rgm_trial *t)
+{
+    return t->run;
+}
