@@ -3,7 +3,7 @@
 #define RGM_CLI_H
 
 #include <jansson.h>
-#include <regimen/experiment.h>
+#include <regimen/trial.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
 
@@ -117,6 +117,12 @@ extern int verbosity; /* -1 quiet, 0, 1 verbose */
 int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
                     const text_list *sets);
 
+/** Whether it is a search file; of what cannot be read it is not said. */
+bool search_is_one(const char *name, const text_list *over, const text_list *sets);
+/** The same of a search file: every mistake on a line of its own. */
+int search_open(rgm_search_file **out, const char *name, const text_list *over,
+                const text_list *sets);
+
 /** Which weights of a run are meant; zero-initialised: the best. */
 typedef struct weights_choice {
     bool last;            /* --last: the newest                            */
@@ -168,6 +174,8 @@ int verb_score(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);
 int verb_text(int argc, char **argv);
+int verb_trial(int argc, char **argv);
+int verb_init(int argc, char **argv);
 int verb_completion(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);

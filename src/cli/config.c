@@ -156,13 +156,57 @@ static int check(rgm_experiment *experiment, const char *name, bool data)
     return print_text("");
 }
 
+/* ---- a search ------------------------------------------------------------------------------ */
+
+static int check_search(rgm_search_file *file, const char *name, bool data)
+{
+    const rgm_space *space = rgm_search_file_space(file);
+    const rgm_objective *objectives;
+    rgm_status status = data ? rgm_search_file_check_data(file) : RGM_OK;
+
+    if (status != RGM_OK)
+        return report(status);
+    rgm_search_file_objectives(&objectives, file);
+    printf("%s: no mistakes%s; a search over %lld hyperparameter%s for the %s %s\n", name,
+           data ? ", data included" : "", (long long)rgm_space_count(space),
+           rgm_space_count(space) == 1 ? "" : "s",
+           objectives[0].smaller_is_better ? "smallest" : "largest", objectives[0].metric);
+    return print_text("");
+}
+
+static int look_at_search(const char *name, const text_list *over, const text_list *sets,
+                          bool checks, bool data)
+{
+    rgm_search_file *file = NULL;
+    int code = search_open(&file, name, over, sets);
+
+    if (code == EXIT_DONE)
+        code = checks ? check_search(file, name, data) : print_exact(rgm_search_file_text(file));
+    rgm_search_file_release(file);
+    return code;
+}
+
 /* ---- keys ---------------------------------------------------------------------------------- */
 
 static int keys(const char *section)
 {
     rgm_text text = {0};
     rgm_status status = rgm_experiment_keys(&text, section, NULL);
-    int code = status == RGM_OK ? print_text(text.data) : report(status);
+    rgm_text search = {0};
+    int code;
+
+    if (section == NULL && status == RGM_OK) {
+        status = rgm_text_printf(&text, "of a search beside these:\n");
+        if (status == RGM_OK)
+            status = rgm_search_file_keys(&text, NULL);
+    } else if (status == RGM_ERR_NOT_FOUND && rgm_search_file_keys(&search, section) == RGM_OK) {
+        rgm_text_clear(&text);
+        text = search;
+        status = RGM_OK;
+    } else if (status == RGM_ERR_NOT_FOUND) {
+        status = rgm_experiment_keys(&text, section, NULL);
+    }
+    code = status == RGM_OK ? print_text(text.data) : report(status);
 
     rgm_text_clear(&text);
     return code;
@@ -199,6 +243,7 @@ int verb_config(int argc, char **argv)
         "before\n"
         "      its first step: data of every part, model, exports; nothing is trained or written.\n"
         "keys: every key of every section with its type and meaning.\n"
+        "A search file is shown and checked too: with --data a trial of it is opened.\n"
         "Layers, the later over the earlier: defaults, extends, the file, --config, environment\n"
         "(REGIMEN_TRAINER__EPOCHS=3 sets trainer.epochs), --set.",
         arguments, 1, 2};
@@ -216,6 +261,8 @@ int verb_config(int argc, char **argv)
         return wrong_word(rest.items[0], how.line);
     if (data && !checks)
         return usage_error("--data goes with config check");
+    if (search_is_one(rest.items[1], &over, &sets))
+        return look_at_search(rest.items[1], &over, &sets, checks, data);
     code = experiment_open(&experiment, rest.items[1], &over, &sets);
     if (code == EXIT_DONE)
         code = checks ? check(experiment, rest.items[1], data) : show(experiment, full, json);

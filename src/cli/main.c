@@ -17,6 +17,8 @@ static const verb verbs[] = {
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
     {"text", verb_text, "tokenizers: train, encode, decode; stats of a parallel corpus"},
+    {"trial", verb_trial, "try one point of a search"},
+    {"init", verb_init, "folders to begin with: a model of one's own"},
     {"completion", verb_completion, "a script that completes commands in bash, zsh or fish"},
 };
 #define VERBS (int)(sizeof verbs / sizeof *verbs)

@@ -4,19 +4,60 @@
 
 #include "cli.h"
 
+static rgm_experiment_layers layers_of(const char *name, const text_list *over,
+                                       const text_list *sets)
+{
+    return (rgm_experiment_layers){.name = name,
+                                   .over = over->items,
+                                   .over_count = over->count,
+                                   .environment = environ,
+                                   .sets = sets->items,
+                                   .set_count = sets->count};
+}
+
 int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
                     const text_list *sets)
 {
-    rgm_experiment_layers layers = {.name = name,
-                                    .over = over->items,
-                                    .over_count = over->count,
-                                    .environment = environ,
-                                    .sets = sets->items,
-                                    .set_count = sets->count};
+    rgm_experiment_layers layers = layers_of(name, over, sets);
 
     if (rgm_experiment_load_layers(out, &layers) == RGM_OK)
         return EXIT_DONE;
     report(RGM_ERR_CONFIG);
+    return EXIT_USAGE;
+}
+
+bool search_is_one(const char *name, const text_list *over, const text_list *sets)
+{
+    rgm_experiment_layers layers = layers_of(name, over, sets);
+    rgm_yaml *merged;
+    bool is_one;
+
+    if (rgm_experiment_merge_layers(&merged, &layers) != RGM_OK) {
+        rgm_error_reset();
+        return false;
+    }
+    is_one = rgm_search_file_is_one(merged);
+    rgm_yaml_release(merged);
+    return is_one;
+}
+
+int search_open(rgm_search_file **out, const char *name, const text_list *over,
+                const text_list *sets)
+{
+    rgm_experiment_layers layers = layers_of(name, over, sets);
+    rgm_text mistakes = {0};
+    rgm_status status = rgm_search_file_load(out, &mistakes, &layers);
+
+    if (status == RGM_OK)
+        return EXIT_DONE;
+    if (mistakes.size == 0)
+        report(status);
+    for (char *line = mistakes.data, *end; line != NULL && *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        usage_error("%s", line);
+    }
+    rgm_text_clear(&mistakes);
     return EXIT_USAGE;
 }
 

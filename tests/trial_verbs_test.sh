@@ -1,0 +1,63 @@
+#!/bin/sh
+# regimen trial test: one batch of everything, with the reason where it does not go; regimen init trial: a
+# starter that builds against an installed library and passes its own test.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/search.yaml" <<'YAML'
+data:
+  type: citation
+  citation: {nodes: 400, edges: 900, classes: 4, words: 200, words_per_node: 8,
+             train_per_class: 10, valid: 100, test: 200}
+task: {type: node_classification, node_set: nodes, num_classes: 4, head: none}
+model: {type: gcn, hidden: [8], output: 4}
+optimizer: {type: adam}
+hyperparameters: {optimizer.learning_rate: {type: log, base: 10, minval: -3, maxval: -1}}
+searcher: {name: random, metric: accuracy, smaller_is_better: false, max_trials: 2, max_length: 3}
+YAML
+expect 0 "$regimen" trial test "$work/search.yaml"
+for tick in "opened +[0-9]+ parameters" "trained a step +loss [0-9.]+" "validated +searcher's metric" "checkpointed +[0-9]+ bytes"; do
+    says "^. $tick" "$work/out"
+done
+says "optimizer" "$work/err"
+ls "${TMPDIR:-/tmp}"/regimen-trial-* >/dev/null 2>&1 && fail "a test leaves its folder"
+expect 2 "$regimen" trial test "$work/search.yaml" --set searcher.metric=acuracy
+says "searcher.metric: 'valid.acuracy' is not a validation metric" "$work/err"
+expect 2 "$regimen" trial test "$work/search.yaml" --set batches_per_step=0 --set max_restarts=-1
+says "batches_per_step" "$work/err"
+says "max_restarts" "$work/err"
+expect 2 "$regimen" run "$work/search.yaml"
+says "this is a search.*regimen experiment run" "$work/err"
+expect 0 "$regimen" config check "$work/search.yaml" --data
+says "no mistakes, data included; a search over 1 hyperparameter for the largest valid.accuracy" "$work/out"
+expect 0 "$regimen" config keys checkpoint_storage
+says "checkpoint_storage.save_trial_best" "$work/out"
+cat >"$work/own.yaml" <<'YAML'
+entrypoint: ./nothing.so
+hyperparameters: {a: 1}
+searcher: {name: random, metric: loss, max_trials: 2, max_length: 3}
+YAML
+expect 1 "$regimen" trial test "$work/own.yaml"
+says "entrypoint: there is no ./nothing.so" "$work/err"
+expect 1 "$regimen" trial test "$work/own.yaml" --set "entrypoint=$work/search.yaml"
+says "cannot be loaded" "$work/err"
+says "opened" "$work/out"
+
+DESTDIR= cmake --install "$RGM_BUILD" --prefix "$work/usr" >"$work/log" 2>&1 || fail "install: $(tail -3 "$work/log")"
+PKG_CONFIG_PATH="$work/usr/lib/pkgconfig"
+PATH="$work/usr/bin:$PATH"
+export PKG_CONFIG_PATH PATH
+case ",$(sed -n 's/^RGM_SANITIZE:STRING=//p' "$RGM_BUILD/CMakeCache.txt")," in
+    *address*) export CFLAGS="-fsanitize=address,undefined" ;;
+    *thread*) export CFLAGS="-fsanitize=thread" ;;
+esac
+expect 0 "$regimen" init trial "$work/mine"
+expect 0 make -C "$work/mine" test
+says "^. checkpointed" "$work/out"
+expect 1 "$regimen" init trial "$work/mine"
+says "moons.c is there already, and stays as it is" "$work/err"
+(cd "$work/mine" && "$regimen" trial test moons.yaml --set hyperparameters.batch_size=600) >"$work/out" 2>"$work/err"
+says "invalid hyperparameters: there are 500 points, no batch of 600" "$work/err"
+(cd "$work/mine" && "$regimen" trial test moons.yaml --set entrypoint=moons.so:suns) >"$work/out" 2>"$work/err"
+says "has no trial 'suns'" "$work/err"
+(cd "$work/mine" && "$regimen" trial test moons.yaml --set hyperparameters.net.units=~) >"$work/out" 2>"$work/err"
+says "build_graph: the section hyperparameters has no 'net.units'" "$work/err"
+finish
