@@ -137,8 +137,7 @@ static void draw_dot(drawing *d, const report_view *v, const plane *p, int64_t h
     int64_t trial = v->ranked[rank];
     const report_hyper *h = &v->report->hypers[hyper];
     const report_value *value = &v->report->trials[trial].values[hyper];
-    double y =
-        p->top + p->height * (1 - fmax(0, fmin(1, axis_share(&p->y, report_metric(v, trial)))));
+    double y = fmax(p->top, fmin(p->top + p->height, plane_y(p, report_metric(v, trial))));
     double x = NAN;
 
     if (!value->is_set)

@@ -244,6 +244,12 @@ static void one_trial_that_diverged_does_not_press_the_others(void **state)
     CHECK_INT(1, v.far_off);
     CHECK(v.metric.high < 1.5 && v.metric.low > 0.9);
     view_close(&v);
+    for (int64_t i = 0; i < 40; i++)
+        r.trials[i].best[0] = i == 17 ? 1e30 : pow(10, -0.1 * (double)i);
+    CHECK_OK(view_open(&v, &r));
+    CHECK_INT(1, v.far_off);
+    CHECK(v.metric.log && v.metric.high < 2 && v.metric.low < 1e-3);
+    view_close(&v);
     search_report_clear(&r);
 }
 
@@ -341,7 +347,7 @@ static void lines_of_parallel_coordinates_go_through_every_axis(void **state)
 
     (void)state;
     small_search(&r);
-    r.trials[1].values[1].is_set = false;
+    r.trials[1].values[1] = (report_value){false, 20, 0};
     CHECK_OK(view_open(&v, &r));
     CHECK_INT(3, v.varied_count);
     draw_parallel(&d, &v, 3, 900, 300);
@@ -349,6 +355,7 @@ static void lines_of_parallel_coordinates_go_through_every_axis(void **state)
     CHECK_INT(3, count_of(d.out.data, "<polyline"));
     CHECK_INT(3 * 4, count_of(d.out.data, ","));
     CHECK_INT(1, count_of(d.out.data, ">not set</text>"));
+    CHECK_INT(1, count_of(d.out.data, ",290.0 "));
     CHECK_INT(1, count_of(d.out.data, "<g class=\"best b\"><title>Trial 3:"));
     rgm_text_clear(&d.out);
     view_close(&v);
@@ -545,6 +552,32 @@ static void searches_without_a_metric_say_so(void **state)
     search_report_clear(&r);
 }
 
+static void the_largest_numbers_stand_apart(void **state)
+{
+    search_report r;
+    report_view v;
+    drawing d = {0};
+
+    (void)state;
+    begin_search(&r, true);
+    add_trial(&r, 1, 0.1, 10, 0, -1e308);
+    add_trial(&r, 2, 0.1, 20, 0, 0);
+    add_trial(&r, 3, 0.1, 30, 0, 1e308);
+    CHECK_OK(view_open(&v, &r));
+    draw_slice(&d, &v, 1, 340, 250);
+    CHECK_OK(d.status);
+    CHECK_CLOSE(attribute_of(d.out.data, "<circle", "<title>Trial 1:", "cy") +
+                    attribute_of(d.out.data, "<circle", "<title>Trial 3:", "cy"),
+                2 * attribute_of(d.out.data, "<circle", "<title>Trial 2:", "cy"), 0, 0.21);
+    CHECK(attribute_of(d.out.data, "<circle", "<title>Trial 1:", "cy") > 150);
+    d.out.size = 0;
+    mark(&d, "%.1f %.0f %d %lld %%", -0.01, -2.5, -3, -4ll);
+    CHECK_TEXT("0.0 -2 -3 -4 %", d.out.data);
+    rgm_text_clear(&d.out);
+    view_close(&v);
+    search_report_clear(&r);
+}
+
 static void odd_numbers_are_drawn_or_left_out(void **state)
 {
     static const double odd[] = {0, -0.0, 1e308, -1e308, 5e-324, INFINITY, -INFINITY, NAN, 1};
@@ -646,6 +679,7 @@ TESTS(cmocka_unit_test(the_best_are_first_and_ties_go_to_the_older_trial),
       cmocka_unit_test(a_page_has_every_part), cmocka_unit_test(hostile_texts_stay_texts),
       cmocka_unit_test(long_names_lose_their_middle),
       cmocka_unit_test(searches_without_a_metric_say_so),
+      cmocka_unit_test(the_largest_numbers_stand_apart),
       cmocka_unit_test(odd_numbers_are_drawn_or_left_out),
       cmocka_unit_test(ten_thousand_trials_make_files_of_bounded_size),
       cmocka_unit_test(memory_that_runs_out_leaves_no_file),
