@@ -632,7 +632,7 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
 void rgm_sampler_release(rgm_sampler *sampler);
 /**
  * Schema of the sampled graphs: the sets that the spec reaches with their features, and "#id" of
- * each node set. Borrowed.
+ * each node set, whose metadata.cardinality is the whole graph's number of nodes. Borrowed.
  */
 rgm_schema *rgm_sampler_schema(const rgm_sampler *sampler);
 /** Threads that one rgm_sampler_batch() may use; 1 unless set. Changes no result. */

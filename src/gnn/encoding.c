@@ -52,22 +52,34 @@ bool rgmi_has_inputs(const rgm_set_schema *set, const rgm_input_options *o)
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
+/* The item that value i is of. */
+static int64_t item_of(const rgm_feature *feature, int64_t i, int64_t items)
+{
+    const rgm_tensor *lengths = feature->row_lengths[1];
+    int64_t item = 0, behind = 0;
+
+    if (lengths == NULL) /* as many in each */
+        return i * items / rgm_tensor_count(feature->values);
+    while ((behind += rgm_tensor_i64(lengths)[item]) <= i)
+        item++;
+    return item;
+}
+
 static rgm_status check_feature(const rgm_graph *graph, const rgm_set_schema *set,
                                 const rgm_feature_schema *f)
 {
     const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, f->name);
-    int64_t count, items = rgm_graph_total(graph, set->piece, set->name);
+    int64_t items = rgm_graph_total(graph, set->piece, set->name);
 
     if (feature == NULL || (f->dtype != RGM_F32 && f->dtype != RGM_F64))
         return RGM_OK;
-    count = rgm_tensor_count(feature->values);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < rgm_tensor_count(feature->values); i++)
         if (!isfinite(rgmi_number_of(feature->values, i)))
             return RGM_FAIL(RGM_ERR_DATA,
                             "%s set '%s': feature '%s': item %" PRId64 " is %g; what is "
                             "standardised, scaled or put into buckets is a number",
                             set->piece == RGM_NODE_SET ? "node" : "edge", set->name, f->name,
-                            i / (count / items), rgmi_number_of(feature->values, i));
+                            item_of(feature, i, items), rgmi_number_of(feature->values, i));
     return RGM_OK;
 }
 

@@ -72,6 +72,8 @@ static rgm_status check_subject(const subject *s)
         return refuse(s, "is neither of integers nor of texts");
     if (encoder->rows != NULL && is_ragged(f))
         return refuse(s, "is ragged: lists are categories, for an embedding");
+    if (is_ragged(f) && f->rank > 1)
+        return refuse(s, "is ragged in several dims: lists of values can be, lists of lists not");
     if (encoder->finite && encoder->lookup != NULL && s->collected.width > 1)
         return refuse(s, "has several numbers an item, which buckets are not for");
     return RGM_OK;

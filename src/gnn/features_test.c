@@ -11,6 +11,10 @@ static const char schema_text[] =
     "  features { key: 'heat' value { dtype: DT_DOUBLE shape { dim { size: 2 } } } }"
     "  features { key: 'tags' value { dtype: DT_STRING shape { dim { size: -1 } } } }"
     "  features { key: 'codes' value { dtype: DT_INT64 shape { dim { size: -1 } } } }"
+    "  features { key: 'marks' value { dtype: DT_DOUBLE shape { dim { size: -1 } } } }"
+    "  features { key: 'nested' value { dtype: DT_INT64 shape { dim { size: -1 } dim { size: -1 } "
+    "} "
+    "} }"
     "  features { key: 'label' value { dtype: DT_INT64 } } } }"
     "node_sets { key: 'author' value { } }"
     "edge_sets { key: 'cites' value { source: 'paper' target: 'paper'"
@@ -58,6 +62,8 @@ static rgm_graph *make_papers(rgm_schema *schema)
     give(b, RGM_NODE_SET, "paper", "heat", RGM_F64, PAPERS_HERE, 2, heats, NULL, 0);
     give(b, RGM_NODE_SET, "paper", "tags", RGM_STRING, PAPERS_HERE, 0, tags, tag_lengths, 9);
     give(b, RGM_NODE_SET, "paper", "codes", RGM_I64, PAPERS_HERE, 0, codes, code_lengths, 7);
+    give(b, RGM_NODE_SET, "paper", "marks", RGM_F64, PAPERS_HERE, 0, (double[]){1, 2, 3, 4},
+         (int64_t[]){0, 1, 2, 0, 0, 0, 0, 1}, 4);
     give(b, RGM_NODE_SET, "paper", "label", RGM_I64, PAPERS_HERE, 0,
          (int64_t[]){0, 1, 0, 1, 0, 1, 0, 1}, NULL, 0);
     give(b, RGM_EDGE_SET, "cites", "order", RGM_I64, CITES, 0, orders, NULL, 0);
@@ -424,6 +430,7 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
         {"{standardize: [word]}", "feature 'word' of node set 'paper' is not of numbers",
          RGM_ERR_CONFIG},
         {"{standardize: [codes]}", "'codes' of node set 'paper' is ragged", RGM_ERR_CONFIG},
+        {"{vocabulary: {nested: 1}}", "is ragged in several dims", RGM_ERR_CONFIG},
         {"{buckets: {heat: 4}}", "has several numbers an item", RGM_ERR_CONFIG},
         {"{vocabulary: {heat: 1}}",
          "'heat' of node set 'paper' is neither of integers nor of "
@@ -556,6 +563,11 @@ static void data_are_asked_before_the_first_step(void **state)
     rgm_tensor_f64(rgm_graph_feature(s.b.w.data, RGM_NODE_SET, "paper", "heat")->values)[13] = NAN;
     CHECK_STATUS(RGM_ERR_DATA, try_open(&s));
     CHECK_MESSAGE("node set 'paper': feature 'heat': item 6 is nan");
+    setting_close(&s);
+    setting_open(&s, "graph_sage", "input: {buckets: {marks: 2}}\n");
+    rgm_tensor_f64(rgm_graph_feature(s.b.w.data, RGM_NODE_SET, "paper", "marks")->values)[3] = NAN;
+    CHECK_STATUS(RGM_ERR_DATA, try_open(&s)); /* fewer values than items */
+    CHECK_MESSAGE("feature 'marks': item 7 is nan");
     setting_close(&s);
     setting_open(&s, "graph_sage", "input: {one_hot: {year: 2011}}\n");
     CHECK_STATUS(RGM_ERR_DATA, try_open(&s));

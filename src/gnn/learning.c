@@ -440,6 +440,19 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
     return RGM_OK;
 }
 
+/* What a trained run learned is its weights' other half: it is not made up from the data of now. */
+static rgm_status check_kept(const rgm_task *task, const rgm_graph_learning_options *options,
+                             const rgm_task_setup *setup)
+{
+    const rgmi_learning *learning = task->state;
+
+    if (!setup->trained || setup->run_dir == NULL || options->learned != NULL ||
+        learning->learned == NULL || learning->learned->count == 0)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s keeps no %s, which its weights were trained with",
+                    setup->run_dir, RGMI_FEATURES_FILE);
+}
+
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
     rgm_status status = RGM_OK;
@@ -457,7 +470,10 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     RGM_GO(rgm_graph_learning_create(out, &options, &runtime));
     ((rgmi_learning *)out->state)->inputs = inputs; /* which providers borrow from */
     inputs = (rgmi_graph_inputs){0};
+    RGM_GO(check_kept(out, &options, setup));
 done:
+    if (status != RGM_OK)
+        rgm_task_release(out);
     for (int64_t k = 0; k < RGM_MAX_HEADS; k++)
         rgm_graph_task_release(tasks[k]);
     rgm_learned_features_release(options.learned);

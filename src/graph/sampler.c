@@ -167,6 +167,9 @@ static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spe
             RGM_TRY(rgm_schema_add_node_set(to, set->name));
             RGM_TRY(copy_features(to, set->piece, set->name, sampler->graph));
             RGM_TRY(rgm_schema_add_feature(to, set->piece, set->name, "#id", RGM_I64, 0, NULL));
+            RGM_TRY(rgm_schema_set_metadata(
+                to, set->piece, set->name, NULL,
+                rgm_graph_total(sampler->graph, set->piece, set->name))); /* what "#id" is below */
             sampler->node_set_count++;
         }
     }
