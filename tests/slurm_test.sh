@@ -39,6 +39,12 @@ down() {
         ls "$work"/*.pid >/dev/null 2>&1 || break
         sleep 0.3
     done
+    # What ran on a node that is down for Slurm waits for it without end.
+    for process in /proc/[0-9]*; do
+        case $(readlink "$process/cwd" 2>/dev/null) in
+        "$work" | "$work"/*) kill -9 "${process#/proc/}" 2>/dev/null ;;
+        esac
+    done
     rm -rf "$work"
 }
 trap down EXIT
