@@ -236,7 +236,7 @@ static void a_merged_document_loads_to_the_same(void **state)
 
 static void a_search_is_told_to_be_one(void **state)
 {
-    static const char *const sections[] = {"searcher: {name: random}", "entrypoint: ./a.so",
+    static const char *const sections[] = {"searcher: {name: random}",
                                            "hyperparameters: {optimizer.learning_rate: 1}"};
     char text[128];
 
@@ -249,6 +249,10 @@ static void a_search_is_told_to_be_one(void **state)
         CHECK_MESSAGE("this is a search");
         CHECK_MESSAGE("regimen experiment run ");
     }
+    CHECK_STATUS(
+        RGM_ERR_CONFIG,
+        rgm_experiment_load(&experiment, write_file("s.yaml", "entrypoint: ./a.so\n"), NULL, 0));
+    CHECK_MESSAGE("s.yaml:1:13: the model is in ./a.so, which trials of a search load");
 }
 
 static rgm_status load_merged(const rgm_experiment_layers *layers)

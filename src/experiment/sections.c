@@ -352,6 +352,11 @@ static rgm_status check_sections(const rgm_experiment *e, const rgm_yaml_node *r
             count++;
         if (rgm_experiment_section_names[count] != NULL)
             continue;
+        if (strcmp(section->key, "entrypoint") == 0 && rgm_yaml_find(root, "searcher") == NULL)
+            return rgm_yaml_fail(section,
+                                 "the model is in %s, which trials of a search load: regimen trial "
+                                 "and regimen experiment",
+                                 section->kind == RGM_YAML_SCALAR ? section->text : "a program");
         if (makes_a_search(section->key))
             return rgm_yaml_fail(section,
                                  "this is a search, as '%s' says: regimen experiment run %s",

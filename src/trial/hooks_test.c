@@ -15,7 +15,7 @@ enum { ROWS = 10, BATCH = 4 };
 /* What a test changes of what the hooks do. */
 static struct change {
     bool no_train, no_valid, empty_train, empty_valid, bytes, scalars, texts, endless_valid;
-    bool other_type, other_shape, own_lists, no_optimizer, fails, invalid, asks_wrong;
+    bool other_type, other_shape, own_lists, no_optimizer, fails, invalid, asks_wrong, shuffled;
     const char *const *names;
     int loss; /* 0 right, 1 none, 2 a vector, 3 an integer, 4 NULL, 5 stands twice */
     int calls;
@@ -38,6 +38,8 @@ static rgm_status rows(rgm_dataset **out, bool valid)
                 rgm_tensor_f32(x)[i * width + k] = (float)i;
     }
     RGM_GO(rgm_dataset_from_tensors(out, (rgm_tensor *[]){x, y}, 2));
+    if (change.shuffled && !valid)
+        RGM_GO(rgm_dataset_shuffle_all(out));
     if ((valid && change.empty_valid) || (!valid && change.empty_train))
         RGM_GO(rgm_dataset_take(out, 0));
     if (change.scalars && valid == false) /* rows of their own: y has no axis */
@@ -553,6 +555,52 @@ static void mistakes_of_estimators_are_told(void **state)
     use_metric("error");
 }
 
+/* Data that are shuffled go on where they were, in the middle of a pass. */
+static void a_killed_trial_of_hooks_ends_with_the_same_bytes(void **state)
+{
+    static const char *const files[] = {"metrics.jsonl", "ckpt/step-00000009/weights.safetensors",
+                                        "ckpt/step-00000009/slots.safetensors",
+                                        "ckpt/step-00000009/data.bin"};
+    static const char *const runs[] = {"hooks-whole", "hooks-killed"};
+    rgm_trial *trial;
+
+    (void)state;
+    use_metric("off");
+    change.shuffled = true;
+    for (int i = 0; i < 2; i++) {
+        rgm_trial_setup s = setup_of(&rgm_hooks_estimated, runs[i]);
+
+        CHECK_OK(rgm_trial_open(&trial, &s));
+        number(trial, RGM_RUN_STEP, 5, NULL);
+        number(trial, RGM_CHECKPOINT_MODEL, 5, NULL);
+        if (i == 1) {
+            number(trial, RGM_RUN_STEP, 8, NULL);
+            number(trial, RGM_COMPUTE_VALIDATION_METRICS, 8, NULL);
+            rgm_trial_close(trial);
+            CHECK_OK(rgm_trial_open(&trial, &s));
+            CHECK_INT(5, rgm_trial_opened_at(trial));
+        }
+        number(trial, RGM_RUN_STEP, 9, NULL);
+        number(trial, RGM_COMPUTE_VALIDATION_METRICS, 9, NULL);
+        number(trial, RGM_CHECKPOINT_MODEL, 9, NULL);
+        rgm_trial_close(trial);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[2][400], *data[2];
+        int64_t size[2];
+
+        for (int k = 0; k < 2; k++) {
+            snprintf(path[k], sizeof path[k], "%s/%s/%s", folder, runs[k], files[i]);
+            CHECK_OK(rgm_file_load(&data[k], &size[k], path[k], 1 << 20));
+        }
+        CHECK_INT(size[0], size[1]);
+        CHECK(size[0] > 0 && memcmp(data[0], data[1], (size_t)size[0]) == 0);
+        rgm_free(data[0]);
+        rgm_free(data[1]);
+    }
+    use_metric("error");
+}
+
 /* ---- memory ------------------------------------------------------------------------------------
  */
 
@@ -596,6 +644,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_no_shared_object_is_refused, forget),
         cmocka_unit_test_teardown(an_estimator_exports_at_every_checkpoint, forget),
         cmocka_unit_test_teardown(mistakes_of_estimators_are_told, forget),
+        cmocka_unit_test_teardown(a_killed_trial_of_hooks_ends_with_the_same_bytes, forget),
         cmocka_unit_test_teardown(memory_that_runs_out_is_told, forget)};
 
     return cmocka_run_group_tests(tests, setup, teardown);

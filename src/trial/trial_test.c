@@ -150,6 +150,34 @@ static void workloads_train_validate_and_save(void **state)
     rgm_trial_close(trial);
 }
 
+/* Opened as any run folder, it has the metrics that the trial had. */
+static void a_trials_folder_is_an_ordinary_run_folder(void **state)
+{
+    rgm_experiment *e;
+    rgm_run_options options;
+    rgm_open_run *run;
+    const rgm_logs *logs;
+    rgm_trial *trial;
+    double accuracy;
+
+    (void)state;
+    load(graph_search);
+    trial = open_trial("ordinary");
+    work(trial, RGM_RUN_STEP, 1, 4);
+    accuracy = work(trial, RGM_COMPUTE_VALIDATION_METRICS, 1, 4).objectives[0];
+    work(trial, RGM_CHECKPOINT_MODEL, 1, 4);
+    rgm_trial_close(trial);
+    CHECK_OK(rgm_experiment_load_run(&e, path_of("ordinary", ""), NULL, 0));
+    CHECK_OK(rgm_experiment_prepare_trained(&options, e, path_of("ordinary", "")));
+    options.read_only = true;
+    CHECK_OK(rgm_experiment_open(&run, e, &options));
+    CHECK_INT(4, rgm_run_steps(run));
+    CHECK_OK(rgm_run_evaluate(run, RGM_VALID, RGM_TO_END, &logs));
+    CHECK(rgm_logs_get(logs, "accuracy") == accuracy);
+    rgm_run_close(run);
+    rgm_experiment_release(e);
+}
+
 static void workloads_elsewhere_are_refused(void **state)
 {
     rgm_trial *trial;
@@ -262,6 +290,36 @@ static void so_does_one_on_digits(void **state)
              data);
     load(text);
     check_exact_resume();
+}
+
+/* The trial's part of it: what was not finished is nowhere. */
+static void case_38_a_fault_in_a_step_leaves_no_half_step(void **state)
+{
+    rgm_hyper_value values[4] = {{0}};
+    rgm_trial_setup s;
+    rgm_workload_result r;
+    rgm_trial *trial;
+    char *lines;
+    int64_t size;
+    int left = 3;
+
+    (void)state;
+    load(graph_search);
+    s = setup_of("half", values);
+    s.should_stop = stop_soon;
+    s.payload = &left;
+    CHECK_OK(rgm_trial_open(&trial, &s));
+    CHECK_STATUS(RGM_STOPPED, rgm_trial_do(trial, &(rgm_workload){RGM_RUN_STEP, 1, 4}, &r));
+    CHECK_INT(3, rgm_trial_batches(trial));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_trial_do(trial, &(rgm_workload){RGM_CHECKPOINT_MODEL, 1, 3}, &r));
+    rgm_trial_close(trial);
+    CHECK_OK(rgm_file_load(&lines, &size, path_of("half", "metrics.jsonl"), 1 << 20));
+    CHECK_INT(0, size);
+    rgm_free(lines);
+    trial = open_trial("half");
+    CHECK_INT(0, rgm_trial_batches(trial));
+    CHECK_INT(4, work(trial, RGM_RUN_STEP, 1, 4).num_batches);
+    rgm_trial_close(trial);
 }
 
 static void a_rollback_sets_later_checkpoints_aside(void **state)
@@ -427,9 +485,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workloads_train_validate_and_save),
+        cmocka_unit_test(a_trials_folder_is_an_ordinary_run_folder),
         cmocka_unit_test(workloads_elsewhere_are_refused),
         cmocka_unit_test(a_killed_trial_ends_with_the_same_bytes),
         cmocka_unit_test(so_does_one_on_digits),
+        cmocka_unit_test(case_38_a_fault_in_a_step_leaves_no_half_step),
         cmocka_unit_test(a_rollback_sets_later_checkpoints_aside),
         cmocka_unit_test(a_warm_start_begins_with_anothers_weights),
         cmocka_unit_test(the_metric_is_looked_for_before_the_first_step),
