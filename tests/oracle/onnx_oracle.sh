@@ -31,9 +31,11 @@ if [ -d "$data" ]; then
         trained "$name" "$configs/cora_$name.yaml" --set "data.path=$data" --set trainer.epochs=5
     done
     trained mpnn "$configs/cora_mpnn_sampled.yaml" --set "data.path=$data" --set trainer.epochs=2
-    trained imdb "$configs/imdb.yaml" --set "data.path=$REGIMEN_DATA/imdb" --set trainer.epochs=5
-    trained mutag "$configs/mutag.yaml" --set "data.path=$REGIMEN_DATA/mutag" --set trainer.epochs=2 \
-        --set 'model.input={standardize: [feat]}'
+    [ ! -d "$REGIMEN_DATA/imdb" ] ||
+        trained imdb "$configs/imdb.yaml" --set "data.path=$REGIMEN_DATA/imdb" --set trainer.epochs=5
+    [ ! -d "$REGIMEN_DATA/mutag" ] ||
+        trained mutag "$configs/mutag.yaml" --set "data.path=$REGIMEN_DATA/mutag" --set trainer.epochs=2 \
+            --set 'model.input={standardize: [feat]}'
 else
     trained demo "$configs/demo.yaml" --set trainer.epochs=5
 fi
