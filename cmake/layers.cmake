@@ -22,7 +22,7 @@ set(RGM_ALLOWED_record base tensor autodiff nn data train)
 set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train gnn translation record)
 set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
-set(RGM_ALLOWED_master base)
+set(RGM_ALLOWED_master base search trial)
 set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
     search experiment trial)
 

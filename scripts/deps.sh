@@ -8,7 +8,8 @@ set -eu
 
 build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev
        libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libxxhash-dev libunistring-dev
-       libplplot-dev plplot-driver-cairo libsentencepiece-dev"
+       libplplot-dev plplot-driver-cairo libsentencepiece-dev
+       libsqlite3-dev libmicrohttpd-dev libcurl4-openssl-dev"
 check="libcmocka-dev clang clang-format libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
        sentencepiece slurm-wlm munge"
 bench="python3-dev"

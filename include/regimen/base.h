@@ -245,6 +245,8 @@ bool rgm_json_is_object(const rgm_json *json);
 const char *rgm_json_text(const rgm_json *json);
 /** false, and *out unchanged: it is no integer of 64 bits. NULL is none. */
 bool rgm_json_int(int64_t *out, const rgm_json *json);
+/** The same for true and false. */
+bool rgm_json_bool(bool *out, const rgm_json *json);
 /** The same for a number, or what rgm_json_print_number() makes of one: "nan", "inf", "-inf". */
 bool rgm_json_number(double *out, const rgm_json *json);
 /** An entry of an object; `{0}` is before the first. */

@@ -25,12 +25,14 @@
  *   search      what to try next: hyperparameters, samplers, searchers
  *   experiment  all of it from one YAML file
  *   trial       one point of a search, trained: search files, workloads, hooks
+ *   master      experiments with many trials: a database, slots, processes, requests
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
 
 #include <regimen/experiment.h>
 #include <regimen/gnn.h>
+#include <regimen/master.h>
 #include <regimen/record.h>
 #include <regimen/search.h>
 #include <regimen/translation.h>

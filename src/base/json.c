@@ -12,12 +12,28 @@
 
 /* ---- print --------------------------------------------------------------------------------- */
 
+/* Bytes of `text` that need nothing done to them. */
+static int64_t plain_size(const char *text)
+{
+    int64_t size = 0;
+
+    while (text[size] >= 0x20 && text[size] < 0x7f && text[size] != '"' && text[size] != '\\')
+        size++;
+    return size;
+}
+
 rgm_status rgm_json_print_text(rgm_text *out, const char *text)
 {
     uint32_t code;
 
     RGM_TRY(rgm_text_add(out, "\"", 1));
-    while (*text != 0) {
+    for (;;) {
+        int64_t plain = plain_size(text);
+
+        RGM_TRY(rgm_text_add(out, text, plain));
+        text += plain;
+        if (*text == 0)
+            return rgm_text_add(out, "\"", 1);
         int size = rgm_utf8_next(&code, text);
 
         if (size == 0)
@@ -30,7 +46,6 @@ rgm_status rgm_json_print_text(rgm_text *out, const char *text)
             RGM_TRY(rgm_text_add(out, text, size));
         text += size > 0 ? size : 1;
     }
-    return rgm_text_add(out, "\"", 1);
 }
 
 rgm_status rgm_json_print_number(rgm_text *out, double number)
@@ -114,6 +129,14 @@ bool rgm_json_int(int64_t *out, const rgm_json *json)
     if (!json_is_integer(value))
         return false;
     *out = json_integer_value(value);
+    return true;
+}
+
+bool rgm_json_bool(bool *out, const rgm_json *json)
+{
+    if (!json_is_boolean((const json_t *)json))
+        return false;
+    *out = json_is_true((const json_t *)json);
     return true;
 }
 

@@ -1,0 +1,348 @@
+/*
+ * How an experiment begins: from a file, as a copy of another, as the continuation of a trial.
+ */
+#include "requests.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What an experiment is made of. Texts are borrowed. */
+typedef struct plan {
+    const char *config, *name, *working_folder, *description;
+    int64_t parent; /* 0: none */
+    bool paused, validate_only;
+} plan;
+
+/* ---- where its trials begin ----------------------------------------------------------------- */
+
+typedef struct source {
+    int64_t checkpoint; /* of the database; 0: none */
+    char *folder;       /* outside of it; NULL: none */
+} source;
+
+static rgm_status source_of_trial(source *out, rgm_master *master, const rgm_yaml_node *node)
+{
+    int64_t trial, is_there;
+
+    RGM_TRY(rgm_yaml_int(&trial, node));
+    RGM_TRY(rgmi_database_int(&is_there, master->database, 0,
+                              "SELECT count(*) FROM trials WHERE id = ?", "i", trial));
+    if (is_there == 0)
+        return rgm_yaml_fail(node, "there is no trial %lld", (long long)trial);
+    RGM_TRY(rgmi_database_int(&out->checkpoint, master->database, 0,
+                              "SELECT id FROM checkpoints WHERE trial_id = ? AND state ="
+                              " 'COMPLETED' ORDER BY step_id DESC LIMIT 1",
+                              "i", trial));
+    return out->checkpoint != 0 ? RGM_OK
+                                : rgm_yaml_fail(node, "trial %lld has no checkpoint to begin with",
+                                                (long long)trial);
+}
+
+static rgm_status source_of_checkpoint(source *out, rgm_master *master, const rgm_yaml_node *node)
+{
+    if (node->text == NULL)
+        return rgm_yaml_fail(node, "'searcher.source_checkpoint_uuid' is no text");
+    if (node->text[0] == '/') {
+        if (!rgm_path_is_folder(node->text))
+            return rgm_yaml_fail(node, "there is no checkpoint folder '%s'", node->text);
+        return rgm_strdup(&out->folder, node->text);
+    }
+    RGM_TRY(rgmi_database_int(&out->checkpoint, master->database, 0,
+                              "SELECT id FROM checkpoints WHERE uuid = ? AND state = 'COMPLETED'",
+                              "t", node->text));
+    return out->checkpoint != 0 ? RGM_OK
+                                : rgm_yaml_fail(node, "there is no checkpoint '%s'", node->text);
+}
+
+static rgm_status find_source(source *out, rgm_master *master, const rgm_search_file *file)
+{
+    const rgm_yaml_node *searcher = rgm_search_file_section(file, "searcher");
+    const rgm_yaml_node *trial = rgm_yaml_find(searcher, "source_trial_id");
+    const rgm_yaml_node *uuid = rgm_yaml_find(searcher, "source_checkpoint_uuid");
+
+    if (trial != NULL)
+        RGM_TRY(source_of_trial(out, master, trial));
+    if (uuid != NULL)
+        RGM_TRY(source_of_checkpoint(out, master, uuid));
+    return RGM_OK;
+}
+
+/* ---- its row -------------------------------------------------------------------------------- */
+
+static const char *owner_name(char *buffer, size_t size)
+{
+    struct passwd entry, *found = NULL;
+    char room[4096];
+
+    if (getpwuid_r(geteuid(), &entry, room, sizeof room, &found) == 0 && found != NULL)
+        snprintf(buffer, size, "%s", found->pw_name);
+    else
+        snprintf(buffer, size, "%ld", (long)geteuid());
+    return buffer;
+}
+
+static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search_file *file,
+                             const source *from)
+{
+    const rgm_search_settings *o = rgm_search_file_settings(file);
+    const rgm_objective *objective = rgmi_objective(file);
+    int64_t seed = o->reproducibility.experiment_seed;
+    char owner[256];
+
+    if (seed < 0)
+        seed = (int64_t)rgm_wall_time() & INT32_MAX;
+    return rgmi_database_run(
+        master->database,
+        "INSERT INTO experiments(state, name, description, config, working_folder, owner, seed,"
+        " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
+        " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
+        " source_checkpoint, source_checkpoint_id) VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))",
+        "ttttttiidiiiiiitidti", rgmi_state_names[p->paused ? RGMI_PAUSED : RGMI_ACTIVE], p->name,
+        p->description != NULL   ? p->description
+        : o->description != NULL ? o->description
+                                 : p->name,
+        rgm_search_file_text(file), p->working_folder, owner_name(owner, sizeof owner), seed,
+        p->parent, o->resources.weight, o->resources.priority, o->resources.max_slots,
+        o->resources.slots_per_trial, o->checkpoint_storage.save_experiment_best,
+        o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
+        objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
+        from->checkpoint);
+}
+
+static rgm_status write_file(rgm_master *master, int64_t id, const rgm_search_file *file)
+{
+    rgm_status status = RGM_OK;
+    char *folder = NULL, *path = NULL;
+    const char *text = rgm_search_file_text(file);
+
+    RGM_GO(rgmi_master_path(&folder, master, id, 0, NULL));
+    RGM_GO(rgm_folder_make(folder));
+    RGM_GO(rgm_path_join(&path, folder, "experiment.yaml"));
+    RGM_GO(rgm_file_save_own(path, text, (int64_t)strlen(text)));
+done:
+    rgm_free(path);
+    rgm_free(folder);
+    return status;
+}
+
+static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *file,
+                         const source *from)
+{
+    rgm_master *master = call->master;
+    const rgm_search_settings *o = rgm_search_file_settings(file);
+
+    RGM_TRY(insert_row(master, p, file, from));
+    call->id = rgmi_database_last_id(master->database);
+    for (int64_t i = 0; i < o->labels.count; i++)
+        RGM_TRY(rgmi_database_run(master->database, "INSERT OR IGNORE INTO labels VALUES(?, ?)",
+                                  "it", call->id, o->labels.items[i]));
+    RGM_TRY(write_file(master, call->id, file));
+    RGM_TRY(rgmi_experiment_begin(master, call->id));
+    return rgmi_answer_experiment(call);
+}
+
+static rgm_status check_engine(const rgm_search_file *file)
+{
+    return rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_LOCAL
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_UNSUPPORTED, "scheduler.type: a master runs trials on the slots "
+                                               "of its own machine (local)");
+}
+
+static rgm_status create(rgmi_call *call, const plan *p)
+{
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL;
+    source from = {0};
+
+    RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
+                                 p->name, NULL));
+    RGM_GO(check_engine(file));
+    RGM_GO(find_source(&from, call->master, file));
+    if (p->validate_only) {
+        RGM_GO(rgm_text_printf(call->out, "{\"valid\": true}"));
+        goto done;
+    }
+    RGM_GO(rgmi_change_begin(call->master));
+    RGM_GO(rgmi_change_end(call->master, insert(call, p, file, &from)));
+    call->status = 201;
+done:
+    rgm_search_file_release(file);
+    rgm_free(from.folder);
+    return status;
+}
+
+/* ---- from a file ---------------------------------------------------------------------------- */
+
+static rgm_status check_plan(const plan *p)
+{
+    if (p->config == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "'config' is missing: the experiment file's text");
+    if (p->working_folder[0] != '/' || !rgm_path_is_folder(p->working_folder))
+        return RGM_FAIL(RGM_ERR_ARG, "'working_folder' is no absolute folder");
+    if (p->name[0] == 0 || strlen(p->name) > 255)
+        return RGM_FAIL(RGM_ERR_ARG, "'name' has 1 to 255 bytes");
+    return RGM_OK;
+}
+
+rgm_status rgmi_answer_create(rgmi_call *call)
+{
+    static const char *const known[] = {"config", "name",          "working_folder", "description",
+                                        "paused", "validate_only", "parent_id",      NULL};
+    char here[4096];
+    plan p = {.name = "experiment", .working_folder = getcwd(here, sizeof here)};
+
+    if (p.working_folder == NULL)
+        p.working_folder = "/";
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_call_text(&p.config, call, "config"));
+    RGM_TRY(rgmi_call_text(&p.name, call, "name"));
+    RGM_TRY(rgmi_call_text(&p.working_folder, call, "working_folder"));
+    RGM_TRY(rgmi_call_text(&p.description, call, "description"));
+    RGM_TRY(rgmi_call_bool(&p.paused, call, "paused"));
+    RGM_TRY(rgmi_call_bool(&p.validate_only, call, "validate_only"));
+    RGM_TRY(rgmi_call_int(&p.parent, call, "parent_id", 1, INT64_MAX));
+    RGM_TRY(check_plan(&p));
+    return create(call, &p);
+}
+
+/* ---- from another ---------------------------------------------------------------------------- */
+
+/* Of the experiment that is copied; released together. */
+typedef struct original {
+    char *config, *name, *working_folder, *hyperparameters;
+    int64_t experiment;
+} original;
+
+static void clear_original(original *o)
+{
+    rgm_free(o->config);
+    rgm_free(o->name);
+    rgm_free(o->working_folder);
+    rgm_free(o->hyperparameters);
+}
+
+static rgm_status read_original(original *out, rgmi_call *call, const char *sql, const char *what)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database, sql, "i", call->id));
+    status = rgmi_rows_next(call->master->database, rows);
+    if (status == RGM_END)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no %s %lld", what, (long long)call->id);
+    RGM_TRY(status);
+    out->experiment = rgmi_rows_int(rows, 0);
+    RGM_GO(rgm_strdup(&out->config, rgmi_rows_text(rows, 1)));
+    RGM_GO(rgm_strdup(&out->name, rgmi_rows_text(rows, 2)));
+    RGM_GO(rgm_strdup(&out->working_folder, rgmi_rows_text(rows, 3)));
+    RGM_GO(rgm_strdup(&out->hyperparameters, rgmi_rows_text(rows, 4)));
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+rgm_status rgmi_answer_fork(rgmi_call *call)
+{
+    static const char *const known[] = {"config", "description", "paused", NULL};
+    rgm_status status = RGM_OK;
+    original o = {0};
+
+    RGM_GO(rgmi_call_keys(call, known));
+    RGM_GO(read_original(&o, call,
+                         "SELECT id, config, name, working_folder, '' FROM experiments WHERE id ="
+                         " ?",
+                         "experiment"));
+    plan p = {.config = o.config,
+              .name = o.name,
+              .working_folder = o.working_folder,
+              .parent = o.experiment};
+    RGM_GO(rgmi_call_text(&p.config, call, "config"));
+    RGM_GO(rgmi_call_text(&p.description, call, "description"));
+    RGM_GO(rgmi_call_bool(&p.paused, call, "paused"));
+    RGM_GO(create(call, &p));
+done:
+    clear_original(&o);
+    return status;
+}
+
+/* {steps: 40}, or 40: of what the searcher's section says then. */
+static rgm_status read_length(rgm_length *out, const rgmi_call *call)
+{
+    const rgm_json *length = rgm_json_find(call->body, "max_length");
+
+    *out = (rgm_length){0};
+    if (rgm_json_int(&out->units, length) && out->units > 0)
+        return RGM_OK;
+    for (int i = 0; rgm_length_unit_names[i] != NULL; i++)
+        if (rgm_json_int(&out->units, rgm_json_find(length, rgm_length_unit_names[i])) &&
+            out->units > 0) {
+            out->unit = (rgm_length_unit)i;
+            return RGM_OK;
+        }
+    return RGM_FAIL(RGM_ERR_ARG, "'max_length' is missing: {\"steps\": N}, or another unit");
+}
+
+/* The file with the trial's values for its hyperparameters, and it as the source. */
+static rgm_status edit_config(rgm_text *out, const original *o, int64_t trial, rgm_length length)
+{
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL;
+    rgm_text searcher = {0};
+    rgm_yaml *yaml = NULL;
+
+    RGM_GO(
+        rgm_search_file_parse(&file, NULL, o->config, (int64_t)strlen(o->config), o->name, NULL));
+    RGM_GO(rgm_text_printf(&searcher, "{name: single, metric: "));
+    RGM_GO(rgm_json_print_text(&searcher, rgmi_objective(file)->metric));
+    RGM_GO(rgm_text_printf(&searcher,
+                           ", smaller_is_better: %s, max_length: {%s: %" PRId64
+                           "}, source_trial_id: %" PRId64 "}",
+                           rgmi_objective(file)->smaller_is_better ? "true" : "false",
+                           rgm_length_unit_names[length.unit], length.units, trial));
+    RGM_GO(rgm_yaml_parse(&yaml, o->config, (int64_t)strlen(o->config), o->name));
+    RGM_GO(rgm_yaml_set(yaml, "searcher", searcher.data, "continue"));
+    RGM_GO(rgm_yaml_set(yaml, "hyperparameters", o->hyperparameters, "continue"));
+    RGM_GO(rgm_yaml_print(out, rgm_yaml_root(yaml)));
+done:
+    rgm_yaml_release(yaml);
+    rgm_text_clear(&searcher);
+    rgm_search_file_release(file);
+    return status;
+}
+
+rgm_status rgmi_answer_continue(rgmi_call *call)
+{
+    static const char *const known[] = {"max_length", "description", "paused", NULL};
+    rgm_status status = RGM_OK;
+    char description[64];
+    rgm_text config = {0};
+    original o = {0};
+    rgm_length length;
+
+    RGM_GO(rgmi_call_keys(call, known));
+    RGM_GO(read_length(&length, call));
+    RGM_GO(read_original(&o, call,
+                         "SELECT e.id, e.config, e.name, e.working_folder, t.hyperparameters FROM"
+                         " trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ?",
+                         "trial"));
+    RGM_GO(edit_config(&config, &o, call->id, length));
+    snprintf(description, sizeof description, "Continuation of trial %lld", (long long)call->id);
+    plan p = {.config = config.data,
+              .name = o.name,
+              .working_folder = o.working_folder,
+              .description = description,
+              .parent = o.experiment};
+    RGM_GO(rgmi_call_text(&p.description, call, "description"));
+    RGM_GO(rgmi_call_bool(&p.paused, call, "paused"));
+    RGM_GO(create(call, &p));
+done:
+    rgm_text_clear(&config);
+    clear_original(&o);
+    return status;
+}

@@ -1,0 +1,369 @@
+/*
+ * Experiments: lists, states, labels, deletion. How one begins is answers_create.c's.
+ */
+#include "requests.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LABELS_JSON                                                                                \
+    " (SELECT json_group_array(label) FROM (SELECT label FROM labels WHERE experiment_id = e.id"   \
+    " ORDER BY label)) AS 'labels:json'"
+#define EXPERIMENT_COLUMNS                                                                         \
+    "SELECT id, state, name, description, owner," LABELS_JSON                                      \
+    ", archived AS 'archived:bool', progress, start_time AS 'start_time:time', end_time AS"        \
+    " 'end_time:time', parent_id, message"
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+rgm_status rgmi_answer_experiments(rgmi_call *call)
+{
+    static const char where[] =
+        "SELECT count(*) FROM experiments e WHERE (? = -1 OR archived = ?) AND (? IS NULL OR state"
+        " = ?) AND (? IS NULL OR EXISTS(SELECT 1 FROM labels WHERE experiment_id = e.id AND label ="
+        " ?))";
+    const char *state = rgmi_call_query(call, "state"), *label = rgmi_call_query(call, "label");
+    const char *which = rgmi_call_query(call, "archived");
+    int64_t limit, offset, total, archived = 0;
+    rgmi_rows *rows;
+
+    if (which != NULL && strcmp(which, "all") == 0)
+        archived = -1;
+    else
+        RGM_TRY(rgmi_call_query_int(&archived, call, "archived", 0, 0, 1));
+    RGM_TRY(rgmi_call_page(&limit, &offset, call));
+    RGM_TRY(rgmi_database_int(&total, call->master->database, 0, where, "iitttt", archived,
+                              archived, state, state, label, label));
+    RGM_TRY(rgmi_database_query(
+        &rows, call->master->database,
+        EXPERIMENT_COLUMNS
+        ", (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS trials FROM experiments e"
+        " WHERE (? = -1 OR archived = ?) AND (? IS NULL OR state = ?) AND (? IS NULL OR"
+        " EXISTS(SELECT 1 FROM labels WHERE experiment_id = e.id AND label = ?)) ORDER BY id DESC"
+        " LIMIT ? OFFSET ?",
+        "iittttii", archived, archived, state, state, label, label, limit, offset));
+    return rgmi_print_page(call, "experiments", rows, total);
+}
+
+static rgm_status print_best(rgmi_call *call, int64_t smaller)
+{
+    static const char smallest[] =
+        "SELECT id, number, best_metric, hyperparameters AS 'hyperparameters:json' FROM trials "
+        "WHERE"
+        " experiment_id = ? AND best_metric IS NOT NULL ORDER BY best_metric, number LIMIT 1";
+    static const char largest[] =
+        "SELECT id, number, best_metric, hyperparameters AS 'hyperparameters:json' FROM trials "
+        "WHERE"
+        " experiment_id = ? AND best_metric IS NOT NULL ORDER BY best_metric DESC, number LIMIT 1";
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database, smaller != 0 ? smallest : largest,
+                                "i", call->id));
+    RGM_TRY(rgm_text_printf(call->out, ", \"best_trial\": "));
+    status = rgmi_rows_next(call->master->database, rows);
+    if (status == RGM_END)
+        return rgm_text_printf(call->out, "null");
+    RGM_TRY(status);
+    status = rgmi_print_row(call->out, rows);
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+rgm_status rgmi_answer_experiment(rgmi_call *call)
+{
+    int64_t smaller;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    RGM_TRY(rgmi_database_query(
+        &rows, call->master->database,
+        EXPERIMENT_COLUMNS
+        ", metric, smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
+        " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
+        " working_folder, (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS trials,"
+        " (SELECT json_group_object(state, n) FROM (SELECT state, count(*) AS n FROM trials WHERE"
+        " experiment_id = e.id GROUP BY state)) AS 'trials_by_state:json', (SELECT"
+        " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
+        " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
+        " running FROM experiments e WHERE id = ?",
+        "i", call->id));
+    RGM_TRY(rgmi_print_one(call, rows, "experiment"));
+    call->out->size--; /* the row's bracket: what follows is of the same object */
+    RGM_TRY(print_best(call, smaller));
+    return rgm_text_add(call->out, "}", 1);
+}
+
+rgm_status rgmi_answer_config(rgmi_call *call)
+{
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                "SELECT name, config FROM experiments WHERE id = ?", "i",
+                                call->id));
+    return rgmi_print_one(call, rows, "experiment");
+}
+
+rgm_status rgmi_answer_search(rgmi_call *call)
+{
+    rgm_status status = RGM_OK;
+    rgm_text plan = {0};
+    rgmi_experiment *e;
+
+    RGM_GO(rgmi_experiment_get(&e, call->master, call->id));
+    if (e->searcher == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is %s: its search is over",
+                        (long long)call->id, rgmi_state_names[e->state]));
+    RGM_GO(rgm_searcher_describe(&plan, e->searcher));
+    RGM_GO(rgm_text_printf(call->out, "{\"name\": "));
+    RGM_GO(rgm_json_print_text(call->out, rgm_searcher_name(e->searcher)));
+    RGM_GO(rgm_text_printf(call->out, ", \"progress\": "));
+    RGM_GO(rgm_json_print_number(call->out, rgm_searcher_progress(e->searcher)));
+    RGM_GO(rgm_text_printf(call->out, ", \"trials\": %lld, \"plan\": ",
+                           (long long)rgm_searcher_trial_count(e->searcher)));
+    RGM_GO(rgm_json_print_text(call->out, plan.data != NULL ? plan.data : ""));
+    RGM_GO(rgm_text_add(call->out, "}", 1));
+done:
+    rgm_text_clear(&plan);
+    return status;
+}
+
+rgm_status rgmi_answer_events(rgmi_call *call)
+{
+    int64_t limit, offset, total, smaller;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    RGM_TRY(rgmi_call_page(&limit, &offset, call));
+    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
+                              "SELECT count(*) FROM searcher_events WHERE experiment_id = ?", "i",
+                              call->id));
+    RGM_TRY(rgmi_database_query(
+        &rows, call->master->database,
+        "SELECT id, CASE kind WHEN 0 THEN 'trained' WHEN 1 THEN 'validated' WHEN 2 THEN"
+        " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' ELSE 'closed' END AS kind,"
+        " trial, length, metrics AS 'metrics:json', time AS 'time:time' FROM searcher_events WHERE"
+        " experiment_id = ? ORDER BY id LIMIT ? OFFSET ?",
+        "iii", call->id, limit, offset));
+    return rgmi_print_page(call, "events", rows, total);
+}
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+static rgm_status change_state(rgmi_call *call, rgmi_state state)
+{
+    rgmi_experiment *e;
+
+    RGM_TRY(rgmi_experiment_get(&e, call->master, call->id));
+    if (e->state != state)
+        RGM_TRY(rgmi_experiment_set_state(call->master, e, state, NULL));
+    if (state == RGMI_STOPPING_KILLED)
+        for (int64_t i = 0; i < call->master->process_count; i++)
+            if (call->master->processes[i].experiment == call->id)
+                rgmi_process_kill(&call->master->processes[i]);
+    RGM_TRY(rgmi_experiment_flush(call->master, e));
+    return rgmi_answer_experiment(call);
+}
+
+static rgm_status answer_state(rgmi_call *call, rgmi_state state)
+{
+    RGM_TRY(rgmi_change_begin(call->master));
+    return rgmi_change_end(call->master, change_state(call, state));
+}
+
+rgm_status rgmi_answer_activate(rgmi_call *call)
+{
+    return answer_state(call, RGMI_ACTIVE);
+}
+
+rgm_status rgmi_answer_pause(rgmi_call *call)
+{
+    return answer_state(call, RGMI_PAUSED);
+}
+
+rgm_status rgmi_answer_cancel(rgmi_call *call)
+{
+    return answer_state(call, RGMI_STOPPING_CANCELED);
+}
+
+rgm_status rgmi_answer_kill(rgmi_call *call)
+{
+    return answer_state(call, RGMI_STOPPING_KILLED);
+}
+
+/* ---- what can be changed -------------------------------------------------------------------- */
+
+static rgm_status set_archived(rgmi_call *call, int64_t archived)
+{
+    int64_t over;
+
+    RGM_TRY(rgmi_database_int(&over, call->master->database, -1,
+                              "SELECT state IN ('COMPLETED', 'CANCELED', 'ERROR') FROM experiments"
+                              " WHERE id = ?",
+                              "i", call->id));
+    if (over < 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)call->id);
+    if (over == 0)
+        return RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is not over", (long long)call->id);
+    RGM_TRY(rgmi_change_begin(call->master));
+    rgm_status status = rgmi_database_run(call->master->database,
+                                          "UPDATE experiments SET archived = ? WHERE id = ?", "ii",
+                                          archived, call->id);
+    if (status == RGM_OK)
+        status = rgmi_answer_experiment(call);
+    return rgmi_change_end(call->master, status);
+}
+
+rgm_status rgmi_answer_archive(rgmi_call *call)
+{
+    return set_archived(call, 1);
+}
+
+rgm_status rgmi_answer_unarchive(rgmi_call *call)
+{
+    return set_archived(call, 0);
+}
+
+static rgm_status patch_labels(rgmi_call *call, const rgm_json *labels)
+{
+    rgm_json_entry entry = {0};
+    bool is_set;
+
+    if (labels != NULL && !rgm_json_is_object(labels))
+        return RGM_FAIL(RGM_ERR_ARG, "'labels' is no object of names to true or null");
+    while (labels != NULL && rgm_json_next(&entry, labels)) {
+        bool adds = rgm_json_bool(&is_set, entry.value) && is_set;
+
+        if (entry.key[0] == 0 || strlen(entry.key) > 255)
+            return RGM_FAIL(RGM_ERR_ARG, "a label has 1 to 255 bytes");
+        RGM_TRY(adds ? rgmi_database_run(call->master->database,
+                                         "INSERT OR IGNORE INTO labels VALUES(?, ?)", "it",
+                                         call->id, entry.key)
+                     : rgmi_database_run(call->master->database,
+                                         "DELETE FROM labels WHERE experiment_id = ? AND label = ?",
+                                         "it", call->id, entry.key));
+    }
+    return RGM_OK;
+}
+
+static rgm_status patch_numbers(rgmi_call *call)
+{
+    static const struct {
+        const char *key, *sql;
+        int64_t low, high;
+    } numbers[] = {
+        {"priority", "UPDATE experiments SET priority = ? WHERE id = ?", 1, 99},
+        {"max_slots", "UPDATE experiments SET max_slots = ? WHERE id = ?", 0, 1 << 20},
+        {"save_experiment_best", "UPDATE experiments SET save_experiment_best = ? WHERE id = ?", 0,
+         1 << 30},
+        {"save_trial_best", "UPDATE experiments SET save_trial_best = ? WHERE id = ?", 0, 1 << 30},
+        {"save_trial_latest", "UPDATE experiments SET save_trial_latest = ? WHERE id = ?", 0,
+         1 << 30},
+    };
+    double weight = 0;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int64_t value = -1;
+
+        RGM_TRY(rgmi_call_int(&value, call, numbers[i].key, numbers[i].low, numbers[i].high));
+        if (value >= 0)
+            RGM_TRY(
+                rgmi_database_run(call->master->database, numbers[i].sql, "ii", value, call->id));
+    }
+    RGM_TRY(rgmi_call_number(&weight, call, "weight"));
+    if (rgm_json_find(call->body, "weight") == NULL)
+        return RGM_OK;
+    if (!(weight > 0 && weight <= 1e9))
+        return RGM_FAIL(RGM_ERR_ARG, "'weight' is not above 0, or above 1e9");
+    return rgmi_database_run(call->master->database,
+                             "UPDATE experiments SET weight = ? WHERE id = ?", "di", weight,
+                             call->id);
+}
+
+static rgm_status patch(rgmi_call *call)
+{
+    const char *description = NULL;
+
+    RGM_TRY(rgmi_call_text(&description, call, "description"));
+    if (description != NULL)
+        RGM_TRY(rgmi_database_run(call->master->database,
+                                  "UPDATE experiments SET description = ? WHERE id = ?", "ti",
+                                  description, call->id));
+    RGM_TRY(patch_labels(call, rgm_json_find(call->body, "labels")));
+    RGM_TRY(patch_numbers(call));
+    return rgmi_answer_experiment(call);
+}
+
+rgm_status rgmi_answer_patch(rgmi_call *call)
+{
+    static const char *const known[] = {"description",
+                                        "labels",
+                                        "weight",
+                                        "priority",
+                                        "max_slots",
+                                        "save_experiment_best",
+                                        "save_trial_best",
+                                        "save_trial_latest",
+                                        NULL};
+    int64_t smaller;
+
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    RGM_TRY(rgmi_change_begin(call->master));
+    return rgmi_change_end(call->master, patch(call));
+}
+
+rgm_status rgmi_answer_collect(rgmi_call *call)
+{
+    static const char *const known[] = {"preview", NULL};
+    bool preview = false;
+
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_call_bool(&preview, call, "preview"));
+    return rgmi_collect(call->out, call->master, call->id, preview);
+}
+
+/* ---- deletion ------------------------------------------------------------------------------- */
+
+static rgm_status check_deletable(rgmi_call *call)
+{
+    int64_t over, users;
+
+    RGM_TRY(rgmi_database_int(&over, call->master->database, -1,
+                              "SELECT state IN ('COMPLETED', 'CANCELED', 'ERROR') FROM experiments"
+                              " WHERE id = ?",
+                              "i", call->id));
+    RGM_TRY(rgmi_database_int(
+        &users, call->master->database, 0,
+        "SELECT o.experiment_id FROM trials o JOIN checkpoints c ON c.id = o.source_checkpoint_id"
+        " JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = ? AND o.experiment_id <>"
+        " t.experiment_id AND o.state = 'ACTIVE' LIMIT 1",
+        "i", call->id));
+    if (over < 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)call->id);
+    if (over == 0)
+        return RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is not over: cancel or kill it first",
+                        (long long)call->id);
+    return users == 0 ? RGM_OK
+                      : RGM_FAIL(RGM_ERR_BUSY, "experiment %lld begins with its checkpoints",
+                                 (long long)users);
+}
+
+/* The folder first: what is interrupted can be asked for again. */
+rgm_status rgmi_answer_delete(rgmi_call *call)
+{
+    rgm_status status;
+    char *folder;
+
+    RGM_TRY(check_deletable(call));
+    RGM_TRY(rgmi_master_path(&folder, call->master, call->id, 0, NULL));
+    status = rgm_folder_remove(folder);
+    rgm_free(folder);
+    if (status != RGM_ERR_NOT_FOUND)
+        RGM_TRY(status);
+    RGM_TRY(rgm_text_printf(call->out, "{\"id\": %lld, \"deleted\": true}", (long long)call->id));
+    RGM_TRY(rgmi_change_begin(call->master));
+    status = rgmi_database_run(call->master->database, "DELETE FROM experiments WHERE id = ?", "i",
+                               call->id);
+    return rgmi_change_end(call->master, status);
+}

@@ -1,0 +1,69 @@
+/*
+ * What there is to know of the master itself.
+ */
+#include "requests.h"
+
+#include <unistd.h>
+
+rgm_status rgmi_answer_master(rgmi_call *call)
+{
+    const rgm_master *m = call->master;
+    int64_t taken = 0;
+
+    for (int64_t i = 0; i < m->options.slots; i++)
+        taken += m->slot_taken[i];
+    RGM_TRY(rgm_text_printf(call->out, "{\"version\": \"%s\", \"pid\": %ld, \"folder\": ",
+                            RGM_VERSION, (long)getpid()));
+    RGM_TRY(rgm_json_print_text(call->out, m->options.folder));
+    return rgm_text_printf(
+        call->out,
+        ", \"serves\": %s, \"slots\": %lld, \"threads_per_slot\": %lld, \"slots_taken\": %lld, "
+        "\"processes\": %lld, \"scheduling\": \"%s\", \"preemption\": %s}",
+        m->serves ? "true" : "false", (long long)m->options.slots,
+        (long long)m->options.threads_per_slot, (long long)taken, (long long)m->process_count,
+        rgm_scheduling_names[m->options.scheduling], m->options.preemption ? "true" : "false");
+}
+
+static const char *find_reason(const rgm_master *m, int64_t trial)
+{
+    for (int64_t i = 0; i < m->waiting_count; i++)
+        if (m->waiting[i].trial == trial)
+            return m->waiting[i].reason;
+    return m->serves ? "waits behind others of its experiment"
+                     : "no master is at work in the folder";
+}
+
+rgm_status rgmi_answer_queue(rgmi_call *call)
+{
+    rgm_status status = RGM_OK;
+    int64_t limit, offset, total, printed = 0;
+    rgmi_rows *rows = NULL;
+
+    RGM_GO(rgmi_call_page(&limit, &offset, call));
+    RGM_GO(rgmi_database_int(&total, call->master->database, 0,
+                             "SELECT count(*) FROM trials t JOIN experiments e ON e.id ="
+                             " t.experiment_id WHERE wants AND run_token IS NULL AND e.state ="
+                             " 'ACTIVE'",
+                             ""));
+    RGM_GO(rgmi_database_query(&rows, call->master->database,
+                               "SELECT t.id, t.experiment_id, number FROM trials t JOIN experiments"
+                               " e ON e.id = t.experiment_id WHERE wants AND run_token IS NULL AND"
+                               " e.state = 'ACTIVE' ORDER BY t.id LIMIT ? OFFSET ?",
+                               "ii", limit, offset));
+    RGM_GO(rgm_text_printf(call->out, "{\"queue\": ["));
+    while ((status = rgmi_rows_next(call->master->database, rows)) == RGM_OK) {
+        RGM_GO(rgm_text_printf(call->out,
+                               "%s{\"trial_id\": %lld, \"experiment_id\": %lld, \"number\": %lld, "
+                               "\"reason\": ",
+                               printed++ > 0 ? ", " : "", (long long)rgmi_rows_int(rows, 0),
+                               (long long)rgmi_rows_int(rows, 1),
+                               (long long)rgmi_rows_int(rows, 2)));
+        RGM_GO(rgm_json_print_text(call->out, find_reason(call->master, rgmi_rows_int(rows, 0))));
+        RGM_GO(rgm_text_add(call->out, "}", 1));
+    }
+    status = rgm_text_printf(call->out, "], \"offset\": %lld, \"limit\": %lld, \"total\": %lld}",
+                             (long long)offset, (long long)limit, (long long)total);
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}

@@ -1,0 +1,321 @@
+/*
+ * Trials and their checkpoints: what there is to know of them, and what can be done to one.
+ */
+#include "requests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LOG_BYTES = 256 << 10, LOG_MOST = 4 << 20, TAIL_MOST = 100000 };
+
+#define TRIAL_COLUMNS                                                                              \
+    "SELECT id, experiment_id, number, state, hyperparameters AS 'hyperparameters:json',"          \
+    " request_id, seed, restarts, steps, batches, metric, best_metric, start_time AS"              \
+    " 'start_time:time', end_time AS 'end_time:time', message, run_pid AS pid, source_checkpoint," \
+    " (SELECT uuid FROM checkpoints c WHERE c.id = source_checkpoint_id) AS"                       \
+    " source_checkpoint_uuid FROM trials "
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+rgm_status rgmi_answer_trials(rgmi_call *call)
+{
+    static const char by_id[] = TRIAL_COLUMNS
+        "WHERE experiment_id = ? AND (? IS NULL OR state = ?) ORDER BY number LIMIT ? OFFSET ?";
+    static const char smallest[] = TRIAL_COLUMNS
+        "WHERE experiment_id = ? AND (? IS NULL OR state = ?) ORDER BY best_metric IS NULL,"
+        " best_metric, number LIMIT ? OFFSET ?";
+    static const char largest[] = TRIAL_COLUMNS
+        "WHERE experiment_id = ? AND (? IS NULL OR state = ?) ORDER BY best_metric IS NULL,"
+        " best_metric DESC, number LIMIT ? OFFSET ?";
+    const char *state = rgmi_call_query(call, "state"), *sort = rgmi_call_query(call, "sort");
+    int64_t limit, offset, total, smaller;
+    rgmi_rows *rows;
+
+    if (sort != NULL && strcmp(sort, "id") != 0 && strcmp(sort, "metric") != 0)
+        return RGM_FAIL(RGM_ERR_ARG, "sort=%s is neither id nor metric", sort);
+    RGM_TRY(rgmi_call_page(&limit, &offset, call));
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
+                              "SELECT count(*) FROM trials WHERE experiment_id = ? AND (? IS NULL"
+                              " OR state = ?)",
+                              "itt", call->id, state, state));
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                sort == NULL || strcmp(sort, "id") == 0 ? by_id
+                                : smaller != 0                          ? smallest
+                                                                        : largest,
+                                "ittii", call->id, state, state, limit, offset));
+    return rgmi_print_page(call, "trials", rows, total);
+}
+
+rgm_status rgmi_answer_trial(rgmi_call *call)
+{
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database, TRIAL_COLUMNS "WHERE id = ?", "i",
+                                call->id));
+    return rgmi_print_one(call, rows, "trial");
+}
+
+static rgm_status trial_exists(rgmi_call *call)
+{
+    int64_t count;
+
+    RGM_TRY(rgmi_database_int(&count, call->master->database, 0,
+                              "SELECT count(*) FROM trials WHERE id = ?", "i", call->id));
+    return count > 0 ? RGM_OK
+                     : RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no trial %lld", (long long)call->id);
+}
+
+/* Rows of the trial: one statement that counts, one that lists. */
+static rgm_status list_rows(rgmi_call *call, const char *key, const char *count, const char *list)
+{
+    int64_t limit, offset, total;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_call_page(&limit, &offset, call));
+    RGM_TRY(rgmi_database_int(&total, call->master->database, 0, count, "i", call->id));
+    RGM_TRY(
+        rgmi_database_query(&rows, call->master->database, list, "iii", call->id, limit, offset));
+    return rgmi_print_page(call, key, rows, total);
+}
+
+rgm_status rgmi_answer_steps(rgmi_call *call)
+{
+    RGM_TRY(trial_exists(call));
+    return list_rows(call, "steps", "SELECT count(*) FROM steps WHERE trial_id = ?",
+                     "SELECT id, state, batches, num_inputs, start_time AS 'start_time:time',"
+                     " end_time AS 'end_time:time', metrics AS 'metrics:json' FROM steps WHERE"
+                     " trial_id = ? ORDER BY id LIMIT ? OFFSET ?");
+}
+
+rgm_status rgmi_answer_validations(rgmi_call *call)
+{
+    RGM_TRY(trial_exists(call));
+    return list_rows(call, "validations", "SELECT count(*) FROM validations WHERE trial_id = ?",
+                     "SELECT step_id, state, batches, num_inputs, start_time AS"
+                     " 'start_time:time', end_time AS 'end_time:time', metric, metrics AS"
+                     " 'metrics:json' FROM validations WHERE trial_id = ? ORDER BY step_id LIMIT ?"
+                     " OFFSET ?");
+}
+
+#define CHECKPOINT_COLUMNS                                                                         \
+    "SELECT c.uuid, c.trial_id, t.experiment_id, t.number, c.step_id, c.state, c.batches,"         \
+    " v.metric, t.experiment_id || '/' || t.number || '/' || c.folder AS folder, c.end_time AS"    \
+    " 'end_time:time', c.resources AS 'resources:json' FROM checkpoints c JOIN trials t ON t.id =" \
+    " c.trial_id LEFT JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id "
+
+rgm_status rgmi_answer_trial_checkpoints(rgmi_call *call)
+{
+    RGM_TRY(trial_exists(call));
+    return list_rows(call, "checkpoints", "SELECT count(*) FROM checkpoints WHERE trial_id = ?",
+                     CHECKPOINT_COLUMNS "WHERE c.trial_id = ? ORDER BY c.step_id LIMIT ? OFFSET ?");
+}
+
+rgm_status rgmi_answer_experiment_validations(rgmi_call *call)
+{
+    int64_t smaller;
+
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    return list_rows(call, "validations",
+                     "SELECT count(*) FROM validations v JOIN trials t ON t.id = v.trial_id WHERE"
+                     " t.experiment_id = ?",
+                     "SELECT v.trial_id, t.number, v.step_id, v.batches, v.metric, v.end_time AS"
+                     " 'end_time:time' FROM trials t JOIN validations v ON v.trial_id = t.id WHERE"
+                     " t.experiment_id = ? ORDER BY t.number, v.step_id LIMIT ? OFFSET ?");
+}
+
+rgm_status rgmi_answer_experiment_checkpoints(rgmi_call *call)
+{
+    static const char all[] =
+        "SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE"
+        " t.experiment_id = ?";
+    static const char smallest[] = CHECKPOINT_COLUMNS
+        "WHERE t.experiment_id = ? AND c.state = 'COMPLETED' AND v.metric IS NOT NULL ORDER BY"
+        " v.metric, c.id LIMIT ? OFFSET ?";
+    static const char largest[] = CHECKPOINT_COLUMNS
+        "WHERE t.experiment_id = ? AND c.state = 'COMPLETED' AND v.metric IS NOT NULL ORDER BY"
+        " v.metric DESC, c.id LIMIT ? OFFSET ?";
+    int64_t smaller, best;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    RGM_TRY(rgmi_call_query_int(&best, call, "best", 0, 0, 1000000));
+    if (best == 0)
+        return list_rows(call, "checkpoints", all,
+                         CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? ORDER BY t.number, c.step_id"
+                                            " LIMIT ? OFFSET ?");
+    RGM_TRY(rgmi_database_query(&rows, call->master->database, smaller != 0 ? smallest : largest,
+                                "iii", call->id, best, (int64_t)0));
+    RGM_TRY(rgm_text_printf(call->out, "{\"checkpoints\": "));
+    RGM_TRY(rgmi_print_rows(call->out, call->master, rows, NULL));
+    return rgm_text_printf(call->out, "}");
+}
+
+rgm_status rgmi_answer_checkpoint(rgmi_call *call)
+{
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database, CHECKPOINT_COLUMNS "WHERE uuid = ?",
+                                "t", call->name));
+    return rgmi_print_one(call, rows, "checkpoint");
+}
+
+/* ---- logs ----------------------------------------------------------------------------------- */
+
+/* Where the last `lines` lines begin. */
+static int64_t find_tail(int fd, int64_t size, int64_t lines)
+{
+    char block[8192];
+    int64_t at = size;
+
+    while (at > 0) {
+        int64_t from = at > (int64_t)sizeof block ? at - (int64_t)sizeof block : 0;
+        ssize_t got = pread(fd, block, (size_t)(at - from), from);
+
+        for (ssize_t i = got - 1; i >= 0; i--)
+            if (block[i] == '\n' && from + i + 1 < size && lines-- == 1)
+                return from + i + 1;
+        if (got <= 0)
+            return from;
+        at = from;
+    }
+    return 0;
+}
+
+/* A part that ends with a line where it can: what is told is whole characters. */
+static int64_t whole_lines(const char *data, int64_t size, bool is_end)
+{
+    for (int64_t i = size; i > 0 && !is_end; i--)
+        if (data[i - 1] == '\n')
+            return i;
+    return size;
+}
+
+static rgm_status print_log(rgmi_call *call, const char *data, int64_t offset, int64_t size,
+                            int64_t total, bool over)
+{
+    RGM_TRY(rgm_text_printf(call->out, "{\"text\": "));
+    RGM_TRY(rgm_json_print_text(call->out, data));
+    return rgm_text_printf(
+        call->out, ", \"offset\": %lld, \"next\": %lld, \"size\": %lld, \"over\": %s}",
+        (long long)offset, (long long)(offset + size), (long long)total, over ? "true" : "false");
+}
+
+static rgm_status read_log(rgmi_call *call, int fd, bool over)
+{
+    rgm_status status = RGM_OK;
+    struct stat info;
+    int64_t offset, limit, tail;
+    char *data = NULL;
+
+    RGM_TRY(rgmi_call_query_int(&offset, call, "offset", 0, 0, INT64_MAX));
+    RGM_TRY(rgmi_call_query_int(&limit, call, "limit", LOG_BYTES, 1, LOG_MOST));
+    RGM_TRY(rgmi_call_query_int(&tail, call, "tail", 0, 0, TAIL_MOST));
+    if (fstat(fd, &info) != 0)
+        return RGM_FAIL_SYSTEM("examine", "trial.log");
+    if (tail > 0)
+        offset = find_tail(fd, info.st_size, tail);
+    RGM_GO(RGM_NEW(data, limit + 1));
+    ssize_t size = offset < info.st_size ? pread(fd, data, (size_t)limit, offset) : 0;
+    if (size < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("read", "trial.log"));
+    int64_t whole = whole_lines(data, size, over && offset + size == info.st_size);
+    for (int64_t i = 0; i < whole; i++)
+        if (data[i] == 0)
+            data[i] = ' '; /* a text ends with it */
+    data[whole] = 0;
+    RGM_GO(print_log(call, data, offset, whole, info.st_size, over));
+done:
+    rgm_free(data);
+    return status;
+}
+
+rgm_status rgmi_answer_logs(rgmi_call *call)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+    rgmi_rows *rows;
+    int fd;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                "SELECT experiment_id, number, state <> 'ACTIVE' AND run_token IS"
+                                " NULL FROM trials WHERE id = ?",
+                                "i", call->id));
+    status = rgmi_rows_next(call->master->database, rows);
+    if (status == RGM_END)
+        return trial_exists(call);
+    RGM_TRY(status);
+    bool over = rgmi_rows_int(rows, 2) != 0;
+    status = rgmi_master_path(&path, call->master, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
+                              "trial.log");
+    rgmi_rows_leave(rows);
+    RGM_TRY(status);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0) {
+        status = read_log(call, fd, over);
+        close(fd);
+    } else {
+        status =
+            errno == ENOENT ? print_log(call, "", 0, 0, 0, over) : RGM_FAIL_SYSTEM("open", path);
+    }
+    rgm_free(path);
+    return status;
+}
+
+/* ---- what can be done ----------------------------------------------------------------------- */
+
+static rgm_status kill_trial(rgmi_call *call)
+{
+    rgmi_experiment *e;
+    rgmi_trial *trial;
+    rgmi_process *process;
+
+    RGM_TRY(rgmi_trial_find(&trial, &e, call->master, call->id));
+    if (trial->state != RGMI_ACTIVE)
+        return RGM_FAIL(RGM_ERR_BUSY, "trial %lld is %s", (long long)call->id,
+                        rgmi_state_names[trial->state]);
+    RGM_TRY(rgmi_trial_end(call->master, e, trial, RGMI_CANCELED, "killed on request"));
+    process = rgmi_process_of(call->master, call->id);
+    if (process != NULL)
+        rgmi_process_kill(process);
+    RGM_TRY(rgmi_experiment_flush(call->master, e));
+    return rgmi_answer_trial(call);
+}
+
+rgm_status rgmi_answer_kill_trial(rgmi_call *call)
+{
+    RGM_TRY(rgmi_change_begin(call->master));
+    return rgmi_change_end(call->master, kill_trial(call));
+}
+
+static rgm_status delete_checkpoint(rgmi_call *call)
+{
+    int64_t id, needed;
+
+    RGM_TRY(rgmi_database_int(&id, call->master->database, 0,
+                              "SELECT id FROM checkpoints WHERE uuid = ?", "t", call->name));
+    if (id == 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no checkpoint %s", call->name);
+    RGM_TRY(rgmi_database_int(
+        &needed, call->master->database, 0,
+        "SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE c.id = ? AND"
+        " (t.state = 'ACTIVE' OR EXISTS(SELECT 1 FROM trials o WHERE o.source_checkpoint_id = c.id"
+        " AND o.state = 'ACTIVE'))",
+        "i", id));
+    if (needed > 0)
+        return RGM_FAIL(RGM_ERR_BUSY, "a trial that is not over may go back to checkpoint %s",
+                        call->name);
+    RGM_TRY(rgmi_checkpoint_remove(call->master, id));
+    return rgmi_answer_checkpoint(call);
+}
+
+rgm_status rgmi_answer_delete_checkpoint(rgmi_call *call)
+{
+    RGM_TRY(rgmi_change_begin(call->master));
+    return rgmi_change_end(call->master, delete_checkpoint(call));
+}

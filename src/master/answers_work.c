@@ -1,0 +1,210 @@
+/*
+ * What a trial's process asks: what it begins with, its next workload, that it gives up. The token
+ * of its run says that it is the one; any other process is told to end.
+ */
+#include "requests.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The process that has this token. Another one (410) ends by itself. */
+static rgm_status find_process(rgmi_process **out, rgmi_call *call, const char *token)
+{
+    *out = rgmi_process_of(call->master, call->id);
+    if (token == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "'run' is missing: the token of the process");
+    if (*out != NULL && strcmp((*out)->token, token) == 0)
+        return RGM_OK;
+    call->status = 410;
+    return RGM_FAIL(RGM_ERR_BUSY, "trial %lld is not this process's any more", (long long)call->id);
+}
+
+/* ---- what it begins with -------------------------------------------------------------------- */
+
+static rgm_status print_path(rgm_text *out, const char *key, const char *path)
+{
+    RGM_TRY(rgm_text_printf(out, ", \"%s\": ", key));
+    return path != NULL ? rgm_json_print_text(out, path) : rgm_text_printf(out, "null");
+}
+
+/* The folder of a checkpoint, of a row with experiment, number and folder; NULL where it has none.
+ */
+static rgm_status find_checkpoint(char **out, rgm_master *master, const char *sql, int64_t a,
+                                  int64_t b)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    *out = NULL;
+    RGM_TRY(rgmi_database_query(&rows, master->database, sql, "ii", a, b));
+    status = rgmi_rows_next(master->database, rows);
+    if (status == RGM_OK)
+        status = rgmi_master_path(out, master, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
+                                  rgmi_rows_text(rows, 2));
+    rgmi_rows_leave(rows);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+static rgm_status print_sources(rgmi_call *call, const rgmi_trial *trial)
+{
+    rgm_status status = RGM_OK;
+    char *at = NULL, *from = NULL;
+    rgmi_rows *rows = NULL;
+
+    RGM_GO(find_checkpoint(&at, call->master,
+                           "SELECT experiment_id, number, folder FROM checkpoints c JOIN trials t"
+                           " ON t.id = trial_id WHERE trial_id = ? AND step_id = ?",
+                           trial->id, trial->steps));
+    RGM_GO(find_checkpoint(&from, call->master,
+                           "SELECT o.experiment_id, o.number, c.folder FROM trials t JOIN"
+                           " checkpoints c ON c.id = t.source_checkpoint_id JOIN trials o ON o.id ="
+                           " c.trial_id WHERE t.id = ? AND ? = 0",
+                           trial->id, 0));
+    RGM_GO(rgmi_database_query(&rows, call->master->database,
+                               "SELECT source_checkpoint FROM trials WHERE id = ?", "i",
+                               trial->id));
+    RGM_GO(rgmi_rows_next(call->master->database, rows));
+    RGM_GO(print_path(call->out, "at", at));
+    RGM_GO(print_path(call->out, "from", from != NULL ? from : rgmi_rows_text(rows, 0)));
+done:
+    rgmi_rows_leave(rows);
+    rgm_free(at);
+    rgm_free(from);
+    return status;
+}
+
+rgm_status rgmi_answer_run(rgmi_call *call)
+{
+    rgm_status status = RGM_OK;
+    rgm_master *m = call->master;
+    char *file = NULL, *folder = NULL;
+    rgmi_process *process;
+    rgmi_experiment *e;
+    rgmi_trial *trial;
+    rgmi_rows *rows = NULL;
+
+    RGM_GO(find_process(&process, call, rgmi_call_query(call, "run")));
+    RGM_GO(rgmi_trial_find(&trial, &e, m, call->id));
+    RGM_GO(rgmi_master_path(&file, m, e->id, 0, "experiment.yaml"));
+    RGM_GO(rgmi_master_path(&folder, m, e->id, trial->number, NULL));
+    RGM_GO(rgmi_database_query(&rows, m->database,
+                               "SELECT seed, hyperparameters FROM trials WHERE id = ?", "i",
+                               trial->id));
+    RGM_GO(rgmi_rows_next(m->database, rows));
+    RGM_GO(rgm_text_printf(
+        call->out,
+        "{\"trial_id\": %lld, \"experiment_id\": %lld, \"number\": %lld, \"seed\": %lld, "
+        "\"threads\": %lld, \"at_batches\": %lld, \"orphan_seconds\": ",
+        (long long)trial->id, (long long)e->id, (long long)trial->number,
+        (long long)rgmi_rows_int(rows, 0),
+        (long long)(m->options.threads_per_slot * process->slot_count),
+        (long long)rgm_sequencer_batches(trial->sequencer)));
+    RGM_GO(rgm_json_print_number(call->out, m->options.orphan_seconds));
+    RGM_GO(print_path(call->out, "hyperparameters", rgmi_rows_text(rows, 1)));
+    RGM_GO(print_path(call->out, "experiment_file", file));
+    RGM_GO(print_path(call->out, "run_dir", folder));
+    RGM_GO(print_sources(call, trial));
+    RGM_GO(rgm_text_add(call->out, "}", 1));
+done:
+    rgmi_rows_leave(rows);
+    rgm_free(file);
+    rgm_free(folder);
+    return status;
+}
+
+/* ---- workloads ------------------------------------------------------------------------------ */
+
+static rgm_status read_report(rgmi_report *out, const rgm_json *told)
+{
+    const char *kind = rgm_json_text(rgm_json_find(told, "kind"));
+    int at = 0;
+
+    while (rgm_workload_names[at] != NULL &&
+           (kind == NULL || strcmp(rgm_workload_names[at], kind) != 0))
+        at++;
+    out->workload.kind = (rgm_workload_kind)at;
+    if (rgm_workload_names[at] == NULL || at == RGM_TERMINATE ||
+        !rgm_json_int(&out->workload.step, rgm_json_find(told, "step")) ||
+        !rgm_json_int(&out->workload.batches, rgm_json_find(told, "batches")))
+        return RGM_FAIL(RGM_ERR_ARG, "'completed' is no workload");
+    rgm_json_int(&out->num_inputs, rgm_json_find(told, "num_inputs"));
+    rgm_json_number(&out->seconds, rgm_json_find(told, "seconds"));
+    out->metrics = rgm_json_find(told, "metrics");
+    out->resources = rgm_json_find(told, "resources");
+    out->checkpoint = rgm_json_text(rgm_json_find(told, "checkpoint"));
+    return RGM_OK;
+}
+
+static rgm_status take_and_give(rgm_workload *next, rgmi_call *call, rgmi_process *process,
+                                const rgmi_report *report)
+{
+    rgmi_experiment *e;
+    rgmi_trial *trial;
+
+    process->terminated = false;
+    rgm_status status = rgmi_trial_find(&trial, &e, call->master, call->id);
+    if (status == RGM_ERR_BUSY) { /* the experiment is over */
+        process->terminated = true;
+        *next = (rgm_workload){.kind = RGM_TERMINATE};
+        return RGM_OK;
+    }
+    RGM_TRY(status);
+    if (report != NULL) {
+        RGM_TRY(rgmi_report_take(call->master, e, trial, report));
+        RGM_TRY(rgmi_experiment_flush(call->master, e));
+        /* flush() drops what has no more to do, the experiment too when it is over */
+        return take_and_give(next, call, process, NULL);
+    }
+    rgmi_next_workload(next, call->master, e, trial, process);
+    return RGM_OK;
+}
+
+static rgm_status print_next(rgmi_call *call, rgmi_process *process, const rgmi_report *report)
+{
+    rgm_workload next;
+
+    RGM_TRY(take_and_give(&next, call, process, report));
+    return rgm_text_printf(
+        call->out, "{\"workload\": {\"kind\": \"%s\", \"step\": %lld, \"batches\": %lld}}",
+        rgm_workload_names[next.kind], (long long)next.step, (long long)next.batches);
+}
+
+rgm_status rgmi_answer_workload(rgmi_call *call)
+{
+    static const char *const known[] = {"run", "completed", NULL};
+    const rgm_json *told = rgm_json_find(call->body, "completed");
+    rgmi_report report = {0};
+    rgmi_process *process;
+    const char *token = NULL;
+
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_call_text(&token, call, "run"));
+    RGM_TRY(find_process(&process, call, token));
+    if (told == NULL)
+        return print_next(call, process, NULL);
+    RGM_TRY(read_report(&report, told));
+    RGM_TRY(rgmi_change_begin(call->master));
+    return rgmi_change_end(call->master, print_next(call, process, &report));
+}
+
+rgm_status rgmi_answer_failed(rgmi_call *call)
+{
+    static const char *const known[] = {"run", "code", "message", "invalid", NULL};
+    const char *token = NULL, *code = "", *message = "no message";
+    rgmi_process *process;
+    bool invalid = false;
+
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_call_text(&token, call, "run"));
+    RGM_TRY(rgmi_call_text(&code, call, "code"));
+    RGM_TRY(rgmi_call_text(&message, call, "message"));
+    RGM_TRY(rgmi_call_bool(&invalid, call, "invalid"));
+    RGM_TRY(find_process(&process, call, token));
+    char *copy;
+    RGM_TRY(rgm_strndup(&copy, message, strnlen(message, 400)));
+    rgm_free(process->message);
+    process->message = copy;
+    process->failed = true;
+    process->invalid = invalid;
+    return rgm_text_printf(call->out, "{}");
+}

@@ -1,0 +1,18 @@
+/*
+ * Asking a master by HTTP, and the answer as it comes.
+ */
+#ifndef RGM_MASTER_CLIENT_H
+#define RGM_MASTER_CLIENT_H
+
+#include <regimen/master.h>
+
+/**
+ * Ask the master that is at work, never one of one's own. *served tells whether somebody answered;
+ * if not, RGM_ERR_IO, and the request was not, or not surely, taken.
+ */
+rgm_status rgmi_client_ask(rgm_response *out, bool *served, rgm_client *client, const char *method,
+                           const char *path, const char *body);
+/** The error that an answer is, RGM_OK of one that is none. */
+rgm_status rgmi_response_status(const rgm_response *response);
+
+#endif

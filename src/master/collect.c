@@ -1,0 +1,139 @@
+/*
+ * Checkpoints that go when an experiment is over, when its policy changes, when it is asked for. A
+ * folder is removed before its row says so: what was interrupted is done again.
+ */
+#include "garbage.h"
+#include "master_internal.h"
+
+#include <string.h>
+
+typedef struct list {
+    rgmi_kept_checkpoint *items;
+    unsigned *why;
+    int64_t count, capacity;
+} list;
+
+static rgm_status read_checkpoints(list *l, rgm_master *master, int64_t experiment)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT c.id, c.trial_id, c.step_id, v.metric, t.state = 'ACTIVE' OR EXISTS(SELECT 1 FROM"
+        " trials o WHERE o.source_checkpoint_id = c.id) OR EXISTS(SELECT 1 FROM experiments o WHERE"
+        " o.source_checkpoint_id = c.id) FROM checkpoints c JOIN trials t ON t.id = c.trial_id LEFT"
+        " JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id WHERE"
+        " t.experiment_id = ? AND c.state = 'COMPLETED' ORDER BY c.id",
+        "i", experiment));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
+        RGM_GO(RGM_RESERVE(l->items, l->capacity, l->count + 1));
+        l->items[l->count++] = (rgmi_kept_checkpoint){.id = rgmi_rows_int(rows, 0),
+                                                      .trial = rgmi_rows_int(rows, 1),
+                                                      .step = rgmi_rows_int(rows, 2),
+                                                      .metric = rgmi_rows_number(rows, 3),
+                                                      .is_needed = rgmi_rows_int(rows, 4) != 0};
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+static rgm_status read_policy(rgmi_keeping *out, rgm_master *master, int64_t experiment)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT save_experiment_best, save_trial_best, save_trial_latest, smaller_is_better FROM"
+        " experiments WHERE id = ?",
+        "i", experiment));
+    status = rgmi_rows_next(master->database, rows);
+    if (status == RGM_END)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)experiment);
+    RGM_TRY(status);
+    *out = (rgmi_keeping){.experiment_best = rgmi_rows_int(rows, 0),
+                          .trial_best = rgmi_rows_int(rows, 1),
+                          .trial_latest = rgmi_rows_int(rows, 2),
+                          .smaller_is_better = rgmi_rows_int(rows, 3) != 0};
+    rgmi_rows_leave(rows);
+    return RGM_OK;
+}
+
+/* Its folder; what is not there any more is gone. */
+rgm_status rgmi_checkpoint_remove(rgm_master *master, int64_t id)
+{
+    rgmi_rows *rows;
+    char *folder = NULL;
+    rgm_status status;
+
+    RGM_TRY(
+        rgmi_database_query(&rows, master->database,
+                            "SELECT experiment_id, number, folder FROM checkpoints c JOIN trials"
+                            " t ON t.id = c.trial_id WHERE c.id = ?",
+                            "i", id));
+    RGM_GO(rgmi_rows_next(master->database, rows));
+    RGM_GO(rgmi_master_path(&folder, master, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
+                            rgmi_rows_text(rows, 2)));
+    status = rgm_folder_remove(folder);
+    if (status == RGM_ERR_NOT_FOUND)
+        status = RGM_OK;
+    RGM_GO(status);
+done:
+    rgmi_rows_leave(rows);
+    rgm_free(folder);
+    RGM_TRY(status);
+    return rgmi_database_run(master->database,
+                             "UPDATE checkpoints SET state = 'DELETED' WHERE id = ?", "i", id);
+}
+
+static rgm_status remove_unkept(rgm_master *master, const list *l, int64_t experiment)
+{
+    for (int64_t i = 0; i < l->count; i++)
+        if (l->why[i] == 0)
+            RGM_TRY(rgmi_checkpoint_remove(master, l->items[i].id));
+    return rgmi_database_run(
+        master->database,
+        "UPDATE experiments SET collected = 1 WHERE id = ? AND state IN ('COMPLETED', 'CANCELED',"
+        " 'ERROR')",
+        "i", experiment);
+}
+
+static rgm_status print_unkept(rgm_text *out, const list *l)
+{
+    int64_t removed = 0;
+
+    RGM_TRY(rgm_text_printf(out, "{\"checkpoints\": ["));
+    for (int64_t i = 0; i < l->count; i++)
+        if (l->why[i] == 0)
+            RGM_TRY(rgm_text_printf(out, "%s{\"id\": %lld, \"trial_id\": %lld, \"step_id\": %lld}",
+                                    removed++ > 0 ? ", " : "", (long long)l->items[i].id,
+                                    (long long)l->items[i].trial, (long long)l->items[i].step));
+    return rgm_text_printf(out, "], \"removed\": %lld, \"kept\": %lld}", (long long)removed,
+                           (long long)(l->count - removed));
+}
+
+rgm_status rgmi_collect(rgm_text *out, rgm_master *master, int64_t experiment, bool preview)
+{
+    rgm_status status = RGM_OK;
+    rgmi_keeping policy;
+    list l = {0};
+
+    RGM_GO(read_policy(&policy, master, experiment));
+    RGM_GO(read_checkpoints(&l, master, experiment));
+    RGM_GO(RGM_NEW(l.why, l.count + 1));
+    RGM_GO(rgmi_garbage(l.why, &policy, l.items, l.count));
+    if (out != NULL)
+        RGM_GO(print_unkept(out, &l));
+    if (!preview) {
+        RGM_GO(rgmi_change_begin(master));
+        RGM_GO(rgmi_change_end(master, remove_unkept(master, &l, experiment)));
+    }
+done:
+    rgm_free(l.items);
+    rgm_free(l.why);
+    return status;
+}

@@ -1,0 +1,349 @@
+#include "database.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { STATEMENT_ROOM = 256 }; /* of texts in this layer; see find_place() */
+
+struct rgmi_database {
+    sqlite3 *connection;
+    char *path;
+    bool begun;
+    struct {
+        const char *sql;
+        sqlite3_stmt *statement;
+    } prepared[STATEMENT_ROOM];
+};
+
+/* Version n is what the first n of these make. A released one is never edited. */
+static const char *const migrations[] = {
+    "CREATE TABLE experiments("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, name TEXT NOT NULL,"
+    " description TEXT NOT NULL,"
+    " config TEXT NOT NULL, working_folder TEXT NOT NULL, owner TEXT NOT NULL,"
+    " seed INTEGER NOT NULL, parent_id INTEGER, archived INTEGER NOT NULL DEFAULT 0,"
+    " progress REAL NOT NULL DEFAULT 0, weight REAL NOT NULL, priority INTEGER NOT NULL,"
+    " max_slots INTEGER NOT NULL, slots_per_trial INTEGER NOT NULL,"
+    " save_experiment_best INTEGER NOT NULL, save_trial_best INTEGER NOT NULL,"
+    " save_trial_latest INTEGER NOT NULL, metric TEXT NOT NULL,"
+    " smaller_is_better INTEGER NOT NULL, start_time REAL NOT NULL, end_time REAL,"
+    " message TEXT, collected INTEGER NOT NULL DEFAULT 0,"
+    " source_checkpoint TEXT, source_checkpoint_id INTEGER);"
+    "CREATE TABLE labels("
+    " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
+    " label TEXT NOT NULL, PRIMARY KEY(experiment_id, label)) WITHOUT ROWID;"
+    "CREATE TABLE trials("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, experiment_id INTEGER NOT NULL REFERENCES"
+    " experiments(id) ON DELETE CASCADE, number INTEGER NOT NULL, state TEXT NOT NULL, "
+    "hyperparameters TEXT NOT NULL,"
+    " request_id TEXT NOT NULL, seed INTEGER NOT NULL, restarts INTEGER NOT NULL DEFAULT 0,"
+    " closing INTEGER NOT NULL DEFAULT 0, wants INTEGER NOT NULL DEFAULT 0,"
+    " asked TEXT NOT NULL DEFAULT '', start_time REAL NOT NULL, end_time REAL,"
+    " source_checkpoint TEXT, source_checkpoint_id INTEGER, steps INTEGER NOT NULL DEFAULT 0,"
+    " batches INTEGER NOT NULL DEFAULT 0, metric REAL, best_metric REAL, message TEXT,"
+    " last_kind INTEGER NOT NULL DEFAULT -1, last_step INTEGER NOT NULL DEFAULT 0,"
+    " run_token TEXT, run_pid INTEGER, run_started INTEGER, run_slots TEXT,"
+    " UNIQUE(experiment_id, number));"
+    "CREATE TABLE sequencers("
+    " trial_id INTEGER PRIMARY KEY REFERENCES trials(id) ON DELETE CASCADE, state TEXT NOT NULL);"
+    "CREATE INDEX trials_waiting ON trials(experiment_id, number) WHERE wants AND run_token IS"
+    " NULL;"
+    "CREATE INDEX trials_running ON trials(id) WHERE run_token IS NOT NULL;"
+    "CREATE INDEX trials_state ON trials(experiment_id, state);"
+    "CREATE TABLE steps("
+    " trial_id INTEGER NOT NULL REFERENCES trials(id) ON DELETE CASCADE, id INTEGER NOT NULL,"
+    " state TEXT NOT NULL, batches INTEGER NOT NULL, num_inputs INTEGER NOT NULL, start_time REAL,"
+    " end_time REAL, metrics TEXT NOT NULL, PRIMARY KEY(trial_id, id)) WITHOUT ROWID;"
+    "CREATE TABLE validations("
+    " trial_id INTEGER NOT NULL REFERENCES trials(id) ON DELETE CASCADE, step_id INTEGER NOT NULL,"
+    " state TEXT NOT NULL, batches INTEGER NOT NULL, num_inputs INTEGER NOT NULL, start_time REAL,"
+    " end_time REAL, metric REAL, metrics TEXT NOT NULL, PRIMARY KEY(trial_id, step_id)) WITHOUT"
+    " ROWID;"
+    "CREATE TABLE checkpoints("
+    " id INTEGER PRIMARY KEY, trial_id INTEGER NOT NULL REFERENCES trials(id) ON DELETE CASCADE,"
+    " step_id INTEGER NOT NULL, uuid TEXT NOT NULL UNIQUE, state TEXT NOT NULL,"
+    " batches INTEGER NOT NULL, folder TEXT NOT NULL, start_time REAL, end_time REAL,"
+    " resources TEXT NOT NULL, UNIQUE(trial_id, step_id));"
+    "CREATE TABLE searcher_events("
+    " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
+    " id INTEGER NOT NULL, kind INTEGER NOT NULL, trial INTEGER NOT NULL, length INTEGER NOT NULL,"
+    " metrics TEXT, time REAL NOT NULL, PRIMARY KEY(experiment_id, id)) WITHOUT ROWID;"
+    "CREATE TABLE searcher_snapshots("
+    " experiment_id INTEGER PRIMARY KEY REFERENCES experiments(id) ON DELETE CASCADE,"
+    " event_id INTEGER NOT NULL, state TEXT NOT NULL);",
+};
+enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+static rgm_status fail(rgmi_database *database, int code, const char *doing)
+{
+    const char *path = database->path;
+    const char *why =
+        database->connection != NULL ? sqlite3_errmsg(database->connection) : sqlite3_errstr(code);
+
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return RGM_FAIL(RGM_ERR_NOMEM, "'%s': out of memory %s", path, doing);
+    case SQLITE_FULL:
+        return RGM_FAIL(RGM_ERR_IO, "'%s': the disk is full; nothing was changed", path);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return RGM_FAIL(RGM_ERR_IO, "'%s' cannot be written: %s", path, why);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "'%s' is damaged, or no database: %s; sqlite3's .recover saves what can be",
+                        path, why);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return RGM_FAIL(RGM_ERR_BUSY, "'%s' is locked by another program", path);
+    default:
+        return RGM_FAIL(RGM_ERR_IO, "'%s': %s: %s", path, doing, why);
+    }
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+static rgm_status prepare(sqlite3_stmt **out, rgmi_database *database, const char *sql)
+{
+    size_t i = ((uintptr_t)sql >> 3) % STATEMENT_ROOM;
+    int code;
+
+    for (int tried = 0; tried < STATEMENT_ROOM; tried++, i = (i + 1) % STATEMENT_ROOM) {
+        if (database->prepared[i].sql == sql) {
+            *out = database->prepared[i].statement;
+            return RGM_OK;
+        }
+        if (database->prepared[i].sql == NULL)
+            break;
+    }
+    if (database->prepared[i].sql != NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "more than %d statements", (int)STATEMENT_ROOM);
+    code = sqlite3_prepare_v3(database->connection, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+    if (code != SQLITE_OK)
+        return fail(database, code, sql);
+    database->prepared[i].sql = sql;
+    database->prepared[i].statement = *out;
+    return RGM_OK;
+}
+
+static rgm_status bind(rgmi_database *database, sqlite3_stmt *statement, const char *format,
+                       va_list args)
+{
+    int code = SQLITE_OK;
+
+    for (int i = 1; format[i - 1] != 0 && code == SQLITE_OK; i++) {
+        const char *text;
+
+        if (format[i - 1] == 'i') {
+            code = sqlite3_bind_int64(statement, i, va_arg(args, int64_t));
+        } else if (format[i - 1] == 'd') {
+            code = sqlite3_bind_double(statement, i, va_arg(args, double));
+        } else {
+            text = va_arg(args, const char *);
+            code = text == NULL ? sqlite3_bind_null(statement, i)
+                                : sqlite3_bind_text(statement, i, text, -1, SQLITE_TRANSIENT);
+        }
+    }
+    return code == SQLITE_OK ? RGM_OK : fail(database, code, "bind");
+}
+
+static rgm_status query(rgmi_rows **rows, rgmi_database *database, const char *sql,
+                        const char *format, va_list args)
+{
+    *rows = NULL;
+    RGM_TRY(prepare(rows, database, sql));
+    sqlite3_reset(*rows);
+    return bind(database, *rows, format, args);
+}
+
+rgm_status rgmi_database_query(rgmi_rows **rows, rgmi_database *database, const char *sql,
+                               const char *format, ...)
+{
+    va_list args;
+    rgm_status status;
+
+    va_start(args, format);
+    status = query(rows, database, sql, format, args);
+    va_end(args);
+    return status;
+}
+
+rgm_status rgmi_rows_next(rgmi_database *database, rgmi_rows *rows)
+{
+    int code = sqlite3_step(rows);
+
+    if (code == SQLITE_ROW)
+        return RGM_OK;
+    if (code == SQLITE_DONE) {
+        rgmi_rows_leave(rows);
+        return RGM_END;
+    }
+    rgm_status status = fail(database, code, sqlite3_sql(rows));
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+void rgmi_rows_leave(rgmi_rows *rows)
+{
+    if (rows == NULL)
+        return;
+    sqlite3_reset(rows);
+    sqlite3_clear_bindings(rows);
+}
+
+rgm_status rgmi_database_run(rgmi_database *database, const char *sql, const char *format, ...)
+{
+    rgmi_rows *rows;
+    va_list args;
+    rgm_status status;
+
+    va_start(args, format);
+    status = query(&rows, database, sql, format, args);
+    va_end(args);
+    RGM_TRY(status);
+    status = rgmi_rows_next(database, rows);
+    if (status == RGM_OK)
+        rgmi_rows_leave(rows);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+rgm_status rgmi_database_int(int64_t *out, rgmi_database *database, int64_t otherwise,
+                             const char *sql, const char *format, ...)
+{
+    rgmi_rows *rows;
+    va_list args;
+    rgm_status status;
+
+    *out = otherwise;
+    va_start(args, format);
+    status = query(&rows, database, sql, format, args);
+    va_end(args);
+    RGM_TRY(status);
+    status = rgmi_rows_next(database, rows);
+    if (status == RGM_END)
+        return RGM_OK;
+    RGM_TRY(status);
+    if (sqlite3_column_type(rows, 0) != SQLITE_NULL)
+        *out = rgmi_rows_int(rows, 0);
+    rgmi_rows_leave(rows);
+    return RGM_OK;
+}
+
+int64_t rgmi_rows_int(rgmi_rows *rows, int column)
+{
+    return sqlite3_column_int64(rows, column);
+}
+
+double rgmi_rows_number(rgmi_rows *rows, int column)
+{
+    return sqlite3_column_type(rows, column) == SQLITE_NULL ? (double)NAN
+                                                            : sqlite3_column_double(rows, column);
+}
+
+const char *rgmi_rows_text(rgmi_rows *rows, int column)
+{
+    return (const char *)sqlite3_column_text(rows, column);
+}
+
+int64_t rgmi_database_last_id(rgmi_database *database)
+{
+    return sqlite3_last_insert_rowid(database->connection);
+}
+
+/* ---- transactions ------------------------------------------------------------------------- */
+
+rgm_status rgmi_database_begin(rgmi_database *database)
+{
+    RGM_TRY(rgmi_database_run(database, "BEGIN IMMEDIATE", ""));
+    database->begun = true;
+    return RGM_OK;
+}
+
+rgm_status rgmi_database_commit(rgmi_database *database)
+{
+    RGM_TRY(rgmi_database_run(database, "COMMIT", ""));
+    database->begun = false;
+    return RGM_OK;
+}
+
+void rgmi_database_rollback(rgmi_database *database)
+{
+    if (!database->begun)
+        return;
+    database->begun = false;
+    /* SQLite may have rolled back by itself, as when the disk was full. */
+    if (sqlite3_get_autocommit(database->connection) == 0)
+        sqlite3_exec(database->connection, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static rgm_status execute(rgmi_database *database, const char *sql)
+{
+    int code = sqlite3_exec(database->connection, sql, NULL, NULL, NULL);
+
+    return code == SQLITE_OK ? RGM_OK : fail(database, code, "prepare");
+}
+
+static rgm_status migrate(rgmi_database *database)
+{
+    int64_t version;
+    char set[64];
+
+    RGM_TRY(rgmi_database_int(&version, database, 0, "PRAGMA user_version", ""));
+    if (version > VERSION)
+        return RGM_FAIL(RGM_ERR_VERSION,
+                        "'%s' is of version %lld, this program reads versions up to %d",
+                        database->path, (long long)version, (int)VERSION);
+    if (version == VERSION)
+        return RGM_OK;
+    RGM_TRY(rgmi_database_begin(database));
+    for (int64_t i = version; i < VERSION; i++)
+        RGM_TRY(execute(database, migrations[i]));
+    sqlite3_snprintf((int)sizeof set, set, "PRAGMA user_version = %d", (int)VERSION);
+    RGM_TRY(execute(database, set));
+    return rgmi_database_commit(database);
+}
+
+rgm_status rgmi_database_open(rgmi_database **out, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgmi_database *database = NULL;
+    int code;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(database, 1));
+    RGM_GO(rgm_strdup(&database->path, path));
+    code = sqlite3_open_v2(path, &database->connection,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                               SQLITE_OPEN_EXRESCODE,
+                           NULL);
+    if (code != SQLITE_OK)
+        RGM_GO(fail(database, code, "open"));
+    sqlite3_busy_timeout(database->connection, 5000); /* for who looks in with sqlite3 */
+    RGM_GO(execute(database, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                             "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
+                             "PRAGMA journal_size_limit = 67108864;"));
+    RGM_GO(migrate(database));
+    *out = database;
+    database = NULL;
+done:
+    rgmi_database_close(database);
+    return status;
+}
+
+void rgmi_database_close(rgmi_database *database)
+{
+    if (database == NULL)
+        return;
+    rgmi_database_rollback(database);
+    for (int i = 0; i < STATEMENT_ROOM; i++)
+        sqlite3_finalize(database->prepared[i].statement);
+    sqlite3_close(database->connection);
+    rgm_free(database->path);
+    rgm_free(database);
+}

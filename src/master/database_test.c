@@ -1,0 +1,407 @@
+/*
+ * The database: versions, damage, and every write made to fail once, by a layer under SQLite that
+ * the test puts there.
+ */
+#include <master_check.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+/* ---- writes that fail ----------------------------------------------------------------------- */
+
+/* A file whose writes, syncs and growths fail when their number comes up. */
+typedef struct faulty_file {
+    sqlite3_file base;
+    sqlite3_file *real; /* behind this struct */
+} faulty_file;
+
+static atomic_llong calls, fail_at;
+static sqlite3_vfs *real_vfs, faulty_vfs;
+static int fault_code;
+
+static bool fails(void)
+{
+    return atomic_fetch_add(&calls, 1) == atomic_load(&fail_at);
+}
+
+static sqlite3_file *real_of(sqlite3_file *f)
+{
+    return ((faulty_file *)f)->real;
+}
+
+static int fault_close(sqlite3_file *f)
+{
+    return real_of(f)->pMethods->xClose(real_of(f));
+}
+
+static int fault_read(sqlite3_file *f, void *data, int size, sqlite3_int64 at)
+{
+    return real_of(f)->pMethods->xRead(real_of(f), data, size, at);
+}
+
+static int fault_write(sqlite3_file *f, const void *data, int size, sqlite3_int64 at)
+{
+    return fails() ? fault_code : real_of(f)->pMethods->xWrite(real_of(f), data, size, at);
+}
+
+static int fault_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+    return fails() ? SQLITE_IOERR_TRUNCATE : real_of(f)->pMethods->xTruncate(real_of(f), size);
+}
+
+static int fault_sync(sqlite3_file *f, int flags)
+{
+    return fails() ? SQLITE_IOERR_FSYNC : real_of(f)->pMethods->xSync(real_of(f), flags);
+}
+
+static int fault_size(sqlite3_file *f, sqlite3_int64 *size)
+{
+    return real_of(f)->pMethods->xFileSize(real_of(f), size);
+}
+
+static int fault_lock(sqlite3_file *f, int level)
+{
+    return real_of(f)->pMethods->xLock(real_of(f), level);
+}
+
+static int fault_unlock(sqlite3_file *f, int level)
+{
+    return real_of(f)->pMethods->xUnlock(real_of(f), level);
+}
+
+static int fault_reserved(sqlite3_file *f, int *out)
+{
+    return real_of(f)->pMethods->xCheckReservedLock(real_of(f), out);
+}
+
+static int fault_control(sqlite3_file *f, int op, void *argument)
+{
+    return real_of(f)->pMethods->xFileControl(real_of(f), op, argument);
+}
+
+static int fault_sector(sqlite3_file *f)
+{
+    return real_of(f)->pMethods->xSectorSize(real_of(f));
+}
+
+static int fault_traits(sqlite3_file *f)
+{
+    return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
+}
+
+static int fault_map(sqlite3_file *f, int page, int size, int extend, void volatile **out)
+{
+    return real_of(f)->pMethods->xShmMap(real_of(f), page, size, extend, out);
+}
+
+static int fault_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+{
+    return real_of(f)->pMethods->xShmLock(real_of(f), offset, n, flags);
+}
+
+static void fault_barrier(sqlite3_file *f)
+{
+    real_of(f)->pMethods->xShmBarrier(real_of(f));
+}
+
+static int fault_unmap(sqlite3_file *f, int remove)
+{
+    return real_of(f)->pMethods->xShmUnmap(real_of(f), remove);
+}
+
+static const sqlite3_io_methods fault_methods = {.iVersion = 2,
+                                                 .xClose = fault_close,
+                                                 .xRead = fault_read,
+                                                 .xWrite = fault_write,
+                                                 .xTruncate = fault_truncate,
+                                                 .xSync = fault_sync,
+                                                 .xFileSize = fault_size,
+                                                 .xLock = fault_lock,
+                                                 .xUnlock = fault_unlock,
+                                                 .xCheckReservedLock = fault_reserved,
+                                                 .xFileControl = fault_control,
+                                                 .xSectorSize = fault_sector,
+                                                 .xDeviceCharacteristics = fault_traits,
+                                                 .xShmMap = fault_map,
+                                                 .xShmLock = fault_shm_lock,
+                                                 .xShmBarrier = fault_barrier,
+                                                 .xShmUnmap = fault_unmap};
+
+static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out)
+{
+    faulty_file *file = (faulty_file *)f;
+
+    (void)vfs;
+    file->real = (sqlite3_file *)(file + 1);
+    int code = real_vfs->xOpen(real_vfs, name, file->real, flags, out);
+    file->base.pMethods = file->real->pMethods != NULL ? &fault_methods : NULL;
+    return code;
+}
+
+static void install_faults(void)
+{
+    real_vfs = sqlite3_vfs_find(NULL);
+    CHECK(real_vfs != NULL);
+    faulty_vfs = *real_vfs;
+    faulty_vfs.zName = "faulty";
+    faulty_vfs.szOsFile = (int)sizeof(faulty_file) + real_vfs->szOsFile;
+    faulty_vfs.xOpen = fault_open;
+    atomic_store(&fail_at, -1);
+    CHECK_INT(SQLITE_OK, sqlite3_vfs_register(&faulty_vfs, 1));
+}
+
+static void remove_faults(void)
+{
+    sqlite3_vfs_unregister(&faulty_vfs);
+    sqlite3_vfs_register(real_vfs, 1);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static char folder[128], database[160];
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_folder());
+    snprintf(database, sizeof database, "%s/master.db", folder);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return rgm_folder_remove(folder) == RGM_OK ? 0 : -1;
+}
+
+static rgm_status try_open(void)
+{
+    rgm_master_options options = {.folder = folder, .slots = 1, .trial_command = fake_command()};
+    rgm_master *master;
+    rgm_status status = rgm_master_open(&master, &options);
+
+    rgm_master_close(master);
+    return status;
+}
+
+static void execute(const char *sql)
+{
+    sqlite3 *connection;
+
+    CHECK_INT(SQLITE_OK, sqlite3_open(database, &connection));
+    CHECK_INT(SQLITE_OK, sqlite3_exec(connection, sql, NULL, NULL, NULL));
+    sqlite3_close(connection);
+}
+
+static void a_later_version_is_refused_with_both(void **state)
+{
+    (void)state;
+    CHECK_OK(try_open());
+    execute("PRAGMA user_version = 99");
+    CHECK_STATUS(RGM_ERR_VERSION, try_open());
+    CHECK_MESSAGE("of version 99");
+    CHECK_MESSAGE("versions up to 1");
+}
+
+static void what_is_no_database_is_refused(void **state)
+{
+    static const char text[] =
+        "this is no database, and it is longer than a header of one is, so "
+        "that the whole of a header is there to be looked at by who opens it";
+
+    (void)state;
+    CHECK_OK(rgm_file_save(database, text, sizeof text));
+    CHECK_STATUS(RGM_ERR_FORMAT, try_open());
+    CHECK_MESSAGE("is damaged, or no database");
+}
+
+static void a_damaged_page_is_told(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    char *bytes;
+    int64_t size;
+
+    (void)state;
+    create_experiment(master, "{name: random, metric: valid.loss, max_trials: 50, max_steps: 2}",
+                      "");
+    rgm_master_close(master);
+    CHECK_OK(rgm_file_load(&bytes, &size, database, 1 << 24));
+    memset(bytes + 4096, 0x5a, (size_t)size - 4096);
+    CHECK_OK(rgm_file_save(database, bytes, size));
+    rgm_free(bytes);
+    CHECK_STATUS(RGM_ERR_FORMAT, try_open());
+    CHECK_MESSAGE(database);
+}
+
+/* What a client would do: ask again while the answer is 503. */
+static void ask_until_done(const char *method, const char *path, const char *body, int64_t n,
+                           int64_t *refused)
+{
+    rgm_master_options options = {.folder = folder, .slots = 1, .trial_command = fake_command()};
+    rgm_master *master;
+
+    for (int tries = 0; tries < 3; tries++) {
+        rgm_response r = {.status = 503};
+
+        if (rgm_master_open(&master, &options) == RGM_OK)
+            rgm_master_handle(&r, master,
+                              &(rgm_request){.method = method,
+                                             .path = path,
+                                             .body = body,
+                                             .size = body != NULL ? (int64_t)strlen(body) : 0});
+        rgm_master_close(master);
+        int status = r.status;
+        rgm_response_clear(&r);
+        if (status == 200 || status == 201)
+            return;
+        if (status != 503)
+            fail_msg("write %lld failing gives %d", (long long)n, status);
+        ++*refused;
+    }
+    fail_msg("with write %lld failing once, %s %s never succeeds", (long long)n, method, path);
+}
+
+static void check_whole(int64_t n)
+{
+    rgm_master *master = open_master(folder, 1);
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments?limit=10", NULL);
+    int64_t count = int_member(e, "total");
+
+    if (count < 1 || count > 3)
+        fail_msg("write %lld failing: %lld experiments", (long long)n, (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        CHECK_INT(5, int_member(rgm_json_at(member(e, "experiments"), i), "trials"));
+    rgm_json_release(e);
+    rgm_master_close(master);
+}
+
+/* The n-th write of opening, creating and pausing fails once, for every n: it is refused and done
+ * when it is asked again, and what is there is whole. */
+static void every_write_may_fail_once(void **state)
+{
+    char *config =
+        search_config("{name: random, metric: valid.loss, max_trials: 5, max_steps: 2}", "");
+    char *body = create_body(config, "");
+    int64_t refused = 0, n = 0, used;
+    static const int codes[] = {SQLITE_FULL, SQLITE_IOERR_WRITE};
+
+    (void)state;
+    install_faults();
+    do {
+        fault_code = codes[n % 2];
+        CHECK_OK(rgm_folder_remove(folder));
+        atomic_store(&calls, 0);
+        atomic_store(&fail_at, n);
+        ask_until_done("POST", "/api/v1/experiments", body, n, &refused);
+        ask_until_done("POST", "/api/v1/experiments/1/pause", NULL, n, &refused);
+        used = atomic_load(&calls);
+        atomic_store(&fail_at, -1);
+        check_whole(n);
+    } while (n++ < used);
+    print_message("%lld writes, %lld requests refused\n", (long long)used, (long long)refused);
+    CHECK(refused >= 10);
+    remove_faults();
+    rgm_free(body);
+    rgm_free(config);
+}
+
+/* The same while trials run: their reports are refused and told again. */
+static void a_search_ends_the_same_though_writes_fail(void **state)
+{
+    static const char searcher[] =
+        "{name: random, metric: valid.loss, max_trials: 3, max_steps: 3}";
+    char *undisturbed, *got;
+    rgm_master *master;
+
+    (void)state;
+    install_faults();
+    fault_code = SQLITE_FULL;
+    master = open_master(folder, 2);
+    create_experiment(master, searcher, "");
+    serve_all(master, 60);
+    undisturbed = summary(master, 1);
+    for (int64_t id = 2; id < 12; id++) {
+        create_experiment(master, searcher, "");
+        atomic_store(&calls, 0);
+        atomic_store(&fail_at, 3 + 7 * (id - 2));
+        serve_all(master, 60);
+        CHECK(atomic_load(&calls) > atomic_load(&fail_at));
+        atomic_store(&fail_at, -1);
+        got = summary(master, id);
+        CHECK_TEXT(undisturbed, got);
+        rgm_free(got);
+    }
+    rgm_free(undisturbed);
+    rgm_master_close(master);
+    remove_faults();
+}
+
+/* Each allocation of a request fails in turn: 503, and nothing was done. */
+static void no_memory_is_told_and_changes_nothing(void **state)
+{
+    static const struct {
+        const char *method, *path, *body;
+        int64_t stride; /* of allocations: reading an experiment file makes thousands */
+    } requests[] = {
+        {"POST", "/api/v1/experiments", NULL, 23},
+        {"POST", "/api/v1/experiments/1/pause", NULL, 1},
+        {"PATCH", "/api/v1/experiments/1", "{\"labels\": {\"a\": true}, \"weight\": 2}", 1},
+        {"GET", "/api/v1/experiments/1/trials", NULL, 1},
+        {"POST", "/api/v1/trials/1/kill", NULL, 1},
+        {"POST", "/api/v1/experiments/1/cancel", NULL, 1},
+        {"DELETE", "/api/v1/experiments/1", NULL, 1},
+    };
+    char *config =
+             search_config("{name: random, metric: valid.loss, max_trials: 3, max_steps: 2}", ""),
+         *create = create_body(config, "");
+    rgm_master *master = open_master(folder, 1);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        const char *body = i == 0 ? create : requests[i].body;
+        rgm_request request = {requests[i].method, requests[i].path, body,
+                               body != NULL ? (int64_t)strlen(body) : 0};
+        int64_t n = 0, refused = 0;
+        bool failed = true;
+
+        while (failed) {
+            rgm_response r;
+
+            rgm_memory_fail_at(n, false);
+            rgm_master_handle(&r, master, &request);
+            failed = rgm_memory_failures() > 0;
+            rgm_memory_fail_at(-1, false);
+            if (failed && r.status != 503 && r.status != 200 && r.status != 201)
+                fail_msg("%s %s without allocation %lld: %d %s", request.method, request.path,
+                         (long long)n, r.status, r.body.data);
+            refused += r.status == 503;
+            bool done = r.status == 200 || r.status == 201;
+            rgm_response_clear(&r);
+            if (done)
+                break; /* what failed could be done without, as an answer printed anew */
+            n += requests[i].stride;
+        }
+        CHECK(refused > 0);
+    }
+    rgm_master_close(master);
+    rgm_free(create);
+    rgm_free(config);
+}
+
+static void a_folder_that_cannot_be_written_is_told(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        SKIP("root writes everywhere");
+    CHECK_OK(try_open());
+    CHECK_INT(0, chmod(database, 0400));
+    CHECK_STATUS(RGM_ERR_IO, try_open());
+    CHECK_MESSAGE("cannot be written");
+}
+
+TESTS(cmocka_unit_test_setup_teardown(a_later_version_is_refused_with_both, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_is_no_database_is_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_damaged_page_is_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(every_write_may_fail_once, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_search_ends_the_same_though_writes_fail, setup, teardown),
+      cmocka_unit_test_setup_teardown(no_memory_is_told_and_changes_nothing, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written_is_told, setup, teardown))

@@ -1,0 +1,403 @@
+/*
+ * Experiments in memory. A searcher is the newest snapshot of its state and the events since, told
+ * again in their order; operations that come out of that were put down when the events happened.
+ */
+#include "master_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SNAPSHOT_EVENTS = 1000 }; /* at least so many between two snapshots; see snapshot() */
+
+static void forget(rgm_master *master, rgmi_experiment *e)
+{
+    for (int64_t i = 0; i < master->experiment_count; i++)
+        if (master->experiments[i] == e)
+            master->experiments[i] = master->experiments[--master->experiment_count];
+    rgmi_experiment_release(e);
+}
+
+/* ---- load ----------------------------------------------------------------------------------- */
+
+static void drain(rgm_searcher *searcher)
+{
+    rgm_operation operation;
+
+    while (rgm_searcher_next(&operation, searcher))
+        ;
+}
+
+static rgm_status restore_snapshot(rgm_master *master, rgmi_experiment *e)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT event_id, state FROM searcher_snapshots WHERE experiment_id = ?", "i", e->id));
+    status = rgmi_rows_next(master->database, rows);
+    if (status == RGM_END) {
+        RGM_TRY(rgm_searcher_begin(e->searcher));
+        drain(e->searcher);
+        return RGM_OK;
+    }
+    RGM_TRY(status);
+    e->events = e->saved_events = rgmi_rows_int(rows, 0);
+    status = rgm_searcher_restore(e->searcher, rgmi_rows_text(rows, 1),
+                                  (int64_t)strlen(rgmi_rows_text(rows, 1)));
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+/* "[0.5, 1.0]" of objectives. */
+static rgm_status read_metrics(double *metrics, const rgmi_experiment *e, const char *text)
+{
+    const rgm_objective *objectives;
+    int64_t count = rgm_searcher_objectives(&objectives, e->searcher);
+    rgm_json *json;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgm_json_parse(&json, text, (int64_t)strlen(text), "event"));
+    for (int64_t i = 0; i < count && status == RGM_OK; i++)
+        if (!rgm_json_number(&metrics[i], rgm_json_at(json, i)))
+            status = RGM_FAIL(RGM_ERR_DATA, "an event's metrics are '%s'", text);
+    rgm_json_release(json);
+    return status;
+}
+
+static rgm_status repeat_events(rgm_master *master, rgmi_experiment *e)
+{
+    double metrics[RGM_MAX_OBJECTIVES];
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT id, kind, trial, length, metrics FROM searcher_events WHERE"
+                                " experiment_id = ? AND id > ? ORDER BY id",
+                                "ii", e->id, e->saved_events));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
+        rgm_search_event event = {.kind = (rgm_search_event_kind)rgmi_rows_int(rows, 1),
+                                  .trial = rgmi_rows_int(rows, 2),
+                                  .length = rgmi_rows_int(rows, 3)};
+
+        if (rgmi_rows_text(rows, 4) != NULL) {
+            RGM_GO(read_metrics(metrics, e, rgmi_rows_text(rows, 4)));
+            event.metrics = metrics;
+        }
+        e->events = rgmi_rows_int(rows, 0);
+        RGM_GO(rgm_searcher_tell(e->searcher, &event));
+        drain(e->searcher);
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+static rgm_status read_row(rgmi_experiment *e, uint32_t *seed, rgmi_rows *rows)
+{
+    const char *config = rgmi_rows_text(rows, 1);
+
+    RGM_TRY(rgmi_state_read(&e->state, rgmi_rows_text(rows, 0)));
+    if (rgmi_state_is_over(e->state))
+        return RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is %s", (long long)e->id,
+                        rgmi_state_names[e->state]);
+    RGM_TRY(rgm_search_file_parse(&e->file, NULL, config, (int64_t)strlen(config),
+                                  rgmi_rows_text(rows, 2), NULL));
+    *seed = (uint32_t)rgmi_rows_int(rows, 3);
+    e->best = rgmi_rows_number(rows, rgmi_objective(e->file)->smaller_is_better ? 4 : 5);
+    return RGM_OK;
+}
+
+static rgm_status load(rgm_master *master, rgmi_experiment *e)
+{
+    rgmi_rows *rows;
+    uint32_t seed = 0;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT state, config, name, seed, (SELECT min(best_metric) FROM trials WHERE experiment_id"
+        " = e.id), (SELECT max(best_metric) FROM trials WHERE experiment_id = e.id)"
+        " FROM experiments e WHERE id = ?",
+        "i", e->id));
+    status = rgmi_rows_next(master->database, rows);
+    if (status == RGM_END)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)e->id);
+    RGM_TRY(status);
+    status = read_row(e, &seed, rows);
+    rgmi_rows_leave(rows);
+    RGM_TRY(status);
+    if (e->state >= RGMI_STOPPING_COMPLETED)
+        return RGM_OK; /* nobody is told any more */
+    return rgm_search_file_searcher(&e->searcher, e->file, seed, NULL);
+}
+
+static rgm_status enter(rgmi_experiment **out, rgm_master *master, int64_t id)
+{
+    rgm_status status = RGM_OK;
+    rgmi_experiment *e = NULL;
+
+    RGM_GO(RGM_RESERVE(master->experiments, master->experiment_capacity,
+                       master->experiment_count + 1));
+    RGM_GO(RGM_NEW(e, 1));
+    e->id = id;
+    RGM_GO(load(master, e));
+    *out = e;
+    e = NULL;
+done:
+    rgmi_experiment_release(e);
+    return status;
+}
+
+rgm_status rgmi_experiment_get(rgmi_experiment **out, rgm_master *master, int64_t id)
+{
+    rgmi_experiment *e = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    for (int64_t i = 0; i < master->experiment_count; i++)
+        if (master->experiments[i]->id == id) {
+            *out = master->experiments[i];
+            return RGM_OK;
+        }
+    RGM_TRY(enter(&e, master, id));
+    if (e->searcher != NULL) {
+        RGM_GO(restore_snapshot(master, e));
+        RGM_GO(repeat_events(master, e));
+    }
+    master->experiments[master->experiment_count++] = *out = e;
+    e = NULL;
+done:
+    rgmi_experiment_release(e);
+    return status;
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static rgm_status keep_event(rgm_master *master, rgmi_experiment *e, const rgm_search_event *event)
+{
+    rgm_status status = RGM_OK;
+    rgm_text metrics = {0};
+    const rgm_objective *objectives;
+    int64_t count = rgm_searcher_objectives(&objectives, e->searcher);
+
+    for (int64_t i = 0; event->metrics != NULL && i < count; i++) {
+        RGM_GO(rgm_text_add(&metrics, i == 0 ? "[" : ", ", i == 0 ? 1 : 2));
+        RGM_GO(rgm_json_print_number(&metrics, event->metrics[i]));
+    }
+    if (metrics.size > 0)
+        RGM_GO(rgm_text_add(&metrics, "]", 1));
+    RGM_GO(rgmi_database_run(master->database,
+                             "INSERT INTO searcher_events(experiment_id, id, kind, trial, length,"
+                             " metrics, time) VALUES(?, ?, ?, ?, ?, ?, ?)",
+                             "iiiiitd", e->id, ++e->events, (int64_t)event->kind, event->trial,
+                             event->length, metrics.data, rgm_wall_time()));
+done:
+    rgm_text_clear(&metrics);
+    return status;
+}
+
+/* So rarely that writing states takes no more than a part of what events take. */
+static rgm_status snapshot(rgm_master *master, rgmi_experiment *e)
+{
+    rgm_status status = RGM_OK;
+    int64_t most = 4 * rgm_searcher_trial_count(e->searcher);
+    rgm_text state = {0};
+
+    if (e->events - e->saved_events < (most > SNAPSHOT_EVENTS ? most : SNAPSHOT_EVENTS))
+        return RGM_OK;
+    RGM_GO(rgm_searcher_save(&state, e->searcher));
+    RGM_GO(rgmi_database_run(master->database,
+                             "INSERT INTO searcher_snapshots(experiment_id, event_id, state)"
+                             " VALUES(?, ?, ?) ON CONFLICT(experiment_id) DO UPDATE SET event_id ="
+                             " excluded.event_id, state = excluded.state",
+                             "iit", e->id, e->events, state.data));
+    e->saved_events = e->events;
+done:
+    rgm_text_clear(&state);
+    return status;
+}
+
+/* It cannot go on: the experiment ends with the reason. */
+static rgm_status give_up(rgm_master *master, rgmi_experiment *e, rgm_status status)
+{
+    char message[512];
+
+    if (status == RGM_ERR_NOMEM || status == RGM_ERR_IO)
+        return status;
+    snprintf(message, sizeof message, "searcher: %s", rgm_error_message());
+    rgm_searcher_release(e->searcher);
+    e->searcher = NULL;
+    return rgmi_experiment_set_state(master, e, RGMI_STOPPING_ERROR, message);
+}
+
+static rgm_status tell_one(rgm_master *master, rgmi_experiment *e, const rgm_search_event *event)
+{
+    rgm_status status;
+
+    if (e->searcher == NULL || e->state >= RGMI_STOPPING_COMPLETED)
+        return RGM_OK;
+    RGM_TRY(keep_event(master, e, event));
+    status = rgm_searcher_tell(e->searcher, event);
+    if (status != RGM_OK)
+        return give_up(master, e, status);
+    return rgmi_operations_apply(master, e);
+}
+
+/* What trials had done before it was asked of them. */
+static rgm_status tell_noted(rgm_master *master, rgmi_experiment *e)
+{
+    rgm_status status = RGM_OK;
+
+    for (int64_t i = 0; i < e->told_count && status == RGM_OK; i++) {
+        rgmi_told told = e->told[i]; /* more may be noted, and the array move */
+
+        if (told.event.kind == RGM_VALIDATED)
+            told.event.metrics = told.metrics;
+        status = tell_one(master, e, &told.event);
+    }
+    e->told_count = 0;
+    return status;
+}
+
+rgm_status rgmi_experiment_tell(rgm_master *master, rgmi_experiment *e,
+                                const rgm_search_event *event)
+{
+    RGM_TRY(tell_one(master, e, event));
+    RGM_TRY(tell_noted(master, e));
+    if (e->searcher == NULL)
+        return RGM_OK;
+    RGM_TRY(rgmi_database_run(master->database, "UPDATE experiments SET progress = ? WHERE id = ?",
+                              "di", rgm_searcher_progress(e->searcher), e->id));
+    return snapshot(master, e);
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static rgm_search_event_kind event_of(rgmi_state state)
+{
+    return state == RGMI_COMPLETED ? RGM_CLOSED : RGM_EXITED;
+}
+
+rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
+                             rgmi_state state, rgm_search_event_kind kind, const char *message)
+{
+    trial->state = state;
+    trial->dirty = true;
+    RGM_TRY(rgmi_database_run(master->database,
+                              "UPDATE trials SET end_time = ?, message = ? WHERE id = ?", "dti",
+                              rgm_wall_time(), message, trial->id));
+    return rgmi_experiment_tell(master, e,
+                                &(rgm_search_event){.kind = kind, .trial = trial->number});
+}
+
+rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
+                          rgmi_state state, const char *message)
+{
+    return rgmi_trial_end_as(master, e, trial, state, event_of(state), message);
+}
+
+/* ---- what follows --------------------------------------------------------------------------- */
+
+/* Trials that the searcher closed and that have nothing left to do, the last checkpoint included.
+ */
+static rgm_status close_trials(bool *any, rgm_master *master, rgmi_experiment *e)
+{
+    rgm_workload workload;
+
+    *any = false;
+    for (int64_t i = 0; i < e->trial_count; i++) {
+        rgmi_trial *trial = e->trials[i];
+
+        if (trial->closing && trial->state == RGMI_ACTIVE &&
+            rgm_sequencer_is_up_to_date(trial->sequencer) &&
+            !rgm_sequencer_preclose(&workload, trial->sequencer)) {
+            *any = true;
+            RGM_TRY(rgmi_trial_end(master, e, trial, RGMI_COMPLETED, NULL));
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status count_trials(int64_t *active, int64_t *done, int64_t *failed, rgm_master *master,
+                               int64_t id)
+{
+    const char *sql = "SELECT count(*) FROM trials WHERE experiment_id = ? AND state = ?";
+
+    RGM_TRY(rgmi_database_int(active, master->database, 0, sql, "it", id, "ACTIVE"));
+    RGM_TRY(rgmi_database_int(done, master->database, 0, sql, "it", id, "COMPLETED"));
+    return rgmi_database_int(failed, master->database, 0, sql, "it", id, "ERROR");
+}
+
+/* When the last trial is over, so is the experiment. COMPLETED if one succeeded. */
+static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
+{
+    int64_t active, done, failed;
+    rgmi_state end = e->state == RGMI_STOPPING_COMPLETED ? RGMI_COMPLETED
+                     : e->state == RGMI_STOPPING_ERROR   ? RGMI_ERROR
+                                                         : RGMI_CANCELED;
+
+    if (e->state < RGMI_STOPPING_COMPLETED || rgmi_experiment_has_process(master, e->id))
+        return RGM_OK;
+    RGM_TRY(count_trials(&active, &done, &failed, master, e->id));
+    if (active > 0)
+        return RGM_OK;
+    if (end == RGMI_COMPLETED && done == 0)
+        end = failed > 0 ? RGMI_ERROR : RGMI_CANCELED;
+    e->state = end;
+    RGM_TRY(rgmi_database_run(master->database,
+                              "UPDATE experiments SET state = ?, end_time = ?, progress = CASE WHEN"
+                              " ? = 'COMPLETED' THEN 1.0 ELSE progress END WHERE id = ?",
+                              "tdti", rgmi_state_names[end], rgm_wall_time(), rgmi_state_names[end],
+                              e->id));
+    return rgmi_database_run(master->database,
+                             "DELETE FROM searcher_snapshots WHERE experiment_id = ?", "i", e->id);
+}
+
+static void drop_idle_trials(rgm_master *master, rgmi_experiment *e)
+{
+    int64_t kept = 0;
+
+    for (int64_t i = 0; i < e->trial_count; i++) {
+        rgmi_trial *trial = e->trials[i];
+
+        if (trial->state == RGMI_ACTIVE && rgmi_process_of(master, trial->id) != NULL) {
+            e->trials[kept++] = trial;
+        } else {
+            e->by_number[trial->number - 1] = NULL;
+            rgmi_trial_forget(trial);
+        }
+    }
+    e->trial_count = kept;
+}
+
+rgm_status rgmi_experiment_flush(rgm_master *master, rgmi_experiment *e)
+{
+    bool any;
+
+    do
+        RGM_TRY(close_trials(&any, master, e));
+    while (any);
+    for (int64_t i = 0; i < e->trial_count; i++)
+        RGM_TRY(rgmi_trial_write(master, e->trials[i]));
+    RGM_TRY(end_experiment(master, e));
+    drop_idle_trials(master, e);
+    if (rgmi_state_is_over(e->state))
+        forget(master, e);
+    return RGM_OK;
+}
+
+rgm_status rgmi_experiment_begin(rgm_master *master, int64_t id)
+{
+    rgmi_experiment *e = NULL;
+
+    RGM_TRY(enter(&e, master, id));
+    master->experiments[master->experiment_count++] = e;
+    RGM_TRY(rgm_searcher_begin(e->searcher));
+    RGM_TRY(rgmi_operations_apply(master, e));
+    RGM_TRY(tell_noted(master, e));
+    return rgmi_experiment_flush(master, e);
+}

@@ -1,0 +1,266 @@
+/*
+ * What the files of master share among themselves: the master, what it holds in memory of an
+ * experiment that is at work, and the processes of trials. Everything that must last is in the
+ * database; what is here is made again from it, and thrown away when a commit fails.
+ */
+#ifndef RGM_MASTER_INTERNAL_H
+#define RGM_MASTER_INTERNAL_H
+
+#include "cpus.h"
+#include "database.h"
+
+#include <regimen/master.h>
+
+#include <pthread.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#define RGMI_BODY_LIMIT (16 << 20) /* bytes of a request's body */
+
+/* ---- states ------------------------------------------------------------------------------- */
+
+typedef enum rgmi_state {
+    RGMI_ACTIVE,
+    RGMI_PAUSED,
+    RGMI_STOPPING_COMPLETED,
+    RGMI_STOPPING_CANCELED,
+    RGMI_STOPPING_KILLED, /* its processes are being ended                       */
+    RGMI_STOPPING_ERROR,
+    RGMI_COMPLETED,
+    RGMI_CANCELED,
+    RGMI_ERROR,
+    RGMI_STATE_COUNT
+} rgmi_state;
+extern const char *const rgmi_state_names[]; /* "ACTIVE", ..., ended by NULL; trials have some */
+static inline bool rgmi_state_is_over(rgmi_state state)
+{
+    return state >= RGMI_COMPLETED;
+}
+bool rgmi_state_follows(rgmi_state from, rgmi_state to);
+rgm_status rgmi_state_read(rgmi_state *out, const char *name);
+
+/* ---- what is held in memory ---------------------------------------------------------------- */
+
+/** A length that the searcher asked for, as its sequencer has it and as the searcher will be told.
+ */
+typedef struct rgmi_asked {
+    rgm_operation_kind kind; /* train, validate, checkpoint */
+    int64_t batches, length;
+} rgmi_asked;
+
+/** A trial that something is done with: of its row what decides, and the sequencer. */
+typedef struct rgmi_trial {
+    int64_t id, number;
+    rgmi_state state;
+    rgm_sequencer *sequencer;
+    bool closing;                /* the searcher asks no more of it                              */
+    bool dirty, sequencer_dirty; /* the rows are behind; steps alone do not make the second so  */
+    rgmi_asked *asked;           /* [asked_count] what the searcher waits for        */
+    int64_t asked_count, asked_capacity;
+    int64_t restarts, steps, batches;
+    int64_t last_kind, last_step; /* the workload that was told done last; kind -1: none */
+    double metric, best_metric;   /* of the first objective; NaN: none                   */
+} rgmi_trial;
+
+/** What a searcher is to be told. */
+typedef struct rgmi_told {
+    rgm_search_event event;
+    double metrics[RGM_MAX_OBJECTIVES];
+} rgmi_told;
+
+/** An experiment that is not over. */
+typedef struct rgmi_experiment {
+    int64_t id;
+    rgmi_state state;
+    rgm_search_file *file;
+    rgm_searcher *searcher;
+    int64_t events, saved_events; /* of its searcher: told, and in the newest snapshot   */
+    double best;                  /* of the first objective, over all trials; NaN: none   */
+    rgmi_told *told;              /* [told_count] noted while its operations are put down */
+    int64_t told_count, told_capacity;
+    rgmi_trial **by_number; /* [number_capacity] by number - 1; NULL: not in memory */
+    int64_t number_capacity;
+    rgmi_trial **trials; /* [trial_count] those in memory */
+    int64_t trial_count, trial_capacity;
+} rgmi_experiment;
+
+/** A trial's process: a child, or one that an earlier master left. */
+typedef struct rgmi_process {
+    int64_t trial, experiment;
+    char token[33];
+    pid_t pid;
+    int pidfd;
+    bool stops;      /* its next answer is checkpoint or terminate: preempted, or all stop */
+    bool terminated; /* that answer was given: ending now is no failure             */
+    bool failed;     /* it told its failure: ending now is that                      */
+    bool killed;     /* by a request: ending now is the trial's end, not a failure   */
+    bool invalid;    /* ... its hyperparameters cannot be                              */
+    bool ended;      /* reaped, and its trial is told, or not yet: the database refused   */
+    char *message;   /* of its failure; NULL: none                                   */
+    int status;      /* of waitpid(); -1: not known                                  */
+    int64_t *slots;  /* [slot_count] numbers of those that it holds                  */
+    int64_t slot_count;
+} rgmi_process;
+
+/** A trial that waits for slots. */
+typedef struct rgmi_waiting {
+    int64_t trial, experiment;
+    char *reason;
+} rgmi_waiting;
+
+struct rgm_master {
+    rgm_master_options options; /* folder: absolute; texts are its own */
+    char **command;
+    char *database_path, *token;
+    int lock_fd, folder_fd;
+    pthread_mutex_t lock; /* held while a request or a turn of rgm_master_serve() is worked on */
+    rgmi_database *database;
+    rgmi_experiment **experiments; /* those in memory */
+    int64_t experiment_count, experiment_capacity;
+    rgmi_process *processes;
+    int64_t process_count, process_capacity;
+    rgmi_slots slots; /* options.slots of them */
+    bool *slot_taken; /* [options.slots]       */
+    int wake_fd;      /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
+    bool serves, stops, changed, retries;
+    rgmi_waiting *waiting; /* [waiting_count] of the last turn */
+    int64_t waiting_count, waiting_capacity;
+};
+
+/* ---- master.c ------------------------------------------------------------------------------- */
+
+/** Something changed that rgm_master_serve() should look at. */
+void rgmi_master_wake(rgm_master *master);
+/** <folder>/<experiment>, or <folder>/<experiment>/<number> with a number above 0; rgm_free() it.
+ */
+rgm_status rgmi_master_path(char **out, const rgm_master *master, int64_t experiment,
+                            int64_t number, const char *name);
+/** 32 hexadecimal digits of the system's random source. Errors: RGM_ERR_IO. */
+rgm_status rgmi_random_hex(char out[33]);
+
+/** Begin and end of whatever changes the database; a failure takes back memory too. */
+rgm_status rgmi_change_begin(rgm_master *master);
+rgm_status rgmi_change_end(rgm_master *master, rgm_status status);
+
+/* ---- experiment.c: experiments in memory ----------------------------------------------------- */
+
+/** The experiment in memory, brought there first. RGM_ERR_NOT_FOUND: there is none; RGM_ERR_BUSY:
+ * it is over, and holds nothing. */
+rgm_status rgmi_experiment_get(rgmi_experiment **out, rgm_master *master, int64_t id);
+/** A new one, whose row is there, is begun: its searcher's first operations become trials. */
+rgm_status rgmi_experiment_begin(rgm_master *master, int64_t id);
+/** The searcher is told, the event is kept, and what it asks for is put down. */
+rgm_status rgmi_experiment_tell(rgm_master *master, rgmi_experiment *experiment,
+                                const rgm_search_event *event);
+/** Write what changed of its trials, and whatever follows: closed trials, the experiment's end. */
+rgm_status rgmi_experiment_flush(rgm_master *master, rgmi_experiment *experiment);
+/** RGM_ERR_BUSY: not from the state that it is in. */
+rgm_status rgmi_experiment_set_state(rgm_master *master, rgmi_experiment *experiment,
+                                     rgmi_state state, const char *message);
+/** What is in memory of all is thrown away: it is behind the database. */
+void rgmi_experiments_forget(rgm_master *master);
+void rgmi_experiment_release(rgmi_experiment *experiment);
+
+/* ---- operations.c: what a searcher asks for -------------------------------------------------- */
+
+/** Put down all that it asks for now. */
+rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *experiment);
+/** The metrics that a searcher wants, of a validation's; names as in searcher.metric, or without
+ * "valid.". RGM_ERR_CONFIG: one is not there; those that are are told. */
+rgm_status rgmi_objectives_read(double *metrics, const rgmi_experiment *experiment,
+                                const rgm_json *values);
+/** The first objective of a file. */
+const rgm_objective *rgmi_objective(const rgm_search_file *file);
+/** Whether a metric of the first objective is better than another; NaN is worse than any. */
+bool rgmi_is_better(const rgmi_experiment *experiment, double metric, double than);
+
+/* ---- trials.c: trials in memory, and what becomes of them ------------------------------------ */
+
+rgm_status rgmi_trial_get(rgmi_trial **out, rgm_master *master, rgmi_experiment *experiment,
+                          int64_t number);
+/** One that is new, into memory. */
+rgm_status rgmi_trial_enter(rgmi_trial **out, rgmi_experiment *experiment, int64_t number);
+rgm_status rgmi_trial_find(rgmi_trial **out, rgmi_experiment **experiment, rgm_master *master,
+                           int64_t id);
+/** Write its rows where they are behind. */
+rgm_status rgmi_trial_write(rgm_master *master, rgmi_trial *trial);
+void rgmi_trial_forget(rgmi_trial *trial);
+/** It will do nothing more: its row, and what its searcher makes of that. */
+rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
+                          rgmi_state state, const char *message);
+/** The same, told as that. */
+rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
+                             rgmi_state state, rgm_search_event_kind kind, const char *message);
+/** Back to its newest checkpoint: rows of later steps go. */
+rgm_status rgmi_trial_rollback(rgm_master *master, rgmi_trial *trial, int64_t most);
+
+/** How a run of a trial ended. */
+typedef enum rgmi_run_end {
+    RGMI_RUN_STOPPED, /* as it was told to                                   */
+    RGMI_RUN_LOST,    /* nobody saw how: of an earlier master; not counted   */
+    RGMI_RUN_FAILED
+} rgmi_run_end;
+/** Its process is gone. The trial waits for another, or is over. */
+rgm_status rgmi_run_ended(rgm_master *master, int64_t trial, rgmi_run_end how, bool invalid,
+                          const char *message);
+
+/* ---- workload.c ----------------------------------------------------------------------------- */
+
+/** What a trial's process tells to be done. */
+typedef struct rgmi_report {
+    rgm_workload workload;
+    int64_t num_inputs;
+    double seconds;
+    const rgm_json *metrics;   /* an object of numbers; NULL: none   */
+    const char *checkpoint;    /* folder below the trial's           */
+    const rgm_json *resources; /* an object of bytes by path         */
+} rgmi_report;
+/** Put it down, once however often it is told. RGM_ERR_BUSY: it was not to be done. */
+rgm_status rgmi_report_take(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
+                            const rgmi_report *report);
+/** What its process does next. */
+void rgmi_next_workload(rgm_workload *out, rgm_master *master, rgmi_experiment *experiment,
+                        rgmi_trial *trial, rgmi_process *process);
+
+/* ---- process.c ------------------------------------------------------------------------------ */
+
+/** The process of a trial; NULL: it has none. */
+rgmi_process *rgmi_process_of(const rgm_master *master, int64_t trial);
+bool rgmi_experiment_has_process(const rgm_master *master, int64_t experiment);
+/** A new one for a trial, on slots that are free; its row is written in the change under way, and
+ * ends with it when that fails. */
+rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots);
+/** Those that were started in a change that failed. */
+void rgmi_processes_undo(rgm_master *master, int64_t first);
+/** Find out at opening what became of those of an earlier master. */
+rgm_status rgmi_processes_adopt(rgm_master *master);
+/** Those that ended are told to their trials. */
+rgm_status rgmi_processes_reap(rgm_master *master);
+void rgmi_process_kill(rgmi_process *process);
+/** Its slots and its descriptor are given back; and it is no more in the list. */
+void rgmi_process_clear(rgm_master *master, rgmi_process *process);
+void rgmi_process_drop(rgm_master *master, int64_t i);
+void rgmi_waiting_clear(rgm_master *master);
+void rgmi_processes_forget(rgm_master *master);
+
+/* ---- http.c --------------------------------------------------------------------------------- */
+
+typedef struct rgmi_server rgmi_server;
+rgm_status rgmi_server_start(rgmi_server **out, rgm_master *master);
+void rgmi_server_stop(rgmi_server *server);
+
+/* ---- socket.c ------------------------------------------------------------------------------- */
+
+/** Its address, by the folder's descriptor. */
+void rgmi_socket_address(struct sockaddr_un *address, int folder_fd);
+/** Whether somebody listens in a folder. */
+bool rgmi_socket_answers(int folder_fd);
+
+/* ---- collect.c: checkpoints that go --------------------------------------------------------- */
+
+/** Those of an experiment that its policy does not keep; as JSON when `preview`. */
+/** The files of one, and its row says so; in a change under way. */
+rgm_status rgmi_checkpoint_remove(rgm_master *master, int64_t id);
+rgm_status rgmi_collect(rgm_text *out, rgm_master *master, int64_t experiment, bool preview);
+
+#endif

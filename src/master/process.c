@@ -1,0 +1,388 @@
+/*
+ * Processes of trials: started in a session of their own, watched by descriptor, told to end by the
+ * answer to what they ask next. One that an earlier master left is known by its number and the time
+ * at which it began.
+ */
+#include "master_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* When a process began, in ticks since the system did; -1: there is none. */
+static int64_t start_of(pid_t pid)
+{
+    char path[64], text[1024];
+    const char *at;
+    int64_t started = -1;
+
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = 0;
+    at = strrchr(text, ')'); /* behind its name, which may hold anything */
+    for (int field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at != NULL && sscanf(at, " %" SCNd64, &started) != 1)
+        return -1;
+    return started;
+}
+
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+static rgm_status take_slots(rgm_master *master, rgmi_process *p, int64_t count)
+{
+    RGM_TRY(RGM_NEW(p->slots, count));
+    for (int64_t i = 0; i < master->options.slots && p->slot_count < count; i++)
+        if (!master->slot_taken[i]) {
+            master->slot_taken[i] = true;
+            p->slots[p->slot_count++] = i;
+        }
+    return RGM_OK;
+}
+
+static rgm_status print_slots(rgm_text *out, const rgmi_process *p)
+{
+    for (int64_t i = 0; i < p->slot_count; i++)
+        RGM_TRY(rgm_text_printf(out, "%s%lld", i > 0 ? "," : "", (long long)p->slots[i]));
+    return rgm_text_printf(out, "%s", "");
+}
+
+/* Those that it had under an earlier master, as far as there are so many now. */
+static rgm_status read_slots(rgm_master *master, rgmi_process *p, const char *text)
+{
+    int64_t slot;
+    int used;
+
+    RGM_TRY(RGM_NEW(p->slots, (int64_t)strlen(text) + 1));
+    for (; sscanf(text, "%" SCNd64 "%n", &slot, &used) == 1; text += used + (text[used] == ','))
+        if (slot >= 0 && slot < master->options.slots && !master->slot_taken[slot]) {
+            master->slot_taken[slot] = true;
+            p->slots[p->slot_count++] = slot;
+        }
+    return RGM_OK;
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+/* Everything that a process is started with. */
+typedef struct launch {
+    char *folder, *log, *working_folder, *self;
+    char **argv, **env;
+    int64_t arg_count, env_count, arg_capacity, env_capacity, number, own_env;
+    int64_t own_args; /* those behind are made for it */
+} launch;
+
+static void clear_launch(launch *l)
+{
+    for (int64_t i = l->own_args; i < l->arg_count; i++)
+        rgm_free(l->argv[i]);
+    for (int64_t i = l->own_env; i < l->env_count; i++)
+        rgm_free(l->env[i]);
+    rgm_free(l->argv);
+    rgm_free(l->env);
+    rgm_free(l->folder);
+    rgm_free(l->log);
+    rgm_free(l->working_folder);
+    rgm_free(l->self);
+}
+
+static rgm_status add_text(char ***list, int64_t *count, int64_t *capacity, const char *format,
+                           const char *value)
+{
+    char *text = NULL;
+
+    RGM_TRY(RGM_RESERVE(*list, *capacity, *count + 2));
+    if (value != NULL)
+        RGM_TRY(rgm_strprintf(&text, format, value));
+    (*list)[*count] = text;
+    if (text != NULL)
+        (*list)[++*count] = NULL;
+    return RGM_OK;
+}
+
+static rgm_status prepare_command(launch *l, const rgm_master *master, const rgmi_process *p)
+{
+    char trial[32], self[4096];
+    const char *tail[] = {"--master", master->options.folder, "--trial", trial, "--run", p->token,
+                          NULL};
+    ssize_t size;
+
+    snprintf(trial, sizeof trial, "%lld", (long long)p->trial);
+    if (master->command == NULL) {
+        size = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (size < 0)
+            return RGM_FAIL_SYSTEM("read", "/proc/self/exe");
+        self[size] = 0;
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", self));
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "trial"));
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "run"));
+    }
+    for (int64_t i = 0; master->command != NULL && master->command[i] != NULL; i++)
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", master->command[i]));
+    for (int i = 0; tail[i] != NULL; i++)
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", tail[i]));
+    return RGM_OK;
+}
+
+static bool sets_same(const char *a, const char *b)
+{
+    size_t size = strcspn(a, "=");
+
+    return strncmp(a, b, size + 1) == 0;
+}
+
+/* The master's own, with the experiment's over it and the number of threads. */
+static rgm_status prepare_environment(launch *l, const rgm_master *master, const rgmi_process *p,
+                                      const rgm_texts *extra)
+{
+    char threads[64];
+
+    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld",
+             (long long)(master->options.threads_per_slot * p->slot_count));
+    for (int64_t i = 0; environ[i] != NULL; i++) {
+        bool is_set = sets_same(threads, environ[i]);
+
+        for (int64_t j = 0; j < extra->count && !is_set; j++)
+            is_set = sets_same(extra->items[j], environ[i]);
+        if (!is_set)
+            RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", environ[i]));
+    }
+    RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", threads));
+    for (int64_t j = 0; j < extra->count; j++)
+        RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
+    return RGM_OK;
+}
+
+static rgm_status spawn(rgmi_process *p, const launch *l)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int code;
+
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory starting a trial");
+    posix_spawnattr_init(&attributes);
+    sigemptyset(&none);
+    sigfillset(&all);
+    code = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (code == 0)
+        code = posix_spawn_file_actions_addopen(&actions, 1, l->log,
+                                                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    if (code == 0)
+        code = posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    if (code == 0)
+        code = posix_spawn_file_actions_addchdir_np(&actions, l->working_folder);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (code == 0)
+        code = posix_spawnp(&p->pid, l->argv[0], &actions, &attributes, l->argv, l->env);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    errno = code;
+    if (code != 0)
+        return RGM_FAIL_SYSTEM("start", l->argv[0]);
+    p->pidfd = pidfd_open(p->pid, 0);
+    return p->pidfd >= 0 ? RGM_OK : RGM_FAIL_SYSTEM("watch", l->argv[0]);
+}
+
+static rgm_status prepare(launch *l, rgm_master *master, rgmi_process *p)
+{
+    rgmi_rows *rows;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT e.id, number, working_folder FROM trials t JOIN"
+                                " experiments e ON e.id = t.experiment_id WHERE t.id = ?",
+                                "i", p->trial));
+    RGM_GO(rgmi_rows_next(master->database, rows));
+    p->experiment = rgmi_rows_int(rows, 0);
+    l->number = rgmi_rows_int(rows, 1);
+    RGM_GO(rgm_strdup(&l->working_folder, rgmi_rows_text(rows, 2)));
+    RGM_GO(rgmi_master_path(&l->folder, master, p->experiment, l->number, NULL));
+    RGM_GO(rgm_folder_make(l->folder));
+    RGM_GO(rgm_path_join(&l->log, l->folder, "trial.log"));
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+static rgm_status put_down(rgm_master *master, const rgmi_process *p)
+{
+    rgm_status status = RGM_OK;
+    rgm_text slots = {0};
+
+    RGM_GO(print_slots(&slots, p));
+    RGM_GO(rgmi_database_run(master->database,
+                             "UPDATE trials SET run_token = ?, run_pid = ?, run_started = ?,"
+                             " run_slots = ? WHERE id = ?",
+                             "tiiti", p->token, (int64_t)p->pid, start_of(p->pid), slots.data,
+                             p->trial));
+done:
+    rgm_text_clear(&slots);
+    return status;
+}
+
+rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots)
+{
+    rgm_status status = RGM_OK;
+    rgmi_process p = {.trial = trial, .pid = -1, .pidfd = -1, .status = -1};
+    rgmi_experiment *e;
+    launch l = {0};
+
+    RGM_GO(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
+    RGM_GO(rgmi_random_hex(p.token));
+    RGM_GO(take_slots(master, &p, slots));
+    RGM_GO(prepare(&l, master, &p));
+    RGM_GO(rgmi_experiment_get(&e, master, p.experiment));
+    RGM_GO(prepare_command(&l, master, &p));
+    RGM_GO(prepare_environment(
+        &l, master, &p, &rgm_search_file_settings(e->file)->environment.environment_variables));
+    RGM_GO(spawn(&p, &l));
+    /* It starts threads when it has been answered, which is later. */
+    if (rgmi_slots_bind(&master->slots, p.slots, p.slot_count, p.pid) != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "trial %lld is not kept to its processors: %s",
+                      (long long)trial, rgm_error_message());
+    RGM_GO(put_down(master, &p));
+    master->processes[master->process_count++] = p;
+done:
+    clear_launch(&l);
+    if (status != RGM_OK) {
+        if (p.pid > 0) { /* nobody knows of it: it does nothing before it was answered */
+            kill(p.pid, SIGKILL);
+            waitpid(p.pid, NULL, 0);
+        }
+        rgmi_process_clear(master, &p);
+    }
+    return status;
+}
+
+void rgmi_processes_undo(rgm_master *master, int64_t first)
+{
+    while (master->process_count > first) {
+        rgmi_process *p = &master->processes[master->process_count - 1];
+
+        rgmi_process_kill(p);
+        waitpid(p->pid, NULL, 0);
+        rgmi_process_drop(master, master->process_count - 1);
+    }
+}
+
+/* ---- take up again -------------------------------------------------------------------------- */
+
+static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
+{
+    rgmi_process p = {.trial = rgmi_rows_int(rows, 0),
+                      .experiment = rgmi_rows_int(rows, 1),
+                      .pid = (pid_t)rgmi_rows_int(rows, 3),
+                      .pidfd = -1,
+                      .status = -1};
+    const char *slots = rgmi_rows_text(rows, 5);
+
+    snprintf(p.token, sizeof p.token, "%s", rgmi_rows_text(rows, 2));
+    RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
+    if (p.pid > 0)
+        p.pidfd = pidfd_open(p.pid, 0);
+    if (p.pidfd >= 0 && start_of(p.pid) != rgmi_rows_int(rows, 4)) { /* another of that number */
+        close(p.pidfd);
+        p.pidfd = -1;
+    }
+    rgm_status status = read_slots(master, &p, slots != NULL ? slots : "");
+    if (status != RGM_OK)
+        rgmi_process_clear(master, &p);
+    else
+        master->processes[master->process_count++] = p;
+    return status;
+}
+
+rgm_status rgmi_processes_adopt(rgm_master *master)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT id, experiment_id, run_token, run_pid, run_started,"
+                                " run_slots FROM trials WHERE run_token IS NOT NULL",
+                                ""));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
+        RGM_GO(adopt(master, rows));
+    if (status == RGM_END)
+        status = rgmi_processes_reap(master);
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static bool has_ended(rgmi_process *p)
+{
+    struct pollfd look = {.fd = p->pidfd, .events = POLLIN};
+
+    if (p->ended)
+        return true;
+    if (p->pidfd >= 0 && poll(&look, 1, 0) <= 0)
+        return false;
+    if (p->pidfd < 0 || waitpid(p->pid, &p->status, WNOHANG) != p->pid)
+        p->status = -1; /* an earlier master's: the system's first process takes its status */
+    return true;
+}
+
+static rgm_status tell_end(rgm_master *master, rgmi_process *p)
+{
+    char text[128];
+    const char *message = p->message;
+    rgmi_run_end how = p->failed                      ? RGMI_RUN_FAILED
+                       : p->terminated                ? RGMI_RUN_STOPPED
+                       : p->killed || p->status == -1 ? RGMI_RUN_LOST
+                                                      : RGMI_RUN_FAILED;
+
+    if (how == RGMI_RUN_FAILED && message == NULL) {
+        if (p->status != -1 && WIFSIGNALED(p->status))
+            snprintf(text, sizeof text, "its process ended by signal %d (%s)", WTERMSIG(p->status),
+                     strsignal(WTERMSIG(p->status)));
+        else
+            snprintf(text, sizeof text, "its process ended with exit code %d, and was not told to",
+                     p->status != -1 ? WEXITSTATUS(p->status) : -1);
+        message = text;
+    }
+    return rgmi_run_ended(master, p->trial, how, p->invalid, message);
+}
+
+rgm_status rgmi_processes_reap(rgm_master *master)
+{
+    rgm_status status = RGM_OK;
+    bool any = false;
+
+    for (int64_t i = 0; i < master->process_count; i++)
+        if (has_ended(&master->processes[i]))
+            any = master->processes[i].ended = true;
+    if (!any)
+        return RGM_OK;
+    RGM_TRY(rgmi_change_begin(master));
+    for (int64_t i = 0; i < master->process_count && status == RGM_OK; i++)
+        if (master->processes[i].ended)
+            status = tell_end(master, &master->processes[i]);
+    RGM_TRY(rgmi_change_end(master, status));
+    for (int64_t i = master->process_count - 1; i >= 0; i--)
+        if (master->processes[i].ended)
+            rgmi_process_drop(master, i);
+    return RGM_OK;
+}

@@ -1,0 +1,54 @@
+/*
+ * The processes of trials that a master has, and how one is killed.
+ */
+#include "master_internal.h"
+
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+rgmi_process *rgmi_process_of(const rgm_master *master, int64_t trial)
+{
+    for (int64_t i = 0; i < master->process_count; i++)
+        if (master->processes[i].trial == trial && !master->processes[i].ended)
+            return &master->processes[i];
+    return NULL;
+}
+
+bool rgmi_experiment_has_process(const rgm_master *master, int64_t experiment)
+{
+    for (int64_t i = 0; i < master->process_count; i++)
+        if (master->processes[i].experiment == experiment && !master->processes[i].ended)
+            return true;
+    return false;
+}
+
+void rgmi_process_clear(rgm_master *master, rgmi_process *p)
+{
+    for (int64_t i = 0; i < p->slot_count; i++)
+        master->slot_taken[p->slots[i]] = false;
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    rgm_free(p->slots);
+    rgm_free(p->message);
+}
+
+void rgmi_process_drop(rgm_master *master, int64_t i)
+{
+    rgmi_process_clear(master, &master->processes[i]);
+    master->processes[i] = master->processes[--master->process_count];
+}
+
+void rgmi_processes_forget(rgm_master *master)
+{
+    while (master->process_count > 0)
+        rgmi_process_drop(master, master->process_count - 1);
+}
+
+void rgmi_process_kill(rgmi_process *p)
+{
+    p->killed = true;
+    if (p->pidfd < 0 || pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0) != 0)
+        return;             /* it has ended by itself */
+    kill(-p->pid, SIGKILL); /* and what it started: its session's group */
+}

@@ -1,0 +1,77 @@
+/*
+ * A request on its way: its parts taken apart, and what answers write with. requests.c has the
+ * table of all of them; answers_*.c the functions.
+ */
+#ifndef RGM_MASTER_REQUESTS_H
+#define RGM_MASTER_REQUESTS_H
+
+#include "master_internal.h"
+
+enum { RGMI_QUERY_ROOM = 16 };
+
+typedef struct rgmi_call {
+    rgm_master *master;
+    int64_t id;       /* {id} of the path                          */
+    const char *name; /* {uuid} of it                              */
+    rgm_json *body;   /* an object; NULL: none was sent            */
+    int status;       /* of the answer if all is well; begins with 200 */
+    rgm_text *out;    /* JSON                                      */
+    rgm_text details; /* of an error, for people: lines            */
+    struct {
+        char *key, *value;
+    } query[RGMI_QUERY_ROOM];
+    int query_count;
+} rgmi_call;
+
+/** What a query says under a key; NULL: nothing. */
+const char *rgmi_call_query(const rgmi_call *call, const char *key);
+/** An integer of the query within bounds. Errors: RGM_ERR_ARG. */
+rgm_status rgmi_call_query_int(int64_t *out, const rgmi_call *call, const char *key,
+                               int64_t otherwise, int64_t low, int64_t high);
+/** A key of the body; *out stays when there is none. RGM_ERR_ARG: of another type. */
+rgm_status rgmi_call_text(const char **out, const rgmi_call *call, const char *key);
+rgm_status rgmi_call_int(int64_t *out, const rgmi_call *call, const char *key, int64_t low,
+                         int64_t high);
+rgm_status rgmi_call_number(double *out, const rgmi_call *call, const char *key);
+rgm_status rgmi_call_bool(bool *out, const rgmi_call *call, const char *key);
+/** RGM_ERR_ARG where the body has a key that is none of these, ended by NULL. */
+rgm_status rgmi_call_keys(const rgmi_call *call, const char *const *known);
+
+/**
+ * A row as an object: a key for each column by its name, which may end in ":json" (goes in as it
+ * is), ":time" (seconds since 1970, told as ISO 8601), ":bool". Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_print_row(rgm_text *out, rgmi_rows *rows);
+/** "[row, row]"; *count, where it is not NULL, is how many. */
+rgm_status rgmi_print_rows(rgm_text *out, rgm_master *master, rgmi_rows *rows, int64_t *count);
+/** ?limit= and ?offset=, 100 and 0 where they are not given. Errors: RGM_ERR_ARG. */
+rgm_status rgmi_call_page(int64_t *limit, int64_t *offset, const rgmi_call *call);
+/** {"<key>": [...], "offset": , "limit": , "total": }: of a query with the limit and offset of
+ * rgmi_call_page(). */
+rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total);
+/** The only row as the answer; RGM_ERR_NOT_FOUND "there is no <what> ..." without one. */
+rgm_status rgmi_print_one(rgmi_call *call, rgmi_rows *rows, const char *what);
+/** RGM_ERR_NOT_FOUND when {id} is no experiment; *smaller: whether its metric is better so. */
+rgm_status rgmi_experiment_exists(int64_t *smaller, const rgmi_call *call);
+/** "2026-01-31T23:59:59.123Z" in quotes, null for NaN. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_print_time(rgm_text *out, double time);
+
+typedef rgm_status rgmi_answer(rgmi_call *call);
+/* answers_create.c */
+rgmi_answer rgmi_answer_create, rgmi_answer_fork, rgmi_answer_continue;
+/* answers_experiments.c */
+rgmi_answer rgmi_answer_experiments, rgmi_answer_experiment, rgmi_answer_patch,
+    rgmi_answer_activate, rgmi_answer_pause, rgmi_answer_cancel, rgmi_answer_kill,
+    rgmi_answer_archive, rgmi_answer_unarchive, rgmi_answer_delete, rgmi_answer_config,
+    rgmi_answer_collect, rgmi_answer_search, rgmi_answer_events;
+/* answers_trials.c */
+rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answer_validations,
+    rgmi_answer_trial_checkpoints, rgmi_answer_logs, rgmi_answer_kill_trial,
+    rgmi_answer_experiment_checkpoints, rgmi_answer_experiment_validations, rgmi_answer_checkpoint,
+    rgmi_answer_delete_checkpoint;
+/* answers_work.c */
+rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_failed;
+/* answers_master.c */
+rgmi_answer rgmi_answer_master, rgmi_answer_queue;
+
+#endif

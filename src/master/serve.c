@@ -1,0 +1,304 @@
+/*
+ * A master at work: turns of taking notice of what ended, sharing slots out and starting what may
+ * start; between them requests are answered. At the end every trial is asked to stop, and given
+ * time.
+ */
+#include "master_internal.h"
+#include "schedule.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { TURN_MS = 200, RETRY_MS = 1000 };
+
+/* ---- who waits, who runs -------------------------------------------------------------------- */
+
+/* What the schedule is asked about: groups with their tasks, which lie one behind the other. */
+typedef struct question {
+    rgmi_group *groups;
+    rgmi_task *tasks;
+    int64_t *first; /* of a group's tasks; pointers are set at the end, for arrays grow */
+    int64_t group_count, group_capacity, first_capacity, task_count, task_capacity;
+} question;
+
+static void clear_question(question *q)
+{
+    rgm_free(q->groups);
+    rgm_free(q->tasks);
+    rgm_free(q->first);
+}
+
+static rgm_status add_running(question *q, const rgm_master *master, int64_t experiment,
+                              bool is_active)
+{
+    for (int64_t i = 0; i < master->process_count; i++) {
+        const rgmi_process *p = &master->processes[i];
+
+        if (p->experiment != experiment || p->ended)
+            continue;
+        RGM_TRY(RGM_RESERVE(q->tasks, q->task_capacity, q->task_count + 1));
+        q->tasks[q->task_count++] = (rgmi_task){
+            .id = p->trial,
+            .order = p->trial,
+            .slots = p->slot_count,
+            .state = p->stops || p->killed || p->terminated || !is_active ? RGMI_TASK_STOPPING
+                                                                          : RGMI_TASK_RUNNING};
+    }
+    return RGM_OK;
+}
+
+/* No more of them than could start at all: the others wait behind these. */
+static rgm_status add_waiting(question *q, rgm_master *master, int64_t experiment, int64_t slots)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT id FROM trials WHERE experiment_id = ? AND wants AND"
+                                " run_token IS NULL ORDER BY number LIMIT ?",
+                                "ii", experiment, master->options.slots + 1));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
+        int64_t id = rgmi_rows_int(rows, 0);
+
+        if (rgmi_process_of(master, id) != NULL)
+            continue;
+        RGM_GO(RGM_RESERVE(q->tasks, q->task_capacity, q->task_count + 1));
+        q->tasks[q->task_count++] =
+            (rgmi_task){.id = id, .order = id, .slots = slots, .state = RGMI_TASK_PENDING};
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+static rgm_status add_group(question *q, rgm_master *master, rgmi_rows *rows)
+{
+    int64_t id = rgmi_rows_int(rows, 0), slots = rgmi_rows_int(rows, 2);
+    int64_t max_slots = rgmi_rows_int(rows, 3);
+    bool is_active = strcmp(rgmi_rows_text(rows, 1), "ACTIVE") == 0;
+
+    RGM_TRY(RGM_RESERVE(q->groups, q->group_capacity, q->group_count + 1));
+    RGM_TRY(RGM_RESERVE(q->first, q->first_capacity, q->group_count + 2));
+    q->first[q->group_count] = q->task_count;
+    q->groups[q->group_count++] = (rgmi_group){.id = id,
+                                               .order = id,
+                                               .weight = rgmi_rows_number(rows, 4),
+                                               .max_slots = max_slots > 0 ? max_slots : -1,
+                                               .priority = rgmi_rows_int(rows, 5)};
+    RGM_TRY(add_running(q, master, id, is_active));
+    if (is_active)
+        RGM_TRY(add_waiting(q, master, id, slots));
+    q->first[q->group_count] = q->task_count;
+    return RGM_OK;
+}
+
+static rgm_status ask(question *q, rgm_master *master)
+{
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT id, state, slots_per_trial, max_slots, weight, priority FROM experiments WHERE"
+        " state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') ORDER BY id",
+        ""));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
+        RGM_GO(add_group(q, master, rows));
+    if (status == RGM_END)
+        status = RGM_OK;
+    for (int64_t i = 0; i < q->group_count; i++) {
+        q->groups[i].tasks = q->tasks + q->first[i];
+        q->groups[i].num_tasks = q->first[i + 1] - q->first[i];
+    }
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+/* ---- what is done about it ------------------------------------------------------------------ */
+
+static rgm_status note_waiting(rgm_master *master, int64_t trial, int64_t experiment,
+                               const rgmi_reason *reason)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_RESERVE(master->waiting, master->waiting_capacity, master->waiting_count + 1));
+    RGM_GO(rgmi_reason_print(&text, reason));
+    RGM_GO(rgm_strdup(&master->waiting[master->waiting_count].reason, text.data));
+    master->waiting[master->waiting_count].trial = trial;
+    master->waiting[master->waiting_count++].experiment = experiment;
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_plan *plan)
+{
+    int64_t at = 0;
+
+    for (int64_t g = 0; g < q->group_count; g++)
+        for (int64_t t = 0; t < q->groups[g].num_tasks; t++, at++) {
+            const rgmi_task *task = &q->groups[g].tasks[t];
+            const rgmi_decision *decision = &plan->tasks[at];
+
+            if (decision->verdict == RGMI_START)
+                RGM_TRY(rgmi_process_start(master, task->id, task->slots));
+            else if (decision->verdict == RGMI_STOP && rgmi_process_of(master, task->id) != NULL)
+                rgmi_process_of(master, task->id)->stops = true;
+            else if (decision->verdict == RGMI_WAIT)
+                RGM_TRY(note_waiting(master, task->id, q->groups[g].id, &decision->reason));
+        }
+    return RGM_OK;
+}
+
+static rgm_status share_out(rgm_master *master)
+{
+    const rgmi_rules rules = {
+        .policy = master->options.scheduling == RGM_PRIORITY ? RGMI_PRIORITY : RGMI_FAIR_SHARE,
+        .preemption = master->options.preemption};
+    rgm_status status = RGM_OK;
+    question q = {0};
+    rgmi_plan plan = {0};
+    int64_t had = master->process_count;
+
+    rgmi_waiting_clear(master);
+    RGM_GO(ask(&q, master));
+    RGM_GO(rgmi_schedule(&plan, &rules, &master->options.slots, 1, q.groups, q.group_count));
+    RGM_GO(rgmi_change_begin(master));
+    status = rgmi_change_end(master, carry_out(master, &q, &plan));
+    if (status != RGM_OK)
+        rgmi_processes_undo(master, had);
+done:
+    rgmi_plan_clear(&plan);
+    clear_question(&q);
+    return status;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static rgm_status collect_ended(rgm_master *master)
+{
+    rgmi_rows *rows;
+    int64_t id = 0;
+    rgm_status status;
+
+    for (;;) {
+        RGM_TRY(rgmi_database_query(
+            &rows, master->database,
+            "SELECT id FROM experiments WHERE NOT collected AND state IN ('COMPLETED', 'CANCELED',"
+            " 'ERROR') LIMIT 1",
+            ""));
+        status = rgmi_rows_next(master->database, rows);
+        if (status == RGM_OK)
+            id = rgmi_rows_int(rows, 0);
+        rgmi_rows_leave(rows);
+        if (status != RGM_OK)
+            return status == RGM_END ? RGM_OK : status;
+        RGM_TRY(rgmi_collect(NULL, master, id, false));
+    }
+}
+
+/* What the database refuses is tried again a second later. */
+static void turn(rgm_master *master)
+{
+    rgm_status status;
+    bool changed;
+
+    pthread_mutex_lock(&master->lock);
+    changed = master->changed;
+    master->changed = false;
+    status = rgmi_processes_reap(master);
+    if (status == RGM_OK && (changed || master->changed)) {
+        if (!master->stops)
+            status = share_out(master);
+        if (status == RGM_OK)
+            status = collect_ended(master);
+        master->changed = false;
+    }
+    if (status != RGM_OK) {
+        rgm_log_write(RGM_LOG_ERROR, "%s", rgm_error_message());
+        master->changed = true;
+        master->retries = true;
+    }
+    pthread_mutex_unlock(&master->lock);
+}
+
+/* Until something was asked, a process ended, or some time has passed. */
+static void wait_for_more(rgm_master *master)
+{
+    struct pollfd *look = NULL;
+    int64_t count = 0;
+    uint64_t woken;
+    int timeout = master->retries ? RETRY_MS : TURN_MS;
+
+    pthread_mutex_lock(&master->lock);
+    if (RGM_NEW(look, master->process_count + 1) == RGM_OK) {
+        if (!master->retries)
+            look[count++] = (struct pollfd){.fd = master->wake_fd, .events = POLLIN};
+        for (int64_t i = 0; i < master->process_count && !master->retries; i++)
+            if (master->processes[i].pidfd >= 0 && !master->processes[i].ended)
+                look[count++] = (struct pollfd){.fd = master->processes[i].pidfd, .events = POLLIN};
+    }
+    master->retries = false;
+    pthread_mutex_unlock(&master->lock);
+    if (poll(look, (nfds_t)count, timeout) > 0 && (look[0].revents & POLLIN) != 0 &&
+        look[0].fd == master->wake_fd && read(master->wake_fd, &woken, sizeof woken) < 0)
+        errno = 0; /* somebody else has read it */
+    rgm_free(look);
+}
+
+/* Each ends its workload and saves; who does not in time is killed. */
+static void stop_trials(rgm_master *master)
+{
+    double until = rgm_now() + master->options.stop_seconds;
+
+    pthread_mutex_lock(&master->lock);
+    master->stops = true;
+    pthread_mutex_unlock(&master->lock);
+    for (;;) {
+        turn(master);
+        pthread_mutex_lock(&master->lock);
+        int64_t left = master->process_count;
+        for (int64_t i = 0; i < left && rgm_now() > until; i++)
+            if (!master->processes[i].killed && !master->processes[i].ended)
+                rgmi_process_kill(&master->processes[i]);
+        pthread_mutex_unlock(&master->lock);
+        if (left == 0 || rgm_now() > until + 30)
+            return;
+        wait_for_more(master);
+    }
+}
+
+rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master, void *payload),
+                            void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgmi_server *server = NULL;
+
+    master->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (master->wake_fd < 0)
+        return RGM_FAIL_SYSTEM("make", "eventfd");
+    master->stops = false;
+    master->serves = master->changed = true;
+    RGM_GO(rgmi_server_start(&server, master));
+    while (!done(master, payload)) {
+        turn(master);
+        wait_for_more(master);
+    }
+    stop_trials(master);
+done:
+    rgmi_server_stop(server);
+    pthread_mutex_lock(&master->lock);
+    master->serves = master->stops = false;
+    close(master->wake_fd);
+    master->wake_fd = -1;
+    pthread_mutex_unlock(&master->lock);
+    return status;
+}

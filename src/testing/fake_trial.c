@@ -1,0 +1,151 @@
+/*
+ * A trial's process without a model: every number follows from seed, hyperparameters and batches,
+ * so that a search may be run in moments and its end compared. Its state is what a model's would
+ * be: it must be saved and found again for the numbers to come out.
+ *
+ *     FAKE_TRIAL_MS=5      a workload takes so long
+ *     FAKE_TRIAL_CRASH=N   of N workloads about one ends the process, by state and process
+ *     FAKE_TRIAL_FAIL=N    the step of that number fails, always
+ *     FAKE_TRIAL_INVALID=N trials of that number and its multiples are told to be invalid
+ *     FAKE_TRIAL_REAL=1    the trial itself, with its model and data
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <regimen/master.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct trial {
+    char run_dir[4096], name[64];
+    uint64_t state;
+    int64_t batches, number;
+    double rate;
+    rgm_named_number metrics[2], files[1];
+    char file[32];
+} trial;
+
+static int64_t option(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
+/* The number behind "learning_rate": in the hyperparameters. */
+static double find_rate(const char *hyperparameters)
+{
+    const char *at = strstr(hyperparameters, "learning_rate\": ");
+
+    return at != NULL ? strtod(at + strlen("learning_rate\": "), NULL) : 0.1;
+}
+
+static rgm_status load(uint64_t *state, int64_t *batches, const char *folder)
+{
+    char path[4200], *text;
+    int64_t size;
+
+    snprintf(path, sizeof path, "%s/state", folder);
+    RGM_TRY(rgm_file_load(&text, &size, path, 1000));
+    int read = sscanf(text, "%" SCNx64 " %" SCNd64, state, batches);
+    rgm_free(text);
+    return read == 2 ? RGM_OK : RGM_FAIL(RGM_ERR_FORMAT, "'%s' is no state", path);
+}
+
+static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
+{
+    trial *t = payload;
+    int64_t invalid = option("FAKE_TRIAL_INVALID"), batches;
+
+    if (invalid > 0 && setup->number % invalid == 0)
+        return rgm_invalid_hyperparameters("those of trial %lld", (long long)setup->number);
+    snprintf(t->run_dir, sizeof t->run_dir, "%s", setup->run_dir);
+    t->number = setup->number;
+    t->rate = find_rate(setup->hyperparameters);
+    t->state = rgm_hash64(setup->hyperparameters, strlen(setup->hyperparameters)) ^ setup->seed;
+    if (setup->at != NULL) {
+        RGM_TRY(load(&t->state, &t->batches, setup->at));
+        if (t->batches != setup->at_batches)
+            return RGM_FAIL(RGM_ERR_DATA, "the checkpoint is of %lld batches, asked for %lld",
+                            (long long)t->batches, (long long)setup->at_batches);
+    } else if (setup->from != NULL) {
+        RGM_TRY(load(&t->state, &batches, setup->from));
+    }
+    return RGM_OK;
+}
+
+static void live_dangerously(const trial *t)
+{
+    int64_t ms = option("FAKE_TRIAL_MS"), crash = option("FAKE_TRIAL_CRASH");
+    uint64_t draw = t->state ^ (uint64_t)getpid();
+
+    if (ms > 0)
+        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+    if (crash > 0 && rgm_hash64(&draw, sizeof draw) % (uint64_t)crash == 0)
+        raise(SIGKILL);
+}
+
+static rgm_status save(rgm_worker_result *result, trial *t)
+{
+    char path[4300], text[64];
+
+    snprintf(t->name, sizeof t->name, "ckpt/step-%08lld", (long long)t->batches);
+    snprintf(path, sizeof path, "%s/%s", t->run_dir, t->name);
+    RGM_TRY(rgm_folder_make(path));
+    snprintf(path, sizeof path, "%s/%s/state", t->run_dir, t->name);
+    snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64 "\n", t->state, t->batches);
+    RGM_TRY(rgm_file_save(path, text, (int64_t)strlen(text)));
+    t->files[0] = (rgm_named_number){"state", (double)strlen(text)};
+    result->checkpoint = t->name;
+    result->resources = t->files;
+    result->resource_count = 1;
+    return RGM_OK;
+}
+
+static rgm_status work(rgm_worker_result *result, const rgm_workload *workload, void *payload)
+{
+    trial *t = payload;
+    double noise;
+
+    live_dangerously(t);
+    if (workload->kind == RGM_RUN_STEP && workload->step == option("FAKE_TRIAL_FAIL"))
+        return RGM_FAIL(RGM_ERR_NUMERIC, "step %lld fails, as it was told to",
+                        (long long)workload->step);
+    if (workload->kind == RGM_CHECKPOINT_MODEL)
+        return save(result, t);
+    if (workload->kind == RGM_RUN_STEP) {
+        result->num_inputs = workload->batches - t->batches;
+        for (; t->batches < workload->batches; t->batches++)
+            t->state = rgm_hash64(&t->state, sizeof t->state) + (uint64_t)t->batches;
+    }
+    noise = (double)(t->state >> 11) / 9007199254740992.0;
+    t->metrics[0] = (rgm_named_number){"loss", fabs(log10(t->rate) + 2) +
+                                                   10.0 / (double)(10 + t->batches) + 0.01 * noise};
+    t->metrics[1] = (rgm_named_number){"accuracy", 1 / (1 + t->metrics[0].value)};
+    result->metrics = t->metrics;
+    result->metric_count = 2;
+    return RGM_OK;
+}
+
+static void close_trial(void *payload)
+{
+    (void)payload;
+}
+
+int main(int argc, char **argv)
+{
+    static trial t;
+    rgm_worker worker = {.open = open_trial, .work = work, .close = close_trial, .payload = &t};
+    const char *const *arguments = (const char *const *)argv + 1;
+    rgm_status status = option("FAKE_TRIAL_REAL") != 0
+                            ? rgm_worker_run_trial(arguments, argc - 1)
+                            : rgm_worker_serve(arguments, argc - 1, &worker);
+
+    if (status < 0)
+        fprintf(stderr, "%s\n", rgm_error_text());
+    return status == RGM_OK ? 0 : 1;
+}
