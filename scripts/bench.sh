@@ -1,7 +1,7 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and beside the same programs in PyTorch and TF-GNN.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sample bf16 translate_small
-#                                         translate_base decode runner loop checkpoint records
+#                                         translate_base decode runner loop checkpoint records master
 #   PEER=venv                             PyPI's torch and TF-GNN, pinned, in build/peer_* (6 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; TFGNN=/path/to/python: tensorflow_gnn
 #   BENCH_BASE=DIR                        beside the programs of another build folder instead
@@ -17,8 +17,10 @@ fi
 case " ${BENCH:-master} " in
 *" master "*) # what a master does in a second, in figures of its own
     "$build/bench/master_bench"
-    BENCH=$(printf '%s' "${BENCH:-}" | sed 's/\bmaster\b//')
-    [ -n "${BENCH# }" ] || [ -z "${BENCH+x}" ] || exit 0 ;;
+    if [ -n "${BENCH:-}" ]; then
+        BENCH=$(printf ' %s ' "$BENCH" | sed 's/ master / /; s/^ *//; s/ *$//')
+        [ -n "$BENCH" ] || exit 0
+    fi ;;
 esac
 # shellcheck disable=SC2086
 exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench.json" \

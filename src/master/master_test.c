@@ -227,6 +227,12 @@ static void trials_that_crash_end_as_those_that_do_not(void **state)
     unsetenv("FAKE_TRIAL_CRASH");
     got = summary(master, 2);
     CHECK_TEXT(undisturbed, got);
+    rgm_json *list = ask(master, 200, "GET", "/api/v1/experiments/2/trials", NULL);
+    int64_t restarts = 0;
+    for (int64_t i = 0; i < 6; i++)
+        restarts += int_member(rgm_json_at(member(list, "trials"), i), "restarts");
+    CHECK(restarts > 0);
+    rgm_json_release(list);
     rgm_json *events = ask(master, 200, "GET", "/api/v1/experiments/2/events?limit=1000", NULL);
     CHECK_INT(18, int_member(events, "total")); /* trained, validated, closed: once each */
     rgm_json_release(events);
@@ -273,6 +279,40 @@ static void warm_start_fork_and_continue_begin_with_what_there_is(void **state)
     rgm_json_release(e);
     rgm_free(body);
     rgm_free(config);
+    rgm_master_close(master);
+}
+
+/* Four checkpoints, of which the latest is the only one that was validated. */
+static void checkpoints_that_are_not_kept_are_removed(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    char path[256];
+
+    (void)state;
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 4}",
+                      "min_checkpoint_period: 1\n");
+    serve_all(master, 60);
+    rgm_json *list = ask(master, 200, "GET", "/api/v1/trials/1/checkpoints", NULL);
+    CHECK_INT(4, int_member(list, "total"));
+    for (int i = 0; i < 4; i++) {
+        const rgm_json *c = rgm_json_at(member(list, "checkpoints"), i);
+
+        CHECK_TEXT(i < 3 ? "DELETED" : "COMPLETED", text_member(c, "state"));
+        snprintf(path, sizeof path, "%s/%s", folder, text_member(c, "folder"));
+        CHECK(rgm_path_exists(path) == (i == 3));
+    }
+    rgm_json_release(list);
+    tell(master, 200, "PATCH", "/api/v1/experiments/1",
+         "{\"save_trial_best\": 0, \"save_trial_latest\": 0}");
+    list = ask(master, 200, "POST", "/api/v1/experiments/1/collect", "{\"preview\": true}");
+    CHECK_INT(1, int_member(list, "removed"));
+    rgm_json_release(list);
+    CHECK(rgm_path_exists(path));
+    tell(master, 200, "POST", "/api/v1/experiments/1/collect", NULL);
+    CHECK(!rgm_path_exists(path));
+    list = ask(master, 200, "POST", "/api/v1/experiments/1/collect", NULL);
+    CHECK_INT(0, int_member(list, "removed"));
+    rgm_json_release(list);
     rgm_master_close(master);
 }
 
@@ -424,4 +464,5 @@ TESTS(cmocka_unit_test_setup_teardown(a_result_that_is_told_twice_counts_once, s
       cmocka_unit_test_setup_teardown(trials_that_crash_end_as_those_that_do_not, setup, teardown),
       cmocka_unit_test_setup_teardown(warm_start_fork_and_continue_begin_with_what_there_is, setup,
                                       teardown),
+      cmocka_unit_test_setup_teardown(checkpoints_that_are_not_kept_are_removed, setup, teardown),
       cmocka_unit_test_setup_teardown(an_open_folder_belongs_to_one_master, setup, teardown))
