@@ -9,6 +9,11 @@
 #define LABELS_JSON                                                                                \
     " (SELECT json_group_array(label) FROM (SELECT label FROM labels WHERE experiment_id = e.id"   \
     " ORDER BY label)) AS 'labels:json'"
+/* Few are asked for at a time, and an index has trials by experiment and state. */
+#define TRIALS_JSON                                                                                \
+    " metric, (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS trials, (SELECT"         \
+    " json_group_object(state, n) FROM (SELECT state, count(*) AS n FROM trials WHERE"             \
+    " experiment_id = e.id GROUP BY state)) AS 'trials_by_state:json'"
 #define EXPERIMENT_COLUMNS                                                                         \
     "SELECT id, state, name, description, owner," LABELS_JSON                                      \
     ", archived AS 'archived:bool', progress, start_time AS 'start_time:time', end_time AS"        \
@@ -37,7 +42,9 @@ rgm_status rgmi_answer_experiments(rgmi_call *call)
     RGM_TRY(rgmi_database_query(
         &rows, call->master->database,
         EXPERIMENT_COLUMNS
-        ", (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS trials FROM experiments e"
+        "," TRIALS_JSON
+        ", (SELECT CASE WHEN smaller_is_better THEN min(best_metric) ELSE max(best_metric) END FROM"
+        " trials WHERE experiment_id = e.id) AS best_metric FROM experiments e"
         " WHERE (? = -1 OR archived = ?) AND (? IS NULL OR state = ?) AND (? IS NULL OR"
         " EXISTS(SELECT 1 FROM labels WHERE experiment_id = e.id AND label = ?)) ORDER BY id DESC"
         " LIMIT ? OFFSET ?",
@@ -79,11 +86,9 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
     RGM_TRY(rgmi_database_query(
         &rows, call->master->database,
         EXPERIMENT_COLUMNS
-        ", metric, smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
+        "," TRIALS_JSON ", smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
         " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
-        " working_folder, (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS trials,"
-        " (SELECT json_group_object(state, n) FROM (SELECT state, count(*) AS n FROM trials WHERE"
-        " experiment_id = e.id GROUP BY state)) AS 'trials_by_state:json', (SELECT"
+        " working_folder, (SELECT"
         " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
         " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
         " running FROM experiments e WHERE id = ?",

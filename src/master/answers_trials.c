@@ -125,8 +125,23 @@ rgm_status rgmi_answer_experiment_validations(rgmi_call *call)
                      "SELECT count(*) FROM validations v JOIN trials t ON t.id = v.trial_id WHERE"
                      " t.experiment_id = ?",
                      "SELECT v.trial_id, t.number, v.step_id, v.batches, v.metric, v.end_time AS"
-                     " 'end_time:time' FROM trials t JOIN validations v ON v.trial_id = t.id WHERE"
+                     " 'end_time:time', v.metrics AS 'metrics:json' FROM trials t JOIN validations "
+                     "v ON v.trial_id = t.id WHERE"
                      " t.experiment_id = ? ORDER BY t.number, v.step_id LIMIT ? OFFSET ?");
+}
+
+rgm_status rgmi_answer_runs(rgmi_call *call)
+{
+    int64_t smaller;
+
+    RGM_TRY(rgmi_experiment_exists(&smaller, call));
+    return list_rows(call, "runs",
+                     "SELECT count(*) FROM runs r JOIN trials t ON t.id = r.trial_id WHERE"
+                     " t.experiment_id = ?",
+                     "SELECT r.trial_id, t.number, r.slots, r.start_time AS 'start_time:time',"
+                     " r.end_time AS 'end_time:time' FROM trials t JOIN runs r ON r.trial_id = t.id"
+                     " WHERE t.experiment_id = ? ORDER BY t.number, r.start_time LIMIT ? OFFSET"
+                     " ?");
 }
 
 rgm_status rgmi_answer_experiment_checkpoints(rgmi_call *call)

@@ -49,6 +49,11 @@ static void a_search_of_four_trials_runs_to_its_end(void **state)
     v = ask(master, 200, "GET", "/api/v1/experiments/1/checkpoints?best=1", NULL);
     CHECK_TEXT("COMPLETED", text_member(v, "checkpoints.0.state"));
     rgm_json_release(v);
+    v = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL); /* each on one of two slots */
+    CHECK_INT(4, int_member(v, "total"));
+    CHECK(strspn(text_member(v, "runs.3.slots"), "01") == 1);
+    CHECK(strcmp(text_member(v, "runs.3.start_time"), text_member(v, "runs.3.end_time")) < 0);
+    rgm_json_release(v);
     rgm_master_close(master);
 }
 
@@ -163,6 +168,10 @@ static void a_trial_that_always_fails_is_restarted_max_restarts_times(void **sta
     CHECK_INT(3, int_member(t, "restarts"));
     CHECK_INT(2, int_member(t, "steps"));
     CHECK(strstr(text_member(t, "message"), "step 3 fails, as it was told to") != NULL);
+    rgm_json_release(t);
+    t = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL);
+    CHECK_INT(3, int_member(t, "total"));
+    CHECK(text_member(t, "runs.2.end_time") != NULL);
     rgm_json_release(t);
     rgm_json *log = ask(master, 200, "GET", "/api/v1/trials/1/logs", NULL);
     const char *text = text_member(log, "text");

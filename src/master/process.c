@@ -235,6 +235,10 @@ static rgm_status put_down(rgm_master *master, const rgmi_process *p)
                              " run_slots = ? WHERE id = ?",
                              "tiiti", p->token, (int64_t)p->pid, start_of(p->pid), slots.data,
                              p->trial));
+    RGM_GO(rgmi_database_run(master->database,
+                             "INSERT INTO runs(trial_id, token, slots, start_time) VALUES(?, ?, ?,"
+                             " ?)",
+                             "ittd", p->trial, p->token, slots.data, rgm_wall_time()));
 done:
     rgm_text_clear(&slots);
     return status;

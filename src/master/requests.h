@@ -67,8 +67,8 @@ rgmi_answer rgmi_answer_experiments, rgmi_answer_experiment, rgmi_answer_patch,
 /* answers_trials.c */
 rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answer_validations,
     rgmi_answer_trial_checkpoints, rgmi_answer_logs, rgmi_answer_kill_trial,
-    rgmi_answer_experiment_checkpoints, rgmi_answer_experiment_validations, rgmi_answer_checkpoint,
-    rgmi_answer_delete_checkpoint;
+    rgmi_answer_experiment_checkpoints, rgmi_answer_experiment_validations, rgmi_answer_runs,
+    rgmi_answer_checkpoint, rgmi_answer_delete_checkpoint;
 /* answers_work.c */
 rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_failed;
 /* answers_master.c */

@@ -59,6 +59,10 @@ rgm_status rgmi_run_ended(rgm_master *master, int64_t id, rgmi_run_end how, bool
     rgm_status status;
 
     RGM_TRY(rgmi_database_run(master->database,
+                              "UPDATE runs SET end_time = ? WHERE trial_id = ? AND end_time IS"
+                              " NULL",
+                              "di", rgm_wall_time(), id));
+    RGM_TRY(rgmi_database_run(master->database,
                               "UPDATE trials SET run_token = NULL, run_pid = NULL, run_started ="
                               " NULL WHERE id = ?",
                               "i", id));
