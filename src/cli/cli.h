@@ -108,6 +108,8 @@ int console_close(int code);
  * asks the next function. */
 void console_catch_signals(void);
 bool console_is_stopped(void *payload);
+/** Ends early with a signal. */
+void console_sleep(double seconds);
 rgm_progress *console_progress(bool in_epochs);
 extern int verbosity; /* -1 quiet, 0, 1 verbose */
 
@@ -177,6 +179,11 @@ int verb_text(int argc, char **argv);
 int verb_trial(int argc, char **argv);
 int verb_init(int argc, char **argv);
 int verb_completion(int argc, char **argv);
+int verb_experiment(int argc, char **argv);
+int verb_checkpoint(int argc, char **argv);
+int verb_search(int argc, char **argv);
+int verb_master(int argc, char **argv);
+int verb_queue(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);
 int data_validate(int argc, char **argv);

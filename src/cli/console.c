@@ -117,6 +117,13 @@ bool console_open(void)
     return true;
 }
 
+void console_sleep(double seconds)
+{
+    struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&time, NULL);
+}
+
 bool console_is_stopped(void *payload)
 {
     (void)payload;

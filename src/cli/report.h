@@ -98,6 +98,17 @@ int search_report_check_path(const char *path);
 /** The file that its ending says, complete or not at all. Errors: RGM_ERR_NOMEM, RGM_ERR_IO. */
 rgm_status search_report_write(const search_report *r, const char *path);
 
+/* ---- report_load.c ------------------------------------------------------------------------- */
+
+/**
+ * A search as its master tells it, which may be under way. *out is empty after an error.
+ *
+ * Errors: those of its answers, RGM_ERR_CONFIG (its file is of another version), RGM_ERR_NOMEM.
+ */
+struct asked_master;
+rgm_status search_report_load(search_report *out, const struct asked_master *whom,
+                              int64_t experiment);
+
 /* ---- report_view.c ------------------------------------------------------------------------- */
 
 #define TONES 7 /* groups of equal size, 0 the worst, that colours tell apart */

@@ -1,0 +1,420 @@
+/* Steering experiments: their states, labels and settings, copies and continuations. */
+#include "experiments.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- states -------------------------------------------------------------------------------- */
+
+/* POST .../<what> of each. */
+static int post_each(const char *what, const char *text, int argc, char **argv)
+{
+    const char *where = NULL;
+    char line[64];
+    const argument arguments[] = {MASTER_ARGUMENT(where), {0}};
+    usage how = {line, text, arguments, 1, 256};
+    asked_master whom = {0};
+    rgm_status status;
+    text_list rest;
+    int code;
+
+    snprintf(line, sizeof line, "experiment %s ID...", what);
+    code = arguments_read(&rest, &how, argc, argv);
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    status = master_open(&whom, where);
+    if (status != RGM_OK)
+        code = report(status);
+    for (int64_t i = 0; status == RGM_OK && i < rest.count; i++) {
+        json_t *answer = NULL;
+        int64_t id;
+        rgm_status one = read_id(&id, "experiment", rest.items[i]);
+
+        if (one == RGM_OK)
+            one = ask(&answer, &whom, "POST", NULL, "/api/v1/experiments/%lld/%s", (long long)id,
+                      what);
+        if (one == RGM_OK)
+            say(text_of(answer, "state"), "experiment %lld", (long long)id);
+        else
+            code = report(one); /* the others are still asked */
+        json_decref(answer);
+    }
+    master_close(&whom);
+    return code;
+}
+
+int experiment_activate(int argc, char **argv)
+{
+    return post_each("activate", "Go on with experiments that were paused.", argc, argv);
+}
+
+int experiment_pause(int argc, char **argv)
+{
+    return post_each("pause",
+                     "Each trial ends its workload, saves a checkpoint and gives its slots back.",
+                     argc, argv);
+}
+
+int experiment_cancel(int argc, char **argv)
+{
+    return post_each("cancel", "As pause, and then the experiment is over.", argc, argv);
+}
+
+int experiment_kill(int argc, char **argv)
+{
+    return post_each("kill",
+                     "Its processes end at once, without a checkpoint, and the experiment is over.",
+                     argc, argv);
+}
+
+int experiment_archive(int argc, char **argv)
+{
+    return post_each("archive", "Hide experiments that are over from lists.", argc, argv);
+}
+
+int experiment_unarchive(int argc, char **argv)
+{
+    return post_each("unarchive", "Show archived experiments in lists again.", argc, argv);
+}
+
+bool confirmed(bool yes, const char *question)
+{
+    char answer[8] = "";
+
+    if (yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return yes || !isatty(STDIN_FILENO);
+    fprintf(stderr, "%s [y/N] ", question);
+    if (fgets(answer, sizeof answer, stdin) == NULL)
+        return false;
+    return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+int experiment_delete(int argc, char **argv)
+{
+    const char *where = NULL;
+    bool yes = false;
+    const argument arguments[] = {
+        {"y", ARG_FLAG, &yes, NULL, "do not ask"}, MASTER_ARGUMENT(where), {0}};
+    const usage how = {"experiment delete ID... [-y]",
+                       "Remove experiments that are over: rows, run folders, checkpoints, logs.",
+                       arguments, 1, 256};
+    asked_master whom = {0};
+    rgm_status status;
+    text_list rest;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    status = master_open(&whom, where);
+    if (status != RGM_OK)
+        code = report(status);
+    for (int64_t i = 0; status == RGM_OK && i < rest.count; i++) {
+        char question[64];
+        int64_t id;
+        rgm_status one = read_id(&id, "experiment", rest.items[i]);
+
+        snprintf(question, sizeof question, "delete experiment %s and all its files?",
+                 rest.items[i]);
+        if (one == RGM_OK && !confirmed(yes, question))
+            continue;
+        if (one == RGM_OK)
+            one = ask(NULL, &whom, "DELETE", NULL, "/api/v1/experiments/%lld", (long long)id);
+        if (one == RGM_OK)
+            say("deleted", "experiment %lld", (long long)id);
+        else
+            code = report(one);
+    }
+    master_close(&whom);
+    return code;
+}
+
+/* ---- settings ------------------------------------------------------------------------------ */
+
+/* body: taken. */
+static int patch(const char *experiment, const char *where, json_t *body)
+{
+    asked_master whom = {0};
+    rgm_status status = RGM_OK;
+    int64_t id;
+    int code = EXIT_DONE;
+
+    RGM_GO(read_id(&id, "experiment", experiment));
+    RGM_GO(master_open(&whom, where));
+    RGM_GO(ask(NULL, &whom, "PATCH", json_incref(body), "/api/v1/experiments/%lld", (long long)id));
+done:
+    if (status != RGM_OK)
+        code = report(status);
+    json_decref(body);
+    master_close(&whom);
+    return code;
+}
+
+int experiment_label(int argc, char **argv)
+{
+    const char *where = NULL;
+    const argument arguments[] = {MASTER_ARGUMENT(where), {0}};
+    const usage how = {"experiment label add|remove ID LABEL", "Labels choose what lists show.",
+                       arguments, 3, 3};
+    text_list rest;
+    int code = arguments_read(&rest, &how, argc, argv);
+    bool adds;
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    adds = strcmp(rest.items[0], "add") == 0;
+    if (!adds && strcmp(rest.items[0], "remove") != 0)
+        return usage_error("experiment label '%s': add or remove", rest.items[0]);
+    return patch(rest.items[1], where,
+                 json_pack("{s:{s:o}}", "labels", rest.items[2], adds ? json_true() : json_null()));
+}
+
+/* The body that sets `name`; NULL after a message. */
+static json_t *setting(const char *name, const text_list *values)
+{
+    static const char *const names[] = {"description", "max-slots", "weight", "priority",
+                                        "gc-policy"};
+    static const char *const keys[] = {"description", "max_slots", "weight", "priority"};
+    static const char *const counters[] = {"save_experiment_best", "save_trial_best",
+                                           "save_trial_latest"};
+    bool is_policy = strcmp(name, "gc-policy") == 0;
+    json_t *body = json_object();
+
+    if (values->count - 2 != (is_policy ? 3 : 1)) {
+        usage_error(is_policy
+                        ? "gc-policy takes three counts: best of the experiment, best and latest "
+                          "of a trial"
+                        : "experiment set ID %s takes one value",
+                    name);
+        json_decref(body);
+        return NULL;
+    }
+    for (int i = 0; i < (is_policy ? 3 : 4); i++) {
+        const char *value = values->items[is_policy ? 2 + i : 2];
+        double number;
+
+        if (!is_policy && strcmp(name, names[i]) != 0)
+            continue;
+        if (!is_policy && i == 0)
+            json_object_set_new(body, keys[0], json_string(value));
+        else if (!rgm_number_parse(&number, value)) {
+            usage_error("'%s' is no number", value);
+            json_decref(body);
+            return NULL;
+        } else if (number == (double)(int64_t)number)
+            json_object_set_new(body, is_policy ? counters[i] : keys[i],
+                                json_integer((json_int_t)number));
+        else
+            json_object_set_new(body, is_policy ? counters[i] : keys[i], json_real(number));
+    }
+    if (json_object_size(body) == 0) {
+        usage_error("nothing called '%s'%s", name,
+                    rgm_did_you_mean(name, names, 5, NULL, "there are ").text);
+        json_decref(body);
+        return NULL;
+    }
+    return body;
+}
+
+int experiment_set(int argc, char **argv)
+{
+    const char *where = NULL;
+    bool yes = false;
+    const argument arguments[] = {
+        {"y", ARG_FLAG, &yes, NULL, "gc-policy: do not ask"}, MASTER_ARGUMENT(where), {0}};
+    const usage how = {"experiment set ID description|max-slots|weight|priority|gc-policy VALUE...",
+                       "Change an experiment, while it runs too. gc-policy takes three counts: "
+                       "checkpoints to keep\n"
+                       "of the best of the experiment, of the best of each trial, of the latest of "
+                       "each trial; what\n"
+                       "it would remove is shown before.",
+                       arguments, 3, 5};
+    text_list rest;
+    json_t *body;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    body = setting(rest.items[1], &rest);
+    if (body == NULL)
+        return EXIT_USAGE;
+    if (strcmp(rest.items[1], "gc-policy") == 0 &&
+        !confirmed(yes, "remove the checkpoints that this policy does not keep?")) {
+        json_decref(body);
+        return EXIT_DONE;
+    }
+    return patch(rest.items[0], where, body);
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* The file of an experiment with keys set. */
+static rgm_status edited(rgm_text *out, const char *config, const text_list *sets)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *yaml = NULL;
+    char *key = NULL;
+
+    RGM_GO(rgm_yaml_parse(&yaml, config, (int64_t)strlen(config), "the experiment's file"));
+    for (int64_t i = 0; i < sets->count; i++) {
+        const char *equals = strchr(sets->items[i], '=');
+
+        if (equals == NULL || equals == sets->items[i])
+            RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "--set: '%s' is not key=value", sets->items[i]));
+        RGM_GO(rgm_strndup(&key, sets->items[i], (size_t)(equals - sets->items[i])));
+        RGM_GO(rgm_yaml_set(yaml, key, equals + 1, "--set"));
+        rgm_free(key);
+        key = NULL;
+    }
+    RGM_GO(rgm_yaml_print(out, rgm_yaml_root(yaml)));
+done:
+    rgm_free(key);
+    rgm_yaml_release(yaml);
+    return status;
+}
+
+int experiment_fork(int argc, char **argv)
+{
+    const char *where = NULL, *description = NULL;
+    bool paused = false;
+    text_list sets = {.count = 0}, rest;
+    const argument arguments[] = {
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "change a key of the copy's file"},
+        {"description", ARG_TEXT, &description, "TEXT", "of the copy"},
+        {"paused", ARG_FLAG, &paused, NULL, "not to begin before it is activated"},
+        MASTER_ARGUMENT(where),
+        {0}};
+    const usage how = {"experiment fork ID [--set KEY=VALUE]... [--description TEXT] [--paused]",
+                       "A new experiment from the file of one, with changes; its parent is noted.",
+                       arguments, 1, 1};
+    asked_master whom = {0};
+    json_t *answer = NULL, *made = NULL;
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+    int64_t id;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    RGM_GO(read_id(&id, "experiment", rest.items[0]));
+    RGM_GO(master_open(&whom, where));
+    RGM_GO(ask(&answer, &whom, "GET", NULL, "/api/v1/experiments/%lld/config", (long long)id));
+    RGM_GO(edited(&text, text_of(answer, "config"), &sets));
+    RGM_GO(ask(&made, &whom, "POST",
+               json_pack("{s:s, s:s*, s:b}", "config", text.data, "description", description,
+                         "paused", paused),
+               "/api/v1/experiments/%lld/fork", (long long)id));
+    printf("Created experiment %lld\n", (long long)int_of(made, "id"));
+    code = print_text("");
+done:
+    if (status != RGM_OK)
+        code = report(status);
+    rgm_text_clear(&text);
+    json_decref(answer);
+    json_decref(made);
+    master_close(&whom);
+    return code;
+}
+
+int experiment_continue(int argc, char **argv)
+{
+    const char *where = NULL, *description = NULL;
+    int64_t number = 0, steps = 0;
+    bool paused = false;
+    const argument arguments[] = {
+        {"steps", ARG_COUNT, &steps, "N", "how many more to train (needed)"},
+        {"trial", ARG_COUNT, &number, "N", "that one of its trials (default: the best)"},
+        {"description", ARG_TEXT, &description, "TEXT", "of the new experiment"},
+        {"paused", ARG_FLAG, &paused, NULL, "not to begin before it is activated"},
+        MASTER_ARGUMENT(where),
+        {0}};
+    const usage how = {
+        "experiment continue ID --steps N [--trial N]",
+        "A new experiment of one trial, with the hyperparameters of a trial and from its\n"
+        "last checkpoint.",
+        arguments, 1, 1};
+    asked_master whom = {0};
+    json_t *trial = NULL, *made = NULL;
+    rgm_status status = RGM_OK;
+    text_list rest;
+    int64_t id, trial_id;
+    char name[64];
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    if (steps == 0)
+        return usage_error("experiment continue needs --steps N");
+    RGM_GO(read_id(&id, "experiment", rest.items[0]));
+    RGM_GO(master_open(&whom, where));
+    if (number > 0) {
+        snprintf(name, sizeof name, "%lld/%lld", (long long)id, (long long)number);
+        RGM_GO(find_trial(&trial_id, &whom, name));
+    } else {
+        RGM_GO(best_trial(&trial, NULL, &whom, id));
+        trial_id = int_of(trial, "id");
+    }
+    RGM_GO(ask(&made, &whom, "POST",
+               json_pack("{s:{s:I}, s:s*, s:b}", "max_length", "steps", (json_int_t)steps,
+                         "description", description, "paused", paused),
+               "/api/v1/trials/%lld/continue", (long long)trial_id));
+    printf("Created experiment %lld\n", (long long)int_of(made, "id"));
+    code = print_text("");
+done:
+    if (status != RGM_OK)
+        code = report(status);
+    json_decref(trial);
+    json_decref(made);
+    master_close(&whom);
+    return code;
+}
+
+int experiment_export(int argc, char **argv)
+{
+    const char *where = NULL, *to = NULL;
+    const argument arguments[] = {
+        {"to", ARG_TEXT, &to, "DIR", "folder for the files; default: <run>/export"},
+        MASTER_ARGUMENT(where),
+        {0}};
+    const usage how = {"experiment export ID [--to DIR]",
+                       "The model of the trial with the best validation, at that validation's\n"
+                       "checkpoint, for other programs, as regimen export of its run folder.",
+                       arguments, 1, 1};
+    asked_master whom = {0};
+    json_t *trial = NULL, *page = NULL;
+    const json_t *saved;
+    char *folder = NULL, step[32];
+    rgm_status status = RGM_OK;
+    text_list rest;
+    int64_t id;
+    int code = arguments_read(&rest, &how, argc, argv);
+
+    if (code != EXIT_DONE)
+        return code < 0 ? EXIT_DONE : code;
+    RGM_GO(read_id(&id, "experiment", rest.items[0]));
+    RGM_GO(master_open(&whom, where));
+    RGM_GO(best_trial(&trial, &folder, &whom, id));
+    RGM_GO(ask(&page, &whom, "GET", NULL, "/api/v1/experiments/%lld/checkpoints?best=1",
+               (long long)id));
+    saved = json_array_get(json_object_get(page, "checkpoints"), 0);
+    if (saved == NULL || int_of(saved, "trial_id") != int_of(trial, "id"))
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "the best trial, %lld/%lld, has no checkpoint of its best validation; "
+                        "checkpoint_policy and checkpoint_storage say which are kept",
+                        (long long)id, (long long)int_of(trial, "number")));
+    snprintf(step, sizeof step, "%lld", (long long)int_of(saved, "batches"));
+    master_close(&whom); /* the run folder is all that is needed from here */
+    {
+        char *words[] = {"export", folder, "--step", step, "--to", (char *)to, NULL};
+
+        code = verb_export(to != NULL ? 6 : 4, words);
+    }
+done:
+    if (status != RGM_OK)
+        code = report(status);
+    json_decref(trial);
+    json_decref(page);
+    rgm_free(folder);
+    master_close(&whom);
+    return code;
+}

@@ -1,0 +1,71 @@
+/* The verbs of experiments, trials and checkpoints, by file. */
+#ifndef RGM_CLI_EXPERIMENTS_H
+#define RGM_CLI_EXPERIMENTS_H
+
+#include "ask.h"
+
+/* ---- experiment_list.c: looking ------------------------------------------------------------- */
+
+int experiment_list(int argc, char **argv);
+int experiment_describe(int argc, char **argv);
+int experiment_trials(int argc, char **argv);
+int experiment_checkpoints(int argc, char **argv);
+int experiment_config(int argc, char **argv);
+int experiment_best(int argc, char **argv);
+int experiment_report(int argc, char **argv);
+
+/** The trials of an experiment as a table: its hyperparameters are columns. */
+rgm_status trials_table(table *t, const json_t *trials);
+/** Checkpoints as a table. */
+rgm_status checkpoints_table(table *t, const json_t *checkpoints);
+/** Steps of trials with their validations and checkpoints, a row each, as describe prints them. */
+rgm_status steps_table(table *t, const asked_master *whom, const json_t *trials, bool metrics);
+
+/** The trial with the best validation, and its run folder (may be NULL). RGM_ERR_NOT_FOUND: there
+ * is none yet. */
+rgm_status best_trial(json_t **out, char **folder, const asked_master *whom, int64_t experiment);
+
+/* ---- experiment_run.c: making and following ---------------------------------------------------
+ */
+
+int experiment_create(int argc, char **argv);
+int experiment_run(int argc, char **argv);
+int experiment_wait(int argc, char **argv);
+/** Show it on stderr until it is over, paused or the user ends it; its state then. */
+rgm_status experiment_follow(char state[32], const asked_master *whom, int64_t id);
+
+/* ---- experiment_change.c: steering ------------------------------------------------------------
+ */
+
+int experiment_activate(int argc, char **argv);
+int experiment_pause(int argc, char **argv);
+int experiment_cancel(int argc, char **argv);
+int experiment_kill(int argc, char **argv);
+int experiment_archive(int argc, char **argv);
+int experiment_unarchive(int argc, char **argv);
+int experiment_delete(int argc, char **argv);
+int experiment_label(int argc, char **argv);
+int experiment_set(int argc, char **argv);
+int experiment_fork(int argc, char **argv);
+int experiment_continue(int argc, char **argv);
+int experiment_export(int argc, char **argv);
+/** "Are you sure?" on a terminal; true without one or with yes. */
+bool confirmed(bool yes, const char *question);
+
+/* ---- trial.c, checkpoint.c --------------------------------------------------------------------
+ */
+
+int experiment_logs(int argc, char **argv);
+
+/* ---- experiment_view.c: the live table --------------------------------------------------------
+ */
+
+typedef struct live_view live_view;
+/** On a terminal a table that is drawn again, else a line for what happened. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status live_view_create(live_view **out, int64_t experiment);
+void live_view_release(live_view *view);
+/** Look, and draw what changed. *state (of 32 bytes): the experiment's. */
+rgm_status live_view_update(char state[32], live_view *view, const asked_master *whom);
+
+#endif

@@ -1,0 +1,399 @@
+/* A search as its master tells it: its file, its trials, their validations, their times on slots.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "report.h"
+
+/** What is being loaded. */
+typedef struct loading {
+    search_report *r;
+    const asked_master *whom;
+    int64_t experiment;
+    rgm_search_file *file;
+    const rgm_space *space;
+    int64_t *columns;        /* [space] hyperparameter of the report; -1: a const */
+    rgm_hyper_value *values; /* [trials, space]                                  */
+    int64_t *seeds;          /* [trials]                                         */
+    double began, last;      /* seconds since 1970; last: of what is known       */
+} loading;
+
+static rgm_status copy_text(char **out, const char *text)
+{
+    return text[0] != '\0' ? rgm_strdup(out, text) : RGM_OK;
+}
+
+static void note_time(loading *l, double time)
+{
+    if (isfinite(time))
+        l->last = fmax(l->last, time);
+}
+
+/* ---- experiment ---------------------------------------------------------------------------- */
+
+static rgm_status load_experiment(loading *l)
+{
+    rgm_status status = RGM_OK;
+    json_t *row = NULL;
+    const char *description;
+
+    RGM_GO(ask(&row, l->whom, "GET", NULL, "/api/v1/experiments/%lld", (long long)l->experiment));
+    description = text_of(row, "description");
+    l->r->id = l->experiment;
+    RGM_GO(copy_text(&l->r->name, description[0] != '\0' ? description : text_of(row, "name")));
+    RGM_GO(copy_text(&l->r->state, text_of(row, "state")));
+    RGM_GO(rgm_strdup(&l->r->unit, "batches"));
+    l->began = time_of(row, "start_time");
+    l->last = l->began;
+    note_time(l, time_of(row, "end_time"));
+done:
+    json_decref(row);
+    return status;
+}
+
+static rgm_status load_objectives(loading *l)
+{
+    const rgm_objective *objectives;
+    int64_t count = rgm_search_file_objectives(&objectives, l->file);
+
+    for (int64_t i = 0; i < count && i < REPORT_OBJECTIVES; i++) {
+        l->r->objectives[i].smaller_is_better = objectives[i].smaller_is_better;
+        l->r->objective_count = i + 1;
+        RGM_TRY(rgm_strdup(&l->r->objectives[i].name, objectives[i].metric));
+    }
+    return RGM_OK;
+}
+
+static rgm_status load_hyper(loading *l, int64_t i)
+{
+    const rgm_hyperparameter *from = rgm_space_at(l->space, i);
+    report_scale scale = from->kind == RGM_HYPER_CATEGORICAL ? REPORT_CHOICE
+                         : from->kind == RGM_HYPER_LOG       ? REPORT_LOG
+                                                             : REPORT_LINEAR;
+    report_hyper *hyper;
+    int64_t choice;
+
+    l->columns[i] = -1;
+    if (from->kind == RGM_HYPER_CONST)
+        return RGM_OK;
+    l->columns[i] = l->r->hyper_count;
+    RGM_TRY(report_add_hyper(&hyper, l->r, from->name, scale));
+    hyper->whole = from->kind == RGM_HYPER_INT;
+    for (int64_t k = 0; k < from->values.count && scale == REPORT_CHOICE; k++)
+        RGM_TRY(report_choice(&choice, hyper, from->values.items[k]));
+    return RGM_OK;
+}
+
+static rgm_status load_file(loading *l)
+{
+    rgm_status status = RGM_OK;
+    const rgm_yaml_node *name;
+    json_t *row = NULL;
+    const char *text;
+
+    RGM_GO(ask(&row, l->whom, "GET", NULL, "/api/v1/experiments/%lld/config",
+               (long long)l->experiment));
+    text = text_of(row, "config");
+    RGM_GO(rgm_search_file_parse(&l->file, NULL, text, (int64_t)strlen(text), text_of(row, "name"),
+                                 NULL));
+    l->space = rgm_search_file_space(l->file);
+    name = rgm_yaml_find(rgm_search_file_section(l->file, "searcher"), "name");
+    RGM_GO(copy_text(&l->r->searcher, name != NULL && name->text != NULL ? name->text : ""));
+    RGM_GO(load_objectives(l));
+    RGM_GO(RGM_NEW(l->columns, rgm_space_count(l->space) + 1));
+    for (int64_t i = 0; i < rgm_space_count(l->space); i++)
+        RGM_GO(load_hyper(l, i));
+done:
+    json_decref(row);
+    return status;
+}
+
+/* ---- trials -------------------------------------------------------------------------------- */
+
+/* JSON on one line is YAML. */
+static rgm_status read_values(rgm_hyper_value *values, const loading *l, const json_t *from)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *yaml = NULL;
+    char *text = json_dumps(from, JSON_COMPACT);
+
+    if (text == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the hyperparameters of a trial"));
+    RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "hyperparameters"));
+    RGM_GO(rgm_space_read_point(values, l->space, rgm_yaml_root(yaml)));
+done:
+    rgm_yaml_release(yaml);
+    free(text);
+    return status;
+}
+
+static void set_values(report_trial *trial, const loading *l, const rgm_hyper_value *values)
+{
+    for (int64_t i = 0; i < rgm_space_count(l->space); i++) {
+        rgm_hyperparameter_kind kind = rgm_space_at(l->space, i)->kind;
+
+        if (l->columns[i] >= 0 && values[i].is_set)
+            trial->values[l->columns[i]] = (report_value){
+                true, kind == RGM_HYPER_INT ? (double)values[i].integer : values[i].number,
+                values[i].choice};
+    }
+}
+
+static rgm_status load_trials(loading *l)
+{
+    int64_t size;
+    rgm_status status = RGM_OK;
+    json_t *rows = NULL;
+
+    RGM_GO(ask_all(&rows, l->whom, "trials", "/api/v1/experiments/%lld/trials",
+                   (long long)l->experiment));
+    size = rgm_space_count(l->space);
+    RGM_GO(RGM_NEW(l->values, (int64_t)json_array_size(rows) * size + 1));
+    RGM_GO(RGM_NEW(l->seeds, (int64_t)json_array_size(rows) + 1));
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        rgm_hyper_value *values = l->values + (int64_t)i * size;
+        report_trial *trial;
+
+        RGM_GO(report_add_trial(&trial, l->r, int_of(row, "number")));
+        RGM_GO(copy_text(&trial->state, text_of(row, "state")));
+        RGM_GO(rgm_error_prefix(read_values(values, l, json_object_get(row, "hyperparameters")),
+                                "trial %lld of experiment %lld", (long long)trial->number,
+                                (long long)l->experiment));
+        set_values(trial, l, values);
+        trial->trained = int_of(row, "batches");
+        l->seeds[i] = int_of(row, "seed");
+        note_time(l, time_of(row, "end_time"));
+    }
+done:
+    json_decref(rows);
+    return status;
+}
+
+/* By number: they are listed in that order, mostly without gaps. */
+static report_trial *find_trial_by_number(search_report *r, int64_t number)
+{
+    int64_t low = 0, high = r->trial_count;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (r->trials[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->trial_count && r->trials[low].number == number ? &r->trials[low] : NULL;
+}
+
+/* ---- validations --------------------------------------------------------------------------- */
+
+/* "valid.accuracy" stands under this name, or as "accuracy". */
+static double metric_of(const json_t *metrics, const char *name)
+{
+    if (json_object_get(metrics, name) == NULL && strncmp(name, "valid.", 6) == 0)
+        name += 6;
+    return number_of(metrics, name);
+}
+
+static rgm_status add_validation(loading *l, const json_t *row)
+{
+    report_trial *trial = find_trial_by_number(l->r, int_of(row, "number"));
+    double metric = number_of(row, "metric");
+    bool is_better;
+
+    note_time(l, time_of(row, "end_time"));
+    if (trial == NULL) /* made since the trials were asked for */
+        return RGM_OK;
+    RGM_TRY(report_add_point(trial, number_of(row, "batches"), metric));
+    trial->latest[0] = metric;
+    for (int64_t k = 1; k < l->r->objective_count; k++)
+        trial->latest[k] = metric_of(json_object_get(row, "metrics"), l->r->objectives[k].name);
+    is_better =
+        l->r->objectives[0].smaller_is_better ? metric < trial->best[0] : metric > trial->best[0];
+    if (is_better || (isfinite(metric) && !isfinite(trial->best[0])))
+        memcpy(trial->best, trial->latest, sizeof trial->best);
+    return RGM_OK;
+}
+
+static rgm_status load_validations(loading *l)
+{
+    rgm_status status = RGM_OK;
+    json_t *rows = NULL;
+
+    RGM_GO(ask_all(&rows, l->whom, "validations", "/api/v1/experiments/%lld/validations",
+                   (long long)l->experiment));
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        RGM_GO(add_validation(l, json_array_get(rows, i)));
+done:
+    json_decref(rows);
+    return status;
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+/* slots: "0,3". A run that goes on has no end. */
+static rgm_status add_run(loading *l, const json_t *row)
+{
+    report_trial *trial = find_trial_by_number(l->r, int_of(row, "number"));
+    double start = time_of(row, "start_time") - l->began, end = time_of(row, "end_time") - l->began;
+    const char *slots = text_of(row, "slots");
+
+    if (trial == NULL)
+        return RGM_OK;
+    note_time(l, time_of(row, "start_time"));
+    note_time(l, time_of(row, "end_time"));
+    while (*slots >= '0' && *slots <= '9') {
+        char *behind;
+        int64_t slot = strtoll(slots, &behind, 10);
+
+        RGM_TRY(report_add_interval(trial, slot, start, end));
+        slots = behind + (*behind == ',');
+    }
+    return RGM_OK;
+}
+
+/* A trial's time is what its processes were alive, whatever slots each had. */
+static void set_seconds(report_trial *trial, double now)
+{
+    for (int64_t i = 0; i < trial->interval_count; i++) {
+        const report_interval *at = &trial->intervals[i];
+
+        if (i > 0 && at->start == at[-1].start)
+            continue;
+        trial->seconds = (isfinite(trial->seconds) ? trial->seconds : 0) +
+                         (isfinite(at->end) ? at->end : now) - at->start;
+    }
+}
+
+static rgm_status load_runs(loading *l)
+{
+    rgm_status status = RGM_OK;
+    json_t *rows = NULL;
+
+    RGM_GO(
+        ask_all(&rows, l->whom, "runs", "/api/v1/experiments/%lld/runs", (long long)l->experiment));
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        RGM_GO(add_run(l, json_array_get(rows, i)));
+    l->r->seconds = l->last - l->began;
+    for (int64_t i = 0; i < l->r->trial_count; i++)
+        set_seconds(&l->r->trials[i], l->r->seconds);
+done:
+    json_decref(rows);
+    return status;
+}
+
+/* ---- what follows from them ---------------------------------------------------------------- */
+
+static int compare_lengths(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+
+    return (a < b) - (a > b);
+}
+
+/* As rgm_search_importance() has it: the longest length that two trials more than there are
+ * hyperparameters have reached. -1: so many have not been validated. */
+static rgm_status comparable_length(int64_t *out, const search_report *r)
+{
+    rgm_status status = RGM_OK;
+    int64_t *lengths = NULL, count = 0;
+
+    *out = -1;
+    RGM_GO(RGM_NEW(lengths, r->trial_count + 1));
+    for (int64_t i = 0; i < r->trial_count; i++)
+        if (r->trials[i].point_count > 0)
+            lengths[count++] = (int64_t)r->trials[i].points[r->trials[i].point_count - 1].length;
+    if (count > 0)
+        qsort(lengths, (size_t)count, sizeof *lengths, compare_lengths);
+    if (count >= r->hyper_count + 2)
+        *out = lengths[r->hyper_count + 1];
+done:
+    rgm_free(lengths);
+    return status;
+}
+
+static rgm_status load_importance(loading *l)
+{
+    search_report *r = l->r;
+    rgm_status status = RGM_OK;
+    const rgm_hyper_value **values = NULL;
+    double *keys = NULL, *shares = NULL;
+    int64_t size = rgm_space_count(l->space), least, count = 0;
+
+    RGM_GO(comparable_length(&least, r));
+    RGM_GO(RGM_NEW(values, r->trial_count + 1));
+    RGM_GO(RGM_NEW(keys, r->trial_count + 1));
+    RGM_GO(RGM_NEW(shares, size + 1));
+    for (int64_t i = 0; i < r->trial_count && least >= 0; i++) {
+        const report_trial *trial = &r->trials[i];
+
+        if (trial->point_count == 0 ||
+            (int64_t)trial->points[trial->point_count - 1].length < least)
+            continue;
+        values[count] = l->values + i * size;
+        keys[count++] = r->objectives[0].smaller_is_better ? trial->latest[0] : -trial->latest[0];
+    }
+    status = rgm_space_importance(shares, l->space, values, keys, count, 0);
+    if (status == RGM_ERR_DATA) {
+        rgm_error_reset();
+        RGM_GO(rgm_strprintf(&r->importance_note,
+                             "Not known yet: it takes %lld trials of one length that differ.",
+                             (long long)r->hyper_count + 2));
+        goto done;
+    }
+    RGM_GO(status);
+    for (int64_t i = 0; i < size; i++)
+        if (l->columns[i] >= 0)
+            r->hypers[l->columns[i]].importance = shares[i];
+done:
+    rgm_free((void *)values);
+    rgm_free(keys);
+    rgm_free(shares);
+    return status;
+}
+
+static rgm_status load_best_file(loading *l)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    report_view v = {0};
+
+    RGM_GO(view_open(&v, l->r));
+    if (v.measured == 0)
+        goto done;
+    status =
+        rgm_search_file_point(&text, l->file, l->values + v.ranked[0] * rgm_space_count(l->space),
+                              (uint32_t)l->seeds[v.ranked[0]]);
+    RGM_GO(status);
+    RGM_GO(rgm_strdup(&l->r->best_file, text.data));
+done:
+    view_close(&v);
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status search_report_load(search_report *out, const asked_master *whom, int64_t experiment)
+{
+    rgm_status status = RGM_OK;
+    loading l = {.r = out, .whom = whom, .experiment = experiment, .began = NAN, .last = NAN};
+
+    *out = (search_report){.seconds = NAN};
+    RGM_GO(load_experiment(&l));
+    RGM_GO(load_file(&l));
+    RGM_GO(load_trials(&l));
+    RGM_GO(load_validations(&l));
+    RGM_GO(load_runs(&l));
+    RGM_GO(load_importance(&l));
+    RGM_GO(load_best_file(&l));
+done:
+    rgm_search_file_release(l.file);
+    rgm_free(l.columns);
+    rgm_free(l.values);
+    rgm_free(l.seeds);
+    if (status != RGM_OK)
+        search_report_clear(out);
+    return status;
+}

@@ -1,0 +1,168 @@
+#!/bin/sh
+# regimen experiment and its kin as a user types them: a search alone and at a master, stopped, killed and gone on
+# with, looked at, steered, and taken away.
+. "$(dirname "$0")/lib.sh"
+regimen=$(realpath "$regimen")
+fast_work
+cd "$work" || exit 1
+unset REGIMEN_MASTER
+cat >search.yaml <<'YAML'
+description: a small search
+data:
+  type: citation
+  citation: {nodes: 400, edges: 900, classes: 4, words: 200, words_per_node: 8,
+             train_per_class: 10, valid: 100, test: 200}
+task: {type: node_classification, node_set: nodes, num_classes: 4, head: none}
+model: {type: gcn, hidden: [8], output: 4, dropout: 0.5}
+optimizer: {type: adam}
+hyperparameters:
+  optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}
+  model.hidden: {type: categorical, vals: [[4], [8], [16]]}
+searcher: {name: adaptive_asha, metric: valid.accuracy, smaller_is_better: false, max_trials: 8,
+           max_length: 8, max_rungs: 2, mode: aggressive}
+batches_per_step: 5
+reproducibility: {experiment_seed: 7}
+labels: [small]
+YAML
+
+# what EXPERIMENT: trials with their points, lengths and metrics, which a search decides by its seed.
+what() {
+    "$regimen" experiment trials "$1" --csv | cut -d, -f2-7,9-10 # no ids, no restarts, no times
+}
+
+# The plan, before anything runs.
+expect 0 "$regimen" search preview search.yaml
+says "^8 trials, 28 steps in all \(64 " out
+says "^ +2 +8 +2 x step, 1 x validation, 6 x step, 1 x validation$" out
+[ -e experiments ] && fail "a preview made a folder"
+expect 2 "$regimen" search preview search.yaml --set searcher.max_trials=0 --set searcher.name=adaptive_asah
+says "adaptive_asha" err
+
+# Nothing is there yet.
+expect 1 "$regimen" experiment list
+says "no such folder; --master DIR" err
+expect 2 "$regimen" experiment run nowhere.yaml
+
+# Alone, from beginning to end.
+expect 0 "$regimen" experiment run search.yaml --slots 2 --json
+cp out run.json
+python3 - run.json <<'PY' || fail "run --json: $(cat run.json)"
+import json, os, sys
+e = json.load(open(sys.argv[1]))
+assert e["state"] == "COMPLETED" and e["trials"] == 8 and e["progress"] == 1, e
+best = e["best_trial"]
+assert best["best_metric"] > 0.3 and set(best["hyperparameters"]) == {"model", "optimizer"}, best
+assert os.path.isfile(e["best_run_dir"] + "/config.yaml"), e["best_run_dir"]
+PY
+what 1 >reference
+[ "$(wc -l <reference)" = 9 ] || fail "8 trials: $(cat reference)"
+
+# What is there, in each form.
+expect 0 "$regimen" experiment list
+says "^ID +NAME +STATE" out
+says "^ 1 +search +COMPLETED +100.0% +8/8 +valid.accuracy +0\.[0-9]+ " out
+expect 0 "$regimen" experiment list --csv
+says "^1,search,COMPLETED,100.0%,8/8,valid.accuracy," out
+expect 0 "$regimen" experiment describe 1 --metrics --outdir tables
+head -1 tables/steps.csv >out
+says "^TRIAL,STEP,STATE,.*Training Metric: loss,CHECKPOINT.*Validation Metric: accuracy" out
+[ "$(wc -l <tables/trials.csv)" = 9 ] || fail "trials.csv has $(wc -l <tables/trials.csv) lines"
+expect 0 "$regimen" experiment trials 1 --sort metric --csv
+best=$(sed -n '2s/^[0-9]*,\([0-9]*\),.*/\1/p' out)
+expect 0 "$regimen" experiment best 1 -o best.yaml
+says "^trial +1/$best " out
+expect 0 "$regimen" run best.yaml --run-dir again -q
+says "^valid " out
+expect 0 "$regimen" trial describe "1/$best"
+expect 0 "$regimen" trial describe "1/$best" --json
+expect 1 "$regimen" trial describe 1/99
+says "experiment 1 has 8 trials, no 99" err
+expect 0 "$regimen" experiment checkpoints 1 --best 1 --csv
+uuid=$(sed -n '2p' out | cut -d, -f7)
+expect 0 "$regimen" checkpoint describe "$uuid"
+expect 0 "$regimen" checkpoint download "$uuid" -o copy
+[ -f copy/manifest.json ] || fail "no checkpoint in copy: $(ls copy)"
+expect 2 "$regimen" checkpoint describe ../../etc
+expect 0 "$regimen" experiment export 1 --to model
+[ -f model/model.onnx ] || fail "no model.onnx"
+expect 0 "$regimen" runs experiments/1
+expect 0 "$regimen" plot "experiments/1/$best" -o curves.svg
+expect 0 "$regimen" experiment logs 1 --tail 3
+for form in html svg csv; do
+    expect 0 "$regimen" experiment report 1 -o "report.$form"
+    [ -s "report.$form" ] || fail "no report.$form"
+done
+says "valid.accuracy" report.html
+[ "$(wc -l <report.csv)" = 9 ] || fail "report.csv: $(wc -l <report.csv) lines"
+expect 2 "$regimen" experiment report 1 -o report.doc
+expect 0 "$regimen" queue
+
+# Killed again and again, then let run to its end: the same trials, points, lengths, metrics.
+for delay in 0.15 0.3 0.45 0.6; do
+    timeout -s KILL $delay "$regimen" experiment run search.yaml --slots 2 --master killed -q >/dev/null 2>&1
+done
+expect 0 "$regimen" experiment run search.yaml --slots 2 --master killed
+REGIMEN_MASTER=killed what 1 >got
+cmp -s reference got || fail "a search killed four times came to something else: $(diff reference got)"
+
+# Ctrl-C: saved, and the same command goes on.
+"$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=40 >out 2>err &
+sleep 0.6
+kill -INT $!
+wait $!
+[ $? = 75 ] || fail "Ctrl-C: $(cat out err)"
+says "the same command continues" err
+pgrep -f "trial run --master $work/stopped" >/dev/null && fail "processes are left behind"
+expect 0 "$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=40
+says "experiment 1 goes on" err
+
+# At a master: handed over, followed, steered.
+"$regimen" master --slots 2 --master served >master.out 2>master.err &
+master=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ -S served/master.sock ] && break
+    sleep 0.1
+done
+export REGIMEN_MASTER=served
+expect 1 "$regimen" master --slots 2
+says "in use by another master: process $master" err
+expect 0 "$regimen" experiment run search.yaml
+what 1 >got
+cmp -s reference got || fail "at a master: $(diff reference got)"
+expect 2 "$regimen" experiment run search.yaml --slots 3 --new
+says "its slots are told to .regimen master" err
+expect 0 "$regimen" experiment create search.yaml --paused --description "another <b>one</b>"
+says "^Created experiment 2$" out
+expect 0 "$regimen" experiment label add 2 fast
+expect 0 "$regimen" experiment set 2 max-slots 1
+expect 0 "$regimen" experiment set 2 priority 10
+expect 1 "$regimen" experiment set 2 priority 1000
+expect 0 "$regimen" experiment activate 2
+expect 0 "$regimen" experiment wait 2
+says "^COMPLETED$" out
+expect 0 "$regimen" experiment fork 2 --set searcher.max_trials=3 --paused
+says "^Created experiment 3$" out
+expect 0 "$regimen" experiment config 3
+says "max_trials: 3" out
+expect 0 "$regimen" experiment kill 3
+expect 1 "$regimen" experiment wait 3
+says "^CANCELED$" out
+expect 1 "$regimen" experiment pause 1
+says "experiment 1 is COMPLETED" err
+expect 0 "$regimen" experiment continue 2 --steps 2
+says "^Created experiment 4$" out
+expect 0 "$regimen" experiment wait 4
+expect 0 "$regimen" experiment archive 3
+expect 0 "$regimen" experiment list --csv
+grep -q "^3," out && fail "an archived experiment is listed"
+expect 0 "$regimen" experiment delete 3 -y
+[ -e served/3 ] && fail "a deleted experiment's folder is there"
+expect 0 "$regimen" experiment set 1 gc-policy 1 0 0 -y
+expect 0 "$regimen" checkpoint gc 1 -y
+expect 0 "$regimen" experiment checkpoints 1 --csv
+[ "$(grep -c ,COMPLETED, out)" = 1 ] || fail "gc-policy 1 0 0 keeps $(grep -c ,COMPLETED, out)"
+kill -INT $master
+wait $master
+[ $? = 75 ] || fail "the master's end: $(cat master.err)"
+
+exit $((failures > 0))
