@@ -100,6 +100,7 @@ static void hostile_paths_lead_nowhere(void **state)
 /* A log that is a link to somebody's file, or a folder, is not read. */
 static void a_log_is_a_file_of_the_trial(void **state)
 {
+    static const char lines[] = "one\ntwo\0\x1b[31m\nthree \xff\nfour";
     rgm_master *master = open_master(folder, 1);
     char path[512];
 
@@ -111,7 +112,7 @@ static void a_log_is_a_file_of_the_trial(void **state)
     CHECK_INT(0, symlink("/etc/passwd", path));
     tell(master, 503, "GET", "/api/v1/trials/1/logs", NULL);
     CHECK_INT(0, unlink(path));
-    CHECK_OK(rgm_file_save(path, "one\ntwo\0\x1b[31m\nthree \xff\nfour", 28));
+    CHECK_OK(rgm_file_save(path, lines, sizeof lines - 1));
     rgm_json *log = ask(master, 200, "GET", "/api/v1/trials/1/logs", NULL);
     CHECK_TEXT("one\ntwo \x1b[31m\nthree \xef\xbf\xbd\n", text_member(log, "text"));
     CHECK_INT(22, int_member(log, "next")); /* the line that is not whole comes when it is */
