@@ -5,8 +5,10 @@
  */
 #include <fcntl.h>
 #include <master_check.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -182,6 +184,37 @@ static void both_killed_lose_nothing(void **state)
     ends_the_same(true, true);
 }
 
-TESTS(cmocka_unit_test_setup_teardown(masters_that_are_killed_lose_nothing, setup, teardown),
+/* Nobody comes back: a trial's process waits as long as it was told to, and ends by itself. */
+static void processes_without_a_master_end(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    struct pollfd look = {.fd = -1, .events = POLLIN};
+    pid_t lab, trial = 0;
+    int status;
+
+    (void)state;
+    create_experiment(master, searcher, more);
+    rgm_master_close(master);
+    setenv("FAKE_TRIAL_MS", "50", 1);
+    setenv("RGM_ORPHAN_SECONDS", "1", 1);
+    lab = start_lab();
+    for (int i = 0; i < 1000 && trial == 0; i++) {
+        pause_ms(10);
+        trial = find_trial();
+    }
+    CHECK(trial > 0);
+    look.fd = pidfd_open(trial, 0);
+    CHECK(look.fd >= 0);
+    kill(lab, SIGKILL);
+    waitpid(lab, &status, 0);
+    CHECK_INT(0, poll(&look, 1, 500));   /* it lives on at first */
+    CHECK_INT(1, poll(&look, 1, 30000)); /* 10 s where it was not answered yet */
+    close(look.fd);
+    unsetenv("FAKE_TRIAL_MS");
+    unsetenv("RGM_ORPHAN_SECONDS");
+}
+
+TESTS(cmocka_unit_test_setup_teardown(processes_without_a_master_end, setup, teardown),
+      cmocka_unit_test_setup_teardown(masters_that_are_killed_lose_nothing, setup, teardown),
       cmocka_unit_test_setup_teardown(trials_that_are_killed_lose_nothing, setup, teardown),
       cmocka_unit_test_setup_teardown(both_killed_lose_nothing, setup, teardown))

@@ -226,7 +226,7 @@ done:
 rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker)
 {
     rgm_status status = RGM_OK;
-    process p = {.orphan_seconds = 60};
+    process p = {.orphan_seconds = 10}; /* it has done nothing that would be lost */
     char path[128];
 
     RGM_GO(read_arguments(&p, arguments, count));

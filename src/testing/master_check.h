@@ -174,7 +174,11 @@ static inline rgm_master *open_master(const char *folder, int64_t slots)
                                   .trial_command = fake_command(),
                                   .stop_seconds = 20,
                                   .orphan_seconds = 30};
+    const char *orphan_seconds = getenv("RGM_ORPHAN_SECONDS");
     rgm_master *master;
+
+    if (orphan_seconds != NULL)
+        options.orphan_seconds = atof(orphan_seconds);
 
     CHECK_OK(rgm_master_open(&master, &options));
     return master;
