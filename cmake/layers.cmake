@@ -24,7 +24,7 @@ set(RGM_ALLOWED_experiment base optim train gnn translation record)
 set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
 set(RGM_ALLOWED_master base search trial)
 set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
-    search experiment trial)
+    search experiment trial master)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
                record search experiment trial master)
