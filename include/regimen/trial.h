@@ -111,6 +111,10 @@ bool rgm_search_file_is_one(const rgm_yaml *merged);
  */
 rgm_status rgm_search_file_load(rgm_search_file **out, rgm_text *mistakes,
                                 const rgm_experiment_layers *layers);
+/** The same of what rgm_experiment_merge_layers() merged; copied. name: that of its file. Errors:
+ * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */
+rgm_status rgm_search_file_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
+                                       const rgm_yaml *merged, const rgm_extensions *own);
 /** The same from what rgm_search_file_text() gave, as a database keeps it; name: for messages.
  * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM. */
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,

@@ -119,8 +119,9 @@ extern int verbosity; /* -1 quiet, 0, 1 verbose */
 int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
                     const text_list *sets);
 
-/** Whether it is a search file; of what cannot be read it is not said. */
-bool search_is_one(const char *name, const text_list *over, const text_list *sets);
+/** Whichever the file is, read once (it may be a pipe); the other one is NULL. */
+int either_open(rgm_experiment **experiment, rgm_search_file **search, const char *name,
+                const text_list *over, const text_list *sets);
 /** The same of a search file: every mistake on a line of its own. */
 int search_open(rgm_search_file **out, const char *name, const text_list *over,
                 const text_list *sets);

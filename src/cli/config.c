@@ -8,6 +8,14 @@
 
 /* ---- list ---------------------------------------------------------------------------------- */
 
+/* What an experiment or a search says of itself; "" if nothing. */
+static const char *description_of(const rgm_yaml *merged)
+{
+    const rgm_yaml_node *node = rgm_yaml_find(rgm_yaml_root(merged), "description");
+
+    return node != NULL && node->kind == RGM_YAML_SCALAR ? node->text : "";
+}
+
 static int list(bool json)
 {
     int64_t count;
@@ -16,17 +24,21 @@ static int list(bool json)
     int code = EXIT_DONE;
 
     for (int64_t i = 0; i < count && code == EXIT_DONE; i++) {
-        rgm_experiment *e = NULL;
-        rgm_status status = rgm_experiment_load(&e, named[i].name, NULL, 0);
+        rgm_yaml *merged;
+        rgm_status status =
+            rgm_experiment_merge_layers(&merged, &(rgm_experiment_layers){.name = named[i].name});
 
-        if (status != RGM_OK)
+        if (status != RGM_OK) {
             code = report(status);
-        else if (json)
-            json_array_append_new(all, json_pack("{s:s, s:s}", "name", named[i].name, "description",
-                                                 rgm_experiment_description(e)));
+            break;
+        }
+        if (json)
+            json_array_append_new(all, json_pack("{s:s, s:s, s:b}", "name", named[i].name,
+                                                 "description", description_of(merged), "search",
+                                                 rgm_search_file_is_one(merged)));
         else
-            printf("%-24s %s\n", named[i].name, rgm_experiment_description(e));
-        rgm_experiment_release(e);
+            printf("%-24s %s\n", named[i].name, description_of(merged));
+        rgm_yaml_release(merged);
     }
     if (code == EXIT_DONE && json)
         return print_json(all);
@@ -174,18 +186,6 @@ static int check_search(rgm_search_file *file, const char *name, bool data)
     return print_text("");
 }
 
-static int look_at_search(const char *name, const text_list *over, const text_list *sets,
-                          bool checks, bool data)
-{
-    rgm_search_file *file = NULL;
-    int code = search_open(&file, name, over, sets);
-
-    if (code == EXIT_DONE)
-        code = checks ? check_search(file, name, data) : print_exact(rgm_search_file_text(file));
-    rgm_search_file_release(file);
-    return code;
-}
-
 /* ---- keys ---------------------------------------------------------------------------------- */
 
 static int keys(const char *section)
@@ -248,6 +248,7 @@ int verb_config(int argc, char **argv)
         "(REGIMEN_TRAINER__EPOCHS=3 sets trainer.epochs), --set.",
         arguments, 1, 2};
     rgm_experiment *experiment = NULL;
+    rgm_search_file *search = NULL;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
@@ -261,11 +262,13 @@ int verb_config(int argc, char **argv)
         return wrong_word(rest.items[0], how.line);
     if (data && !checks)
         return usage_error("--data goes with config check");
-    if (search_is_one(rest.items[1], &over, &sets))
-        return look_at_search(rest.items[1], &over, &sets, checks, data);
-    code = experiment_open(&experiment, rest.items[1], &over, &sets);
-    if (code == EXIT_DONE)
+    code = either_open(&experiment, &search, rest.items[1], &over, &sets);
+    if (code == EXIT_DONE && search != NULL)
+        code = checks ? check_search(search, rest.items[1], data)
+                      : print_exact(rgm_search_file_text(search));
+    else if (code == EXIT_DONE)
         code = checks ? check(experiment, rest.items[1], data) : show(experiment, full, json);
     rgm_experiment_release(experiment);
+    rgm_search_file_release(search);
     return code;
 }

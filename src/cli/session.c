@@ -26,19 +26,20 @@ int experiment_open(rgm_experiment **out, const char *name, const text_list *ove
     return EXIT_USAGE;
 }
 
-bool search_is_one(const char *name, const text_list *over, const text_list *sets)
+/* Every mistake of a search file. */
+static int tell_mistakes(rgm_status status, rgm_text *mistakes)
 {
-    rgm_experiment_layers layers = layers_of(name, over, sets);
-    rgm_yaml *merged;
-    bool is_one;
-
-    if (rgm_experiment_merge_layers(&merged, &layers) != RGM_OK) {
-        rgm_error_reset();
-        return false;
+    if (status == RGM_OK)
+        return EXIT_DONE;
+    if (mistakes->size == 0)
+        report(status);
+    for (char *line = mistakes->data, *end; line != NULL && *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        usage_error("%s", line);
     }
-    is_one = rgm_search_file_is_one(merged);
-    rgm_yaml_release(merged);
-    return is_one;
+    rgm_text_clear(mistakes);
+    return EXIT_USAGE;
 }
 
 int search_open(rgm_search_file **out, const char *name, const text_list *over,
@@ -48,17 +49,27 @@ int search_open(rgm_search_file **out, const char *name, const text_list *over,
     rgm_text mistakes = {0};
     rgm_status status = rgm_search_file_load(out, &mistakes, &layers);
 
-    if (status == RGM_OK)
-        return EXIT_DONE;
-    if (mistakes.size == 0)
-        report(status);
-    for (char *line = mistakes.data, *end; line != NULL && *line != '\0'; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = '\0';
-        usage_error("%s", line);
+    return tell_mistakes(status, &mistakes);
+}
+
+int either_open(rgm_experiment **experiment, rgm_search_file **search, const char *name,
+                const text_list *over, const text_list *sets)
+{
+    rgm_experiment_layers layers = layers_of(name, over, sets);
+    rgm_text mistakes = {0};
+    rgm_yaml *merged;
+    rgm_status status;
+
+    *experiment = NULL;
+    *search = NULL;
+    status = rgm_experiment_merge_layers(&merged, &layers);
+    if (status == RGM_OK) {
+        status = rgm_search_file_is_one(merged)
+                     ? rgm_search_file_load_merged(search, &mistakes, name, merged, NULL)
+                     : rgm_experiment_load_merged(experiment, name, merged, NULL);
+        rgm_yaml_release(merged);
     }
-    rgm_text_clear(&mistakes);
-    return EXIT_USAGE;
+    return tell_mistakes(status, &mistakes);
 }
 
 bool weights_chosen(const weights_choice *weights)

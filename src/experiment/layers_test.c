@@ -153,6 +153,8 @@ static void every_named_experiment_is_right(void **state)
 
         CHECK(i == 0 || strcmp(named[i - 1].name, named[i].name) < 0);
         CHECK(rgm_named_experiment_find(named[i].name) == &named[i]);
+        if (strstr(named[i].text, "\nsearcher:") != NULL)
+            continue; /* trial's: search_file_test.c */
         CHECK_OK(rgm_experiment_load(&experiment, named[i].name, NULL, 0));
         CHECK(rgm_experiment_description(experiment)[0] != '\0');
         own = strdup(rgm_experiment_text(experiment));

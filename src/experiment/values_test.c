@@ -88,7 +88,8 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
 
     (void)state;
     for (int64_t i = 0; i < count; i++)
-        check_reads_back(named[i].name, NULL, 0);
+        if (strstr(named[i].text, "\nsearcher:") == NULL) /* no search */
+            check_reads_back(named[i].name, NULL, 0);
     for (const rgm_section_type *const *model = rgm_graph_models; *model != NULL; model++) {
         snprintf(set, sizeof set, "model={type: %s}", (*model)->name);
         check_reads_back("demo", (const char *[]){set, "task.head=dense"}, 2);

@@ -251,6 +251,24 @@ done:
     return status;
 }
 
+rgm_status rgm_search_file_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
+                                       const rgm_yaml *merged, const rgm_extensions *own)
+{
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL;
+
+    *out = NULL;
+    RGM_GO(begin(&file, name, own));
+    RGM_GO(rgm_yaml_parse(&file->merged, "", 0, file->path));
+    RGM_GO(rgm_yaml_merge(file->merged, merged));
+    RGM_GO(read_file(file, mistakes));
+    *out = file;
+    file = NULL;
+done:
+    rgm_search_file_release(file);
+    return status;
+}
+
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                  int64_t size, const char *name, const rgm_extensions *own)
 {

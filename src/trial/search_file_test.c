@@ -413,6 +413,28 @@ static rgm_status load_and_leave(const rgm_experiment_layers *layers)
     return status;
 }
 
+static void every_named_search_is_right(void **state)
+{
+    int64_t count, searches = 0;
+    const rgm_named_experiment *named = rgm_named_experiments(&count);
+
+    (void)state;
+    for (int64_t i = 0; i < count; i++) {
+        rgm_experiment_layers layers = {.name = named[i].name};
+        rgm_searcher *searcher = NULL;
+
+        if (strstr(named[i].text, "\nsearcher:") == NULL)
+            continue;
+        searches++;
+        release(NULL);
+        CHECK_OK(rgm_search_file_load(&file, &mistakes, &layers));
+        CHECK(rgm_search_file_settings(file)->description[0] != '\0');
+        CHECK_OK(rgm_search_file_searcher(&searcher, file, 1, NULL));
+        rgm_searcher_release(searcher);
+    }
+    CHECK(searches >= 3);
+}
+
 static void memory_that_runs_out_is_told(void **state)
 {
     rgm_experiment_layers layers = {
@@ -440,6 +462,7 @@ int main(void)
         cmocka_unit_test_teardown(lengths_become_batches, release),
         cmocka_unit_test_teardown(ten_thousand_hyperparameters_are_read, release),
         cmocka_unit_test_teardown(keys_are_listed, release),
+        cmocka_unit_test(every_named_search_is_right),
         cmocka_unit_test(memory_that_runs_out_is_told)};
 
     return cmocka_run_group_tests(tests, setup, teardown);
