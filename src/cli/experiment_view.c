@@ -78,11 +78,12 @@ static rgm_status summary(rgm_text *out, live_view *v, const json_t *e)
     print_duration(left, progress > v->first_progress && progress < 1
                              ? elapsed * (1 - progress) / (progress - v->first_progress)
                              : NAN);
-    RGM_TRY(rgm_text_printf(out, "%.1f%%  %lld over, %lld at work, %lld wait", 100 * progress,
-                            (long long)(counted(counts, "COMPLETED") + counted(counts, "ERROR") +
-                                        counted(counts, "CANCELED")),
-                            (long long)(running > 0 ? running : 0),
-                            (long long)(active - (running > 0 ? running : 0))));
+    RGM_TRY(
+        rgm_text_printf(out, "%.1f%%  %lld over, %lld at work, %lld wait", 100 * progress,
+                        (long long)(counted(counts, "COMPLETED") + counted(counts, "ERROR") +
+                                    counted(counts, "CANCELED")),
+                        (long long)(running > 0 ? running : 0),
+                        (long long)(active > running ? active - (running > 0 ? running : 0) : 0)));
     if (isfinite(number_of(best, "best_metric")))
         RGM_TRY(rgm_text_printf(out, "  best %s %.5g (trial %lld)", text_of(e, "metric"),
                                 number_of(best, "best_metric"), (long long)int_of(best, "number")));
