@@ -2,6 +2,7 @@
 # What searches find, as docs/search.md has it: a line for each seed, then means.
 #   scripts/searches.sh asha [SEEDS]    adaptive_asha over 64 trials against 16 random ones at full length
 #   scripts/searches.sh tpe [SEEDS]     TPE against random draws at equal trials, on digits
+#   scripts/searches.sh idle            how long slots are empty between trials
 # SLOTS (2): trials at once; REGIMEN (build/regimen): the command.
 set -eu
 cd "$(dirname "$0")/.."
@@ -40,8 +41,24 @@ tpe)
     second=$common
     seeds=${2:-20}
     ;;
+idle)
+    "$regimen" experiment run digits_search --master "$work/found" --slots "$slots" -q >/dev/null
+    exec python3 - "$work/found/master.db" <<'PY'
+import collections, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+slots = collections.defaultdict(list)
+for slot, begin, end in db.execute("SELECT slots, start_time, end_time FROM runs ORDER BY start_time"):
+    slots[slot].append((begin, end))
+gaps = [b[0] - a[1] for runs in slots.values() for a, b in zip(runs, runs[1:])]
+waits = [x for x, in db.execute("SELECT min(s.start_time) - min(r.start_time) FROM runs r JOIN steps s"
+                                " ON s.trial_id = r.trial_id GROUP BY r.trial_id")]
+gap, wait = sum(gaps) / len(gaps), sum(waits) / len(waits)
+print(f"between two processes on a slot {gap * 1e3:.0f} ms, from there to the first step {wait * 1e3:.0f} ms:"
+      f" {(gap + wait) / 60:.2%} of a trial of one minute")
+PY
+    ;;
 *)
-    sed -n '2,5s/^# \{0,1\}//p' "$0"
+    sed -n '2,6s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
