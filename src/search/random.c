@@ -38,9 +38,16 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     rgmi_full_options *o = options;
     rgmi_mistakes mistakes = {0};
 
-    (void)searcher;
     (void)state;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
+    if (searcher->sampler != &rgmi_random_sampler_type && o->max_concurrent_trials == 0 &&
+        o->max_trials > 1)
+        RGM_GO(rgmi_mistake(
+            &mistakes,
+            rgm_yaml_fail(section,
+                          "sampler '%s' learns from trials that are over, and all %lld begin at "
+                          "once: give 'max_concurrent_trials', how many at a time",
+                          searcher->sampler->section.name, (long long)o->max_trials)));
     RGM_GO(rgmi_mistake(&mistakes,
                         rgmi_read_max_length(&o->length, o->max_steps, o->max_length, section)));
     o->max_length = NULL;

@@ -421,11 +421,18 @@ static void options_are_checked(void **state)
         rgm_searcher *s;
         char section[300];
         snprintf(section, sizeof section,
-                 "{name: random, metric: loss, max_trials: 3, max_steps: 1, sampler: %s}",
+                 "{name: random, metric: loss, max_trials: 3, max_steps: 1, "
+                 "max_concurrent_trials: 1, sampler: %s}",
                  cases[i].sampler);
         CHECK_STATUS(RGM_ERR_CONFIG, read_searcher(&s, section, space, 1));
         CHECK_MESSAGE(cases[i].told);
     }
+    /* All trials at once would be drawn before one of them is over. */
+    CHECK_STATUS(RGM_ERR_CONFIG, read_searcher(&(rgm_searcher *){NULL},
+                                               "{name: random, metric: loss, max_trials: 3, "
+                                               "max_steps: 1, sampler: tpe}",
+                                               space, 1));
+    CHECK_MESSAGE("max_concurrent_trials");
     rgm_space_release(space);
 }
 
