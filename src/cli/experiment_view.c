@@ -18,8 +18,8 @@ struct live_view {
     bool draws;
     int64_t lines; /* drawn last */
     double began, first_progress, drawn, best;
-    int64_t over;
-    char state[32];
+    int64_t over, saved; /* saved: by early stopping, in the searcher's unit */
+    char state[32], unit[16];
 };
 
 rgm_status live_view_create(live_view **out, int64_t experiment)
@@ -87,8 +87,25 @@ static rgm_status summary(rgm_text *out, live_view *v, const json_t *e)
     if (isfinite(number_of(best, "best_metric")))
         RGM_TRY(rgm_text_printf(out, "  best %s %.5g (trial %lld)", text_of(e, "metric"),
                                 number_of(best, "best_metric"), (long long)int_of(best, "number")));
+    if (v->saved > 0)
+        RGM_TRY(rgm_text_printf(out, ", %s %s saved", grouped(v->saved), v->unit));
     return rgm_text_printf(out, "  %s%s%s", passed, progress < 1 ? ", ETA " : "",
                            progress < 1 ? left : "");
+}
+
+/* What early stopping saves. A search that is over says no more: what was known stays. */
+static void ask_saved(live_view *v, const asked_master *whom)
+{
+    json_t *search = NULL;
+
+    if (ask(&search, whom, "GET", NULL, "/api/v1/experiments/%lld/search",
+            (long long)v->experiment) == RGM_OK) {
+        v->saved = int_of(search, "saved");
+        snprintf(v->unit, sizeof v->unit, "%s", text_of(search, "unit"));
+    } else {
+        rgm_error_reset();
+    }
+    json_decref(search);
 }
 
 /* Trials at work, then the best of the others. */
@@ -206,6 +223,7 @@ rgm_status live_view_update(char state[32], live_view *v, const asked_master *wh
         return RGM_OK;
     RGM_GO(ask(&e, whom, "GET", NULL, "/api/v1/experiments/%lld", (long long)v->experiment));
     snprintf(state, 32, "%s", text_of(e, "state"));
+    ask_saved(v, whom);
     if (v->draws)
         RGM_GO(draw(v, whom, e));
     else if (verbosity >= 0 && is_news(v, e, state))

@@ -109,6 +109,20 @@ rgm_status rgmi_answer_config(rgmi_call *call)
     return rgmi_print_one(call, rows, "experiment");
 }
 
+/* What trials that are over would have trained further: what early stopping saves. */
+static int64_t saved_length(const rgm_searcher *searcher)
+{
+    int64_t most = rgm_searcher_max_length(searcher).units, saved = 0;
+
+    for (int64_t i = 1; i <= rgm_searcher_trial_count(searcher); i++) {
+        const rgm_search_trial *trial = rgm_searcher_trial(searcher, i);
+
+        if (trial->closed && !trial->exited && !trial->invalid && trial->length < most)
+            saved += most - trial->length;
+    }
+    return saved;
+}
+
 rgm_status rgmi_answer_search(rgmi_call *call)
 {
     rgm_status status = RGM_OK;
@@ -124,8 +138,13 @@ rgm_status rgmi_answer_search(rgmi_call *call)
     RGM_GO(rgm_json_print_text(call->out, rgm_searcher_name(e->searcher)));
     RGM_GO(rgm_text_printf(call->out, ", \"progress\": "));
     RGM_GO(rgm_json_print_number(call->out, rgm_searcher_progress(e->searcher)));
-    RGM_GO(rgm_text_printf(call->out, ", \"trials\": %lld, \"plan\": ",
-                           (long long)rgm_searcher_trial_count(e->searcher)));
+    RGM_GO(rgm_text_printf(call->out,
+                           ", \"trials\": %lld, \"unit\": \"%s\", \"max_length\": %lld, "
+                           "\"saved\": %lld, \"plan\": ",
+                           (long long)rgm_searcher_trial_count(e->searcher),
+                           rgm_length_unit_names[rgm_searcher_max_length(e->searcher).unit],
+                           (long long)rgm_searcher_max_length(e->searcher).units,
+                           (long long)saved_length(e->searcher)));
     RGM_GO(rgm_json_print_text(call->out, plan.data != NULL ? plan.data : ""));
     RGM_GO(rgm_text_add(call->out, "}", 1));
 done:
