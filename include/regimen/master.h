@@ -171,6 +171,11 @@ typedef struct rgm_worker {
     rgm_status (*work)(rgm_worker_result *result, const rgm_workload *workload, void *payload);
     void (*close)(void *payload);
     void *payload;
+    /** Asked after each workload: true (SIGTERM came, as before a job's time is over) has the
+     * master answer with a checkpoint and then the end; the trial goes on in another process. NULL:
+     * never.
+     */
+    bool (*is_told_to_stop)(void *payload);
 } rgm_worker;
 
 /**
@@ -186,9 +191,12 @@ rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const r
 
 /**
  * The same with the trial itself (trial.h) as its work: all that `regimen trial run` does.
+ * @param is_told_to_stop  [in] as in rgm_worker, asked with NULL; may be NULL
+ *
  * Errors: those of rgm_worker_serve(), rgm_trial_open() and rgm_trial_do().
  */
-rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count);
+rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count,
+                                bool (*is_told_to_stop)(void *payload));
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,8 @@ int trial_run(int argc, char **argv)
 
     if (completing)
         return EXIT_DONE;
-    status = rgm_worker_run_trial((const char *const *)argv + 1, argc - 1);
+    console_catch_signals(); /* told to end, as by Slurm before a job's time is over: it saves */
+    status = rgm_worker_run_trial((const char *const *)argv + 1, argc - 1, console_is_stopped);
     if (status == RGM_STOPPED) {
         say("stopped", "no master asked for it any more");
         return EXIT_CONTINUE;

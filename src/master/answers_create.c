@@ -100,9 +100,10 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         "INSERT INTO experiments(state, name, description, config, working_folder, owner, seed,"
         " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
         " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
-        " source_checkpoint, source_checkpoint_id) VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))",
-        "ttttttiidiiiiiitidti", rgmi_state_names[p->paused ? RGMI_PAUSED : RGMI_ACTIVE], p->name,
+        " source_checkpoint, source_checkpoint_id, engine) VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, "
+        "0),"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?)",
+        "ttttttiidiiiiiitidtit", rgmi_state_names[p->paused ? RGMI_PAUSED : RGMI_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description
                                  : p->name,
@@ -111,7 +112,7 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         o->resources.slots_per_trial, o->checkpoint_storage.save_experiment_best,
         o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
         objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
-        from->checkpoint);
+        from->checkpoint, o->scheduler.type == RGM_SCHEDULER_SLURM ? "slurm" : "local");
 }
 
 static rgm_status write_file(rgm_master *master, int64_t id, const rgm_search_file *file)
@@ -146,14 +147,6 @@ static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *
     return rgmi_answer_experiment(call);
 }
 
-static rgm_status check_engine(const rgm_search_file *file)
-{
-    return rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_LOCAL
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_UNSUPPORTED, "scheduler.type: a master runs trials on the slots "
-                                               "of its own machine (local)");
-}
-
 static rgm_status create(rgmi_call *call, const plan *p)
 {
     rgm_status status = RGM_OK;
@@ -162,7 +155,8 @@ static rgm_status create(rgmi_call *call, const plan *p)
 
     RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
                                  p->name, NULL));
-    RGM_GO(check_engine(file));
+    if (rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_SLURM)
+        RGM_GO(rgmi_jobs_check(call->master, file));
     RGM_GO(find_source(&from, call->master, file));
     if (p->validate_only) {
         RGM_GO(rgm_text_printf(call->out, "{\"valid\": true}"));

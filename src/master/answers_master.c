@@ -33,13 +33,54 @@ static const char *find_reason(const rgm_master *m, int64_t trial)
                      : "no master is at work in the folder";
 }
 
+static rgm_status print_waiting(rgmi_call *call, int64_t *printed, int64_t trial,
+                                int64_t experiment, int64_t number, const char *reason)
+{
+    RGM_TRY(rgm_text_printf(call->out,
+                            "%s{\"trial_id\": %lld, \"experiment_id\": %lld, \"number\": %lld, "
+                            "\"reason\": ",
+                            (*printed)++ > 0 ? ", " : "", (long long)trial, (long long)experiment,
+                            (long long)number));
+    RGM_TRY(rgm_json_print_text(call->out, reason));
+    return rgm_text_add(call->out, "}", 1);
+}
+
+/* First those that Slurm has: jobs that have not begun. */
+static rgm_status print_jobs(rgmi_call *call, int64_t *printed, int64_t *count, int64_t limit,
+                             int64_t offset)
+{
+    rgm_status status = RGM_OK;
+    rgm_text reason = {0};
+    int64_t number;
+
+    *count = 0;
+    for (int64_t i = 0; i < call->master->process_count; i++) {
+        const rgmi_process *p = &call->master->processes[i];
+
+        if (!p->is_job || p->asked || p->ended || p->job_over)
+            continue;
+        if ((*count)++ < offset || *printed >= limit)
+            continue;
+        RGM_GO(rgmi_database_int(&number, call->master->database, 0,
+                                 "SELECT number FROM trials WHERE id = ?", "i", p->trial));
+        reason.size = 0;
+        RGM_GO(rgmi_job_print_reason(&reason, p));
+        RGM_GO(print_waiting(call, printed, p->trial, p->experiment, number, reason.data));
+    }
+done:
+    rgm_text_clear(&reason);
+    return status;
+}
+
 rgm_status rgmi_answer_queue(rgmi_call *call)
 {
     rgm_status status = RGM_OK;
-    int64_t limit, offset, total, printed = 0;
+    int64_t limit, offset, total, jobs, printed = 0;
     rgmi_rows *rows = NULL;
 
     RGM_GO(rgmi_call_page(&limit, &offset, call));
+    RGM_GO(rgm_text_printf(call->out, "{\"queue\": ["));
+    RGM_GO(print_jobs(call, &printed, &jobs, limit, offset));
     RGM_GO(rgmi_database_int(&total, call->master->database, 0,
                              "SELECT count(*) FROM trials t JOIN experiments e ON e.id ="
                              " t.experiment_id WHERE wants AND run_token IS NULL AND e.state ="
@@ -49,20 +90,13 @@ rgm_status rgmi_answer_queue(rgmi_call *call)
                                "SELECT t.id, t.experiment_id, number FROM trials t JOIN experiments"
                                " e ON e.id = t.experiment_id WHERE wants AND run_token IS NULL AND"
                                " e.state = 'ACTIVE' ORDER BY t.id LIMIT ? OFFSET ?",
-                               "ii", limit, offset));
-    RGM_GO(rgm_text_printf(call->out, "{\"queue\": ["));
-    while ((status = rgmi_rows_next(call->master->database, rows)) == RGM_OK) {
-        RGM_GO(rgm_text_printf(call->out,
-                               "%s{\"trial_id\": %lld, \"experiment_id\": %lld, \"number\": %lld, "
-                               "\"reason\": ",
-                               printed++ > 0 ? ", " : "", (long long)rgmi_rows_int(rows, 0),
-                               (long long)rgmi_rows_int(rows, 1),
-                               (long long)rgmi_rows_int(rows, 2)));
-        RGM_GO(rgm_json_print_text(call->out, find_reason(call->master, rgmi_rows_int(rows, 0))));
-        RGM_GO(rgm_text_add(call->out, "}", 1));
-    }
+                               "ii", limit - printed, offset > jobs ? offset - jobs : (int64_t)0));
+    while ((status = rgmi_rows_next(call->master->database, rows)) == RGM_OK)
+        RGM_GO(print_waiting(call, &printed, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
+                             rgmi_rows_int(rows, 2),
+                             find_reason(call->master, rgmi_rows_int(rows, 0))));
     status = rgm_text_printf(call->out, "], \"offset\": %lld, \"limit\": %lld, \"total\": %lld}",
-                             (long long)offset, (long long)limit, (long long)total);
+                             (long long)offset, (long long)limit, (long long)(total + jobs));
 done:
     rgmi_rows_leave(rows);
     return status;

@@ -16,7 +16,8 @@ enum { LOG_BYTES = 256 << 10, LOG_MOST = 4 << 20, TAIL_MOST = 100000 };
 #define TRIAL_COLUMNS                                                                              \
     "SELECT id, experiment_id, number, state, hyperparameters AS 'hyperparameters:json',"          \
     " request_id, seed, restarts, steps, batches, metric, best_metric, start_time AS"              \
-    " 'start_time:time', end_time AS 'end_time:time', message, run_pid AS pid, source_checkpoint," \
+    " 'start_time:time', end_time AS 'end_time:time', message, run_pid AS pid, nullif(run_job, "   \
+    "0) AS job, source_checkpoint,"                                                                \
     " (SELECT uuid FROM checkpoints c WHERE c.id = source_checkpoint_id) AS"                       \
     " source_checkpoint_uuid FROM trials "
 

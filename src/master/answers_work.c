@@ -13,8 +13,10 @@ static rgm_status find_process(rgmi_process **out, rgmi_call *call, const char *
     *out = rgmi_process_of(call->master, call->id);
     if (token == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "'run' is missing: the token of the process");
-    if (*out != NULL && strcmp((*out)->token, token) == 0)
+    if (*out != NULL && strcmp((*out)->token, token) == 0) {
+        (*out)->asked = true;
         return RGM_OK;
+    }
     call->status = 410;
     return RGM_FAIL(RGM_ERR_BUSY, "trial %lld is not this process's any more", (long long)call->id);
 }
@@ -84,6 +86,8 @@ rgm_status rgmi_answer_run(rgmi_call *call)
     rgmi_rows *rows = NULL;
 
     RGM_GO(find_process(&process, call, rgmi_call_query(call, "run")));
+    if (process->is_job)
+        RGM_GO(rgmi_job_began(m, process));
     RGM_GO(rgmi_trial_find(&trial, &e, m, call->id));
     RGM_GO(rgmi_master_path(&file, m, e->id, 0, "experiment.yaml"));
     RGM_GO(rgmi_master_path(&folder, m, e->id, trial->number, NULL));
@@ -96,8 +100,7 @@ rgm_status rgmi_answer_run(rgmi_call *call)
         "{\"trial_id\": %lld, \"experiment_id\": %lld, \"number\": %lld, \"seed\": %lld, "
         "\"threads\": %lld, \"at_batches\": %lld, \"orphan_seconds\": ",
         (long long)trial->id, (long long)e->id, (long long)trial->number,
-        (long long)rgmi_rows_int(rows, 0),
-        (long long)(m->options.threads_per_slot * process->slot_count),
+        (long long)rgmi_rows_int(rows, 0), (long long)rgmi_process_threads(m, process),
         (long long)rgm_sequencer_batches(trial->sequencer)));
     RGM_GO(rgm_json_print_number(call->out, m->options.orphan_seconds));
     RGM_GO(print_path(call->out, "hyperparameters", rgmi_rows_text(rows, 1)));
@@ -171,15 +174,18 @@ static rgm_status print_next(rgmi_call *call, rgmi_process *process, const rgmi_
 
 rgm_status rgmi_answer_workload(rgmi_call *call)
 {
-    static const char *const known[] = {"run", "completed", NULL};
+    static const char *const known[] = {"run", "completed", "stops", NULL};
     const rgm_json *told = rgm_json_find(call->body, "completed");
     rgmi_report report = {0};
     rgmi_process *process;
     const char *token = NULL;
+    bool stops = false;
 
     RGM_TRY(rgmi_call_keys(call, known));
     RGM_TRY(rgmi_call_text(&token, call, "run"));
+    RGM_TRY(rgmi_call_bool(&stops, call, "stops"));
     RGM_TRY(find_process(&process, call, token));
+    process->stops = process->stops || stops;
     if (told == NULL)
         return print_next(call, process, NULL);
     RGM_TRY(read_report(&report, told));

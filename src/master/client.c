@@ -18,7 +18,7 @@ enum { ANSWER_LIMIT = 1 << 30, WAIT_SECONDS = 10, CONNECT_SECONDS = 10, CALL_SEC
 
 struct rgm_client {
     rgm_master_options options; /* folder: its own; NULL: of a URL */
-    char *folder, *url, *token, *listen;
+    char *folder, *url;
     CURL *curl;
     struct curl_slist *headers;
     int folder_fd;
@@ -26,10 +26,9 @@ struct rgm_client {
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-static rgm_status prepare_curl(rgm_client *client)
+static rgm_status prepare_curl(rgm_client *client, const char *token)
 {
     char header[512];
-    const char *token = getenv("REGIMEN_TOKEN");
 
     client->curl = curl_easy_init();
     client->headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -45,7 +44,7 @@ static rgm_status prepare_curl(rgm_client *client)
     return RGM_OK;
 }
 
-rgm_status rgm_client_open(rgm_client **out, const char *where, const rgm_master_options *options)
+rgm_status rgmi_client_open_url(rgm_client **out, const char *url, const char *token)
 {
     rgm_status status = RGM_OK;
     rgm_client *client = NULL;
@@ -53,21 +52,36 @@ rgm_status rgm_client_open(rgm_client **out, const char *where, const rgm_master
     *out = NULL;
     RGM_GO(RGM_NEW(client, 1));
     client->folder_fd = -1;
+    RGM_GO(rgm_strdup(&client->url, url));
+    while (client->url[strlen(client->url) - 1] == '/')
+        client->url[strlen(client->url) - 1] = 0;
+    RGM_GO(prepare_curl(client, token != NULL ? token : getenv("REGIMEN_TOKEN")));
+    *out = client;
+    client = NULL;
+done:
+    rgm_client_close(client);
+    return status;
+}
+
+rgm_status rgm_client_open(rgm_client **out, const char *where, const rgm_master_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_client *client = NULL;
+
+    *out = NULL;
     if (where == NULL || where[0] == 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "no folder and no address of a master"));
-    if (strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0) {
-        RGM_GO(rgm_strdup(&client->url, where));
-        while (client->url[strlen(client->url) - 1] == '/')
-            client->url[strlen(client->url) - 1] = 0;
-    } else {
-        if (options != NULL)
-            client->options = *options;
-        RGM_GO(rgm_strdup(&client->folder, where));
-        client->options.folder = client->folder;
-        client->options.listen = NULL; /* it is for masters at work */
-        client->options.trial_command = NULL;
-    }
-    RGM_GO(prepare_curl(client));
+        return RGM_FAIL(RGM_ERR_ARG, "no folder and no address of a master");
+    if (strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0)
+        return rgmi_client_open_url(out, where, NULL);
+    RGM_GO(RGM_NEW(client, 1));
+    client->folder_fd = -1;
+    if (options != NULL)
+        client->options = *options;
+    RGM_GO(rgm_strdup(&client->folder, where));
+    client->options.folder = client->folder;
+    client->options.listen = NULL; /* it is for masters at work */
+    client->options.trial_command = NULL;
+    RGM_GO(prepare_curl(client, NULL));
     *out = client;
     client = NULL;
 done:

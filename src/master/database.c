@@ -76,6 +76,9 @@ static const char *const migrations[] = {
     "CREATE TABLE searcher_snapshots("
     " experiment_id INTEGER PRIMARY KEY REFERENCES experiments(id) ON DELETE CASCADE,"
     " event_id INTEGER NOT NULL, state TEXT NOT NULL);",
+    /* run_job: of Slurm, 0 while it is being submitted; NULL: a process of this machine. */
+    "ALTER TABLE experiments ADD COLUMN engine TEXT NOT NULL DEFAULT 'local';"
+    "ALTER TABLE trials ADD COLUMN run_job INTEGER;",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

@@ -73,6 +73,16 @@ void rgmi_waiting_clear(rgm_master *master)
     master->waiting_count = 0;
 }
 
+rgm_status rgmi_waiting_note(rgm_master *master, int64_t trial, int64_t experiment,
+                             const char *reason)
+{
+    RGM_TRY(RGM_RESERVE(master->waiting, master->waiting_capacity, master->waiting_count + 1));
+    RGM_TRY(rgm_strdup(&master->waiting[master->waiting_count].reason, reason));
+    master->waiting[master->waiting_count].trial = trial;
+    master->waiting[master->waiting_count++].experiment = experiment;
+    return RGM_OK;
+}
+
 /* ---- paths, changes ------------------------------------------------------------------------- */
 
 void rgmi_master_wake(rgm_master *master)

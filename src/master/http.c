@@ -270,6 +270,7 @@ rgm_status rgmi_server_start(rgmi_server **out, rgm_master *master)
     }
     RGM_GO(open_local(&fd, master));
     RGM_GO(start_daemon(&server->local, server, fd));
+    RGM_GO(rgmi_address_write(master));
     *out = server;
     server = NULL;
 done:

@@ -132,6 +132,7 @@ rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options)
     RGM_GO(RGM_NEW(master, 1));
     master->lock_fd = master->folder_fd = master->wake_fd = -1;
     pthread_mutex_init(&master->lock, NULL);
+    pthread_cond_init(&master->jobs_wake, NULL);
     RGM_GO(open_folder(master, options));
     RGM_GO(take_lock(master));
     RGM_GO(rgm_path_join(&master->database_path, master->options.folder, "master.db"));
@@ -159,6 +160,7 @@ void rgm_master_close(rgm_master *master)
     rgm_free(master->experiments);
     rgm_free(master->processes);
     rgm_free(master->slot_taken);
+    rgm_free(master->held_jobs);
     rgmi_slots_clear(&master->slots);
     rgm_free(master->database_path);
     rgm_free(master->token);
@@ -168,6 +170,7 @@ void rgm_master_close(rgm_master *master)
         close(master->folder_fd);
     if (master->lock_fd >= 0)
         close(master->lock_fd); /* and unlocks: last, when nothing is written any more */
+    pthread_cond_destroy(&master->jobs_wake);
     pthread_mutex_destroy(&master->lock);
     rgm_free(master);
 }

@@ -8,6 +8,7 @@
 
 #include "cpus.h"
 #include "database.h"
+#include "engine.h"
 
 #include <regimen/master.h>
 
@@ -100,7 +101,25 @@ typedef struct rgmi_process {
     int status;      /* of waitpid(); -1: not known                                  */
     int64_t *slots;  /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
+    int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
+    bool is_job;       /* Slurm runs it; it holds no slots here, pid is -1                      */
+    int64_t job;       /* its number; 0: none yet, or not known                                */
+    bool unsure;       /* it may have been submitted all the same                             */
+    bool adopted;      /* an earlier master's                                                   */
+    bool asked;        /* its process has spoken to this master                                 */
+    bool asked_before; /* ... when Slurm was asked about it last                          */
+    bool stop_sent, kill_sent;
+    bool job_over; /* Slurm says so, or it was not submitted                                */
+    rgmi_job_state job_state;
+    char job_reason[160]; /* Slurm's, or why it is not submitted; may be ""               */
 } rgmi_process;
+
+/** An experiment whose jobs Slurm refused: nothing is submitted before a time. */
+typedef struct rgmi_held_jobs {
+    int64_t experiment;
+    double until;
+    char reason[400];
+} rgmi_held_jobs;
 
 /** A trial that waits for slots. */
 typedef struct rgmi_waiting {
@@ -125,6 +144,10 @@ struct rgm_master {
     bool serves, stops, changed, retries;
     rgmi_waiting *waiting; /* [waiting_count] of the last turn */
     int64_t waiting_count, waiting_capacity;
+    pthread_cond_t jobs_wake;  /* there is a job to be submitted, or jobs_stop */
+    bool jobs_stop, jobs_fail; /* the last question to Slurm was not answered  */
+    rgmi_held_jobs *held_jobs;
+    int64_t held_job_count, held_job_capacity;
 };
 
 /* ---- master.c ------------------------------------------------------------------------------- */
@@ -240,8 +263,41 @@ void rgmi_process_kill(rgmi_process *process);
 /** Its slots and its descriptor are given back; and it is no more in the list. */
 void rgmi_process_clear(rgm_master *master, rgmi_process *process);
 void rgmi_process_drop(rgm_master *master, int64_t i);
+/** Threads of a trial's process: so many for each of its slots. */
+int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p);
 void rgmi_waiting_clear(rgm_master *master);
+/** Why a trial waits, for GET /queue. */
+rgm_status rgmi_waiting_note(rgm_master *master, int64_t trial, int64_t experiment,
+                             const char *reason);
 void rgmi_processes_forget(rgm_master *master);
+
+/* ---- jobs.c, jobs_share.c: trials that Slurm runs ------------------------------------------- */
+
+/** Whether a file's trials could be submitted: commands, options. Errors: RGM_ERR_CONFIG,
+ * RGM_ERR_UNSUPPORTED (there is no Slurm here). */
+rgm_status rgmi_jobs_check(rgm_master *master, const rgm_search_file *file);
+/** Trials of Slurm's experiments that may have a job get one, which is submitted later; in a change
+ * under way. */
+rgm_status rgmi_jobs_share_out(rgm_master *master);
+/** One that an earlier master had, with its number, 0 where that was not known. */
+void rgmi_job_adopt(rgmi_process *p, int64_t job);
+/** How the run of a job that is over ended, where its process has not told. */
+rgmi_run_end rgmi_job_end(const rgmi_process *p);
+/** A job's process speaks for the first time: from here on it runs; outside of a change. */
+rgm_status rgmi_job_began(rgm_master *master, const rgmi_process *p);
+/** Why it has not begun, rgm_text_clear() it. */
+rgm_status rgmi_job_print_reason(rgm_text *out, const rgmi_process *p);
+/** Until jobs_stop: submit, ask, stop and kill. Threads: beside all others; the lock is free while
+ * a command of Slurm runs. `payload` is the master. */
+void *rgmi_jobs_work(void *payload);
+
+/* ---- address.c: where a master is found by jobs --------------------------------------------- */
+
+/** "http://HOST:PORT" for other hosts; NULL: there is none, since it does not listen, or only on
+ * the loopback. */
+rgm_status rgmi_address_url(char **out, const rgm_master *master);
+/** <folder>/master.address: the host's name, and that. */
+rgm_status rgmi_address_write(const rgm_master *master);
 
 /* ---- http.c --------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  * answer to what they ask next. One that an earlier master left is known by its number and the time
  * at which it began.
  */
+#include "launch.h"
 #include "master_internal.h"
 
 #include <errno.h>
@@ -17,8 +18,6 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* When a process began, in ticks since the system did; -1: there is none. */
 static int64_t start_of(pid_t pid)
@@ -79,96 +78,7 @@ static rgm_status read_slots(rgm_master *master, rgmi_process *p, const char *te
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
-/* Everything that a process is started with. */
-typedef struct launch {
-    char *folder, *log, *working_folder, *self;
-    char **argv, **env;
-    int64_t arg_count, env_count, arg_capacity, env_capacity, number, own_env;
-    int64_t own_args; /* those behind are made for it */
-} launch;
-
-static void clear_launch(launch *l)
-{
-    for (int64_t i = l->own_args; i < l->arg_count; i++)
-        rgm_free(l->argv[i]);
-    for (int64_t i = l->own_env; i < l->env_count; i++)
-        rgm_free(l->env[i]);
-    rgm_free(l->argv);
-    rgm_free(l->env);
-    rgm_free(l->folder);
-    rgm_free(l->log);
-    rgm_free(l->working_folder);
-    rgm_free(l->self);
-}
-
-static rgm_status add_text(char ***list, int64_t *count, int64_t *capacity, const char *format,
-                           const char *value)
-{
-    char *text = NULL;
-
-    RGM_TRY(RGM_RESERVE(*list, *capacity, *count + 2));
-    if (value != NULL)
-        RGM_TRY(rgm_strprintf(&text, format, value));
-    (*list)[*count] = text;
-    if (text != NULL)
-        (*list)[++*count] = NULL;
-    return RGM_OK;
-}
-
-static rgm_status prepare_command(launch *l, const rgm_master *master, const rgmi_process *p)
-{
-    char trial[32], self[4096];
-    const char *tail[] = {"--master", master->options.folder, "--trial", trial, "--run", p->token,
-                          NULL};
-    ssize_t size;
-
-    snprintf(trial, sizeof trial, "%lld", (long long)p->trial);
-    if (master->command == NULL) {
-        size = readlink("/proc/self/exe", self, sizeof self - 1);
-        if (size < 0)
-            return RGM_FAIL_SYSTEM("read", "/proc/self/exe");
-        self[size] = 0;
-        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", self));
-        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "trial"));
-        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "run"));
-    }
-    for (int64_t i = 0; master->command != NULL && master->command[i] != NULL; i++)
-        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", master->command[i]));
-    for (int i = 0; tail[i] != NULL; i++)
-        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", tail[i]));
-    return RGM_OK;
-}
-
-static bool sets_same(const char *a, const char *b)
-{
-    size_t size = strcspn(a, "=");
-
-    return strncmp(a, b, size + 1) == 0;
-}
-
-/* The master's own, with the experiment's over it and the number of threads. */
-static rgm_status prepare_environment(launch *l, const rgm_master *master, const rgmi_process *p,
-                                      const rgm_texts *extra)
-{
-    char threads[64];
-
-    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld",
-             (long long)(master->options.threads_per_slot * p->slot_count));
-    for (int64_t i = 0; environ[i] != NULL; i++) {
-        bool is_set = sets_same(threads, environ[i]);
-
-        for (int64_t j = 0; j < extra->count && !is_set; j++)
-            is_set = sets_same(extra->items[j], environ[i]);
-        if (!is_set)
-            RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", environ[i]));
-    }
-    RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", threads));
-    for (int64_t j = 0; j < extra->count; j++)
-        RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
-    return RGM_OK;
-}
-
-static rgm_status spawn(rgmi_process *p, const launch *l)
+static rgm_status spawn(rgmi_process *p, const rgmi_launch *l)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -203,27 +113,6 @@ static rgm_status spawn(rgmi_process *p, const launch *l)
     return p->pidfd >= 0 ? RGM_OK : RGM_FAIL_SYSTEM("watch", l->argv[0]);
 }
 
-static rgm_status prepare(launch *l, rgm_master *master, rgmi_process *p)
-{
-    rgmi_rows *rows;
-    rgm_status status = RGM_OK;
-
-    RGM_TRY(rgmi_database_query(&rows, master->database,
-                                "SELECT e.id, number, working_folder FROM trials t JOIN"
-                                " experiments e ON e.id = t.experiment_id WHERE t.id = ?",
-                                "i", p->trial));
-    RGM_GO(rgmi_rows_next(master->database, rows));
-    p->experiment = rgmi_rows_int(rows, 0);
-    l->number = rgmi_rows_int(rows, 1);
-    RGM_GO(rgm_strdup(&l->working_folder, rgmi_rows_text(rows, 2)));
-    RGM_GO(rgmi_master_path(&l->folder, master, p->experiment, l->number, NULL));
-    RGM_GO(rgm_folder_make(l->folder));
-    RGM_GO(rgm_path_join(&l->log, l->folder, "trial.log"));
-done:
-    rgmi_rows_leave(rows);
-    return status;
-}
-
 static rgm_status put_down(rgm_master *master, const rgmi_process *p)
 {
     rgm_status status = RGM_OK;
@@ -248,17 +137,13 @@ rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots)
 {
     rgm_status status = RGM_OK;
     rgmi_process p = {.trial = trial, .pid = -1, .pidfd = -1, .status = -1};
-    rgmi_experiment *e;
-    launch l = {0};
+    rgmi_launch l = {0};
 
     RGM_GO(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_GO(rgmi_random_hex(p.token));
     RGM_GO(take_slots(master, &p, slots));
-    RGM_GO(prepare(&l, master, &p));
-    RGM_GO(rgmi_experiment_get(&e, master, p.experiment));
-    RGM_GO(prepare_command(&l, master, &p));
-    RGM_GO(prepare_environment(
-        &l, master, &p, &rgm_search_file_settings(e->file)->environment.environment_variables));
+    p.width = p.slot_count;
+    RGM_GO(rgmi_launch_prepare(&l, master, &p));
     RGM_GO(spawn(&p, &l));
     /* It starts threads when it has been answered, which is later. */
     if (rgmi_slots_bind(&master->slots, p.slots, p.slot_count, p.pid) != RGM_OK)
@@ -267,7 +152,7 @@ rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots)
     RGM_GO(put_down(master, &p));
     master->processes[master->process_count++] = p;
 done:
-    clear_launch(&l);
+    rgmi_launch_clear(&l);
     if (status != RGM_OK) {
         if (p.pid > 0) { /* nobody knows of it: it does nothing before it was answered */
             kill(p.pid, SIGKILL);
@@ -284,7 +169,8 @@ void rgmi_processes_undo(rgm_master *master, int64_t first)
         rgmi_process *p = &master->processes[master->process_count - 1];
 
         rgmi_process_kill(p);
-        waitpid(p->pid, NULL, 0);
+        if (p->pid > 0)
+            waitpid(p->pid, NULL, 0);
         rgmi_process_drop(master, master->process_count - 1);
     }
 }
@@ -297,10 +183,14 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
                       .experiment = rgmi_rows_int(rows, 1),
                       .pid = (pid_t)rgmi_rows_int(rows, 3),
                       .pidfd = -1,
-                      .status = -1};
+                      .status = -1,
+                      .is_job = rgmi_rows_int(rows, 6) >= 0,
+                      .width = rgmi_rows_int(rows, 7)};
     const char *slots = rgmi_rows_text(rows, 5);
 
     snprintf(p.token, sizeof p.token, "%s", rgmi_rows_text(rows, 2));
+    if (p.is_job)
+        rgmi_job_adopt(&p, rgmi_rows_int(rows, 6));
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     if (p.pid > 0)
         p.pidfd = pidfd_open(p.pid, 0);
@@ -309,6 +199,8 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
         p.pidfd = -1;
     }
     rgm_status status = read_slots(master, &p, slots != NULL ? slots : "");
+    if (!p.is_job)
+        p.width = p.slot_count;
     if (status != RGM_OK)
         rgmi_process_clear(master, &p);
     else
@@ -322,8 +214,10 @@ rgm_status rgmi_processes_adopt(rgm_master *master)
     rgm_status status;
 
     RGM_TRY(rgmi_database_query(&rows, master->database,
-                                "SELECT id, experiment_id, run_token, run_pid, run_started,"
-                                " run_slots FROM trials WHERE run_token IS NOT NULL",
+                                "SELECT t.id, experiment_id, run_token, run_pid, run_started,"
+                                " run_slots, coalesce(run_job, -1), slots_per_trial FROM trials t"
+                                " JOIN experiments e ON e.id = t.experiment_id WHERE run_token IS"
+                                " NOT NULL",
                                 ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(adopt(master, rows));
@@ -340,8 +234,8 @@ static bool has_ended(rgmi_process *p)
 {
     struct pollfd look = {.fd = p->pidfd, .events = POLLIN};
 
-    if (p->ended)
-        return true;
+    if (p->ended || p->is_job)
+        return p->ended || p->job_over;
     if (p->pidfd >= 0 && poll(&look, 1, 0) <= 0)
         return false;
     if (p->pidfd < 0 || waitpid(p->pid, &p->status, WNOHANG) != p->pid)
@@ -351,15 +245,20 @@ static bool has_ended(rgmi_process *p)
 
 static rgm_status tell_end(rgm_master *master, rgmi_process *p)
 {
-    char text[128];
+    char text[320];
     const char *message = p->message;
     rgmi_run_end how = p->failed                      ? RGMI_RUN_FAILED
                        : p->terminated                ? RGMI_RUN_STOPPED
+                       : p->is_job && !p->killed      ? rgmi_job_end(p)
                        : p->killed || p->status == -1 ? RGMI_RUN_LOST
                                                       : RGMI_RUN_FAILED;
 
     if (how == RGMI_RUN_FAILED && message == NULL) {
-        if (p->status != -1 && WIFSIGNALED(p->status))
+        if (p->is_job)
+            snprintf(text, sizeof text, "its Slurm job %lld ended as %s%s%s, and was not told to",
+                     (long long)p->job, rgmi_job_state_name(p->job_state),
+                     p->job_reason[0] != 0 ? ": " : "", p->job_reason);
+        else if (p->status != -1 && WIFSIGNALED(p->status))
             snprintf(text, sizeof text, "its process ended by signal %d (%s)", WTERMSIG(p->status),
                      strsignal(WTERMSIG(p->status)));
         else

@@ -47,7 +47,7 @@ void rgmi_processes_forget(rgm_master *master)
 
 void rgmi_process_kill(rgmi_process *p)
 {
-    p->killed = true;
+    p->killed = true; /* a job is killed by jobs.c */
     if (p->pidfd < 0 || pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0) != 0)
         return;             /* it has ended by itself */
     kill(-p->pid, SIGKILL); /* and what it started: its session's group */

@@ -81,7 +81,7 @@ static const request_row rows[] = {
     {{"GET", "/api/v1/trials/{id}/run", "?run=TOKEN: what its process begins with"},
      rgmi_answer_run},
     {{"POST", "/api/v1/trials/{id}/workload",
-      "{run, completed: {...}}: the next, from its process"},
+      "{run, completed: {...}, stops}: the next, from its process; stops: it was told to end"},
      rgmi_answer_workload},
     {{"POST", "/api/v1/trials/{id}/failed",
       "{run, code, message, invalid}: its process gives up; invalid: no process could do it"},

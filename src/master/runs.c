@@ -64,7 +64,7 @@ rgm_status rgmi_run_ended(rgm_master *master, int64_t id, rgmi_run_end how, bool
                               "di", rgm_wall_time(), id));
     RGM_TRY(rgmi_database_run(master->database,
                               "UPDATE trials SET run_token = NULL, run_pid = NULL, run_started ="
-                              " NULL WHERE id = ?",
+                              " NULL, run_job = NULL WHERE id = ?",
                               "i", id));
     status = rgmi_trial_find(&trial, &e, master, id);
     if (status == RGM_ERR_BUSY || status == RGM_ERR_NOT_FOUND)

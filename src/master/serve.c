@@ -106,7 +106,7 @@ static rgm_status ask(question *q, rgm_master *master)
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT id, state, slots_per_trial, max_slots, weight, priority FROM experiments WHERE"
-        " state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') ORDER BY id",
+        " engine = 'local' AND state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') ORDER BY id",
         ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(add_group(q, master, rows));
@@ -129,11 +129,8 @@ static rgm_status note_waiting(rgm_master *master, int64_t trial, int64_t experi
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    RGM_GO(RGM_RESERVE(master->waiting, master->waiting_capacity, master->waiting_count + 1));
     RGM_GO(rgmi_reason_print(&text, reason));
-    RGM_GO(rgm_strdup(&master->waiting[master->waiting_count].reason, text.data));
-    master->waiting[master->waiting_count].trial = trial;
-    master->waiting[master->waiting_count++].experiment = experiment;
+    RGM_GO(rgmi_waiting_note(master, trial, experiment, text.data));
 done:
     rgm_text_clear(&text);
     return status;
@@ -172,7 +169,10 @@ static rgm_status share_out(rgm_master *master)
     RGM_GO(ask(&q, master));
     RGM_GO(rgmi_schedule(&plan, &rules, &master->options.slots, 1, q.groups, q.group_count));
     RGM_GO(rgmi_change_begin(master));
-    status = rgmi_change_end(master, carry_out(master, &q, &plan));
+    status = carry_out(master, &q, &plan);
+    if (status == RGM_OK)
+        status = rgmi_jobs_share_out(master);
+    status = rgmi_change_end(master, status);
     if (status != RGM_OK)
         rgmi_processes_undo(master, had);
 done:
@@ -281,6 +281,8 @@ rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master,
 {
     rgm_status status = RGM_OK;
     rgmi_server *server = NULL;
+    pthread_t jobs;
+    bool has_jobs = false;
 
     master->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (master->wake_fd < 0)
@@ -288,12 +290,22 @@ rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master,
     master->stops = false;
     master->serves = master->changed = true;
     RGM_GO(rgmi_server_start(&server, master));
+    master->jobs_stop = false;
+    has_jobs = pthread_create(&jobs, NULL, rgmi_jobs_work, master) == 0;
+    if (!has_jobs)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "no thread for Slurm's jobs"));
     while (!done(master, payload)) {
         turn(master);
         wait_for_more(master);
     }
     stop_trials(master);
 done:
+    pthread_mutex_lock(&master->lock);
+    master->jobs_stop = true;
+    pthread_cond_signal(&master->jobs_wake);
+    pthread_mutex_unlock(&master->lock);
+    if (has_jobs)
+        pthread_join(jobs, NULL);
     rgmi_server_stop(server);
     pthread_mutex_lock(&master->lock);
     master->serves = master->stops = false;

@@ -79,6 +79,16 @@ static bool is_of_slurm(const char *variable)
     return false;
 }
 
+static bool is_set_by(const char *const *more, const char *variable)
+{
+    size_t size = strcspn(variable, "=") + 1;
+
+    for (; more != NULL && *more != NULL; more++)
+        if (strncmp(*more, variable, size) == 0)
+            return true;
+    return false;
+}
+
 static rgm_status run(rgmi_outcome *out, const slurm_state *slurm, const word_list *argv,
                       const char *const *more)
 {
@@ -87,7 +97,7 @@ static rgm_status run(rgmi_outcome *out, const slurm_state *slurm, const word_li
 
     *out = (rgmi_outcome){0};
     for (char **variable = environ; *variable != NULL; variable++)
-        if (!is_of_slurm(*variable))
+        if (!is_of_slurm(*variable) && !is_set_by(more, *variable))
             RGM_GO(add(&environment, *variable));
     for (; more != NULL && *more != NULL; more++)
         RGM_GO(add(&environment, *more));
@@ -501,17 +511,25 @@ static rgm_status copy_options(slurm_state *slurm, const rgmi_slurm_options *opt
 }
 
 /* A job is a script with words behind it. This one becomes the program that they name: no word is
- * read by a shell, and the signal for the script reaches the program. */
+ * read by a shell, and the signal for the script reaches the program. Lines of one's own are shell;
+ * one that fails ends the job, and none is taken for an option of sbatch, which reads those before
+ * the first command alone. */
 static rgm_status write_script(slurm_state *slurm)
 {
-    static const char script[] = "#!/bin/sh\nexec \"$@\"\n";
-    char *path;
+    const rgm_texts *setup = &slurm->options.setup;
+    char *path = NULL;
+    rgm_text script = {0};
     rgm_status status = RGM_OK;
 
-    RGM_TRY(rgm_path_join(&path, slurm->options.folder, "slurm_job.sh"));
+    RGM_GO(rgm_path_join(&path, slurm->options.folder, "slurm_job.sh"));
     RGM_GO(copy(&slurm->script, slurm->arena, path));
-    RGM_GO(rgm_file_save(path, script, sizeof script - 1));
+    RGM_GO(rgm_text_printf(&script, "#!/bin/sh\n%s", setup->count > 0 ? "set -e\n" : ""));
+    for (int64_t i = 0; i < setup->count; i++)
+        RGM_GO(rgm_text_printf(&script, "%s\n", setup->items[i]));
+    RGM_GO(rgm_text_printf(&script, "exec \"$@\"\n"));
+    RGM_GO(rgm_file_save(path, script.data, script.size));
 done:
+    rgm_text_clear(&script);
     rgm_free(path);
     return status;
 }
@@ -537,6 +555,7 @@ rgm_status rgmi_slurm_create(void **out, const rgmi_slurm_options *options)
     RGM_GO(rgm_arena_create(&made->arena));
     RGM_GO(copy_options(made, options));
     RGM_GO(write_script(made));
+    made->options.setup = (rgm_texts){0}; /* written; the caller's */
     *out = made;
     made = NULL;
 done:

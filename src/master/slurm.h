@@ -16,6 +16,7 @@ typedef struct rgmi_slurm_options {
     int64_t grace_s;      /* before its time is over a job is sent SIGTERM; 1..65535, 0: 120      */
     bool requeue;         /* a job whose node fails, or that is preempted, begins again           */
     rgm_texts flags;      /* more of sbatch's, each "--name" or "--name=value"                    */
+    rgm_texts setup;      /* lines that a shell reads in the job before its program             */
     double command_s;     /* how long a command of Slurm may take; 0: 60                          */
 } rgmi_slurm_options;
 

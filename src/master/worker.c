@@ -20,6 +20,7 @@ typedef struct process {
     int64_t trial;
     double orphan_seconds;
     rgm_worker_setup setup;
+    const rgm_worker *worker;
     rgm_json *told; /* the answer that they came from */
 } process;
 
@@ -60,8 +61,12 @@ static rgm_status ask(rgm_json **answer, process *p, const char *method, const c
 
     *answer = NULL;
     for (;;) {
-        rgm_response r;
-        rgm_status status = rgmi_client_ask(&r, &served, p->client, method, path, body);
+        rgm_response r = {0};
+        rgm_status status =
+            p->client == NULL ? rgmi_address_connect(&p->client, p->folder) : RGM_OK;
+
+        if (status == RGM_OK)
+            status = rgmi_client_ask(&r, &served, p->client, method, path, body);
 
         if (status == RGM_OK && r.status != 503) {
             status = rgmi_response_status(&r);
@@ -73,6 +78,10 @@ static rgm_status ask(rgm_json **answer, process *p, const char *method, const c
         rgm_response_clear(&r);
         if (status == RGM_ERR_NOMEM)
             return status;
+        if (status != RGM_OK) { /* the next one may be at work on another host */
+            rgm_client_close(p->client);
+            p->client = NULL;
+        }
         if (rgm_now() > until)
             return RGM_STOPPED;
         pause_for(pause);
@@ -134,6 +143,8 @@ static rgm_status print_report(rgm_text *out, const process *p, const rgm_worklo
 {
     out->size = 0;
     RGM_TRY(rgm_text_printf(out, "{\"run\": \"%s\"", p->token));
+    if (p->worker->is_told_to_stop != NULL && p->worker->is_told_to_stop(p->worker->payload))
+        RGM_TRY(rgm_text_printf(out, ", \"stops\": true"));
     if (w == NULL)
         return rgm_text_add(out, "}", 1);
     RGM_TRY(rgm_text_printf(out,
@@ -226,11 +237,17 @@ done:
 rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker)
 {
     rgm_status status = RGM_OK;
-    process p = {.orphan_seconds = 10}; /* it has done nothing that would be lost */
+    /* For the first answer: it has done nothing that would be lost. */
+    process p = {.orphan_seconds = 10, .worker = worker};
     char path[128];
 
     RGM_GO(read_arguments(&p, arguments, count));
-    RGM_GO(rgm_client_open(&p.client, p.folder, NULL));
+    status = rgmi_address_connect(&p.client, p.folder); /* ask() tries it again */
+    if (status != RGM_OK) {
+        rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
+        rgm_error_reset();
+        status = RGM_OK;
+    }
     snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/run?run=%.64s", p.trial, p.token);
     RGM_GO(ask(&p.told, &p, "GET", path, NULL));
     RGM_GO(read_setup(&p));

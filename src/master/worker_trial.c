@@ -14,6 +14,7 @@ typedef struct trial_worker {
     rgm_trial *trial;
     rgm_named_number *resources;
     int64_t resource_capacity;
+    bool (*is_told_to_stop)(void *payload);
 } trial_worker;
 
 static void close_trial(void *payload)
@@ -24,7 +25,7 @@ static void close_trial(void *payload)
     rgm_search_file_release(w->file);
     rgm_free(w->values);
     rgm_free(w->resources);
-    *w = (trial_worker){0};
+    *w = (trial_worker){.is_told_to_stop = w->is_told_to_stop};
 }
 
 static rgm_status read_file(trial_worker *w, const rgm_worker_setup *setup)
@@ -102,11 +103,22 @@ static rgm_status work(rgm_worker_result *out, const rgm_workload *workload, voi
     return RGM_OK;
 }
 
-rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count)
+static bool is_told_to_stop(void *payload)
 {
-    trial_worker w = {0};
-    const rgm_worker worker = {
-        .open = open_trial, .work = work, .close = close_trial, .payload = &w};
+    const trial_worker *w = payload;
+
+    return w->is_told_to_stop != NULL && w->is_told_to_stop(NULL);
+}
+
+rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count,
+                                bool (*told_to_stop)(void *payload))
+{
+    trial_worker w = {.is_told_to_stop = told_to_stop};
+    const rgm_worker worker = {.open = open_trial,
+                               .work = work,
+                               .close = close_trial,
+                               .payload = &w,
+                               .is_told_to_stop = is_told_to_stop};
 
     return rgm_worker_serve(arguments, count, &worker);
 }

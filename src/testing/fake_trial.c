@@ -136,13 +136,33 @@ static void close_trial(void *payload)
     (void)payload;
 }
 
+static volatile sig_atomic_t told_to_stop;
+
+static void on_term(int number)
+{
+    (void)number;
+    told_to_stop = 1;
+}
+
+static bool is_told_to_stop(void *payload)
+{
+    (void)payload;
+    return told_to_stop != 0;
+}
+
 int main(int argc, char **argv)
 {
     static trial t;
-    rgm_worker worker = {.open = open_trial, .work = work, .close = close_trial, .payload = &t};
+    rgm_worker worker = {.open = open_trial,
+                         .work = work,
+                         .close = close_trial,
+                         .payload = &t,
+                         .is_told_to_stop = is_told_to_stop};
     const char *const *arguments = (const char *const *)argv + 1;
+
+    signal(SIGTERM, on_term);
     rgm_status status = option("FAKE_TRIAL_REAL") != 0
-                            ? rgm_worker_run_trial(arguments, argc - 1)
+                            ? rgm_worker_run_trial(arguments, argc - 1, is_told_to_stop)
                             : rgm_worker_serve(arguments, argc - 1, &worker);
 
     if (status < 0)

@@ -1,0 +1,132 @@
+/*
+ * What a trial's process is started with, here or by Slurm.
+ */
+#include "launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void rgmi_launch_clear(rgmi_launch *l)
+{
+    for (int64_t i = l->own_args; i < l->arg_count; i++)
+        rgm_free(l->argv[i]);
+    for (int64_t i = l->own_env; i < l->env_count; i++)
+        rgm_free(l->env[i]);
+    rgm_free(l->argv);
+    rgm_free(l->env);
+    rgm_free(l->folder);
+    rgm_free(l->log);
+    rgm_free(l->working_folder);
+    rgm_free(l->self);
+}
+
+static rgm_status add_text(char ***list, int64_t *count, int64_t *capacity, const char *format,
+                           const char *value)
+{
+    char *text = NULL;
+
+    RGM_TRY(RGM_RESERVE(*list, *capacity, *count + 2));
+    if (value != NULL)
+        RGM_TRY(rgm_strprintf(&text, format, value));
+    (*list)[*count] = text;
+    if (text != NULL)
+        (*list)[++*count] = NULL;
+    return RGM_OK;
+}
+
+static rgm_status prepare_command(rgmi_launch *l, const rgm_master *master, const rgmi_process *p)
+{
+    char trial[32], self[4096];
+    const char *tail[] = {"--master", master->options.folder, "--trial", trial, "--run", p->token,
+                          NULL};
+    ssize_t size;
+
+    snprintf(trial, sizeof trial, "%lld", (long long)p->trial);
+    if (master->command == NULL) {
+        size = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (size < 0)
+            return RGM_FAIL_SYSTEM("read", "/proc/self/exe");
+        self[size] = 0;
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", self));
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "trial"));
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "run"));
+    }
+    for (int64_t i = 0; master->command != NULL && master->command[i] != NULL; i++)
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", master->command[i]));
+    for (int i = 0; tail[i] != NULL; i++)
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", tail[i]));
+    return RGM_OK;
+}
+
+static bool sets_same(const char *a, const char *b)
+{
+    size_t size = strcspn(a, "=");
+
+    return strncmp(a, b, size + 1) == 0;
+}
+
+/* The master's own, with the experiment's over it and the number of threads. A job has the first
+ * from sbatch. */
+static rgm_status prepare_environment(rgmi_launch *l, const rgm_master *master,
+                                      const rgmi_process *p, const rgm_texts *extra)
+{
+    char threads[64];
+
+    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld",
+             (long long)rgmi_process_threads(master, p));
+    for (int64_t i = 0; environ[i] != NULL && !p->is_job; i++) {
+        bool is_set = sets_same(threads, environ[i]);
+
+        for (int64_t j = 0; j < extra->count && !is_set; j++)
+            is_set = sets_same(extra->items[j], environ[i]);
+        if (!is_set)
+            RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", environ[i]));
+    }
+    RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", threads));
+    for (int64_t j = 0; j < extra->count; j++)
+        RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
+    return RGM_OK;
+}
+
+static rgm_status find_folders(rgmi_launch *l, rgm_master *master, rgmi_process *p)
+{
+    rgmi_rows *rows;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT e.id, number, working_folder FROM trials t JOIN"
+                                " experiments e ON e.id = t.experiment_id WHERE t.id = ?",
+                                "i", p->trial));
+    RGM_GO(rgmi_rows_next(master->database, rows));
+    p->experiment = rgmi_rows_int(rows, 0);
+    l->number = rgmi_rows_int(rows, 1);
+    RGM_GO(rgm_strdup(&l->working_folder, rgmi_rows_text(rows, 2)));
+    RGM_GO(rgmi_master_path(&l->folder, master, p->experiment, l->number, NULL));
+    RGM_GO(rgm_folder_make(l->folder));
+    RGM_GO(rgm_path_join(&l->log, l->folder, "trial.log"));
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p)
+{
+    int64_t threads = master->options.threads_per_slot * p->width;
+
+    return p->is_job && threads < 1 ? 1 : threads; /* no job is without a processor */
+}
+
+rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process *p)
+{
+    rgmi_experiment *e;
+
+    RGM_TRY(find_folders(l, master, p));
+    RGM_TRY(rgmi_experiment_get(&e, master, p->experiment));
+    RGM_TRY(prepare_command(l, master, p));
+    return prepare_environment(
+        l, master, p, &rgm_search_file_settings(e->file)->environment.environment_variables);
+}

@@ -1,0 +1,22 @@
+/*
+ * What a trial's process is started with, here or by Slurm.
+ */
+#ifndef RGM_MASTER_LAUNCH_H
+#define RGM_MASTER_LAUNCH_H
+
+#include "master_internal.h"
+
+/* Everything that a process is started with. */
+typedef struct rgmi_launch {
+    char *folder, *log, *working_folder, *self;
+    char **argv, **env;
+    int64_t arg_count, env_count, arg_capacity, env_capacity, number, own_env;
+    int64_t own_args; /* those behind are made for it */
+} rgmi_launch;
+
+/** Of a process with its token, trial and width; its experiment is filled in. A job's environment
+ * is what is set beside this process' own. Cleared with rgmi_launch_clear() after an error too. */
+rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process *p);
+void rgmi_launch_clear(rgmi_launch *l);
+
+#endif
