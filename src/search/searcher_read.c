@@ -198,7 +198,9 @@ static rgm_status read_method(reader *r)
         return MISTAKE(r, name, "there is no searcher '%.100s'%s", name->text,
                        rgm_did_you_mean(name->text, names, count, NULL, "there are ").text);
     s->type = (const rgm_searcher_type *)(const void *)row;
-    RGM_TRY(RGM_NEW(s->state, (int64_t)s->type->state_size + 1));
+    s->state = rgm_calloc(1, s->type->state_size + 1); /* one without state has one too */
+    if (s->state == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for searcher '%s'", row->name);
     return read_options(&s->options, r, row, r->section, "searcher", common_keys);
 }
 
