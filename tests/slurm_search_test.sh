@@ -15,7 +15,7 @@ task: {type: node_classification, node_set: nodes, num_classes: 4, head: none}
 model: {type: gcn, hidden: [8], output: 4, dropout: 0.5}
 optimizer: {type: adam}
 hyperparameters: {optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}}
-searcher: {name: random, metric: valid.accuracy, smaller_is_better: false, max_trials: 4, max_length: 40}
+searcher: {name: random, metric: valid.accuracy, smaller_is_better: false, max_trials: 4, max_length: 60}
 batches_per_step: 150
 min_checkpoint_period: 5
 reproducibility: {experiment_seed: 7}
@@ -31,6 +31,17 @@ YAML
 search="$regimen experiment run search.yaml --threads 1 --slots 2 --master"
 what() { "$regimen" experiment trials 1 --csv --master "$1" | cut -d, -f2-7; } # no ids, no times
 
+# work_begins FOLDER: until two jobs run, and have done something.
+work_begins() {
+    for i in $(seq 120); do
+        [ "$(squeue --noheader --states=RUNNING --format=%j | grep -c '^regimen-1-')" = 2 ] &&
+            [ "$("$regimen" trial describe 1/1 --json --master "$1" 2>/dev/null | grep -Eo '"steps": *[0-9]+' |
+                grep -Eo '[0-9]+$')" -gt 1 ] 2>/dev/null && return
+        sleep 0.25
+    done
+    fail "no two jobs run: $(squeue)"
+}
+
 expect 0 $search here
 what here >reference
 [ "$(wc -l <reference)" = 5 ] || fail "4 trials: $(cat reference)"
@@ -39,12 +50,7 @@ what here >reference
 
 $search there --config slurm.yaml -q >/dev/null 2>&1 &
 master=$!
-for i in $(seq 120); do # two jobs run, and have done something
-    [ "$(squeue --noheader --states=RUNNING --format=%j | grep -c '^regimen-1-')" = 2 ] &&
-        [ "$("$regimen" trial describe 1/1 --json --master there 2>/dev/null | grep -Eo '"steps": *[0-9]+' |
-            grep -Eo '[0-9]+$')" -gt 1 ] 2>/dev/null && break
-    sleep 0.25
-done
+work_begins there
 squeue --noheader --format='%j %T %C' >before
 says '^regimen-1-1 RUNNING 1$' before
 says '^regimen-1-2 RUNNING 1$' before
@@ -61,7 +67,7 @@ sqlite3 there/master.db "SELECT count(*), sum(restarts) FROM runs, (SELECT sum(r
 expect 0 "$regimen" trial logs 1/1 --master there
 says '^this shell set 42 up$' out
 for trial in 1 2 3 4; do
-    best="ckpt/step-00006000"
+    best="ckpt/step-00009000"
     [ -d "here/1/$trial/$best" ] && ! diff -r "here/1/$trial/$best" "there/1/$trial/$best" >differ &&
         fail "trial $trial: $(head -3 differ)"
 done
@@ -87,6 +93,28 @@ scancel --user="$(id -u)"
 expect 0 $search waits --config slurm.yaml
 what waits >found
 cmp -s reference found || fail "stopped and gone on with: $(diff reference found)"
+
+# ---- what is not the trials' fault ----
+
+$search lost --config slurm.yaml >first 2>&1 &
+master=$!
+work_begins lost
+scancel "$(squeue --noheader --states=RUNNING --name=regimen-1-1 --format=%i)" # SIGTERM first: it saves
+for i in $(seq 60); do
+    [ -z "$(squeue --noheader --states=RUNNING,COMPLETING --name=regimen-1-1 --format=%i)" ] && break
+    sleep 0.25
+done
+work_begins lost
+scontrol update NodeName="$host" State=DOWN Reason=test # jobs are told to end, if they can be
+sleep 2
+scontrol update NodeName="$host" State=RESUME
+wait $master
+got=$?
+[ $got = 0 ] || fail "a search that lost its node ended with $got: $(tail -n 3 first)"
+what lost >found
+cmp -s reference found || fail "with a node that was lost: $(diff reference found)"
+sqlite3 lost/master.db "SELECT sum(restarts), (SELECT count(*) FROM runs) > 4 FROM trials" >runs 2>/dev/null &&
+    says '^0\|1$' runs
 
 # ---- what Slurm refuses ----
 
