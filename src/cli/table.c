@@ -38,7 +38,7 @@ rgm_status table_add_row(table *t)
 {
     RGM_TRY(RGM_RESERVE(t->cells, t->capacity, (t->rows + 1) * t->columns));
     for (int64_t i = 0; i < t->columns; i++)
-        t->cells[t->rows * t->columns + i] = (table_cell){CELL_EMPTY};
+        t->cells[t->rows * t->columns + i] = (table_cell){.kind = CELL_EMPTY};
     t->rows++;
     return RGM_OK;
 }

@@ -69,16 +69,17 @@ static void hostile_paths_lead_nowhere(void **state)
         "/api/v1/experiments/1; DROP TABLE trials",
         "/api/v1/experiments/1' OR '1'='1",
     };
-    static const char *const queries[] = {"?limit=-1",
-                                          "?limit=x",
-                                          "?offset=1e9",
-                                          "?limit",
-                                          "?a=%zz",
-                                          "?a=%00",
-                                          "?limit=9999999999",
-                                          "?sort=age",
-                                          "?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=1&k=1&l=1&m=1&n=1"
-                                          "&o=1&p=1&q=1"};
+    static const char *const queries[] = {
+        "?limit=-1",
+        "?limit=x",
+        "?offset=1e9",
+        "?limit",
+        "?a=%zz",
+        "?a=%00",
+        "?limit=9999999999",
+        "?sort=age",
+        ("?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=1&k=1&l=1&m=1&n=1"
+         "&o=1&p=1&q=1")};
     rgm_master *master = open_master(folder, 1);
     char path[256];
 
@@ -319,8 +320,8 @@ static void bad_http_disturbs_nobody(void **state)
         "\0\0\0\0",
         "GET",
         "GET / HTTP/9.9\r\n\r\n",
-        "POST /api/v1/experiments HTTP/1.1\r\nHost: "
-        "a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        ("POST /api/v1/experiments HTTP/1.1\r\nHost: "
+         "a\r\nContent-Length: 99999999999999999999\r\n\r\n"),
         "POST /api/v1/experiments HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{",
         "GET /api/v1/master HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "\x16\x03\x01\x02"};
