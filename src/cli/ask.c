@@ -233,6 +233,36 @@ rgm_status find_trial(int64_t *id, const asked_master *whom, const char *text)
     return RGM_OK;
 }
 
+int about_experiment(verb_about *act, const char *where, const char *text, const void *options)
+{
+    asked_master whom = {0};
+    int code = EXIT_DONE;
+    int64_t id;
+    rgm_status status = read_id(&id, "experiment", text);
+
+    if (status == RGM_OK)
+        status = master_open(&whom, where);
+    if (status == RGM_OK)
+        status = act(&code, &whom, id, options);
+    master_close(&whom);
+    return status != RGM_OK ? report(status) : code;
+}
+
+int about_trial(verb_about *act, const char *where, const char *text, const void *options)
+{
+    asked_master whom = {0};
+    int code = EXIT_DONE;
+    int64_t id;
+    rgm_status status = master_open(&whom, where);
+
+    if (status == RGM_OK)
+        status = find_trial(&id, &whom, text);
+    if (status == RGM_OK)
+        status = act(&code, &whom, id, options);
+    master_close(&whom);
+    return status != RGM_OK ? report(status) : code;
+}
+
 /* ---- print --------------------------------------------------------------------------------- */
 
 int print_table(const table *t, const list_form *form, const char *none)

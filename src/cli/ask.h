@@ -52,6 +52,12 @@ rgm_status find_trial(int64_t *id, const asked_master *whom, const char *text);
 /** "12": RGM_ERR_CONFIG for what is no number. */
 rgm_status read_id(int64_t *id, const char *what, const char *text);
 
+/** What a verb does with one experiment or trial; *code is EXIT_DONE before. */
+typedef rgm_status verb_about(int *code, const asked_master *whom, int64_t id, const void *options);
+/** Find the master and the experiment, or trial, that `text` names, do it, and report. */
+int about_experiment(verb_about *act, const char *where, const char *text, const void *options);
+int about_trial(verb_about *act, const char *where, const char *text, const void *options);
+
 /** How a list is printed. */
 typedef struct list_form {
     bool json, csv;

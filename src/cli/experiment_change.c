@@ -131,22 +131,19 @@ int experiment_delete(int argc, char **argv)
 
 /* ---- settings ------------------------------------------------------------------------------ */
 
+static rgm_status send_patch(int *code, const asked_master *whom, int64_t id, const void *options)
+{
+    (void)code;
+    return ask(NULL, whom, "PATCH", json_deep_copy(options), "/api/v1/experiments/%lld",
+               (long long)id);
+}
+
 /* body: taken. */
 static int patch(const char *experiment, const char *where, json_t *body)
 {
-    asked_master whom = {0};
-    rgm_status status = RGM_OK;
-    int64_t id;
-    int code = EXIT_DONE;
+    int code = about_experiment(send_patch, where, experiment, body);
 
-    RGM_GO(read_id(&id, "experiment", experiment));
-    RGM_GO(master_open(&whom, where));
-    RGM_GO(ask(NULL, &whom, "PATCH", json_incref(body), "/api/v1/experiments/%lld", (long long)id));
-done:
-    if (status != RGM_OK)
-        code = report(status);
     json_decref(body);
-    master_close(&whom);
     return code;
 }
 
@@ -316,16 +313,33 @@ done:
     return code;
 }
 
+static rgm_status continue_best(int *code, const asked_master *whom, int64_t id,
+                                const void *options)
+{
+    const continuation *c = options;
+    json_t *trial = NULL;
+    int64_t trial_id;
+
+    if (c->trial > 0) {
+        char name[64];
+
+        snprintf(name, sizeof name, "%lld/%lld", (long long)id, (long long)c->trial);
+        RGM_TRY(find_trial(&trial_id, whom, name));
+    } else {
+        RGM_TRY(best_trial(&trial, NULL, whom, id));
+        trial_id = int_of(trial, "id");
+        json_decref(trial);
+    }
+    return continue_trial(code, whom, trial_id, c);
+}
+
 int experiment_continue(int argc, char **argv)
 {
-    const char *where = NULL, *description = NULL;
-    int64_t number = 0, steps = 0;
-    bool paused = false;
+    const char *where = NULL;
+    continuation c = {0};
     const argument arguments[] = {
-        {"steps", ARG_COUNT, &steps, "N", "how many more to train (needed)"},
-        {"trial", ARG_COUNT, &number, "N", "that one of its trials (default: the best)"},
-        {"description", ARG_TEXT, &description, "TEXT", "of the new experiment"},
-        {"paused", ARG_FLAG, &paused, NULL, "not to begin before it is activated"},
+        CONTINUATION_ARGUMENTS(c),
+        {"trial", ARG_COUNT, &c.trial, "N", "that one of its trials (default: the best)"},
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {
@@ -333,40 +347,14 @@ int experiment_continue(int argc, char **argv)
         "A new experiment of one trial, with the hyperparameters of a trial and from its\n"
         "last checkpoint.",
         arguments, 1, 1};
-    asked_master whom = {0};
-    json_t *trial = NULL, *made = NULL;
-    rgm_status status = RGM_OK;
     text_list rest;
-    int64_t id, trial_id;
-    char name[64];
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    if (steps == 0)
+    if (c.steps == 0)
         return usage_error("experiment continue needs --steps N");
-    RGM_GO(read_id(&id, "experiment", rest.items[0]));
-    RGM_GO(master_open(&whom, where));
-    if (number > 0) {
-        snprintf(name, sizeof name, "%lld/%lld", (long long)id, (long long)number);
-        RGM_GO(find_trial(&trial_id, &whom, name));
-    } else {
-        RGM_GO(best_trial(&trial, NULL, &whom, id));
-        trial_id = int_of(trial, "id");
-    }
-    RGM_GO(ask(&made, &whom, "POST",
-               json_pack("{s:{s:I}, s:s*, s:b}", "max_length", "steps", (json_int_t)steps,
-                         "description", description, "paused", paused),
-               "/api/v1/trials/%lld/continue", (long long)trial_id));
-    printf("Created experiment %lld\n", (long long)int_of(made, "id"));
-    code = print_text("");
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    json_decref(trial);
-    json_decref(made);
-    master_close(&whom);
-    return code;
+    return about_experiment(continue_best, where, rest.items[0], &c);
 }
 
 int experiment_export(int argc, char **argv)

@@ -605,31 +605,29 @@ int experiment_describe(int argc, char **argv)
 
 /* ---- config and best ------------------------------------------------------------------------ */
 
+static rgm_status print_config(int *code, const asked_master *whom, int64_t id, const void *options)
+{
+    json_t *answer = NULL;
+
+    (void)options;
+    RGM_TRY(ask(&answer, whom, "GET", NULL, "/api/v1/experiments/%lld/config", (long long)id));
+    *code = print_exact(text_of(answer, "config"));
+    json_decref(answer);
+    return RGM_OK;
+}
+
 int experiment_config(int argc, char **argv)
 {
     const char *where = NULL;
     const argument arguments[] = {MASTER_ARGUMENT(where), {0}};
     const usage how = {"experiment config ID",
                        "The experiment file as it was merged, for run or create.", arguments, 1, 1};
-    asked_master whom = {0};
-    json_t *answer = NULL;
     text_list rest;
-    rgm_status status = RGM_OK;
-    int64_t id;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    RGM_GO(read_id(&id, "experiment", rest.items[0]));
-    RGM_GO(master_open(&whom, where));
-    RGM_GO(ask(&answer, &whom, "GET", NULL, "/api/v1/experiments/%lld/config", (long long)id));
-    code = print_exact(text_of(answer, "config"));
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    json_decref(answer);
-    master_close(&whom);
-    return code;
+    return about_experiment(print_config, where, rest.items[0], NULL);
 }
 
 /* <folder of the master>/<experiment>/<number>: a run folder. */
@@ -763,6 +761,20 @@ done:
 
 /* ---- report --------------------------------------------------------------------------------- */
 
+static rgm_status write_report(int *code, const asked_master *whom, int64_t id, const void *options)
+{
+    rgm_status status = RGM_OK;
+    search_report r = {0};
+
+    (void)code;
+    RGM_GO(search_report_load(&r, whom, id));
+    RGM_GO(search_report_write(&r, options));
+    say("wrote", "%s", (const char *)options);
+done:
+    search_report_clear(&r);
+    return status;
+}
+
 int experiment_report(int argc, char **argv)
 {
     const char *where = NULL, *to = "report.html";
@@ -777,27 +789,11 @@ int experiment_report(int argc, char **argv)
         "curves, importance of hyperparameters, parallel coordinates, slices, the Pareto front of\n"
         "several objectives, slots over time, and the table of trials. One file, without script.",
         arguments, 1, 1};
-    asked_master whom = {0};
-    search_report r = {0};
-    rgm_status status = RGM_OK;
     text_list rest;
-    int64_t id;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
     code = search_report_check_path(to);
-    if (code != EXIT_DONE)
-        return code;
-    RGM_GO(read_id(&id, "experiment", rest.items[0]));
-    RGM_GO(master_open(&whom, where));
-    RGM_GO(search_report_load(&r, &whom, id));
-    RGM_GO(search_report_write(&r, to));
-    say("wrote", "%s", to);
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    search_report_clear(&r);
-    master_close(&whom);
-    return code;
+    return code == EXIT_DONE ? about_experiment(write_report, where, rest.items[0], to) : code;
 }

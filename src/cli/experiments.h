@@ -52,6 +52,24 @@ int experiment_export(int argc, char **argv);
 /** "Are you sure?" on a terminal; true without one or with yes. */
 bool confirmed(bool yes, const char *question);
 
+/* ---- trial_verbs.c: a trial goes on -----------------------------------------------------------
+ */
+
+/** What is asked of a trial that is trained further, as an experiment of its own. */
+typedef struct continuation {
+    int64_t steps, trial; /* trial: the number in its experiment; 0: the best */
+    const char *description;
+    bool paused;
+} continuation;
+#define CONTINUATION_ARGUMENTS(c)                                                                  \
+    {"steps", ARG_COUNT, &(c).steps, "N", "how many more to train (needed)"},                      \
+        {"description", ARG_TEXT, &(c).description, "TEXT", "of the new experiment"},              \
+    {                                                                                              \
+        "paused", ARG_FLAG, &(c).paused, NULL, "not to begin before it is activated"               \
+    }
+/** A verb_about() a trial; options: a continuation. */
+rgm_status continue_trial(int *code, const asked_master *whom, int64_t id, const void *options);
+
 /* ---- trial.c, checkpoint.c --------------------------------------------------------------------
  */
 

@@ -188,69 +188,60 @@ done:
 
 /* ---- steering ------------------------------------------------------------------------------- */
 
+static rgm_status kill_trial(int *code, const asked_master *whom, int64_t id, const void *options)
+{
+    (void)code;
+    (void)options;
+    RGM_TRY(ask(NULL, whom, "POST", NULL, "/api/v1/trials/%lld/kill", (long long)id));
+    say("killed", "trial %lld", (long long)id);
+    return RGM_OK;
+}
+
 int trial_kill(int argc, char **argv)
 {
     const char *where = NULL;
     const argument arguments[] = {MASTER_ARGUMENT(where), {0}};
     const usage how = {"trial kill ID", "End a trial's process, and the trial with it.", arguments,
                        1, 1};
-    asked_master whom = {0};
-    rgm_status status = RGM_OK;
     text_list rest;
-    int64_t id;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    RGM_GO(master_open(&whom, where));
-    RGM_GO(find_trial(&id, &whom, rest.items[0]));
-    RGM_GO(ask(NULL, &whom, "POST", NULL, "/api/v1/trials/%lld/kill", (long long)id));
-    say("killed", "trial %lld", (long long)id);
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    master_close(&whom);
-    return code;
+    return about_trial(kill_trial, where, rest.items[0], NULL);
+}
+
+rgm_status continue_trial(int *code, const asked_master *whom, int64_t id, const void *options)
+{
+    const continuation *c = options;
+    json_t *made = NULL;
+
+    RGM_TRY(ask(&made, whom, "POST",
+                json_pack("{s:{s:I}, s:s*, s:b}", "max_length", "steps", (json_int_t)c->steps,
+                          "description", c->description, "paused", c->paused),
+                "/api/v1/trials/%lld/continue", (long long)id));
+    printf("Created experiment %lld\n", (long long)int_of(made, "id"));
+    json_decref(made);
+    *code = print_text("");
+    return RGM_OK;
 }
 
 int trial_continue(int argc, char **argv)
 {
-    const char *where = NULL, *description = NULL;
-    int64_t steps = 0, id;
-    bool paused = false;
-    const argument arguments[] = {
-        {"steps", ARG_COUNT, &steps, "N", "how many more to train (needed)"},
-        {"description", ARG_TEXT, &description, "TEXT", "of the new experiment"},
-        {"paused", ARG_FLAG, &paused, NULL, "not to begin before it is activated"},
-        MASTER_ARGUMENT(where),
-        {0}};
+    const char *where = NULL;
+    continuation c = {0};
+    const argument arguments[] = {CONTINUATION_ARGUMENTS(c), MASTER_ARGUMENT(where), {0}};
     const usage how = {
         "trial continue ID --steps N",
         "A new experiment of one trial, with this one's hyperparameters and from its last\n"
         "checkpoint.",
         arguments, 1, 1};
-    asked_master whom = {0};
-    json_t *made = NULL;
-    rgm_status status = RGM_OK;
     text_list rest;
     int code = arguments_read(&rest, &how, argc, argv);
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
-    if (steps == 0)
+    if (c.steps == 0)
         return usage_error("trial continue needs --steps N");
-    RGM_GO(master_open(&whom, where));
-    RGM_GO(find_trial(&id, &whom, rest.items[0]));
-    RGM_GO(ask(&made, &whom, "POST",
-               json_pack("{s:{s:I}, s:s*, s:b}", "max_length", "steps", (json_int_t)steps,
-                         "description", description, "paused", paused),
-               "/api/v1/trials/%lld/continue", (long long)id));
-    printf("Created experiment %lld\n", (long long)int_of(made, "id"));
-    code = print_text("");
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    json_decref(made);
-    master_close(&whom);
-    return code;
+    return about_trial(continue_trial, where, rest.items[0], &c);
 }
