@@ -18,9 +18,16 @@
 
 enum { CONNECTIONS = 512, IDLE_SECONDS = 120, HEADER_BYTES = 64 << 10, BACKLOG = 128 };
 
+/** What a daemon's thread works with: it may be asked before MHD_start_daemon() has returned. */
+typedef struct entrance {
+    rgm_master *master;
+    bool needs_token;
+} entrance;
+
 struct rgmi_server {
     rgm_master *master;
     struct MHD_Daemon *local, *tcp;
+    entrance at_local, at_tcp;
 };
 
 /* One request on its way in. */
@@ -99,23 +106,20 @@ static bool is_same(const char *a, const char *b)
     return differ == 0;
 }
 
-static bool may_ask(const rgmi_server *server, struct MHD_Connection *connection)
+static bool may_ask(const entrance *at, struct MHD_Connection *connection)
 {
     const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_DAEMON);
 
-    if (info != NULL && info->daemon == server->local)
-        return true;
-    return header != NULL && strncmp(header, "Bearer ", 7) == 0 && server->master->token != NULL &&
-           is_same(header + 7, server->master->token);
+    return !at->needs_token ||
+           (header != NULL && strncmp(header, "Bearer ", 7) == 0 && at->master->token != NULL &&
+            is_same(header + 7, at->master->token));
 }
 
 static enum MHD_Result handle(void *payload, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **state)
 {
-    rgmi_server *server = payload;
+    const entrance *at = payload;
     exchange *x = *state;
     rgm_response response;
 
@@ -133,12 +137,12 @@ static enum MHD_Result handle(void *payload, struct MHD_Connection *connection, 
         *size = 0;
         return MHD_YES;
     }
-    if (!may_ask(server, connection))
+    if (!may_ask(at, connection))
         return refuse(connection, 401, "the token of the master's folder is needed");
     if (x->refused)
         return refuse(connection, 413, "the body is too large");
     rgm_master_handle(
-        &response, server->master,
+        &response, at->master,
         &(rgm_request){
             .method = method, .path = x->uri, .body = x->body.data, .size = x->body.size});
     enum MHD_Result result = reply(connection, response.status, &response.body);
@@ -203,10 +207,10 @@ static rgm_status open_tcp(int *out, const char *listen_to)
     return RGM_OK;
 }
 
-static rgm_status start_daemon(struct MHD_Daemon **out, rgmi_server *server, int fd)
+static rgm_status start_daemon(struct MHD_Daemon **out, entrance *at, int fd)
 {
     *out = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, handle,
-                            server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                            at, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
                             (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
                             (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                             (size_t)HEADER_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_exchange, NULL,
@@ -263,13 +267,15 @@ rgm_status rgmi_server_start(rgmi_server **out, rgm_master *master)
     *out = NULL;
     RGM_GO(RGM_NEW(server, 1));
     server->master = master;
+    server->at_local = (entrance){master, false};
+    server->at_tcp = (entrance){master, true};
     if (master->options.listen != NULL) {
         RGM_GO(read_token(master));
         RGM_GO(open_tcp(&fd, master->options.listen));
-        RGM_GO(start_daemon(&server->tcp, server, fd));
+        RGM_GO(start_daemon(&server->tcp, &server->at_tcp, fd));
     }
     RGM_GO(open_local(&fd, master));
-    RGM_GO(start_daemon(&server->local, server, fd));
+    RGM_GO(start_daemon(&server->local, &server->at_local, fd));
     RGM_GO(rgmi_address_write(master));
     *out = server;
     server = NULL;

@@ -283,12 +283,15 @@ rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master,
     rgmi_server *server = NULL;
     pthread_t jobs;
     bool has_jobs = false;
+    int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-    master->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (master->wake_fd < 0)
+    if (wake < 0)
         return RGM_FAIL_SYSTEM("make", "eventfd");
+    pthread_mutex_lock(&master->lock); /* other threads may be answering requests already */
+    master->wake_fd = wake;
     master->stops = false;
     master->serves = master->changed = true;
+    pthread_mutex_unlock(&master->lock);
     RGM_GO(rgmi_server_start(&server, master));
     master->jobs_stop = false;
     has_jobs = pthread_create(&jobs, NULL, rgmi_jobs_work, master) == 0;
