@@ -22,8 +22,7 @@ static rgm_status set_when(table *t, int64_t column, const json_t *row, const ch
     return table_set_time(t, column, isfinite(time) ? (int64_t)time : -1);
 }
 
-/* "12 of 64": trials that are over, of those that there are. */
-static int64_t trials_over(const json_t *counts)
+int64_t trials_over(const json_t *counts)
 {
     static const char *const over[] = {"COMPLETED", "CANCELED", "ERROR"};
     int64_t count = 0;

@@ -15,7 +15,7 @@
 typedef struct search_request {
     const char *file, *where, *description;
     text_list over, sets;
-    bool paused, anew, json, detach;
+    bool paused, anew, json;
     int64_t slots, threads;
 } search_request;
 
@@ -121,7 +121,9 @@ static int finish(const asked_master *whom, int64_t id, const char *state, bool 
                         trial != NULL ? trial : json_null()); /* all of it */
         json_object_set_new(experiment, "best_run_dir",
                             folder != NULL ? json_string(folder) : json_null());
-        return print_json(experiment) == EXIT_DONE ? code : EXIT_FAILED;
+        code = print_json(experiment) == EXIT_DONE ? code : EXIT_FAILED;
+        experiment = NULL;
+        goto done;
     }
     printf("state    %s\n", state);
     if (trial != NULL)

@@ -11,13 +11,14 @@
 
 #define SHOWN    12  /* trials of the table                         */
 #define INTERVAL 0.4 /* seconds between two drawings on a terminal */
-#define LOGGED   10  /* and between two lines elsewhere            */
+#define LOOKED   0.1 /* and between two looks elsewhere            */
+#define LOGGED   10  /* and between two lines there                */
 
 struct live_view {
     int64_t experiment;
     bool draws;
     int64_t lines; /* drawn last */
-    double began, first_progress, drawn, best;
+    double began, first_progress, looked, drawn, best;
     int64_t over, saved; /* saved: by early stopping, in the searcher's unit */
     char state[32], unit[16];
 };
@@ -29,6 +30,7 @@ rgm_status live_view_create(live_view **out, int64_t experiment)
                         .draws = isatty(STDERR_FILENO) && verbosity >= 0,
                         .began = rgm_now(),
                         .first_progress = NAN,
+                        .looked = -1e9,
                         .drawn = -1e9,
                         .best = NAN};
     return RGM_OK;
@@ -80,9 +82,7 @@ static rgm_status summary(rgm_text *out, live_view *v, const json_t *e)
                              : NAN);
     RGM_TRY(
         rgm_text_printf(out, "%.1f%%  %lld over, %lld at work, %lld wait", 100 * progress,
-                        (long long)(counted(counts, "COMPLETED") + counted(counts, "ERROR") +
-                                    counted(counts, "CANCELED")),
-                        (long long)(running > 0 ? running : 0),
+                        (long long)trials_over(counts), (long long)(running > 0 ? running : 0),
                         (long long)(active > running ? active - (running > 0 ? running : 0) : 0)));
     if (isfinite(number_of(best, "best_metric")))
         RGM_TRY(rgm_text_printf(out, "  best %s %.5g (trial %lld)", text_of(e, "metric"),
@@ -202,8 +202,7 @@ static bool is_news(live_view *v, const json_t *e, const char *state)
 {
     const json_t *counts = json_object_get(e, "trials_by_state");
     double best = number_of(json_object_get(e, "best_trial"), "best_metric");
-    int64_t over =
-        counted(counts, "COMPLETED") + counted(counts, "ERROR") + counted(counts, "CANCELED");
+    int64_t over = trials_over(counts);
     bool is_better = isfinite(best) && best != v->best;
     bool is_due = over != v->over && rgm_now() - v->drawn >= LOGGED;
 
@@ -219,8 +218,9 @@ rgm_status live_view_update(char state[32], live_view *v, const asked_master *wh
     json_t *e = NULL;
     rgm_status status = RGM_OK;
 
-    if (v->draws && rgm_now() - v->drawn < INTERVAL)
-        return RGM_OK;
+    if (rgm_now() - v->looked < (v->draws ? INTERVAL : LOOKED))
+        return RGM_OK; /* a master asks at each of thousands of workloads a second */
+    v->looked = rgm_now();
     RGM_GO(ask(&e, whom, "GET", NULL, "/api/v1/experiments/%lld", (long long)v->experiment));
     snprintf(state, 32, "%s", text_of(e, "state"));
     ask_saved(v, whom);

@@ -14,6 +14,8 @@ int experiment_config(int argc, char **argv);
 int experiment_best(int argc, char **argv);
 int experiment_report(int argc, char **argv);
 
+/** Trials that are over, of trials_by_state. */
+int64_t trials_over(const json_t *counts);
 /** The trials of an experiment as a table: its hyperparameters are columns. */
 rgm_status trials_table(table *t, const json_t *trials);
 /** Checkpoints as a table. */
