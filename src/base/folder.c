@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,14 +133,22 @@ static DIR *open_inside(int parent, const char *name)
     return folder;
 }
 
-/* Give folder `name` in `from` a free name in `root`. */
-static int move_up(int from, const char *name, int root)
+/* A folder that is being removed. */
+typedef struct removal {
+    DIR *root;
+    int next; /* the first number not given to a folder that was moved up: tried from 0 each time,
+                 20,000 of them took minutes */
+} removal;
+
+/* Give folder `name` in `from` a free name in the root. */
+static int move_up(removal *r, int from, const char *name)
 {
     char target[64];
 
     for (int i = 0; i < 1000000; i++) {
-        snprintf(target, sizeof target, ".removed-%ld-%d", (long)getpid(), i);
-        if (renameat(from, name, root, target) == 0)
+        snprintf(target, sizeof target, ".removed-%ld-%d", (long)getpid(), r->next);
+        r->next = r->next < INT_MAX ? r->next + 1 : 0;
+        if (renameat(from, name, dirfd(r->root), target) == 0)
             return 0;
         if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
             return -1;
@@ -147,11 +156,11 @@ static int move_up(int from, const char *name, int root)
     return -1;
 }
 
-/* Remove what is in `name`, a folder in `root`: files at once, folders by moving them up to `root`,
- * where a later pass meets them. So depth costs neither stack nor descriptors. */
-static int empty_inside(int root, const char *name)
+/* Remove what is in `name`, a folder in the root: files at once, folders by moving them up to the
+ * root, where a later pass meets them. So depth costs neither stack nor descriptors. */
+static int empty_inside(removal *r, const char *name)
 {
-    DIR *folder = open_inside(root, name);
+    DIR *folder = open_inside(dirfd(r->root), name);
     struct dirent *item;
     int error;
 
@@ -164,7 +173,7 @@ static int empty_inside(int root, const char *name)
             break;
         if (is_dots(item->d_name) || unlinkat(dirfd(folder), item->d_name, 0) == 0)
             continue;
-        if ((errno != EISDIR && errno != EPERM) || move_up(dirfd(folder), item->d_name, root) != 0)
+        if ((errno != EISDIR && errno != EPERM) || move_up(r, dirfd(folder), item->d_name) != 0)
             break;
     }
     error = errno;
@@ -173,15 +182,15 @@ static int empty_inside(int root, const char *name)
     return error == 0 ? 0 : -1;
 }
 
-/* One pass over `root`; *left says whether anything was met. */
-static int remove_pass(DIR *root, bool *left)
+/* One pass over the root; *left says whether anything was met. */
+static int remove_pass(removal *r, bool *left)
 {
     struct dirent *item;
-    int fd = dirfd(root);
+    int fd = dirfd(r->root);
 
     *left = false;
-    rewinddir(root);
-    while ((void)(errno = 0), (item = readdir(root)) != NULL) {
+    rewinddir(r->root);
+    while ((void)(errno = 0), (item = readdir(r->root)) != NULL) {
         const char *name = item->d_name;
         if (is_dots(name))
             continue;
@@ -191,7 +200,7 @@ static int remove_pass(DIR *root, bool *left)
         if (errno != EISDIR && errno != EPERM)
             return -1;
         while (unlinkat(fd, name, AT_REMOVEDIR) != 0)
-            if ((errno != ENOTEMPTY && errno != EEXIST) || empty_inside(fd, name) != 0)
+            if ((errno != ENOTEMPTY && errno != EEXIST) || empty_inside(r, name) != 0)
                 return -1;
     }
     return errno == 0 ? 0 : -1;
@@ -201,7 +210,7 @@ rgm_status rgm_folder_remove(const char *path)
 {
     rgm_status status = RGM_OK;
     struct stat info;
-    DIR *root = NULL;
+    removal r = {.root = NULL};
     bool left = true;
 
     if (lstat(path, &info) != 0)
@@ -211,17 +220,17 @@ rgm_status rgm_folder_remove(const char *path)
             return RGM_FAIL_SYSTEM("remove", path);
         return RGM_OK;
     }
-    root = open_inside(AT_FDCWD, path);
-    if (root == NULL)
+    r.root = open_inside(AT_FDCWD, path);
+    if (r.root == NULL)
         RGM_GO(RGM_FAIL_SYSTEM("open the folder", path));
     while (left)
-        if (remove_pass(root, &left) != 0)
+        if (remove_pass(&r, &left) != 0)
             RGM_GO(RGM_FAIL_SYSTEM("empty the folder", path));
     if (rmdir(path) != 0)
         RGM_GO(RGM_FAIL_SYSTEM("remove the folder", path));
 done:
-    if (root != NULL)
-        closedir(root);
+    if (r.root != NULL)
+        closedir(r.root);
     return status;
 }
 

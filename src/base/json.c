@@ -48,28 +48,61 @@ rgm_status rgm_json_print_text(rgm_text *out, const char *text)
     }
 }
 
+static void print_digits(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void print_digits(char *text, size_t size, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    rgmi_vformat(text, size, format, args);
+    va_end(args);
+}
+
+static bool reads_back(const char *text, double number)
+{
+    locale_t c = rgmi_c_locale();
+
+    return c != (locale_t)0 && strtod_l(text, NULL, c) == number;
+}
+
+static int significant_digits(const char *text)
+{
+    int count = 0, zeros = 0;
+
+    for (; *text != 0 && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9' || (count == 0 && *text == '0'))
+            continue;
+        zeros = *text == '0' ? zeros + 1 : 0;
+        count++;
+    }
+    return count - zeros;
+}
+
+/*
+ * Fifteen digits are unique (DBL_DIG): a shorter text that reads back is those without their zeros,
+ * and where they do not read back no shorter one does.
+ */
 rgm_status rgm_json_print_number(rgm_text *out, double number)
 {
-    rgm_status status = RGM_OK;
-    locale_t c = rgmi_c_locale();
-    rgm_text text = {0};
+    char text[32];
+    int digits;
 
     if (isnan(number))
-        return rgm_text_printf(out, "\"nan\"");
+        return rgm_text_add(out, "\"nan\"", 5);
     if (isinf(number))
-        return rgm_text_printf(out, number > 0 ? "\"inf\"" : "\"-inf\"");
-    for (int digits = 6; digits <= 17; digits++) {
-        text.size = 0;
-        RGM_GO(rgm_text_printf(&text, "%.*g", digits, number));
-        if (c != (locale_t)0 && strtod_l(text.data, NULL, c) == number)
-            break;
+        return number > 0 ? rgm_text_add(out, "\"inf\"", 5) : rgm_text_add(out, "\"-inf\"", 6);
+    print_digits(text, sizeof text, "%.*g", 15, number);
+    if (reads_back(text, number)) {
+        digits = significant_digits(text);
+        print_digits(text, sizeof text, "%.*g", digits > 6 ? digits : 6, number);
+    } else {
+        print_digits(text, sizeof text, "%.*g", 16, number);
+        if (!reads_back(text, number))
+            print_digits(text, sizeof text, "%.*g", 17, number);
     }
-    RGM_GO(rgm_text_add(out, text.data, text.size));
-    if (strpbrk(text.data, ".e") == NULL)
-        RGM_GO(rgm_text_add(out, ".0", 2));
-done:
-    rgm_text_clear(&text);
-    return status;
+    RGM_TRY(rgm_text_add(out, text, (int64_t)strlen(text)));
+    return strpbrk(text, ".e") == NULL ? rgm_text_add(out, ".0", 2) : RGM_OK;
 }
 
 /* ---- read ---------------------------------------------------------------------------------- */

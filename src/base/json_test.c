@@ -50,6 +50,41 @@ static void numbers_are_short_and_keep_their_bits(void **state)
     rgm_text_clear(&text);
 }
 
+/* The shortest of 6 to 17 digits that reads back, as one finds it by trying all. */
+static void numbers_have_the_fewest_digits_that_read_back(void **state)
+{
+    const rgm_rng rng = rgm_rng_stream(1, "numbers", 0);
+    rgm_text text = {0};
+
+    (void)state;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double x =
+            rgm_rng_f64(&rng, 3 * i) * pow(10, (double)rgm_rng_below(&rng, 3 * i + 1, 40) - 20);
+        char expected[40];
+        int places = (int)rgm_rng_below(&rng, 3 * i + 2, 20);
+
+        if (i % 4 == 1)
+            x = floor(x);
+        else if (i % 4 == 2)
+            x = ldexp(1, places * 20 - 200);
+        else if (i % 4 == 3) {
+            snprintf(expected, sizeof expected, "%.*g", places, x);
+            x = strtod(expected, NULL);
+        }
+        for (int digits = 6; digits <= 17; digits++) {
+            snprintf(expected, sizeof expected, "%.*g", digits, x);
+            if (strtod(expected, NULL) == x)
+                break;
+        }
+        if (strpbrk(expected, ".e") == NULL)
+            memcpy(expected + strlen(expected), ".0", 3);
+        text.size = 0;
+        CHECK_OK(rgm_json_print_number(&text, x));
+        CHECK_TEXT(expected, text.data);
+    }
+    rgm_text_clear(&text);
+}
+
 static void values_come_by_their_kind(void **state)
 {
     static const char text[] = "{\"b\": 9223372036854775807, \"a\": {\"c\": \"x\"}, \"d\": 1.5}";
@@ -160,6 +195,7 @@ static void arrays_are_walked_by_place(void **state)
 
 TESTS(cmocka_unit_test(texts_are_safe_in_quotes),
       cmocka_unit_test(numbers_are_short_and_keep_their_bits),
+      cmocka_unit_test(numbers_have_the_fewest_digits_that_read_back),
       cmocka_unit_test(values_come_by_their_kind), cmocka_unit_test(arrays_are_walked_by_place),
       cmocka_unit_test(every_failing_allocation_of_the_parser_is_told_as_such),
       cmocka_unit_test(what_is_no_json_is_refused_with_its_place))
