@@ -90,6 +90,11 @@ rgm_value *rgm_parameter(rgm_cgraph *graph, const char *name, rgm_dtype dtype, i
                          const int64_t *shape, rgm_init init);
 int64_t rgm_cgraph_parameter_count(const rgm_cgraph *graph);
 rgm_value *rgm_cgraph_parameter(const rgm_cgraph *graph, int64_t i);
+/** Values built so far, or before rgm_cgraph_gradients() was first called; each behind its inputs.
+ */
+int64_t rgm_cgraph_forward_count(const rgm_cgraph *graph);
+/** One of them, of its own shape; NULL if there is no such number. */
+rgm_value *rgm_cgraph_value(const rgm_cgraph *graph, int64_t number);
 
 /**
  * A parameter of `shape` that no gradient moves (the moving statistics of a batch norm): it counts
@@ -367,6 +372,7 @@ bool rgm_value_is_trainable(const rgm_value *value); /* a parameter that is no s
 rgm_tensor *rgm_value_constant(const rgm_value *value);
 /** The scope in which it was built; NULL: none. */
 const char *rgm_value_scope(const rgm_value *value);
+int64_t rgm_value_number(const rgm_value *value); /* see rgm_cgraph_value() */
 void rgm_value_set_name(rgm_value *value, const char *name);
 /** "f32[nodes/paper,16]"; returns buffer. */
 const char *rgm_value_describe(const rgm_value *value, char *buffer, size_t size);
@@ -573,6 +579,7 @@ void rgm_executor_profile(rgm_executor *executor, bool on);
 typedef struct rgm_op_event {
     const char *op;    /* "matmul"                                                            */
     const char *scope; /* the layer that it or what it is the gradient of was built in; NULL  */
+    bool backward;     /* it is there for what rgm_cgraph_gradients() has built               */
     int64_t flops;     /* of this run's sizes: see rgm_executor_flops()                       */
     int64_t bytes; /* of its inputs and its output, each once; of an op that picks (gather, slice)
                       twice what it gives; 0 of a view                                    */

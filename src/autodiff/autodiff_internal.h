@@ -70,7 +70,8 @@ struct rgm_cgraph {
     int64_t input_count;
     rgm_map *names; /* inputs and parameters */
     const char *scope;
-    int64_t order; /* >= 0: given to new values while a pass runs */
+    int64_t order;         /* >= 0: given to new values while a pass runs */
+    int64_t forward_count; /* values before the first gradients; 0: none were taken */
     rgm_error error;
 };
 

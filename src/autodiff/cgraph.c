@@ -260,6 +260,16 @@ rgm_value *rgm_cgraph_parameter(const rgm_cgraph *graph, int64_t i)
     return i >= 0 && i < graph->parameter_count ? graph->parameters[i] : NULL;
 }
 
+int64_t rgm_cgraph_forward_count(const rgm_cgraph *graph)
+{
+    return graph->forward_count > 0 ? graph->forward_count : graph->count;
+}
+
+rgm_value *rgm_cgraph_value(const rgm_cgraph *graph, int64_t number)
+{
+    return number >= 0 && number < graph->count ? graph->values[number] : NULL;
+}
+
 /* ---- updates of states --------------------------------------------------------------------- */
 
 void rgm_cgraph_update(rgm_cgraph *graph, rgm_value *state, rgm_value *next)

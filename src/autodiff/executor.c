@@ -450,7 +450,11 @@ static void tell_time(rgm_executor *executor, int64_t s, double begin, double en
                       rgm_status status)
 {
     const rgm_value *v = executor->order[s];
-    rgm_op_event event = {.op = v->type->name, .scope = v->scope, .begin = begin, .end = end};
+    rgm_op_event event = {.op = v->type->name,
+                          .scope = v->scope,
+                          .backward = v->order >= rgm_cgraph_forward_count(executor->source),
+                          .begin = begin,
+                          .end = end};
 
     if (executor->profile) {
         executor->seconds[s] += end - begin;

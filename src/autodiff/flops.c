@@ -216,6 +216,7 @@ static rgm_op_event event_at(rgm_executor *executor, int64_t s)
         executor->in[k] = views[v->in[k]->slot];
     return (rgm_op_event){.op = v->type->name,
                           .scope = v->scope,
+                          .backward = v->order >= rgm_cgraph_forward_count(executor->source),
                           .flops = rgmi_flops(v, executor->in, &views[s]),
                           .bytes = rgmi_bytes(v, executor->in, &views[s])};
 }

@@ -102,6 +102,8 @@ rgm_status rgm_cgraph_gradients(rgm_value **gradients, rgm_value *loss, rgm_valu
         return RGM_FAIL(RGM_ERR_SHAPE, "a loss is a scalar f32 or f64, this is %s",
                         rgm_value_describe(loss, text, sizeof text));
     scope = loss->graph->scope;
+    if (loss->graph->forward_count == 0)
+        loss->graph->forward_count = loss->graph->count;
     RGM_GO(tape_init(&t, loss->graph, loss->id + 1));
     for (int64_t i = 0; i < count; i++) {
         if (wrt[i] == NULL || wrt[i]->graph != loss->graph || !rgmi_is_float(wrt[i]->s.dtype)) {

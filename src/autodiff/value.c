@@ -58,6 +58,10 @@ bool rgm_value_is_input(const rgm_value *value)
 {
     return value->leaf == RGMI_INPUT;
 }
+int64_t rgm_value_number(const rgm_value *value)
+{
+    return value->id;
+}
 const char *rgm_value_scope(const rgm_value *value)
 {
     return value->scope;
