@@ -239,11 +239,21 @@ void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
  * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const char *name);
+/**
+ * A checkpoint's integers, numbers and texts out of its manifest alone, for who has opened the file
+ * in a way of its own. Tensors and blobs are not there.
+ *
+ * @param name  [in] for messages
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_checkpoint_from_manifest(rgm_checkpoint **out, const void *data, int64_t size,
+                                        const char *name);
 
 /* ---- run folder ---------------------------------------------------------------------------- */
 
 /**
  *     runs/cora_gcn-1/  .lock config.yaml env.json log.txt metrics.jsonl ckpt/ train/ validation/
+ *              sources.json system.jsonl tables.jsonl model.json: for who looks; none is needed
  */
 typedef struct rgm_run_folder rgm_run_folder;
 
@@ -257,6 +267,9 @@ typedef enum rgm_resume_rule {
 
 typedef struct rgm_run_folder_options {
     const char *config; /* text of config.yaml: the merged experiment file; NULL: not written */
+    /* Text of sources.json: where each value of `config` was set. Written with config.yaml and
+     * where it is missing, never compared; NULL: there is none. */
+    const char *sources;
     rgm_resume_rule resume;
     uint64_t seed;   /* for env.json */
     int threads;     /* for env.json */
@@ -337,6 +350,20 @@ typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *paylo
 /** Every intact line in order; a torn last line is passed over, another bad one is RGM_ERR_FORMAT.
  */
 rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
+/** How far a log was read; `{0}` is its beginning. */
+typedef struct rgm_metrics_place {
+    int64_t offset;
+    char last[19]; /* bytes before it: the checksum of the line that ends there */
+} rgm_metrics_place;
+/**
+ * The same from a place on, to follow a log that grows: *place ends behind the last intact line.
+ * Nothing is mapped, so a log may be cut while it is read.
+ *
+ * Errors: RGM_ERR_DATA (the log was cut since, or is another: begin anew), RGM_ERR_FORMAT,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_metrics_log_read_on(rgm_metrics_place *place, const char *path,
+                                   rgm_metrics_visit *visit, void *payload);
 /**
  * The same for the lines that begin in the last `bytes` bytes of the file: what a long run measured
  * last, at the cost of those alone. Damage before them is not seen.
@@ -344,6 +371,74 @@ rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void
  */
 rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
                                     void *payload);
+
+/**
+ * system.jsonl: a line a look at the process, with times, for who watches a run: nothing is read
+ * back from it but how many seconds were trained before. Lines of a killed run stay, so steps may
+ * come twice, with the later time behind.
+ * {"time":1795394878.25,"step":10,"epoch":1,"seconds":3.5,"steps_per_second":40.0,
+ *  "examples_per_second":1280.0,"rss":61440000,"cpu_seconds":6.9,"threads":2}
+ */
+typedef struct rgm_system_log rgm_system_log;
+typedef struct rgm_system_figures {
+    int64_t step, epoch;
+    double seconds; /* of training since the log was opened; written with those of earlier starts */
+    double steps_per_second, examples_per_second; /* since the last line; NaN, written null: none */
+    int threads;
+} rgm_system_figures;
+/**
+ * Open for appending; a torn last line is cut.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_system_log_open(rgm_system_log **out, const char *path);
+void rgm_system_log_close(rgm_system_log *log);
+/**
+ * Write a line: the figures, the time, and of the process its resident bytes and its CPU seconds
+ * (which begin anew with each start).
+ * Errors: RGM_ERR_IO (the line is lost, the next one may be written), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_system_log_add(rgm_system_log *log, const rgm_system_figures *figures);
+
+/** Predictions of one head counted by label. */
+typedef struct rgm_confusion {
+    const char *label;          /* the head's name                              */
+    const char *const *classes; /* [count] their names; NULL: they are numbers  */
+    int64_t count;
+    const int64_t *counts; /* [count][count]: row the label, column the prediction */
+} rgm_confusion;
+/** One sample of what a model generates, with scores of it alone. */
+typedef struct rgm_sample {
+    const char *source, *translation, *reference;
+    const rgm_named_number *scores; /* [score_count] */
+    int64_t score_count;
+} rgm_sample;
+
+/**
+ * tables.jsonl: what a validation came to beside numbers, a line a table:
+ * {"step":100,"split":"valid","kind":"confusion","label":"logits","classes":["a","b"],
+ *  "counts":[[9,1],[2,8]]}
+ * {"step":100,"split":"valid","kind":"samples","samples":[{"source":"..","translation":"..",
+ *  "reference":"..","scores":{"bleu":41.1,"chrf":60.2}}]}
+ * No times in it: a run that was killed and continued leaves the same bytes as one that was not.
+ * Of lines with the same step, split, kind and label the last one counts.
+ */
+typedef struct rgm_tables_log rgm_tables_log;
+/**
+ * Open for appending. Lines behind the last one of a step before `first_void` are lost work, or
+ * torn, and cut off.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_tables_log_open(rgm_tables_log **out, const char *path, int64_t first_void);
+void rgm_tables_log_close(rgm_tables_log *log);
+/** Errors of these and flush: RGM_ERR_IO, RGM_ERR_NOMEM. Lines are buffered for a second at most
+ * while others come: flush before a checkpoint that is behind them. */
+rgm_status rgm_tables_log_confusion(rgm_tables_log *log, const char *split, int64_t step,
+                                    const rgm_confusion *table);
+rgm_status rgm_tables_log_samples(rgm_tables_log *log, const char *split, int64_t step,
+                                  const rgm_sample *samples, int64_t count);
+rgm_status rgm_tables_log_flush(rgm_tables_log *log);
+/** As rgm_tables_log_open() cuts. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void);
 
 /* ---- reading runs back --------------------------------------------------------------------- */
 
@@ -382,6 +477,16 @@ typedef struct rgm_run_look {
  * Errors: RGM_ERR_NOMEM; nothing is then to be cleared.
  */
 rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t default_epochs);
+/**
+ * The same, with the config.yaml that was parsed for it, so that who wants more of it need not do
+ * so again.
+ *
+ * @param config  [out] NULL: there is none, or it is no YAML; rgm_yaml_release()
+ *
+ * Errors: RGM_ERR_NOMEM; nothing is then to be cleared.
+ */
+rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const char *path,
+                                    int64_t default_epochs);
 void rgm_run_look_clear(rgm_run_look *look);
 /** NaN when there is none of that name. */
 double rgm_run_look_last(const rgm_run_look *look, const char *name);
@@ -455,6 +560,56 @@ rgm_status rgm_event_file_hparams(rgm_event_file *file, const char *session,
 rgm_status rgm_event_file_session_end(rgm_event_file *file, bool success);
 /** Write what is buffered and sync. Before each checkpoint. Errors: RGM_ERR_IO. */
 rgm_status rgm_event_file_flush(rgm_event_file *file);
+
+/** What a record of an event file says. */
+typedef enum rgm_summary_kind {
+    RGM_SUMMARY_START, /* a start: what stands before it, in older files too, is void from its step
+                          on, as readers of TensorBoard's have it                             */
+    RGM_SUMMARY_SCALAR,
+    RGM_SUMMARY_TEXT,
+    RGM_SUMMARY_HISTOGRAM
+} rgm_summary_kind;
+/** One value of a record; all of it is valid during the callback alone. */
+typedef struct rgm_summary {
+    rgm_summary_kind kind;
+    int64_t step;
+    double time;       /* seconds since 1970                                            */
+    int64_t offset;    /* of its record in the file: from there it can be read again    */
+    const char *tag;   /* as it stands there, UTF-8 or not; NULL: of a start            */
+    double value;      /* scalar                                                        */
+    rgm_str text;      /* text, UTF-8 or not                                            */
+    double min, max;   /* histogram: of the values                                      */
+    double count, sum; /* histogram: how many values, and theirs                        */
+    int64_t buckets;
+    const double *limits; /* [buckets] upper edges of a histogram's buckets             */
+    const double *counts; /* [buckets] how many values lie in each                      */
+} rgm_summary;
+/** RGM_END: stop, which is no error; any other status that is not RGM_OK is handed on. */
+typedef rgm_status rgm_summary_visit(const rgm_summary *summary, void *payload);
+
+/** The largest record that is read; ours have kilobytes. */
+#define RGM_EVENT_RECORD_MAX (INT64_C(64) << 20)
+/**
+ * Scalars, texts, histograms and starts of an event file in its order, by both CRCs of every
+ * record. A torn last one is passed over: whoever writes may be at it. So are values of other kinds
+ * (images, tensors but for one text). Memory: a record, which grows only as its bytes are there.
+ *
+ * @param end     [out] behind the last whole record that was read, from which a later call goes on;
+ *                after an error the record it is about; may be NULL
+ * @param fd      [in] borrowed; read with pread(), so the file may be cut or grow meanwhile
+ * @param offset  [in] of a record: 0, or what `end` was
+ * @param name    [in] for messages
+ *
+ * Errors: RGM_ERR_FORMAT "name: record at byte N: ..." (what stands before it was visited),
+ * RGM_ERR_IO, RGM_ERR_NOMEM, and those of the callback.
+ */
+rgm_status rgm_event_records_read(int64_t *end, int fd, int64_t offset, const char *name,
+                                  rgm_summary_visit *visit, void *payload);
+/**
+ * The same for a whole file by its path, which must be a plain one and no link.
+ * Errors: those of rgm_event_records_read(), RGM_ERR_NOT_FOUND.
+ */
+rgm_status rgm_event_file_read(const char *path, rgm_summary_visit *visit, void *payload);
 
 #ifdef __cplusplus
 }

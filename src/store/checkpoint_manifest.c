@@ -264,3 +264,22 @@ rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const c
     rgmi_manifest_clear(&manifest);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
+
+rgm_status rgm_checkpoint_from_manifest(rgm_checkpoint **out, const void *data, int64_t size,
+                                        const char *name)
+{
+    rgmi_manifest manifest = {0};
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(rgm_checkpoint_create(&checkpoint, 0));
+    RGM_GO(rgmi_manifest_parse(&manifest, checkpoint, data, size, name));
+    checkpoint->step = manifest.step;
+    *out = checkpoint;
+    checkpoint = NULL;
+done:
+    rgm_checkpoint_release(checkpoint);
+    rgmi_manifest_clear(&manifest);
+    return status;
+}

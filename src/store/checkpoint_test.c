@@ -636,6 +636,32 @@ static void crafted_manifests_are_refused(void **state)
     rgm_text_clear(&text);
 }
 
+/* What a page shows of a checkpoint: no file but the manifest is there. */
+static void values_are_read_out_of_a_manifest_alone(void **state)
+{
+    rgmi_manifest manifest = {.step = 1200};
+    rgm_checkpoint *c = NULL, *read = NULL;
+    rgm_text text = {0};
+    int64_t whole;
+
+    (void)state;
+    CHECK_OK(rgm_checkpoint_create(&c, 1200));
+    CHECK_OK(rgm_checkpoint_set_int(c, "best_step", 1000));
+    CHECK_OK(rgmi_manifest_print(&text, &manifest, c));
+    CHECK_OK(rgm_checkpoint_from_manifest(&read, text.data, text.size, "m"));
+    CHECK_INT(1200, rgm_checkpoint_step(read));
+    CHECK_OK(rgm_checkpoint_int(&whole, read, "best_step"));
+    CHECK_INT(1000, whole);
+    rgm_checkpoint_release(read);
+    CHECK_EVERY_OOM(rgm_checkpoint_from_manifest(&read, text.data, text.size, "m"),
+                    rgm_checkpoint_release(read));
+    text.data[text.size / 2] ^= 1;
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_from_manifest(&read, text.data, text.size, "m"));
+    CHECK(read == NULL);
+    rgm_checkpoint_release(c);
+    rgm_text_clear(&text);
+}
+
 /* 40,000 values took 6.3 s when each was put in its place by looking at those before it. */
 static void a_manifest_of_very_many_values_and_files_is_read_in_no_time(void **state)
 {
@@ -746,6 +772,7 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(an_unknown_version_is_refused_naming_both),
       cmocka_unit_test(a_renamed_checkpoint_is_not_taken_for_another_step),
       cmocka_unit_test(wrong_names_are_refused), cmocka_unit_test(crafted_manifests_are_refused),
+      cmocka_unit_test(values_are_read_out_of_a_manifest_alone),
       cmocka_unit_test(a_manifest_of_very_many_values_and_files_is_read_in_no_time),
       cmocka_unit_test(weights_go_back_into_parameters_or_nowhere),
       cmocka_unit_test(saving_and_loading_survive_every_failing_allocation))

@@ -87,19 +87,12 @@ static rgm_status put_float(rgm_text *out, int field, float number)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-static uint32_t masked_crc(const void *data, size_t size)
-{
-    uint32_t crc = rgm_crc32c(0, data, size);
-
-    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-}
-
 /* Write file->event, as one TFRecord. */
 static rgm_status write_record(rgm_event_file *file)
 {
     uint64_t size = (uint64_t)file->event.size;
-    uint32_t size_crc = masked_crc(&size, sizeof size);
-    uint32_t crc = masked_crc(file->event.data, (size_t)size);
+    uint32_t size_crc = rgmi_masked_crc(&size, sizeof size);
+    uint32_t crc = rgmi_masked_crc(file->event.data, (size_t)size);
 
     file->part.size = 0;
     RGM_TRY(rgm_text_add(&file->part, &size, sizeof size));

@@ -10,12 +10,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TAIL_SIZE   18 /* of: ,"crc":"01234567"} */
-#define LARGEST_LOG (INT64_C(4) << 30)
+#define TAIL_SIZE    18 /* of: ,"crc":"01234567"} */
+#define LARGEST_LOG  (INT64_C(4) << 30)
+#define SECTION      (INT64_C(256) << 10) /* of a log, read at once         */
+#define LONGEST_LINE (INT64_C(64) << 20)
 
 struct rgm_metrics_log {
     rgmi_append_file file;
@@ -24,7 +27,12 @@ struct rgm_metrics_log {
 
 static void print_tail(char tail[TAIL_SIZE + 1], const char *line, int64_t size)
 {
-    snprintf(tail, TAIL_SIZE + 1, ",\"crc\":\"%08" PRIx32 "\"}", rgm_crc32c(0, line, (size_t)size));
+    static const char digits[] = "0123456789abcdef";
+    uint32_t crc = rgm_crc32c(0, line, (size_t)size);
+
+    memcpy(tail, ",\"crc\":\"00000000\"}", TAIL_SIZE + 1);
+    for (int i = 0; i < 8; i++)
+        tail[8 + i] = digits[crc >> (28 - 4 * i) & 15];
 }
 
 /* Bytes of the line at `data` with its newline; 0: torn, -1: its checksum does not fit. */
@@ -275,13 +283,188 @@ static rgm_status parse_entry(rgm_metrics_entry *entry, rgm_named_number **numbe
     return RGM_OK;
 }
 
-static rgm_status visit_line(const char *line, int64_t size, rgm_named_number **numbers,
+/*
+ * The lines that rgm_metrics_log_add() writes, taken apart without a JSON parser, which takes ten
+ * times as long. Anything else (an escape, another order, a name twice, a number that is no plain
+ * decimal) is left to that: false, and nothing is changed.
+ */
+typedef struct plain_line {
+    char *at;
+    const char *end; /* of the line, without its checksum */
+    char *quotes[2 + 32];
+    int quote_count; /* where texts end */
+} plain_line;
+
+static bool take(plain_line *p, const char *expected)
+{
+    size_t size = strlen(expected);
+
+    if ((size_t)(p->end - p->at) < size || memcmp(p->at, expected, size) != 0)
+        return false;
+    p->at += size;
+    return true;
+}
+
+/* A text of plain characters behind its quote, up to the quote that ends it. */
+static bool take_text(const char **out, plain_line *p)
+{
+    char *at = p->at;
+
+    while (at < p->end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
+        at++;
+    if (at >= p->end || *at != '"' || p->quote_count >= (int)(sizeof p->quotes / sizeof(char *)))
+        return false;
+    *out = p->at;
+    p->quotes[p->quote_count++] = at;
+    p->at = at + 1;
+    return true;
+}
+
+static bool take_int(int64_t *out, plain_line *p)
+{
+    const char *begin = p->at;
+    int64_t value = 0;
+
+    while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && p->at - begin < 18)
+        value = value * 10 + (*p->at++ - '0');
+    *out = value;
+    return p->at > begin && (*begin != '0' || p->at == begin + 1) &&
+           (p->at >= p->end || strchr(".eE0123456789", *p->at) == NULL);
+}
+
+/* Digits, a point with digits, an exponent: what JSON and strtod() read alike. */
+static const char *skip_decimal(const char *at, const char *end, int *digits, int *behind)
+{
+    const char *begin = at;
+
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    if (at == begin || (*begin == '0' && at > begin + 1))
+        return NULL;
+    *digits = (int)(at - begin);
+    *behind = 0;
+    if (at < end && *at == '.') {
+        begin = ++at;
+        while (at < end && *at >= '0' && *at <= '9')
+            at++;
+        *behind = (int)(at - begin);
+        if (*behind == 0)
+            return NULL;
+    }
+    return at;
+}
+
+/* Up to 15 digits and 22 places are exact in a double, and so is one division by a power of ten
+ * (Clinger 1990). */
+static bool exact_decimal(double *out, const char *at, const char *end, int digits, int behind)
+{
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    int64_t whole = 0;
+
+    if (digits + behind > 15)
+        return false;
+    for (; at < end; at++)
+        if (*at != '.')
+            whole = whole * 10 + (*at - '0');
+    *out = (double)whole / powers[behind];
+    return true;
+}
+
+static bool take_odd_number(double *out, plain_line *p)
+{
+    if (take(p, "\"nan\""))
+        *out = NAN;
+    else if (take(p, "\"inf\""))
+        *out = INFINITY;
+    else if (take(p, "\"-inf\""))
+        *out = -INFINITY;
+    else
+        return false;
+    return true;
+}
+
+static bool take_number(double *out, plain_line *p)
+{
+    char *begin = p->at, *stop;
+    bool negative = *begin == '-';
+    const char *end;
+    int digits, behind;
+
+    if (p->at < p->end && *begin == '"')
+        return take_odd_number(out, p);
+    end = skip_decimal(begin + negative, p->end, &digits, &behind);
+    if (end == NULL || (behind == 0 && (digits > 15 || negative)))
+        return false; /* integers that are large, and "-0" */
+    if (end < p->end && (*end == 'e' || *end == 'E')) {
+        end += 1 + (end[1] == '-' || end[1] == '+');
+        if (end >= p->end || *end < '0' || *end > '9')
+            return false;
+        while (end < p->end && *end >= '0' && *end <= '9')
+            end++;
+    } else if (exact_decimal(out, begin + negative, end, digits, behind)) {
+        *out = negative ? -*out : *out;
+        p->at += end - p->at;
+        return true;
+    }
+    *out = strtod(begin, &stop);
+    p->at = stop;
+    return stop == end && isfinite(*out); /* another locale stops at the point */
+}
+
+static bool is_known_name(const rgm_metrics_entry *entry, const rgm_named_number *numbers,
+                          const char *name, size_t size)
+{
+    static const char *const own[] = {"split", "step", "epoch", "crc"};
+
+    for (int i = 0; i < 4; i++)
+        if (strlen(own[i]) == size && memcmp(own[i], name, size) == 0)
+            return true;
+    for (int64_t i = 0; i < entry->count; i++)
+        if (memcmp(numbers[i].name, name, size + 1) == 0) /* both end in a quote */
+            return true;
+    return false;
+}
+
+/* Whether the line is a plain one: its entry, with names that borrow from the line. */
+static rgm_status take_plain(bool *plain, rgm_metrics_entry *entry, rgm_named_number **numbers,
+                             int64_t *capacity, char *line, int64_t size)
+{
+    plain_line p = {.at = line, .end = line + size - TAIL_SIZE - 1};
+
+    *plain = false;
+    *entry = (rgm_metrics_entry){0};
+    if (!take(&p, "{\"split\":\"") || !take_text(&entry->split, &p) || !take(&p, ",\"step\":") ||
+        !take_int(&entry->step, &p) || !take(&p, ",\"epoch\":") || !take_int(&entry->epoch, &p))
+        return RGM_OK;
+    while (p.at < p.end) {
+        rgm_named_number number = {0};
+
+        if (!take(&p, ",\"") || !take_text(&number.name, &p) || !take(&p, ":") ||
+            is_known_name(entry, *numbers, number.name, (size_t)(p.at - 2 - number.name)) ||
+            !take_number(&number.value, &p))
+            return RGM_OK;
+        RGM_TRY(RGM_RESERVE(*numbers, *capacity, entry->count + 1));
+        (*numbers)[entry->count++] = number;
+    }
+    for (int i = 0; i < p.quote_count; i++)
+        *p.quotes[i] = 0;
+    entry->numbers = *numbers;
+    *plain = true;
+    return RGM_OK;
+}
+
+static rgm_status visit_line(char *line, int64_t size, rgm_named_number **numbers,
                              int64_t *capacity, rgm_metrics_visit *visit, void *payload)
 {
     rgm_json *root;
     rgm_metrics_entry entry;
+    bool plain;
     rgm_status status;
 
+    RGM_TRY(take_plain(&plain, &entry, numbers, capacity, line, size));
+    if (plain)
+        return visit(&entry, payload);
     RGM_TRY(rgm_json_parse(&root, line, size, "a line of metrics"));
     status = parse_entry(&entry, numbers, capacity, root);
     if (status == RGM_OK)
@@ -299,44 +482,39 @@ static void print_place(char place[40], int64_t start, int64_t at, int64_t line)
         snprintf(place, 40, "%" PRId64, line);
 }
 
-/* Every intact line of `data`, which is the file from offset `start` on. */
-static rgm_status visit_lines(const char *data, int64_t size, const char *path, int64_t start,
-                              rgm_metrics_visit *visit, void *payload)
+/* Lines in memory: how far they are visited, and what that takes. */
+typedef struct visiting {
+    const char *path;
+    int64_t start; /* of data in the file            */
+    int64_t line;  /* of the next one, from the start */
+    rgm_named_number *numbers;
+    int64_t capacity;
+    rgm_metrics_visit *visit;
+    void *payload;
+} visiting;
+
+/* Every intact line of `data`; *used ends behind the last of them. */
+static rgm_status visit_lines(int64_t *used, visiting *v, char *data, int64_t size)
 {
-    rgm_named_number *numbers = NULL;
-    int64_t capacity = 0, line = 1;
     char place[40];
     rgm_status status = RGM_OK;
 
-    for (int64_t at = 0, length; at < size && status == RGM_OK; at += length, line++) {
-        length = check_line(data + at, size - at);
+    for (*used = 0; *used < size && status == RGM_OK; v->line++) {
+        int64_t length = check_line(data + *used, size - *used);
+
         if (length == 0)
             break;
-        print_place(place, start, at, line);
-        if (length < 0) {
-            status =
-                RGM_FAIL(RGM_ERR_FORMAT, "%s:%s: the line is damaged (its checksum does not fit)",
-                         path, place);
-            break;
-        }
-        status = visit_line(data + at, length, &numbers, &capacity, visit, payload);
+        print_place(place, v->start, *used, v->line);
+        if (length < 0)
+            return RGM_FAIL(RGM_ERR_FORMAT,
+                            "%s:%s: the line is damaged (its checksum does not fit)", v->path,
+                            place);
+        status = visit_line(data + *used, length, &v->numbers, &v->capacity, v->visit, v->payload);
         if (status == RGM_ERR_FORMAT)
-            status = rgm_error_prefix(status, "%s:%s", path, place);
+            status = rgm_error_prefix(status, "%s:%s", v->path, place);
+        if (status == RGM_OK || status == RGM_END)
+            *used += length;
     }
-    rgm_free(numbers);
-    return status == RGM_END ? RGM_OK : rgm_error_trace(status, __FILE__, __LINE__, __func__);
-}
-
-rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload)
-{
-    char *data = NULL;
-    int64_t size = 0;
-    rgm_status status = RGM_OK;
-
-    RGM_GO(rgm_file_load(&data, &size, path, LARGEST_LOG));
-    RGM_GO(visit_lines(data, size, path, 0, visit, payload));
-done:
-    rgm_free(data);
     return status;
 }
 
@@ -359,15 +537,15 @@ static rgm_status read_from(char *data, int64_t *size, int fd, int64_t start, co
     return RGM_OK;
 }
 
-rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
-                                    void *payload)
+rgm_status rgmi_load_end(char **data, int64_t *size, int64_t *start, const char *path,
+                         int64_t bytes)
 {
-    char *data = NULL, *begin;
-    int64_t size, start;
+    char *begin;
     struct stat info;
     int fd = -1;
     rgm_status status = RGM_OK;
 
+    *data = NULL;
     RGM_GO(rgm_path_refuse_pipe(path));
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -375,19 +553,118 @@ rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics
     if (fstat(fd, &info) < 0)
         RGM_GO(RGM_FAIL_SYSTEM("examine", path));
     /* The byte before tells whether a line begins with the first of those asked for. */
-    start = info.st_size > bytes ? info.st_size - bytes - 1 : 0;
-    size = info.st_size - start;
-    RGM_GO(RGM_NEW(data, size + 1));
-    RGM_GO(read_from(data, &size, fd, start, path));
-    begin = start > 0 ? memchr(data, '\n', (size_t)size) : data;
-    if (begin != NULL) {
-        begin += start > 0;
-        RGM_GO(visit_lines(begin, size - (begin - data), path, start + (begin - data), visit,
-                           payload));
+    *start = info.st_size > bytes ? info.st_size - bytes - 1 : 0;
+    *size = info.st_size - *start;
+    RGM_GO(RGM_NEW(*data, *size + 1));
+    RGM_GO(read_from(*data, size, fd, *start, path));
+    if (*start > 0) {
+        begin = memchr(*data, '\n', (size_t)*size);
+        begin = begin != NULL ? begin + 1 : *data + *size;
+        *size -= begin - *data;
+        *start += begin - *data;
+        memmove(*data, begin, (size_t)*size);
     }
 done:
     if (fd >= 0)
         close(fd);
+    if (status != RGM_OK) {
+        rgm_free(*data);
+        *data = NULL;
+    }
+    return status;
+}
+
+/* The last of what was read is what stands there still: else the log was cut, or is another. */
+static rgm_status check_place(const rgm_metrics_place *place, int fd, const char *path)
+{
+    char last[sizeof place->last];
+    int64_t size = sizeof last;
+
+    if (place->offset < (int64_t)sizeof last)
+        return place->offset == 0 ? RGM_OK : RGM_FAIL(RGM_ERR_ARG, "no place in a log");
+    RGM_TRY(read_from(last, &size, fd, place->offset - (int64_t)sizeof last, path));
+    if (size < (int64_t)sizeof last || memcmp(last, place->last, sizeof last) != 0)
+        return RGM_FAIL(RGM_ERR_DATA, "%s was cut since it was read", path);
+    return RGM_OK;
+}
+
+/* Sections until the file ends; what is left of a line is moved to the front for the next one. */
+static rgm_status visit_sections(rgm_metrics_place *place, visiting *v, int fd)
+{
+    int64_t capacity = SECTION, have = 0, used = 0;
+    char *data = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_NEW(data, capacity));
+    for (;;) {
+        int64_t size = capacity - have;
+
+        RGM_GO(read_from(data + have, &size, fd, place->offset + have, v->path));
+        if (size == 0)
+            break;
+        have += size;
+        v->start = v->line < 0 ? place->offset : 0;
+        status = visit_lines(&used, v, data, have);
+        if (used > 0) {
+            /* Names' ends were overwritten, but no byte of a checksum. */
+            memcpy(place->last, data + used - sizeof place->last, sizeof place->last);
+            place->offset += used;
+            have -= used;
+            memmove(data, data + used, (size_t)have);
+        }
+        RGM_GO(status);
+        if (used == 0 && have == capacity) {
+            if (capacity >= LONGEST_LINE)
+                RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s: a line of more than %lld bytes", v->path,
+                                (long long)LONGEST_LINE));
+            RGM_GO(RGM_RESERVE(data, capacity, 2 * capacity));
+        }
+    }
+done:
     rgm_free(data);
     return status;
+}
+
+rgm_status rgm_metrics_log_read_on(rgm_metrics_place *place, const char *path,
+                                   rgm_metrics_visit *visit, void *payload)
+{
+    visiting v = {.path = path, .visit = visit, .payload = payload};
+    int fd = -1;
+    rgm_status status = RGM_OK;
+
+    v.line = place->offset == 0 ? 1 : INT64_MIN; /* unknown: places are told in bytes */
+    RGM_GO(rgm_path_refuse_pipe(path));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("open", path));
+    RGM_GO(check_place(place, fd, path));
+    status = visit_sections(place, &v, fd);
+    status = status == RGM_END ? RGM_OK : status;
+done:
+    if (fd >= 0)
+        close(fd);
+    rgm_free(v.numbers);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload)
+{
+    rgm_metrics_place place = {0};
+
+    return rgm_metrics_log_read_on(&place, path, visit, payload);
+}
+
+rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
+                                    void *payload)
+{
+    visiting v = {.path = path, .line = 1, .visit = visit, .payload = payload};
+    char *data;
+    int64_t size, used;
+    rgm_status status;
+
+    RGM_TRY(rgmi_load_end(&data, &size, &v.start, path, bytes));
+    status = visit_lines(&used, &v, data, size);
+    rgm_free(data);
+    rgm_free(v.numbers);
+    return status == RGM_END ? RGM_OK : rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

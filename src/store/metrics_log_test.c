@@ -333,7 +333,176 @@ static void logging_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(a_line_looks_like_the_documentation),
+/* What a reader that knows JSON alone makes of a line, as text. */
+static void describe_by_json(rgm_text *out, const char *line, int64_t size)
+{
+    rgm_json_entry at = {0};
+    rgm_json *json;
+    int64_t step = 0, epoch = 0;
+
+    if (rgm_json_parse(&json, line, size, "line") != RGM_OK) {
+        CHECK_OK(rgm_text_printf(out, "bad"));
+        return;
+    }
+    (void)rgm_json_int(&step, rgm_json_find(json, "step"));
+    (void)rgm_json_int(&epoch, rgm_json_find(json, "epoch"));
+    CHECK_OK(rgm_text_printf(out, "%s %lld %lld", rgm_json_text(rgm_json_find(json, "split")),
+                             (long long)step, (long long)epoch));
+    while (rgm_json_next(&at, json)) {
+        double value = NAN;
+
+        if (strcmp(at.key, "split") == 0 || strcmp(at.key, "step") == 0 ||
+            strcmp(at.key, "epoch") == 0 || strcmp(at.key, "crc") == 0)
+            continue;
+        (void)rgm_json_number(&value, at.value);
+        CHECK_OK(rgm_text_printf(out, " %s=%a", at.key, value));
+    }
+    rgm_json_release(json);
+}
+
+static rgm_status describe_entry(const rgm_metrics_entry *entry, void *payload)
+{
+    CHECK_OK(rgm_text_printf(payload, "%s %lld %lld", entry->split, (long long)entry->step,
+                             (long long)entry->epoch));
+    for (int64_t i = 0; i < entry->count; i++)
+        CHECK_OK(
+            rgm_text_printf(payload, " %s=%a", entry->numbers[i].name, entry->numbers[i].value));
+    return RGM_OK;
+}
+
+/* A line of one to five parts, each of them mostly as the library writes it. */
+static int64_t random_line(char *line, size_t room, const rgm_rng *rng, uint64_t *draw)
+{
+    static const char *const heads[] = {"{\"split\":\"valid\",\"step\":100,\"epoch\":1",
+                                        "{\"split\":\"train\",\"step\":0,\"epoch\":0",
+                                        "{\"split\":\"a\\u0062\",\"step\":1,\"epoch\":2",
+                                        "{\"step\":1,\"split\":\"v\",\"epoch\":2",
+                                        "{\"split\":\"v\",\"step\":01,\"epoch\":2",
+                                        "{\"split\":\"v\",\"step\":-1,\"epoch\":2",
+                                        "{\"split\":\"v\",\"step\":1.5,\"epoch\":2",
+                                        "{ \"split\":\"v\", \"step\":7,\"epoch\":2",
+                                        "{\"split\":\"v\",\"step\":1234567890123456789,\"epoch\":2",
+                                        "{\"split\":\"v\",\"step\":1"};
+    static const char *const names[] = {"loss", "a",   "b.c", "split", "crc", "\\n",
+                                        "",     "x y", "z",   "loss2", "k",   "\xc3\xa9"};
+    static const char *const values[] = {"0.5",
+                                         "1e-05",
+                                         "12345678901234567",
+                                         "\"nan\"",
+                                         "\"inf\"",
+                                         "\"-inf\"",
+                                         "\"x\"",
+                                         "-0",
+                                         "-0.0",
+                                         "-3",
+                                         "0.1234567890123456",
+                                         "1e999",
+                                         "1e-999",
+                                         "01.5",
+                                         "1.",
+                                         ".5",
+                                         "null",
+                                         "7",
+                                         "[1]",
+                                         "1E+3",
+                                         "-2.5e10",
+                                         "0x10",
+                                         "1.0",
+                                         "NaN"};
+    int64_t size;
+    uint64_t parts = rgm_rng_below(rng, (*draw)++, 5);
+
+    size = snprintf(line, room, "%s", heads[rgm_rng_below(rng, (*draw)++, 16) % 10]);
+    for (uint64_t i = 0; i < parts; i++) {
+        char number[40];
+        const char *value = values[rgm_rng_below(rng, (*draw)++, 24)];
+
+        if (rgm_rng_below(rng, (*draw)++, 3) > 0) {
+            int digits = (int)rgm_rng_below(rng, (*draw)++, 18);
+
+            snprintf(number, sizeof number, "%.*g", digits, rgm_rng_normal(rng, (*draw)++) * 100);
+            value = number;
+        }
+        size += snprintf(line + size, room - (size_t)size, ",\"%s\":%s",
+                         names[rgm_rng_below(rng, (*draw)++, 12)], value);
+    }
+    return size + snprintf(line + size, room - (size_t)size, ",\"crc\":\"%08x\"}\n",
+                           (unsigned)rgm_crc32c(0, line, (size_t)size));
+}
+
+/* Lines are taken apart without a JSON parser where they are plain; nobody can tell. */
+static void plain_lines_and_others_read_alike(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    const rgm_rng rng = rgm_rng_stream(3, "lines", 0);
+    uint64_t draw = 0;
+    int good = 0;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        rgm_text expected = {0}, found = {0};
+        char line[1000];
+        int64_t size = random_line(line, sizeof line, &rng, &draw);
+        FILE *file = fopen(path, "wb");
+
+        CHECK(file != NULL && fwrite(line, 1, (size_t)size, file) == (size_t)size);
+        CHECK_INT(0, fclose(file));
+        describe_by_json(&expected, line, size);
+        if (rgm_metrics_log_read(path, describe_entry, &found) != RGM_OK) {
+            found.size = 0;
+            CHECK_OK(rgm_text_printf(&found, "bad"));
+        }
+        CHECK_TEXT(expected.data, found.data);
+        good += strcmp(found.data, "bad") != 0;
+        rgm_text_clear(&expected);
+        rgm_text_clear(&found);
+    }
+    CHECK(good > 1000 && good < 3500);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void a_log_is_followed_as_it_grows(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_place place = {0};
+    rgm_metrics_log *log = NULL;
+    rgm_text text = {0};
+    int64_t offset, later;
+    struct stat info;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    add(log, 10, 0.5);
+    CHECK_OK(rgm_metrics_log_commit(&offset, log));
+    CHECK_OK(rgm_metrics_log_read_on(&place, path, list_one, &text));
+    CHECK_INT(offset, place.offset);
+    CHECK_OK(rgm_metrics_log_read_on(&place, path, list_one, &text));
+    CHECK_TEXT("10:0.5 ", text.data);
+    for (int64_t step = 20; step < 60000; step += 10) /* more than a section */
+        add(log, step, 0.25);
+    CHECK_OK(rgm_metrics_log_commit(&later, log));
+    CHECK_INT(0, truncate(path, later - 5)); /* torn */
+    text.size = 0;
+    CHECK_OK(rgm_metrics_log_read_on(&place, path, list_one, &text));
+    CHECK(strncmp(text.data, "20:0.25 30:0.25 ", 16) == 0);
+    CHECK_TEXT("59970:0.25 59980:0.25 ", text.data + text.size - 22);
+    CHECK(place.offset < later - 5);
+    CHECK_OK(rgm_metrics_log_truncate(log, offset));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_metrics_log_read_on(&place, path, list_one, &text));
+    CHECK_MESSAGE("was cut since it was read");
+    for (int64_t step = 20; step < 60000; step += 10) /* as long as before, other lines */
+        add(log, step, 0.75);
+    rgm_metrics_log_close(log);
+    CHECK_INT(0, stat(path, &info));
+    CHECK_INT(later, info.st_size);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_metrics_log_read_on(&place, path, list_one, &text));
+    rgm_text_clear(&text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(plain_lines_and_others_read_alike),
+      cmocka_unit_test(a_log_is_followed_as_it_grows),
+      cmocka_unit_test(a_line_looks_like_the_documentation),
       cmocka_unit_test(lost_work_is_cut_off_on_resume),
       cmocka_unit_test(a_torn_last_line_is_passed_over), cmocka_unit_test(a_damaged_line_is_named),
       cmocka_unit_test(a_repaired_log_goes_on_without_its_damaged_lines),

@@ -183,6 +183,23 @@ static rgm_status check_config(const char *path, const char *old, const char *ne
                     path, line, shown[0], shown[1]);
 }
 
+/* Before config.yaml: a process that is killed between the two leaves another configuration than it
+ * was to write, and who starts it again writes both. */
+static rgm_status write_sources(const rgm_run_folder *folder, const char *sources, bool replace)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    if (sources == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_path_join(&path, folder->path, "sources.json"));
+    if (replace || !rgm_path_exists(path))
+        RGM_GO(rgm_file_save_own(path, sources, (int64_t)strlen(sources)));
+done:
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options)
 {
     char *path = NULL, *old = NULL, *checkpoints = NULL;
@@ -201,11 +218,14 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
         goto done;
     if (rgm_path_exists(path)) {
         RGM_GO(rgm_file_load(&old, &size, path, LARGEST_CONFIG));
-        if (strcmp(old, options->config) == 0)
+        if (strcmp(old, options->config) == 0) {
+            status = write_sources(folder, options->sources, false);
             goto done;
+        }
         if (options->resume == RGM_RESUME_SAME)
             RGM_GO(check_config(path, old, options->config));
     }
+    RGM_GO(write_sources(folder, options->sources, true));
     RGM_GO(rgm_file_save_own(path, options->config, (int64_t)strlen(options->config)));
 done:
     rgm_free(path);

@@ -275,6 +275,39 @@ static void a_run_may_be_made_longer_and_take_other_threads(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Never compared; with another configuration they are its own. */
+static void sources_go_with_the_configuration(void **state)
+{
+    static const struct {
+        const char *config, *sources, *then;
+    } starts[] = {{"a: 1\n", NULL, NULL}, /* as a folder of before there was such a file */
+                  {"a: 1\n", "{1}", "{1}"},
+                  {"a: 1\n", "{2}", "{1}"},
+                  {"a: 1\nepochs: 2\n", "{3}", "{3}"},
+                  {"a: 1\nepochs: 3\n", NULL, "{3}"}};
+    const char *folder = check_folder();
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *run = NULL;
+    char path[256], *text;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/sources.json", folder);
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        options.config = starts[i].config;
+        options.sources = starts[i].sources;
+        CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+        rgm_run_folder_close(run);
+        if (starts[i].then == NULL) {
+            CHECK(!rgm_path_exists(path));
+            continue;
+        }
+        text = load(folder, "sources.json");
+        CHECK_TEXT(starts[i].then, text);
+        rgm_free(text);
+    }
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void a_lock_that_is_a_link_is_not_followed(void **state)
 {
     const char *folder = check_folder();
@@ -341,6 +374,7 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(of_many_that_start_at_once_one_proceeds),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
       cmocka_unit_test(a_run_may_be_made_longer_and_take_other_threads),
+      cmocka_unit_test(sources_go_with_the_configuration),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
       cmocka_unit_test(files_that_are_links_are_not_written_through),
       cmocka_unit_test(opening_survives_every_failing_allocation))

@@ -17,6 +17,7 @@ const char *const rgm_run_state_names[] = {"running", "finished", "stopped", "da
 typedef struct looking {
     rgm_run_look *look;
     const char *path;
+    rgm_yaml **config; /* where to leave it; NULL: nowhere */
     bool finished;
     bool saw_best_split; /* of the metric that chose a best: "valid" */
 } looking;
@@ -71,7 +72,10 @@ static rgm_status read_config(looking *l, int64_t default_epochs)
     RGM_GO(copy_text(&l->look->description, root, "description"));
     RGM_GO(copy_text(&l->look->model, rgm_yaml_find(root, "model"), "type"));
 done:
-    rgm_yaml_release(yaml);
+    if (l->config != NULL)
+        *l->config = yaml;
+    else
+        rgm_yaml_release(yaml);
     rgm_free(path);
     return status;
 }
@@ -215,12 +219,15 @@ static rgm_status note_damage(rgm_run_look *look, rgm_status status)
     return rgm_strdup(&look->reason, rgm_error_message());
 }
 
-rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t default_epochs)
+rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const char *path,
+                                    int64_t default_epochs)
 {
-    looking l = {.look = look, .path = path};
+    looking l = {.look = look, .path = path, .config = config};
     bool running = false;
     rgm_status status = RGM_OK;
 
+    if (config != NULL)
+        *config = NULL;
     *look = (rgm_run_look){
         .epochs = -1, .steps = -1, .best_step = -1, .best_value = NAN, .modified = -1};
     RGM_GO(note_time(look, path));
@@ -235,9 +242,19 @@ rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t defau
                   : l.finished         ? RGM_RUN_FINISHED
                                        : RGM_RUN_STOPPED;
 done:
-    if (status != RGM_OK)
+    if (status != RGM_OK) {
         rgm_run_look_clear(look);
+        if (config != NULL) {
+            rgm_yaml_release(*config);
+            *config = NULL;
+        }
+    }
     return status;
+}
+
+rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t default_epochs)
+{
+    return rgm_run_look_load_config(look, NULL, path, default_epochs);
 }
 
 void rgm_run_look_clear(rgm_run_look *look)

@@ -80,6 +80,31 @@ static void a_look_tells_what_is_known(void **state)
     CHECK_OK(rgm_folder_remove(path));
 }
 
+static void a_look_hands_over_the_configuration_that_it_parsed(void **state)
+{
+    const char *path = check_folder();
+    char at[300];
+    rgm_yaml *config = NULL;
+    rgm_run_look look;
+
+    (void)state;
+    make_run(path, "model: {type: gcn}\ntrainer: {epochs: 5}\n");
+    CHECK_OK(rgm_run_look_load_config(&look, &config, path, 1));
+    CHECK_TEXT("gcn", rgm_yaml_find(rgm_yaml_find(rgm_yaml_root(config), "model"), "type")->text);
+    CHECK_INT(5, look.epochs);
+    rgm_run_look_clear(&look);
+    rgm_yaml_release(config);
+    CHECK_EVERY_OOM(rgm_run_look_load_config(&look, &config, path, 1),
+                    (rgm_run_look_clear(&look), rgm_yaml_release(config)));
+    snprintf(at, sizeof at, "%s/config.yaml", path);
+    CHECK_OK(rgm_file_save(at, "a: [\n", 5));
+    CHECK_OK(rgm_run_look_load_config(&look, &config, path, 1));
+    CHECK_INT(RGM_RUN_DAMAGED, look.state);
+    CHECK(config == NULL);
+    rgm_run_look_clear(&look);
+    CHECK_OK(rgm_folder_remove(path));
+}
+
 static void the_state_of_a_run(void **state)
 {
     const char *path = check_folder();
@@ -170,7 +195,9 @@ static void a_folder_without_measurements_has_no_curves(void **state)
     CHECK_OK(rgm_folder_remove(path));
 }
 
-TESTS(cmocka_unit_test(a_look_tells_what_is_known), cmocka_unit_test(the_state_of_a_run),
+TESTS(cmocka_unit_test(a_look_tells_what_is_known),
+      cmocka_unit_test(a_look_hands_over_the_configuration_that_it_parsed),
+      cmocka_unit_test(the_state_of_a_run),
       cmocka_unit_test(what_cannot_be_read_is_damaged_and_the_rest_is_told),
       cmocka_unit_test(curves_have_every_point),
       cmocka_unit_test(a_folder_without_measurements_has_no_curves))

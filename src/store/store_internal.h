@@ -11,6 +11,14 @@
 int rgmi_open(const char *path, int flags);
 int rgmi_cut(int fd, int64_t offset);
 
+/** The CRC-32C of TFRecords, by which a CRC of data with CRCs in them says something yet. */
+static inline uint32_t rgmi_masked_crc(const void *data, size_t size)
+{
+    uint32_t crc = rgm_crc32c(0, data, size);
+
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
 /* ---- a file that grows ---- */
 
 /** Appends through a buffer; after a failed sync it refuses all further use. `{.fd = -1}` is
@@ -35,6 +43,12 @@ rgm_status rgmi_append_flush(rgmi_append_file *file);
 /** Flush, then sync. */
 rgm_status rgmi_append_sync(rgmi_append_file *file);
 rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset);
+/**
+ * The lines that begin in the last `bytes` bytes of a file, and at which offset the first of them
+ * does; rgm_free(*data). Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_load_end(char **data, int64_t *size, int64_t *start, const char *path,
+                         int64_t bytes);
 
 /* ---- checkpoint ---- */
 

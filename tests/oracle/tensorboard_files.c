@@ -17,6 +17,7 @@ static rgm_status write_start(const char *folder, int64_t first, int64_t last, d
         RGM_GO(rgm_event_file_scalar(file, "epoch_loss", step, 1.0 / (double)step + shift));
         RGM_GO(rgm_event_file_scalar(file, "epoch_accuracy", step, 0.5));
         RGM_GO(rgm_event_file_histogram(file, "conv1/kernel", step, weights));
+        RGM_GO(rgm_event_file_text(file, "pair_1", step, "source: \xc3\xa4  \ntranslation: b"));
     }
     RGM_GO(rgm_event_file_flush(file));
 done:

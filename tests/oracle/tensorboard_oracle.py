@@ -1,13 +1,16 @@
 """Event files written by tensorboard_files, read by tensorboard's own readers.
 
-usage: tensorboard_oracle.py PROGRAM; exits 77 where tensorboard is not installed.
+usage: tensorboard_oracle.py PROGRAM READER; exits 77 where tensorboard is not installed. READER is ours, and has to
+find the same values in the files.
 """
+import pathlib
 import subprocess
 import sys
 import tempfile
 
 try:
     from tensorboard.backend.event_processing import event_accumulator
+    from tensorboard.backend.event_processing import event_file_loader
     from tensorboard.backend.event_processing import plugin_event_accumulator
     from tensorboard.plugins.hparams import plugin_data_pb2
     from tensorboard.util import tensor_util
@@ -75,12 +78,58 @@ def check_hparams(folder):
     check(data["session_end_info"].status, 1, "status")
 
 
-def main(program):
+def lines(path):
+    """What tensorboard's reader finds in a file, in event_lines' form."""
+    for event in event_file_loader.LegacyEventFileLoader(path).Load():
+        if event.HasField("session_log") and event.session_log.status == event.session_log.START:
+            yield ["start", event.step, event.wall_time, "-"]
+        for value in event.summary.value:
+            begin = [event.step, event.wall_time, value.tag]
+            kind = value.WhichOneof("value")
+            if kind == "simple_value":
+                yield ["scalar", *begin, value.simple_value]
+            elif kind == "histo":
+                h = value.histo
+                yield ["histogram", *begin, h.min, h.max, h.num, h.sum, *zip(h.bucket_limit, h.bucket)]
+            elif kind == "tensor" and len(value.tensor.string_val) == 1:
+                yield ["text", *begin, value.tensor.string_val[0]]
+
+
+def read_line(line):
+    """One of event_lines' lines."""
+    kind, step, time, tag, *rest = line.split(" ")
+    if kind == "text":
+        rest = [bytes.fromhex(rest[0])]
+    else:
+        rest = [tuple(map(float, x.split(":"))) if ":" in x else float(x) for x in rest]
+    return [kind, int(step), float(time), tag, *rest]
+
+
+def check_reader(reader, folder):
+    """Our reader finds what tensorboard's does, in each file, value for value."""
+    found = 0
+    for path in sorted(pathlib.Path(folder).rglob("events.out.tfevents.*")):
+        ours = subprocess.run([reader, path], check=True, capture_output=True, text=True).stdout.splitlines()
+        theirs = list(lines(str(path)))
+        check(len(ours), len(theirs), f"values of {path.name}")
+        for line, want in zip(ours, theirs):
+            got = read_line(line)
+            if want[0] == "scalar":
+                close(got[-1], want.pop(), "scalar")
+                got.pop()
+            check(got, want, "value")
+            found += 1
+    if found < 20:
+        sys.exit(f"only {found} values were compared")
+
+
+def main(program, reader):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, folder], check=True)
         check_train(f"{folder}/train")
         check_hparams(folder)
-    print("tensorboard reads the event files as they were meant")
+        check_reader(reader, folder)
+    print("tensorboard reads the event files as they were meant, and our reader finds what it does")
 
 
-main(sys.argv[1])
+main(sys.argv[1], sys.argv[2])
