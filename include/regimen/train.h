@@ -63,6 +63,13 @@ extern const rgm_metric_type rgm_metric_recall;
 extern const rgm_metric_type rgm_metric_auc_roc; /* 200 thresholds, as Keras                */
 extern const rgm_metric_type rgm_metric_auc_pr;
 extern const rgm_metric_type rgm_metric_recall_at_precision;
+/* Of predicted numbers, means over items and units; labels [n, units]. */
+extern const rgm_metric_type rgm_metric_mean_squared_error;
+extern const rgm_metric_type rgm_metric_mean_absolute_error;
+extern const rgm_metric_type rgm_metric_mean_absolute_percentage_error; /* |label| at least 1e-7 */
+extern const rgm_metric_type rgm_metric_mean_squared_logarithmic_error; /* of ln(1 + x)          */
+extern const rgm_metric_type rgm_metric_r2; /* 1 - squared errors / squared distances from the mean
+                                               label; 0 where labels do not vary              */
 
 /* ---- logs ---------------------------------------------------------------------------------- */
 
@@ -80,16 +87,22 @@ typedef struct rgm_logs {
     int64_t count, capacity;
     rgm_named_text *texts; /* for people: told in the log and in event files, never chosen by */
     int64_t text_count, text_capacity;
+    rgm_sample *samples; /* for tables.jsonl; all of each is the logs' own */
+    int64_t sample_count, sample_capacity;
 } rgm_logs;
 /** Set, or set again; the name is copied. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_logs_set(rgm_logs *logs, const char *name, double value);
 /** A text to be told: a sample of what is generated, say; both are copied. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_logs_set_text(rgm_logs *logs, const char *name, const char *text);
+/** One more of what is generated, copied; the names of its scores are not. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_logs_add_sample(rgm_logs *logs, const rgm_sample *sample);
 bool rgm_logs_has(const rgm_logs *logs, const char *name);
 /** NaN when there is none of that name. */
 double rgm_logs_get(const rgm_logs *logs, const char *name);
-/** Set in `to` all that `from` has. Errors: RGM_ERR_NOMEM. */
+/** Set in `to` all that `from` has; its samples, if any, take the place of others. Errors:
+ * RGM_ERR_NOMEM. */
 rgm_status rgm_logs_merge(rgm_logs *to, const rgm_logs *from);
 /** Empty it and give its memory back. */
 void rgm_logs_clear(rgm_logs *logs);
@@ -105,13 +118,40 @@ rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights);
  */
 rgm_value *rgm_smoothed_cross_entropy(rgm_value *logits, rgm_value *labels, double smoothing);
 
+/** How far predicted numbers p are from labels y; e = y - p. */
+typedef enum rgm_regression_loss_type {
+    RGM_LOSS_MEAN_SQUARED_ERROR,             /* e^2                                            */
+    RGM_LOSS_MEAN_ABSOLUTE_ERROR,            /* |e|                                            */
+    RGM_LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR, /* 100 |e| / max(|y|, 1e-7)                       */
+    RGM_LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR, /* squares of ln(1 + y) - ln(1 + p)               */
+    RGM_LOSS_MEAN_SQUARED_LOG_SCALED_ERROR,  /* e^2 + alpha (ln(p + epsilon) - ln(y + epsilon))^2,
+                                                of p >= 0                                      */
+    RGM_LOSS_COSINE_SIMILARITY,              /* -cos of the angle between the rows y and p     */
+    RGM_LOSS_HUBER,                          /* e^2 / 2, beyond delta straight on (Huber 1964) */
+    RGM_LOSS_LOG_COSH,                       /* ln(cosh(e))                                    */
+    RGM_LOSS_QUANTILE,                       /* max(q e, (q - 1) e) (Koenker & Bassett 1978)   */
+    RGM_LOSS_POISSON                         /* p - y ln(p + 1e-7), of rates p > 0             */
+} rgm_regression_loss_type;
+extern const char *const rgm_regression_loss_names[]; /* "mean_squared_error", ..., ended by NULL */
+typedef struct rgm_regression_loss_options {
+    double delta, quantile, alpha, epsilon; /* of those that have them */
+} rgm_regression_loss_options;
+#define RGM_REGRESSION_LOSS_OPTIONS_INIT                                                           \
+    {                                                                                              \
+        .delta = 1, .quantile = 0.5, .alpha = 5, .epsilon = 1e-8                                   \
+    }
+/** Each item's mean over its units: [n] of predictions and labels [n, units] of one dtype. */
+rgm_value *rgm_regression_loss(rgm_regression_loss_type type, rgm_value *predictions,
+                               rgm_value *labels, const rgm_regression_loss_options *options);
+
 /* ---- task ---------------------------------------------------------------------------------- */
 
 typedef enum rgm_mode { RGM_TRAIN, RGM_VALID, RGM_TEST } rgm_mode;
 const char *rgm_mode_name(rgm_mode mode); /* "train", "valid", "test" */
 
-#define RGM_MAX_HEADS   8
-#define RGM_MAX_METRICS 32
+#define RGM_MAX_HEADS     8
+#define RGM_MAX_METRICS   32
+#define RGM_MOST_CONFUSED 100
 
 /** One output of a model with what judges it. */
 typedef struct rgm_head {
@@ -122,9 +162,11 @@ typedef struct rgm_head {
         *probabilities;    /* of the classes, like predictions, for exports; NULL: there are none */
     rgm_texts class_names; /* of the last axis; none: numbers */
     rgm_value *labels;
-    rgm_value *weights;   /* [n] or NULL                                                         */
-    rgm_value *loss;      /* scalar: mean over the real items; NULL when build_losses makes one  */
-    double loss_weight;   /* of the default build_losses                                         */
+    rgm_value *weights; /* [n] or NULL                                                         */
+    rgm_value *loss;    /* scalar: mean over the real items; NULL when build_losses makes one  */
+    double loss_weight; /* of the default build_losses                                         */
+    int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions are counted by label
+                          in validations, for tables.jsonl; of a logit for 1 against 0: 2; 0: not */
     int64_t metric_count; /* the model's own ("compiled") metrics, in every mode                 */
     rgm_metric metrics[RGM_MAX_METRICS];
 } rgm_head;
@@ -663,8 +705,8 @@ typedef struct rgm_trainer_options {
                                     -1: each loop (length in steps), 500 (length in epochs)       */
     double max_seconds;          /* of training in all, over every start of the run, validation and
                                     saving with it: then it ends as if it were done; 0: no limit  */
-    bool histograms; /* weight histograms in the event files: each summary; by default (-1) at the
-                        end of each loop or epoch too                                    */
+    bool histograms; /* of weights and gradients in the event files: each summary; by default (-1)
+                        at the end of each loop or epoch too                             */
     bool norms; /* norms of gradients and weights, by layer and of all, with each loop's numbers */
     bool flops; /* floating-point operations: of a step with each loop's numbers, as a rate in the
                    event files, by layer once in the log                                         */
@@ -1075,6 +1117,8 @@ typedef struct rgm_controller_setup {
     const rgm_trainer_options *options; /* NULL: defaults */
     const char *run_dir; /* NULL: nothing is written (no checkpoints, no resume)               */
     const char *config;  /* text of the merged experiment file, for the run folder; may be NULL */
+    const char
+        *sources; /* where its values were set: rgm_run_folder_options.sources; may be NULL */
     const rgm_hparam *hparams; /* for TensorBoard's hparams page; may be NULL */
     int64_t hparam_count;
     bool read_only;        /* look at a run: its newest state, nothing locked or written          */
@@ -1280,6 +1324,7 @@ typedef struct rgm_run_options {
     const rgm_exporter *exporters; /* every exporter runs for every dir */
     int64_t exporter_count;
     const char *config;        /* text for the run folder; may be NULL */
+    const char *sources;       /* the same of sources.json             */
     const rgm_hparam *hparams; /* for TensorBoard; may be NULL         */
     int64_t hparam_count;
     rgm_controller_hooks hooks;

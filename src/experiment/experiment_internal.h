@@ -9,6 +9,7 @@
 
 struct rgm_experiment {
     char *path, *name, *text;
+    char *sources; /* sources.json, made by prepare */
     const char *description;
     rgm_yaml *yaml;
     rgm_arena *arena;

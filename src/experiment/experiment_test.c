@@ -87,6 +87,23 @@ static void write_records(void)
     write_file("records.csv", text);
 }
 
+/* Of each value of config.yaml, where it was set; of no default. */
+static void check_sources(const char *path)
+{
+    char *data, want[200];
+    int64_t size;
+    rgm_json *json;
+
+    snprintf(want, sizeof want, "%s/t.yaml:4", folder);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    CHECK_OK(rgm_json_parse(&json, data, size, path));
+    CHECK_TEXT(want, rgm_json_text(rgm_json_find(json, "trainer.epochs")));
+    CHECK(rgm_json_find(json, "task.num_classes") != NULL);
+    CHECK(rgm_json_find(json, "trainer.checkpoint.keep") == NULL);
+    rgm_json_release(json);
+    rgm_free(data);
+}
+
 static void a_task_with_its_own_data_runs_too(void **state)
 {
     rgm_experiment *experiment = NULL;
@@ -116,6 +133,8 @@ static void a_task_with_its_own_data_runs_too(void **state)
                  rgm_graph_run_preprocess(&(rgm_graph *){NULL}, result, NULL, 1));
     CHECK_MESSAGE("'classification' is no graph network");
     rgm_run_close(result);
+    snprintf(onnx, sizeof onnx, "%s/sources.json", run_dir);
+    check_sources(onnx);
     rgm_experiment_release(experiment);
 }
 

@@ -59,6 +59,32 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained
     return e->type->create(&e->task, setup);
 }
 
+/* Where each value that is in config.yaml was set, as `regimen config show --full` tells it. */
+static rgm_status make_sources(rgm_experiment *e)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    if (e->sources != NULL)
+        return RGM_OK;
+    RGM_GO(rgm_text_printf(&text, "{"));
+    for (int64_t i = 0; i < e->value_count; i++) {
+        const rgm_experiment_value *value = &e->values[i];
+
+        if (!value->given)
+            continue;
+        RGM_GO(rgm_text_printf(&text, "%s\n  ", text.size > 1 ? "," : ""));
+        RGM_GO(rgm_json_print_text(&text, value->key));
+        RGM_GO(rgm_text_printf(&text, ": "));
+        RGM_GO(rgm_json_print_text(&text, value->origin));
+    }
+    RGM_GO(rgm_text_printf(&text, "\n}\n"));
+    RGM_GO(rgm_strdup(&e->sources, text.data));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 /* trained: the folder is that of a run to look at. */
 static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
                           bool trained)
@@ -76,6 +102,8 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     options->eval_action_count = e->eval_action_count;
     options->runtime = e->runtime;
     options->config = e->text;
+    RGM_TRY(make_sources(e));
+    options->sources = e->sources;
     e->hparam_count = 0;
     collect_hparams(e, rgm_yaml_root(e->yaml), "");
     options->hparams = e->hparams;

@@ -91,6 +91,9 @@ rgm_status rgm_classes_check(const rgm_classes *classes)
 
 void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes)
 {
+    int64_t count = rgm_classes_count(classes);
+
+    head->confusion = count <= RGM_MOST_CONFUSED ? count : 0;
     rgm_head_add_metric(head, &rgm_metric_accuracy);
     rgm_head_add_metric(head, &rgm_metric_cross_entropy);
     if (classes->statistics)

@@ -130,6 +130,10 @@ rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_l
     rgm_status status = run(c, mode, logs);
 
     rgmi_stop_clock(c);
+    if (status == RGM_OK)
+        status = rgmi_log_figures(c, true);
+    if (status == RGM_OK)
+        status = rgmi_log_model(c, true);
     return rgmi_leave(before, status);
 }
 

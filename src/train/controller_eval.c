@@ -351,6 +351,8 @@ static rgm_status pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t st
     rgmi_log_line(c, what, &all);
     rgmi_log_texts(c, split, &all);
     RGM_GO(rgmi_log_metrics(c, split, *logs));
+    RGM_GO(rgmi_log_tables(
+        c, split, set >= 0 ? &c->trainer->sets[set].sums : &c->trainer->eval_sums[mode], *logs));
     RGM_GO(rgmi_summarize(c, split, &all));
     rgmi_tell_pass(c, RGM_EVENT_EVAL_END, mode, name, &all);
 done:
@@ -386,7 +388,7 @@ rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const 
     }
 done:
     c->timer_time += rgm_now() - began; /* evaluating is not training: rates leave it out */
-    return status;
+    return status == RGM_OK ? rgmi_log_figures(c, false) : status;
 }
 
 static rgm_status evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs)

@@ -21,6 +21,11 @@ typedef struct rgmi_event_folder {
     rgm_event_file *file;
 } rgmi_event_folder;
 
+/** What training came to, for rates. */
+typedef struct rgmi_work {
+    double steps, items, seconds;
+} rgmi_work;
+
 struct rgm_controller {
     rgm_trainer *trainer;
     rgm_trainer_options options;
@@ -65,6 +70,11 @@ struct rgm_controller {
     rgm_checkpoint_store *store, *best_store, *averages_store;
     bool told_waiting; /* that checkpoints wait for an evaluator that is not running */
     rgm_metrics_log *metrics_log;
+    rgm_system_log *system_log; /* of this and the next NULL: could not be opened */
+    rgm_tables_log *tables_log;
+    bool told_system, told_tables, told_model; /* that they could not be written */
+    rgm_text batch;                            /* what it was, until then        */
+    int64_t first_step;                        /* of this process                */
     rgm_event_file *run_events;
     int64_t void_train, void_validation; /* first steps of older event files that are made again */
     rgmi_event_folder *events;
@@ -77,9 +87,12 @@ struct rgm_controller {
     int64_t timer_step;
     double timer_items, timer_flops;
     bool told_layers, told_profile;
-    double items_a_step;    /* mean of the loop under way, or of the last */
-    int64_t histogram_step; /* of the last histograms; -1: none yet */
-    double last_seen;       /* the last value of the best metric, for progress */
+    rgmi_work work, told_work; /* of this process, but for the timer's; at the last figures */
+    double figures_time;       /* of those by rgm_now(); 0: none yet                        */
+    double seconds_before;     /* rgmi_seconds() when the log of figures was opened         */
+    double items_a_step;       /* mean of the loop under way, or of the last */
+    int64_t histogram_step;    /* of the last histograms; -1: none yet */
+    double last_seen;          /* the last value of the best metric, for progress */
 
     double seconds,
         stretch_time; /* of training before the stretch under way, and when that began */
@@ -136,6 +149,10 @@ void rgmi_start_clock(rgm_controller *c);
 void rgmi_stop_clock(rgm_controller *c);
 /** Seconds of training so far, over all starts. */
 double rgmi_seconds(const rgm_controller *c);
+/** What this process has trained, the timer's present stretch with it. */
+rgmi_work rgmi_work_so_far(const rgm_controller *c);
+/** The timer begins anew: what it has seen goes into c->work. */
+void rgmi_take_work(rgm_controller *c);
 /** Whether trainer.max_seconds are over; told in the log when they have just gone. */
 bool rgmi_is_out_of_time(rgm_controller *c);
 
@@ -174,7 +191,24 @@ rgm_status rgmi_state_keep(rgm_controller *c);
 /** Weights and counters of the newest checkpoint, or of the start; the data go on. */
 rgm_status rgmi_roll_back(rgm_controller *c);
 
+/* controller_figures.c */
+/** Logs behind metrics_open(). */
+rgm_status rgmi_figures_open(rgm_controller *c);
+void rgmi_figures_close(rgm_controller *c);
+/** A line of system.jsonl when the last is a second old; at_end: when there were steps since. */
+rgm_status rgmi_log_figures(rgm_controller *c, bool at_end);
+/** model.json once a batch has been trained on twice, or at_end once. */
+rgm_status rgmi_log_model(rgm_controller *c, bool at_end);
+/** What a pass came to in tables.jsonl. */
+rgm_status rgmi_log_tables(rgm_controller *c, const char *split, const rgmi_sums *sums,
+                           const rgm_logs *logs);
+rgm_status rgmi_tables_flush(rgm_controller *c);
+/** Cut off what is of later steps than the present state; all: everything. */
+rgm_status rgmi_tables_cut(rgm_controller *c, bool all);
+
 /* controller_log.c */
+/** Of the loop under way, or of the last one: what metrics.jsonl has as "epoch". */
+int64_t rgmi_epoch_now(const rgm_controller *c);
 /** Work for the run's log; the log before goes to rgmi_leave() with what the work came to. */
 rgm_logger *rgmi_enter(const rgm_controller *c);
 rgm_status rgmi_leave(rgm_logger *before, rgm_status status);

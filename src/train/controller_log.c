@@ -57,15 +57,18 @@ rgm_status rgmi_leave(rgm_logger *before, rgm_status status)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
+int64_t rgmi_epoch_now(const rgm_controller *c)
+{
+    return c->in_epochs ? c->epochs + (rgm_trainer_loop_step(c->trainer) > 0)
+                        : rgm_trainer_passes(c->trainer);
+}
+
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs)
 {
-    int64_t epoch = c->in_epochs ? c->epochs + (rgm_trainer_loop_step(c->trainer) > 0)
-                                 : rgm_trainer_passes(c->trainer);
-
     if (c->metrics_log == NULL || logs->count == 0)
         return RGM_OK;
-    return rgm_metrics_log_add(c->metrics_log, split, rgm_trainer_global_step(c->trainer), epoch,
-                               logs->items, logs->count);
+    return rgm_metrics_log_add(c->metrics_log, split, rgm_trainer_global_step(c->trainer),
+                               rgmi_epoch_now(c), logs->items, logs->count);
 }
 
 void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs)
@@ -264,6 +267,30 @@ rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *
     return status;
 }
 
+/* Of the last update as the optimizer was given them: the mean over its batches, not yet clipped.
+ * In private training they are clipped by example and have their noise, so they tell no more than
+ * the weights do. */
+static rgm_status write_gradients(rgm_controller *c, rgm_event_file *file)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
+    rgm_tensor *const *gradients = c->trainer->applied;
+    rgm_status status = RGM_OK;
+    char *tag = NULL;
+
+    for (int64_t i = 0; gradients != NULL && i < rgm_parameters_count(parameters); i++) {
+        if (gradients[i] == NULL)
+            continue;
+        RGM_GO(rgm_strprintf(&tag, "gradients/%s", rgm_parameters_name(parameters, i)));
+        RGM_GO(
+            rgm_event_file_histogram(file, tag, rgm_trainer_global_step(c->trainer), gradients[i]));
+        rgm_free(tag);
+        tag = NULL;
+    }
+done:
+    rgm_free(tag);
+    return status;
+}
+
 rgm_status rgmi_summarize_weights(rgm_controller *c)
 {
     const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
@@ -279,6 +306,7 @@ rgm_status rgmi_summarize_weights(rgm_controller *c)
         RGM_TRY(rgm_event_file_histogram(file, rgm_parameters_name(parameters, i),
                                          rgm_trainer_global_step(c->trainer),
                                          rgm_parameters_tensor(parameters, i)));
+    RGM_TRY(write_gradients(c, file));
     rgmi_profile_beside(c->trainer, "histograms", NULL, begin);
     return RGM_OK;
 }

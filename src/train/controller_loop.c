@@ -30,6 +30,7 @@ static bool due_by_steps(rgm_controller *c)
 
 static void restart_timer(rgm_controller *c)
 {
+    rgmi_take_work(c);
     c->timer_time = rgm_now();
     c->timer_step = rgm_trainer_global_step(c->trainer);
     /* What a loop under way has seen before is in its sums, and was not seen in this time. */
@@ -174,6 +175,7 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
         }
         if (rgmi_profile_is_full(trainer))
             RGM_TRY(rgm_controller_write_profile(c));
+        RGM_TRY(rgmi_log_model(c, false));
         RGM_TRY(rgmi_summarize_step(c));
         RGM_TRY(validate_inside_epoch(c));
         if (!c->progress_in_epochs)
@@ -217,6 +219,7 @@ static rgm_status add_rates(rgm_controller *c, rgm_logs *rates)
         RGM_TRY(rgm_logs_set(rates, name, c->timer_items / seconds));
         RGM_TRY(add_flops(rates, c, seconds));
     }
+    rgmi_take_work(c); /* between two loops: all of it is the timer's */
     c->timer_time = now;
     c->timer_step = step;
     c->timer_items = c->timer_flops = 0;
@@ -251,6 +254,7 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     RGM_GO(add_rates(c, &all));
     rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));
+    RGM_GO(rgmi_log_figures(c, false));
     RGM_GO(rgmi_summarize(c, "train", &all));
     if (c->options.summary_interval <= 0) /* a short run would have none before its end */
         RGM_GO(rgmi_summarize_weights(c));

@@ -146,6 +146,7 @@ rgm_status rgmi_state_save(rgm_controller *c)
     RGM_GO(
         rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, &offset}, 1));
     RGM_GO(rgmi_events_flush(c));
+    RGM_GO(rgmi_tables_flush(c));
     RGM_GO(spare(c));
     RGM_GO(rgm_checkpoint_save(c->store, checkpoint));
     c->saved_changes = c->changes;
@@ -364,8 +365,10 @@ static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
         return RGM_OK;
     rgmi_events_restart(c);
     RGM_TRY(rgm_checkpoint_store_set_aside(&moved, c->store, step));
-    if (is_own(c, path, step)) /* no newer checkpoint asks for what is cut off */
+    if (is_own(c, path, step)) { /* no newer checkpoint asks for what is cut off */
         RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, offset));
+        RGM_TRY(rgmi_tables_cut(c, false));
+    }
     RGM_TRY(rgmi_state_save(c));
     return best_set_aside(c);
 }
@@ -381,8 +384,10 @@ static rgm_status restore(rgm_controller *c, const char *path)
     RGM_GO(take_up(c, checkpoint, true, &offset));
     if (path != NULL)
         RGM_GO(settle(c, path, offset));
-    else if (c->metrics_log != NULL)
+    else if (c->metrics_log != NULL) {
         RGM_GO(rgm_metrics_log_truncate(c->metrics_log, offset));
+        RGM_GO(rgmi_tables_cut(c, false));
+    }
 done:
     rgm_checkpoint_release(checkpoint);
     return status;
@@ -411,7 +416,7 @@ static rgm_status back_to_start(rgm_controller *c)
     if (c->metrics_log != NULL)
         RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, 0));
     c->changes++;
-    return RGM_OK;
+    return rgmi_tables_cut(c, true);
 }
 
 rgm_status rgmi_roll_back(rgm_controller *c)
@@ -431,6 +436,7 @@ rgm_status rgmi_roll_back(rgm_controller *c)
     c->changes++; /* the data stand elsewhere */
     if (c->metrics_log != NULL)
         RGM_GO(rgm_metrics_log_truncate(c->metrics_log, offset));
+    RGM_GO(rgmi_tables_cut(c, false));
 done:
     rgm_checkpoint_release(checkpoint);
     return status;
@@ -537,6 +543,7 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     if (setup->run_dir == NULL)
         return initialize(c);
     folder.config = setup->config;
+    folder.sources = setup->sources;
     folder.seed = (uint64_t)c->trainer->runtime.seed;
     folder.threads = rgm_threads();
     folder.isa = rgm_kernels_for(RGM_F32)->isa;
@@ -548,8 +555,10 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     RGM_GO(files_open(c, setup));
     RGM_GO(weights_stores_open(c));
     RGM_GO(restore_newest(c, &offset));
-    if (!setup->read_only)
+    if (!setup->read_only) {
         RGM_GO(metrics_open(c, offset));
+        RGM_GO(rgmi_figures_open(c));
+    }
     c->saved_time = rgm_now();
 done:
     return status;
@@ -558,6 +567,7 @@ done:
 void rgmi_state_close(rgm_controller *c)
 {
     rgm_parameters_release(c->best_weights);
+    rgmi_figures_close(c);
     rgmi_events_close(c);
     rgm_metrics_log_close(c->metrics_log);
     rgm_checkpoint_store_close(c->best_store);

@@ -1,11 +1,32 @@
 /*
- * trainer.max_seconds: how long was trained, over all starts of a run, and when that is enough.
+ * How long was trained: over all starts of a run, until trainer.max_seconds are enough; and what
+ * that came to in this process, for rates.
  */
 #include "controller_internal.h"
 
 double rgmi_seconds(const rgm_controller *c)
 {
     return c->in_stretch ? c->seconds + rgm_now() - c->stretch_time : c->seconds;
+}
+
+rgmi_work rgmi_work_so_far(const rgm_controller *c)
+{
+    rgmi_work work = c->work;
+    int64_t steps = rgm_trainer_global_step(c->trainer) - c->timer_step;
+
+    if (!c->in_stretch || steps < 0) /* rolled back: nothing that is left of it */
+        return work;
+    work.steps += (double)steps;
+    work.seconds += rgm_now() - c->timer_time;
+    work.items += c->timer_items;
+    if (rgm_trainer_loop_step(c->trainer) > 0)
+        work.items += c->trainer->train_sums.sums[1];
+    return work;
+}
+
+void rgmi_take_work(rgm_controller *c)
+{
+    c->work = rgmi_work_so_far(c);
 }
 
 void rgmi_start_clock(rgm_controller *c)
@@ -17,6 +38,7 @@ void rgmi_start_clock(rgm_controller *c)
 
 void rgmi_stop_clock(rgm_controller *c)
 {
+    rgmi_take_work(c);
     c->seconds = rgmi_seconds(c);
     c->in_stretch = false;
 }

@@ -53,6 +53,47 @@ done:
     return status;
 }
 
+static void clear_sample(rgm_sample *sample)
+{
+    rgm_free((char *)sample->source);
+    rgm_free((char *)sample->translation);
+    rgm_free((char *)sample->reference);
+    rgm_free((rgm_named_number *)sample->scores);
+}
+
+static void clear_samples(rgm_logs *logs)
+{
+    for (int64_t i = 0; i < logs->sample_count; i++)
+        clear_sample(&logs->samples[i]);
+    logs->sample_count = 0;
+}
+
+rgm_status rgm_logs_add_sample(rgm_logs *logs, const rgm_sample *sample)
+{
+    rgm_status status = RGM_OK;
+    char *texts[3] = {NULL, NULL, NULL};
+    rgm_named_number *scores = NULL;
+
+    RGM_GO(rgm_strdup(&texts[0], sample->source));
+    RGM_GO(rgm_strdup(&texts[1], sample->translation));
+    RGM_GO(rgm_strdup(&texts[2], sample->reference));
+    RGM_GO(RGM_NEW(scores, sample->score_count));
+    RGM_GO(RGM_RESERVE(logs->samples, logs->sample_capacity, logs->sample_count + 1));
+    for (int64_t i = 0; i < sample->score_count; i++)
+        scores[i] = sample->scores[i];
+    logs->samples[logs->sample_count++] = (rgm_sample){.source = texts[0],
+                                                       .translation = texts[1],
+                                                       .reference = texts[2],
+                                                       .scores = scores,
+                                                       .score_count = sample->score_count};
+    return RGM_OK;
+done:
+    for (int i = 0; i < 3; i++)
+        rgm_free(texts[i]);
+    rgm_free(scores);
+    return status;
+}
+
 bool rgm_logs_has(const rgm_logs *logs, const char *name)
 {
     return find(logs, name) >= 0;
@@ -71,6 +112,10 @@ rgm_status rgm_logs_merge(rgm_logs *to, const rgm_logs *from)
         RGM_TRY(rgm_logs_set(to, from->items[i].name, from->items[i].value));
     for (int64_t i = 0; i < from->text_count; i++)
         RGM_TRY(rgm_logs_set_text(to, from->texts[i].name, from->texts[i].text));
+    if (from->sample_count > 0)
+        clear_samples(to);
+    for (int64_t i = 0; i < from->sample_count; i++)
+        RGM_TRY(rgm_logs_add_sample(to, &from->samples[i]));
     return RGM_OK;
 }
 
@@ -84,6 +129,8 @@ void rgm_logs_clear(rgm_logs *logs)
         rgm_free(logs->texts[i].text);
     }
     rgm_free(logs->texts);
+    clear_samples(logs);
+    rgm_free(logs->samples);
     *logs = (rgm_logs){0};
 }
 

@@ -114,7 +114,8 @@ const rgm_field rgm_trainer_fields[] = {
                     "of training over all starts, then the run ends as at its length; 0: no limit"),
     RGM_BOOL_FIELD(
         histograms,
-        "weight histograms with each summary; by default at the end of each loop or epoch too"),
+        "histograms of weights and gradients with each summary; by default at the end of each "
+        "loop or epoch too"),
     RGM_BOOL_FIELD(norms, "norms of gradients and weights by layer with each loop's numbers"),
     RGM_BOOL_FIELD(flops, "floating-point operations of a step, their rate, and a table by layer"),
     RGM_INT_FIELD(accumulation_steps, 1, 1e9, "batches whose gradients make one update"),

@@ -49,6 +49,7 @@ static rgm_status open_controller(rgm_open_run *run)
         .options = &o->trainer,
         .run_dir = o->run_dir,
         .config = o->config,
+        .sources = o->sources,
         .hparams = o->hparams,
         .hparam_count = o->hparam_count,
         .read_only = o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL,

@@ -17,6 +17,7 @@ typedef struct plane {
     double dropout;
     int64_t batch;      /* items in one; the last may be smaller               */
     bool in_order;      /* not shuffled                                        */
+    bool no_threads;    /* the pipeline allocates nothing while nobody asks    */
     rgm_tensor *weight; /* of each item; NULL: none                            */
     rgm_value *weight_value;
     double loss_weight;
@@ -62,10 +63,10 @@ static inline rgm_status plane_inputs(rgm_dataset **out, void *state, rgm_mode m
     if (mode == RGM_TRAIN && !p->in_order)
         RGM_TRY(rgm_dataset_shuffle(out, 8));
     RGM_TRY(rgm_dataset_batch(out, p->batch, false));
-    RGM_TRY(rgm_dataset_map(out, rgm_element_stack, NULL, NULL, 2));
+    RGM_TRY(rgm_dataset_map(out, rgm_element_stack, NULL, NULL, p->no_threads ? 1 : 2));
     if (endless)
         RGM_TRY(rgm_dataset_repeat(out, -1));
-    return rgm_dataset_prefetch(out, 2);
+    return p->no_threads ? RGM_OK : rgm_dataset_prefetch(out, 2);
 }
 
 static inline rgm_status plane_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,

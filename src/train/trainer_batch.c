@@ -146,7 +146,10 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     rgmi_fetches *fetches = &trainer->train_fetches;
     double begin;
 
+    trainer->applied = NULL; /* the run overwrites them */
     RGM_TRY(rgmi_feed(feeds, count, trainer, inputs));
+    if (trainer->batch != NULL)
+        RGM_TRY(rgmi_describe_batch(trainer->batch, feeds, *count));
     RGM_TRY(feed_scale(feeds, count, trainer));
     rgmi_heads_feed(feeds, count, trainer);
     trainer->draw = draw;
@@ -186,6 +189,13 @@ static rgm_status hooked(rgm_tensor *const **out, rgm_trainer *trainer,
     return trainer->hooks.gradients(trainer->hooked, trainer, trainer->hooks.payload);
 }
 
+/* Gradients that stay where they are until the next run; those of a step of one's own may not. */
+static bool are_kept(const rgm_trainer *trainer, rgm_tensor *const *gradients)
+{
+    return gradients == trainer->gradients || gradients == trainer->hooked ||
+           gradients == trainer->accumulator.sums;
+}
+
 bool rgmi_is_spoiled(const rgm_trainer *trainer)
 {
     return trainer->optimizer != NULL && rgm_optimizer_is_spoiled(trainer->optimizer);
@@ -199,6 +209,7 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     rgm_status status = RGM_OK;
     double begin;
 
+    trainer->applied = NULL;
     RGM_TRY(hooked(&changed, trainer, gradients));
     begin = rgmi_profile_now(trainer);
     if (trainer->optimizer != NULL)
@@ -217,6 +228,8 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     if (status != RGM_OK)
         return status;
     trainer->updates++;
+    if (are_kept(trainer, changed))
+        trainer->applied = changed;
     if (scale->dynamic && ++scale->good_steps >= GROWTH_STEPS && scale->scale < 1e30)
         change_scale(scale, 2);
     return RGM_OK;

@@ -17,7 +17,10 @@ typedef struct rgmi_sums {
     double *report; /* what trainer.norms and trainer.flops add up, in `sums`; NULL: nothing */
     double *sums;   /* [size] */
     int64_t size;
-    rgm_logs logs; /* the results as of the last rgmi_sums_finish() */
+    int64_t
+        *confusion[RGM_MAX_HEADS]; /* of a pass: [classes, classes] by label; NULL: not counted */
+    bool confused[RGM_MAX_HEADS];  /* something was counted there                               */
+    rgm_logs logs;                 /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
 
 /** One of the task's eval_sets: its data and the sums of a pass over them. */
@@ -102,12 +105,16 @@ struct rgm_trainer {
     rgm_executor *train_run, *eval_run, *infer_run;
     rgmi_fetches train_fetches, eval_fetches, infer_fetches;
     rgm_tensor **gradients; /* [parameters] of the step, borrowed; NULL: not trained */
-    rgm_tensor **hooked;    /* [parameters] those that a hook may change; NULL: there is none */
+    /* [parameters] what the last update was given, before it clipped: one of gradients, hooked and
+     * the accumulator's sums; NULL: none, or what it was given is gone */
+    rgm_tensor *const *applied;
+    rgm_tensor **hooked; /* [parameters] those that a hook may change; NULL: there is none */
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
     rgmi_private private;
     rgmi_heads heads;
     rgmi_layers layers;                 /* empty unless something is reported by layer */
+    rgm_text *batch;                    /* where each batch is described; NULL: nowhere */
     int64_t step_flops;                 /* of the step under way                      */
     rgmi_profile *profile;              /* NULL: nothing is recorded */
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
@@ -197,8 +204,12 @@ void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer
 double rgmi_heads_shared(const rgm_trainer *trainer, double loss);
 
 /* trainer_report.c */
+/** The layers of a graph's parameters; zero-initialised before. */
+rgm_status rgmi_layers_open(rgmi_layers *layers, const rgm_cgraph *graph);
+void rgmi_layers_close(rgmi_layers *layers);
+/** That of the `size` bytes of a name; -1: there is none. */
+int64_t rgmi_layers_find(const rgmi_layers *layers, const char *name, size_t size);
 rgm_status rgmi_report_open(rgm_trainer *trainer);
-void rgmi_report_close(rgmi_layers *layers);
 /** Doubles that it needs in the sums of a loop. */
 int64_t rgmi_report_size(const rgm_trainer *trainer);
 /** Add what a step that is done came to; updates: those before it. */
@@ -209,6 +220,15 @@ rgm_status rgmi_report_finish(rgm_logs *logs, const rgm_trainer *trainer);
 double rgmi_report_flops(const rgm_trainer *trainer);
 /** Parameters and operations by layer, of the last run, a line each. */
 rgm_status rgmi_report_layers(rgm_text *out, const rgm_trainer *trainer);
+
+/* trainer_describe.c */
+/**
+ * model.json. batch: what rgmi_describe_batch() says of the last one that was trained on; NULL:
+ * none was, and operations are not told.
+ */
+rgm_status rgmi_describe_model(rgm_text *out, const rgm_trainer *trainer, const char *batch);
+/** Names and shapes of what a model is fed, as JSON, in the place of what `out` had. */
+rgm_status rgmi_describe_batch(rgm_text *out, const rgm_feed *feeds, int64_t count);
 
 /* profile.c */
 rgm_status rgmi_profile_open(rgm_trainer *trainer);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "metrics_internal.h"
 #include "trainer_internal.h"
 
 static int64_t state_size(const rgm_task_metric *metric)
@@ -58,6 +59,21 @@ static rgm_status check_names(const rgmi_sums *sums)
     return RGM_OK;
 }
 
+/* Of passes alone: a loop's predictions are of weights that change on the way. */
+static rgm_status open_confusion(rgmi_sums *sums, const rgm_trainer *trainer)
+{
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
+        int64_t classes = trainer->model.heads[h].confusion;
+
+        if (classes > RGM_MOST_CONFUSED || classes < 0)
+            return RGM_FAIL(RGM_ERR_ARG, "head '%s': a confusion of %lld classes, %d are the most",
+                            trainer->model.heads[h].name, (long long)classes, RGM_MOST_CONFUSED);
+        if (classes > 0)
+            RGM_TRY(RGM_NEW(sums->confusion[h], classes * classes));
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training)
 {
     int64_t most = RGM_MAX_METRICS, at = 2;
@@ -78,6 +94,8 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
     if (training)
         sums->size += rgmi_report_size(trainer);
     RGM_TRY(RGM_NEW(sums->sums, sums->size));
+    if (!training)
+        RGM_TRY(open_confusion(sums, trainer));
     for (int64_t i = 0; i < sums->count; i++) {
         sums->states[i] = sums->sums + at;
         at += state_size(&sums->metrics[i]);
@@ -96,12 +114,52 @@ void rgmi_sums_close(rgmi_sums *sums)
     rgm_free(sums->metrics);
     rgm_free(sums->states);
     rgm_free(sums->sums);
+    for (int64_t h = 0; h < RGM_MAX_HEADS; h++)
+        rgm_free(sums->confusion[h]);
     rgm_logs_clear(&sums->logs);
 }
 
 void rgmi_sums_reset(rgmi_sums *sums)
 {
     memset(sums->sums, 0, (size_t)sums->size * sizeof *sums->sums);
+    memset(sums->confused, 0, sizeof sums->confused);
+}
+
+/* Items of no weight are padding. The first batch of a pass clears what the last one counted. */
+static void count_confusion(int64_t *counts, int64_t classes, const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+    bool binary = classes == 2 && view.units == 1;
+
+    if ((!binary && view.units != classes) || rgm_tensor_count(batch->labels) != view.items)
+        return;
+    for (int64_t i = 0; i < view.items; i++) {
+        int64_t label =
+            binary ? rgm_tensor_at(view.labels, i) > 0.5 : rgm_tensor_at_int(view.labels, i);
+        int64_t given = binary ? rgmi_prediction(&view, i, 0) > 0 : rgmi_argmax(&view, i);
+
+        if (label >= 0 && label < classes && rgmi_weight(&view, i) != 0)
+            counts[label * classes + given]++;
+    }
+}
+
+static void count_confusions(rgmi_sums *sums, const rgm_step *step)
+{
+    const rgm_task_model *model = &step->trainer->model;
+
+    for (int64_t h = 0; h < model->head_count; h++) {
+        int64_t classes = model->heads[h].confusion;
+        rgm_metric_batch batch = {.predictions = step->predictions[h],
+                                  .labels = step->labels[h],
+                                  .weights = step->weights[h]};
+
+        if (sums->confusion[h] == NULL || batch.predictions == NULL || batch.labels == NULL)
+            continue;
+        if (!sums->confused[h])
+            memset(sums->confusion[h], 0, (size_t)(classes * classes) * sizeof(int64_t));
+        sums->confused[h] = true;
+        count_confusion(sums->confusion[h], classes, &batch);
+    }
 }
 
 rgmi_sums *rgmi_pass_sums(rgm_trainer *trainer)
@@ -127,6 +185,7 @@ void rgmi_count_step(const rgm_step *step)
         sums->sums[0] += loss * step->items;
         sums->sums[1] += step->items;
     }
+    count_confusions(sums, step);
     if (own > 0 && task->process_compiled_metrics != NULL)
         task->process_compiled_metrics(sums->states, sums->metrics, own, step, task->state);
     else

@@ -291,7 +291,7 @@ void rgmi_model_close(rgm_trainer *trainer)
     rgm_free(trainer->gradients);
     rgm_tensor_release(trainer->loss_scale.tensor);
     rgm_tensor_release(trainer->loss_scale.inverse);
-    rgmi_report_close(&trainer->layers);
+    rgmi_layers_close(&trainer->layers);
     rgmi_sums_close(&trainer->train_sums);
     for (int mode = 0; mode < 3; mode++)
         rgmi_sums_close(&trainer->eval_sums[mode]);

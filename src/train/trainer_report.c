@@ -31,7 +31,7 @@ static size_t layer_size(const char *name)
     return slash != NULL ? (size_t)(slash - name) : strlen(name);
 }
 
-static int64_t layer_find(const rgmi_layers *layers, const char *name, size_t size)
+int64_t rgmi_layers_find(const rgmi_layers *layers, const char *name, size_t size)
 {
     for (int64_t i = 0; i < layers->count; i++)
         if (strlen(layers->names[i]) == size && memcmp(layers->names[i], name, size) == 0)
@@ -39,20 +39,17 @@ static int64_t layer_find(const rgmi_layers *layers, const char *name, size_t si
     return -1;
 }
 
-rgm_status rgmi_report_open(rgm_trainer *trainer)
+rgm_status rgmi_layers_open(rgmi_layers *layers, const rgm_cgraph *graph)
 {
-    rgmi_layers *layers = &trainer->layers;
-    int64_t count = rgm_cgraph_parameter_count(trainer->graph);
+    int64_t count = rgm_cgraph_parameter_count(graph);
 
-    if (!reports(trainer))
-        return RGM_OK;
     RGM_TRY(RGM_NEW(layers->names, count));
     RGM_TRY(RGM_NEW(layers->of, count));
     for (int64_t i = 0; i < count; i++) {
-        const char *name = rgm_value_name(rgm_cgraph_parameter(trainer->graph, i));
+        const char *name = rgm_value_name(rgm_cgraph_parameter(graph, i));
         size_t size = layer_size(name);
 
-        layers->of[i] = layer_find(layers, name, size);
+        layers->of[i] = rgmi_layers_find(layers, name, size);
         if (layers->of[i] >= 0)
             continue;
         RGM_TRY(rgm_strndup(&layers->names[layers->count], name, size));
@@ -61,7 +58,12 @@ rgm_status rgmi_report_open(rgm_trainer *trainer)
     return RGM_OK;
 }
 
-void rgmi_report_close(rgmi_layers *layers)
+rgm_status rgmi_report_open(rgm_trainer *trainer)
+{
+    return reports(trainer) ? rgmi_layers_open(&trainer->layers, trainer->graph) : RGM_OK;
+}
+
+void rgmi_layers_close(rgmi_layers *layers)
 {
     for (int64_t i = 0; i < layers->count; i++)
         rgm_free(layers->names[i]);
@@ -185,7 +187,7 @@ static void add_op(const rgm_op_event *event, void *payload)
     int64_t at = -1;
 
     if (event->scope != NULL)
-        at = layer_find(t->layers, event->scope, strlen(event->scope));
+        at = rgmi_layers_find(t->layers, event->scope, strlen(event->scope));
     t->flops[at >= 0 ? at : t->layers->count] += event->flops;
 }
 

@@ -419,7 +419,8 @@ static rgm_status judged_create(void **aggregate, const translation_task *t, int
     RGM_GO(rgmi_scores_create(&j->scores, &t->options.score));
     if (t->options.samples > 0 && part != RGM_TEST)
         RGM_GO(rgmi_samples_create(&j->samples, t->options.samples,
-                                   rgm_token_pairs_count(t->data.parts[part].pairs)));
+                                   rgm_token_pairs_count(t->data.parts[part].pairs),
+                                   &t->options.score));
     *aggregate = j;
     j = NULL;
 done:

@@ -90,15 +90,17 @@ rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_
 /** Set them by their names. */
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
 
-/** Translations for a person to read: `count` of a part's pairs, evenly over all of them. */
+/** Translations for a person to read: `count` of a part's pairs, evenly over all of them. options:
+ * how BLEU and chrF of each are taken. */
 typedef struct rgmi_samples rgmi_samples;
-rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs);
+rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs,
+                               const rgm_score_options *options);
 void rgmi_samples_release(rgmi_samples *samples);
 /** Those of the pairs with these numbers that are samples. */
 rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_parallel_data *data, int part,
                             const int64_t *pairs, const rgm_hypotheses *translations,
                             int64_t count);
-/** As texts of the logs: "pair_17". */
+/** As texts of the logs, "pair_17", and as their samples. */
 rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples);
 
 /** The pairs of a part, read unless they are there, borrowed; *out is NULL when there is no such

@@ -1,17 +1,35 @@
 /*
  * Some translations of a validation, for a person to read: of pairs that lie evenly over the set,
- * the same ones every time.
+ * the same ones every time. Each is scored by itself, as sacrebleu's sentence_bleu and
+ * sentence_chrf do: BLEU with exponential smoothing and effective order, tokens and case as
+ * task.score says.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "translation_internal.h"
 
+enum { SOURCE, TRANSLATION, REFERENCE, SIDES };
+enum { BLEU, CHRF, SCORES };
+
+/** One pair; sides[TRANSLATION] NULL: it was not translated. */
+typedef struct told {
+    char *sides[SIDES];
+    rgm_named_number scores[SCORES];
+    int64_t score_count;
+} told;
+
 struct rgmi_samples {
-    char **texts; /* [count]; NULL: its pair was not translated */
+    told *told; /* [count] */
     int64_t count, pairs;
+    rgm_bleu_options bleu_options;
+    rgm_chrf_options chrf_options;
+    rgm_bleu *bleu;
+    rgm_chrf *chrf;
 };
 
-rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs)
+rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs,
+                               const rgm_score_options *options)
 {
     rgm_status status = RGM_OK;
     rgmi_samples *samples = NULL;
@@ -20,7 +38,14 @@ rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs)
     RGM_TRY(RGM_NEW(samples, 1));
     samples->pairs = pairs;
     samples->count = count < pairs ? count : pairs;
-    RGM_GO(RGM_NEW(samples->texts, samples->count));
+    samples->bleu_options = (rgm_bleu_options)RGM_BLEU_OPTIONS_INIT;
+    samples->bleu_options.tokenizer = options->tokenize;
+    samples->bleu_options.effective_order = true;
+    samples->chrf_options = (rgm_chrf_options)RGM_CHRF_OPTIONS_INIT;
+    samples->bleu_options.lowercase = samples->chrf_options.lowercase = options->lowercase;
+    RGM_GO(RGM_NEW(samples->told, samples->count));
+    RGM_GO(rgm_bleu_create(&samples->bleu, &samples->bleu_options));
+    RGM_GO(rgm_chrf_create(&samples->chrf, &samples->chrf_options));
     *out = samples;
     samples = NULL;
 done:
@@ -28,13 +53,22 @@ done:
     return status;
 }
 
+static void clear(told *t)
+{
+    for (int s = 0; s < SIDES; s++)
+        rgm_free(t->sides[s]);
+    *t = (told){.score_count = 0};
+}
+
 void rgmi_samples_release(rgmi_samples *samples)
 {
     if (samples == NULL)
         return;
-    for (int64_t k = 0; samples->texts != NULL && k < samples->count; k++)
-        rgm_free(samples->texts[k]);
-    rgm_free(samples->texts);
+    for (int64_t k = 0; samples->told != NULL && k < samples->count; k++)
+        clear(&samples->told[k]);
+    rgm_free(samples->told);
+    rgm_bleu_release(samples->bleu);
+    rgm_chrf_release(samples->chrf);
     rgm_free(samples);
 }
 
@@ -44,8 +78,7 @@ static int64_t pair_of(const rgmi_samples *samples, int64_t k)
 }
 
 /* A side as it was read; of made pairs their tokens' numbers. */
-static rgm_status add_side(rgm_text *out, const char *what, const rgmi_parallel *part, int64_t pair,
-                           bool source)
+static rgm_status read_side(char **out, const rgmi_parallel *part, int64_t pair, bool source)
 {
     rgm_status status = RGM_OK;
     rgm_text numbers = {0};
@@ -56,33 +89,56 @@ static rgm_status add_side(rgm_text *out, const char *what, const rgmi_parallel 
     if (part->corpus != NULL) {
         text =
             source ? rgm_corpus_source(part->corpus, pair) : rgm_corpus_target(part->corpus, pair);
-        return rgm_text_printf(out, "%s%.*s\n", what, (int)text.size, text.data);
+        return rgm_strndup(out, text.data, (size_t)text.size);
     }
     ids = source ? rgm_token_pairs_source(part->pairs, pair, &length)
                  : rgm_token_pairs_target(part->pairs, pair, &length);
     RGM_GO(rgmi_write_text(&numbers, NULL, ids, length - 1));
-    RGM_GO(rgm_text_printf(out, "%s%s\n", what, numbers.size > 0 ? numbers.data : ""));
+    RGM_GO(rgm_strdup(out, numbers.size > 0 ? numbers.data : ""));
 done:
     rgm_text_clear(&numbers);
     return status;
 }
 
-static rgm_status make_text(char **out, const rgmi_parallel_data *data, const rgmi_parallel *part,
-                            int64_t pair, const rgm_hypothesis *h)
+/* ---- scores -------------------------------------------------------------------------------- */
+
+static rgm_status score(rgmi_samples *samples, told *t)
+{
+    rgm_str given = {t->sides[TRANSLATION], (int64_t)strlen(t->sides[TRANSLATION])};
+    rgm_str wanted = {t->sides[REFERENCE], (int64_t)strlen(t->sides[REFERENCE])};
+    rgm_bleu_stats bleu = {0};
+    rgm_chrf_stats chrf = {0};
+
+    RGM_TRY(rgm_bleu_add(&bleu, samples->bleu, given, &wanted, 1));
+    RGM_TRY(rgm_chrf_add(&chrf, samples->chrf, given, &wanted, 1));
+    t->scores[BLEU] =
+        (rgm_named_number){"bleu", rgm_bleu_result(&bleu, &samples->bleu_options).score};
+    t->scores[CHRF] = (rgm_named_number){"chrf", rgm_chrf_result(&chrf, &samples->chrf_options)};
+    t->score_count = SCORES;
+    return RGM_OK;
+}
+
+/* ---- samples ------------------------------------------------------------------------------- */
+
+static rgm_status tell(rgmi_samples *samples, int64_t k, const rgmi_parallel_data *data,
+                       const rgmi_parallel *part, const rgm_hypothesis *h)
 {
     rgm_status status = RGM_OK;
-    rgm_text text = {0}, translation = {0};
+    rgm_text translation = {0};
+    int64_t pair = pair_of(samples, k);
+    told *t = &samples->told[k];
 
-    RGM_GO(add_side(&text, "source: ", part, pair, true));
+    clear(t);
+    RGM_GO(read_side(&t->sides[SOURCE], part, pair, true));
+    RGM_GO(read_side(&t->sides[REFERENCE], part, pair, false));
     RGM_GO(rgmi_write_text(&translation, data->target, h->ids, h->count));
-    RGM_GO(
-        rgm_text_printf(&text, "translation: %s\n", translation.size > 0 ? translation.data : ""));
-    RGM_GO(add_side(&text, "reference: ", part, pair, false));
-    rgm_free(*out);
-    *out = NULL;
-    RGM_GO(rgm_strndup(out, text.data, (size_t)text.size - 1));
+    RGM_GO(rgm_strdup(&t->sides[TRANSLATION], translation.size > 0 ? translation.data : ""));
+    status = score(samples, t);
+    if (status == RGM_ERR_FORMAT) { /* not UTF-8: shown without scores */
+        rgm_error_reset();
+        status = RGM_OK;
+    }
 done:
-    rgm_text_clear(&text);
     rgm_text_clear(&translation);
     return status;
 }
@@ -93,20 +149,39 @@ rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_parallel_data *dat
     for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < samples->count; k++)
             if (pair_of(samples, k) == pairs[i])
-                RGM_TRY(make_text(&samples->texts[k], data, &data->parts[part], pairs[i],
-                                  &translations[i].items[0]));
+                RGM_TRY(tell(samples, k, data, &data->parts[part], &translations[i].items[0]));
     return RGM_OK;
+}
+
+static rgm_status add_text(rgm_logs *logs, const told *t, int64_t pair)
+{
+    char name[32];
+    rgm_text text = {0};
+    rgm_status status =
+        rgm_text_printf(&text, "source: %s\ntranslation: %s\nreference: %s", t->sides[SOURCE],
+                        t->sides[TRANSLATION], t->sides[REFERENCE]);
+
+    snprintf(name, sizeof name, "pair_%lld", (long long)pair + 1);
+    if (status == RGM_OK)
+        status = rgm_logs_set_text(logs, name, text.data);
+    rgm_text_clear(&text);
+    return status;
 }
 
 rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples)
 {
-    char name[32];
-
     for (int64_t k = 0; k < samples->count; k++) {
-        if (samples->texts[k] == NULL)
+        const told *t = &samples->told[k];
+        rgm_sample sample = {.source = t->sides[SOURCE],
+                             .translation = t->sides[TRANSLATION],
+                             .reference = t->sides[REFERENCE],
+                             .scores = t->scores,
+                             .score_count = t->score_count};
+
+        if (sample.translation == NULL)
             continue;
-        snprintf(name, sizeof name, "pair_%lld", (long long)pair_of(samples, k) + 1);
-        RGM_TRY(rgm_logs_set_text(logs, name, samples->texts[k]));
+        RGM_TRY(add_text(logs, t, pair_of(samples, k)));
+        RGM_TRY(rgm_logs_add_sample(logs, &sample));
     }
     return RGM_OK;
 }

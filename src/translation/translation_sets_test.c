@@ -274,6 +274,101 @@ static void each_score_has_the_signature_of_its_name(void **state)
     rgmi_parallel_clear(&data);
 }
 
+/* tables.jsonl: both pairs of both sets, scored. */
+static void check_samples(const char *run)
+{
+    char path[160], *data;
+    int64_t size;
+    rgm_json *json;
+    const rgm_json *samples, *sample;
+    double bleu, chrf;
+
+    snprintf(path, sizeof path, "%s/tables.jsonl", run);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    CHECK(strstr(data, "\"split\":\"valid_news\",\"kind\":\"samples\"") != NULL);
+    CHECK_OK(rgm_json_parse(&json, data, (int64_t)strcspn(data, "\n"), path));
+    CHECK_TEXT("valid", rgm_json_text(rgm_json_find(json, "split")));
+    samples = rgm_json_find(json, "samples");
+    CHECK_INT(2, rgm_json_count(samples));
+    sample = rgm_json_at(samples, 1);
+    CHECK_TEXT("ein Hund", rgm_json_text(rgm_json_find(rgm_json_at(samples, 0), "source")));
+    CHECK_TEXT("two dogs in the snow", rgm_json_text(rgm_json_find(sample, "reference")));
+    CHECK(rgm_json_text(rgm_json_find(sample, "translation")) != NULL);
+    CHECK(rgm_json_number(&bleu, rgm_json_find(rgm_json_find(sample, "scores"), "bleu")));
+    CHECK(rgm_json_number(&chrf, rgm_json_find(rgm_json_find(sample, "scores"), "chrf")));
+    CHECK(bleu >= 0 && bleu <= 100 && chrf >= 0 && chrf <= 100);
+    rgm_json_release(json);
+    rgm_free(data);
+}
+
+static rgm_status tell_samples(rgm_logs *logs, const rgmi_parallel_data *data,
+                               const rgm_hypotheses *translations, int64_t count)
+{
+    const rgm_score_options options = {0};
+    const int64_t pairs[] = {0, 1};
+    rgmi_samples *samples = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_samples_create(&samples, 7, 2, &options));
+    RGM_GO(rgmi_samples_add(samples, data, RGM_VALID, pairs, translations, count));
+    RGM_GO(rgmi_samples_result(logs, samples));
+done:
+    if (status != RGM_OK)
+        rgm_logs_clear(logs);
+    rgmi_samples_release(samples);
+    return status;
+}
+
+static rgm_status copy_logs(rgm_logs *to, const rgm_logs *from)
+{
+    rgm_status status = rgm_logs_merge(to, from);
+
+    if (status != RGM_OK)
+        rgm_logs_clear(to);
+    return status;
+}
+
+/* Numbers of sacrebleu 2.6's sentence_bleu() and sentence_chrf(). Three words of three: without
+ * effective order they would have no BLEU. */
+static void each_sample_is_scored_by_itself(void **state)
+{
+    static const double expected[2][2] = {{46.3077716, 31.25}, {100, 100}};
+    int32_t wanted[2][6] = {{5, 7, 6, 9, 10, 1}, {5, 6, 7, 1}};
+    int32_t given[2][6] = {{5, 7, 6, 8}, {5, 6, 7}};
+    rgm_hypothesis h[2] = {{.ids = given[0], .count = 4}, {.ids = given[1], .count = 3}};
+    rgm_hypotheses translations[2] = {{.items = &h[0], .count = 1}, {.items = &h[1], .count = 1}};
+    rgmi_parallel_data data = {0};
+    rgm_logs logs = {0}, all = {0};
+
+    (void)state;
+    CHECK_OK(rgm_token_pairs_create(&data.parts[RGM_VALID].pairs));
+    CHECK_OK(rgm_token_pairs_add(data.parts[RGM_VALID].pairs, wanted[1], 4, wanted[0], 6));
+    CHECK_OK(rgm_token_pairs_add(data.parts[RGM_VALID].pairs, wanted[0], 6, wanted[1], 4));
+    CHECK_OK(tell_samples(&logs, &data, translations, 1)); /* the other was not translated */
+    CHECK_INT(1, logs.sample_count);
+    CHECK_TEXT("5 6 7", logs.samples[0].source);
+    CHECK_TEXT("5 7 6 8", logs.samples[0].translation);
+    CHECK_TEXT("5 7 6 9 10", logs.samples[0].reference);
+    rgm_logs_clear(&logs);
+    CHECK_OK(tell_samples(&logs, &data, translations, 2));
+    CHECK_OK(rgm_logs_merge(&all, &logs));
+    CHECK_OK(rgm_logs_merge(&all, &logs)); /* in the place of the first ones */
+    CHECK_INT(2, all.sample_count);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(2, all.samples[i].score_count);
+        CHECK_TEXT("bleu", all.samples[i].scores[0].name);
+        CHECK_TEXT("chrf", all.samples[i].scores[1].name);
+        for (int k = 0; k < 2; k++)
+            CHECK_CLOSE(expected[i][k], all.samples[i].scores[k].value, 1e-6, 1e-6);
+    }
+    rgm_logs_clear(&all);
+    CHECK_EVERY_OOM(copy_logs(&all, &logs), rgm_logs_clear(&all));
+    rgm_logs_clear(&logs);
+    CHECK_EVERY_OOM(tell_samples(&logs, &data, translations, 2), rgm_logs_clear(&logs));
+    rgm_logs_clear(&logs);
+    rgmi_parallel_clear(&data);
+}
+
 /* A whole run: other sets have their scores, samples are told, and perplexity is of plain labels.
  */
 static void a_run_tells_sets_samples_and_perplexity(void **state)
@@ -330,6 +425,7 @@ static void a_run_tells_sets_samples_and_perplexity(void **state)
     CHECK(strstr(log, "| valid_news pair_1 source: der Rat tagt\n") != NULL);
     CHECK(strstr(log, "batches of 4096 tokens") != NULL);
     rgm_free(log);
+    check_samples(folder_of_run);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -338,4 +434,5 @@ TESTS(cmocka_unit_test(all_that_is_trained_on_is_read_in_its_order),
       cmocka_unit_test(mistakes_in_sets_are_told),
       cmocka_unit_test(a_tokenizer_is_trained_on_any_form),
       cmocka_unit_test(each_score_has_the_signature_of_its_name),
+      cmocka_unit_test(each_sample_is_scored_by_itself),
       cmocka_unit_test(a_run_tells_sets_samples_and_perplexity))

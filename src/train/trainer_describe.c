@@ -1,0 +1,274 @@
+/*
+ * A model in one JSON object, for who looks at a run: its layers with their parameters, what feeds
+ * them, and the floating-point operations of a batch.
+ */
+#include <string.h>
+
+#include "trainer_internal.h"
+
+/* What is found out about a layer. */
+typedef struct layer {
+    const char *kind;   /* op that its first parameter goes into; NULL: none is known */
+    int64_t parameters; /* elements */
+    int64_t ops, flops; /* in its scope, in the last run of a batch */
+    bool *inputs;       /* [layers]: what feeds it */
+    int64_t place;      /* in the order of their first ops, from 1; 0: not reached yet */
+} layer;
+
+typedef struct description {
+    const rgm_trainer *trainer;
+    rgmi_layers layers;
+    layer *list;             /* [layers] */
+    bool *reach;             /* [values][layers]: the nearest layers that a value comes from */
+    int64_t values, reached; /* reached: layers so far */
+    int64_t forward, step;
+} description;
+
+/* ---- what feeds what ----------------------------------------------------------------------- */
+
+/* The layer that a scope stands in, perhaps some levels below it; -1: in none. */
+static int64_t layer_of(const rgmi_layers *layers, const char *scope)
+{
+    size_t size = scope != NULL ? strlen(scope) : 0;
+
+    while (size > 0) {
+        int64_t at = rgmi_layers_find(layers, scope, size);
+
+        if (at >= 0)
+            return at;
+        while (size > 0 && scope[--size] != '/')
+            continue;
+    }
+    return -1;
+}
+
+/* A value of layer `at` reads `input`: layers that this comes from feed the layer. Not those that
+ * begin behind it: a table that is read at both ends would feed itself in a circle. */
+static void note_input(description *d, int64_t at, const rgm_value *input)
+{
+    const bool *from = d->reach + rgm_value_number(input) * d->layers.count;
+
+    for (int64_t k = 0; k < d->layers.count; k++)
+        if (from[k] && d->list[k].place < d->list[at].place)
+            d->list[at].inputs[k] = true;
+}
+
+/* Of an op that reads a parameter its layer, whatever scope it stands in: a norm's or a table's is
+ * built where it is used. */
+static int64_t layer_of_value(const description *d, const rgm_value *value)
+{
+    for (int i = 0; i < rgm_value_input_count(value); i++) {
+        const rgm_value *input = rgm_value_input(value, i);
+
+        if (rgm_value_is_parameter(input))
+            return layer_of(&d->layers, rgm_value_name(input));
+    }
+    return rgm_value_op(value) != NULL ? layer_of(&d->layers, rgm_value_scope(value)) : -1;
+}
+
+static void note_value(description *d, const rgm_value *value)
+{
+    bool *reach = d->reach + rgm_value_number(value) * d->layers.count;
+    int64_t at = layer_of_value(d, value);
+
+    if (at >= 0 && d->list[at].place == 0)
+        d->list[at].place = ++d->reached;
+    for (int i = 0; i < rgm_value_input_count(value); i++) {
+        const rgm_value *input = rgm_value_input(value, i);
+        const bool *from = d->reach + rgm_value_number(input) * d->layers.count;
+
+        if (at >= 0)
+            note_input(d, at, input);
+        for (int64_t k = 0; at < 0 && k < d->layers.count; k++)
+            reach[k] |= from[k];
+    }
+    if (at >= 0)
+        reach[at] = true;
+}
+
+/* The op that brings a layer's first parameter together with something else; not a square of it,
+ * which is a penalty's. */
+static void note_kind(description *d, const rgm_value *value)
+{
+    for (int i = 0; rgm_value_input_count(value) > 1 && i < rgm_value_input_count(value); i++) {
+        const rgm_value *input = rgm_value_input(value, i);
+        int64_t at =
+            rgm_value_is_parameter(input) ? layer_of(&d->layers, rgm_value_name(input)) : -1;
+
+        if (at >= 0 && d->list[at].kind == NULL)
+            d->list[at].kind = rgm_value_op(value)->name;
+    }
+}
+
+static rgm_status find_links(description *d)
+{
+    const rgm_cgraph *graph = d->trainer->graph;
+
+    d->values = rgm_cgraph_forward_count(graph);
+    RGM_TRY(RGM_NEW(d->reach, d->values * d->layers.count));
+    for (int64_t i = 0; i < d->values; i++) {
+        note_value(d, rgm_cgraph_value(graph, i));
+        note_kind(d, rgm_cgraph_value(graph, i));
+    }
+    return RGM_OK;
+}
+
+static void add_op(const rgm_op_event *event, void *payload)
+{
+    description *d = payload;
+    int64_t at = layer_of(&d->layers, event->scope);
+
+    d->step += event->flops;
+    if (!event->backward)
+        d->forward += event->flops;
+    if (at < 0)
+        return;
+    d->list[at].ops++;
+    d->list[at].flops += event->flops;
+}
+
+static rgm_status describe(description *d, const rgm_trainer *trainer)
+{
+    d->trainer = trainer;
+    RGM_TRY(rgmi_layers_open(&d->layers, trainer->graph));
+    RGM_TRY(RGM_NEW(d->list, d->layers.count));
+    for (int64_t k = 0; k < d->layers.count; k++)
+        RGM_TRY(RGM_NEW(d->list[k].inputs, d->layers.count));
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+        d->list[d->layers.of[i]].parameters +=
+            rgm_tensor_count(rgm_parameters_tensor(trainer->parameters, i));
+    RGM_TRY(find_links(d));
+    if (trainer->train_run != NULL)
+        rgm_executor_visit(trainer->train_run, add_op, d);
+    return RGM_OK;
+}
+
+static void description_clear(description *d)
+{
+    for (int64_t k = 0; d->list != NULL && k < d->layers.count; k++)
+        rgm_free(d->list[k].inputs);
+    rgm_free(d->list);
+    rgm_free(d->reach);
+    rgmi_layers_close(&d->layers);
+}
+
+/* ---- as JSON ------------------------------------------------------------------------------- */
+
+static rgm_status print_tensor(rgm_text *out, const rgm_parameters *parameters, int64_t i)
+{
+    const rgm_tensor *tensor = rgm_parameters_tensor(parameters, i);
+
+    RGM_TRY(rgm_text_printf(out, "{\"name\": "));
+    RGM_TRY(rgm_json_print_text(out, rgm_parameters_name(parameters, i)));
+    RGM_TRY(rgm_text_printf(out, ", \"shape\": ["));
+    for (int k = 0; k < rgm_tensor_rank(tensor); k++)
+        RGM_TRY(rgm_text_printf(out, "%s%lld", k > 0 ? ", " : "",
+                                (long long)rgm_tensor_dim(tensor, k)));
+    return rgm_text_printf(out, "], \"count\": %lld, \"trainable\": %s}",
+                           (long long)rgm_tensor_count(tensor),
+                           rgm_parameters_trainable(parameters, i) ? "true" : "false");
+}
+
+/* A number of operations, or null where no run has told it: where an op stands in no scope of its
+ * layer's, as a norm's. */
+static rgm_status print_flops(rgm_text *out, bool known, int64_t flops)
+{
+    return known ? rgm_text_printf(out, "%lld", (long long)flops) : rgm_text_printf(out, "null");
+}
+
+static rgm_status print_layer(rgm_text *out, const description *d, int64_t at, bool known)
+{
+    const layer *l = &d->list[at];
+    const rgm_parameters *parameters = d->trainer->parameters;
+    const char *comma = "";
+
+    RGM_TRY(rgm_text_printf(out, "    {\"name\": "));
+    RGM_TRY(rgm_json_print_text(out, d->layers.names[at]));
+    RGM_TRY(rgm_text_printf(out, ", \"kind\": "));
+    RGM_TRY(l->kind != NULL ? rgm_json_print_text(out, l->kind) : rgm_text_printf(out, "null"));
+    RGM_TRY(rgm_text_printf(out, ", \"parameters\": %lld, \"flops\": ", (long long)l->parameters));
+    RGM_TRY(print_flops(out, known && l->ops > 0, l->flops));
+    RGM_TRY(rgm_text_printf(out, ", \"inputs\": ["));
+    for (int64_t k = 0; k < d->layers.count; k++) {
+        if (!l->inputs[k])
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s", comma));
+        RGM_TRY(rgm_json_print_text(out, d->layers.names[k]));
+        comma = ", ";
+    }
+    RGM_TRY(rgm_text_printf(out, "], \"tensors\": ["));
+    comma = "";
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        if (d->layers.of[i] != at)
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s", comma));
+        RGM_TRY(print_tensor(out, parameters, i));
+        comma = ", ";
+    }
+    return rgm_text_printf(out, "]}");
+}
+
+static rgm_status print(rgm_text *out, const description *d, const char *batch)
+{
+    const rgm_parameters *parameters = d->trainer->parameters;
+    bool known = batch != NULL && d->step > 0;
+    int64_t trained = 0;
+
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        if (rgm_parameters_trainable(parameters, i))
+            trained += rgm_tensor_count(rgm_parameters_tensor(parameters, i));
+    RGM_TRY(rgm_text_printf(out,
+                            "{\n  \"parameters\": %lld,\n  \"trainable\": %lld,\n  \"flops\": ",
+                            (long long)rgm_parameters_total(parameters), (long long)trained));
+    if (known)
+        RGM_TRY(rgm_text_printf(out, "{\"forward\": %lld, \"step\": %lld, \"batch\": %s}",
+                                (long long)d->forward, (long long)d->step, batch));
+    else
+        RGM_TRY(rgm_text_printf(out, "null"));
+    RGM_TRY(rgm_text_printf(out, ",\n  \"layers\": ["));
+    for (int64_t k = 0; k < d->layers.count; k++) {
+        RGM_TRY(rgm_text_printf(out, "%s\n", k > 0 ? "," : ""));
+        RGM_TRY(print_layer(out, d, k, known));
+    }
+    return rgm_text_printf(out, "\n  ]\n}\n");
+}
+
+rgm_status rgmi_describe_model(rgm_text *out, const rgm_trainer *trainer, const char *batch)
+{
+    description d = {0};
+    rgm_status status = describe(&d, trainer);
+
+    if (status == RGM_OK)
+        status = print(out, &d, batch);
+    description_clear(&d);
+    return status;
+}
+
+/* Rows, columns, entries. */
+static rgm_status print_pattern(rgm_text *out, const rgm_pattern *pattern)
+{
+    const rgm_csr *rows = rgm_pattern_by_row(pattern);
+
+    return rgm_text_printf(out, "%lld, %lld, %lld", (long long)rows->rows, (long long)rows->columns,
+                           (long long)rows->count);
+}
+
+rgm_status rgmi_describe_batch(rgm_text *out, const rgm_feed *feeds, int64_t count)
+{
+    out->size = 0;
+    RGM_TRY(rgm_text_printf(out, "{\"inputs\": {"));
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_feed *feed = &feeds[i];
+
+        RGM_TRY(rgm_text_printf(out, "%s", i > 0 ? ", " : ""));
+        RGM_TRY(rgm_json_print_text(out, rgm_value_name(feed->input)));
+        RGM_TRY(rgm_text_printf(out, ": ["));
+        for (int k = 0; feed->tensor != NULL && k < rgm_tensor_rank(feed->tensor); k++)
+            RGM_TRY(rgm_text_printf(out, "%s%lld", k > 0 ? ", " : "",
+                                    (long long)rgm_tensor_dim(feed->tensor, k)));
+        if (feed->tensor == NULL && feed->pattern != NULL)
+            RGM_TRY(print_pattern(out, feed->pattern));
+        RGM_TRY(rgm_text_printf(out, "]"));
+    }
+    return rgm_text_printf(out, "}}");
+}
