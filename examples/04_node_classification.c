@@ -31,7 +31,7 @@ int main(int argc, char **argv)
         what.train_data = rgm_graph_data_provider(&data, "train");
         what.valid_data = rgm_graph_data_provider(&data, "valid");
         what.model_fn = two_layer_gcn;
-        labels.node_set = "nodes";
+        labels.place.node_set = "nodes";
         labels.num_classes = 7;
         labels.head = RGM_HEAD_NONE; /* the states are the logits */
         what.task = rgm_graph_task_create(&rgm_node_classification, NULL, &labels);

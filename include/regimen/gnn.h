@@ -178,6 +178,17 @@ typedef struct rgm_simple_conv_options {
 /** reduce over edges of drop(act(W [x_e || h_s || h_r] + b)). Parameters kernel, bias. */
 rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
+typedef struct rgm_gin_conv_options {
+    int64_t units; /* > 0: of a kernel on the sum, which tells relations apart; 0: the sum itself */
+    double l2;
+} rgm_gin_conv_options;
+/**
+ * The sum over edges of h_s (Xu et al. 2019, eq. 4.1), or with edge states of relu(h_s + W_e x_e +
+ * b) (Hu et al. 2020): [receivers, width], or times W: [receivers, units]. Parameters edge/kernel,
+ * edge/bias, kernel.
+ */
+rgm_value *rgm_gin_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
 typedef struct rgm_pool_options {
     const char *reduce_type; /* NULL: "sum" */
 } rgm_pool_options;
@@ -226,6 +237,26 @@ rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs,
 /** The only input becomes the state, in its shape. No options. */
 rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inputs,
                                   const void *options);
+
+typedef enum rgm_gin_norm { RGM_GIN_PLAIN, RGM_GIN_BATCH, RGM_GIN_LAYER } rgm_gin_norm;
+typedef struct rgm_gin_state_options {
+    int64_t units, mlp_layers;
+    bool train_epsilon; /* epsilon starts at 0 */
+    double epsilon;     /* where it is not trained */
+    rgm_gin_norm norm;  /* of each layer, before its activation */
+    rgm_activation activation;
+    double dropout; /* of the new state */
+    double l2;
+} rgm_gin_state_options;
+#define RGM_GIN_STATE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .mlp_layers = 2, .train_epsilon = true, .activation = RGM_ACT_RELU                         \
+    }
+/**
+ * mlp((1 + epsilon) state + sum of inputs), all [n, width]: [n, units]. The context is not heard.
+ * Parameters epsilon, dense_<i>/kernel, dense_<i>/bias, norm_<i>/.
+ */
+rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 
 typedef struct rgm_sage_state_options {
     int64_t units;
@@ -609,13 +640,70 @@ typedef struct rgm_mpnn_model_options {
     rgm_input_options input;
 } rgm_mpnn_model_options;
 
-/** A model that an experiment file can name: "gcn", "gat_v2", "graph_sage", "vanilla_mpnn". */
+/**
+ * "appnp": predictions of each node by itself, then personalised PageRank spreads them (Gasteiger,
+ * Bojchevski & Guennemann 2019, eq. 5): z' = (1 - teleport) A z + teleport h, with a GCN's
+ * normalised A. Parameters dense_<i>/kernel, dense_<i>/bias.
+ */
+typedef struct rgm_appnp_model_options {
+    rgm_ints hidden; /* channels of each hidden layer of a node by itself */
+    int64_t output;  /* > 0: one more, without activation (classes, with task head "none") */
+    int64_t iterations;
+    double teleport;     /* 0 .. 1: how much of its own each node keeps at every iteration      */
+    double dropout;      /* of every layer's input                                              */
+    double edge_dropout; /* of the entries of A, drawn anew for each iteration                  */
+    rgm_activation activation;
+    rgm_degree_norm normalization;
+    bool self_loops, bias;
+    double l2;
+    rgm_l2_layers l2_layers;
+    rgm_receivers receiver;          /* not both */
+    const char *node_set, *edge_set; /* NULL: the only one */
+    rgm_input_options input;
+} rgm_appnp_model_options;
+
+/** "sgc": a linear model of what has been spread over the edges (Wu et al. 2019), A^hops X W + b.
+ * Parameters dense/kernel, dense/bias. */
+typedef struct rgm_sgc_model_options {
+    int64_t output; /* required */
+    int64_t hops;
+    double dropout; /* of the features */
+    rgm_degree_norm normalization;
+    bool self_loops, bias;
+    double l2;
+    rgm_receivers receiver;          /* not both */
+    const char *node_set, *edge_set; /* NULL: the only one */
+    rgm_input_options input;
+} rgm_sgc_model_options;
+
+/** What becomes of the states of all rounds: jumping knowledge (Xu et al. 2018). */
+typedef enum rgm_gin_jump { RGM_GIN_LAST, RGM_GIN_CONCAT, RGM_GIN_SUM, RGM_GIN_MAX } rgm_gin_jump;
+
+/**
+ * "gin", heterogeneous; with an edge feature GINE. Sums of several relations have kernels of their
+ * own. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge set>/,next_state/}.
+ */
+typedef struct rgm_gin_model_options {
+    int64_t units, layers, mlp_layers;
+    bool train_epsilon;
+    double epsilon;
+    rgm_gin_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
+    rgm_gin_jump jump;
+    rgm_activation activation;
+    double dropout, l2;
+    rgm_receivers receiver;
+    const char *edge_feature;
+    rgm_input_options input;
+} rgm_gin_model_options;
+
+/** A model that an experiment file can name. */
 typedef struct rgm_graph_model_type {
     rgm_section_type section;
     rgm_model_fn *build; /* payload = options */
     size_t input;        /* where in the options its rgm_input_options stand; 0: it has none */
 } rgm_graph_model_type;
-extern const rgm_graph_model_type rgm_gcn_model, rgm_gat_model, rgm_sage_model, rgm_mpnn_model;
+extern const rgm_graph_model_type rgm_gcn_model, rgm_gat_model, rgm_sage_model, rgm_mpnn_model,
+    rgm_appnp_model, rgm_sgc_model, rgm_gin_model;
 /** All of them, each the beginning of its rgm_graph_model_type; ended by NULL. */
 extern const rgm_section_type *const rgm_graph_models[];
 
@@ -725,8 +813,8 @@ typedef enum rgm_classification_head {
     RGM_HEAD_NONE   /* the states are the logits           */
 } rgm_classification_head;
 
-/** Of the six kinds of classification; field names are the config keys of `task:`. */
-typedef struct rgm_graph_classification_options {
+/** Where a task reads states and labels; field names are config keys of `task:`. */
+typedef struct rgm_graph_place {
     const char *node_set;    /* whose states; required for root_node and graph                */
     const char *state;       /* state feature, default hidden_state                           */
     const char *key;         /* nodes, root_node: readout key, default "seed"                 */
@@ -735,7 +823,17 @@ typedef struct rgm_graph_classification_options {
     const char *label;       /* label feature: on readout_set if it is there, else (root_node) on
                                 the node set or (graph) on the context, and then hidden from the
                                 model                                                         */
-    int64_t num_classes;     /* one class: this or class_names                                */
+} rgm_graph_place;
+#define RGM_GRAPH_PLACE_INIT                                                                       \
+    {                                                                                              \
+        .state = RGM_HIDDEN_STATE, .key = "seed", .readout_set = RGM_READOUT,                      \
+        .reduce_type = "mean", .label = "label"                                                    \
+    }
+
+/** Of the six kinds of classification; field names are the config keys of `task:`. */
+typedef struct rgm_graph_classification_options {
+    rgm_graph_place place;
+    int64_t num_classes; /* one class: this or class_names                                */
     rgm_texts class_names;
     bool per_class_statistics;
     int64_t units;                  /* 0/1 labels: how many, default 1                        */
@@ -745,9 +843,27 @@ typedef struct rgm_graph_classification_options {
 } rgm_graph_classification_options;
 #define RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT                                                      \
     {                                                                                              \
-        .state = RGM_HIDDEN_STATE, .key = "seed", .readout_set = RGM_READOUT,                      \
-        .reduce_type = "mean", .label = "label", .units = 1                                        \
+        .place = RGM_GRAPH_PLACE_INIT, .units = 1                                                  \
     }
+/** Of the three kinds of regression; field names are the config keys of `task:`. */
+typedef struct rgm_graph_regression_options {
+    rgm_graph_place place; /* label: one number, or `units` of them, of an item */
+    int64_t units;
+    rgm_regression_loss_type loss;          /* its predictions: of poisson exp(head), of
+                                               mean_squared_log_scaled_error relu(head), else the head */
+    double delta, quantile, alpha, epsilon; /* of the losses that have them */
+    rgm_classification_head head;           /* default dense */
+    double l2;                              /* of the dense head */
+} rgm_graph_regression_options;
+#define RGM_GRAPH_REGRESSION_OPTIONS_INIT                                                          \
+    {                                                                                              \
+        .place = RGM_GRAPH_PLACE_INIT, .units = 1, .delta = 1, .quantile = 0.5, .alpha = 5,        \
+        .epsilon = 1e-8                                                                            \
+    }
+/** Numbers of each node behind a readout, of each root node, of each component. */
+extern const rgm_graph_task_type rgm_node_regression, rgm_root_node_regression,
+    rgm_graph_regression;
+
 /** One class for each node behind `_readout`, with a dense head. */
 rgm_graph_task *rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
 rgm_graph_task *rgm_root_node_multiclass(const char *node_set, const char *label,

@@ -176,6 +176,10 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.valid_padding.sample_size", "data.valid_padding.kind == fit"},
     {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit"},
     {"task.l2", "task.head == dense"},
+    {"task.delta", "task.loss == huber"},
+    {"task.quantile", "task.loss == quantile"},
+    {"task.alpha", "task.loss == mean_squared_log_scaled_error"},
+    {"task.epsilon", "task.loss == mean_squared_log_scaled_error"},
     {"model.input_units", "model.encode == true"},
     {"model.input_activation", "model.encode == true"},
     {"model.hidden_units", "model.aggregator == pool"},
@@ -183,6 +187,7 @@ const rgm_effect rgmi_graph_effects[] = {
     {"model.input_units", "model.encode == true"},
     {"model.input_activation", "model.encode == true"},
     {"model.l2_layers", "model.l2 > 0"},
+    {"model.epsilon", "model.train_epsilon == false"},
     {0}};
 
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";
@@ -193,4 +198,7 @@ const rgm_rule rgmi_graph_rules[] = {
      "task.head is none, so the model's outputs are the logits"},
     {"model.l2_normalize == false", {"model.aggregator == gcn"}, gcn_is_a_mean},
     {"model.combine == sum", {"model.aggregator == gcn"}, gcn_is_a_mean},
+    {"data.train_padding.kind == none",
+     {"model.norm == batch"},
+     "a batch norm would count the nodes that padding adds; norm: layer does not"},
     {0}};

@@ -46,7 +46,7 @@ static void scales(rgm_spmm_options *spmm, rgm_value *pattern, const rgm_gcn_opt
 }
 
 /* Weighted edges and loops of weight 1: the pattern grows by the loops, the weights by ones. */
-static void weighted_loops(rgm_scope *scope, rgm_value **pattern, rgm_spmm_options *spmm)
+static void add_weighted_loops(rgm_scope *scope, rgm_value **pattern, rgm_spmm_options *spmm)
 {
     rgm_dim rows = rgm_value_shape(*pattern)[0];
     rgm_value *ones = rgm_reshape(rgm_shift(rgm_zero_rows(scope, *pattern, 1), 1), 1, &rows);
@@ -56,12 +56,22 @@ static void weighted_loops(rgm_scope *scope, rgm_value **pattern, rgm_spmm_optio
     *pattern = rgm_add_self_loops(*pattern);
 }
 
+rgm_spmm_options rgmi_gcn_sum(rgm_scope *scope, rgm_value **pattern, const rgm_gcn_options *options)
+{
+    rgm_spmm_options spmm = {.weight = options->edge_weight, .self_loop = options->self_loops};
+
+    scales(&spmm, *pattern, options, rgm_scope_dtype(scope));
+    if (spmm.weight != NULL && options->self_loops)
+        add_weighted_loops(scope, pattern, &spmm);
+    return spmm;
+}
+
 rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *payload)
 {
     const rgm_gcn_options *options = payload != NULL ? payload : &gcn_defaults;
     rgm_value *p = in->pattern, *h = rgmi_need(scope, in, in->sender, "sender"), *y;
     rgm_dense_options dense = {.l2 = options->l2, .kernel = options->kernel};
-    rgm_spmm_options spmm = {.weight = options->edge_weight, .self_loop = options->self_loops};
+    rgm_spmm_options spmm;
     int64_t units = options->units;
 
     if (scope == NULL || p == NULL || h == NULL || !rgmi_positive(scope, units, "units"))
@@ -70,13 +80,11 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const vo
         return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_SHAPE,
                                "'%s': a GCN needs one node set at both ends of '%s'",
                                rgm_scope_path(scope), in->name);
-    if (spmm.weight != NULL && rgm_value_rank(spmm.weight) != 1)
+    if (options->edge_weight != NULL && rgm_value_rank(options->edge_weight) != 1)
         return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_SHAPE,
                                "'%s': edge weights of '%s' are one number for each edge",
                                rgm_scope_path(scope), in->name);
-    scales(&spmm, p, options, rgm_scope_dtype(scope));
-    if (spmm.weight != NULL && options->self_loops)
-        weighted_loops(scope, &p, &spmm);
+    spmm = rgmi_gcn_sum(scope, &p, options);
     if (rgmi_sum_first(h, units))
         y = rgm_dense_with(scope, NULL, rgm_spmm(p, h, &spmm), units, &dense);
     else

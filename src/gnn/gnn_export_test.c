@@ -18,6 +18,10 @@ static const struct {
     {"graph_sage", "hidden: [8]\noutput: 4\nl2_normalize: true\n"},
     {"graph_sage", "hidden: [6]\naggregator: pool\nhidden_units: 5\n"},
     {"graph_sage", "hidden: [6]\naggregator: gcn\n"},
+    {"appnp", "hidden: [6]\noutput: 4\niterations: 4\nedge_dropout: 0.5\n"},
+    {"sgc", "output: 4\nself_loops: false\n"},
+    {"gin", "units: 6\nlayers: 2\njump: concat\n"},
+    {"gin", "units: 6\nlayers: 1\nnorm: none\njump: max\n"},
     {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nlayer_norm: true\n"},
     {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nencode: false\nreceiver_state: false\n"
                      "reduce_type: mean|max_no_inf\n"},

@@ -21,6 +21,10 @@ static inline bool rgmi_sum_first(rgm_value *x, int64_t units)
 
 /* Senders' rows x [senders, width] reduced at the receivers; sum and mean as one sparse product. */
 rgm_value *rgmi_pool_senders(const rgm_conv_input *in, rgm_value *x, const char *reduce_type);
+/* The normalised sum over neighbours of a GCN, for rgm_spmm(); of weighted edges with loops the
+ * pattern becomes one that has them. */
+rgm_spmm_options rgmi_gcn_sum(rgm_scope *scope, rgm_value **pattern,
+                              const rgm_gcn_options *options);
 /* RGM_ERR_CONFIG when an option's reduce_type is no reduction, nor several with '|' between. */
 rgm_status rgmi_reduce_type_check(const char *key, const char *reduce_type);
 /* True when reduce_type is "sum" or "mean", which commute with a product. */
@@ -56,9 +60,20 @@ rgm_value *rgmi_input_feature(rgm_scope *scope, const rgm_graph_value *graph, rg
  * without failure for a set that starts with nothing. */
 rgm_value *rgmi_node_input(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
                            const rgm_input_options *options);
+/* The graph with an edge feature (NULL: none) as rows in every edge set that has it, as the options
+ * say that it is read. */
+rgm_graph_value *rgmi_read_edges(rgm_scope *scope, rgm_graph_value *graph, const char *feature,
+                                 const rgm_input_options *options);
 /* Node and edge set of a homogeneous model; false: failure recorded. */
 bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph_value *graph,
                    const char *wanted_node_set, const char *wanted_edge_set);
+
+/* The rows that a model of one node set and one edge set starts from, and which sets these are;
+ * NULL: failure recorded. */
+rgm_value *rgmi_hom_input(const char **node_set, const char **edge_set, rgm_scope *scope,
+                          const rgm_graph_value *graph, const char *wanted_node_set,
+                          const char *wanted_edge_set, rgm_receivers receiver,
+                          const rgm_input_options *input);
 
 /* Failures: a node set that a model cannot start from; "both" where one end has to hear. */
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set);
@@ -66,6 +81,7 @@ bool rgmi_one_receiver(rgm_scope *scope, rgm_receivers receiver);
 
 extern const char *const rgmi_receiver_names[];
 extern const char *const rgmi_l2_layer_names[];
+extern const char *const rgmi_normalization_names[]; /* of rgm_degree_norm */
 extern const rgm_field rgmi_input_fields[];
 
 #endif

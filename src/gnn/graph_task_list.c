@@ -4,11 +4,9 @@
 #include <regimen/gnn.h>
 
 const rgm_section_type *const rgm_graph_tasks[] = {
-    &rgm_node_classification.section,
-    &rgm_node_binary_classification.section,
-    &rgm_root_node_classification.section,
-    &rgm_root_node_binary_classification.section,
-    &rgm_graph_classification.section,
-    &rgm_graph_binary_classification.section,
-    NULL,
+    &rgm_node_classification.section,      &rgm_node_binary_classification.section,
+    &rgm_root_node_classification.section, &rgm_root_node_binary_classification.section,
+    &rgm_graph_classification.section,     &rgm_graph_binary_classification.section,
+    &rgm_node_regression.section,          &rgm_root_node_regression.section,
+    &rgm_graph_regression.section,         NULL,
 };

@@ -2,6 +2,8 @@
  * What a graph must have before a task is trained or judged on it: as many items as are predicted,
  * and labels that there are.
  */
+#include <math.h>
+
 #include "learning.h"
 
 rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set)
@@ -24,6 +26,13 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
     for (int64_t i = item * width; i < (item + 1) * width; i++) {
         double label = rgm_tensor_at(values, i);
 
+        if (labels->classes == 0 && (!isfinite(label) || (labels->not_negative && label < 0)))
+            return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g%s",
+                            labels->set->name != NULL ? labels->set->name : "context",
+                            labels->feature, (long long)item, label,
+                            isfinite(label) ? ", and the loss is of numbers from 0 on" : "");
+        if (labels->classes == 0)
+            continue;
         if (!(label >= 0 && label < (double)labels->classes && label == (double)(int64_t)label))
             return RGM_FAIL(
                 RGM_ERR_DATA,

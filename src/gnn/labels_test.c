@@ -61,7 +61,7 @@ static rgm_graph_task *task_of(const rgm_graph_task_type *type, int64_t classes)
 {
     rgm_graph_classification_options options = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT;
 
-    options.node_set = "nodes";
+    options.place.node_set = "nodes";
     options.num_classes = classes;
     return rgm_graph_task_create(type, NULL, &options);
 }

@@ -31,13 +31,91 @@ rgm_status rgmi_graph_task_check_graph(const rgm_graph_task *task, const rgm_gra
 typedef struct rgmi_labels {
     const rgm_set_schema *set; /* NULL: there are none */
     const char *feature;
-    bool of_roots;   /* those of each component's first item alone */
-    int64_t classes; /* 0 .. classes - 1 */
+    bool of_roots;     /* those of each component's first item alone */
+    int64_t classes;   /* 0 .. classes - 1; 0: any finite number ... */
+    bool not_negative; /* ... that is not below 0 */
 } rgmi_labels;
 /** Labels of real items that the graph has; RGM_ERR_DATA names the first that there is not. */
 rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels);
 /** Each real component has one item of a node set, if the graph has the set; else RGM_ERR_DATA. */
 rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
+
+/* Where a kind of task reads states and labels; its options begin with an rgm_graph_place, and
+ * these take any such options. */
+
+#define RGMI_PLACE_FIELD(member, text)                                                             \
+    {                                                                                              \
+        .name = #member, .kind = RGM_FIELD_TEXT, .offset = offsetof(rgm_graph_place, member),      \
+        .help = (text)                                                                             \
+    }
+#define RGMI_PLACE_FIELDS                                                                          \
+    RGMI_PLACE_FIELD(label, "label feature"),                                                      \
+        RGMI_PLACE_FIELD(state, "state feature that is read"),                                     \
+        RGMI_PLACE_FIELD(readout_set, "readout node set"),                                         \
+        RGMI_PLACE_FIELD(node_set, "whose states are read")
+#define RGMI_KEY_FIELD RGMI_PLACE_FIELD(key, "readout key")
+#define RGMI_REDUCE_FIELD                                                                          \
+    RGMI_PLACE_FIELD(reduce_type, "how node states are pooled: sum, mean, max, ...")
+/** The functions of a row of rgm_graph_task_type that say where. */
+#define RGMI_NODES                                                                                 \
+    .check = rgmi_at_nodes_check, .preprocess = rgmi_at_nodes_preprocess,                          \
+    .real_items = rgmi_at_nodes_real, .node = rgmi_at_nodes_node, .label = rgmi_label_of
+#define RGMI_ROOT                                                                                  \
+    .check = rgmi_at_root_check, .check_items = rgmi_at_root_check_items,                          \
+    .preprocess = rgmi_at_root_preprocess, .real_items = rgmi_at_root_real,                        \
+    .node = rgmi_at_root_node, .label = rgmi_label_of
+#define RGMI_GRAPH                                                                                 \
+    .check = rgmi_at_graph_check, .check_items = rgmi_at_graph_check_items,                        \
+    .preprocess = rgmi_at_graph_preprocess, .label = rgmi_label_of
+
+/** A kind's predict and check_labels at a place, by its own predict() of states and check_labels()
+ * of labels. */
+#define RGMI_FUNCTIONS_AT(where)                                                                   \
+    static rgm_status where##_predict(rgm_head *outputs, int64_t *count, rgm_scope *scope,         \
+                                      const rgm_graph_views *views, const void *options)           \
+    {                                                                                              \
+        return predict(outputs, count, scope, rgmi_at_##where##_states(views, options), options);  \
+    }                                                                                              \
+    static rgm_status where##_check_labels(const rgm_graph *graph, const void *options)            \
+    {                                                                                              \
+        return check_labels(graph, rgmi_at_##where##_labels(graph, options), options);             \
+    }
+
+extern const char *const rgmi_head_names[]; /* of rgm_classification_head */
+
+/** Of kinds that read the states of a set by its name; some pool them. RGM_ERR_CONFIG. */
+rgm_status rgmi_check_named_set(const void *options);
+const char *rgmi_label_of(const void *options);
+
+rgm_status rgmi_at_nodes_check(const void *options, const rgm_schema *schema);
+rgm_status rgmi_at_nodes_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
+                                    const void *options);
+rgm_value *rgmi_at_nodes_real(const rgm_graph_value *graph, const void *options);
+int64_t rgmi_at_nodes_node(const rgm_graph *graph, int64_t i, const void *options);
+rgmi_labels rgmi_at_nodes_labels(const rgm_graph *graph, const void *options);
+/** [items, width] behind the GNN. */
+rgm_value *rgmi_at_nodes_states(const rgm_graph_views *views, const void *options);
+
+rgm_status rgmi_at_root_check(const void *options, const rgm_schema *schema);
+rgm_status rgmi_at_root_check_items(const rgm_graph *graph, bool together, const void *options);
+rgm_status rgmi_at_root_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
+                                   const void *options);
+rgm_value *rgmi_at_root_real(const rgm_graph_value *graph, const void *options);
+int64_t rgmi_at_root_node(const rgm_graph *graph, int64_t i, const void *options);
+rgmi_labels rgmi_at_root_labels(const rgm_graph *graph, const void *options);
+rgm_value *rgmi_at_root_states(const rgm_graph_views *views, const void *options);
+
+rgm_status rgmi_at_graph_check(const void *options, const rgm_schema *schema);
+rgm_status rgmi_at_graph_check_items(const rgm_graph *graph, bool together, const void *options);
+rgm_status rgmi_at_graph_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
+                                    const void *options);
+rgmi_labels rgmi_at_graph_labels(const rgm_graph *graph, const void *options);
+rgm_value *rgmi_at_graph_states(const rgm_graph_views *views, const void *options);
+
+/** A dense layer on the states [n, width], or they themselves: [n, units] as the output's
+ * predictions. RGM_ERR_CONFIG: states of another width without a layer. */
+rgm_status rgmi_predict_head(rgm_head *output, int64_t *count, rgm_scope *scope, rgm_value *states,
+                             int64_t units, rgm_classification_head head, double l2);
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 

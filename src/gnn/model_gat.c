@@ -74,13 +74,10 @@ static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph
     int64_t layers = o->hidden.count + (o->output > 0);
     rgm_value *h;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL) ||
-        !rgmi_hom_sets(&nodes, &edges, graph, o->node_set, o->edge_set) ||
-        !rgmi_one_receiver(scope, o->receiver))
-        return NULL;
-    h = rgmi_node_input(scope, graph, nodes, &o->input);
+    h = rgmi_hom_input(&nodes, &edges, scope, graph, o->node_set, o->edge_set, o->receiver,
+                       &o->input);
     if (h == NULL)
-        return rgmi_no_input(graph, nodes);
+        return NULL;
     conv.receiver = (rgm_tag)o->receiver;
     conv.self_loops = o->self_loops;
     conv.bias = o->bias;

@@ -19,7 +19,7 @@ static void gcn_defaults(void *payload)
                                                                 .receiver = RGM_AT_TARGET};
 }
 
-static const char *const normalization_names[] = {"none", "in", "out", "in_out", "in_in", NULL};
+const char *const rgmi_normalization_names[] = {"none", "in", "out", "in_out", "in_in", NULL};
 
 #define RGM_OPTIONS rgm_gcn_model_options
 static const rgm_field gcn_fields[] = {
@@ -29,7 +29,7 @@ static const rgm_field gcn_fields[] = {
         "channels of a last convolution without activation (classes, with no task head); 0: none"),
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout before each convolution"),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each hidden convolution"),
-    RGM_CHOICE_FIELD(normalization, normalization_names, "how degrees scale the sum"),
+    RGM_CHOICE_FIELD(normalization, rgmi_normalization_names, "how degrees scale the sum"),
     RGM_BOOL_FIELD(self_loops, "each node also hears itself"),
     RGM_BOOL_FIELD(bias, "add a bias"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
@@ -66,13 +66,10 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
     int64_t layers = o->hidden.count + (o->output > 0);
     rgm_value *h;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL) ||
-        !rgmi_hom_sets(&nodes, &edges, graph, o->node_set, o->edge_set) ||
-        !rgmi_one_receiver(scope, o->receiver))
-        return NULL;
-    h = rgmi_node_input(scope, graph, nodes, &o->input);
+    h = rgmi_hom_input(&nodes, &edges, scope, graph, o->node_set, o->edge_set, o->receiver,
+                       &o->input);
     if (h == NULL)
-        return rgmi_no_input(graph, nodes);
+        return NULL;
     conv.receiver = (rgm_tag)o->receiver;
     conv.normalization = o->normalization;
     conv.self_loops = o->self_loops;

@@ -4,9 +4,8 @@
 #include "gnn_internal.h"
 
 const rgm_section_type *const rgm_graph_models[] = {
-    &rgm_gcn_model.section,
-    &rgm_gat_model.section,
-    &rgm_sage_model.section,
-    &rgm_mpnn_model.section,
-    NULL,
+    &rgm_gcn_model.section,   &rgm_gat_model.section,
+    &rgm_sage_model.section,  &rgm_mpnn_model.section,
+    &rgm_appnp_model.section, &rgm_sgc_model.section,
+    &rgm_gin_model.section,   NULL,
 };

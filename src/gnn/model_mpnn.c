@@ -80,28 +80,6 @@ static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
     return next;
 }
 
-/* Edge features as the options say that they are read. */
-static rgm_graph_value *read_edges(rgm_scope *scope, rgm_graph_value *graph,
-                                   const rgm_mpnn_model_options *o)
-{
-    const rgm_schema *schema = rgm_graph_value_schema(graph);
-    rgm_scope *edges = rgm_scope_enter(scope, "input_edges");
-
-    for (int64_t i = 0;
-         graph != NULL && o->edge_feature != NULL && i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        if (set->piece == RGM_EDGE_SET && !rgmi_is_aux(set->name) &&
-            rgm_has_feature(graph, RGM_EDGE_SET, set->name, o->edge_feature))
-            graph = rgm_with_feature(
-                graph, RGM_EDGE_SET, set->name, o->edge_feature,
-                rgm_as_rows(scope, rgmi_input_feature(rgm_scope_enter(edges, set->name), graph,
-                                                      RGM_EDGE_SET, set->name, o->edge_feature,
-                                                      &o->input)));
-    }
-    return graph;
-}
-
 static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_mpnn_model_options *o = payload;
@@ -110,7 +88,7 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
         return NULL;
-    next = read_edges(scope, encode(scope, graph, o), o);
+    next = rgmi_read_edges(scope, encode(scope, graph, o), o->edge_feature, &o->input);
     round.units = o->units;
     round.message_dim = o->message_dim;
     round.receivers = o->receiver;

@@ -264,6 +264,9 @@ static const struct {
     {named, PAPERS READOUT,
      "vanilla_mpnn: {units: 3, message_dim: 4, receiver: source, edge_feature: e}", true},
     {named, PAPERS READOUT, "vanilla_mpnn: {units: 3, message_dim: 4, layers: 1}", true},
+    {named, PAPERS READOUT, "appnp: {hidden: [3], output: 2, iterations: 3}", true},
+    {named, PAPERS READOUT, "sgc: {output: 2, receiver: source}", true},
+    {named, PAPERS READOUT, "gin: {units: 3, norm: layer, edge_feature: e, jump: concat}", true},
     {with_edge_states, PAPERS READOUT, "target", true},
     {with_edge_states, PAPERS READOUT, "both", true},
     {with_means, PAPERS READOUT, "mean", true},
@@ -367,6 +370,22 @@ static void narrowed_models_are_the_same_functions(void **state)
         result_clear(&narrowed);
         world_close(&w);
     }
+}
+
+/* Means over all nodes would be others over some of them. */
+static void what_is_of_all_nodes_is_left_whole(void **state)
+{
+    rgm_value *narrowed[1], *logits;
+    rgm_graph_value *graph;
+    world w;
+
+    (void)state;
+    random_world(&w, PAPERS READOUT);
+    graph = named(&w, "gin: {units: 3}"); /* with batch norm */
+    logits = rgm_structured_readout(graph, "seed", RGM_HIDDEN_STATE, NULL);
+    CHECK_OK(rgm_graph_narrow(narrowed, &logits, 1, w.value));
+    CHECK(narrowed[0] == logits);
+    world_close(&w);
 }
 
 /* Another graph of other sizes behind the first, and the first again. */
@@ -651,6 +670,7 @@ static void runs_learn_the_same_of_what_they_read_piece_by_piece(void **state)
 }
 
 TESTS(cmocka_unit_test(narrowed_models_are_the_same_functions),
+      cmocka_unit_test(what_is_of_all_nodes_is_left_whole),
       cmocka_unit_test(narrowed_models_take_one_graph_after_another),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(levels_are_found_once),
       cmocka_unit_test(what_reads_every_node_stays),

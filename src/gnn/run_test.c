@@ -285,8 +285,8 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     int64_t last;
 
     (void)state;
-    bits.node_set = "atom";
-    bits.label = "bits";
+    bits.place.node_set = "atom";
+    bits.place.label = "bits";
     bits.units = 2;
     tasks[0] = rgm_graph_task_create(&rgm_graph_classification, "kind",
                                      rgm_graph_task_options(run.what.task));
@@ -446,9 +446,9 @@ static void arguments_that_cannot_be_are_refused(void **state)
     run.what.global_batch_size = 0;
     refuse(&run, RGM_ERR_CONFIG, "global_batch_size");
     run.what.global_batch_size = 5;
-    options->label = "knid";
+    options->place.label = "knid";
     refuse(&run, RGM_ERR_CONFIG, "knid");
-    options->label = "kind";
+    options->place.label = "kind";
     options->num_classes = 0;
     refuse(&run, RGM_ERR_CONFIG, "num_classes");
     options->num_classes = 2;
