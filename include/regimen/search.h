@@ -385,6 +385,20 @@ int64_t rgm_search_work(const rgm_searcher *searcher);
 rgm_status rgm_space_importance(double *shares, const rgm_space *space,
                                 const rgm_hyper_value *const *values, const double *keys,
                                 int64_t count, uint32_t seed);
+/**
+ * The same of trials that were trained to different lengths: of those that have reached the longest
+ * length which at least two trials more than there are hyperparameters (constants apart) reached.
+ *
+ * @param length   [out] that length; -1: too few were validated
+ * @param used     [out] trials that reached it
+ * @param lengths  [in] [count] of each trial's newest validation; -1: it has none
+ *
+ * Errors: RGM_ERR_DATA (too few, or no two differ), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_space_importance_of_longest(double *shares, int64_t *length, int64_t *used,
+                                           const rgm_space *space,
+                                           const rgm_hyper_value *const *values, const double *keys,
+                                           const int64_t *lengths, int64_t count, uint32_t seed);
 /** The same of a searcher's trials, for objective 0 and up: those that have reached the longest
  * length which at least two trials more than there are hyperparameters reached. Errors:
  * RGM_ERR_ARG (there is no such objective), RGM_ERR_DATA, RGM_ERR_NOMEM. */

@@ -266,6 +266,59 @@ done:
     return status;
 }
 
+static int compare_lengths(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+
+    return (a < b) - (a > b);
+}
+
+/* The longest that two trials more than there are hyperparameters have reached. */
+static rgm_status longest_of_enough(int64_t *out, const rgm_space *space, const int64_t *lengths,
+                                    int64_t count)
+{
+    int64_t *sorted, enough = 2, n = 0;
+
+    *out = -1;
+    for (int64_t i = 0; i < rgm_space_count(space); i++)
+        enough += rgm_space_at(space, i)->kind != RGM_HYPER_CONST;
+    RGM_TRY(RGM_NEW(sorted, count + 1));
+    for (int64_t i = 0; i < count; i++)
+        if (lengths[i] >= 0)
+            sorted[n++] = lengths[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_lengths);
+    if (n >= enough)
+        *out = sorted[enough - 1];
+    rgm_free(sorted);
+    return RGM_OK;
+}
+
+rgm_status rgm_space_importance_of_longest(double *shares, int64_t *length, int64_t *used,
+                                           const rgm_space *space,
+                                           const rgm_hyper_value *const *values, const double *keys,
+                                           const int64_t *lengths, int64_t count, uint32_t seed)
+{
+    rgm_status status = RGM_OK;
+    const rgm_hyper_value **chosen = NULL;
+    double *of_chosen = NULL;
+
+    *used = 0;
+    RGM_GO(longest_of_enough(length, space, lengths, count));
+    RGM_GO(RGM_NEW(chosen, count + 1));
+    RGM_GO(RGM_NEW(of_chosen, count + 1));
+    for (int64_t i = 0; i < count && *length >= 0; i++) {
+        if (lengths[i] < *length)
+            continue;
+        chosen[*used] = values[i];
+        of_chosen[(*used)++] = keys[i];
+    }
+    RGM_GO(rgm_space_importance(shares, space, chosen, of_chosen, *used, seed));
+done:
+    rgm_free((void *)chosen);
+    rgm_free(of_chosen);
+    return status;
+}
+
 rgm_status rgm_search_importance(double *shares, const rgm_searcher *searcher, int64_t objective,
                                  uint32_t seed)
 {
