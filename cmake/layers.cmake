@@ -19,15 +19,16 @@ set(RGM_ALLOWED_text base tensor data)
 set(RGM_ALLOWED_translation base tensor kernels autodiff nn data export train text)
 set(RGM_ALLOWED_record base tensor autodiff nn data train)
 # a crown, and what it tries next:
+set(RGM_ALLOWED_http base)
 set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train gnn translation record)
 set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
-set(RGM_ALLOWED_master base search trial)
+set(RGM_ALLOWED_master base http search trial)
 set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
-    search experiment trial master)
+    http search experiment trial master)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
-               record search experiment trial master)
+               record http search experiment trial master)
 
 # A layer that is not in the list would be left out without a word.
 file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/CMakeLists.txt)

@@ -19,6 +19,7 @@
 #ifndef REGIMEN_MASTER_H
 #define REGIMEN_MASTER_H
 
+#include <regimen/http.h>
 #include <regimen/trial.h>
 
 #ifdef __cplusplus
@@ -63,20 +64,6 @@ typedef struct rgm_master_options {
 rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options);
 /** Unlocks the folder. Trials that run are left running: a next master takes them up. */
 void rgm_master_close(rgm_master *master);
-
-typedef struct rgm_request {
-    const char *method; /* "GET", "POST", "PATCH", "DELETE"                  */
-    const char *path;   /* "/api/v1/experiments?limit=10", URL-encoded       */
-    const char *body;   /* JSON; NULL: none                                  */
-    int64_t size;       /* of body                                           */
-} rgm_request;
-
-/** An answer. `{0}` is a valid empty one. */
-typedef struct rgm_response {
-    int status;    /* as HTTP's: 200, 201, 400, 404, 409, 503, ...                        */
-    rgm_text body; /* one line of JSON; of errors {"code": ..., "message": ..., "details": ...} */
-} rgm_response;
-void rgm_response_clear(rgm_response *response);
 
 /**
  * Answer a request. It is done whole or not at all: 503 says that it was not (full disk, no
@@ -136,6 +123,23 @@ void rgm_client_close(rgm_client *client);
  */
 rgm_status rgm_client_call(rgm_json **answer, rgm_client *client, const char *method,
                            const char *path, const char *body);
+/**
+ * The same with the answer as it comes, of whatever status, for who hands it on.
+ *
+ * @param out  [out] cleared with rgm_response_clear(); empty after an error
+ *
+ * Errors: RGM_ERR_IO (nobody answers, or not in time), those of rgm_master_open(), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_client_forward(rgm_response *out, rgm_client *client, const char *method,
+                              const char *path, const char *body);
+/**
+ * Bounds of every call from now on.
+ *
+ * @param seconds  [in] until a call is given up; at first 600
+ * @param stopped  [in] asked about once a second while a call waits: true gives it up; may be NULL
+ */
+void rgm_client_limit(rgm_client *client, double seconds, bool (*stopped)(void *payload),
+                      void *payload);
 /** Whether a master is at work there now, by asking it. */
 bool rgm_client_is_served(rgm_client *client);
 

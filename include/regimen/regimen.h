@@ -22,6 +22,7 @@
  *   record      rows of numbers and images: mlp, cnn, their task
  *
  *   the crown
+ *   http        requests by HTTP: a server with limits
  *   search      what to try next: hyperparameters, samplers, searchers
  *   experiment  all of it from one YAML file
  *   trial       one point of a search, trained: search files, workloads, hooks

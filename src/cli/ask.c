@@ -72,9 +72,11 @@ static rgm_status ask_path(json_t **answer, const asked_master *whom, const char
     if (body != NULL && text == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a request");
     if (whom->master != NULL)
-        status =
-            ask_own(answer, whom->master,
-                    &(rgm_request){method, path, text, text != NULL ? (int64_t)strlen(text) : 0});
+        status = ask_own(answer, whom->master,
+                         &(rgm_request){.method = method,
+                                        .path = path,
+                                        .body = text,
+                                        .size = text != NULL ? (int64_t)strlen(text) : 0});
     else
         status = rgm_client_call((rgm_json **)answer, whom->client, method, path, text);
     free(text);

@@ -3,34 +3,17 @@
  */
 #include "requests.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *rgmi_call_query(const rgmi_call *call, const char *key)
 {
-    for (int i = 0; i < call->query_count; i++)
-        if (strcmp(call->query[i].key, key) == 0)
-            return call->query[i].value;
-    return NULL;
+    return rgm_target_value(&call->target, key, NULL);
 }
 
 rgm_status rgmi_call_query_int(int64_t *out, const rgmi_call *call, const char *key,
                                int64_t otherwise, int64_t low, int64_t high)
 {
-    const char *text = rgmi_call_query(call, key);
-    char *end;
-
-    *out = otherwise;
-    if (text == NULL)
-        return RGM_OK;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != 0 || value < low || value > high)
-        return RGM_FAIL(RGM_ERR_ARG, "%s=%s is no number of %lld to %lld", key, text,
-                        (long long)low, (long long)high);
-    *out = value;
-    return RGM_OK;
+    return rgm_target_int(out, &call->target, key, otherwise, low, high);
 }
 
 rgm_status rgmi_call_text(const char **out, const rgmi_call *call, const char *key)

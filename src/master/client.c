@@ -8,6 +8,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@ struct rgm_client {
     CURL *curl;
     struct curl_slist *headers;
     int folder_fd;
+    double seconds; /* that a call may take */
+    bool (*stopped)(void *payload);
+    void *payload;
 };
 
 /* ---- open and close ------------------------------------------------------------------------- */
@@ -102,7 +106,27 @@ void rgm_client_close(rgm_client *client)
     rgm_free(client);
 }
 
+void rgm_client_limit(rgm_client *client, double seconds, bool (*stopped)(void *payload),
+                      void *payload)
+{
+    client->seconds = seconds;
+    client->stopped = stopped;
+    client->payload = payload;
+}
+
 /* ---- HTTP ----------------------------------------------------------------------------------- */
+
+static bool is_stopped(const rgm_client *client)
+{
+    return client->stopped != NULL && client->stopped(client->payload);
+}
+
+static int look_up(void *payload, curl_off_t total, curl_off_t now, curl_off_t up_total,
+                   curl_off_t up_now)
+{
+    (void)total, (void)now, (void)up_total, (void)up_now;
+    return is_stopped(payload) ? 1 : 0;
+}
 
 static size_t receive(char *data, size_t size, size_t count, void *payload)
 {
@@ -137,7 +161,11 @@ static void set_request(rgm_client *client, const char *url, const char *socket_
     curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)CALL_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                     (long)(1e3 * (client->seconds > 0 ? client->seconds : CALL_SECONDS)));
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     if (socket_path != NULL)
@@ -203,7 +231,8 @@ static rgm_status ask_anybody(rgm_response *out, rgm_client *client, const char 
                               const char *path, const char *body)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
-    double until = rgm_now() + WAIT_SECONDS;
+    double until =
+        rgm_now() + (client->seconds > 0 ? fmin(client->seconds, WAIT_SECONDS) : WAIT_SECONDS);
     bool served;
 
     for (;;) {
@@ -213,7 +242,7 @@ static rgm_status ask_anybody(rgm_response *out, rgm_client *client, const char 
             return status;
         rgm_response_clear(out);
         status = ask_own(out, client, method, path, body);
-        if (status != RGM_ERR_BUSY || rgm_now() > until)
+        if (status != RGM_ERR_BUSY || rgm_now() > until || is_stopped(client))
             return status;
         nanosleep(&pause, NULL); /* another call's master, or one that begins to listen */
     }
@@ -255,6 +284,16 @@ rgm_status rgm_client_call(rgm_json **answer, rgm_client *client, const char *me
         RGM_GO(rgm_json_parse(answer, response.body.data, response.body.size, "answer"));
 done:
     rgm_response_clear(&response);
+    return status;
+}
+
+rgm_status rgm_client_forward(rgm_response *out, rgm_client *client, const char *method,
+                              const char *path, const char *body)
+{
+    rgm_status status = ask_anybody(out, client, method, path, body);
+
+    if (status != RGM_OK)
+        rgm_response_clear(out);
     return status;
 }
 

@@ -358,8 +358,10 @@ static void no_memory_is_told_and_changes_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         const char *body = i == 0 ? create : requests[i].body;
-        rgm_request request = {requests[i].method, requests[i].path, body,
-                               body != NULL ? (int64_t)strlen(body) : 0};
+        rgm_request request = {.method = requests[i].method,
+                               .path = requests[i].path,
+                               .body = body,
+                               .size = body != NULL ? (int64_t)strlen(body) : 0};
         int64_t n = 0, refused = 0;
         bool failed = true;
 

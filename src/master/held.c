@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 const char *const rgm_scheduling_names[] = {"fair_share", "priority", NULL};
@@ -103,17 +102,6 @@ rgm_status rgmi_master_path(char **out, const rgm_master *master, int64_t experi
         snprintf(trial, sizeof trial, "/%lld", (long long)number);
     return rgm_strprintf(out, "%s/%lld%s%s%s", master->options.folder, (long long)experiment, trial,
                          name != NULL ? "/" : "", name != NULL ? name : "");
-}
-
-rgm_status rgmi_random_hex(char out[33])
-{
-    uint8_t bytes[16];
-
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return RGM_FAIL_SYSTEM("read", "getrandom()");
-    for (int i = 0; i < 16; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    return RGM_OK;
 }
 
 rgm_status rgmi_change_begin(rgm_master *master)

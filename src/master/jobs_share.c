@@ -144,7 +144,7 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
                       .is_job = true};
 
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
-    RGM_TRY(rgmi_random_hex(p.token));
+    RGM_TRY(rgm_random_hex(p.token));
     RGM_TRY(rgmi_database_run(master->database,
                               "UPDATE trials SET run_token = ?, run_pid = NULL, run_started ="
                               " NULL, run_slots = '', run_job = 0 WHERE id = ?",

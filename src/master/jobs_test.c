@@ -169,6 +169,13 @@ static void what_waits_says_why_and_can_be_stopped(void **state)
     CHECK_INT(2, rgm_json_count(member(queue, "queue")));
     CHECK_INT(3, int_member(queue, "queue.1.number"));
     rgm_json_release(queue);
+    rgm_json *jobs = ask(master, 200, "GET", "/api/v1/running", NULL);
+    CHECK_INT(2, int_member(jobs, "total"));
+    CHECK_INT(2, int_member(jobs, "running.1.job"));
+    CHECK_TEXT("PENDING", text_member(jobs, "running.1.job_state"));
+    CHECK_TEXT("Resources", text_member(jobs, "running.1.job_reason"));
+    CHECK_TEXT("slurm", text_member(jobs, "running.1.engine"));
+    rgm_json_release(jobs);
     tell(master, 200, "POST", "/api/v1/trials/1/kill", NULL);
     wait_for_reason(master, 1, "Slurm job 3 waits"); /* trial 3 has the first one's place */
     tell(master, 200, "POST", "/api/v1/experiments/1/pause", NULL);

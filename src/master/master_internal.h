@@ -127,6 +127,11 @@ typedef struct rgmi_waiting {
     char *reason;
 } rgmi_waiting;
 
+/** Slots that the last turn offered an experiment. */
+typedef struct rgmi_share {
+    int64_t experiment, slots;
+} rgmi_share;
+
 struct rgm_master {
     rgm_master_options options; /* folder: absolute; texts are its own */
     char **command;
@@ -144,6 +149,8 @@ struct rgm_master {
     bool serves, stops, changed, retries;
     rgmi_waiting *waiting; /* [waiting_count] of the last turn */
     int64_t waiting_count, waiting_capacity;
+    rgmi_share *shares; /* [share_count] of the last turn; none by priority */
+    int64_t share_count, share_capacity;
     pthread_cond_t jobs_wake;  /* there is a job to be submitted, or jobs_stop */
     bool jobs_stop, jobs_fail; /* the last question to Slurm was not answered  */
     rgmi_held_jobs *held_jobs;
@@ -158,8 +165,6 @@ void rgmi_master_wake(rgm_master *master);
  */
 rgm_status rgmi_master_path(char **out, const rgm_master *master, int64_t experiment,
                             int64_t number, const char *name);
-/** 32 hexadecimal digits of the system's random source. Errors: RGM_ERR_IO. */
-rgm_status rgmi_random_hex(char out[33]);
 
 /** Begin and end of whatever changes the database; a failure takes back memory too. */
 rgm_status rgmi_change_begin(rgm_master *master);

@@ -150,6 +150,63 @@ static void a_master_that_stops_leaves_checkpoints_to_go_on_from(void **state)
     rgm_master_close(master);
 }
 
+static bool three_run(rgm_master *master, void *payload)
+{
+    rgm_json *running = ask(master, 200, "GET", "/api/v1/running", NULL);
+    bool three = int_member(running, "total") == 3 && rgm_now() < *(double *)payload;
+
+    rgm_json_release(running);
+    return three;
+}
+
+/* Looked at between two turns, with three of eight trials on three slots: one to two by weight. */
+static bool shares_are_told(rgm_master *master, void *payload)
+{
+    if (!three_run(master, payload))
+        return false;
+    rgm_json *shares = ask(master, 200, "GET", "/api/v1/shares", NULL);
+    CHECK_INT(2, int_member(shares, "total"));
+    CHECK_INT(1, int_member(shares, "shares.0.share"));
+    CHECK_INT(1, int_member(shares, "shares.0.held"));
+    CHECK_INT(4, int_member(shares, "shares.0.demand"));
+    CHECK_INT(2, int_member(shares, "shares.1.share"));
+    CHECK_INT(2, int_member(shares, "shares.1.held"));
+    CHECK_INT(2, int_member(shares, "shares.1.waits"));
+    CHECK_INT(3, int_member(shares, "shares.1.demand")); /* of four trials max_slots takes three */
+    rgm_json_release(shares);
+    rgm_json *running = ask(master, 200, "GET", "/api/v1/running?limit=2&offset=1", NULL);
+    CHECK_INT(3, int_member(running, "total"));
+    CHECK_INT(2, rgm_json_count(member(running, "running")));
+    CHECK_INT(2, int_member(running, "running.0.experiment_id"));
+    CHECK_INT(1, int_member(running, "running.0.number"));
+    CHECK(strlen(text_member(running, "running.0.slots")) == 1);
+    CHECK(strncmp("20", text_member(running, "running.0.start_time"), 2) == 0);
+    CHECK_TEXT("local", text_member(running, "running.0.engine"));
+    CHECK(rgm_json_text(member(running, "running.0.job_state")) == NULL);
+    rgm_json_release(running);
+    return true;
+}
+
+static void what_runs_and_the_shares_are_told(void **state)
+{
+    double until = rgm_now() + 60;
+    rgm_master *master = open_master(folder, 3);
+
+    (void)state;
+    rgm_json *none = ask(master, 200, "GET", "/api/v1/running", NULL);
+    CHECK_INT(0, int_member(none, "total"));
+    rgm_json_release(none);
+    setenv("FAKE_TRIAL_MS", "200", 1);
+    create_experiment(master, RANDOM_4, "");
+    create_experiment(master, RANDOM_4, "resources: {weight: 2, max_slots: 3}\n");
+    CHECK_OK(rgm_master_serve(master, shares_are_told, &until));
+    unsetenv("FAKE_TRIAL_MS");
+    none = ask(master, 200, "GET", "/api/v1/running", NULL);
+    CHECK_INT(0, int_member(none, "total"));
+    rgm_json_release(none);
+    rgm_master_close(master);
+}
+
 /* ---- failures ------------------------------------------------------------------------------- */
 
 /* Case 36: three runs in total, the second and third from the checkpoint at step 2. */
@@ -463,6 +520,7 @@ TESTS(cmocka_unit_test_setup_teardown(a_result_that_is_told_twice_counts_once, s
       cmocka_unit_test_setup_teardown(trials_with_a_model_are_run_folders, setup, teardown),
       cmocka_unit_test_setup_teardown(a_search_of_four_trials_runs_to_its_end, setup, teardown),
       cmocka_unit_test_setup_teardown(states_follow_each_other_or_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_runs_and_the_shares_are_told, setup, teardown),
       cmocka_unit_test_setup_teardown(a_master_that_stops_leaves_checkpoints_to_go_on_from, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(a_trial_that_always_fails_is_restarted_max_restarts_times,

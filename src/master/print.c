@@ -72,7 +72,9 @@ rgm_status rgmi_print_row(rgm_text *out, rgmi_rows *rows)
     return rgm_text_add(out, "}", 1);
 }
 
-rgm_status rgmi_print_rows(rgm_text *out, rgm_master *master, rgmi_rows *rows, int64_t *count)
+/* print: of each row, with `call`; NULL: rgmi_print_row(). */
+static rgm_status print_list(rgm_text *out, rgm_master *master, rgmi_rows *rows, int64_t *count,
+                             rgmi_row_printer *print, rgmi_call *call)
 {
     rgm_status status = RGM_OK;
     int64_t printed = 0;
@@ -81,7 +83,7 @@ rgm_status rgmi_print_rows(rgm_text *out, rgm_master *master, rgmi_rows *rows, i
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
         if (printed++ > 0)
             RGM_GO(rgm_text_add(out, ", ", 2));
-        RGM_GO(rgmi_print_row(out, rows));
+        RGM_GO(print != NULL ? print(call, rows) : rgmi_print_row(out, rows));
     }
     if (status == RGM_END)
         status = rgm_text_add(out, "]", 1);
@@ -92,7 +94,18 @@ done:
     return status;
 }
 
+rgm_status rgmi_print_rows(rgm_text *out, rgm_master *master, rgmi_rows *rows, int64_t *count)
+{
+    return print_list(out, master, rows, count, NULL, NULL);
+}
+
 rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total)
+{
+    return rgmi_print_page_by(call, key, rows, total, NULL);
+}
+
+rgm_status rgmi_print_page_by(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total,
+                              rgmi_row_printer *print)
 {
     int64_t limit, offset;
 
@@ -101,7 +114,7 @@ rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, in
         rgmi_rows_leave(rows);
         return status;
     }
-    RGM_TRY(rgmi_print_rows(call->out, call->master, rows, NULL));
+    RGM_TRY(print_list(call->out, call->master, rows, NULL, print, call));
     RGM_TRY(rgmi_call_page(&limit, &offset, call));
     return rgm_text_printf(call->out, ", \"offset\": %lld, \"limit\": %lld, \"total\": %lld}",
                            (long long)offset, (long long)limit, (long long)total);

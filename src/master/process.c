@@ -140,7 +140,7 @@ rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots)
     rgmi_launch l = {0};
 
     RGM_GO(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
-    RGM_GO(rgmi_random_hex(p.token));
+    RGM_GO(rgm_random_hex(p.token));
     RGM_GO(take_slots(master, &p, slots));
     p.width = p.slot_count;
     RGM_GO(rgmi_launch_prepare(&l, master, &p));

@@ -5,8 +5,6 @@
  */
 #include "requests.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct request_row {
@@ -17,10 +15,15 @@ typedef struct request_row {
 static rgmi_answer answer_requests;
 
 static const request_row rows[] = {
-    {{"GET", "/api/v1/master", "version, pid, slots and what runs on them"}, rgmi_answer_master},
+    {{"GET", "/api/v1/master", "version, pid, slots and how many are taken"}, rgmi_answer_master},
     {{"GET", "/api/v1/requests", "this list"}, answer_requests},
     {{"GET", "/api/v1/queue", "trials that wait for slots, each with the reason"},
      rgmi_answer_queue},
+    {{"GET", "/api/v1/running", "trials' processes and jobs: slots, since when, Slurm's word"},
+     rgmi_answer_running},
+    {{"GET", "/api/v1/shares",
+      "experiments that are not over: slots held, waited for, and the fair share"},
+     rgmi_answer_shares},
     {{"GET", "/api/v1/experiments",
       "?state=, ?label=, ?archived=0|1|all, ?limit=, ?offset=: newest first"},
      rgmi_answer_experiments},
@@ -110,120 +113,16 @@ static rgm_status answer_requests(rgmi_call *call)
     return rgm_text_printf(call->out, "]}");
 }
 
-/* ---- the path ------------------------------------------------------------------------------- */
+/* ---- the answer ----------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
+static rgm_status find_row(const request_row **out, rgmi_call *call, rgm_path_values *values,
+                           const char *method)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* In place. No NUL: what is read is what was sent. */
-static rgm_status decode(char *text)
-{
-    char *out = text;
-
-    for (; *text != 0; text++) {
-        if (*text == '+') {
-            *out++ = ' ';
-        } else if (*text == '%') {
-            int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
-            if (low < 0 || high * 16 + low == 0)
-                return RGM_FAIL(RGM_ERR_ARG, "a bad %% in the query");
-            *out++ = (char)(high * 16 + low);
-            text += 2;
-        } else {
-            *out++ = *text;
-        }
-    }
-    *out = 0;
-    return RGM_OK;
-}
-
-/* text: of the caller, taken to pieces. */
-static rgm_status read_query(rgmi_call *call, char *text)
-{
-    char *rest = text;
-
-    while (rest != NULL && *rest != 0) {
-        char *pair = rest, *value;
-
-        rest = strchr(pair, '&');
-        if (rest != NULL)
-            *rest++ = 0;
-        value = strchr(pair, '=');
-        if (value == NULL)
-            return RGM_FAIL(RGM_ERR_ARG, "'%s' in the query has no value", pair);
-        *value++ = 0;
-        if (call->query_count == RGMI_QUERY_ROOM)
-            return RGM_FAIL(RGM_ERR_ARG, "more than %d values in the query", (int)RGMI_QUERY_ROOM);
-        RGM_TRY(decode(pair));
-        RGM_TRY(decode(value));
-        call->query[call->query_count].key = pair;
-        call->query[call->query_count++].value = value;
-    }
-    return RGM_OK;
-}
-
-static bool read_id(int64_t *out, const char *text, size_t size)
-{
-    int64_t id = 0;
-
-    if (size == 0 || size > 15 || text[0] == '0')
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        id = id * 10 + (text[i] - '0');
-    }
-    *out = id;
-    return true;
-}
-
-static bool is_uuid(const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        if (i == 8 || i == 13 || i == 18 || i == 23 ? text[i] != '-' : hex_digit(text[i]) < 0)
-            return false;
-    return size == 36;
-}
-
-/* Ids are numbers that are looked up, never parts of a path. */
-static bool path_fits(rgmi_call *call, char *uuid, const char *pattern, const char *path)
-{
-    while (*pattern != 0) {
-        size_t size = strcspn(path, "/");
-
-        if (*pattern != '{') {
-            if (*pattern++ != *path++)
-                return false;
-        } else if (pattern[1] == 'i') {
-            if (!read_id(&call->id, path, size))
-                return false;
-            pattern += strlen("{id}");
-            path += size;
-        } else {
-            if (!is_uuid(path, size))
-                return false;
-            memcpy(uuid, path, size);
-            uuid[size] = 0;
-            call->name = uuid;
-            pattern += strlen("{uuid}");
-            path += size;
-        }
-    }
-    return *path == 0;
-}
-
-static rgm_status find_row(const request_row **out, rgmi_call *call, char *uuid, const char *method,
-                           const char *path)
-{
+    const char *path = call->target.path;
     bool is_there = false;
 
     for (int i = 0; i < ROW_COUNT; i++)
-        if (path_fits(call, uuid, rows[i].type.path, path)) {
+        if (rgm_path_fits(values, rows[i].type.path, path)) {
             is_there = true;
             if (strcmp(rows[i].type.method, method) == 0) {
                 *out = &rows[i];
@@ -235,46 +134,19 @@ static rgm_status find_row(const request_row **out, rgmi_call *call, char *uuid,
                     "there is no %s %s; GET /api/v1/requests lists what there is", method, path);
 }
 
-/* ---- the answer ----------------------------------------------------------------------------- */
-
-static int status_of(rgm_status status)
-{
-    switch (status) {
-    case RGM_ERR_NOT_FOUND:
-        return 404;
-    case RGM_ERR_BUSY:
-        return 409;
-    case RGM_ERR_IO:
-    case RGM_ERR_NOMEM:
-        return 503;
-    default:
-        return 400;
-    }
-}
-
-static void print_error(rgm_response *out, rgm_status status, int code, const char *details)
-{
-    out->status = code;
-    out->body.size = 0;
-    if (rgm_text_printf(&out->body, "{\"code\": \"%s\", \"message\": ", rgm_status_name(status)) !=
-            RGM_OK ||
-        rgm_json_print_text(&out->body, rgm_error_message()) != RGM_OK ||
-        rgm_text_printf(&out->body, ", \"details\": ") != RGM_OK ||
-        (details != NULL ? rgm_json_print_text(&out->body, details)
-                         : rgm_text_printf(&out->body, "null")) != RGM_OK ||
-        rgm_text_printf(&out->body, "}") != RGM_OK)
-        rgm_text_clear(&out->body); /* 503 and nothing to say it with */
-}
-
-static rgm_status answer(rgmi_call *call, const rgm_request *request, char *path)
+static rgm_status answer(rgmi_call *call, const rgm_request *request)
 {
     const request_row *row = NULL;
-    char uuid[37], *query = strchr(path, '?');
+    rgm_path_values values;
+    rgm_status query = rgm_target_read(&call->target, request->path);
 
-    if (query != NULL)
-        *query++ = 0;
-    RGM_TRY(find_row(&row, call, uuid, request->method, path));
-    RGM_TRY(read_query(call, query));
+    if (call->target.path != NULL)
+        RGM_TRY(find_row(&row, call, &values, request->method));
+    RGM_TRY(query);
+    call->id = values.ids[0];
+    call->name = values.uuid[0] != 0 ? values.uuid : NULL;
+    if (call->target.query_count > RGMI_QUERY_ROOM)
+        return RGM_FAIL(RGM_ERR_ARG, "more than %d values in the query", (int)RGMI_QUERY_ROOM);
     if (request->size > RGMI_BODY_LIMIT) {
         call->status = 413;
         return RGM_FAIL(RGM_ERR_ARG, "a body of %lld bytes; at most %d are taken",
@@ -292,24 +164,15 @@ void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request 
 {
     rgmi_call call = {.master = master, .status = 200, .out = &out->body};
     rgm_status status;
-    char *path = NULL;
 
     memset(out, 0, sizeof *out);
     pthread_mutex_lock(&master->lock);
-    status = rgm_strdup(&path, request->path);
-    if (status == RGM_OK)
-        status = answer(&call, request, path);
+    status = answer(&call, request);
     out->status = call.status;
     if (status != RGM_OK)
-        print_error(out, status, call.status >= 400 ? call.status : status_of(status),
-                    call.details.data);
+        rgm_response_fail(out, call.status >= 400 ? call.status : 0, status, call.details.data);
     rgm_text_clear(&call.details);
     rgm_json_release(call.body);
-    rgm_free(path);
+    rgm_target_clear(&call.target);
     pthread_mutex_unlock(&master->lock);
-}
-
-void rgm_response_clear(rgm_response *response)
-{
-    rgm_text_clear(&response->body);
 }

@@ -11,16 +11,13 @@ enum { RGMI_QUERY_ROOM = 16 };
 
 typedef struct rgmi_call {
     rgm_master *master;
-    int64_t id;       /* {id} of the path                          */
-    const char *name; /* {uuid} of it                              */
-    rgm_json *body;   /* an object; NULL: none was sent            */
-    int status;       /* of the answer if all is well; begins with 200 */
-    rgm_text *out;    /* JSON                                      */
-    rgm_text details; /* of an error, for people: lines            */
-    struct {
-        char *key, *value;
-    } query[RGMI_QUERY_ROOM];
-    int query_count;
+    int64_t id;        /* {id} of the path                          */
+    const char *name;  /* {uuid} of it; NULL: it has none           */
+    rgm_json *body;    /* an object; NULL: none was sent            */
+    int status;        /* of the answer if all is well; begins with 200 */
+    rgm_text *out;     /* JSON                                      */
+    rgm_text details;  /* of an error, for people: lines            */
+    rgm_target target; /* its path and query      */
 } rgmi_call;
 
 /** What a query says under a key; NULL: nothing. */
@@ -49,6 +46,10 @@ rgm_status rgmi_call_page(int64_t *limit, int64_t *offset, const rgmi_call *call
 /** {"<key>": [...], "offset": , "limit": , "total": }: of a query with the limit and offset of
  * rgmi_call_page(). */
 rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total);
+/** The same with rows that have more to them than their columns; print NULL: rgmi_print_row(). */
+typedef rgm_status rgmi_row_printer(rgmi_call *call, rgmi_rows *rows);
+rgm_status rgmi_print_page_by(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total,
+                              rgmi_row_printer *print);
 /** The only row as the answer; RGM_ERR_NOT_FOUND "there is no <what> ..." without one. */
 rgm_status rgmi_print_one(rgmi_call *call, rgmi_rows *rows, const char *what);
 /** RGM_ERR_NOT_FOUND when {id} is no experiment; *smaller: whether its metric is better so. */
@@ -73,5 +74,7 @@ rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answe
 rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_failed;
 /* answers_master.c */
 rgmi_answer rgmi_answer_master, rgmi_answer_queue;
+/* answers_running.c */
+rgmi_answer rgmi_answer_running, rgmi_answer_shares;
 
 #endif

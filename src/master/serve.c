@@ -155,6 +155,18 @@ static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_pl
     return RGM_OK;
 }
 
+/* What each was offered, for GET /shares. */
+static rgm_status note_shares(rgm_master *master, const question *q, const rgmi_plan *plan)
+{
+    master->share_count = 0;
+    if (plan->offers == NULL)
+        return RGM_OK;
+    RGM_TRY(RGM_RESERVE(master->shares, master->share_capacity, q->group_count));
+    for (int64_t g = 0; g < q->group_count; g++)
+        master->shares[master->share_count++] = (rgmi_share){q->groups[g].id, plan->offers[g]};
+    return RGM_OK;
+}
+
 static rgm_status share_out(rgm_master *master)
 {
     const rgmi_rules rules = {
@@ -168,6 +180,7 @@ static rgm_status share_out(rgm_master *master)
     rgmi_waiting_clear(master);
     RGM_GO(ask(&q, master));
     RGM_GO(rgmi_schedule(&plan, &rules, &master->options.slots, 1, q.groups, q.group_count));
+    RGM_GO(note_shares(master, &q, &plan));
     RGM_GO(rgmi_change_begin(master));
     status = carry_out(master, &q, &plan);
     if (status == RGM_OK)

@@ -129,7 +129,7 @@ static rgm_status make_uuid(char out[37])
 {
     char hex[33];
 
-    RGM_TRY(rgmi_random_hex(hex));
+    RGM_TRY(rgm_random_hex(hex));
     hex[12] = '4';
     hex[16] = "89ab"[(hex[16] <= '9' ? hex[16] - '0' : hex[16] - 'a' + 10) & 3];
     snprintf(out, 37, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);

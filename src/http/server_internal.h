@@ -1,0 +1,95 @@
+/*
+ * What the server's files share: server.c has the thread that polls and the lanes, connections.c
+ * who is connected since when, exchange.c a request on its way.
+ */
+#ifndef RGM_HTTP_SERVER_INTERNAL_H
+#define RGM_HTTP_SERVER_INTERNAL_H
+
+#include <regimen/http.h>
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { RGMI_LANES = 16, RGMI_HEADERS = 64 };
+
+/** A connection; in a list of its server, of the thread that polls alone. */
+typedef struct rgmi_connection {
+    struct rgmi_connection *next, *last;
+    int fd;
+    double until; /* when the request that it waits for has to be whole; 0: it is being answered */
+    double since; /* it waits                                                           */
+    bool cut;     /* it was told to go                                                  */
+} rgmi_connection;
+
+/** One request. */
+typedef struct rgmi_exchange {
+    struct rgm_http *server;
+    struct MHD_Connection *connection;
+    rgmi_connection *of;
+    char *uri, *method;
+    rgm_text body;
+    rgm_header headers[RGMI_HEADERS];
+    int64_t header_count;
+    rgm_response response; /* once answered */
+    bool begun;            /* the headers were seen: what comes now is the body, then the end */
+    bool malformed;        /* headers: too many, twice what may be there once, with NUL       */
+    bool refused;          /* the body is too large, or no memory: it is not looked at        */
+    bool answered;         /* response is the answer, and the connection was resumed          */
+    int64_t counted;       /* bytes of the body, in the server's count                        */
+} rgmi_exchange;
+
+/** A stream that is open; in a list of its server. */
+typedef struct rgmi_stream {
+    struct rgmi_stream *next, *last;
+    struct rgm_http *server;
+    struct MHD_Connection *connection;
+    rgm_http_stream source;
+    bool sleeps; /* its connection is suspended */
+} rgmi_stream;
+
+struct rgm_http {
+    rgm_http_options options;
+    rgm_http_service service;
+    struct MHD_Daemon *daemon;
+    int daemon_fd, wake_fd;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stops;
+    int lane_threads[RGMI_LANES];
+    rgm_thread_pool *lanes[RGMI_LANES]; /* made with their first request */
+    rgmi_connection *connections, *newest;
+    rgmi_stream *streams;
+    atomic_llong connection_count, stream_count;
+    int64_t bodies; /* bytes that are being read */
+};
+
+/* ---- connections.c -------------------------------------------------------------------------- */
+
+void rgmi_connection_notify(void *payload, struct MHD_Connection *connection, void **context,
+                            enum MHD_ConnectionNotificationCode code);
+/** A request has begun, is whole, was answered. */
+void rgmi_connection_begin(rgm_http *server, rgmi_connection *c);
+void rgmi_connection_whole(rgmi_connection *c);
+void rgmi_connection_idle(rgm_http *server, rgmi_connection *c);
+/** Cut those whose time is over. */
+void rgmi_connections_sweep(rgm_http *server, double now);
+
+/* ---- exchange.c ----------------------------------------------------------------------------- */
+
+void *rgmi_exchange_begin(void *payload, const char *uri, struct MHD_Connection *connection);
+void rgmi_exchange_end(void *payload, struct MHD_Connection *connection, void **state,
+                       enum MHD_RequestTerminationCode code);
+enum MHD_Result rgmi_exchange_handle(void *payload, struct MHD_Connection *connection,
+                                     const char *url, const char *method, const char *version,
+                                     const char *data, size_t *size, void **state);
+
+/* ---- reply.c -------------------------------------------------------------------------------- */
+
+/** Send an answer; what it owns is taken. `ends`: the connection closes behind it. */
+enum MHD_Result rgmi_reply(rgm_http *server, struct MHD_Connection *connection,
+                           rgm_response *response, bool ends);
+/** Wake streams that are ready; all, where the server stops. */
+void rgmi_streams_wake(rgm_http *server);
+
+#endif
