@@ -24,11 +24,12 @@ set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train gnn translation record)
 set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
 set(RGM_ALLOWED_master base http search trial)
+set(RGM_ALLOWED_web base store http search trial master)
 set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
-    http search experiment trial master)
+    http search experiment trial master web)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
-               record http search experiment trial master)
+               record http search experiment trial master web)
 
 # A layer that is not in the list would be left out without a word.
 file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/CMakeLists.txt)

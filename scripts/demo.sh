@@ -13,4 +13,4 @@ fi
 rm -rf runs/demo
 build/regimen run "$config" --run-dir runs/demo "$@"
 echo
-echo "next     build/regimen eval runs/demo     less runs/demo/metrics.jsonl     less README.md"
+echo "next     build/regimen serve runs     build/regimen eval runs/demo     less README.md"

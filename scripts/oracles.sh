@@ -1,17 +1,21 @@
 #!/bin/sh
 # A virtual environment with the programs that own our formats (onnxruntime, tensorboard,
-# safetensors, protobuf) or compute the same (optuna), pinned in tests/oracle/requirements.txt. Tests that need it say so when it
+# safetensors, protobuf) or compute the same (optuna), pinned in tests/oracle/requirements.txt, and axe, which
+# looks at pages as Deque's accessibility checker does (tests/oracle/axe.txt: the package for its axe.min.js
+# alone, without the browser driver that it would bring). Tests that need it say so when it
 # is absent. Nothing of it is needed at run time.
 set -eu
 cd "$(dirname "$0")/.."
 venv=build/oracle
 stamp=$venv/.made
-[ -f "$stamp" ] && cmp -s tests/oracle/requirements.txt "$stamp" && exit 0
-echo "oracles  installing $(tr '\n' ' ' < tests/oracle/requirements.txt)" >&2
+wanted=$(cat tests/oracle/requirements.txt tests/oracle/axe.txt)
+[ -f "$stamp" ] && [ "$wanted" = "$(cat "$stamp")" ] && exit 0
+echo "oracles  installing $(printf '%s' "$wanted" | sed 's/ --hash.*//' | tr '\n' ' ')" >&2
 rm -rf "$venv"
 /usr/bin/python3 -m venv "$venv"
-if "$venv/bin/pip" install -q --disable-pip-version-check -r tests/oracle/requirements.txt >&2; then
-    cp tests/oracle/requirements.txt "$stamp"
+if "$venv/bin/pip" install -q --disable-pip-version-check -r tests/oracle/requirements.txt >&2 &&
+    "$venv/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r tests/oracle/axe.txt >&2; then
+    printf '%s\n' "$wanted" >"$stamp"
 else
     echo "oracles  not installed: the oracle tests will be reported as skipped" >&2
     exit 1

@@ -17,15 +17,18 @@ CLOCK = [
     (rb"\d[0-9.,]* ?(ms|s|min|h|[a-z]+/s)\b", b"_"),
 ]
 
+# Files that runs did not always keep: where the base has none of them there is nothing to compare.
+LATER = ("sources.json", "tables.jsonl", "model.json", "gradients")
 
-def events(data):
-    """An event file's records without wall time and rates."""
+
+def events(data, gradients):
+    """An event file's records without wall time and rates: histograms of gradients, or all others."""
     at, records = 0, []
     while at + 12 <= len(data):
         size = struct.unpack_from("<Q", data, at)[0]
         record = data[at + 12 : at + 12 + size]
         at += size + 16
-        if b"per_second" not in record:
+        if b"per_second" not in record and (b"gradients/" in record) == gradients:
             records.append(record[9:] if record[:1] == b"\t" else record)
     # Start and end of a session are doubles too, of seconds since 1970.
     return re.sub(rb"(?s).{6}[\xd8-\xdf]\x41", b"_", b"\n".join(records))
@@ -36,12 +39,17 @@ def read(folder):
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.is_symlink() or not path.is_file() or name.startswith("data/") or path.name == ".lock":
+        if path.is_symlink() or not path.is_file() or name.startswith("data/"):
+            continue
+        if path.name in (".lock", "system.jsonl"):  # of the process: times, memory, rates
             continue
         data = path.read_bytes()
         if "tfevents" in name:
-            name = re.sub(r"events\.out\.tfevents\..*", "events", name)
-            data = found.get(name, b"") + events(data)
+            name = re.sub(r"events\.out\.tfevents\..*", "gradients", name)
+            if b"gradients/" in data:
+                found[name] = found.get(name, b"") + events(data, True)
+            name = name[: -len("gradients")] + "events"
+            data = found.get(name, b"") + events(data, False)
         elif path.name in ("printed", "warned", "log.txt"):
             for pattern, by in CLOCK:
                 data = re.sub(pattern, by, data)
@@ -72,6 +80,9 @@ def steps(files):
 
 def main():
     name, base, new = sys.argv[1], read(pathlib.Path(sys.argv[2])), read(pathlib.Path(sys.argv[3]))
+    for path in new.keys() - base.keys():  # a base of before there were such files
+        if pathlib.Path(path).name in LATER and not any(p.endswith(pathlib.Path(path).name) for p in base):
+            del new[path]
     different = []
     for path in sorted(base.keys() | new.keys()):
         if path not in base or path not in new:

@@ -3,10 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 DESTDIR= cmake --install "$RGM_BUILD" --prefix "$work/usr" >"$work/log" 2>&1 || fail "install: $(tail -3 "$work/log")"
 grep -rlF -e "$(pwd)" -e "$RGM_BUILD" "$work/usr" >"$work/paths" && fail "paths of this machine in: $(cat "$work/paths")"
-# SECURITY.md: the network is masters' (http.c, socket.c), and so is what is run (process.c; command.c: Slurm's). (A sanitizer's own code has all of it.)
+# SECURITY.md: the network is masters' and the page's (http's listen.c, master's http.c and socket.c), and so is what is run (process.c; command.c: Slurm's). (A sanitizer's own code has all of it.)
 if grep -q '^RGM_SANITIZE:STRING=$' "$RGM_BUILD/CMakeCache.txt"; then
     nm -D --undefined-only "$work/usr/bin/regimen" >"$work/imports"
-    nm -A --undefined-only "$work/usr/lib/libregimen.a" | grep -vE ':(http|socket|process|command)\.c\.o:' >>"$work/imports"
+    nm -A --undefined-only "$work/usr/lib/libregimen.a" | grep -vE ':(listen|http|socket|process|command)\.c\.o:' >>"$work/imports"
     says " dlopen(@|$)" "$work/imports" # entrypoint of a search file, nothing else
     says " fork(@|$)" "$work/imports" # regimen run --restarts: what is looked at are the names of functions
     grep -E ' (socket|connect|bind|sendto|getaddrinfo|gethostbyname|exec[vl]p?e?|execvpe|fexecve|posix_spawnp?|system|popen)(@|$)' \

@@ -116,7 +116,7 @@ YAML
 
 # same_run A B WHAT: everything that results, without what tells of time and process.
 same_run() {
-    for part in ckpt best metrics.jsonl export; do
+    for part in ckpt best metrics.jsonl tables.jsonl export; do
         diff -r "$1/$part" "$2/$part" >diff.txt || {
             fail "$3: $part differs"
             head -3 diff.txt

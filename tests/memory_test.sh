@@ -72,6 +72,7 @@ without() {
     [ $refused -gt 0 ] || fail "$library: no allocation failed: nothing was tested"
 }
 without libplplot picture.svg made.svg "$regimen" plot run -o made.svg
-without libjansson picture.svg made.svg "$regimen" plot run -o made.svg
-says 'out of memory parsing a line of metrics' told
+"$regimen" predict run -q >predictions
+without libjansson predictions out "$regimen" predict run -q
+says 'out of memory parsing' told
 finish

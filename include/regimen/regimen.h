@@ -27,6 +27,7 @@
  *   experiment  all of it from one YAML file
  *   trial       one point of a search, trained: search files, workloads, hooks
  *   master      experiments with many trials: a database, slots, processes, requests
+ *   web         the page: run folders and masters in a browser
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
@@ -38,5 +39,6 @@
 #include <regimen/search.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
+#include <regimen/web.h>
 
 #endif

@@ -185,6 +185,7 @@ int verb_checkpoint(int argc, char **argv);
 int verb_search(int argc, char **argv);
 int verb_master(int argc, char **argv);
 int verb_queue(int argc, char **argv);
+int verb_serve(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);
 int data_validate(int argc, char **argv);

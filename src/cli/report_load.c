@@ -287,56 +287,28 @@ done:
 
 /* ---- what follows from them ---------------------------------------------------------------- */
 
-static int compare_lengths(const void *one, const void *other)
-{
-    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
-
-    return (a < b) - (a > b);
-}
-
-/* As rgm_search_importance() has it: the longest length that two trials more than there are
- * hyperparameters have reached. -1: so many have not been validated. */
-static rgm_status comparable_length(int64_t *out, const search_report *r)
-{
-    rgm_status status = RGM_OK;
-    int64_t *lengths = NULL, count = 0;
-
-    *out = -1;
-    RGM_GO(RGM_NEW(lengths, r->trial_count + 1));
-    for (int64_t i = 0; i < r->trial_count; i++)
-        if (r->trials[i].point_count > 0)
-            lengths[count++] = (int64_t)r->trials[i].points[r->trials[i].point_count - 1].length;
-    if (count > 0)
-        qsort(lengths, (size_t)count, sizeof *lengths, compare_lengths);
-    if (count >= r->hyper_count + 2)
-        *out = lengths[r->hyper_count + 1];
-done:
-    rgm_free(lengths);
-    return status;
-}
-
 static rgm_status load_importance(loading *l)
 {
     search_report *r = l->r;
     rgm_status status = RGM_OK;
     const rgm_hyper_value **values = NULL;
     double *keys = NULL, *shares = NULL;
-    int64_t size = rgm_space_count(l->space), least, count = 0;
+    int64_t size = rgm_space_count(l->space), *lengths = NULL, length, used;
 
-    RGM_GO(comparable_length(&least, r));
     RGM_GO(RGM_NEW(values, r->trial_count + 1));
+    RGM_GO(RGM_NEW(lengths, r->trial_count + 1));
     RGM_GO(RGM_NEW(keys, r->trial_count + 1));
     RGM_GO(RGM_NEW(shares, size + 1));
-    for (int64_t i = 0; i < r->trial_count && least >= 0; i++) {
+    for (int64_t i = 0; i < r->trial_count; i++) {
         const report_trial *trial = &r->trials[i];
 
-        if (trial->point_count == 0 ||
-            (int64_t)trial->points[trial->point_count - 1].length < least)
-            continue;
-        values[count] = l->values + i * size;
-        keys[count++] = r->objectives[0].smaller_is_better ? trial->latest[0] : -trial->latest[0];
+        values[i] = l->values + i * size;
+        keys[i] = r->objectives[0].smaller_is_better ? trial->latest[0] : -trial->latest[0];
+        lengths[i] =
+            trial->point_count > 0 ? (int64_t)trial->points[trial->point_count - 1].length : -1;
     }
-    status = rgm_space_importance(shares, l->space, values, keys, count, 0);
+    status = rgm_space_importance_of_longest(shares, &length, &used, l->space, values, keys,
+                                             lengths, r->trial_count, 0);
     if (status == RGM_ERR_DATA) {
         rgm_error_reset();
         RGM_GO(rgm_strprintf(&r->importance_note,
@@ -350,6 +322,7 @@ static rgm_status load_importance(loading *l)
             r->hypers[l->columns[i]].importance = shares[i];
 done:
     rgm_free((void *)values);
+    rgm_free(lengths);
     rgm_free(keys);
     rgm_free(shares);
     return status;

@@ -1,0 +1,50 @@
+# cmake -DOUT=file.c -DFILES=a|b|... -P assets.cmake: the page's files as rows of rgmi_assets, sorted
+# by name. A file may be given as PATH>NAME. The tag is a hash of what is in it, so that a browser asks
+# again and is told that nothing changed.
+cmake_minimum_required(VERSION 3.22)
+string(REPLACE "|" ";" FILES "${FILES}")
+set(names "")
+foreach(pair IN LISTS FILES)
+  if(pair MATCHES "(.*)>(.*)")
+    set(path ${CMAKE_MATCH_1})
+    set(name ${CMAKE_MATCH_2})
+  else()
+    set(path ${pair})
+    get_filename_component(name ${pair} NAME)
+  endif()
+  if(name IN_LIST names)
+    message(FATAL_ERROR "two files of the page are named ${name}")
+  endif()
+  list(APPEND names ${name})
+  set(path_${name} ${path})
+endforeach()
+list(SORT names)
+set(types_html "text/html; charset=utf-8")
+set(types_js "text/javascript; charset=utf-8")
+set(types_css "text/css; charset=utf-8")
+set(types_txt "text/plain; charset=utf-8")
+set(types_svg "image/svg+xml")
+set(texts "")
+set(rows "")
+set(number 0)
+foreach(name IN LISTS names)
+  string(REGEX MATCH "^[A-Za-z0-9_-][A-Za-z0-9_.-]*\\.([a-z]+)$" matched ${name})
+  if(NOT matched OR NOT DEFINED types_${CMAKE_MATCH_1})
+    message(FATAL_ERROR "${name}: a file of the page is named with letters, digits, '_' and '-', and ends in .html, "
+                        ".js, .css, .txt or .svg")
+  endif()
+  set(type ${types_${CMAKE_MATCH_1}})
+  file(SHA256 ${path_${name}} hash)
+  string(SUBSTRING ${hash} 0 32 hash)
+  file(READ ${path_${name}} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND texts "static const unsigned char bytes_${number}[] = {${bytes}0};\n\n")
+  string(APPEND rows "    {\"${name}\", \"${type}\", \"\\\"${hash}\\\"\", bytes_${number}, sizeof bytes_${number} - 1},\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+file(WRITE ${OUT} "/* Made from the page's files by cmake/assets.cmake. */
+#include \"assets.h\"
+
+${texts}const rgmi_asset rgmi_assets[] = {
+${rows}    {0}};
+")

@@ -1,0 +1,76 @@
+/*
+ * web: the page. A server for browsers over run folders and masters: what they know, to watch, to
+ * compare and to steer.
+ *
+ *     rgm_web_open()     listen, make the token, begin to read the folders
+ *     rgm_web_address()  "http://127.0.0.1:6006/?token=...", to be told to the user once
+ *     rgm_web_serve()    until told to stop
+ *     rgm_web_handle()   a request without a socket: what tests and fuzzing ask
+ *
+ * docs/web.md has the requests, who may ask, and what is kept.
+ */
+#ifndef REGIMEN_WEB_H
+#define REGIMEN_WEB_H
+
+#include <regimen/http.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rgm_web rgm_web;
+
+typedef struct rgm_web_options {
+    /** [folder_count] run folders, folders of run folders (4 levels deep), folders of masters (with
+     * master.db). */
+    const char *const *folders;
+    int64_t folder_count;
+    const char *master; /* "http://HOST:PORT", with the token of $REGIMEN_TOKEN; NULL: those of the
+                           folders alone                                                     */
+    const char *listen; /* "127.0.0.1:6006"; port 0: any that is free; NULL: 127.0.0.1:6006   */
+    bool allow_remote;  /* an address that others can reach: refused without                  */
+    bool read_only;     /* nothing is steered; so it is at an address for others ...          */
+    bool allow_control; /* ... without this                                                   */
+} rgm_web_options;
+
+/**
+ * Listen and draw the token; nothing is answered before rgm_web_serve().
+ *
+ * @param options  [in] copied; NULL: the defaults, of no folders
+ *
+ * Errors: RGM_ERR_ARG (no address in numbers; one that others can reach, without allow_remote),
+ * RGM_ERR_BUSY (another program listens there), RGM_ERR_NOT_FOUND (no such folder), RGM_ERR_IO,
+ * RGM_ERR_NOMEM; *out is then NULL.
+ */
+rgm_status rgm_web_open(rgm_web **out, const rgm_web_options *options);
+/** Where it is, with the token. Valid as long as it. */
+const char *rgm_web_address(const rgm_web *web);
+/**
+ * Answer requests until `done` says so, which is asked ten times a second. What is being answered
+ * then is, streams are closed; it takes less than a second.
+ *
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM. Threads: one call at a time.
+ */
+rgm_status rgm_web_serve(rgm_web *web, bool (*done)(void *payload), void *payload);
+/**
+ * Answer a request, as if it had come from the socket: its headers decide whether it is let in.
+ *
+ * @param out  [out] cleared with rgm_response_clear()
+ *
+ * Threads: any, several at once.
+ */
+void rgm_web_handle(rgm_response *out, rgm_web *web, const rgm_request *request);
+/** A request of the page that there is. */
+typedef struct rgm_web_request_type {
+    const char *method;
+    const char *path; /* "/api/v1/runs/{hex}" */
+    const char *help; /* one line, with its query and body */
+} rgm_web_request_type;
+/** Of all, in the order of their documentation, the i-th from 0; NULL: there are no more. */
+const rgm_web_request_type *rgm_web_request_type_at(int64_t i);
+void rgm_web_close(rgm_web *web);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

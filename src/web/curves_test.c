@@ -1,0 +1,321 @@
+/*
+ * Learning curves for drawing: every point of short ones, the ends of each piece of long ones, what
+ * is new of those that grow, and memory that has a bound.
+ */
+#include <check.h>
+
+#include <regimen/store.h>
+
+#include <unistd.h>
+
+#include "curves.h"
+
+static const char *root;
+
+static const char *in_root(const char *name)
+{
+    static char path[200];
+
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return path;
+}
+
+static void log_steps(int64_t first, int64_t last, double (*value)(int64_t), bool fresh)
+{
+    rgm_metrics_log *log;
+
+    CHECK_OK(rgm_metrics_log_open(&log, in_root("metrics.jsonl"), fresh ? 0 : -1));
+    for (int64_t step = first; step <= last; step++) {
+        const rgm_named_number numbers[] = {{"loss", value(step)}, {"accuracy", -value(step)}};
+
+        CHECK_OK(rgm_metrics_log_add(log, step % 10 == 0 ? "valid" : "train", step, 0, numbers, 2));
+    }
+    rgm_metrics_log_close(log);
+}
+
+static double wave(int64_t step)
+{
+    return sin((double)step / 7) + (double)step / 1000;
+}
+
+static double broken_wave(int64_t step)
+{
+    return step == 333 ? NAN : wave(step);
+}
+
+static double flat(int64_t step)
+{
+    return 7 + 0 * (double)step;
+}
+
+typedef struct answer {
+    rgm_json *json;
+    char names[200];
+    char damage[300];
+} answer;
+
+static rgm_status print(rgm_text *json, rgm_text *names, char **damage, rgmi_curve_cache *cache,
+                        const rgmi_curves_query *query)
+{
+    return rgmi_curves_print(json, names, damage, cache, 1, root, query, "valid.accuracy", 0.5);
+}
+
+static void ask(answer *out, rgmi_curve_cache *cache, const rgmi_curves_query *query)
+{
+    rgm_text json = {0}, names = {0};
+    char *damage;
+
+    CHECK_OK(print(&json, &names, &damage, cache, query));
+    CHECK_OK(rgm_json_parse(&out->json, json.data, json.size, "curves"));
+    snprintf(out->names, sizeof out->names, "%s", names.data != NULL ? names.data : "");
+    snprintf(out->damage, sizeof out->damage, "%s", damage != NULL ? damage : "");
+    rgm_free(damage);
+    rgm_text_clear(&json);
+    rgm_text_clear(&names);
+}
+
+static const rgm_json *curve_of(const answer *a, const char *metric)
+{
+    for (int64_t i = 0; i < rgm_json_count(a->json); i++)
+        if (strcmp(rgm_json_text(rgm_json_find(rgm_json_at(a->json, i), "metric")), metric) == 0)
+            return rgm_json_at(a->json, i);
+    fail_msg("no curve %s", metric);
+    return NULL;
+}
+
+static double number_at(const rgm_json *list, int64_t i)
+{
+    double number = NAN;
+
+    (void)rgm_json_number(&number, rgm_json_at(list, i));
+    return number;
+}
+
+static int64_t whole(const rgm_json *json, const char *key)
+{
+    int64_t number = -1;
+
+    (void)rgm_json_int(&number, rgm_json_find(json, key));
+    return number;
+}
+
+static rgmi_curve_cache *open_cache(int64_t bytes)
+{
+    rgmi_curve_cache *cache;
+
+    CHECK_OK(rgmi_curve_cache_create(&cache, bytes));
+    return cache;
+}
+
+static void every_point_of_a_short_curve_is_told(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(1 << 20);
+    const rgm_json *c;
+    answer a;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 95, wave, true);
+    ask(&a, cache, &(rgmi_curves_query){.points = 1000, .after = -1});
+    CHECK_TEXT("train.loss\ntrain.accuracy\nvalid.loss\nvalid.accuracy\n", a.names);
+    CHECK_TEXT("", a.damage);
+    c = curve_of(&a, "valid.loss");
+    CHECK_TEXT("valid", rgm_json_text(rgm_json_find(c, "split")));
+    CHECK_TEXT("loss", rgm_json_text(rgm_json_find(c, "name")));
+    CHECK_INT(9, rgm_json_count(rgm_json_find(c, "steps")));
+    CHECK_INT(9, whole(c, "total"));
+    for (int64_t i = 0; i < 9; i++) {
+        CHECK(number_at(rgm_json_find(c, "steps"), i) == (double)(10 * i + 10));
+        CHECK(number_at(rgm_json_find(c, "values"), i) == wave(10 * i + 10));
+    }
+    CHECK(rgm_json_count(rgm_json_find(c, "times")) == -1);
+    CHECK_INT(30, whole(rgm_json_find(c, "best"), "step")); /* the lowest loss */
+    /* What is asked for alone, and behind a step. */
+    rgm_json_release(a.json);
+    ask(&a, cache,
+        &(rgmi_curves_query){.metrics = "valid.loss,none.such", .points = 1000, .after = 75});
+    CHECK_INT(1, rgm_json_count(a.json));
+    c = curve_of(&a, "valid.loss");
+    CHECK_INT(2, rgm_json_count(rgm_json_find(c, "steps")));
+    CHECK_INT(9, whole(c, "total"));
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* Of each piece the first, last, lowest, highest and a broken one, for many lengths. */
+static void thinning_keeps_the_ends_of_every_piece(void **state)
+{
+    double values[2000];
+    int64_t chosen[520];
+
+    (void)state;
+    for (int64_t count = 1; count < 2000; count += 7) {
+        for (int64_t points = 4; points <= 512; points *= 2) {
+            double low = INFINITY, high = -INFINITY, kept_low = INFINITY, kept_high = -INFINITY;
+            int64_t kept, broken = count > 10 ? count / 2 : -1;
+            bool saw_broken = broken < 0;
+
+            for (int64_t i = 0; i < count; i++) {
+                values[i] = i == broken ? NAN : wave(i * 31 % 97);
+                low = fmin(low, values[i]);
+                high = fmax(high, values[i]);
+            }
+            kept = rgmi_curve_thin(chosen, values, count, points);
+            CHECK(kept <= (points > 4 ? points : 5) && kept <= count);
+            CHECK(chosen[0] == 0 && chosen[kept - 1] == count - 1);
+            for (int64_t i = 0; i < kept; i++) {
+                CHECK(i == 0 || chosen[i] > chosen[i - 1]);
+                saw_broken = saw_broken || isnan(values[chosen[i]]);
+                kept_low = fmin(kept_low, values[chosen[i]]);
+                kept_high = fmax(kept_high, values[chosen[i]]);
+            }
+            CHECK(kept_low == low && kept_high == high && saw_broken);
+        }
+    }
+}
+
+static void a_run_that_grows_is_read_from_where_it_was(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(1 << 20);
+    const rgmi_curves_query query = {.points = 10000, .after = -1};
+    int64_t bytes, lines;
+    answer a;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 500, broken_wave, true);
+    ask(&a, cache, &query);
+    CHECK(isnan(number_at(rgm_json_find(curve_of(&a, "train.loss"), "values"), 299)));
+    CHECK_INT(450, whole(curve_of(&a, "train.loss"), "total"));
+    rgm_json_release(a.json);
+    log_steps(501, 510, wave, false);
+    ask(&a, cache, &query);
+    CHECK_INT(459, whole(curve_of(&a, "train.loss"), "total"));
+    rgm_json_release(a.json);
+    rgmi_curve_cache_count(&bytes, &lines, cache);
+    CHECK_INT(510, lines);
+    CHECK(bytes > 510 * 32 && bytes < 1 << 20);
+    /* Cut, and written anew: as if it had never been known. */
+    log_steps(1, 600, flat, true);
+    ask(&a, cache, &query);
+    CHECK_INT(540, whole(curve_of(&a, "train.loss"), "total"));
+    CHECK(number_at(rgm_json_find(curve_of(&a, "train.loss"), "values"), 0) == 7);
+    rgm_json_release(a.json);
+    CHECK_INT(0, unlink(in_root("metrics.jsonl")));
+    ask(&a, cache, &query);
+    CHECK_INT(0, rgm_json_count(a.json));
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void damage_ends_what_is_known_and_is_told(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(1 << 20);
+    FILE *file;
+    answer a;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 100, wave, true);
+    file = fopen(in_root("metrics.jsonl"), "r+b");
+    CHECK(file != NULL && fseek(file, 5000, SEEK_SET) == 0 && fputc('#', file) == '#');
+    CHECK_INT(0, fclose(file));
+    for (int i = 0; i < 2; i++) {
+        ask(&a, cache, &(rgmi_curves_query){.points = 1000, .after = -1});
+        CHECK(strstr(a.damage, "the line is damaged") != NULL);
+        CHECK(whole(curve_of(&a, "train.loss"), "total") > 10);
+        CHECK(whole(curve_of(&a, "train.loss"), "total") < 60);
+        rgm_json_release(a.json);
+    }
+    CHECK_INT(0, unlink(in_root("metrics.jsonl")));
+    CHECK_INT(0, symlink("/etc/passwd", in_root("metrics.jsonl")));
+    ask(&a, cache, &(rgmi_curves_query){.points = 1000, .after = -1});
+    CHECK_TEXT("metrics.jsonl is no plain file: it is not read", a.damage);
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void times_come_from_the_figures_of_the_process(void **state)
+{
+    static const char lines[] =
+        "{\"step\": 10, \"seconds\": 5.0}\nno line\n"
+        "{\"step\": 50, \"seconds\": 900}\n{\"step\": 20, \"seconds\": 10}\n";
+    rgmi_curve_cache *cache = open_cache(1 << 20);
+    const rgm_json *times;
+    answer a;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 30, wave, true);
+    CHECK_OK(rgm_file_save(in_root("system.jsonl"), lines, sizeof lines - 1));
+    ask(&a, cache, &(rgmi_curves_query){.metrics = "train.loss", .points = 1000, .after = -1});
+    times = rgm_json_find(curve_of(&a, "train.loss"), "times");
+    CHECK_INT(27, rgm_json_count(times));
+    CHECK(number_at(times, 0) == 0.5);   /* step 1, from the beginning  */
+    CHECK(number_at(times, 13) == 7.5);  /* step 15, between two        */
+    CHECK(number_at(times, 26) == 10.0); /* step 29, behind the last    */
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void memory_has_a_bound(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(100000);
+    const rgmi_curves_query query = {.points = 10, .after = -1};
+    int64_t bytes, lines;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 1000, wave, true);
+    for (uint64_t id = 1; id <= 20; id++) {
+        rgm_text json = {0}, names = {0};
+        char *damage;
+
+        CHECK_OK(rgmi_curves_print(&json, &names, &damage, cache, id, root, &query, NULL, 0));
+        CHECK(damage == NULL);
+        rgm_text_clear(&json);
+        rgm_text_clear(&names);
+        rgmi_curve_cache_count(&bytes, &lines, cache);
+        CHECK(bytes <= 100000 && bytes > 30000);
+    }
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static rgm_status print_all(void)
+{
+    const rgmi_curves_query query = {.points = 20, .after = -1};
+    rgmi_curve_cache *cache = NULL;
+    rgm_text json = {0}, names = {0};
+    char *damage = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_curve_cache_create(&cache, 1 << 20));
+    RGM_GO(print(&json, &names, &damage, cache, &query));
+done:
+    rgm_free(damage);
+    rgm_text_clear(&json);
+    rgm_text_clear(&names);
+    rgmi_curve_cache_release(cache);
+    return status;
+}
+
+static void every_failing_allocation_is_survived(void **state)
+{
+    (void)state;
+    root = check_folder();
+    log_steps(1, 40, wave, true);
+    CHECK_EVERY_OOM(print_all(), (void)0);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+TESTS(cmocka_unit_test(every_point_of_a_short_curve_is_told),
+      cmocka_unit_test(thinning_keeps_the_ends_of_every_piece),
+      cmocka_unit_test(a_run_that_grows_is_read_from_where_it_was),
+      cmocka_unit_test(damage_ends_what_is_known_and_is_told),
+      cmocka_unit_test(times_come_from_the_figures_of_the_process),
+      cmocka_unit_test(memory_has_a_bound), cmocka_unit_test(every_failing_allocation_is_survived))

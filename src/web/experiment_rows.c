@@ -1,0 +1,150 @@
+/* Experiments as rows of the table: what their masters tell of them. */
+#include "masters.h"
+#include "runs_index.h"
+#include "web_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAGE = 200, MOST_PAGES = 50 };
+
+/* "2026-11-23T00:49:48.221Z"; NaN: it is none. */
+static double time_of(const char *text)
+{
+    struct tm at = {0};
+    double seconds = 0;
+    int end = 0;
+
+    if (text == NULL || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%n", &at.tm_year, &at.tm_mon, &at.tm_mday,
+                               &at.tm_hour, &at.tm_min, &end) != 5)
+        return NAN;
+    (void)sscanf(text + end, "%6lf", &seconds);
+    at.tm_year -= 1900;
+    at.tm_mon -= 1;
+    return (double)timegm(&at) + seconds;
+}
+
+/* In the words of runs, so that one filter finds both. */
+static const char *state_of(const char *name)
+{
+    static const char *const states[][2] = {{"ACTIVE", "running"},     {"PAUSED", "paused"},
+                                            {"COMPLETED", "finished"}, {"CANCELED", "canceled"},
+                                            {"ERROR", "failed"},       {"DELETED", "deleted"}};
+
+    for (size_t i = 0; name != NULL && i < sizeof states / sizeof *states; i++)
+        if (strcmp(name, states[i][0]) == 0)
+            return states[i][1];
+    return name != NULL && strncmp(name, "STOPPING", 8) == 0 ? "stopping" : "unknown";
+}
+
+/* Labels, a line each. */
+static rgm_status read_labels(rgm_text *out, const rgm_json *labels)
+{
+    for (int64_t i = 0; i < rgm_json_count(labels) && i < RGMI_MOST_TAGS; i++) {
+        const char *label = rgm_json_text(rgm_json_at(labels, i));
+
+        if (label != NULL && strchr(label, '\n') == NULL && strlen(label) <= RGMI_LONGEST_TAG)
+            RGM_TRY(rgm_text_printf(out, "%s%s", out->size > 0 ? "\n" : "", label));
+    }
+    return RGM_OK;
+}
+
+static rgm_status add_row(rgmi_experiment_rows *rows, int64_t master, const char *where,
+                          const rgm_json *e)
+{
+    rgmi_run_row draft = rgmi_run_row_empty(RGMI_EXPERIMENT, 0);
+    const char *name = rgm_json_text(rgm_json_find(e, "name"));
+    rgm_text labels = {0};
+    double end;
+    rgm_status status = RGM_OK;
+
+    if (!rgm_json_int(&draft.experiment, rgm_json_find(e, "id")))
+        return RGM_OK;
+    draft.read = true;
+    draft.master = master;
+    draft.id = (uint64_t)master << 32 | (uint64_t)draft.experiment;
+    draft.state = state_of(rgm_json_text(rgm_json_find(e, "state")));
+    draft.text[RGMI_TEXT_NAME] = name != NULL ? name : "experiment";
+    draft.text[RGMI_TEXT_FOLDER] = strrchr(where, '/') != NULL ? strrchr(where, '/') + 1 : where;
+    draft.text[RGMI_TEXT_DESCRIPTION] = rgm_json_text(rgm_json_find(e, "description"));
+    draft.text[RGMI_TEXT_REASON] = rgm_json_text(rgm_json_find(e, "message"));
+    (void)rgm_json_number(&draft.progress, rgm_json_find(e, "progress"));
+    (void)rgm_json_int(&draft.trials, rgm_json_find(e, "trials"));
+    if (rgm_json_number(&draft.best_value, rgm_json_find(e, "best_metric")))
+        draft.text[RGMI_TEXT_BEST_METRIC] = rgm_json_text(rgm_json_find(e, "metric"));
+    draft.started = time_of(rgm_json_text(rgm_json_find(e, "start_time")));
+    end = time_of(rgm_json_text(rgm_json_find(e, "end_time")));
+    draft.modified = !isnan(end)                           ? end
+                     : strcmp(draft.state, "running") == 0 ? floor(rgm_wall_time())
+                                                           : draft.started;
+    RGM_GO(read_labels(&labels, rgm_json_find(e, "labels")));
+    draft.text[RGMI_TEXT_TAGS] = labels.data;
+    RGM_GO(RGM_RESERVE(rows->rows, rows->capacity, rows->count + 1));
+    RGM_GO(rgmi_run_row_make(&rows->rows[rows->count], &draft));
+    rows->count++;
+done:
+    rgm_text_clear(&labels);
+    return status;
+}
+
+/* A page of a master's experiments; *more: there are others behind it. */
+static rgm_status add_page(rgmi_experiment_rows *rows, bool *more, rgm_web *web, int64_t master,
+                           const char *where, int64_t page)
+{
+    rgm_response answer = {0};
+    rgm_json *json = NULL;
+    const rgm_json *list;
+    char path[80];
+    int64_t total = 0;
+    rgm_status status = RGM_OK;
+
+    *more = false;
+    snprintf(path, sizeof path, "/api/v1/experiments?limit=%d&offset=%lld", PAGE,
+             (long long)page * PAGE);
+    RGM_GO(rgmi_masters_look(&answer, web->masters, master, path));
+    if (answer.status != 200)
+        RGM_GO(RGM_FAIL(RGM_ERR_IO, "the master answers %d", answer.status));
+    RGM_GO(rgm_json_parse(&json, answer.body.data, answer.body.size, "experiments"));
+    list = rgm_json_find(json, "experiments");
+    for (int64_t i = 0; i < rgm_json_count(list); i++)
+        RGM_GO(add_row(rows, master, where, rgm_json_at(list, i)));
+    *more = rgm_json_int(&total, rgm_json_find(json, "total")) && (page + 1) * PAGE < total;
+done:
+    rgm_json_release(json);
+    rgm_response_clear(&answer);
+    return status;
+}
+
+rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web)
+{
+    int64_t master;
+    const char *where;
+    bool served, more;
+    rgm_status status = RGM_OK;
+
+    *rows = (rgmi_experiment_rows){0};
+    rgmi_web_find_masters(web, 0);
+    for (int64_t i = 0; rgmi_masters_at(&master, &where, &served, web->masters, i); i++) {
+        more = true;
+        for (int64_t page = 0; more && page < MOST_PAGES && status == RGM_OK; page++)
+            status = add_page(rows, &more, web, master, where, page);
+        if (status == RGM_ERR_NOMEM)
+            break;
+        if (status != RGM_OK || more)
+            rows->lacking = true; /* one that does not answer takes nothing from the others */
+        status = RGM_OK;
+    }
+    if (status != RGM_OK)
+        rgmi_experiment_rows_clear(rows);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+void rgmi_experiment_rows_clear(rgmi_experiment_rows *rows)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        rgmi_run_row_release(rows->rows[i]);
+    rgm_free(rows->rows);
+    *rows = (rgmi_experiment_rows){0};
+}

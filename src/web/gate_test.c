@@ -1,0 +1,254 @@
+/*
+ * The gate by table: who is let in, by host, origin, site, secret, method; and what becomes of the
+ * token in an address.
+ */
+#include <check.h>
+
+#include "gate.h"
+
+static rgmi_gate local, remote, any, reader;
+
+static int setup(void **state)
+{
+    (void)state;
+    CHECK_OK(rgmi_gate_open(&local, "127.0.0.1:6006", 6006));
+    CHECK_OK(rgmi_gate_open(&remote, "192.0.2.7:80", 80));
+    CHECK_OK(rgmi_gate_open(&any, "0.0.0.0:6006", 6006));
+    CHECK_OK(rgmi_gate_open(&reader, "[::1]:6006", 6006));
+    reader.read_only = true;
+    return 0;
+}
+
+/* B, C: "Authorization: Bearer" and the cookie with the right secret; b, c: with a wrong one. */
+static int ask(rgm_response *out, const rgmi_gate *gate, const char *method, const char *path,
+               const char *host, const char *secrets, const char *origin, const char *site)
+{
+    bool is_page = strncmp(path, "/api", 4) != 0 && strncmp(path, "/static", 7) != 0;
+    char bearer[64], cookie[160];
+    rgm_header headers[8];
+    int64_t count = 0;
+
+    memset(out, 0, sizeof *out);
+    if (host != NULL)
+        headers[count++] = (rgm_header){"host", host};
+    if (strpbrk(secrets, "Bb") != NULL) {
+        snprintf(bearer, sizeof bearer, "Bearer %s",
+                 strchr(secrets, 'B') != NULL ? gate->token : gate->session);
+        headers[count++] = (rgm_header){"authorization", bearer};
+    }
+    if (strpbrk(secrets, "Cc") != NULL) {
+        snprintf(cookie, sizeof cookie, "a=b; %s=%s; other=c", gate->cookie,
+                 strchr(secrets, 'C') != NULL ? gate->session : gate->token);
+        headers[count++] = (rgm_header){"Cookie", cookie};
+    }
+    if (origin != NULL)
+        headers[count++] = (rgm_header){"Origin", origin};
+    if (site != NULL)
+        headers[count++] = (rgm_header){"Sec-Fetch-Site", site};
+    return rgmi_gate_admit(
+               out, gate,
+               &(rgm_request){
+                   .method = method, .path = path, .headers = headers, .header_count = count},
+               is_page)
+               ? 200
+               : out->status;
+}
+
+typedef struct gate_case {
+    const rgmi_gate *gate;
+    int status;
+    const char *method, *path, *host, *secrets, *origin, *site;
+} gate_case;
+
+static void check_cases(const gate_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const gate_case *c = &cases[i];
+        rgm_response out;
+        int status =
+            ask(&out, c->gate, c->method, c->path, c->host, c->secrets, c->origin, c->site);
+
+        if (status != c->status)
+            fail_msg("case %zu: %d, not %d: %s %s, host %s, %s, origin %s, site %s", i, status,
+                     c->status, c->method, c->path, c->host, c->secrets, c->origin, c->site);
+        if (status == 200)
+            CHECK(out.status == 0 && out.body.size == 0);
+        rgm_response_clear(&out);
+    }
+}
+
+#define OURS "127.0.0.1:6006"
+#define API  "/api/v1/page"
+
+static void only_our_host_is_answered(void **state)
+{
+    static const gate_case cases[] = {
+        {&local, 200, "GET", API, OURS, "C", NULL, NULL},
+        {&local, 200, "GET", API, "localhost:6006", "C", NULL, NULL},
+        {&local, 200, "GET", API, "LOCALHOST:6006", "C", NULL, NULL},
+        {&local, 200, "GET", API, "[::1]:6006", "C", NULL, NULL},
+        {&local, 421, "GET", API, NULL, "BC", NULL, NULL},
+        {&local, 421, "GET", API, "", "BC", NULL, NULL},
+        {&local, 421, "GET", API, ":6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "127.0.0.1", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "127.0.0.1:80", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "127.0.0.1:60066", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "127.0.0.2:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "evil.example:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "localhost.evil.example:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "evil.example#localhost:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "localhost:6006:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "user@localhost:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", API, "192.0.2.7:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", "/", "evil.example:6006", "BC", NULL, NULL},
+        {&local, 421, "GET", "/static/page.js", "evil.example:6006", "BC", NULL, NULL},
+        {&remote, 200, "GET", API, "192.0.2.7", "C", NULL, NULL},
+        {&remote, 200, "GET", API, "192.0.2.7:80", "C", NULL, NULL},
+        {&remote, 421, "GET", API, "localhost", "C", NULL, NULL},
+        {&remote, 421, "GET", API, "192.0.2.8", "C", NULL, NULL},
+        {&any, 200, "GET", API, "192.0.2.8:6006", "C", NULL, NULL},
+        {&any, 200, "GET", API, "[2001:db8::1]:6006", "C", NULL, NULL},
+        {&any, 200, "GET", API, "localhost:6006", "C", NULL, NULL},
+        {&any, 421, "GET", API, "evil.example:6006", "C", NULL, NULL},
+        {&any, 421, "GET", API, "192.0.2.8.evil.example:6006", "C", NULL, NULL},
+        {&any, 421, "GET", API, "[evil]:6006", "C", NULL, NULL},
+    };
+
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void the_secret_is_needed_everywhere(void **state)
+{
+    static const gate_case cases[] = {
+        {&local, 401, "GET", API, OURS, "", NULL, NULL},
+        {&local, 401, "GET", API, OURS, "b", NULL, NULL},
+        {&local, 401, "GET", API, OURS, "c", NULL, NULL},
+        {&local, 401, "GET", "/", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/", OURS, "bc", NULL, NULL},
+        {&local, 401, "HEAD", "/", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/static/page.js", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/runs/0123456789abcdef", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/?token=", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/?token=0123456789abcdef0123456789abcdef", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/?token=%zz", OURS, "", NULL, NULL},
+        {&local, 401, "POST", API, OURS, "", "http://" OURS, NULL},
+        {&local, 200, "GET", API, OURS, "B", NULL, NULL},
+        {&local, 200, "GET", "/", OURS, "C", NULL, "cross-site"}, /* a link from elsewhere */
+        {&local, 200, "GET", "/static/page.js", OURS, "C", NULL, "same-origin"},
+        {&local, 200, "GET", "/", OURS, "C", NULL, "none"},
+    };
+
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void other_pages_get_and_change_nothing(void **state)
+{
+    static const gate_case cases[] = {
+        {&local, 200, "POST", API, OURS, "C", "http://" OURS, "same-origin"},
+        {&local, 200, "POST", API, "localhost:6006", "C", "http://localhost:6006", NULL},
+        {&local, 200, "DELETE", API, OURS, "B", NULL, NULL}, /* a script */
+        {&local, 403, "POST", API, OURS, "C", NULL, NULL},
+        {&local, 403, "POST", API, OURS, "C", "null", NULL},
+        {&local, 403, "POST", API, OURS, "C", "", NULL},
+        {&local, 403, "POST", API, OURS, "C", "http://evil.example", NULL},
+        {&local, 403, "POST", API, OURS, "C", "http://127.0.0.1:8000", NULL},
+        {&local, 403, "POST", API, OURS, "C", "https://" OURS, NULL},
+        {&local, 403, "POST", API, OURS, "C", "http://localhost:6006", NULL},
+        {&local, 403, "POST", API, OURS, "C", "http://" OURS "/", NULL},
+        {&local, 403, "POST", API, OURS, "C", "http://" OURS ".evil.example", NULL},
+        {&local, 403, "POST", API, OURS, "C", "http://" OURS, "same-site"},
+        {&local, 403, "POST", API, OURS, "C", "http://" OURS, "cross-site"},
+        {&local, 403, "POST", API, OURS, "C", "http://" OURS, "none"},
+        {&local, 403, "POST", API, OURS, "BC", "http://evil.example", NULL},
+        {&local, 403, "PATCH", API, OURS, "C", "http://evil.example", NULL},
+        {&local, 403, "OPTIONS", API, OURS, "C", "http://evil.example", NULL},
+        {&local, 403, "POST", "/", OURS, "C", "http://evil.example", NULL},
+        {&local, 403, "GET", API, OURS, "C", "http://evil.example", NULL},
+        {&local, 403, "GET", API, OURS, "C", NULL, "cross-site"},
+        {&local, 403, "GET", API, OURS, "C", NULL, "same-site"},
+        {&local, 403, "GET", "/static/page.js", OURS, "C", NULL, "cross-site"},
+        {&local, 200, "GET", API, OURS, "C", NULL, "same-origin"},
+        {&local, 200, "GET", API, OURS, "C", NULL, "none"},
+        {&reader, 200, "GET", API, "[::1]:6006", "C", NULL, NULL},
+        {&reader, 403, "POST", API, "[::1]:6006", "C", "http://[::1]:6006", NULL},
+        {&reader, 403, "DELETE", API, "[::1]:6006", "B", NULL, NULL},
+    };
+
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static const char *header_of(const rgm_response *out, const char *name)
+{
+    for (int64_t i = 0; i < out->header_count; i++)
+        if (strcmp(out->headers[i].name, name) == 0)
+            return out->headers[i].value;
+    return "";
+}
+
+static void a_token_in_the_address_becomes_a_cookie(void **state)
+{
+    char path[256], cookie[160];
+    rgm_response out;
+
+    (void)state;
+    CHECK(strcmp(local.token, local.session) != 0 && strlen(local.token) == 32);
+    snprintf(path, sizeof path, "/runs/0123456789abcdef?tab=a%%20b&token=%s&x=%%0d%%0aSet",
+             local.token);
+    CHECK_INT(303, ask(&out, &local, "GET", path, OURS, "", NULL, "none"));
+    CHECK_TEXT("/runs/0123456789abcdef?%74%61%62=%61%20%62&%78=%0D%0A%53%65%74",
+               header_of(&out, "Location"));
+    snprintf(cookie, sizeof cookie, "regimen_6006=%s; HttpOnly; SameSite=Strict; Path=/",
+             local.session);
+    CHECK_TEXT(cookie, header_of(&out, "Set-Cookie"));
+    rgm_response_clear(&out);
+    snprintf(path, sizeof path, "/?token=%s", local.token);
+    CHECK_INT(303, ask(&out, &local, "GET", path, OURS, "", NULL, NULL));
+    CHECK_TEXT("/", header_of(&out, "Location"));
+    rgm_response_clear(&out);
+    /* Only where a page is, only by GET, and not that of the cookie. */
+    snprintf(path, sizeof path, "/api/v1/page?token=%s", local.token);
+    CHECK_INT(401, ask(&out, &local, "GET", path, OURS, "", NULL, NULL));
+    rgm_response_clear(&out);
+    snprintf(path, sizeof path, "/?token=%s", local.token);
+    CHECK_INT(401, ask(&out, &local, "POST", path, OURS, "", "http://" OURS, NULL));
+    rgm_response_clear(&out);
+    snprintf(path, sizeof path, "/?token=%s", local.session);
+    CHECK_INT(401, ask(&out, &local, "GET", path, OURS, "", NULL, NULL));
+    rgm_response_clear(&out);
+}
+
+static void a_cookie_is_compared_whole(void **state)
+{
+    char cookie[200];
+    rgm_header headers[] = {{"Host", OURS}, {"Cookie", cookie}};
+    static const char *const forms[] = {"%s=%.31s", "%s=%sx",    "x%s=%s",
+                                        "%s%s",     "%s=\"%s\"", "%s= %s"};
+    rgm_response out = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        rgm_text text = {0};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        CHECK_OK(rgm_text_printf(&text, forms[i], local.cookie, local.session));
+#pragma GCC diagnostic pop
+        snprintf(cookie, sizeof cookie, "%s", text.data);
+        rgm_text_clear(&text);
+        CHECK(!rgmi_gate_admit(
+            &out, &local,
+            &(rgm_request){.method = "GET", .path = API, .headers = headers, .header_count = 2},
+            false));
+        CHECK_INT(401, out.status);
+        rgm_response_clear(&out);
+    }
+}
+
+TESTS(cmocka_unit_test_setup_teardown(only_our_host_is_answered, setup, NULL),
+      cmocka_unit_test_setup_teardown(the_secret_is_needed_everywhere, setup, NULL),
+      cmocka_unit_test_setup_teardown(other_pages_get_and_change_nothing, setup, NULL),
+      cmocka_unit_test_setup_teardown(a_token_in_the_address_becomes_a_cookie, setup, NULL),
+      cmocka_unit_test_setup_teardown(a_cookie_is_compared_whole, setup, NULL))

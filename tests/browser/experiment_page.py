@@ -1,0 +1,159 @@
+"""Experiments at a real master: watched, paused, forked with an edited file, killed, continued, labelled, deleted."""
+import os
+import re
+
+import material
+import served
+import server
+import suite
+
+STATE = "document.querySelector('.experiment-head .state')?.innerText"
+
+
+class Steered(served.Own):
+    @classmethod
+    def prepare(cls):
+        cls.folder = os.path.join(cls.home, "experiments")
+        os.mkdir(cls.folder)
+        cls.master = server.Master(suite.REGIMEN, cls.folder)
+        cls.addClassCleanup(cls.master.end)
+        cls.short = material.search(cls.home, "short.yaml", searcher="random", trials=2, length=4, more="")
+        cls.long = material.search(cls.home, "long.yaml", searcher="random", trials=40, length=100000, more=", max_concurrent_trials: 2")
+
+    def create(self, file, state=None):
+        number = self.master.create(file)
+        if state:
+            self.master.until(lambda: self.master.state(number) == state, f"{state} experiment", 60)
+        return number
+
+    def at(self, number, more="", **how):
+        page = self.enter(f"/experiments/1/{number}{more}", **how)
+        page.wait(f"{STATE}")
+        return page
+
+    def becomes(self, page, state):
+        page.wait(f"{STATE} === '{state}'", 60, what=f"the page does not tell {state}")
+
+    def confirm(self, page, name):
+        page.click(page.role("button", name, within="dialog"))
+        page.wait("!document.querySelector('dialog')", what=f"the dialog stays: {page.text('dialog')}")
+
+    def test_pause_takes_effect_and_activate(self):
+        number = self.create(self.long)
+        page = self.at(number)
+        page.wait("+document.querySelector('.experiment-head .facts').innerText.match(/batches\\s+([\\d,]+)/i)?.[1].replaceAll(',', '') > 0", 60,
+                  what="a search that runs does not move")
+        page.click(page.role("button", "Pause"))
+        self.becomes(page, "PAUSED")
+        self.assertEqual(self.master.state(number), "PAUSED")
+        self.master.until(lambda: self.master.describe(number)["running"] == 0, "end of its trials", 60)
+        batches = self.master.describe(number)["batches"]
+        page.pause(1)
+        self.assertEqual(self.master.describe(number)["batches"], batches)
+        page.click(page.role("button", "Activate"))
+        self.becomes(page, "ACTIVE")
+        self.master.until(lambda: self.master.describe(number)["batches"] > batches, "progress", 60)
+        loads = page.loads
+        page.click(page.role("button", "Kill"))
+        self.assertIn("ended at once", page.text("dialog"))
+        self.confirm(page, "Kill")
+        page.wait(f"{STATE}.includes('CANCELED')", 60)
+        self.assertEqual(self.master.state(number), "CANCELED")
+        self.assertEqual(page.loads, loads)
+
+    def test_a_fork_with_an_edited_file_runs(self):
+        number = self.create(self.short, "COMPLETED")
+        page = self.at(number)
+        page.click(page.role("button", "Fork\u2026"))
+        area = page.role("textbox", "Experiment file")
+        text = page.call(area, "e => e.value")
+        self.assertIn("max_trials: 2", text)
+        page.paste(area, text.replace("max_trials: 2", "max_trials: 2\n  max_trails: 3"))
+        page.click(page.role("button", "Start", within="dialog"))
+        page.allow(r"\b400\b")
+        page.wait("document.querySelector('dialog .mistakes')?.innerText.includes('max_trails')", what=f"a mistake is not told: {page.text('dialog')}")
+        page.paste(area, text.replace("max_trials: 2", "max_trials: 3"))
+        page.click(page.role("button", "Start", within="dialog"))
+        page.wait(f"location.pathname !== '/experiments/1/{number}'", what=f"there is no fork: {page.text('dialog')}")
+        self.becomes(page, "COMPLETED")
+        fork = int(page.url.split("/")[-1].split("?")[0])
+        made = self.master.describe(fork)
+        self.assertEqual((made["state"], made["trials"], made["parent_id"]), ("COMPLETED", 3, number))
+
+    def test_continue(self):
+        number = self.create(self.short, "COMPLETED")
+        page = self.at(number)
+        page.click(page.role("button", "Continue a trial\u2026"))
+        page.click(page.role("button", "Start", within="dialog"))
+        page.wait(f"location.pathname !== '/experiments/1/{number}'", what=f"nothing continues: {page.text('dialog')}")
+        self.becomes(page, "COMPLETED")
+        made = self.master.describe(int(page.url.split("/")[-1].split("?")[0]))
+        self.assertEqual(made["trials"], 1)
+
+    def test_labels(self):
+        number = self.create(self.short, "COMPLETED")
+        page = self.at(number)
+        page.type(page.role("textbox", "New label"), "<b>good\n")
+        page.wait("[...document.querySelectorAll('.labels .chip')].some(c => c.innerText.includes('<b>good'))")
+        self.assertIn("<b>good", self.master.describe(number)["labels"])
+        page.click(page.role("button", "Remove the label <b>good"))
+        page.wait("![...document.querySelectorAll('.labels .chip')].some(c => c.innerText.includes('<b>good'))")
+        self.assertNotIn("<b>good", self.master.describe(number)["labels"])
+
+    def test_delete_tells_what_would_be_removed(self):
+        number = self.create(self.short, "COMPLETED")
+        folder = os.path.join(self.folder, str(number))
+        self.assertTrue(os.path.isdir(folder))
+        page = self.at(number)
+        page.click(page.role("button", "Delete\u2026"))
+        page.wait("document.querySelector('dialog')")
+        told = page.text("dialog")
+        self.assertIn(f"experiments/{number}", told)
+        self.assertIn("2 trials", told)
+        self.assertRegex(told, r"\d+ checkpoints, [\d.]+ [KM]?i?B|no checkpoint")
+        page.click(page.role("button", "Cancel", within="dialog"))
+        page.wait("!document.querySelector('dialog')")
+        self.assertTrue(os.path.isdir(folder))
+        page.click(page.role("button", "Delete\u2026"))
+        page.allow(r"/experiments/\d+\b")  # asked for a last time when it is gone
+        self.confirm(page, "Delete")
+        page.wait("location.pathname === '/'")
+        self.master.until(lambda: not os.path.exists(folder), "deletion")
+
+    def test_each_tab_opens(self):
+        number = self.create(self.short, "COMPLETED")
+        for how in ({}, {"phone": True, "dark": True}):
+            page = self.at(number, **how)
+            for key in page.js("[...document.querySelectorAll('[role=tab]')].map(t => t.dataset.tab)"):
+                page.click(f"[role=tab][data-tab={key}]")
+                page.wait(f"document.querySelector('[role=tab][data-tab={key}]').getAttribute('aria-selected') === 'true'")
+                self.still(page)
+                self.assertEqual(page.count("#main .trouble"), 0, f"{key}: {page.text('#main .trouble')}")
+                self.assertGreater(len(page.text("[role=tabpanel]")), 20, key)
+                if how:
+                    self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 390, key)
+            page.check()
+
+    def test_the_cluster_shows_who_runs_and_waits(self):
+        first, second = self.create(self.long), self.create(self.long)
+        page = self.enter("/cluster")
+        page.wait("document.querySelector('#main').innerText.includes('waits')", 60, what="no reason of waiting is told")
+        for number in (first, second):
+            self.master.ask("experiment", "kill", str(number))
+
+
+class ReadOnly(served.Served):
+    options = ("--read-only",)
+
+    def test_nothing_is_steered(self):
+        page = self.enter("/experiments/1/1")
+        page.wait(f"{STATE} === 'COMPLETED'")
+        self.assertFalse(page.roles("button", re.compile("Fork|Delete|Continue|Archive|Add label")))
+        page.allow(r"\b403\b")
+        for path in ("kill", "archive"):
+            self.assertEqual(page.js(f"fetch('/api/v1/masters/1/experiments/1/{path}', {{method: 'POST', body: '{{}}', "
+                                     "headers: {'Content-Type': 'application/json'}}).then(r => r.status)"), 403)
+
+
+if __name__ == "__main__":
+    suite.main()

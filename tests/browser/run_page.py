@@ -1,0 +1,149 @@
+"""The page of a run: its curves while it trains, its log, each tab, and what a page costs that is left open."""
+import json
+import os
+import pathlib
+
+import material
+import plots
+import served
+import server
+import suite
+
+
+class Run(served.Served):
+    def at(self, name, tab, **how):
+        run = self.serve.run(name)["id"]
+        return self.enter(f"/runs/{run}?tab={tab}", **how)
+
+    def test_curves_are_those_of_metrics_jsonl(self):
+        page = self.at("reverse", "curves")
+        page.wait("document.querySelectorAll('figure.chart path.line').length > 3")
+        self.still(page)
+        for name in ("loss", "exact_match"):
+            plot = plots.read(page, name)
+            for split, line in plot["lines"].items():
+                points = [(m["step"], m[name]) for m in material.measured(os.path.join(material.shared(), "runs", "reverse"), split) if name in m]
+                self.assertIsNone(plots.same(line, points, plot), f"{name} {split}")
+
+    def test_each_tab_opens(self):
+        for run in ("graph-1", "reverse", material.MARKUP):
+            page = self.at(run, "curves")
+            page.wait("document.querySelectorAll('[role=tab]').length > 3")
+            self.still(page)
+            self.assertEqual(page.text("h1"), run)
+            for key in page.js("[...document.querySelectorAll('[role=tab]')].map(t => t.dataset.key)"):
+                page.click(f"[role=tab][data-key={key}]")
+                page.wait(f"document.querySelector('[role=tab][aria-selected=true]').dataset.key === '{key}'")
+                self.still(page)
+                self.assertEqual(page.count(".trouble"), 0, f"{run} {key}: {page.text('.trouble')}")
+                self.assertIn(f"tab={key}", page.url)
+            self.assertEqual(page.count("#main img, h1 b, .about i"), 0)
+            page.check()
+
+    def test_tabs_by_keyboard(self):
+        page = self.at("graph-1", "curves")
+        page.wait("document.querySelectorAll('[role=tab]').length > 3")
+        page.js("document.querySelector('[role=tab][aria-selected=true]').focus()")
+        page.press("ArrowRight")
+        page.wait("document.querySelector('[role=tab][aria-selected=true]').dataset.key === 'log'")
+        self.assertIn("tab=log", page.url)
+        page.back()
+        page.wait("document.querySelector('[role=tab][aria-selected=true]').dataset.key === 'curves'")
+
+    def test_config_with_where_each_value_is_from(self):
+        page = self.at("graph-2", "config")
+        page.wait("document.querySelector('[role=tabpanel]').innerText.includes('learning_rate')")
+        self.assertIn("0.03", page.text("[role=tabpanel]"))
+
+    def test_an_export_is_downloaded_as_it_is(self):
+        page = self.at("graph-1", "exports")
+        page.wait("document.querySelector('[role=tabpanel] a[download], [role=tabpanel] a[href*=exports]')")
+        page.click("[role=tabpanel] a[href*=exports]")
+        name, data = self.browser.downloaded()
+        folder = os.path.join(material.shared(), "runs", "graph-1", "export")
+        kept = [pathlib.Path(where, f).read_bytes() for where, _, files in os.walk(folder) for f in files]
+        self.assertIn(data, kept, name)
+
+    def test_on_a_phone(self):
+        for tab in ("curves", "log", "config"):
+            page = self.at("graph-1", tab, phone=True)
+            page.wait("document.querySelector('[role=tabpanel]').innerText.length > 20")
+            self.still(page)
+            self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 390, tab)
+
+
+class Live(served.Own):
+    """Runs that go on while they are looked at."""
+
+    @classmethod
+    def prepare(cls):
+        cls.writer = material.Writer(os.path.join(cls.home, "written"))
+        cls.addClassCleanup(cls.writer.close)
+        for step in range(1, 6):
+            cls.writer.line("train", step, loss=1 / step)
+            cls.writer.line("valid", step, loss=2 / step)
+        cls.writer.say("first line")
+        cls.step = 5
+
+    @classmethod
+    def grow(cls):
+        cls.step += 1
+        cls.writer.line("train", cls.step, loss=1 / cls.step)
+        cls.writer.line("valid", cls.step, loss=2 / cls.step)
+
+    def test_a_training_run_moves(self):
+        config = material.write(os.path.join(self.home, "reverse.yaml"), material.REVERSE.format(epochs=1000))
+        folder = os.path.join(self.home, "training")
+        with server.Process(suite.REGIMEN, "run", config, "--run-dir", folder, "-q") as training:
+            training.until(lambda: os.path.exists(os.path.join(folder, "metrics.jsonl")), "metrics.jsonl")
+            page = self.enter(f"/runs/{self.serve.run('training')['id']}")
+            count = "document.querySelector('figure.chart path.line[data-series=train]')?.getAttribute('d').split('L').length ?? 0"
+            page.wait(f"{count} > 1", 60)
+            loads, before, step = page.loads, page.js(count), page.text(".facts")
+            page.wait(f"{count} > {before} + 3", 60, what="the curve of a run that trains does not move")
+            self.assertEqual(page.loads, loads)
+            page.wait(f"document.querySelector('.facts').innerText !== {json.dumps(step)}")
+            self.assertIn("running", page.text(".run-head"))
+            training.end()
+            page.wait("!document.querySelector('.run-head').innerText.includes('running')", 30, what="a run that was stopped still runs")
+
+    def test_the_log_is_followed(self):
+        page = self.enter(f"/runs/{self.serve.run('written')['id']}?tab=log")
+        page.wait("document.querySelector('[role=tabpanel]').innerText.includes('first line')")
+        self.writer.say("and <b>another</b>")
+        page.wait("document.querySelector('[role=tabpanel]').innerText.includes('and <b>another</b>')", 30)
+        self.assertEqual(page.loads, 2)
+
+    def test_the_table_moves(self):
+        page = self.enter("/?columns=step")
+        row = "[...document.querySelectorAll('tbody tr')].find(r => r.innerText.includes('written'))"
+        page.wait(f"{row}?.innerText.includes('{self.step}')")
+        self.grow()
+        page.wait(f"{row}?.innerText.includes('{self.step}')", 30)
+        self.assertEqual(page.loads, 2)
+
+    def test_two_hundred_updates_leave_nothing_behind(self):
+        """Each as the notice of a change makes it: asked for and drawn again. The first fifty warm up."""
+        page = self.enter(f"/runs/{self.serve.run('written')['id']}?tab=curves")
+        page.wait("document.querySelector('path.line')")
+
+        def update(times):
+            for _ in range(times):
+                before = len(page.asked("GET .*/api/v1/runs/"))
+                self.grow()
+                page.js("document.dispatchEvent(new Event('visibilitychange')), 0")
+                page.until(lambda: len(page.asked("GET .*/api/v1/runs/")) > before, "a notice asks for nothing")
+            self.still(page)
+
+        update(50)
+        before = page.metrics()
+        update(200)
+        after = page.metrics()
+        self.assertEqual(page.js("document.querySelector('path.line[data-series=train]').getAttribute('d').split('L').length"), self.step)
+        self.assertLess(after["nodes"], before["nodes"] + 100, (before, after))
+        self.assertLess(after["listeners"], before["listeners"] + 20, (before, after))
+        self.assertLess(after["heap"], before["heap"] + (600 << 10), (before, after))
+
+
+if __name__ == "__main__":
+    suite.main()

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Hostile requests against `regimen serve`: methods, hosts, origins, secrets, paths, headers, bodies, names with
+# markup, links out of the folder, slow clients, 1,000 connections (serve_hostile.py). And how it begins and ends.
+. "$(dirname "$0")/lib.sh"
+top=$(cd "$(dirname "$0")" && pwd)
+
+# Runs whose names and files are meant to do harm.
+mkdir -p "$work/runs/<img src=x onerror=alert(1)>" "$work/elsewhere/link-to-etc"
+for run in "$work/runs/<img src=x onerror=alert(1)>" "$work/elsewhere/link-to-etc"; do
+    printf 'task: {type: classification}\n' >"$run/config.yaml"
+    : >"$run/metrics.jsonl"
+    ln -s /etc/passwd "$run/log.txt"
+done
+echo SECRET-OF-ANOTHER >"$work/elsewhere/link-to-etc/config.yaml"
+ln -s "$work/elsewhere/link-to-etc" "$work/runs/link-to-etc"
+ln -s /etc "$work/runs/etc"
+
+# serve NAME ARGUMENTS...: in the background; $address and $server once it listens.
+serve() {
+    "$regimen" serve "$@" >"$work/address" 2>"$work/log" &
+    server=$!
+    for _ in $(seq 100); do
+        address=$(sed -n 's/^serve *\(http.*\)/\1/p' "$work/address")
+        [ -z "$address" ] || return 0
+        sleep 0.1
+    done
+    fail "the page is not served: $(cat "$work/log")"
+}
+
+# ended CODE WHAT: within about a second of the signal that it was sent.
+ended() {
+    for _ in $(seq 30); do
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$server" 2>/dev/null && fail "$2: it lives on after 3 s"
+    wait "$server"
+    code=$?
+    [ "$code" = "$1" ] || fail "$2: exit $code, not $1: $(cat "$work/log")"
+}
+
+serve "$work/runs" --listen 127.0.0.1:0
+python3 "$top/serve_hostile.py" "$address" "$server" || fail "hostile requests"
+host=${address%%/\?*}
+expect 1 "$regimen" serve "$work/runs" --listen "${host#http://}"
+says "another program does; choose another port \(--listen\)" "$work/err"
+expect 1 "$regimen" serve "$work/none" --listen 127.0.0.1:0
+says "there is no folder '.*none'" "$work/err"
+expect 1 "$regimen" serve "$work/runs" --listen 0.0.0.0:0
+says "allow-remote" "$work/err"
+(cd "$work" && mkdir empty && cd empty && "$regimen" serve >../out 2>../err) && fail "there was nothing to serve"
+says "no folder 'runs' or 'experiments'" "$work/err"
+
+# With a stream that is open it ends all the same.
+python3 - "$address" "$work/open" <<'PY' &
+import pathlib, re, sys, urllib.request
+host, token = re.match(r"(http://[^/]+)/\?token=(\w+)", sys.argv[1]).groups()
+stream = urllib.request.urlopen(urllib.request.Request(host + "/api/v1/events?topics=runs", headers={"Authorization": "Bearer " + token}))
+while stream.readline():
+    pathlib.Path(sys.argv[2]).touch()
+PY
+listener=$!
+for _ in $(seq 100); do
+    [ -e "$work/open" ] && break
+    sleep 0.1
+done
+[ -e "$work/open" ] || fail "the stream says nothing"
+kill -TERM "$server"
+ended 0 "SIGTERM"
+wait "$listener" || fail "the stream was not closed"
+says "ended" "$work/log"
+
+# A master on another host that takes requests and never answers holds up nobody, and no end.
+python3 - "$work/silent" <<'PY' &
+import pathlib, socket, sys, time
+s = socket.create_server(("127.0.0.1", 0))
+pathlib.Path(sys.argv[1] + ".new").write_text(str(s.getsockname()[1]))
+pathlib.Path(sys.argv[1] + ".new").rename(sys.argv[1])
+time.sleep(120)
+PY
+silent=$!
+for _ in $(seq 100); do
+    [ -e "$work/silent" ] && break
+    sleep 0.1
+done
+serve "$work/runs" --listen 127.0.0.1:0 --master "http://127.0.0.1:$(cat "$work/silent")"
+python3 - "$address" <<'PY' || fail "a master that does not answer holds up others"
+import re, sys, threading, time, urllib.request
+host, token = re.match(r"(http://[^/]+)/\?token=(\w+)", sys.argv[1]).groups()
+def ask(path):
+    return urllib.request.urlopen(urllib.request.Request(host + path, headers={"Authorization": "Bearer " + token}))
+for i in range(20):
+    threading.Thread(target=lambda: ask("/api/v1/masters/1000/experiments"), daemon=True).start()
+stream = ask("/api/v1/events?topics=runs,queue:1000")
+time.sleep(1)
+start = time.monotonic()
+for i in range(20):
+    ask("/api/v1/page").read(), ask("/api/v1/runs").read(), ask("/static/page.js").read()
+print(f"silent   beside a master that does not answer 60 requests take {time.monotonic() - start:.3f} s")
+sys.exit(time.monotonic() - start > 3)
+PY
+kill -TERM "$server"
+ended 0 "SIGTERM with a master that does not answer"
+kill "$silent"
+
+serve "$work/runs" --listen 127.0.0.1:0 --read-only
+kill -INT "$server"
+ended 0 "SIGINT"
+finish
