@@ -77,7 +77,7 @@ function(rgm_included out source)
   foreach(line IN LISTS lines)
     if(line MATCHES "<regimen/regimen\\.h>")
       list(APPEND found ${RGM_LAYERS})
-    elseif(line MATCHES "<regimen/([a-z_]+)\\.h>")
+    elseif(line MATCHES "<regimen/([a-z]+)[a-z_]*\\.h>") # gnn_models.h is a part of gnn.h
       list(APPEND found ${CMAKE_MATCH_1})
     elseif(line MATCHES "\"([a-z0-9_]+_(check|internal|lab)\\.h)\"" OR line MATCHES "\"(lab\\.h)\"")
       set(name ${CMAKE_MATCH_1})

@@ -26,14 +26,19 @@ def allowed_edges():
     return graph
 
 
+def layer_of(header):
+    """Of a public header's name: gnn_models.h is a part of gnn.h."""
+    return header.split("_")[0]
+
+
 def included(layer, headers):
-    """(used layer, file) of each direct #include in the layer's sources and its public header."""
+    """(used layer, file) of each direct #include in the layer's sources and its public headers."""
     files = [p for p in pathlib.Path("src", layer).glob("*.[ch]*") if "_test." not in p.name]
-    public = pathlib.Path("include/regimen", layer + ".h")
-    for path in sorted(files) + ([public] if public.exists() else []):
+    public = [p for p in pathlib.Path("include/regimen").glob("*.h") if layer_of(p.stem) == layer]
+    for path in sorted(files + public):
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)', path.read_text(), re.M):
-            if kind == "<" and name.startswith("regimen/") and name[8:-2] not in (layer, "regimen"):
-                yield name[8:-2], str(path)
+            if kind == "<" and name.startswith("regimen/") and layer_of(name[8:-2]) not in (layer, "regimen"):
+                yield layer_of(name[8:-2]), str(path)
             elif kind == '"' and name in headers and layer not in headers[name]:
                 yield headers[name][0] + " (private header)", str(path)
             elif kind == '"' and "/" in name:

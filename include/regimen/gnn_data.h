@@ -1,0 +1,137 @@
+/*
+ * gnn: where graphs come from and what becomes of them before a model sees them: providers, feature
+ * processors, padding.
+ */
+#ifndef REGIMEN_GNN_DATA_H
+#define REGIMEN_GNN_DATA_H
+
+#include <regimen/graph.h>
+#include <regimen/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- providers ----------------------------------------------------------------------------- */
+
+/**
+ * Where unbatched examples come from. Constructors return NULL and record an error when they fail;
+ * rgm_run() reports it, so a program may check once. Counted.
+ */
+typedef struct rgm_provider rgm_provider;
+
+/** For a provider of one's own. */
+typedef struct rgm_provider_type {
+    const char *name;
+    /**
+     * A recipe of elements that are serialized tf.train.Examples (bytes) or graphs (pointer
+     * elements of type rgm_graph_element). `training` asks for shuffling where the provider
+     * shuffles.
+     */
+    rgm_status (*dataset)(rgm_dataset **out, void *state, bool training);
+    /** The schema of its graphs if it knows it (borrowed), else NULL. May be NULL. */
+    rgm_schema *(*schema)(void *state);
+    /** Elements are whole mini-batches already: they are not batched or merged again. */
+    bool batched;
+    /** All elements are in memory: a check before the first step looks at every one of them. */
+    bool in_memory;
+    /**
+     * Of mini-batches cut out of one graph: that graph, asked about all of their items at once, for
+     * the same check of labels; *out may be NULL. NULL: it looks at the first element alone.
+     */
+    rgm_status (*whole)(rgm_graph **out, void *state);
+    void (*release)(void *state);
+} rgm_provider_type;
+rgm_provider *rgm_provider_create(const rgm_provider_type *type, void *state);
+rgm_provider *rgm_provider_retain(rgm_provider *provider);
+void rgm_provider_release(rgm_provider *provider);
+rgm_schema *rgm_provider_schema(const rgm_provider *provider); /* borrowed, or NULL */
+/** The recipe of its graphs, released by the caller. Errors: those of the provider's type. */
+rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider, bool training);
+
+/** Options of rgm_tfrecord_provider(). */
+typedef struct rgm_tfrecord_provider_options {
+    rgm_texts files;               /* names, globs and "name@N", one behind the other    */
+    const char *key;               /* what messages call them; NULL: nothing             */
+    bool shuffle_filenames;        /* when training                                      */
+    int64_t examples_shuffle_size; /* buffer, when training; 0: none                     */
+    int64_t cycle_length;          /* files read at once, default 1                      */
+    int64_t max_bad_records;       /* skipped before it is an error, default 0           */
+} rgm_tfrecord_provider_options;
+/** TFRecord files of serialized tf.train.Examples. */
+rgm_provider *rgm_tfrecord_provider(const rgm_tfrecord_provider_options *options);
+
+/** Graphs in memory, retained; in another order each epoch when training and `shuffle`. */
+rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool shuffle);
+
+/**
+ * One part ("train", "valid" or "test") of an imported data set. One big graph: the graph itself,
+ * asked about the part's nodes through "_readout" (full-graph training). Many graphs: the part's
+ * graphs.
+ */
+rgm_provider *rgm_graph_data_provider(const rgm_graph_data *data, const char *part);
+/** The same with another label feature than "label" of one big graph's nodes, which the model must
+ * not see; NULL: there is none. */
+rgm_provider *rgm_graph_data_provider_of(const rgm_graph_data *data, const char *part,
+                                         const char *label);
+/** The same straight from an OGB folder with default import options. */
+rgm_provider *rgm_ogb_provider(const char *path, const char *split, const char *part);
+
+/** Options of rgm_sampling_provider(). */
+typedef struct rgm_sampling_provider_options {
+    const rgm_sampling_spec *spec;
+    int64_t batch_size; /* seeds a mini-batch                                                     */
+    const char *label;  /* feature of the seed node set, moved to "_readout"                      */
+    bool shuffle;       /* seeds in another order each epoch when training                        */
+    bool drop_remainder; /* drop a last smaller mini-batch when training                          */
+    bool resample; /* other neighbours each epoch when training; else those of epoch 0       */
+    uint64_t seed;
+    int threads; /* mini-batches sampled at once                                           */
+} rgm_sampling_provider_options;
+/** Mini-batches sampled in memory around the seeds [n] i64 of one big graph (retained). */
+rgm_provider *rgm_sampling_provider(rgm_graph *graph, rgm_tensor *seeds,
+                                    const rgm_sampling_provider_options *options);
+
+/**
+ * A random mix of providers, each element from provider i with weight weights[i]; ends with the
+ * first that ends (provider 0 when the others repeat for ever).
+ */
+rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *weights,
+                               int64_t count);
+
+/* ---- between data and model ----------------------------------------------------------------- */
+
+/** A feature map outside training: a new graph from a graph; may change the schema. */
+typedef struct rgm_feature_processor {
+    rgm_status (*process)(rgm_graph **out, rgm_graph *graph, void *payload);
+    void *payload;
+} rgm_feature_processor;
+
+/** Padding of batches to fixed sizes; none is dropped. */
+typedef enum rgm_padding_kind {
+    RGM_PADDING_NONE,
+    RGM_PADDING_TIGHT, /* the largest example times the batch size                             */
+    RGM_PADDING_FIT    /* sizes that fit success_ratio of random batches; others stay as they are */
+} rgm_padding_kind;
+typedef struct rgm_padding {
+    rgm_padding_kind kind;
+    int64_t min_nodes_per_component; /* default 1 */
+    int64_t sample_size;             /* fit: examples looked at, default 10000 */
+    double success_ratio;            /* fit: default 0.99                      */
+} rgm_padding;
+#define RGM_PADDING_INIT                                                                           \
+    {                                                                                              \
+        .min_nodes_per_component = 1, .sample_size = 10000, .success_ratio = 0.99                  \
+    }
+
+/** More data to validate or to test on, by name. */
+typedef struct rgm_graph_eval_set {
+    const char *name;   /* "news" of RGM_VALID is told as valid_news                      */
+    rgm_mode mode;      /* RGM_VALID or RGM_TEST: evaluated behind that mode's own data   */
+    rgm_provider *data; /* required; retained                                             */
+} rgm_graph_eval_set;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,488 @@
+/*
+ * gnn: what graph networks are built of. A convolution is a function from what meets at the
+ * receivers (a pattern, states of senders, receivers and edges) to one vector for each receiver. A
+ * graph update runs convolutions and next-state functions over the sets of a graph. A family is one
+ * such update with options of its own.
+ *
+ * Everything in a compute graph follows the builders' rule: NULL passes through, the compute graph
+ * keeps the first failure. States may be sparse rows wherever x is "dense or sparse" (see nn.h).
+ */
+#ifndef REGIMEN_GNN_LAYERS_H
+#define REGIMEN_GNN_LAYERS_H
+
+#include <regimen/graph.h>
+#include <regimen/nn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- convolutions --------------------------------------------------------------------------- */
+
+/**
+ * What a convolution sees. Any of the three states may be NULL. The same code serves edges to node
+ * (rows: nodes), nodes to context and edges to context (rows: components; then `edge` is NULL).
+ */
+typedef struct rgm_conv_input {
+    const char *name;    /* of the edge set, or of the pooled set; for messages */
+    rgm_value *pattern;  /* [receivers, senders] with `count` entries           */
+    rgm_value *receiver; /* [receivers, width]                                  */
+    rgm_value *sender;   /* [senders, width]                                    */
+    rgm_value *edge;     /* [count, width], entry order                         */
+} rgm_conv_input;
+
+/** One vector for each receiver, [receivers, units]. Parameters stand in `scope` itself. */
+typedef rgm_value *rgm_conv_fn(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+/**
+ * A convolution with its options (NULL: the function's defaults); the options outlive the build.
+ */
+typedef struct rgm_conv {
+    rgm_conv_fn *fn;
+    const void *options;
+} rgm_conv;
+
+/** The input along an edge set towards `receiver`; states may be NULL. */
+rgm_conv_input rgm_conv_along_edges(const rgm_graph_value *graph, const char *edge_set,
+                                    rgm_tag receiver, rgm_value *receiver_state,
+                                    rgm_value *sender_state, rgm_value *edge_state);
+/** The input from a node or edge set, whose items send `state`, to the context. */
+rgm_conv_input rgm_conv_to_context(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                                   rgm_value *context_state, rgm_value *state);
+/**
+ * x [count, width] at the pattern's entries reduced at the receivers: "sum", "mean|max_no_inf", ...
+ */
+rgm_value *rgm_conv_pool(const rgm_conv_input *in, rgm_value *x, const char *reduce_type);
+/**
+ * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]: products are made for each node
+ * and then gathered, never for each edge. States that are NULL are left out. Parameters "kernel"
+ * (rows in the order edge, sender, receiver) and "bias" in `scope`.
+ */
+rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t units,
+                             const rgm_dense_options *options);
+
+/** How degrees scale a GCN's sum. */
+typedef enum rgm_degree_norm {
+    RGM_NORM_NONE,
+    RGM_NORM_IN,     /* 1 / deg(receiver)                                     */
+    RGM_NORM_OUT,    /* 1 / deg(sender)                                       */
+    RGM_NORM_IN_OUT, /* 1 / sqrt(deg(receiver) deg(sender)): Kipf & Welling   */
+    RGM_NORM_IN_IN   /* 1 / sqrt(deg(receiver)) at both ends, in-degrees both */
+} rgm_degree_norm;
+
+typedef struct rgm_gcn_options {
+    int64_t units;
+    rgm_tag receiver; /* used where the graph is given, not the input               */
+    rgm_degree_norm normalization;
+    bool self_loops; /* each node also hears itself; degrees count that            */
+    bool bias;
+    rgm_activation activation;
+    double l2; /* on the kernel */
+    rgm_init kernel;
+    rgm_value *edge_weight; /* [edges]; NULL: ones                                       */
+} rgm_gcn_options;
+#define RGM_GCN_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        .bias = true, .receiver = RGM_TARGET, .normalization = RGM_NORM_IN_OUT,                    \
+        .self_loops = true, .kernel = {                                                            \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
+/**
+ * Kipf & Welling 2017: act(scale_r sum_e w_e scale_s h_s W + b) along an edge set that starts and
+ * ends in one node set; h [nodes, in], dense or sparse -> [nodes, units]. Self-loops on, symmetric
+ * normalisation, no activation. Parameters "<name>/kernel", "<name>/bias".
+ */
+rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                        const char *edge_set, rgm_value *h, int64_t units);
+rgm_value *rgm_gcn_conv_with(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                             const char *edge_set, rgm_value *h, const rgm_gcn_options *options);
+/** As rgm_conv_fn, [receivers, units]; options: rgm_gcn_options. */
+rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
+typedef struct rgm_gatv2_options {
+    int64_t heads, units; /* units: channels of each head                              */
+    rgm_tag receiver;     /* used where the graph is given                             */
+    bool self_loops;      /* each node also hears itself; edge states of loops are zeros */
+    bool bias;
+    bool share_weights;       /* queries and values by one kernel and bias                 */
+    bool mean_heads;          /* average the heads: [n, units]; else [n, heads * units]    */
+    double attention_dropout; /* on the coefficients                                       */
+    double slope;             /* of the leaky relu inside attention                        */
+    rgm_activation attention_activation;
+    rgm_activation activation;
+    double l2; /* on kernels and attention vector */
+    rgm_init kernel;
+} rgm_gatv2_options;
+#define RGM_GATV2_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        .bias = true, .heads = 1, .receiver = RGM_TARGET, .slope = 0.2,                            \
+        .attention_activation = RGM_ACT_LEAKY_RELU, .kernel = {                                    \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
+/**
+ * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the
+ * receiver's edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's
+ * own state only steers the attention. Parameters query/, value/ (kernel, bias), edge/kernel,
+ * attention. h [nodes, width] -> [nodes, heads units], or [nodes, units] where heads are averaged.
+ */
+rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                          const char *edge_set, rgm_value *h, const rgm_gatv2_options *options);
+rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+/** The senders are the edges themselves (in.edge); the receivers still ask. Shape as above. */
+rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
+typedef struct rgm_sage_options {
+    int64_t units;
+    int64_t hidden_units;      /* rgm_sage_pool_convolve(): 0: units                        */
+    const char *reduce_type;   /* NULL: "mean"; of the pooling convolution "max_no_inf"     */
+    double dropout;            /* of sender states, drawn for each edge                     */
+    bool bias;                 /* of the pooling convolution's hidden layer                 */
+    rgm_activation activation; /* of the pooling convolution's hidden layer                 */
+    double l2;
+} rgm_sage_options;
+#define RGM_SAGE_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .bias = true, .activation = RGM_ACT_RELU                                                   \
+    }
+/** Hamilton et al. 2017: reduce(drop(h_s)) W, no bias: [receivers, units]. Parameter kernel. */
+rgm_value *rgm_sage_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+/**
+ * reduce(act(W_1 drop(h_s) + b)) W_2: [receivers, units]. Parameters hidden/kernel, hidden/bias,
+ * kernel.
+ */
+rgm_value *rgm_sage_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
+typedef struct rgm_simple_conv_options {
+    int64_t units; /* of the dense message; with `message`: not used            */
+    rgm_activation activation;
+    const char *reduce_type;     /* NULL: "sum"                                               */
+    bool sender, receiver, edge; /* which states a message sees */
+    bool add_states;             /* combine by sum, else side by side                         */
+    double dropout;              /* of the messages */
+    double l2, l2_bias;
+    /** In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
+     *  then really put together. */
+    rgm_value *(*message)(rgm_scope *scope, rgm_value *x, void *payload);
+    void *payload;
+} rgm_simple_conv_options;
+#define RGM_SIMPLE_CONV_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .sender = true, .receiver = true, .edge = true, .activation = RGM_ACT_RELU                 \
+    }
+/** reduce over edges of drop(act(W [x_e || h_s || h_r] + b)). Parameters kernel, bias. */
+rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
+typedef struct rgm_gin_conv_options {
+    int64_t units; /* > 0: of a kernel on the sum, which tells relations apart; 0: the sum itself */
+    double l2;
+} rgm_gin_conv_options;
+/**
+ * The sum over edges of h_s (Xu et al. 2019, eq. 4.1), or with edge states of relu(h_s + W_e x_e +
+ * b) (Hu et al. 2020): [receivers, width], or times W: [receivers, units]. Parameters edge/kernel,
+ * edge/bias, kernel.
+ */
+rgm_value *rgm_gin_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
+typedef struct rgm_pool_options {
+    const char *reduce_type; /* NULL: "sum" */
+} rgm_pool_options;
+/** Pools stored states row by row, no parameters: in.edge if given, else in.sender. */
+rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
+/* ---- next states ---------------------------------------------------------------------------- */
+
+typedef struct rgm_state_inputs {
+    const char *set;  /* whose state it is; for messages                     */
+    rgm_value *state; /* old state [n, width]; NULL when the set has none     */
+    int64_t count;
+    const char *const *names; /* sorted: edge sets, or "source", "target", or pooled sets */
+    rgm_value *const *inputs; /* [n, width_i] */
+    rgm_value *context;       /* [n, width], broadcast; NULL: none                   */
+} rgm_state_inputs;
+/** The new state [n, any]. */
+typedef rgm_value *rgm_state_fn(rgm_scope *scope, const rgm_state_inputs *inputs,
+                                const void *options);
+typedef struct rgm_next_state {
+    rgm_state_fn *fn;
+    const void *options; /* outlive the build */
+} rgm_next_state;
+
+typedef struct rgm_dense_state_options {
+    int64_t units;
+    rgm_activation activation;
+    bool bias;
+    double dropout;
+    double l2, l2_bias;
+    bool layer_norm; /* after dropout (residual: after the sum) */
+    rgm_init kernel;
+} rgm_dense_state_options;
+#define RGM_DENSE_STATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .bias = true, .activation = RGM_ACT_RELU, .kernel = { RGM_INIT_GLOROT_UNIFORM, 0 }         \
+    }
+/** norm(drop(act(W [state || inputs || context] + b))). Parameters kernel, bias, layer_norm/. */
+rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
+/**
+ * norm(act(drop(W [...] + b) + state)); the skip is left out when the old state has width 0; else
+ * the widths must agree. options: rgm_dense_state_options.
+ */
+rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs,
+                              const void *options);
+/** The only input becomes the state, in its shape. No options. */
+rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inputs,
+                                  const void *options);
+
+typedef enum rgm_gin_norm { RGM_GIN_PLAIN, RGM_GIN_BATCH, RGM_GIN_LAYER } rgm_gin_norm;
+typedef struct rgm_gin_state_options {
+    int64_t units, mlp_layers;
+    bool train_epsilon; /* epsilon starts at 0 */
+    double epsilon;     /* where it is not trained */
+    rgm_gin_norm norm;  /* of each layer, before its activation */
+    rgm_activation activation;
+    double dropout; /* of the new state */
+    double l2;
+} rgm_gin_state_options;
+#define RGM_GIN_STATE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .mlp_layers = 2, .train_epsilon = true, .activation = RGM_ACT_RELU                         \
+    }
+/**
+ * mlp((1 + epsilon) state + sum of inputs), all [n, width]: [n, units]. The context is not heard.
+ * Parameters epsilon, dense_<i>/kernel, dense_<i>/bias, norm_<i>/.
+ */
+rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
+
+typedef struct rgm_sage_state_options {
+    int64_t units;
+    bool bias;
+    double dropout; /* of the old state                                    */
+    bool l2_normalize;
+    bool concat; /* side by side, else summed                           */
+    rgm_activation activation;
+    double l2;
+} rgm_sage_state_options;
+#define RGM_SAGE_STATE_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .bias = true, .l2_normalize = true, .activation = RGM_ACT_RELU                             \
+    }
+/** act(combine(W drop(state), inputs) + b), then rows x / |x|. Parameters self/kernel, bias. */
+rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
+
+/* ---- graph updates -------------------------------------------------------------------------- */
+
+/* A feature name that is NULL below means RGM_HIDDEN_STATE, and a set without it gives no state. */
+
+/**
+ * New edge states from the old one, the states at both ends ("source", "target") and the context.
+ */
+typedef struct rgm_edge_set_update {
+    const char *edge_set;
+    rgm_next_state next_state;
+    const char *edge_feature, *node_feature;
+    bool source, target;         /* whether the states at that end are seen */
+    const char *context_feature; /* NULL: no context input */
+} rgm_edge_set_update;
+#define RGM_EDGE_SET_UPDATE_INIT                                                                   \
+    {                                                                                              \
+        .source = true, .target = true                                                             \
+    }
+
+typedef struct rgm_edge_input {
+    const char *edge_set;
+    rgm_tag receiver;
+    rgm_conv conv;
+    const char *sender_feature, *receiver_feature;
+    const char *edge_feature; /* NULL: no edge state; pools say RGM_HIDDEN_STATE */
+} rgm_edge_input;
+
+typedef struct rgm_node_set_update {
+    const char *node_set;
+    const rgm_edge_input *inputs;
+    int64_t input_count;
+    rgm_next_state next_state;
+    const char *node_feature;
+    const char *context_feature; /* NULL: no context input */
+    /** The whole update by one function (then the fields above but node_set are not used). */
+    rgm_value *(*update)(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
+                         const void *options);
+    const void *options;
+} rgm_node_set_update;
+
+typedef struct rgm_context_input {
+    rgm_piece piece; /* RGM_NODE_SET or RGM_EDGE_SET */
+    const char *set;
+    rgm_conv conv;
+    const char *feature;
+} rgm_context_input;
+
+typedef struct rgm_context_update {
+    const rgm_context_input *inputs;
+    int64_t input_count;
+    rgm_next_state next_state;
+    const char *context_feature;
+} rgm_context_update;
+
+typedef struct rgm_graph_update_options {
+    const rgm_edge_set_update *edge_sets;
+    int64_t edge_set_count;
+    const rgm_node_set_update *node_sets;
+    int64_t node_set_count;
+    const rgm_context_update *context; /* NULL: none */
+} rgm_graph_update_options;
+/**
+ * One round: edge sets first, then all node sets from the same old states, then the context. Sets
+ * not named stay as they are. Unknown sets are a failure that names the nearest. Parameters stand
+ * under "<name>/edges/<set>/", "<name>/nodes/<set>/<edge set>/", "<name>/context/<set>/"; of an
+ * edge set read towards its source as "<edge set>@source".
+ */
+rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_graph_update_options *update);
+
+typedef enum rgm_receivers { RGM_AT_SOURCE, RGM_AT_TARGET, RGM_AT_BOTH } rgm_receivers;
+
+typedef struct rgm_conv_gnn_options {
+    rgm_receivers receivers;   /* which end of the edge sets hears                       */
+    rgm_conv conv;             /* for every edge set ...                                 */
+    rgm_next_state next_state; /* ... and node set, unless a function below decides      */
+    /** fn NULL in the answer: this edge set is not used towards that end. */
+    rgm_conv (*conv_for)(const char *edge_set, rgm_tag receiver, void *payload);
+    rgm_next_state (*next_state_for)(const char *node_set, void *payload);
+    void *payload;
+    const char *edge_feature;     /* NULL: no edge states; sets without it go without       */
+    const char *const *node_sets; /* NULL: every set that receives an edge set              */
+    int64_t node_set_count;
+} rgm_conv_gnn_options;
+#define RGM_CONV_GNN_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET                                                                 \
+    }
+/**
+ * TF-GNN's ConvGNNBuilder: one graph update over all node sets that receive edges, or the named
+ * ones (a named set that receives none gets its next state without edge inputs). Auxiliary sets
+ * are passed over.
+ */
+rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                              const rgm_conv_gnn_options *options);
+
+/** Callbacks of rgm_map_features(): set the feature values that the set shall have. */
+typedef struct rgm_map_features_options {
+    /** The new hidden_state; NULL: the set is left alone (or a failure happened). */
+    rgm_value *(*context)(rgm_scope *scope, const rgm_graph_value *graph, void *payload);
+    rgm_value *(*node_set)(rgm_scope *scope, const rgm_graph_value *graph, const char *set,
+                           void *payload);
+    rgm_value *(*edge_set)(rgm_scope *scope, const rgm_graph_value *graph, const char *set,
+                           void *payload);
+    void *payload;
+    bool aux; /* auxiliary sets too */
+} rgm_map_features_options;
+/**
+ * Run a callback for each set; the value becomes its hidden_state. Scopes "<name>/<piece>/<set>".
+ */
+rgm_graph_value *rgm_map_features(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_map_features_options *options);
+/** [items, 0]: the state of a latent set. */
+rgm_value *rgm_make_empty_feature(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
+                                  const char *set);
+
+/* ---- families: one round of message passing each -------------------------------------------- */
+
+/** The unique node set's state becomes the convolution of it along the unique edge set. */
+rgm_graph_value *rgm_gcn_hom_update(rgm_scope *scope, const char *name,
+                                    const rgm_graph_value *graph, const rgm_gcn_options *options);
+rgm_graph_value *rgm_gatv2_hom_update(rgm_scope *scope, const char *name,
+                                      const rgm_graph_value *graph,
+                                      const rgm_gatv2_options *options);
+
+typedef struct rgm_mpnn_options {
+    int64_t units, message_dim;
+    rgm_receivers receivers;
+    const char *const *node_sets; /* as in rgm_conv_gnn_options */
+    int64_t node_set_count;
+    const char *edge_feature; /* NULL: none */
+    const char *reduce_type;  /* NULL: "sum" */
+    double l2;                /* on kernels and biases */
+    double dropout;           /* of messages and states */
+    bool layer_norm;
+    bool receiver_state; /* messages see h_r */
+} rgm_mpnn_options;
+#define RGM_MPNN_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .receiver_state = true, .receivers = RGM_AT_TARGET                                         \
+    }
+/** m = drop(relu(W [edge || h_s || h_r] + b)); h' = norm(drop(relu(W [h || reduce m ...] + b))). */
+rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
+                                         const rgm_graph_value *graph,
+                                         const rgm_mpnn_options *options);
+
+typedef struct rgm_gatv2_mpnn_options {
+    int64_t units, message_dim, heads; /* heads divides message_dim */
+    rgm_receivers receivers;
+    const char *const *node_sets;
+    int64_t node_set_count;
+    const char *edge_feature;
+    double l2; /* on all kernels, the convolutions' too */
+    double edge_dropout, state_dropout;
+    rgm_activation attention_activation, conv_activation, activation;
+} rgm_gatv2_mpnn_options;
+#define RGM_GATV2_MPNN_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .heads = 4, .receivers = RGM_AT_TARGET, .attention_activation = RGM_ACT_LEAKY_RELU,        \
+        .conv_activation = RGM_ACT_RELU, .activation = RGM_ACT_RELU                                \
+    }
+/** The graph with next states of every node set that receives: one round of the options above. */
+rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
+                                       const rgm_graph_value *graph,
+                                       const rgm_gatv2_mpnn_options *options);
+
+typedef struct rgm_sage_update_options {
+    int64_t units;
+    int64_t hidden_units; /* > 0: pooling convolution                       */
+    bool pooling;         /* the same with hidden_units = units             */
+    rgm_receivers receivers;
+    const char *const *node_sets;
+    int64_t node_set_count;
+    const char *reduce_type; /* NULL: "mean", with pooling "max_no_inf"        */
+    bool bias;
+    double dropout; /* of states, and of sender states for each edge  */
+    bool l2_normalize;
+    bool concat; /* combine side by side, else sum                 */
+    rgm_activation activation;
+    double l2;
+} rgm_sage_update_options;
+#define RGM_SAGE_UPDATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .bias = true, .l2_normalize = true, .receivers = RGM_AT_TARGET, .activation = RGM_ACT_RELU \
+    }
+/** The graph with next states of every node set that receives: one round of the options above. */
+rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                 const rgm_sage_update_options *options);
+
+/** GraphSAGE's GCN variant as a node set's whole update (rgm_node_set_update.update). */
+typedef struct rgm_sage_gcn_options {
+    const char *const *edge_sets;
+    int64_t edge_set_count;
+    rgm_tag receiver;
+    bool sum; /* else mean over all edge sets and self together */
+    int64_t units;
+    double dropout;
+    rgm_activation activation;
+    bool bias;
+    bool share_weights; /* one kernel for all edge sets and self          */
+    bool self;          /* a node hears itself */
+    double l2;
+} rgm_sage_gcn_options;
+#define RGM_SAGE_GCN_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .self = true, .receiver = RGM_TARGET, .activation = RGM_ACT_RELU                           \
+    }
+/** Next states [nodes, units] of one node set, from it and all edge sets that lead to it. */
+rgm_value *rgm_sage_gcn_node_update(rgm_scope *scope, const rgm_graph_value *graph,
+                                    const char *node_set, const void *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,182 @@
+/*
+ * gnn: tasks on graphs. A task reads labels out of a graph and predicts them from the states
+ * behind a model; a kind of task is one row with an options table, so that an experiment file can
+ * name it.
+ */
+#ifndef REGIMEN_GNN_TASKS_H
+#define REGIMEN_GNN_TASKS_H
+
+#include <regimen/gnn_layers.h>
+#include <regimen/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- tasks on graphs ------------------------------------------------------------------------- */
+
+#define RGM_MAX_VIEWS 4
+
+/** What a task makes of a graph before the GNN sees it, and what the GNN made of that. */
+typedef struct rgm_graph_views {
+    int64_t count; /* 1 .. RGM_MAX_VIEWS */
+    const rgm_graph_value *graphs[RGM_MAX_VIEWS];
+    rgm_value *labels; /* taken out of the graph; NULL: there are none */
+} rgm_graph_views;
+
+/**
+ * A kind of task on graphs: functions that add to the compute graph, each with the task's options.
+ * A failure may also be left to the compute graph, which keeps the first.
+ */
+typedef struct rgm_graph_task_type {
+    rgm_section_type section; /* task.type, its keys and their checks */
+    const char *output;       /* name of the output of a task without one; NULL: section.name */
+    /** Whether the data have what the options name: RGM_ERR_CONFIG. NULL: nothing is named. */
+    rgm_status (*check)(const void *options, const rgm_schema *schema);
+    /**
+     * Whether a graph has as many items as are predicted. `together`: it is a whole mini-batch of
+     * its provider, whose roots may stand in one component. RGM_ERR_DATA. NULL: any graph has.
+     */
+    rgm_status (*check_items)(const rgm_graph *graph, bool together, const void *options);
+    /** Whether each label that the graph has is one that there is: RGM_ERR_DATA. NULL: all are. */
+    rgm_status (*check_labels)(const rgm_graph *graph, const void *options);
+    /** The feature that the labels are, for samplers that carry it along; NULL: there is none. */
+    const char *(*label)(const void *options);
+    /**
+     * One graph to one or several views, labels taken out of them. A view that is `graph` itself is
+     * shared: the GNN runs once for each distinct one.
+     */
+    rgm_status (*preprocess)(rgm_graph_views *views, const rgm_graph_value *graph,
+                             const void *options);
+    /** Real items of a padded graph, [n] of 1 and 0. NULL: as many as there are components. */
+    rgm_value *(*real_items)(const rgm_graph_value *graph, const void *options);
+    /**
+     * Predictions of one or several outputs from the views behind the GNN. outputs[0] comes with
+     * its name, labels and weights; of others all is to be set. *count: how many there may be, then
+     * are.
+     */
+    rgm_status (*predict)(rgm_head *outputs, int64_t *count, rgm_scope *scope,
+                          const rgm_graph_views *views, const void *options);
+    /** Set outputs[i].loss, a scalar: the mean over an output's real items. */
+    rgm_status (*losses)(rgm_head *outputs, int64_t count, const void *options);
+    /** Add metrics to the outputs: rgm_head_add_metric(). NULL: there are none. */
+    rgm_status (*metrics)(rgm_head *outputs, int64_t count, const void *options);
+    /** The node that prediction i of a graph is about, -1: none. NULL: predictions are of no nodes.
+     */
+    int64_t (*node)(const rgm_graph *graph, int64_t i, const void *options);
+} rgm_graph_task_type;
+
+/**
+ * A kind of task with its options. Constructors return NULL and record an error when they fail,
+ * which rgm_run() reports, so a program may check once. Counted.
+ */
+typedef struct rgm_graph_task rgm_graph_task;
+/**
+ * @param name     [in] of its outputs, copied; NULL: the type's `output`, for a task alone
+ * @param options  [in] copied, but texts and lists in them are borrowed; NULL: defaults
+ */
+rgm_graph_task *rgm_graph_task_create(const rgm_graph_task_type *type, const char *name,
+                                      const void *options);
+rgm_graph_task *rgm_graph_task_retain(rgm_graph_task *task);
+void rgm_graph_task_release(rgm_graph_task *task);
+/** The type's options, to be changed before a run is opened; NULL of NULL. */
+void *rgm_graph_task_options(rgm_graph_task *task);
+
+/* What a run does with a task, for loops of one's own and tests: views, then the GNN, then outputs.
+ */
+
+/** Labels leave the graph. RGM_ERR_CONFIG: options, or a graph that lacks what they name. */
+rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *task,
+                                const rgm_graph_value *graph);
+/**
+ * Predictions, losses and metrics from the views behind the GNN.
+ *
+ * @param outputs  [out] [*count]
+ * @param count    [in, out] room, then how many there are
+ * @param weights  [n] of the items; NULL: ones
+ *
+ * Errors: RGM_ERR_ARG (a head without predictions or loss), those of the task's functions and of
+ * the graph.
+ */
+rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_graph_task *task,
+                                  rgm_scope *scope, const rgm_graph_views *behind,
+                                  rgm_value *weights);
+
+/** Kinds that experiment files can name, each the beginning of its rgm_graph_task_type; ended by
+ * NULL. */
+extern const rgm_section_type *const rgm_graph_tasks[];
+/** One class, or independent 0/1 labels, for each node behind a readout, ... */
+extern const rgm_graph_task_type rgm_node_classification, rgm_node_binary_classification;
+/** ... for each root node: behind the readout that has the label, else each component's first, ...
+ */
+extern const rgm_graph_task_type rgm_root_node_classification, rgm_root_node_binary_classification;
+/** ... for each component. */
+extern const rgm_graph_task_type rgm_graph_classification, rgm_graph_binary_classification;
+
+/** How states become logits. */
+typedef enum rgm_classification_head {
+    RGM_HEAD_DENSE, /* one dense layer on the states       */
+    RGM_HEAD_NONE   /* the states are the logits           */
+} rgm_classification_head;
+
+/** Where a task reads states and labels; field names are config keys of `task:`. */
+typedef struct rgm_graph_place {
+    const char *node_set;    /* whose states; required for root_node and graph                */
+    const char *state;       /* state feature, default hidden_state                           */
+    const char *key;         /* nodes, root_node: readout key, default "seed"                 */
+    const char *readout_set; /* default "_readout"                                            */
+    const char *reduce_type; /* graph: default "mean"                                         */
+    const char *label;       /* label feature: on readout_set if it is there, else (root_node) on
+                                the node set or (graph) on the context, and then hidden from the
+                                model                                                         */
+} rgm_graph_place;
+#define RGM_GRAPH_PLACE_INIT                                                                       \
+    {                                                                                              \
+        .state = RGM_HIDDEN_STATE, .key = "seed", .readout_set = RGM_READOUT,                      \
+        .reduce_type = "mean", .label = "label"                                                    \
+    }
+
+/** Of the six kinds of classification; field names are the config keys of `task:`. */
+typedef struct rgm_graph_classification_options {
+    rgm_graph_place place;
+    int64_t num_classes; /* one class: this or class_names                                */
+    rgm_texts class_names;
+    bool per_class_statistics;
+    int64_t units;                  /* 0/1 labels: how many, default 1                        */
+    rgm_texts recall_at_precisions; /* 0/1 labels: e.g. [0.9]                                 */
+    rgm_classification_head head;   /* default dense                                          */
+    double l2;                      /* of the dense head                                      */
+} rgm_graph_classification_options;
+#define RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT                                                      \
+    {                                                                                              \
+        .place = RGM_GRAPH_PLACE_INIT, .units = 1                                                  \
+    }
+/** Of the three kinds of regression; field names are the config keys of `task:`. */
+typedef struct rgm_graph_regression_options {
+    rgm_graph_place place; /* label: one number, or `units` of them, of an item */
+    int64_t units;
+    rgm_regression_loss_type loss;          /* its predictions: of poisson exp(head), of
+                                               mean_squared_log_scaled_error relu(head), else the head */
+    double delta, quantile, alpha, epsilon; /* of the losses that have them */
+    rgm_classification_head head;           /* default dense */
+    double l2;                              /* of the dense head */
+} rgm_graph_regression_options;
+#define RGM_GRAPH_REGRESSION_OPTIONS_INIT                                                          \
+    {                                                                                              \
+        .place = RGM_GRAPH_PLACE_INIT, .units = 1, .delta = 1, .quantile = 0.5, .alpha = 5,        \
+        .epsilon = 1e-8                                                                            \
+    }
+/** Numbers of each node behind a readout, of each root node, of each component. */
+extern const rgm_graph_task_type rgm_node_regression, rgm_root_node_regression,
+    rgm_graph_regression;
+
+/** One class for each node behind `_readout`, with a dense head. */
+rgm_graph_task *rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);
+rgm_graph_task *rgm_root_node_multiclass(const char *node_set, const char *label,
+                                         int64_t num_classes);
+rgm_graph_task *rgm_graph_multiclass(const char *node_set, const char *label, int64_t num_classes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
