@@ -393,6 +393,10 @@ class Page:
                 raise Failure((what or f"not true: {condition[:300]}") + f" within {seconds:g} s{wrong}" + self.told())
             self.browser.pump(0.03)
 
+    def wait_address(self, part):
+        """Until the address has it: a page writes what it shows there a few times a second, not at once."""
+        self.wait(f"location.search.includes({json.dumps(part)})", what=f"the address has no {part}: {self.url}")
+
     def told(self):
         return "".join("\n    " + p for p in self.problems[:8])
 

@@ -62,7 +62,7 @@ class Compare(served.Served):
         page = self.compare()
         self.drawn(page, "loss", 4)
         page.drag(".card-place[data-card=loss] .brush .overlay", (0.25, 0.5), (0.5, 0.5))
-        page.wait("location.search.includes('zoom=')")
+        page.wait_address("zoom=")
         self.still(page)
         domain = plots.read(page, "loss")["x"]["domain"]
         self.assertLess(abs(domain[0] - (1 + 39 * 0.25)), 1)

@@ -36,7 +36,7 @@ class Run(served.Served):
                 page.wait(f"document.querySelector('[role=tab][aria-selected=true]').dataset.key === '{key}'")
                 self.still(page)
                 self.assertEqual(page.count(".trouble"), 0, f"{run} {key}: {page.text('.trouble')}")
-                self.assertIn(f"tab={key}", page.url)
+                page.wait_address(f"tab={key}")
             self.assertEqual(page.count("#main img, h1 b, .about i"), 0)
             page.check()
 
@@ -46,7 +46,7 @@ class Run(served.Served):
         page.js("document.querySelector('[role=tab][aria-selected=true]').focus()")
         page.press("ArrowRight")
         page.wait("document.querySelector('[role=tab][aria-selected=true]').dataset.key === 'log'")
-        self.assertIn("tab=log", page.url)
+        page.wait_address("tab=log")
         page.back()
         page.wait("document.querySelector('[role=tab][aria-selected=true]').dataset.key === 'curves'")
 

@@ -44,7 +44,7 @@ class Runs(served.Served):
         page = self.table()
         page.type("input[type=search]", "seed 1")
         self.names(page, {"graph-1", "graph-10"})
-        self.assertIn("q=seed", page.url)
+        page.wait_address("q=seed")
         page.type("input[type=search]", "no such run")
         page.wait("document.querySelector('.empty').innerText.includes('Nothing matches')")
         page.click(page.role("button", "Show all runs"))
@@ -58,7 +58,7 @@ class Runs(served.Served):
         page.type(page.role("combobox", "Value"), "0.01")
         page.press("Enter")
         self.names(page, {"graph-1", "graph-2", "graph-10"})
-        self.assertIn("where=", page.url)
+        page.wait_address("where=")
         page.click(page.role("button", re.compile("^Take away the filter")))
         self.names(page, ALL)
 
@@ -71,7 +71,7 @@ class Runs(served.Served):
         page.wait(f"[...document.querySelectorAll('th[aria-sort=descending]')].some(t => t.innerText.startsWith('Best'))")
         self.still(page)
         self.assertEqual([float(re.search(r"[\d.]+$", text)[0]) for text in cells(page, "Best")], [round(b, 4) for b in best])
-        self.assertIn("sort=best", page.url)
+        page.wait_address("sort=best")
 
     def test_columns(self):
         page = self.table("/?kind=run&q=seed")
@@ -84,7 +84,7 @@ class Runs(served.Served):
         self.assertEqual({name: float(value) for name, value in shown.items()}, {"graph-1": 0.01, "graph-2": 0.03, "graph-10": 0.01})
         page.click(page.role("button", "Take Model away"))
         page.wait(f"!{HEADS}.includes('Model')")
-        self.assertIn("config.optimizer.learning_rate", page.url)
+        page.wait_address("config.optimizer.learning_rate")
 
     def test_address_has_the_whole_state(self):
         page = self.table()
@@ -93,7 +93,7 @@ class Runs(served.Served):
         page.click(page.role("button", "Name"))
         page.click(page.role("button", "Name"))
         page.click(page.role("checkbox", "Select graph-2"))
-        page.wait("location.search.includes('selected=')")
+        page.wait_address("selected=")
         self.still(page)
         state = f"[{NAMES}, {HEADS}, document.querySelector('input[type=search]').value, document.querySelector('.chosen-bar').innerText]"
         other = self.page()
