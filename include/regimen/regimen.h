@@ -34,6 +34,7 @@
 
 #include <regimen/experiment.h>
 #include <regimen/gnn.h>
+#include <regimen/graph_edit.h>
 #include <regimen/master.h>
 #include <regimen/record.h>
 #include <regimen/search.h>
