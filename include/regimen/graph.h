@@ -565,9 +565,10 @@ rgm_status rgm_graph_value_tables(rgm_onnx_options *options, const rgm_graph_val
 /* ---- sampling ------------------------------------------------------------------------------- */
 
 typedef enum rgm_sample_strategy {
-    RGM_SAMPLE_TOP_K = 0,   /* highest weight first, ties to the lower edge number */
-    RGM_SAMPLE_UNIFORM = 1, /* without replacement */
-    RGM_SAMPLE_WEIGHTED = 2 /* without replacement, by the weight feature */
+    RGM_SAMPLE_TOP_K = 0,    /* highest weight first, ties to the lower edge number */
+    RGM_SAMPLE_UNIFORM = 1,  /* without replacement */
+    RGM_SAMPLE_WEIGHTED = 2, /* without replacement, by the weight feature */
+    RGM_SAMPLE_LATEST_K = 3  /* latest time first, ties to the higher edge number */
 } rgm_sample_strategy;
 
 /** One hop of a sampling spec: from the union of its inputs' frontiers along an edge set. */
@@ -579,17 +580,22 @@ typedef struct rgm_sample_op {
     rgm_tag from; /* the end the frontier stands on: RGM_SOURCE, or RGM_TARGET for "<edge_set" */
     int64_t sample_size;
     rgm_sample_strategy strategy;
-    char *weight; /* scalar edge feature; NULL: "weight"; not used by RGM_SAMPLE_UNIFORM */
+    char *weight; /* scalar edge feature of TOP_K and WEIGHTED; NULL: "weight" */
+    char *time;   /* scalar edge feature of LATEST_K (NULL: "time"), and what is held against the
+                     seed's time (NULL: these edges were always there) */
 } rgm_sample_op;
 
 typedef struct rgm_sampling_spec {
     char *seed_op, *seed_node_set;
+    char *seed_time; /* scalar feature of the seed's node set; NULL: no op looks at times */
+    bool up_to_seed; /* edges at the seed's time itself are taken too, not those before it alone */
     rgm_sample_op *ops;
     int64_t op_count;
 } rgm_sampling_spec;
 /**
  * TF-GNN's SamplingSpec in proto text: seed_op {op_name node_set_name}, sampling_ops {op_name
- * input_op_names edge_set_name sample_size strategy}. Here too: weight_feature_name, and an
+ * input_op_names edge_set_name sample_size strategy}. Here too: weight_feature_name,
+ * time_feature_name (of ops and of the seed_op, which may say up_to_seed: true), and an
  * edge_set_name "<cites" is followed from target to source. An op is named once, before its use.
  * RGM_ERR_FORMAT "name:line:column: ...".
  */
@@ -609,6 +615,20 @@ rgm_status rgm_sampling_spec_create(rgm_sampling_spec **out, const rgm_schema *s
 /** The edge feature that every op of the spec weighs by; copied. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_sampling_spec_set_weight(rgm_sampling_spec *spec, const char *feature);
 /**
+ * Times, copied: `feature` is the time of every op's edges but of those edge sets that stand in
+ * always_there [always_count]. With seed_feature, a time of each seed node, no edge is taken that
+ * is not earlier than the seed (`up_to_seed`: later than it), in whichever hop, and each seed of
+ * rgm_sampler_batch() has a component of its own, so that none sees another's past. Integers are
+ * compared as integers, else both sides as doubles. Features of nodes are taken as they are.
+ *
+ * @param seed_feature  [in] NULL: times are only what LATEST_K ranks by
+ *
+ * Errors: RGM_ERR_CONFIG (an edge set of always_there that no op follows), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_sampling_spec_set_time(rgm_sampling_spec *spec, const char *feature,
+                                      const char *seed_feature, bool up_to_seed,
+                                      const char *const *always_there, int64_t always_count);
+/**
  * Every edge set that starts at a reached node set, for `hops` rounds (make_sampling_spec_tree).
  * Errors: RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
@@ -623,8 +643,8 @@ void rgm_sampling_spec_release(rgm_sampling_spec *spec);
  * A whole graph of one component prepared for sampling. Sampling does not change it: any number of
  * threads may sample from one sampler at once. Retains the graph.
  *
- * Errors: RGM_ERR_NOT_FOUND (set or weight feature; names the nearest), RGM_ERR_DATA (a weight that
- * is negative or not a number: set, row, value; more than one component), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_NOT_FOUND (set, weight or time feature), RGM_ERR_DATA (a weight that is negative
+ * or not a number, a time that is none: set, row, value; more than one component), RGM_ERR_NOMEM.
  */
 typedef struct rgm_sampler rgm_sampler;
 rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
@@ -650,7 +670,8 @@ rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64
                               uint64_t epoch);
 /**
  * One graph of one component for a whole mini-batch, nodes shared between seeds appearing once:
- * seeds first (without repeats), then as above with all seeds as the first frontier; readout set
+ * seeds first (without repeats), then as above with all seeds as the first frontier (of a spec with
+ * times of seeds: one component for each, as rgm_sampler_sample() gives it); readout set
  * "_readout" with one item for each of nodes [count], read through "_readout/seed". The feature
  * `label` (NULL: none) of the seed's node set moves there, so that it cannot leak. A function of
  * (sampler seed, epoch, nodes).

@@ -287,6 +287,8 @@ static rgm_status make_op(rgm_sampler *sampler, const rgm_sampling_spec *spec, i
         RGM_TRY(make_weights(op, sampler->graph, from));
     if (from->strategy == RGM_SAMPLE_TOP_K)
         RGM_TRY(make_ranks(op, sampler->graph, from));
+    if (from->strategy == RGM_SAMPLE_LATEST_K || (sampler->seed_times != NULL && from->time))
+        RGM_TRY(rgmi_sampler_edge_times(op, sampler, from));
     RGM_TRY(RGM_NEW(op->earlier, index));
     for (int64_t k = 0; k < index; k++)
         if (sampler->ops[k].edges == op->edges) {
@@ -328,6 +330,7 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
     RGM_GO(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
     RGM_GO(make_schema(sampler, spec));
     RGM_GO(make_sets(sampler, spec->seed_node_set));
+    RGM_GO(rgmi_sampler_seed_times(sampler, spec));
     RGM_GO(RGM_NEW(sampler->ops, spec->op_count));
     sampler->op_count = spec->op_count;
     for (int64_t i = 0; i < spec->op_count; i++)
@@ -362,6 +365,8 @@ void rgm_sampler_release(rgm_sampler *sampler)
         rgm_free(sampler->ops[i].earlier);
         rgm_free(sampler->ops[i].weight_memory);
         rgm_free(sampler->ops[i].rank_memory);
+        rgm_free(sampler->ops[i].order_memory);
+        rgm_free(sampler->ops[i].when_memory);
     }
     rgm_free(sampler->node_sets);
     rgm_free(sampler->edge_sets);
@@ -424,8 +429,9 @@ rgm_status rgm_sampler_sample(rgm_graph **out, const rgm_sampler *sampler, int64
     return RGM_OK;
 }
 
-rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
-                             int64_t count, uint64_t epoch, const char *label)
+/* The readout graph of all seeds together. */
+static rgm_status sample_together(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
+                                  int64_t count, uint64_t epoch, const char *label)
 {
     rgm_status status = RGM_OK;
     rgm_graph *graph = NULL;
@@ -439,4 +445,44 @@ done:
     rgm_tensor_release(readout);
     rgm_graph_release(graph);
     return status;
+}
+
+rgm_status rgmi_sampler_apart(rgm_graph **out, rgmi_one_seed *one, const void *payload,
+                              const int64_t *nodes, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph **graphs = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(graphs, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(one(&graphs[i], payload, nodes[i]));
+    RGM_GO(rgm_graph_merge(out, graphs, count));
+done:
+    for (int64_t i = 0; graphs && i < count; i++)
+        rgm_graph_release(graphs[i]);
+    rgm_free(graphs);
+    return status;
+}
+
+typedef struct one_of_batch {
+    const rgm_sampler *sampler;
+    uint64_t epoch;
+    const char *label;
+} one_of_batch;
+
+static rgm_status sample_one(rgm_graph **out, const void *payload, int64_t node)
+{
+    const one_of_batch *batch = payload;
+
+    return sample_together(out, batch->sampler, &node, 1, batch->epoch, batch->label);
+}
+
+rgm_status rgm_sampler_batch(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
+                             int64_t count, uint64_t epoch, const char *label)
+{
+    if (sampler->seed_times == NULL)
+        return sample_together(out, sampler, nodes, count, epoch, label);
+    return rgmi_sampler_apart(out, sample_one, &(one_of_batch){sampler, epoch, label}, nodes,
+                              count);
 }

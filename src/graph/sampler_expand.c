@@ -103,6 +103,7 @@ typedef struct expansion {
     const rgmi_sampled_op *op;
     rgmi_hop *hop;
     rgm_rng rng;
+    rgmi_moment moment;
     int threads;
     int64_t total; /* nodes of the set where the op's edges end */
 } expansion;
@@ -116,8 +117,12 @@ static void limit_range(void *payload, int64_t begin, int64_t end, int thread)
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         int32_t node = self->hop->frontier[i];
-        self->hop->taken[i] =
-            (int32_t)min_i64(self->op->draw.sample_size, row_start[node + 1] - row_start[node]);
+        int64_t most = row_start[node + 1] - row_start[node];
+        if (self->op->draw.limited) {
+            most = rgmi_past(&self->op->draw, &self->moment, node);
+            self->hop->past[i] = (int32_t)most;
+        }
+        self->hop->taken[i] = (int32_t)min_i64(self->op->draw.sample_size, most);
     }
 }
 
@@ -129,6 +134,8 @@ static rgm_status lay_out(expansion *self)
 
     RGM_TRY(RGM_RESERVE(hop->offset, hop->offset_room, hop->count + 1));
     RGM_TRY(RGM_RESERVE(hop->taken, hop->taken_room, hop->count + 1));
+    if (self->op->draw.limited)
+        RGM_TRY(RGM_RESERVE(hop->past, hop->past_room, hop->count + 1));
     rgmi_sampler_for(self->threads, hop->count, 4096, limit_range, self);
     hop->offset[0] = 0;
     for (int64_t i = 0; i < hop->count; i++)
@@ -216,7 +223,7 @@ static inline int64_t draw_node(rgmi_hop *hop, rgmi_picker *picker, const rgmi_s
             edge[k] = (int32_t)(first + k);
         }
     } else {
-        count = rgmi_pick(picker, &op->draw, rng, node);
+        count = rgmi_pick(picker, &op->draw, rng, node, op->draw.limited ? hop->past[i] : degree);
         for (int64_t k = 0; k < count; k++) {
             edge[k] = (int32_t)first + picker->positions[k];
             other[k] = csr->column[edge[k]];
@@ -448,6 +455,8 @@ rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
         work->picker_count = threads;
     }
     RGM_TRY(place_seeds(&work->known[0], seeds, count));
+    if (count > 0)
+        self.moment = rgmi_seed_moment(sampler, seeds[0]);
     seed_count = work->known[0].count;
     for (int64_t i = 0; i < sampler->op_count; i++) {
         self.op = &sampler->ops[i];

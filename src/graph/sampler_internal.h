@@ -68,7 +68,20 @@ typedef struct rgmi_draw {
     const float *weight; /* [count] in the order of csr's entries, for WEIGHTED */
     const int32_t
         *rank; /* [count] entries of each row, highest first, relative to the row: TOP_K */
+    /* Times: LATEST_K, and every strategy where seeds have times. */
+    const int64_t *when;  /* [count] in the order of csr's entries                      */
+    const int32_t *order; /* [count] entries of each row, earliest first; NULL: as they */
+    bool real;            /* `when` is of doubles                                       */
+    bool limited;         /* only what was before the seed is drawn from                */
 } rgmi_draw;
+
+/** What edges must be earlier than, as integers and as doubles: see sampler_time.c. */
+typedef struct rgmi_moment {
+    int64_t before[2];
+} rgmi_moment;
+
+/** How many of the node's edges were before the moment: the first so many by time. */
+int64_t rgmi_past(const rgmi_draw *draw, const rgmi_moment *moment, int64_t node);
 
 /** Memory of one thread: what one pick needs. */
 typedef struct rgmi_picker {
@@ -82,10 +95,12 @@ typedef struct rgmi_picker {
 rgm_status rgmi_picker_reserve(rgmi_picker *picker, const rgmi_draw *draw);
 void rgmi_picker_clear(rgmi_picker *picker);
 /**
- * Choose edges of `node`: positions in its row, ascending, into picker->positions; returns how
- * many. Only called when the row is longer than sample_size or the strategy is not uniform.
+ * Choose edges of `node` among the first `past` by time (its degree where no time counts):
+ * positions in its row, ascending, into picker->positions; returns how many. Only called when not
+ * all of the row is taken or the strategy is weighted.
  */
-int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node);
+int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node,
+                  int64_t past);
 /** Blocks first .. first + count - 1 of the stream, as rgm_rng_block() gives them. */
 void rgmi_random_words(uint32_t *words, const rgm_rng *rng, uint64_t first, int64_t count);
 
@@ -120,7 +135,8 @@ typedef struct rgmi_sampled_op {
      * csr, which is quicker but means nothing to an op from the other end. */
     const int32_t *entry;
     float *weight_memory;
-    int32_t *rank_memory;
+    int32_t *rank_memory, *order_memory;
+    int64_t *when_memory;
 } rgmi_sampled_op;
 
 /** What one op found: frontier, and for each frontier node the edges taken from it. */
@@ -134,9 +150,10 @@ typedef struct rgmi_hop {
     int32_t *reached;  /* [reached_count] distinct far ends, ascending                    */
     int64_t *start;    /* [count] where each one's edges go in the graph                  */
     int32_t *place;    /* by local number of the frontier's set: place in frontier or -1  */
+    int32_t *past;     /* [count] edges before the seed's time, where that counts         */
     int64_t count, reached_count, place_count;
     int64_t frontier_room, offset_room, taken_room, edge_room, other_room, reached_room;
-    int64_t start_room, place_room;
+    int64_t start_room, place_room, past_room;
 } rgmi_hop;
 
 /** Nodes of one set in the subgraph being made. */
@@ -169,6 +186,8 @@ struct rgm_sampler {
     rgm_schema *schema; /* of what it makes */
     uint64_t seed;
     int threads;
+    const rgm_tensor *seed_times; /* the graph's; NULL: seeds have none */
+    bool up_to_seed;
     int64_t node_set_count, edge_set_count, op_count;
     rgmi_sampled_nodes *node_sets; /* the seed's first */
     rgmi_sampled_edges *edge_sets;
@@ -183,9 +202,21 @@ void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bo
 rgm_status rgmi_lender_create(rgmi_lender **out);
 void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler);
 
-/** Walk the ops from the seeds. Seeds are in range. */
+/** The spec's times of seeds, and one op's times of edges; the sampler's sets are made. */
+rgm_status rgmi_sampler_seed_times(rgm_sampler *sampler, const rgm_sampling_spec *spec);
+rgm_status rgmi_sampler_edge_times(rgmi_sampled_op *op, const rgm_sampler *sampler,
+                                   const rgm_sample_op *spec);
+/** What edges around a seed node must be earlier than. */
+rgmi_moment rgmi_seed_moment(const rgm_sampler *sampler, int64_t node);
+
+/** Walk the ops from the seeds. Seeds are in range; of those with times there is one. */
 rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
                                const int64_t *seeds, int64_t count, uint64_t epoch, int threads);
+/** One seed's graph with its readout. */
+typedef rgm_status rgmi_one_seed(rgm_graph **out, const void *payload, int64_t node);
+/** The graphs of all seeds, each a component. */
+rgm_status rgmi_sampler_apart(rgm_graph **out, rgmi_one_seed *one, const void *payload,
+                              const int64_t *nodes, int64_t count);
 /** A graph of what expand found. */
 rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_sampler *sampler,
                               int threads);

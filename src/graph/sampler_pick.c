@@ -3,7 +3,9 @@
  * Floyd, CACM 1987): `size` steps whatever the degree, the chosen set held in one machine word when
  * the degree allows. Weighted draws give each edge the key -log(u) / weight and take the smallest
  * (Efraimidis and Spirakis 2006), which is drawing one after the other without putting back. Top-k
- * reads a ranking made once. Random words are a function of (stream, node), never of who asks.
+ * reads a ranking made once, latest-k the end of an order by time. Where seeds have times, a draw
+ * is from the first edges of a row by time instead of from all of it. Random words are a function
+ * of (stream, node), never of who asks.
  */
 #include "sampler_internal.h"
 
@@ -22,7 +24,7 @@ static int64_t blocks_for(const rgmi_draw *draw, int64_t degree)
 {
     int64_t words;
 
-    if (draw->strategy == RGM_SAMPLE_TOP_K)
+    if (draw->strategy == RGM_SAMPLE_TOP_K || draw->strategy == RGM_SAMPLE_LATEST_K)
         return 0;
     words = draw->strategy == RGM_SAMPLE_WEIGHTED ? degree
             : degree > NARROW_DEGREE              ? 2 * draw->sample_size
@@ -207,12 +209,13 @@ static void replace_root(float *keys, int32_t *positions, int64_t count, float k
     positions[at] = position;
 }
 
-static int64_t weighted(rgmi_picker *picker, const rgmi_draw *draw, int64_t begin, int64_t degree)
+static int64_t weighted(rgmi_picker *picker, const rgmi_draw *draw, int64_t begin, int64_t past)
 {
     int64_t count = 0;
 
-    for (int64_t i = 0; i < degree; i++) {
-        float weight = draw->weight[begin + i], key;
+    for (int64_t i = 0; i < past; i++) {
+        int32_t position = draw->order ? draw->order[begin + i] : (int32_t)i;
+        float weight = draw->weight[begin + position], key;
 
         if (!(weight > 0))
             continue;
@@ -225,35 +228,81 @@ static int64_t weighted(rgmi_picker *picker, const rgmi_draw *draw, int64_t begi
                 picker->positions[at] = picker->positions[(at - 1) / 2];
             }
             picker->keys[at] = key;
-            picker->positions[at] = (int32_t)i;
+            picker->positions[at] = position;
         } else if (key < picker->keys[0]) {
-            replace_root(picker->keys, picker->positions, count, key, (int32_t)i);
+            replace_root(picker->keys, picker->positions, count, key, position);
         }
     }
     sort_positions(picker->positions, count);
     return count;
 }
 
-int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node)
+/* The highest ranks among the first `past` by time. */
+static int64_t top(rgmi_picker *picker, const rgmi_draw *draw, int64_t begin, int64_t past,
+                   const int64_t *latest)
 {
-    int64_t begin = draw->csr->row_start[node], degree = draw->csr->row_start[node + 1] - begin;
-    int64_t size = draw->sample_size < degree ? draw->sample_size : degree;
-    int64_t blocks = blocks_for(draw, degree);
-    bool wide = degree > NARROW_DEGREE;
+    int64_t count = 0, size = draw->sample_size < past ? draw->sample_size : past;
 
-    if (draw->strategy == RGM_SAMPLE_TOP_K) {
-        memcpy(picker->positions, draw->rank + begin, (size_t)size * sizeof *picker->positions);
-        sort_positions(picker->positions, size);
-        return size;
+    for (int64_t i = 0; count < size; i++) {
+        int32_t position = draw->rank[begin + i];
+        if (latest == NULL || draw->when[begin + position] <= *latest)
+            picker->positions[count++] = position;
     }
+    sort_positions(picker->positions, count);
+    return count;
+}
+
+/* Places in the order by time to positions in the row. */
+static int64_t by_order(int32_t *positions, int64_t count, const rgmi_draw *draw, int64_t begin)
+{
+    if (draw->order == NULL)
+        return count;
+    for (int64_t k = 0; k < count; k++)
+        positions[k] = draw->order[begin + positions[k]];
+    sort_positions(positions, count);
+    return count;
+}
+
+static int64_t uniform(rgmi_picker *picker, const rgmi_draw *draw, int64_t past)
+{
+    int64_t size = draw->sample_size < past ? draw->sample_size : past;
+    bool wide = past > NARROW_DEGREE;
+
+    if (past <= 64)
+        return uniform_in_a_word(picker->positions, picker->words, past, size);
+    if (size <= FEW_PICKS)
+        return uniform_few(picker->positions, picker->words, past, size, wide);
+    return uniform_many(picker->positions, picker->bits, picker->words, past, size, wide);
+}
+
+static int64_t latest(rgmi_picker *picker, const rgmi_draw *draw, int64_t past)
+{
+    int64_t size = draw->sample_size < past ? draw->sample_size : past;
+
+    for (int64_t k = 0; k < size; k++)
+        picker->positions[k] = (int32_t)(past - size + k);
+    return size;
+}
+
+int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node,
+                  int64_t past)
+{
+    int64_t begin = draw->csr->row_start[node];
+    bool all = past == draw->csr->row_start[node + 1] - begin;
+
+    if (past == 0)
+        return 0;
+    if (draw->strategy == RGM_SAMPLE_TOP_K) {
+        int64_t last = all ? 0 : begin + (draw->order ? draw->order[begin + past - 1] : past - 1);
+        return top(picker, draw, begin, past, all ? NULL : &draw->when[last]);
+    }
+    if (draw->strategy == RGM_SAMPLE_LATEST_K)
+        return by_order(picker->positions, latest(picker, draw, past), draw, begin);
     /* A row's words start at a multiple of the most that any row asks for. */
     rgmi_random_words(picker->words, rng,
-                      (uint64_t)node * (uint64_t)blocks_for(draw, draw->max_degree), blocks);
+                      (uint64_t)node * (uint64_t)blocks_for(draw, draw->max_degree),
+                      blocks_for(draw, past));
     if (draw->strategy == RGM_SAMPLE_WEIGHTED)
-        return weighted(picker, draw, begin, degree);
-    if (degree <= 64)
-        return uniform_in_a_word(picker->positions, picker->words, degree, size);
-    if (size <= FEW_PICKS)
-        return uniform_few(picker->positions, picker->words, degree, size, wide);
-    return uniform_many(picker->positions, picker->bits, picker->words, degree, size, wide);
+        return weighted(picker, draw, begin, past);
+    return by_order(picker->positions, uniform(picker, draw, past), draw, begin);
 }

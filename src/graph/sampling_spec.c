@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const strategy_names[] = {"TOP_K", "RANDOM_UNIFORM", "RANDOM_WEIGHTED"};
+static const char *const strategy_names[] = {"TOP_K", "RANDOM_UNIFORM", "RANDOM_WEIGHTED",
+                                             "LATEST_K"};
+#define STRATEGIES ((int)(sizeof strategy_names / sizeof *strategy_names))
 
 void rgm_sampling_spec_release(rgm_sampling_spec *spec)
 {
@@ -22,10 +24,12 @@ void rgm_sampling_spec_release(rgm_sampling_spec *spec)
         rgm_free(op->name);
         rgm_free(op->edge_set);
         rgm_free(op->weight);
+        rgm_free(op->time);
     }
     rgm_free(spec->ops);
     rgm_free(spec->seed_op);
     rgm_free(spec->seed_node_set);
+    rgm_free(spec->seed_time);
     rgm_free(spec);
 }
 
@@ -97,9 +101,18 @@ static rgm_status check_seed(const rgm_sampling_spec *spec, const rgm_schema *sc
 
 rgm_status rgmi_sampling_spec_check(const rgm_sampling_spec *spec, const rgm_schema *schema)
 {
+    bool timed = false;
+
     RGM_TRY(check_seed(spec, schema));
-    for (int64_t i = 0; i < spec->op_count; i++)
+    for (int64_t i = 0; i < spec->op_count; i++) {
         RGM_TRY(check_op(spec, i, schema));
+        timed = timed || spec->ops[i].time != NULL;
+    }
+    if (spec->seed_time != NULL && spec->op_count > 0 && !timed)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "sampling seeds have the time feature '%s', but no op has one to hold "
+                        "against it: every edge would be taken, later ones too",
+                        spec->seed_time);
     return RGM_OK;
 }
 
@@ -132,32 +145,34 @@ static rgm_status read_strategy(rgm_sample_op *op, const rgm_pbtxt *text,
 
     if (field->kind == RGM_PBTXT_NUMBER) {
         RGM_TRY(rgm_pbtxt_int(&number, text, field));
-        if (number < RGM_SAMPLE_TOP_K || number > RGM_SAMPLE_WEIGHTED)
-            return rgm_pbtxt_fail(text, field, "strategy %lld is not one of 0, 1, 2",
+        if (number < 0 || number >= STRATEGIES)
+            return rgm_pbtxt_fail(text, field, "strategy %lld is not one of 0, 1, 2, 3",
                                   (long long)number);
         op->strategy = (rgm_sample_strategy)number;
         return RGM_OK;
     }
     RGM_TRY(rgm_pbtxt_word(&word, text, field));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < STRATEGIES; i++) {
         if (strcmp(word, strategy_names[i]) == 0) {
             op->strategy = (rgm_sample_strategy)i;
             return RGM_OK;
         }
     }
-    return rgm_pbtxt_fail(text, field,
-                          "strategy %s is not one of TOP_K, RANDOM_UNIFORM, RANDOM_WEIGHTED", word);
+    return rgm_pbtxt_fail(
+        text, field, "strategy %s is not one of TOP_K, RANDOM_UNIFORM, RANDOM_WEIGHTED, LATEST_K",
+        word);
 }
 
 static rgm_status read_op(rgm_sample_op *op, const rgm_pbtxt *text, const rgm_pbtxt_field *message)
 {
-    static const char *const names[] = {"op_name",     "input_op_names", "edge_set_name",
-                                        "sample_size", "strategy",       "weight_feature_name"};
+    static const char *const names[] = {"op_name",          "input_op_names", "edge_set_name",
+                                        "sample_size",      "strategy",       "weight_feature_name",
+                                        "time_feature_name"};
     const rgm_pbtxt_field *field;
     const char *value;
 
     RGM_TRY(rgm_pbtxt_message(text, message));
-    RGM_TRY(rgm_pbtxt_check_names(text, message, names, 6));
+    RGM_TRY(rgm_pbtxt_check_names(text, message, names, 7));
     RGM_TRY(copy_string(&op->name, text, message, "op_name"));
     field = rgm_pbtxt_find(message, "edge_set_name");
     if (field == NULL)
@@ -172,6 +187,8 @@ static rgm_status read_op(rgm_sample_op *op, const rgm_pbtxt *text, const rgm_pb
         RGM_TRY(read_strategy(op, text, field));
     if (rgm_pbtxt_find(message, "weight_feature_name"))
         RGM_TRY(copy_string(&op->weight, text, message, "weight_feature_name"));
+    if (rgm_pbtxt_find(message, "time_feature_name"))
+        RGM_TRY(copy_string(&op->time, text, message, "time_feature_name"));
     for (field = rgm_pbtxt_find(message, "input_op_names"); field;
          field = rgm_pbtxt_find_next(field))
         op->input_count++;
@@ -184,11 +201,22 @@ static rgm_status read_op(rgm_sample_op *op, const rgm_pbtxt *text, const rgm_pb
     return RGM_OK;
 }
 
+static rgm_status read_seed_time(rgm_sampling_spec *spec, const rgm_pbtxt *text,
+                                 const rgm_pbtxt_field *message)
+{
+    const rgm_pbtxt_field *field = rgm_pbtxt_find(message, "up_to_seed");
+
+    if (rgm_pbtxt_find(message, "time_feature_name"))
+        RGM_TRY(copy_string(&spec->seed_time, text, message, "time_feature_name"));
+    return field != NULL ? rgm_pbtxt_bool(&spec->up_to_seed, text, field) : RGM_OK;
+}
+
 static rgm_status read_spec(rgm_sampling_spec *spec, const rgm_pbtxt *text,
                             const rgm_schema *schema)
 {
     static const char *const names[] = {"seed_op", "sampling_ops"};
-    static const char *const seed_names[] = {"op_name", "node_set_name"};
+    static const char *const seed_names[] = {"op_name", "node_set_name", "time_feature_name",
+                                             "up_to_seed"};
     const rgm_pbtxt_field *root = rgm_pbtxt_root(text);
     const rgm_pbtxt_field *field = rgm_pbtxt_find(root, "symmetric_link_seed_op");
     int64_t count = 0;
@@ -201,9 +229,10 @@ static rgm_status read_spec(rgm_sampling_spec *spec, const rgm_pbtxt *text,
     if (field == NULL)
         return rgm_pbtxt_fail(text, root, "the sampling spec has no seed_op");
     RGM_TRY(rgm_pbtxt_message(text, field));
-    RGM_TRY(rgm_pbtxt_check_names(text, field, seed_names, 2));
+    RGM_TRY(rgm_pbtxt_check_names(text, field, seed_names, 4));
     RGM_TRY(copy_string(&spec->seed_op, text, field, "op_name"));
     RGM_TRY(copy_string(&spec->seed_node_set, text, field, "node_set_name"));
+    RGM_TRY(read_seed_time(spec, text, field));
     status = check_seed(spec, schema);
     if (status != RGM_OK)
         return rgm_pbtxt_fail(text, field, "%s", rgm_error_message());
@@ -311,15 +340,51 @@ done:
     return status;
 }
 
+static rgm_status replace(char **at, const char *text)
+{
+    char *copy = NULL;
+
+    if (text != NULL)
+        RGM_TRY(rgm_strdup(&copy, text));
+    rgm_free(*at);
+    *at = copy;
+    return RGM_OK;
+}
+
 rgm_status rgm_sampling_spec_set_weight(rgm_sampling_spec *spec, const char *feature)
 {
-    for (int64_t i = 0; i < spec->op_count; i++) {
-        char *copy;
+    for (int64_t i = 0; i < spec->op_count; i++)
+        RGM_TRY(replace(&spec->ops[i].weight, feature));
+    return RGM_OK;
+}
 
-        RGM_TRY(rgm_strdup(&copy, feature));
-        rgm_free(spec->ops[i].weight);
-        spec->ops[i].weight = copy;
+static bool stands_in(const char *const *names, int64_t count, const char *name)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+rgm_status rgm_sampling_spec_set_time(rgm_sampling_spec *spec, const char *feature,
+                                      const char *seed_feature, bool up_to_seed,
+                                      const char *const *always_there, int64_t always_count)
+{
+    for (int64_t k = 0; k < always_count; k++) {
+        int64_t i = 0;
+
+        while (i < spec->op_count && strcmp(spec->ops[i].edge_set, always_there[k]) != 0)
+            i++;
+        if (i == spec->op_count)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "edge set '%s' shall have no times, but no sampling op follows it",
+                            always_there[k]);
     }
+    for (int64_t i = 0; i < spec->op_count; i++)
+        if (!stands_in(always_there, always_count, spec->ops[i].edge_set))
+            RGM_TRY(replace(&spec->ops[i].time, feature));
+    RGM_TRY(replace(&spec->seed_time, seed_feature));
+    spec->up_to_seed = up_to_seed;
     return RGM_OK;
 }
 
@@ -407,6 +472,9 @@ static rgm_status print_op(rgm_pbtxt *text, const rgm_sample_op *op)
     if (op->weight)
         RGM_GO(rgm_pbtxt_add_string(text, message, "weight_feature_name", op->weight,
                                     (int64_t)strlen(op->weight)));
+    if (op->time)
+        RGM_GO(rgm_pbtxt_add_string(text, message, "time_feature_name", op->time,
+                                    (int64_t)strlen(op->time)));
 done:
     rgm_free(edges);
     return status;
@@ -424,6 +492,11 @@ rgm_status rgm_sampling_spec_print(rgm_text *out, const rgm_sampling_spec *spec)
         rgm_pbtxt_add_string(text, seed, "op_name", spec->seed_op, (int64_t)strlen(spec->seed_op)));
     RGM_GO(rgm_pbtxt_add_string(text, seed, "node_set_name", spec->seed_node_set,
                                 (int64_t)strlen(spec->seed_node_set)));
+    if (spec->seed_time)
+        RGM_GO(rgm_pbtxt_add_string(text, seed, "time_feature_name", spec->seed_time,
+                                    (int64_t)strlen(spec->seed_time)));
+    if (spec->up_to_seed)
+        RGM_GO(rgm_pbtxt_add_word(text, seed, "up_to_seed", "true"));
     for (int64_t i = 0; i < spec->op_count; i++)
         RGM_GO(print_op(text, &spec->ops[i]));
     RGM_GO(rgm_pbtxt_print(out, rgm_pbtxt_root(text)));

@@ -25,11 +25,13 @@ static rgm_status parse(rgm_sampling_spec **out, const char *text)
 }
 
 static const char two_hops[] =
-    "seed_op <\n  op_name: \"SEED->paper\"\n  node_set_name: \"paper\"\n>\n"
+    "seed_op <\n  op_name: \"SEED->paper\"\n  node_set_name: \"paper\"\n"
+    "  time_feature_name: \"asked\"\n  up_to_seed: true\n>\n"
     "sampling_ops <\n  op_name: \"a\"\n  input_op_names: \"SEED->paper\"\n"
     "  edge_set_name: \"cites\"\n  sample_size: 32\n  strategy: RANDOM_UNIFORM\n>\n"
     "sampling_ops {\n  op_name: \"b\"\n  input_op_names: [\"SEED->paper\", \"a\"]\n"
-    "  edge_set_name: \"<writes\"\n  sample_size: 8\n  weight_feature_name: \"order\"\n}\n";
+    "  edge_set_name: \"<writes\"\n  sample_size: 8\n  weight_feature_name: \"order\"\n"
+    "  time_feature_name: \"year\"\n}\n";
 
 static void a_spec_is_read_as_written(void **state)
 {
@@ -51,6 +53,9 @@ static void a_spec_is_read_as_written(void **state)
     CHECK_INT(RGM_TARGET, spec->ops[1].from);
     CHECK_INT(RGM_SAMPLE_TOP_K, spec->ops[1].strategy); /* proto2's default */
     CHECK_TEXT("order", spec->ops[1].weight);
+    CHECK_TEXT("asked", spec->seed_time);
+    CHECK(spec->up_to_seed && spec->ops[0].time == NULL);
+    CHECK_TEXT("year", spec->ops[1].time);
     CHECK_OK(rgm_sampling_spec_set_weight(spec, "year"));
     CHECK_TEXT("year", spec->ops[0].weight);
     CHECK_TEXT("year", spec->ops[1].weight);
@@ -109,8 +114,8 @@ static void mistakes_are_told_with_line_and_column(void **state)
          "spec.pbtxt:2:1: sampling_ops has no op_name"},
         {SEED
          "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' sample_size: 1\n"
-         " strategy: LATEST_K }",
-         "spec.pbtxt:3:2: strategy LATEST_K is not one of"},
+         " strategy: LATEST }",
+         "spec.pbtxt:3:2: strategy LATEST is not one of"},
         {SEED
          "sampling_ops { op_name: 'a' input_op_names: 's' edge_set_name: 'cites' sample_sise: 1 }",
          "did you mean 'sample_size'?"},
