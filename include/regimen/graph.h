@@ -846,6 +846,30 @@ typedef struct rgm_citation_options {
     }
 /** Nodes have "label" i64. RGM_ERR_ARG for options that contradict each other. */
 rgm_status rgm_generate_citation(rgm_graph_data *out, const rgm_citation_options *options);
+
+/** Accounts with dated events, and a label that only the latest of their past tells. */
+typedef struct rgm_events_options {
+    int64_t accounts;
+    int64_t kinds;        /* of events, and labels                                            */
+    int64_t recent;       /* the label is the commonest kind of so many last events ...       */
+    int64_t past, future; /* ... of all before the account's time; events behind it           */
+    double noise;         /* share of labels that are another kind: 1 - noise is the optimum  */
+    int64_t train, valid; /* accounts; the others are to test on                              */
+    int64_t seed;
+} rgm_events_options;
+#define RGM_EVENTS_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .accounts = 10000, .kinds = 4, .recent = 5, .past = 20, .future = 10, .noise = 0.1,        \
+        .train = 4000, .valid = 1000, .seed = 1                                                    \
+    }
+/**
+ * One graph: node sets "account" ("asked" i64, its time; "label" i64) and "event" ("kind" f32,
+ * one-hot), edge set "has" from account to event ("time" i64), in no order. Of equally common kinds
+ * the label is the lowest. Events after an account's time are of its label's kind where it is a
+ * training account and random elsewhere: a sampler that takes them makes a model that knows the
+ * training labels and nothing else. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_generate_events(rgm_graph_data *out, const rgm_events_options *options);
 /**
  * A random graph of a schema: TF-GNN's random_graph_tensor() with its defaults (2 to 8 nodes a
  * component, 1 or 2 components, edges and values as TF-GNN's random_graph_tensor). A function of

@@ -89,21 +89,22 @@ static rgm_status chosen_nodes(rgm_sample_part *part, rgm_tensor **nodes, const 
 }
 
 typedef struct sample_arguments {
-    const char *to, *spec, *hops, *strategy, *label, *seeds;
+    const char *to, *spec, *hops, *strategy, *label, *seeds, *time, *seed_time;
     int64_t seed, threads, shards;
     bool gzip;
 } sample_arguments;
 
 static rgm_status strategy_of(rgm_sample_strategy *strategy, const char *name)
 {
-    static const char *const names[] = {"top_k", "uniform", "weighted"};
+    static const char *const names[] = {"top_k", "uniform", "weighted", "latest_k"};
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (strcmp(name, names[i]) == 0) {
             *strategy = (rgm_sample_strategy)i;
             return RGM_OK;
         }
-    return RGM_FAIL(RGM_ERR_CONFIG, "--strategy '%s' is none of uniform, weighted, top_k", name);
+    return RGM_FAIL(RGM_ERR_CONFIG, "--strategy '%s' is none of uniform, weighted, top_k, latest_k",
+                    name);
 }
 
 /* The split's parts, or the chosen nodes of the seed set as one. */
@@ -150,6 +151,9 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
                         (long long)data->graph_count));
     RGM_GO(strategy_of(&strategy, a->strategy));
     RGM_GO(make_spec(&spec, data, a->spec, a->hops, strategy));
+    if (a->time != NULL || a->seed_time != NULL)
+        RGM_GO(rgm_sampling_spec_set_time(spec, a->time != NULL ? a->time : "time", a->seed_time,
+                                          false, NULL, 0));
     RGM_GO(rgm_sampler_create(&sampler, data->graphs[0], spec, (uint64_t)a->seed));
     RGM_GO(seed_parts(parts, &count, &all, data, spec->seed_node_set, a->seeds));
     for (int64_t i = 0; i < count; i++)
@@ -178,7 +182,10 @@ int data_sample(int argc, char **argv)
         {"spec", ARG_TEXT, &a.spec, "FILE", "sampling spec in proto text, or"},
         {"hops", ARG_TEXT, &a.hops, "LIST", "e.g. cites:10,cites:5 from the split's node set"},
         {"strategy", ARG_TEXT, &a.strategy, "NAME",
-         "of --hops: uniform (default), weighted, top_k"},
+         "of --hops: uniform (default), weighted, top_k, latest_k"},
+        {"time", ARG_TEXT, &a.time, "NAME", "edge feature that says when, default time"},
+        {"seed-time", ARG_TEXT, &a.seed_time, "NAME",
+         "feature of the seeds: no edge that is not earlier is taken"},
         {"seeds", ARG_TEXT, &a.seeds, "WHICH",
          "split (default): its parts; all: every node; or a file of node numbers"},
         {"label", ARG_TEXT, &a.label, "NAME", "feature of the seed moved to _readout"},

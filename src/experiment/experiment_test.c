@@ -242,6 +242,69 @@ static void subgraphs_are_sampled_into_records_or_memory(void **state)
     }
 }
 
+#define EVENTS(sampling)                                                                           \
+    "data:\n  type: events\n  batch_size: 50\n"                                                    \
+    "  events: {accounts: 1000, train: 500, valid: 100}\n"                                         \
+    "  sampling: {" sampling ", store: memory}\n"                                                  \
+    "task: {type: root_node_classification, node_set: account, num_classes: 4}\n"                  \
+    "model: {type: graph_sage, hidden: [32], receiver: source, dropout: 0}\n"                      \
+    "optimizer: {type: adam, learning_rate: 2e-2}\ntrainer: {epochs: 8}\nexport: []\n"
+
+#define LATEST                                                                                     \
+    "spec: \"seed_op {op_name: 's' node_set_name: 'account'} sampling_ops {op_name: 'a' "          \
+    "input_op_names: 's' edge_set_name: 'has' sample_size: 5 strategy: LATEST_K}\""
+
+static void edges_of_the_future_are_kept_out(void **state)
+{
+    const char *texts[] = {EVENTS(LATEST ", seed_time_feature_name: asked"), EVENTS(LATEST),
+                           EVENTS("sizes: [5], strategy: latest_k, seed_time_feature_name: asked")};
+    double train[3], test[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rgm_experiment *experiment = NULL;
+        rgm_run_options options;
+        rgm_open_run *result;
+
+        CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", texts[i]), NULL, 0));
+        CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
+        result = run_whole(experiment, &options);
+        train[i] = rgm_run_metric(result, "train", "accuracy");
+        test[i] = rgm_run_metric(result, "test", "accuracy");
+        rgm_run_close(result);
+        rgm_experiment_release(experiment);
+    }
+    CHECK(train[0] < 0.95 && test[0] > 0.75); /* a label in ten is noise           */
+    CHECK(train[1] > 0.99 && test[1] < 0.40); /* the future of the training part   */
+    CHECK(train[2] == train[0] && test[2] == test[0]);
+}
+
+static void contradictions_of_sampling_are_told(void **state)
+{
+    const struct {
+        const char *sampling, *message;
+    } cases[] = {
+        {"data.sampling={sizes: [3], spec: a.pbtxt}", "both sizes and spec"},
+        {"data.sampling={sizes: [3], always_there: [edges]}", "seed_time_feature_name"},
+        {"data.sampling={spec: \"seed_op {op_name: 's' node_set_name: 'node'}\"}",
+         "data.sampling.spec:1:1: sampling seeds: there is no node set 'node'"},
+        {"data.sampling={spec: /nowhere.pbtxt}", "/nowhere.pbtxt"},
+        {"data.sampling={sizes: [3], seed_time_feature_name: asked}", "has no feature 'asked'"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_experiment *experiment = NULL;
+        rgm_run_options options;
+        const char *sets[] = {cases[i].sampling, "data.sampling.store=memory"};
+
+        if (rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 2) == RGM_OK)
+            CHECK(rgm_experiment_prepare(&options, experiment, NULL) != RGM_OK);
+        CHECK_MESSAGE(cases[i].message);
+        rgm_experiment_release(experiment);
+    }
+}
+
 static void every_section_lists_its_keys(void **state)
 {
     rgm_text text = {0};
@@ -268,6 +331,8 @@ int main(void)
         cmocka_unit_test(wrong_types_and_values_are_refused),
         cmocka_unit_test(a_missing_data_folder_says_what_to_do),
         cmocka_unit_test(subgraphs_are_sampled_into_records_or_memory),
+        cmocka_unit_test(edges_of_the_future_are_kept_out),
+        cmocka_unit_test(contradictions_of_sampling_are_told),
         cmocka_unit_test(every_section_lists_its_keys)};
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -6,8 +6,8 @@
 
 #define MOST 1e15
 
-static const char *const data_types[] = {"ogb", "records", "citation", "folder", NULL};
-static const char *const strategies[] = {"top_k", "uniform", "weighted", NULL};
+static const char *const data_types[] = {"ogb", "records", "citation", "folder", "events", NULL};
+static const char *const strategies[] = {"top_k", "uniform", "weighted", "latest_k", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
 static const char *const paddings[] = {"none", "tight", "fit", NULL};
 
@@ -16,9 +16,18 @@ static const rgm_field sampling_fields[] = {
     RGM_INTS_FIELD(sizes, 1, 1e9, "neighbours drawn at each hop, e.g. [10, 10]"),
     RGM_TEXTS_FIELD(edge_sets, "edge set of each hop ('<name' is followed backwards); default: the "
                                "only one"),
+    RGM_TEXT_FIELD(spec, "in place of sizes: a file of a SamplingSpec in proto text, trees and "
+                         "joins as TF-GNN has them, or that text itself"),
     RGM_CHOICE_FIELD(strategy, strategies, "how neighbours are drawn, without replacement"),
     RGM_TEXT_FIELD(weight_feature_name,
                    "weighted, top_k: the edge feature to weigh by, default weight"),
+    RGM_TEXT_FIELD(time_feature_name,
+                   "the edge feature that says when: latest_k takes the latest, default time"),
+    RGM_TEXT_FIELD(seed_time_feature_name,
+                   "a feature of the split's nodes: no edge that is not earlier is taken around "
+                   "them, in any hop"),
+    RGM_BOOL_FIELD(up_to_seed, "edges at the seed's time itself are taken too"),
+    RGM_TEXTS_FIELD(always_there, "edge sets that have no times"),
     RGM_CHOICE_FIELD(store, stores,
                      "records: one subgraph a seed, sampled once into TFRecords; memory: "
                      "mini-batches on the fly"),
@@ -44,6 +53,20 @@ static const rgm_field citation_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+#define RGM_OPTIONS rgm_events_options
+static const rgm_field events_fields[] = {
+    RGM_INT_FIELD(accounts, 2, MOST, "asked about once each"),
+    RGM_INT_FIELD(kinds, 2, 1e4, "of events, and classes"),
+    RGM_INT_FIELD(recent, 1, 1e6, "the label is the commonest kind of so many last events"),
+    RGM_INT_FIELD(past, 1, 1e6, "events of each account before it is asked about"),
+    RGM_INT_FIELD(future, 0, 1e6, "events behind that, which tell the label in the training part"),
+    RGM_FLOAT_FIELD(noise, 0, 1, "share of labels that are another kind"),
+    RGM_INT_FIELD(train, 1, MOST, "training accounts"),
+    RGM_INT_FIELD(valid, 0, MOST, "validation accounts; the others are to test on"),
+    RGM_INT_FIELD(seed, 0, MOST, "of the generator"),
+    {0}};
+#undef RGM_OPTIONS
+
 #define RGM_OPTIONS rgm_padding
 static const rgm_field padding_fields[] = {
     RGM_CHOICE_FIELD(
@@ -59,9 +82,10 @@ static const rgm_field padding_fields[] = {
 
 #define RGM_OPTIONS rgmi_data_options
 static const rgm_field data_fields[] = {
-    RGM_CHOICE_FIELD(type, data_types,
-                     "ogb: a folder of raw CSV; folder: one made by `regimen data`; records: "
-                     "TFRecord files; citation: a generated graph"),
+    RGM_CHOICE_FIELD(
+        type, data_types,
+        "ogb: a folder of raw CSV; folder: one made by `regimen data`; records: "
+        "TFRecord files; citation: a generated graph; events: a generated graph with times"),
     RGM_TEXT_FIELD(path, "ogb, folder: the folder"),
     RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one"),
     RGM_TEXT_FIELD(node_set, "ogb, citation: name of the only node set"),
@@ -89,6 +113,7 @@ static const rgm_field data_fields[] = {
     RGM_GROUP_FIELD(valid_padding, padding_fields, "of validation batches"),
     RGM_GROUP_FIELD(sampling, sampling_fields, "train on subgraphs around the split's nodes"),
     RGM_GROUP_FIELD(citation, citation_fields, "citation: the graph"),
+    RGM_GROUP_FIELD(events, events_fields, "events: the graph"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -104,7 +129,13 @@ static void defaults(void *options)
         .valid_padding = RGM_PADDING_INIT,
         .sampling = {.strategy = RGM_SAMPLE_UNIFORM, .resample = true},
         .citation = RGM_CITATION_OPTIONS_INIT,
+        .events = RGM_EVENTS_OPTIONS_INIT,
     };
+}
+
+bool rgmi_is_sampled(const rgmi_sampling *sampling)
+{
+    return sampling->sizes.count > 0 || sampling->spec != NULL;
 }
 
 static rgm_status check(const void *options)
@@ -120,6 +151,13 @@ static rgm_status check(const void *options)
                         d->schema == NULL ? "schema" : "train");
     if (d->type == RGMI_DATA_RECORDS)
         RGM_TRY(rgm_file_sets_check(&sets, d->valid.count > 0, d->test.count > 0));
+    if (s->sizes.count > 0 && s->spec != NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling has both sizes and spec; each says what is sampled");
+    if (s->always_there.count > 0 && s->seed_time_feature_name == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling.always_there names edge sets without times, but without "
+                        "seed_time_feature_name no times are compared");
     if (s->sizes.count > RGMI_MAX_HOPS ||
         (s->edge_sets.count > 0 && s->edge_sets.count != s->sizes.count))
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -136,6 +174,8 @@ const rgm_section_type rgmi_graph_data_section = {
     .check = check,
 };
 
+#define SAMPLED "data.sampling.sizes != [] or data.sampling.spec != null"
+
 const rgm_effect rgmi_graph_effects[] = {
     {"data.path", "data.type == ogb|folder"},
     {"data.split", "data.type == ogb|folder"},
@@ -151,23 +191,30 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.valid_sets", "data.type == records"},
     {"data.test_sets", "data.type == records"},
     {"data.citation", "data.type == citation"},
-    {"data.shuffle_filenames", "data.type == records or data.sampling.sizes != []"},
+    {"data.events", "data.type == events"},
+    {"data.shuffle_filenames", "data.type == records or " SAMPLED},
     {"data.shuffle_filenames", "data.type == records or data.sampling.store == records"},
-    {"data.cycle_length", "data.type == records or data.sampling.sizes != []"},
+    {"data.cycle_length", "data.type == records or " SAMPLED},
     {"data.cycle_length", "data.type == records or data.sampling.store == records"},
-    {"data.max_bad_records", "data.type == records or data.sampling.sizes != []"},
+    {"data.max_bad_records", "data.type == records or " SAMPLED},
     {"data.max_bad_records", "data.type == records or data.sampling.store == records"},
-    {"data.shuffle_size", "data.type == records or data.sampling.sizes != []"},
+    {"data.shuffle_size", "data.type == records or " SAMPLED},
     {"data.shuffle_size", "data.type == records or data.sampling.store == records"},
-    {"data.batch_size", "data.type != citation or data.sampling.sizes != []"},
-    {"data.drop_remainder", "data.type != citation or data.sampling.sizes != []"},
+    {"data.batch_size", "data.type == ogb|records|folder or " SAMPLED},
+    {"data.drop_remainder", "data.type == ogb|records|folder or " SAMPLED},
     {"data.sampling", "data.type != records"},
     {"data.sampling.edge_sets", "data.sampling.sizes != []"},
     {"data.sampling.strategy", "data.sampling.sizes != []"},
-    {"data.sampling.weight_feature_name", "data.sampling.sizes != []"},
-    {"data.sampling.weight_feature_name", "data.sampling.strategy == weighted|top_k"},
-    {"data.sampling.store", "data.sampling.sizes != []"},
-    {"data.sampling.resample", "data.sampling.sizes != []"},
+    {"data.sampling.weight_feature_name", SAMPLED},
+    {"data.sampling.weight_feature_name",
+     "data.sampling.strategy == weighted|top_k or data.sampling.spec != null"},
+    {"data.sampling.time_feature_name", SAMPLED},
+    {"data.sampling.time_feature_name", "data.sampling.strategy == latest_k or data.sampling.spec "
+                                        "!= null or data.sampling.seed_time_feature_name != null"},
+    {"data.sampling.seed_time_feature_name", SAMPLED},
+    {"data.sampling.up_to_seed", "data.sampling.seed_time_feature_name != null"},
+    {"data.sampling.store", SAMPLED},
+    {"data.sampling.resample", SAMPLED},
     {"data.sampling.resample", "data.sampling.store == memory"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
     {"data.train_padding.sample_size", "data.train_padding.kind == fit"},

@@ -33,6 +33,8 @@ static rgm_status load_graphs(rgm_graph_data *data, const rgmi_data_options *d)
         return rgm_graph_data_load(data, d->path, d->split);
     if (d->type == RGMI_DATA_OGB)
         return import_ogb(data, d);
+    if (d->type == RGMI_DATA_EVENTS)
+        return rgm_generate_events(data, &d->events);
     citation.node_set = d->node_set;
     citation.edge_set = d->edge_set;
     return rgm_generate_citation(data, &citation);
@@ -60,7 +62,7 @@ static void tell_of_one_graph(const rgmi_data_options *d)
     if (d->batch_size > 1 || d->drop_remainder)
         rgm_log_write(RGM_LOG_WARNING,
                       "data.%s has no effect: the data are one graph, which is trained on as a "
-                      "whole; data.sampling.sizes cuts mini-batches out of it",
+                      "whole; data.sampling cuts mini-batches out of it",
                       d->batch_size > 1 ? "batch_size" : "drop_remainder");
 }
 
@@ -151,23 +153,51 @@ static rgm_status default_edge_set(const char **out, const rgm_schema *schema)
     return RGM_OK;
 }
 
-static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
+/* A spec that is written out: its text, or the file that has it. */
+static rgm_status read_spec(rgmi_graph_inputs *in, const char *spec)
+{
+    if (strstr(spec, "seed_op") != NULL)
+        RGM_TRY(rgm_sampling_spec_parse(&in->spec, spec, (int64_t)strlen(spec),
+                                        "data.sampling.spec", in->data.schema));
+    else
+        RGM_TRY(rgm_sampling_spec_load(&in->spec, spec, in->data.schema));
+    if (strcmp(in->spec->seed_node_set, in->data.split_set) != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling.spec begins with node set '%s', but the data's split is of "
+                        "'%s'",
+                        in->spec->seed_node_set, in->data.split_set);
+    return RGM_OK;
+}
+
+/* A spec of one hop after the other. */
+static rgm_status hops_to_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
 {
     const char *edge_sets[RGMI_MAX_HOPS];
 
-    if (in->data.split_set == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
     for (int64_t i = 0; i < s->sizes.count; i++) {
         if (s->edge_sets.count > 0)
             edge_sets[i] = s->edge_sets.items[i];
         else
             RGM_TRY(default_edge_set(&edge_sets[i], in->data.schema));
     }
-    RGM_TRY(rgm_sampling_spec_create(&in->spec, in->data.schema, in->data.split_set, edge_sets,
-                                     s->sizes.items, s->sizes.count, s->strategy));
-    return s->weight_feature_name != NULL
-               ? rgm_sampling_spec_set_weight(in->spec, s->weight_feature_name)
-               : RGM_OK;
+    return rgm_sampling_spec_create(&in->spec, in->data.schema, in->data.split_set, edge_sets,
+                                    s->sizes.items, s->sizes.count, s->strategy);
+}
+
+static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
+{
+    const char *time = s->time_feature_name;
+
+    if (in->data.split_set == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
+    RGM_TRY(s->spec != NULL ? read_spec(in, s->spec) : hops_to_spec(in, s));
+    if (s->weight_feature_name != NULL)
+        RGM_TRY(rgm_sampling_spec_set_weight(in->spec, s->weight_feature_name));
+    if (time == NULL && s->seed_time_feature_name == NULL)
+        return RGM_OK;
+    return rgm_sampling_spec_set_time(in->spec, time != NULL ? time : "time",
+                                      s->seed_time_feature_name, s->up_to_seed,
+                                      s->always_there.items, s->always_there.count);
 }
 
 static rgm_status write_samples(const rgmi_graph_inputs *in, const char *folder,
@@ -259,7 +289,7 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
     if (part_nodes(&in->data, RGM_TRAIN) == NULL)
         return RGM_FAIL(RGM_ERR_DATA, in->data.train == NULL ? "the data have no training part"
                                                              : "the data's training part is empty");
-    if (d->sampling.sizes.count == 0)
+    if (!rgmi_is_sampled(&d->sampling))
         return whole_providers(in, setup);
     RGM_TRY(make_spec(in, &d->sampling));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)

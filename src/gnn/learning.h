@@ -167,7 +167,8 @@ typedef enum rgmi_data_type {
     RGMI_DATA_OGB,
     RGMI_DATA_RECORDS,
     RGMI_DATA_CITATION,
-    RGMI_DATA_FOLDER
+    RGMI_DATA_FOLDER,
+    RGMI_DATA_EVENTS
 } rgmi_data_type;
 
 /** data.sampling.store */
@@ -182,8 +183,11 @@ typedef enum rgmi_sample_store {
 typedef struct rgmi_sampling {
     rgm_ints sizes;      /* neighbours drawn at each hop; none: no sampling  */
     rgm_texts edge_sets; /* one for each hop; none: the only edge set        */
+    const char *spec;    /* file or text of a SamplingSpec in their place    */
     rgm_sample_strategy strategy;
-    const char *weight_feature_name;
+    const char *weight_feature_name, *time_feature_name, *seed_time_feature_name;
+    bool up_to_seed;
+    rgm_texts always_there; /* edge sets without times                          */
     rgmi_sample_store store;
     bool resample; /* memory: other neighbours each epoch              */
 } rgmi_sampling;
@@ -206,11 +210,15 @@ typedef struct rgmi_data_options {
     rgm_padding train_padding, valid_padding;
     rgmi_sampling sampling;
     rgm_citation_options citation;
+    rgm_events_options events;
 } rgmi_data_options;
 
 extern const rgm_section_type rgmi_graph_data_section;
 extern const rgm_effect rgmi_graph_effects[];
 extern const rgm_rule rgmi_graph_rules[];
+
+/** Whether mini-batches are sampled out of one graph. */
+bool rgmi_is_sampled(const rgmi_sampling *sampling);
 
 /** What data sections are opened to. */
 typedef struct rgmi_graph_inputs {
