@@ -607,6 +607,41 @@ rgm_status rgm_dataset_mix(rgm_dataset **out, rgm_dataset *const *inputs, const 
  */
 rgm_status rgm_dataset_zip(rgm_dataset **out, rgm_dataset *const *inputs, int64_t count);
 
+/* ---- folds ----------------------------------------------------------------------------------- */
+
+/** One fold of a cross-validation. */
+typedef struct rgm_folds {
+    int64_t count; /* of them, 2 or more; 0: there is none     */
+    int64_t fold;  /* 1..count: which one's items are held out */
+    double valid;  /* share of the other folds' items that validate, 0 <= valid < 1 */
+    uint64_t seed; /* which items come together                */
+} rgm_folds;
+
+typedef enum rgm_fold_part { RGM_FOLD_TRAIN, RGM_FOLD_VALID, RGM_FOLD_TEST } rgm_fold_part;
+
+/**
+ * Which part each item is of: the fold's are RGM_FOLD_TEST, a share of the others RGM_FOLD_VALID.
+ * Stratified (Kohavi 1995): of the items of one label each fold has as many, one more or less, and
+ * so has the validation part by its share; folds differ by one item at most. Numbers that are no
+ * classes are stratified likewise, by their order. The folds of one seed are disjoint and cover all
+ * items.
+ *
+ * @param parts   [out] [count]
+ * @param labels  [in] [count], none of them NaN; NULL: all alike
+ *
+ * Errors: RGM_ERR_CONFIG (a fold that there is not, fewer items than folds, a part without an
+ * item), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_folds_parts(rgm_fold_part *parts, const double *labels, int64_t count,
+                           const rgm_folds *folds);
+/**
+ * The share of items that validates alone, of items that are split already: RGM_FOLD_VALID or
+ * RGM_FOLD_TRAIN, stratified as above.
+ * Errors: RGM_ERR_CONFIG (a part without an item), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_folds_hold_out(rgm_fold_part *parts, const double *labels, int64_t count,
+                              double share, uint64_t seed);
+
 /* ---- iterators ----------------------------------------------------------------------------- */
 
 typedef struct rgm_iterator_options {

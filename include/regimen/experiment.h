@@ -169,6 +169,27 @@ rgm_status rgm_experiment_print_fields(rgm_text *out, const char *path, const rg
  */
 rgm_status rgm_experiment_check(rgm_experiment *experiment, bool data);
 
+/* ---- several runs of one file ---------------------------------------------------------------- */
+
+/**
+ * How many runs the file asks for: one for each fold of trainer.folds, unless trainer.fold names
+ * it, and that for each of runtime.seeds. 1: the experiment is a run itself; any other is none
+ * (rgm_experiment_prepare() refuses it).
+ */
+int64_t rgm_experiment_part_count(const rgm_experiment *experiment);
+/**
+ * One of these runs as an experiment of its own, which says the same but for trainer.fold,
+ * runtime.seed and runtime.seeds. Folds are the inner loop.
+ *
+ * @param name  [out, owned] what its run folder is called: "fold-3", "seed-2", "seed-2-fold-3" by
+ * the seed's and the fold's own numbers; rgm_free()
+ * @param i     [in] 0 <= i < rgm_experiment_part_count()
+ *
+ * Errors: RGM_ERR_ARG, RGM_ERR_CONFIG (a seed above the largest), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_experiment_part(rgm_experiment **out, char **name, const rgm_experiment *experiment,
+                               int64_t i);
+
 /* ---- running ------------------------------------------------------------------------------- */
 
 /**

@@ -74,6 +74,7 @@ typedef struct rgm_record_options {
     rgm_texts class_names;
     double label_smoothing; /* in the loss, not in the metrics; in [0, 1) */
     bool per_class_statistics;
+    rgm_folds folds; /* the records of `train` are parted into one fold; count 0: they are not */
 } rgm_record_options;
 
 /** A network of records: x [n, shape...] in the scope's dtype -> [n, units], the logits' input. */

@@ -508,6 +508,8 @@ typedef struct rgm_task_setup {
     bool begun;          /* the folder has a run already: what that made itself is read again */
     bool trained;        /* it is only looked at: all that `files` gave is read from there    */
     bool dry; /* it is only checked: nothing is written, what would be kept is made in memory */
+    rgm_folds
+        folds; /* the data are one fold of a cross-validation; count 0: they are as they are */
 } rgm_task_setup;
 
 /**
@@ -524,6 +526,8 @@ struct rgm_task_type {
     const rgm_effect *effects;             /* ended by {0}; NULL: none */
     const rgm_rule *rules;                 /* ended by {0}; NULL: none */
     const char *no_privacy; /* why its tasks cannot be trained with privacy; NULL: they can */
+    bool makes_folds;       /* create() makes rgm_task_setup.folds; else a file that asks for them
+                               is refused */
     /** Errors: RGM_ERR_CONFIG (key, value, what to do), those of reading data; *out is then zeros.
      */
     rgm_status (*create)(rgm_task *out, const rgm_task_setup *setup);
@@ -725,6 +729,12 @@ typedef struct rgm_trainer_options {
     rgm_profile_options profile;
     rgm_privacy privacy; /* clipping_norm > 0: differentially private steps (optim.h); the
                             loop's logs then have "privacy_epsilon"                       */
+    /* Of experiment files: their data are made of these (rgm_task_setup.folds) before a trainer is.
+       A run is of one fold: rgm_run_open() refuses folds without a fold. */
+    int64_t folds;     /* cross-validation of so many folds; 0: none */
+    int64_t fold;      /* the one that a run is of, from 1           */
+    double fold_valid; /* rgm_folds.valid                            */
+    int64_t fold_seed; /* rgm_folds.seed, default 1                  */
 } rgm_trainer_options;
 void rgm_trainer_defaults(rgm_trainer_options *options);
 extern const rgm_field rgm_trainer_fields[];
@@ -746,9 +756,13 @@ typedef struct rgm_runtime_options {
                                steps, halved and the step skipped otherwise); or a number */
     double
         peak_gflops; /* the machine's, for the share of it that trainer.flops tells; 0: not known */
+    int64_t seeds;   /* of experiment files: as many runs, from `seed` on; a run has one: 0 or 1 */
 } rgm_runtime_options;
 void rgm_runtime_defaults(rgm_runtime_options *options);
 extern const rgm_field rgm_runtime_fields[];
+/** RGM_ERR_CONFIG: folds without a fold, or several seeds, are more than one run. */
+rgm_status rgm_run_check_single(const rgm_trainer_options *trainer,
+                                const rgm_runtime_options *runtime);
 
 /* ---- trainer ------------------------------------------------------------------------------- */
 

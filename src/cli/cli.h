@@ -113,6 +113,13 @@ void console_sleep(double seconds);
 rgm_progress *console_progress(bool in_epochs);
 extern int verbosity; /* -1 quiet, 0, 1 verbose */
 
+/* ---- series.c ------------------------------------------------------------------------------ */
+
+/** RGM_ERR_CONFIG: the folder is not a run's but that of several, of which one is to be named. */
+rgm_status series_refuse(const char *folder);
+/** What the runs of a folder came to (summary.json), or NULL where it is none of several. */
+rgm_status series_load(json_t **out, const char *folder);
+
 /* ---- session.c: an experiment with its layers; a trained run opened to look at -------------- */
 
 /** NAME|FILE with --config, the environment and --set; EXIT_DONE, or EXIT_USAGE after a message. */

@@ -144,6 +144,8 @@ int run_with_restarts(rgm_experiment *experiment, const run_request *request)
     int64_t vain = 0; /* starts in a row that left no newer checkpoint */
 
     handle_signals(pass_on);
+    if (signals > 0) /* during the run before this one, of a series */
+        return EXIT_CONTINUE;
     for (;;) {
         int64_t before = newest_step(request->run_dir), after;
         pid_t pid = start_child();

@@ -52,35 +52,58 @@ bool plan_line(char **word, char **text, char **rest)
     return *text != NULL;
 }
 
+/* Of what a plan says, that in which the runs of a series differ. */
+static bool differs_in_series(const char *word)
+{
+    return strcmp(word, "items") == 0 || strcmp(word, "folds") == 0;
+}
+
 /* What the run does with its data, a line under each word. */
-static rgm_status print_data_plan(const rgm_open_run *run)
+static rgm_status print_data_plan(const rgm_open_run *run, bool later)
 {
     rgm_text text = {0};
     rgm_status status = rgm_run_plan(&text, run);
     char *word, *said, *rest = text.data;
 
     while (status == RGM_OK && plan_line(&word, &said, &rest))
-        say(word, "%s", said);
+        if (!later || differs_in_series(word))
+            say(word, "%s", said);
     rgm_text_clear(&text);
     return status;
 }
 
-static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
+/* What is trained and on what it is computed. */
+static rgm_status print_model_plan(const rgm_open_run *run, const run_view *view)
 {
     rgm_status status = RGM_OK;
     const rgm_runtime_options *runtime = &view->options->runtime;
-    rgm_text text = {0}, data = {0}, privacy = {0};
-    rgm_trainer *trainer = rgm_run_trainer(run);
+    rgm_text text = {0}, data = {0};
 
     RGM_GO(rgm_experiment_describe(&text, view->experiment));
     say(trains(view->mode) ? "train" : "eval", "%s", text.data);
     RGM_GO(describe_data(&data, rgm_run_task(run)));
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s%s",
-        grouped(rgm_parameters_total(rgm_trainer_parameters(trainer))),
+        grouped(rgm_parameters_total(rgm_trainer_parameters(rgm_run_trainer(run)))),
         (unsigned long long)runtime->seed, rgm_threads(),
         rgm_kernels_for(runtime->mixed_precision == RGM_MIXED_BF16 ? RGM_BF16 : RGM_F32)->isa,
         data.size > 0 ? data.data : "");
-    RGM_GO(print_data_plan(run));
+done:
+    rgm_text_clear(&text);
+    rgm_text_clear(&data);
+    return status;
+}
+
+/* Of the later runs of a series, what is other than of the first. */
+static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
+{
+    rgm_status status = RGM_OK;
+    rgm_text privacy = {0};
+    rgm_trainer *trainer = rgm_run_trainer(run);
+    bool later = view->of != NULL && view->of->number > 1;
+
+    if (!later)
+        RGM_GO(print_model_plan(run, view));
+    RGM_GO(print_data_plan(run, later));
     RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));
     if (privacy.size > 0)
         say("privacy", "%s", privacy.data);
@@ -90,8 +113,6 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
     else if (view->mode == RUN_EVAL)
         say("weights", "as initialized: %s has no checkpoint yet", view->run_dir);
 done:
-    rgm_text_clear(&text);
-    rgm_text_clear(&data);
     rgm_text_clear(&privacy);
     return status;
 }
@@ -228,7 +249,8 @@ int run_experiment(rgm_experiment *experiment, const run_request *request)
     run_view view = {.experiment = experiment,
                      .run_dir = request->run_dir,
                      .options = &options,
-                     .mode = request->mode};
+                     .mode = request->mode,
+                     .of = request->of};
     double started = rgm_now();
     rgm_status status;
     int code;
@@ -276,7 +298,9 @@ static int open_and_run(const char *name, const text_list *over, const text_list
         if (status != RGM_OK)
             code = report(status);
     }
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && rgm_experiment_part_count(experiment) > 1)
+        code = run_series(experiment, request);
+    else if (code == EXIT_DONE)
         code = request->restarts > 0 ? run_with_restarts(experiment, request)
                                      : run_experiment(experiment, request);
     rgm_experiment_release(experiment);
@@ -309,7 +333,9 @@ int verb_run(int argc, char **argv)
         "`regimen config list`. Without --run-dir a new folder runs/<name>-<n> is made. Running "
         "the\n"
         "same command on the same folder continues it; Ctrl-C or SIGTERM saves and exits with "
-        "75.\n\n"
+        "75.\n"
+        "A file with trainer.folds or runtime.seeds is as many runs, one after the other, in\n"
+        "DIR/fold-1, ...; what they came to on average is printed and in DIR/summary.json.\n\n"
         "  train                train alone\n"
         "  eval                 one validation of the newest weights of --run-dir\n"
         "  train_and_eval       train, with validations on the way\n"

@@ -19,7 +19,8 @@ typedef struct run_request {
     run_mode mode;
     const char *run_dir;
     bool last, json, profile;
-    int64_t restarts; /* 0: the run is this process */
+    int64_t restarts;             /* 0: the run is this process */
+    const struct series_part *of; /* NULL: it stands alone      */
 } run_request;
 /** Exit code. */
 int run_experiment(rgm_experiment *experiment, const run_request *request);
@@ -38,7 +39,8 @@ typedef struct run_view {
     const char *run_dir;
     const rgm_run_options *options;
     run_mode mode;
-    json_t *evaluations; /* continuous_eval with --json; else NULL */
+    json_t *evaluations;          /* continuous_eval with --json; else NULL */
+    const struct series_part *of; /* as the request has it                  */
 } run_view;
 
 /**
@@ -46,6 +48,19 @@ typedef struct run_view {
  * plan's text, which is written into. False: there is none.
  */
 bool plan_line(char **word, char **text, char **rest);
+
+/* ---- series.c ---- */
+
+/** One of the runs of a file that asks for several (rgm_experiment_part_count). */
+typedef struct series_part {
+    const char *folder; /* of all      */
+    const char *name;   /* "fold-3"    */
+    int64_t number, count;
+} series_part;
+/** Run all that there are, one after the other; those that are done are kept. Exit code. */
+int run_series(rgm_experiment *experiment, const run_request *request);
+/** Keep what a run came to in its series' summary. `result` is borrowed. */
+rgm_status series_keep(const series_part *part, const json_t *result);
 
 /* ---- run_result.c ---- */
 

@@ -148,6 +148,20 @@ static int print_result(const rgm_open_run *run, const run_view *view)
     return print_text("");
 }
 
+/* Of a series: its numbers to the summary, and on a line or two. */
+static int finish_part(const rgm_open_run *run, const run_view *view, double seconds, bool json)
+{
+    json_t *result = result_json(run, view, seconds);
+    rgm_status status = series_keep(view->of, result);
+
+    json_decref(result);
+    if (status != RGM_OK)
+        return report(status);
+    if (!json)
+        print_parts(run);
+    return json ? EXIT_DONE : print_text("");
+}
+
 int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view, double seconds,
                bool json)
 {
@@ -169,5 +183,7 @@ int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view,
             view->run_dir);
         return EXIT_CONTINUE;
     }
+    if (view->of != NULL)
+        return finish_part(run, view, seconds, json);
     return json ? print_json(result_json(run, view, seconds)) : print_result(run, view);
 }

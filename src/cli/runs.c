@@ -42,6 +42,32 @@ static void runs_clear(run_list *runs)
         rgm_free(runs->items[i].name);
     }
     rgm_free(runs->items);
+    json_decref(runs->series);
+}
+
+/* If the folder is one of several runs, what they came to. */
+static rgm_status note_series(run_list *runs, const char *path)
+{
+    char *name = NULL;
+    json_t *summary = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(series_load(&summary, path));
+    if (summary == NULL)
+        goto done;
+    RGM_GO(printable(&name, path));
+    if (runs->series == NULL)
+        runs->series = json_array();
+    json_object_set_new(summary, "run_dir", json_string(name));
+    json_object_set_new(
+        summary, "done",
+        json_integer((json_int_t)json_object_size(json_object_get(summary, "runs"))));
+    json_object_del(summary, "runs");
+    json_array_append(runs->series, summary);
+done:
+    json_decref(summary);
+    rgm_free(name);
+    return status;
 }
 
 static rgm_status find_runs(run_list *runs, const char *path, int depth);
@@ -72,6 +98,7 @@ static rgm_status find_runs(run_list *runs, const char *path, int depth)
         return add_run(runs, path);
     if (depth == DEEPEST)
         return RGM_OK;
+    RGM_TRY(note_series(runs, path));
     status = rgm_folder_list(&names, &count, path);
     if (status != RGM_OK && status != RGM_ERR_NOMEM && depth > 0) {
         say("foreign", "%s", rgm_error_message());
@@ -224,6 +251,7 @@ static int print_runs_json(const run_list *runs)
 
     for (int64_t i = 0; i < runs->count; i++)
         json_array_append_new(all, run_json(&runs->items[i]));
+    json_array_extend(all, runs->series);
     return print_json(all);
 }
 
@@ -233,8 +261,11 @@ static int print_runs(const run_list *runs, const text_list *metrics)
 {
     rgm_text text = {0};
     rgm_status status = runs_table(&text, runs, metrics, line_width());
-    int code = status == RGM_OK ? print_text(text.data) : report(status);
+    int code;
 
+    for (size_t i = 0; status == RGM_OK && i < json_array_size(runs->series); i++)
+        status = series_table(&text, json_array_get(runs->series, i), line_width());
+    code = status == RGM_OK ? print_text(text.data) : report(status);
     rgm_text_clear(&text);
     return code;
 }
@@ -267,7 +298,9 @@ int verb_runs(int argc, char **argv)
         "runs [DIR...] [--sort KEY] [--reverse] [--metric NAME]... [--json]",
         "The run folders below each DIR (default: runs): state, epoch, step, the best value by "
         "the\n"
-        "newest checkpoint, last values. Folders that are damaged or no run folders are named.",
+        "newest checkpoint, last values. Folders that are damaged or no run folders are named. Of "
+        "folds\n"
+        "and seeds the mean and the deviation of their final metrics follow.",
         arguments, 0, 256};
     run_list runs = {0};
     rgm_status status;

@@ -104,6 +104,7 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
 {
     *s = (session){0};
     RGM_TRY(check_weights(weights));
+    RGM_TRY(series_refuse(run_dir));
     RGM_TRY(rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
     RGM_TRY(rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
     s->options.read_only = true;

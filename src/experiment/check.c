@@ -25,11 +25,34 @@ static rgm_status open_once(rgm_experiment *e)
     return status;
 }
 
+/* The data of each fold; seeds make no other. */
+static rgm_status check_parts(const rgm_experiment *e)
+{
+    rgm_status status = RGM_OK;
+    int64_t count = rgm_experiment_part_count(e),
+            seeds = e->runtime.seeds > 1 ? e->runtime.seeds : 1;
+
+    for (int64_t i = 0; status == RGM_OK && i < count / seeds; i++) {
+        rgm_experiment *part;
+        char *name;
+
+        RGM_TRY(rgm_experiment_part(&part, &name, e, i));
+        status = open_once(part);
+        if (status != RGM_OK)
+            status = rgm_error_prefix(status, "%s", name);
+        rgm_experiment_release(part);
+        rgm_free(name);
+    }
+    return status;
+}
+
 rgm_status rgm_experiment_check(rgm_experiment *e, bool data)
 {
     rgm_status status = RGM_OK;
     rgm_text remark = {0};
 
+    if (data && rgm_experiment_part_count(e) > 1)
+        return check_parts(e);
     if (data)
         return open_once(e);
     RGM_GO(rgmi_rate_check(&remark, e));

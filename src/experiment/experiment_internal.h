@@ -43,6 +43,8 @@ const rgm_exporter_type *rgmi_exporter(const rgm_extensions *own, int64_t i);
 const rgm_action_type *rgmi_action(const rgm_extensions *own, int64_t i);
 /** The layers merged into one document. */
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena);
+/** A copy that points to nothing else. */
+rgm_status rgmi_document_copy(rgm_yaml **out, const rgm_yaml *document, const char *name);
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);
 /**

@@ -319,6 +319,50 @@ static void every_section_lists_its_keys(void **state)
     rgm_text_clear(&text);
 }
 
+static void check_part(const rgm_experiment *e, int64_t i, const char *name, const char *fold,
+                       const char *seed)
+{
+    rgm_experiment *part;
+    rgm_run_options options;
+    char *got;
+
+    CHECK_OK(rgm_experiment_part(&part, &got, e, i));
+    CHECK_TEXT(name, got);
+    CHECK_INT(1, rgm_experiment_part_count(part));
+    CHECK_TEXT(fold, rgm_experiment_find(part, "trainer.fold")->value->text);
+    CHECK_TEXT(seed, rgm_experiment_find(part, "runtime.seed")->value->text);
+    CHECK_OK(rgm_experiment_prepare(&options, part, NULL));
+    CHECK(strstr(rgm_experiment_text(part), "folds: 3") != NULL);
+    rgm_experiment_release(part);
+    rgm_free(got);
+}
+
+static void folds_and_seeds_are_runs_of_their_own(void **state)
+{
+    const char *sets[] = {"trainer.folds=3", "runtime.seeds=2", "runtime.seed=7"};
+    rgm_experiment *e = NULL, *none;
+    rgm_run_options options;
+    char *name;
+
+    (void)state;
+    CHECK_OK(rgm_experiment_load(&e, write_file("a.yaml", MINIMAL), sets, 3));
+    CHECK_INT(6, rgm_experiment_part_count(e));
+    check_part(e, 0, "seed-7-fold-1", "1", "7");
+    check_part(e, 2, "seed-7-fold-3", "3", "7");
+    check_part(e, 4, "seed-8-fold-2", "2", "8");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_experiment_part(&none, &name, e, 6));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_experiment_prepare(&options, e, NULL));
+    CHECK_MESSAGE("trainer.folds is 3: that is as many runs");
+    CHECK_OK(rgm_experiment_check(e, true));
+    CHECK_EVERY_OOM(rgm_experiment_part(&none, &name, e, 5),
+                    (rgm_experiment_release(none), rgm_free(name)));
+    rgm_experiment_release(e);
+    CHECK_OK(rgm_experiment_load(&e, write_file("a.yaml", MINIMAL), sets, 1));
+    check_part(e, 1, "fold-2", "2", "1");
+    rgm_experiment_release(e);
+    refuse(MINIMAL "runtime: {seeds: -1}\n", NULL, 0, "seeds");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +377,7 @@ int main(void)
         cmocka_unit_test(subgraphs_are_sampled_into_records_or_memory),
         cmocka_unit_test(edges_of_the_future_are_kept_out),
         cmocka_unit_test(contradictions_of_sampling_are_told),
+        cmocka_unit_test(folds_and_seeds_are_runs_of_their_own),
         cmocka_unit_test(every_section_lists_its_keys)};
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -76,8 +76,7 @@ done:
     return status;
 }
 
-/* A copy that points to nothing else. */
-static rgm_status copy_document(rgm_yaml **out, const rgm_yaml *document, const char *name)
+rgm_status rgmi_document_copy(rgm_yaml **out, const rgm_yaml *document, const char *name)
 {
     rgm_status status = RGM_OK;
     rgm_yaml *copy = NULL;
@@ -101,7 +100,7 @@ rgm_status rgm_experiment_merge_layers(rgm_yaml **out, const rgm_experiment_laye
     *out = NULL;
     RGM_GO(rgm_arena_create(&arena));
     RGM_GO(of_file(rgmi_layers_merge(&merged, layers, arena), layers->name));
-    RGM_GO(copy_document(out, merged, layers->name));
+    RGM_GO(rgmi_document_copy(out, merged, layers->name));
 done:
     rgm_yaml_release(merged);
     rgm_arena_release(arena);
@@ -116,7 +115,7 @@ rgm_status rgm_experiment_load_merged(rgm_experiment **out, const char *name,
 
     *out = NULL;
     RGM_GO(begin(&e, name, own));
-    RGM_GO(copy_document(&e->yaml, merged, name));
+    RGM_GO(rgmi_document_copy(&e->yaml, merged, name));
     RGM_GO(of_file(read_document(e), name));
     *out = e;
     e = NULL;

@@ -54,6 +54,10 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained
     setup->threads = rgm_runtime_threads(&e->runtime);
     setup->run_dir = run_dir;
     setup->trained = trained;
+    setup->folds = (rgm_folds){.count = e->trainer.folds,
+                               .fold = e->trainer.fold,
+                               .valid = e->trainer.fold_valid,
+                               .seed = (uint64_t)e->trainer.fold_seed};
     if (run_dir != NULL) /* one that is to be followed may not be there yet */
         RGM_TRY(has_begun(&setup->begun, run_dir));
     return e->type->create(&e->task, setup);
@@ -90,6 +94,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
                           bool trained)
 {
     *options = rgm_run_options_default();
+    RGM_TRY(rgm_run_check_single(&e->trainer, &e->runtime));
     RGM_TRY(make_task(e, run_dir, trained));
     options->optimizer = e->optimizer;
     options->trainer = e->trainer;

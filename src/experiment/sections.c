@@ -292,6 +292,16 @@ static rgm_status check_privacy(const rgm_experiment *e, const rgm_yaml_node *tr
     return rgm_yaml_place(rgm_task_type_check_privacy(e->type, &e->trainer.privacy), section);
 }
 
+static rgm_status check_folds(const rgm_experiment *e, const rgm_yaml_node *trainer)
+{
+    if (e->trainer.folds == 0 || e->type->makes_folds)
+        return RGM_OK;
+    return rgm_yaml_fail(rgm_yaml_find(trainer, "folds"),
+                         "the data of a %s cannot be parted into trainer.folds; name the files of "
+                         "each part, or repeat the run by runtime.seeds",
+                         e->type->name);
+}
+
 static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
 {
     const rgm_yaml_node *node = rgm_yaml_find(root, "description");
@@ -385,6 +395,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(rgm_options_read(&e->trainer, rgm_trainer_fields, rgm_yaml_find(root, "trainer"),
                              "trainer", NULL, e->arena));
     RGM_TRY(check_privacy(e, rgm_yaml_find(root, "trainer")));
+    RGM_TRY(check_folds(e, rgm_yaml_find(root, "trainer")));
     RGM_TRY(rgm_options_read(&e->runtime, rgm_runtime_fields, rgm_yaml_find(root, "runtime"),
                              "runtime", NULL, e->arena));
     RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));

@@ -87,7 +87,8 @@ static const rgm_field data_fields[] = {
         "ogb: a folder of raw CSV; folder: one made by `regimen data`; records: "
         "TFRecord files; citation: a generated graph; events: a generated graph with times"),
     RGM_TEXT_FIELD(path, "ogb, folder: the folder"),
-    RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one"),
+    RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one; * is the number of "
+                          "trainer.folds' fold"),
     RGM_TEXT_FIELD(node_set, "ogb, citation: name of the only node set"),
     RGM_TEXT_FIELD(edge_set, "ogb, citation: name of the only edge set"),
     RGM_BOOL_FIELD(undirected, "ogb: add the reverse of each edge"),
@@ -240,6 +241,9 @@ const rgm_effect rgmi_graph_effects[] = {
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";
 
 const rgm_rule rgmi_graph_rules[] = {
+    {"data.type != records",
+     {"trainer.folds > 0"},
+     "folds are made of what is in memory; data.type folder reads records whole"},
     {"model.output == task.num_classes",
      {"task.head == none", "task.num_classes > 0"},
      "task.head is none, so the model's outputs are the logits"},

@@ -7,7 +7,7 @@
 
 /* ---- whole graphs ---------------------------------------------------------------------------- */
 
-static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d)
+static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d, const char *split)
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
 
@@ -16,7 +16,7 @@ static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d)
                         "data.path: there is no folder '%s'; name the data set's folder with --set "
                         "data.path=DIR",
                         d->path);
-    options.split = d->split;
+    options.split = split;
     options.undirected = d->undirected;
     options.relabel = d->relabel;
     options.sparse_below = d->sparse_below;
@@ -25,27 +25,19 @@ static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d)
     return rgm_import_ogb(data, d->path, &options);
 }
 
-static rgm_status load_graphs(rgm_graph_data *data, const rgmi_data_options *d)
+static rgm_status load_split(rgm_graph_data *data, const rgmi_data_options *d, const char *split)
 {
     rgm_citation_options citation = d->citation;
 
     if (d->type == RGMI_DATA_FOLDER)
-        return rgm_graph_data_load(data, d->path, d->split);
+        return rgm_graph_data_load(data, d->path, split);
     if (d->type == RGMI_DATA_OGB)
-        return import_ogb(data, d);
+        return import_ogb(data, d, split);
     if (d->type == RGMI_DATA_EVENTS)
         return rgm_generate_events(data, &d->events);
     citation.node_set = d->node_set;
     citation.edge_set = d->edge_set;
     return rgm_generate_citation(data, &citation);
-}
-
-/* NULL: there is no such part, or nothing in it. */
-static rgm_tensor *part_nodes(const rgm_graph_data *data, int part)
-{
-    rgm_tensor *nodes[3] = {data->train, data->valid, data->test};
-
-    return nodes[part] != NULL && rgm_tensor_count(nodes[part]) > 0 ? nodes[part] : NULL;
 }
 
 /* The feature that the asked nodes carry along on their readout; NULL: the first task has none. */
@@ -54,6 +46,27 @@ static const char *label_name(const rgm_task_setup *setup)
     const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
 
     return type->label != NULL ? type->label(setup->parts[0].options) : NULL;
+}
+
+static rgm_status load_graphs(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    char *split = NULL;
+
+    RGM_GO(rgmi_graph_folds_split(&split, setup));
+    RGM_GO(load_split(&in->data, setup->data, split));
+    RGM_GO(rgmi_graph_folds_make(in, setup, label_name(setup)));
+done:
+    rgm_free(split);
+    return status;
+}
+
+/* NULL: there is no such part, or nothing in it. */
+static rgm_tensor *part_nodes(const rgm_graph_data *data, int part)
+{
+    rgm_tensor *nodes[3] = {data->train, data->valid, data->test};
+
+    return nodes[part] != NULL && rgm_tensor_count(nodes[part]) > 0 ? nodes[part] : NULL;
 }
 
 /* Keys that speak of examples, in data that are one. */
@@ -285,7 +298,7 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
 
     if (d->type == RGMI_DATA_RECORDS)
         return open_records(in, d);
-    RGM_TRY(load_graphs(&in->data, d));
+    RGM_TRY(load_graphs(in, setup));
     if (part_nodes(&in->data, RGM_TRAIN) == NULL)
         return RGM_FAIL(RGM_ERR_DATA, in->data.train == NULL ? "the data have no training part"
                                                              : "the data's training part is empty");
@@ -305,5 +318,6 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
     rgm_graph_data_clear(&in->data);
     rgm_schema_release(in->schema);
     rgm_sampling_spec_release(in->spec);
+    rgm_text_clear(&in->folds);
     *in = (rgmi_graph_inputs){0};
 }

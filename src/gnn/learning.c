@@ -533,6 +533,7 @@ const rgm_task_type rgm_graph_learning = {
     .tasks = rgm_graph_tasks,
     .models = rgm_graph_models,
     .most_parts = RGM_MAX_HEADS,
+    .makes_folds = true,
     .effects = rgmi_graph_effects,
     .rules = rgmi_graph_rules,
     .no_privacy = "a node's features reach the gradients of every node around it, so clipping each "

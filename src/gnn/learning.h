@@ -228,7 +228,13 @@ typedef struct rgmi_graph_inputs {
     rgm_graph_eval_set sets[RGM_MAX_EVAL_SETS]; /* names are the section's */
     int64_t set_count;
     rgm_sampling_spec *spec;
+    rgm_text folds; /* which fold the split is, for people; empty: none */
 } rgmi_graph_inputs;
+/** The name of the split that setup->folds asks for; *split is NULL for the only one. */
+rgm_status rgmi_graph_folds_split(char **split, const rgm_task_setup *setup);
+/** The split of what was loaded as that fold, by the label (NULL: none); told in in->folds. */
+rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *setup,
+                                 const char *label);
 /** Providers and schema from a data section; what was made before an error is there too. */
 rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);

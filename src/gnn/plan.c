@@ -84,6 +84,14 @@ static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
     return rgm_text_printf(out, "\n");
 }
 
+/* "folds fold 3 of 10, stratified by label" */
+static rgm_status describe_folds(rgm_text *out, const rgmi_learning *l)
+{
+    const rgm_text *folds = &l->inputs.folds;
+
+    return folds->size > 0 ? rgm_text_printf(out, "folds %s\n", folds->data) : RGM_OK;
+}
+
 /* ---- features ------------------------------------------------------------------------------ */
 
 static bool is_label(const rgmi_learning *l, const char *feature)
@@ -171,6 +179,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     const rgmi_learning *learning = state;
 
     RGM_TRY(describe_items(out, learning));
+    RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_features(out, learning, true));
     RGM_TRY(describe_features(out, learning, false));
     return describe_learned(out, learning);

@@ -307,7 +307,68 @@ static void saving_and_loading_survive_failing_allocations(void **state)
     end();
 }
 
-TESTS(cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
+/* ---- folds ---------------------------------------------------------------------------------- */
+
+/* Each graph is of one part; labels of the test part are those of all, one more or less. */
+static void graphs_are_parted_by_their_label(void **state)
+{
+    rgm_graph_data s;
+    int64_t held[60] = {0};
+
+    (void)state;
+    random_data(&s, 60);
+    for (int64_t fold = 1; fold <= 4; fold++) {
+        const rgm_folds folds = {.count = 4, .fold = fold, .valid = 0.2, .seed = 5};
+
+        CHECK_OK(rgm_graph_data_fold(&s, &folds, "label"));
+        CHECK_INT(60,
+                  rgm_tensor_count(s.train) + rgm_tensor_count(s.valid) + rgm_tensor_count(s.test));
+        CHECK_INT(15, rgm_tensor_count(s.test));
+        CHECK_INT(9, rgm_tensor_count(s.valid));
+        for (int64_t i = 0; i < 15; i++)
+            held[rgm_tensor_i64(s.test)[i]]++;
+    }
+    for (int64_t i = 0; i < 60; i++)
+        CHECK_INT(1, held[i]);
+    rgm_graph_data_clear(&s);
+}
+
+static void nodes_without_a_label_are_in_no_part(void **state)
+{
+    rgm_graph_data s = {0};
+    rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
+    const rgm_folds folds = {.count = 5, .fold = 2, .seed = 1};
+    const rgm_feature *label;
+
+    (void)state;
+    options.nodes = 200;
+    options.edges = 400;
+    options.train_per_class = 4;
+    options.valid = options.test = 20;
+    CHECK_OK(rgm_generate_citation(&s, &options));
+    label = rgm_graph_feature(s.graphs[0], RGM_NODE_SET, s.split_set, "label");
+    CHECK_INT(RGM_I64, rgm_tensor_dtype(label->values));
+    for (int64_t i = 0; i < 50; i++)
+        rgm_tensor_i64(label->values)[4 * i] = -1;
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label"));
+    CHECK_INT(30, rgm_tensor_count(s.test));
+    CHECK_INT(120, rgm_tensor_count(s.train));
+    CHECK(s.valid == NULL);
+    for (int64_t i = 0; i < 30; i++)
+        CHECK(rgm_tensor_i64(s.test)[i] % 4 != 0);
+    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, "label"));
+    CHECK_INT(90, rgm_tensor_count(s.train));
+    CHECK_INT(30, rgm_tensor_count(s.valid));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_data_hold_out(&s, 0.25, 1, "label"));
+    CHECK_MESSAGE("a validation part already");
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label"));
+    CHECK_EVERY_OOM(rgm_graph_data_fold(&s, &folds, "label"), (void)0);
+    rgm_graph_data_clear(&s);
+}
+
+TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
+      cmocka_unit_test(nodes_without_a_label_are_in_no_part),
+      cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
       cmocka_unit_test(shards_follow_each_other),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),

@@ -171,6 +171,10 @@ static rgm_status plan(rgm_text *out, void *state)
         RGM_TRY(rgm_text_printf(out, ", %lld %s_%s",
                                 (long long)rgm_tensor_dim(t->sets[i].labels, 0),
                                 rgm_mode_name(sets[i].mode), sets[i].name));
+    if (t->options.folds.count > 0)
+        RGM_TRY(rgm_text_printf(out, "\nfolds fold %lld of %lld, made, stratified by class",
+                                (long long)t->options.folds.fold,
+                                (long long)t->options.folds.count));
     return rgm_text_printf(out, "\n");
 }
 
@@ -383,9 +387,8 @@ static rgm_status load(record_task *t, uint64_t seed)
     RGM_TRY(load_part(t, &t->parts[RGM_TEST], &t->options.test));
     RGM_TRY(load_sets(t));
     if (t->options.valid_fraction > 0)
-        RGM_TRY(rgmi_records_hold_out(&t->parts[RGM_TRAIN], &t->parts[RGM_VALID],
-                                      t->options.valid_fraction, seed));
-    return RGM_OK;
+        RGM_TRY(rgmi_records_hold_out(t->parts, t->options.valid_fraction, seed));
+    return t->options.folds.count > 0 ? rgmi_records_fold(t->parts, &t->options.folds) : RGM_OK;
 }
 
 static void release(rgm_task *task)
@@ -472,8 +475,10 @@ done:
 
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
-    return rgm_record_classification_create(out, setup->data,
-                                            (const rgm_record_network *)setup->model,
+    rgm_record_options options = *(const rgm_record_options *)setup->data;
+
+    options.folds = setup->folds;
+    return rgm_record_classification_create(out, &options, (const rgm_record_network *)setup->model,
                                             setup->model_options, setup->seed, setup->threads);
 }
 
@@ -492,7 +497,14 @@ static const rgm_section_type task_section = {
 
 static const rgm_section_type *const tasks[] = {&task_section, NULL};
 
+static const char of_train[] = "folds are made of the records of data.train alone";
+
 static const rgm_rule rules[] = {
+    {"data.valid == []", {"trainer.folds > 0"}, of_train},
+    {"data.test == []", {"trainer.folds > 0"}, of_train},
+    {"data.valid_fraction == 0",
+     {"trainer.folds > 0"},
+     "trainer.fold_valid is the share of a fold"},
     {"data.poisson == true",
      {"trainer.privacy.clipping_norm > 0", "trainer.privacy.sampling == poisson"},
      "trainer.privacy.sampling is poisson"},
@@ -511,6 +523,7 @@ const rgm_task_type rgm_record_classification = {
     .data = &data_section,
     .tasks = tasks,
     .models = rgm_record_networks,
+    .makes_folds = true,
     .rules = rules,
     .effects = effects,
     .create = create,

@@ -432,6 +432,38 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     write_numbers(folder);
     o.valid_fraction = 0.2;
     CHECK_EVERY_OOM(create(&task, &o, 1), rgm_task_release(&task));
+    o.valid_fraction = 0;
+    o.folds = (rgm_folds){.count = 3, .fold = 2, .valid = 0.3, .seed = 1};
+    CHECK_EVERY_OOM(create(&task, &o, 1), rgm_task_release(&task));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* Three folds: what is tested on is each record once, and no record is in two parts. */
+static void records_are_parted_into_folds(void **state)
+{
+    const char *folder = check_folder();
+    rgm_record_options o = options_of(folder);
+    rgm_text plan = {0};
+    rgm_task task;
+    int64_t of[3], tested = 0, all = 0;
+
+    (void)state;
+    write_numbers(folder);
+    for (int64_t fold = 1; fold <= 3; fold++) {
+        o.folds = (rgm_folds){.count = 3, .fold = fold, .valid = 0.3, .seed = 1};
+        CHECK_OK(create(&task, &o, 1));
+        CHECK_OK(task.plan(&plan, task.state));
+        CHECK_INT(
+            3, sscanf(plan.data, "items %ld train, %ld valid, %ld test", &of[0], &of[1], &of[2]));
+        CHECK(strstr(plan.data, "\nfolds fold ") != NULL);
+        CHECK(fold == 1 || of[0] + of[1] + of[2] == all);
+        all = of[0] + of[1] + of[2];
+        tested += of[2];
+        plan.size = 0;
+        rgm_task_release(&task);
+    }
+    CHECK_INT(all, tested);
+    rgm_text_clear(&plan);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -521,4 +553,5 @@ TESTS(cmocka_unit_test(records_are_scaled_shaped_and_batched_in_order),
       cmocka_unit_test(mistakes_in_files_are_told_with_their_line),
       cmocka_unit_test(options_that_contradict_each_other_or_the_file_are_told),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
+      cmocka_unit_test(records_are_parted_into_folds),
       cmocka_unit_test(smoothed_cross_entropy_and_its_gradient_are_those_of_the_definition))

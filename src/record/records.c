@@ -206,9 +206,9 @@ done:
 
 /* ---- holding out --------------------------------------------------------------------------- */
 
-/* The rows of a tensor whose mark is `mark`, `count` of them, in order. */
-static rgm_status pick_rows(rgm_tensor **out, const rgm_tensor *in, const bool *marks, bool mark,
-                            int64_t count)
+/* The rows of a tensor that are of a part, `count` of them, in order. */
+static rgm_status pick_rows(rgm_tensor **out, const rgm_tensor *in, const rgm_fold_part *parts,
+                            rgm_fold_part part, int64_t count)
 {
     int64_t shape[RGM_MAX_RANK], rows = rgm_tensor_dim(in, 0);
     size_t size = rgm_tensor_bytes(in) / (size_t)rows;
@@ -220,31 +220,55 @@ static rgm_status pick_rows(rgm_tensor **out, const rgm_tensor *in, const bool *
     RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(in), rgm_tensor_rank(in), shape));
     to = rgm_tensor_data(*out);
     for (int64_t i = 0; i < rows; i++, from += size)
-        if (marks[i] == mark) {
+        if (parts[i] == part) {
             memcpy(to, from, size);
             to += size;
         }
     return RGM_OK;
 }
 
-static rgm_status pick(rgmi_records *out, const rgmi_records *in, const bool *marks, bool mark,
-                       int64_t count)
+/* Empty where the part has none. */
+static rgm_status pick(rgmi_records *out, const rgmi_records *in, const rgm_fold_part *parts,
+                       rgm_fold_part part)
 {
-    RGM_TRY(pick_rows(&out->features, in->features, marks, mark, count));
-    return pick_rows(&out->labels, in->labels, marks, mark, count);
+    int64_t count = 0, rows = rgm_tensor_dim(in->labels, 0);
+
+    for (int64_t i = 0; i < rows; i++)
+        count += parts[i] == part;
+    if (count == 0)
+        return RGM_OK;
+    RGM_TRY(pick_rows(&out->features, in->features, parts, part, count));
+    return pick_rows(&out->labels, in->labels, parts, part, count);
 }
 
-rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, double fraction,
-                                 uint64_t seed)
+/* records[RGM_FOLD_TRAIN] to its parts, which were empty. */
+static rgm_status part(rgmi_records *records, const rgm_fold_part *parts)
+{
+    rgm_status status = RGM_OK;
+    rgmi_records made[3] = {{0}};
+
+    for (int k = RGM_FOLD_TRAIN; k <= RGM_FOLD_TEST; k++)
+        RGM_GO(pick(&made[k], &records[RGM_FOLD_TRAIN], parts, (rgm_fold_part)k));
+    for (int k = RGM_FOLD_TRAIN; k <= RGM_FOLD_TEST; k++)
+        if (made[k].labels != NULL) {
+            rgmi_records_clear(&records[k]);
+            records[k] = made[k];
+            made[k] = (rgmi_records){0};
+        }
+done:
+    for (int k = 0; k < 3; k++)
+        rgmi_records_clear(&made[k]);
+    return status;
+}
+
+rgm_status rgmi_records_hold_out(rgmi_records *records, double fraction, uint64_t seed)
 {
     rgm_status status = RGM_OK;
     int64_t rows = rgm_tensor_dim(records->labels, 0), held = llround(fraction * (double)rows);
     rgm_rng rng = rgm_rng_stream(seed, "data/valid_fraction", 0);
-    rgmi_records rest = {0};
+    rgm_fold_part *parts = NULL;
     int64_t *order = NULL;
-    bool *marks = NULL;
 
-    *part = (rgmi_records){0};
     if (held < 1 || held >= rows)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -252,21 +276,33 @@ rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, doub
             "one on each side",
             fraction, (long long)rows, (long long)held);
     RGM_GO(RGM_NEW(order, rows));
-    RGM_GO(RGM_NEW(marks, rows));
+    RGM_GO(RGM_NEW(parts, rows));
     rgm_rng_permutation(&rng, order, rows);
-    for (int64_t i = 0; i < held; i++)
-        marks[order[i]] = true;
-    RGM_GO(pick(part, records, marks, true, held));
-    RGM_GO(pick(&rest, records, marks, false, rows - held));
-    rgmi_records_clear(records);
-    *records = rest;
+    for (int64_t i = 0; i < rows; i++)
+        parts[order[i]] = i < held ? RGM_FOLD_VALID : RGM_FOLD_TRAIN;
+    RGM_GO(part(records, parts));
 done:
-    if (status != RGM_OK) {
-        rgmi_records_clear(part);
-        rgmi_records_clear(&rest);
-    }
     rgm_free(order);
-    rgm_free(marks);
+    rgm_free(parts);
+    return status;
+}
+
+rgm_status rgmi_records_fold(rgmi_records *records, const rgm_folds *folds)
+{
+    rgm_status status = RGM_OK;
+    int64_t rows = rgm_tensor_dim(records->labels, 0);
+    rgm_fold_part *parts = NULL;
+    double *labels = NULL;
+
+    RGM_GO(RGM_NEW(labels, rows));
+    RGM_GO(RGM_NEW(parts, rows));
+    for (int64_t i = 0; i < rows; i++)
+        labels[i] = rgm_tensor_at(records->labels, i);
+    RGM_GO(rgm_folds_parts(parts, labels, rows, folds));
+    RGM_GO(part(records, parts));
+done:
+    rgm_free(labels);
+    rgm_free(parts);
     return status;
 }
 

@@ -19,11 +19,13 @@ void rgmi_records_clear(rgmi_records *records);
 rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
                              const rgm_record_options *options, int64_t classes);
 /**
- * Hold out: `part` gets round(fraction * n) records drawn by the seed, `records` keeps the others,
- * both in the file's order. RGM_ERR_CONFIG when one of them would be empty.
+ * Hold out: of records[RGM_FOLD_TRAIN] round(fraction * n) drawn by the seed become
+ * records[RGM_FOLD_VALID], both in the file's order. RGM_ERR_CONFIG when one would be empty.
  */
-rgm_status rgmi_records_hold_out(rgmi_records *records, rgmi_records *part, double fraction,
-                                 uint64_t seed);
+rgm_status rgmi_records_hold_out(rgmi_records *records, double fraction, uint64_t seed);
+/** records[RGM_FOLD_TRAIN] to the three parts of a fold, in the file's order. Errors: those of
+ * rgm_folds_parts(). */
+rgm_status rgmi_records_fold(rgmi_records *records, const rgm_folds *folds);
 /** A map function: the record moved by up to *payload (int64_t) rows and columns; zeros come in. */
 rgm_status rgmi_records_shift(rgm_element **out, const rgm_element *record,
                               const rgm_map_call *call, void *payload);

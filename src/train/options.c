@@ -134,6 +134,12 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_GROUP_FIELD(initialize, initialize_fields, "weights to start from"),
     RGM_GROUP_FIELD(profile, profile_fields, "where time goes: <run>/profile.json and a table"),
     RGM_GROUP_FIELD(privacy, rgm_privacy_fields, "differentially private training"),
+    RGM_INT_FIELD(folds, 0, 1e4,
+                  "cross-validation: a run for each fold, in <run>/fold-1, ...; 0: none"),
+    RGM_INT_FIELD(fold, 0, 1e4, "this fold alone, from 1; 0: all, one after the other"),
+    RGM_FLOAT_FIELD(fold_valid, 0, RGM_BELOW_1,
+                    "share of a fold's training part that is validated on instead"),
+    RGM_INT_FIELD(fold_seed, 0, RGMI_MOST, "which items come into one fold"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_runtime_options
@@ -145,6 +151,8 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
     RGM_FLOAT_FIELD(peak_gflops, 0, RGMI_MOST,
                     "the machine's best rate, for trainer.flops to tell the share; 0: not told"),
+    RGM_INT_FIELD(seeds, 0, 1e4,
+                  "so many runs with the seeds from seed on, in <run>/seed-1, ...; 0: one run"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -166,6 +174,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
         .recovery = {.loss_upper_bound = INFINITY, .max_tries = 3},
         .profile = {.skip_steps = 10, .max_events = 100000},
         .privacy = RGM_PRIVACY_INIT,
+        .fold_seed = 1,
     };
 }
 
@@ -209,6 +218,9 @@ const rgm_effect rgm_trainer_effects[] = {
     {"runtime.peak_gflops", "trainer.flops == true"},
     {"trainer.profile.skip_steps", "trainer.profile.steps > 0"},
     {"trainer.profile.max_events", "trainer.profile.steps > 0"},
+    {"trainer.fold", "trainer.folds > 0"},
+    {"trainer.fold_valid", "trainer.folds > 0"},
+    {"trainer.fold_seed", "trainer.folds > 0"},
     {"trainer.initialize.only", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.except", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.best", "trainer.initialize.checkpoint != null"},
@@ -253,6 +265,10 @@ const rgm_rule rgm_trainer_rules[] = {
     {"trainer.recovery.max_tries >= 1",
      {"trainer.recovery.policy != stop"},
      "a bad step could not be recovered from even once"},
+    {"trainer.folds >= 2",
+     {"trainer.folds > 0"},
+     "one fold is held out, the others are trained on"},
+    {"trainer.fold <= trainer.folds", {"trainer.folds > 0"}, "folds are counted from 1"},
     {0}};
 
 /* ---- checks -------------------------------------------------------------------------------- */

@@ -70,6 +70,7 @@ static rgm_status open_parts(rgm_open_run *run)
 
     if (o->exporter_count > 0 && o->run_dir == NULL && o->export_dirs == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "exporters need run_dir or export_dirs");
+    RGM_TRY(rgm_run_check_single(&o->trainer, &o->runtime));
     o->runtime.threads = rgm_runtime_threads(&o->runtime);
     rgm_threads_set((int)o->runtime.threads);
     RGM_TRY(open_trainer(run));

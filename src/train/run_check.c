@@ -7,6 +7,22 @@
 
 #include "run_internal.h"
 
+rgm_status rgm_run_check_single(const rgm_trainer_options *trainer,
+                                const rgm_runtime_options *runtime)
+{
+    if (trainer->folds > 0 && trainer->fold == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.folds is %lld: that is as many runs; trainer.fold says which one "
+                        "is meant",
+                        (long long)trainer->folds);
+    if (runtime->seeds > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.seeds is %lld: that is as many runs; runtime.seed says of which "
+                        "one, with runtime.seeds=~",
+                        (long long)runtime->seeds);
+    return RGM_OK;
+}
+
 static bool will_train(const rgm_open_run *run)
 {
     return !run->options.read_only && rgm_trainer_has_data(run->trainer, RGM_TRAIN) &&

@@ -295,6 +295,20 @@ done:
     return status;
 }
 
+/* A trial is one run: folds and seeds are a whole search for each. */
+static rgm_status check_single(rgm_experiment *experiment, const rgm_search_file *file)
+{
+    int64_t count = rgm_experiment_part_count(experiment);
+
+    if (count == 1)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s: trainer.folds and runtime.seeds make %lld runs, but a trial is one: "
+                    "trainer.fold names the fold that the search is on, and what it finds is run "
+                    "on all of them",
+                    file->path, (long long)count);
+}
+
 rgm_status rgm_search_file_experiment(rgm_experiment **out, const rgm_search_file *file,
                                       const rgm_hyper_value *values, uint32_t seed)
 {
@@ -307,7 +321,12 @@ rgm_status rgm_search_file_experiment(rgm_experiment **out, const rgm_search_fil
                         file->path, file->options.entrypoint);
     RGM_GO(rgmi_search_point(&document, file, values, seed));
     RGM_GO(rgm_experiment_load_merged(out, file->path, document, file->own));
+    RGM_GO(check_single(*out, file));
 done:
+    if (status != RGM_OK) {
+        rgm_experiment_release(*out);
+        *out = NULL;
+    }
     rgm_yaml_release(document);
     return status;
 }

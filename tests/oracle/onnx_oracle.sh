@@ -34,7 +34,7 @@ if [ -d "$data" ]; then
     [ ! -d "$REGIMEN_DATA/imdb" ] ||
         trained imdb "$configs/imdb.yaml" --set "data.path=$REGIMEN_DATA/imdb" --set trainer.epochs=5
     [ ! -d "$REGIMEN_DATA/mutag" ] ||
-        trained mutag "$configs/mutag.yaml" --set "data.path=$REGIMEN_DATA/mutag" --set trainer.epochs=2 \
+        trained mutag "$configs/mutag.yaml" --set "data.path=$REGIMEN_DATA/mutag" --set trainer.fold=1 --set trainer.epochs=2 \
             --set 'model.input={standardize: [feat]}'
 else
     trained demo "$configs/demo.yaml" --set trainer.epochs=5

@@ -1,0 +1,156 @@
+/*
+ * Folds of a data set: which of its graphs, or of its one graph's nodes, are of which part, by
+ * their labels.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "graph_internal.h"
+
+/* Items that are to be parted. */
+typedef struct labelled {
+    int64_t *items;
+    double *labels; /* of the items */
+    int64_t count;
+} labelled;
+
+static void labelled_clear(labelled *l)
+{
+    rgm_free(l->items);
+    rgm_free(l->labels);
+}
+
+/* Item i's label, its first number; NaN: it has none. Without a feature all are of one kind. */
+static double label_at(const rgm_feature *feature, int64_t items, int64_t i)
+{
+    const rgm_tensor *values = feature != NULL ? feature->values : NULL;
+    bool whole;
+    double label;
+
+    if (values == NULL || rgm_tensor_dtype(values) == RGM_STRING || rgm_tensor_count(values) == 0)
+        return 0;
+    whole = rgm_tensor_dtype(values) == RGM_I64 || rgm_tensor_dtype(values) == RGM_I32;
+    label = rgm_tensor_at(values, i * (rgm_tensor_count(values) / items));
+    return whole && label < 0 ? NAN : label;
+}
+
+static double graph_label(const rgm_graph *graph, const char *label)
+{
+    const rgm_feature *feature = rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, label);
+
+    if (feature == NULL)
+        feature = rgm_graph_feature(graph, RGM_NODE_SET, RGM_READOUT, label);
+    return label_at(feature, 1, 0);
+}
+
+static double item_label(const rgm_graph_data *data, const char *label, int64_t item)
+{
+    const rgm_graph *graph;
+
+    if (label == NULL)
+        return 0;
+    if (data->split_set == NULL)
+        return graph_label(data->graphs[item], label);
+    graph = data->graphs[0];
+    return label_at(rgm_graph_feature(graph, RGM_NODE_SET, data->split_set, label),
+                    rgm_graph_total(graph, RGM_NODE_SET, data->split_set), item);
+}
+
+/* Of `among` (NULL: of all items) those that have a label. */
+static rgm_status list_labelled(labelled *out, const rgm_graph_data *data, const rgm_tensor *among,
+                                const char *label)
+{
+    int64_t count = among != NULL ? rgm_tensor_count(among)
+                    : data->split_set != NULL
+                        ? rgm_graph_total(data->graphs[0], RGM_NODE_SET, data->split_set)
+                        : data->graph_count;
+
+    *out = (labelled){0};
+    RGM_TRY(RGM_NEW(out->items, count));
+    RGM_TRY(RGM_NEW(out->labels, count));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t item = among != NULL ? rgm_tensor_at_int(among, i) : i;
+        double value = item_label(data, label, item);
+
+        if (isnan(value))
+            continue;
+        out->items[out->count] = item;
+        out->labels[out->count++] = value;
+    }
+    return RGM_OK;
+}
+
+/* The items of one part; *out is NULL when there is none. */
+static rgm_status take_part(rgm_tensor **out, const labelled *all, const rgm_fold_part *parts,
+                            rgm_fold_part part)
+{
+    int64_t count = 0, *to;
+
+    for (int64_t i = 0; i < all->count; i++)
+        count += parts[i] == part;
+    *out = NULL;
+    if (count == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 1, &count));
+    to = rgm_tensor_data(*out);
+    for (int64_t i = 0; i < all->count; i++)
+        if (parts[i] == part)
+            *to++ = all->items[i];
+    return RGM_OK;
+}
+
+static void replace(rgm_tensor **to, rgm_tensor **from)
+{
+    rgm_tensor_release(*to);
+    *to = *from;
+    *from = NULL;
+}
+
+rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label)
+{
+    rgm_status status = RGM_OK;
+    labelled all = {0};
+    rgm_fold_part *parts = NULL;
+    rgm_tensor *made[3] = {NULL};
+
+    RGM_GO(list_labelled(&all, data, NULL, label));
+    RGM_GO(RGM_NEW(parts, all.count));
+    RGM_GO(rgm_folds_parts(parts, all.labels, all.count, folds));
+    for (int k = RGM_FOLD_TRAIN; k <= RGM_FOLD_TEST; k++)
+        RGM_GO(take_part(&made[k], &all, parts, (rgm_fold_part)k));
+    replace(&data->train, &made[RGM_FOLD_TRAIN]);
+    replace(&data->valid, &made[RGM_FOLD_VALID]);
+    replace(&data->test, &made[RGM_FOLD_TEST]);
+done:
+    for (int k = 0; k < 3; k++)
+        rgm_tensor_release(made[k]);
+    rgm_free(parts);
+    labelled_clear(&all);
+    return status;
+}
+
+rgm_status rgm_graph_data_hold_out(rgm_graph_data *data, double share, uint64_t seed,
+                                   const char *label)
+{
+    rgm_status status = RGM_OK;
+    labelled all = {0};
+    rgm_fold_part *parts = NULL;
+    rgm_tensor *made[2] = {NULL};
+
+    if (data->train == NULL || (data->valid != NULL && rgm_tensor_count(data->valid) > 0))
+        return RGM_FAIL(RGM_ERR_CONFIG, "the split has %s: nothing can be held out of it",
+                        data->train == NULL ? "no training part" : "a validation part already");
+    RGM_GO(list_labelled(&all, data, data->train, label));
+    RGM_GO(RGM_NEW(parts, all.count));
+    RGM_GO(rgm_folds_hold_out(parts, all.labels, all.count, share, seed));
+    for (int k = RGM_FOLD_TRAIN; k <= RGM_FOLD_VALID; k++)
+        RGM_GO(take_part(&made[k], &all, parts, (rgm_fold_part)k));
+    replace(&data->train, &made[RGM_FOLD_TRAIN]);
+    replace(&data->valid, &made[RGM_FOLD_VALID]);
+done:
+    for (int k = 0; k < 2; k++)
+        rgm_tensor_release(made[k]);
+    rgm_free(parts);
+    labelled_clear(&all);
+    return status;
+}
