@@ -264,6 +264,8 @@ WORKLOADS = [
      [("torch", ["sampling"], 5)], [], None),
     ("minibatch", "the same, on the whole sampled subgraph", "minibatch", LARGE, "whole", 1024,
      None, [], [], None),
+    ("sampled_run", "the same as a run: sampled, checked, learned", "sampled_run", LARGE, "", 1024,
+     None, [("torch", eager_and_compiled(""), 4)], [], None),
     ("sample", "one subgraph a seed, with features", "sample", LARGE, "", 1024, sample_floor, [],
      [], None),
     ("bf16", "MLP 3 x 1,024, 1,024 rows: f32, then bf16", "bf16", None, "", 1024, None, [],

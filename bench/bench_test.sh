@@ -30,6 +30,7 @@ for form in read example graph loop; do
     expect records --data "$folder/records" --form $form
 done
 expect runner --data "$folder/records"
+expect sampled_run --data "$folder/large" --size 16
 expect limits --size 2400000
 expect bf16 --size 96
 expect loop

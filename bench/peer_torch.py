@@ -8,7 +8,7 @@ Equal mathematics: the same graph, features, labels, layers, dropout rates, loss
   gat        GAT v2 by gather and scatter; form nodropout: inputs are not dropped; form sparse
   sage       neighbours by CSR product; form csr, or narrow: the last layer multiplied first
   aggregate  form csr, or index_add
-  minibatch  layers shrink towards the seeds; form sampling: without the training
+  minibatch  (and sampled_run) layers shrink towards the seeds; form sampling: without the training
 +compile     what is differentiated goes through torch.compile
 +pyg         the layers are PyTorch Geometric's: GCNConv and GATv2Conv on edges, SAGEConv on a CSR adjacency
 """
@@ -330,7 +330,7 @@ def main():
     options = peer.arguments(needs_data=True)
     data, sizes = read(options.data)
     step = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate,
-            "minibatch": minibatch}[options.workload](data, sizes, options.form, options.size,
+            "minibatch": minibatch, "sampled_run": minibatch}[options.workload](data, sizes, options.form, options.size,
                                                       options.how)
     peer.serve(step, options.workload)
 

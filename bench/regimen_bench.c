@@ -16,7 +16,7 @@
 static const bench_workload *const workloads[] = {
     &bench_limits,     &bench_gcn,       &bench_gat,     &bench_sage,   &bench_aggregate,
     &bench_minibatch,  &bench_sample,    &bench_records, &bench_bf16,   &bench_loop,
-    &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner,
+    &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner, &bench_sampled_run,
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 

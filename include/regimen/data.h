@@ -42,7 +42,7 @@ typedef struct rgm_tfrecord_options {
         .max_bad_records = 0, .max_record_bytes = INT64_C(1) << 30                                 \
     }
 
-/** Reads one file, plain or gzip (told by its first bytes). Not shared between threads. */
+/** Reads one file, plain, gzip or zlib (told by its first bytes). Not shared between threads. */
 typedef struct rgm_tfrecord_reader rgm_tfrecord_reader;
 /** options may be NULL. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL. */
 rgm_status rgm_tfrecord_reader_open(rgm_tfrecord_reader **out, const char *path,
@@ -63,7 +63,7 @@ int64_t rgm_tfrecord_reader_record(const rgm_tfrecord_reader *reader);
 /** Bad records passed over so far. */
 int64_t rgm_tfrecord_reader_bad_records(const rgm_tfrecord_reader *reader);
 /**
- * Go to a place told by _offset() and _record(). Plain files: O(1). Gzip: inflates up to there,
+ * Go to a place told by _offset() and _record(). Plain files: O(1). Packed: inflates up to there,
  * from the start if it lies behind (some 300 MB/s).
  * Errors: RGM_ERR_ARG, RGM_ERR_IO.
  */

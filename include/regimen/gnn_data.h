@@ -85,10 +85,12 @@ typedef struct rgm_sampling_provider_options {
     bool shuffle;       /* seeds in another order each epoch when training                        */
     bool drop_remainder; /* drop a last smaller mini-batch when training                          */
     bool resample; /* other neighbours each epoch when training; else those of epoch 0       */
+    bool once;     /* rgm_sampler_set_once()                                                  */
     uint64_t seed;
     int threads; /* mini-batches sampled at once                                           */
 } rgm_sampling_provider_options;
-/** Mini-batches sampled in memory around the seeds [n] i64 of one big graph (retained). */
+/** Mini-batches sampled in memory around the seeds [n] i64 of one big graph (retained). The spec is
+ * read now and need not stay. */
 rgm_provider *rgm_sampling_provider(rgm_graph *graph, rgm_tensor *seeds,
                                     const rgm_sampling_provider_options *options);
 

@@ -183,8 +183,8 @@ void rgm_graph_builder_release(rgm_graph_builder *builder);
 rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, const char *set,
                                    const int64_t *sizes);
 /**
- * source, target: i64 [edges] over the set's whole node numbering; retained.
- * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND.
+ * source, target: i64 [edges] over the set's whole node numbering, retained; or i32, copied.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_builder_edges(rgm_graph_builder *builder, const char *edge_set,
                                    rgm_tensor *source, rgm_tensor *target);
@@ -657,6 +657,13 @@ void rgm_sampler_release(rgm_sampler *sampler);
 rgm_schema *rgm_sampler_schema(const rgm_sampler *sampler);
 /** Threads that one rgm_sampler_batch() may use; 1 unless set. Changes no result. */
 void rgm_sampler_set_threads(rgm_sampler *sampler, int threads);
+/**
+ * Whether a node's edges of an edge set are drawn once, by the first op that follows the set from
+ * it, as PyG's NeighborLoader does; else (default, as TF-GNN) by every op that reaches the node
+ * again. So the node hears no more than one op's size, and the rounds of a model that is as deep as
+ * there are hops shrink towards the seeds. To be set before sampling.
+ */
+void rgm_sampler_set_once(rgm_sampler *sampler, bool once);
 /**
  * The rooted subgraph of seed node `node`: the seed is node 0 of its set, then nodes in the order
  * of the ops that reach them, by number within one op; the edges traversed, each once (no others),

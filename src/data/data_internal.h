@@ -31,6 +31,8 @@ rgm_status rgmi_input_open(rgmi_input **out, const char *path);
 void rgmi_input_close(rgmi_input *input);
 /** If the file starts as gzip does, read it as that from now on. To be called at offset 0. */
 rgm_status rgmi_input_detect_gzip(rgmi_input *input);
+/** The same for a zlib stream (RFC 1950), whose first two bytes many other files have too. */
+rgm_status rgmi_input_detect_zlib(rgmi_input *input);
 /** Have `need` bytes in the window, or all there are up to the end. Moves data. */
 rgm_status rgmi_input_fill(rgmi_input *input, int64_t need);
 /** Whether a fill would not wait: a pipe may have nothing yet, files never wait. */

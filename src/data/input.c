@@ -1,7 +1,7 @@
 /*
- * A window that moves over the bytes of a plain or gzip file. Read with read(2) into a buffer that
- * fits the second-level cache rather than mapped: a mapped file that shrinks, or a disk that fails,
- * would kill the process with a signal instead of an error.
+ * A window that moves over the bytes of a plain or packed file. Read with read(2) into a buffer
+ * that fits the second-level cache rather than mapped: a mapped file that shrinks, or a disk that
+ * fails, would kill the process with a signal instead of an error.
  */
 #include "data_internal.h"
 
@@ -32,7 +32,8 @@ struct rgmi_input_file {
     int64_t packed_bytes; /* compressed ones read so far */
     z_stream z;
     bool z_open;
-    bool member_end; /* between two members of a gzip file */
+    const char *form; /* packed: gzip or zlib */
+    bool member_end;  /* between two members of a packed file */
 };
 
 static void *zlib_alloc(void *payload, unsigned count, unsigned size)
@@ -133,8 +134,8 @@ static rgm_status read_some(int64_t *got, rgmi_input *input, void *data, int64_t
 
 static rgm_status gzip_fail(const rgmi_input *input, const char *what)
 {
-    return RGM_FAIL(RGM_ERR_FORMAT, "%s: gzip: %s after %lld uncompressed bytes", input->path, what,
-                    (long long)(input->offset + input->available));
+    return RGM_FAIL(RGM_ERR_FORMAT, "%s: %s: %s after %lld uncompressed bytes", input->path,
+                    input->file->form, what, (long long)(input->offset + input->available));
 }
 
 /** At the end of a member: another one, zeros to the end of the file, or the end. */
@@ -197,28 +198,20 @@ static rgm_status inflate_some(int64_t *got, rgmi_input *input, void *data, int6
     return RGM_OK;
 }
 
-rgm_status rgmi_input_detect_gzip(rgmi_input *input)
+/** What was read so far is the begin of a packed stream; `bits`: inflateInit2()'s. */
+static rgm_status unpack_from_here(rgmi_input *input, const char *form, int bits)
 {
     struct rgmi_input_file *file = input->file;
     int code;
 
-    if (input->gzip)
-        return RGM_OK;
-    /* No more than is needed: who writes a short line into a pipe may wait for what becomes of it.
-     */
-    RGM_TRY(rgmi_input_fill(input, 1));
-    if (input->available < 1 || input->data[0] != 0x1f)
-        return RGM_OK;
-    RGM_TRY(rgmi_input_fill(input, 3));
-    if (input->available < 3 || input->data[1] != 0x8b || input->data[2] != 8)
-        return RGM_OK;
+    file->form = form;
     file->packed =
         rgm_malloc((size_t)(input->available > PACKED_SIZE ? input->available : PACKED_SIZE));
     if (file->packed == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "%s: out of memory for the read buffer", input->path);
     file->z.zalloc = zlib_alloc;
     file->z.zfree = zlib_free;
-    code = inflateInit2(&file->z, 15 + 16);
+    code = inflateInit2(&file->z, bits);
     if (code != Z_OK)
         return RGM_FAIL(code == Z_MEM_ERROR ? RGM_ERR_NOMEM : RGM_ERR_IO,
                         "%s: zlib cannot start (code %d)", input->path, code);
@@ -235,6 +228,36 @@ rgm_status rgmi_input_detect_gzip(rgmi_input *input)
     return RGM_OK;
 }
 
+rgm_status rgmi_input_detect_gzip(rgmi_input *input)
+{
+    if (input->gzip)
+        return RGM_OK;
+    /* No more than is needed: who writes a short line into a pipe may wait for what becomes of it.
+     */
+    RGM_TRY(rgmi_input_fill(input, 1));
+    if (input->available < 1 || input->data[0] != 0x1f)
+        return RGM_OK;
+    RGM_TRY(rgmi_input_fill(input, 3));
+    if (input->available < 3 || input->data[1] != 0x8b || input->data[2] != 8)
+        return RGM_OK;
+    return unpack_from_here(input, "gzip", 15 + 16);
+}
+
+rgm_status rgmi_input_detect_zlib(rgmi_input *input)
+{
+    const uint8_t *head;
+
+    if (input->gzip)
+        return RGM_OK;
+    RGM_TRY(rgmi_input_fill(input, 2));
+    head = input->data;
+    /* RFC 1950: deflate, a window of at most 32 KiB, no dictionary, a multiple of 31. */
+    if (input->available < 2 || (head[0] & 15) != 8 || head[0] >> 4 > 7 || (head[1] & 32) != 0 ||
+        (head[0] * 256 + head[1]) % 31 != 0)
+        return RGM_OK;
+    return unpack_from_here(input, "zlib", 15);
+}
+
 /** A few bytes that unpack to more than memory has are told before they do. */
 static rgm_status check_packing(const rgmi_input *input)
 {
@@ -244,10 +267,11 @@ static rgm_status check_packing(const rgmi_input *input)
     if (!input->gzip || held <= UNPACKED_ALWAYS || held / MOST_PACKED < file->packed_bytes)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_FORMAT,
-                    "%s: gzip: %lld bytes have unpacked to %lld, and more would be held in memory; "
+                    "%s: %s: %lld bytes have unpacked to %lld, and more would be held in memory; "
                     "at most %d times as many are. If they are what they should be, unpack the "
                     "file before (gzip -d)",
-                    input->path, (long long)file->packed_bytes, (long long)held, MOST_PACKED);
+                    input->path, file->form, (long long)file->packed_bytes, (long long)held,
+                    MOST_PACKED);
 }
 
 /** Move the window to the front of the buffer, and make room for at least one more byte behind it.

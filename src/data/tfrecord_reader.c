@@ -78,8 +78,8 @@ void rgm_tfrecord_reader_close(rgm_tfrecord_reader *reader)
 }
 
 /**
- * Plain or gzip? A plain file may start with gzip's magic (a first record of 559,903 bytes), but
- * then its length has a sound CRC.
+ * Plain, gzip or zlib (tf.data's compression_type)? A plain file may start with gzip's magic (a
+ * first record of 559,903 bytes) or zlib's, but then its length has a sound CRC.
  */
 static rgm_status detect_kind(rgm_tfrecord_reader *reader)
 {
@@ -88,8 +88,10 @@ static rgm_status detect_kind(rgm_tfrecord_reader *reader)
     if (reader->opened)
         return RGM_OK;
     RGM_TRY(rgmi_input_fill(input, HEAD));
-    if (input->available < HEAD || !head_is_sound(input->data))
+    if (input->available < HEAD || !head_is_sound(input->data)) {
         RGM_TRY(rgmi_input_detect_gzip(input));
+        RGM_TRY(rgmi_input_detect_zlib(input));
+    }
     reader->opened = true;
     return RGM_OK;
 }

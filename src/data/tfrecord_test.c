@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <regimen/data.h>
 
 /* Made by another program: the record "hello". */
@@ -145,6 +146,41 @@ static void gzip_members_one_after_the_other_are_one_file(void **state)
     rgm_tfrecord_reader_close(reader);
     rgm_free(one);
     free(twice);
+}
+
+/* A file as tf.data writes it with compression_type ZLIB. */
+static void zlib_streams_are_read(void **state)
+{
+    (void)state;
+    static const int levels[] = {1, 6, 9}; /* 78 01, 78 9c, 78 da */
+    rgm_tfrecord_reader *reader;
+    const uint8_t *data;
+    char *plain;
+    int64_t size, got;
+
+    write_records(in_folder("plain"), 20, 5000, false);
+    CHECK_OK(rgm_file_load(&plain, &size, in_folder("plain"), 1 << 20));
+    for (int i = 0; i < 3; i++) {
+        uLongf packed = compressBound((uLong)size);
+        uint8_t *to = malloc(packed);
+
+        CHECK_INT(Z_OK, compress2(to, &packed, (const uint8_t *)plain, (uLong)size, levels[i]));
+        put_file(in_folder("zlib"), to, packed);
+        CHECK_OK(rgm_tfrecord_reader_open(&reader, in_folder("zlib"), NULL));
+        for (int64_t k = 0; k < 20; k++)
+            check_record(reader, k, 5000);
+        CHECK_STATUS(RGM_END, rgm_tfrecord_reader_next(&data, &got, reader));
+        rgm_tfrecord_reader_close(reader);
+        put_file(in_folder("zlib"), to, packed - 20);
+        CHECK_OK(rgm_tfrecord_reader_open(&reader, in_folder("zlib"), NULL));
+        for (int64_t k = 0; (got = rgm_tfrecord_reader_next(&data, &got, reader)) == RGM_OK; k++)
+            CHECK(k < 20);
+        CHECK_INT(RGM_ERR_FORMAT, got);
+        CHECK_MESSAGE("zlib: the file is cut short");
+        rgm_tfrecord_reader_close(reader);
+        free(to);
+    }
+    rgm_free(plain);
 }
 
 static void seeking_finds_every_record(void **state)
@@ -463,7 +499,7 @@ static void failing_allocations_leak_nothing(void **state)
 TESTS(cmocka_unit_test(a_file_of_another_program_is_read_and_written_alike),
       cmocka_unit_test(records_of_all_sizes_come_back),
       cmocka_unit_test(gzip_members_one_after_the_other_are_one_file),
-      cmocka_unit_test(seeking_finds_every_record),
+      cmocka_unit_test(zlib_streams_are_read), cmocka_unit_test(seeking_finds_every_record),
       cmocka_unit_test(every_flipped_byte_is_found_and_skipped_within_the_budget),
       cmocka_unit_test(every_cut_prefix_is_found),
       cmocka_unit_test(the_message_names_file_record_and_byte),

@@ -32,6 +32,8 @@ static const rgm_field sampling_fields[] = {
                      "records: one subgraph a seed, sampled once into TFRecords; memory: "
                      "mini-batches on the fly"),
     RGM_BOOL_FIELD(resample, "memory: other neighbours each epoch"),
+    RGM_BOOL_FIELD(once, "draw a node's neighbours at the first hop that reaches it alone, not at "
+                         "each; fewer edges, and faster"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -215,6 +217,7 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.sampling.seed_time_feature_name", SAMPLED},
     {"data.sampling.up_to_seed", "data.sampling.seed_time_feature_name != null"},
     {"data.sampling.store", SAMPLED},
+    {"data.sampling.once", SAMPLED},
     {"data.sampling.resample", SAMPLED},
     {"data.sampling.resample", "data.sampling.store == memory"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},

@@ -227,6 +227,7 @@ static rgm_status write_samples(const rgmi_graph_inputs *in, const char *folder,
             seeds[count++] =
                 (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&in->data, i)};
     RGM_GO(rgm_sampler_create(&sampler, in->data.graphs[0], in->spec, setup->seed));
+    rgm_sampler_set_once(sampler, ((const rgmi_data_options *)setup->data)->sampling.once);
     options.run.readout = true;
     options.run.label = label_name(setup);
     options.run.threads = setup->threads;
@@ -277,6 +278,7 @@ static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *
         .shuffle = true,
         .drop_remainder = d->drop_remainder,
         .resample = d->sampling.resample,
+        .once = d->sampling.once,
         .seed = setup->seed,
         .threads = setup->threads,
     };

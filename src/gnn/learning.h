@@ -190,6 +190,7 @@ typedef struct rgmi_sampling {
     rgm_texts always_there; /* edge sets without times                          */
     rgmi_sample_store store;
     bool resample; /* memory: other neighbours each epoch              */
+    bool once;     /* a node's edges are drawn at the first hop to it  */
 } rgmi_sampling;
 
 /** `data:` of graph learning. */

@@ -9,8 +9,8 @@ typedef struct sampling_state {
     rgm_sampler *sampler;
     rgm_graph *graph;
     rgm_tensor *seeds;
-    rgm_sampling_provider_options options;
-    char *label;
+    rgm_sampling_provider_options options; /* without the spec, which may go */
+    char *seed_set, *label;
     rgm_graph *first; /* a sampled batch, for its schema */
 } sampling_state;
 
@@ -76,9 +76,8 @@ static rgm_status sampling_whole(rgm_graph **out, void *state)
     *out = NULL;
     if (sampling->label == NULL)
         return RGM_OK;
-    return rgm_graph_with_readout(out, sampling->graph, RGM_READOUT, "seed",
-                                  sampling->options.spec->seed_node_set, sampling->seeds,
-                                  sampling->label);
+    return rgm_graph_with_readout(out, sampling->graph, RGM_READOUT, "seed", sampling->seed_set,
+                                  sampling->seeds, sampling->label);
 }
 
 static rgm_schema *sampling_schema(void *state)
@@ -94,6 +93,7 @@ static void sampling_release(void *state)
     rgm_sampler_release(sampling->sampler);
     rgm_graph_release(sampling->graph);
     rgm_tensor_release(sampling->seeds);
+    rgm_free(sampling->seed_set);
     rgm_free(sampling->label);
     rgm_free(sampling);
 }
@@ -115,11 +115,14 @@ static rgm_status sampling_fill(sampling_state *state, rgm_graph *graph, rgm_ten
     if (rgm_tensor_dtype(seeds) != RGM_I64 || rgm_tensor_count(seeds) < 1)
         return RGM_FAIL(RGM_ERR_ARG, "seeds must be at least one i64 node number");
     state->options = *options;
+    state->options.spec = NULL;
+    RGM_TRY(rgm_strdup(&state->seed_set, options->spec->seed_node_set));
     state->seeds = rgm_tensor_retain(seeds);
     state->graph = rgm_graph_retain(graph);
     if (options->label != NULL)
         RGM_TRY(rgm_strdup(&state->label, options->label));
     RGM_TRY(rgm_sampler_create(&state->sampler, graph, options->spec, options->seed));
+    rgm_sampler_set_once(state->sampler, options->once);
     return rgm_sampler_batch(&state->first, state->sampler, rgm_tensor_i64(seeds), 1, 0,
                              state->label);
 }

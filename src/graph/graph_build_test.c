@@ -55,6 +55,29 @@ static void a_graph_holds_what_it_was_built_of(void **state)
     rgm_graph_release(graph);
 }
 
+static void ends_of_i32_are_taken_as_those_of_i64(void **state)
+{
+    rgm_graph_builder *b;
+    rgm_graph *graph;
+    rgm_tensor *ends, *numbers = floats(1, (int64_t[]){2}, (float[]){0, 1});
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&ends, RGM_I32, 1, (int64_t[]){2}, (int32_t[]){0, 1}));
+    CHECK_OK(rgm_graph_builder_create(&b, schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(b, RGM_NODE_SET, "user", (int64_t[]){2}));
+    CHECK_OK(rgm_graph_builder_sizes(b, RGM_NODE_SET, "item", (int64_t[]){2}));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_graph_builder_edges(b, "buys", ends, numbers));
+    CHECK_MESSAGE("edge set 'buys': target is f32[2], must be i64[edges] or i32[edges]");
+    CHECK_OK(rgm_graph_builder_edges(b, "buys", ends, ends));
+    CHECK_OK(rgm_graph_builder_finish(&graph, b));
+    CHECK_INTS(rgm_graph_source(graph, "buys"), 0, 1);
+    CHECK_INTS(rgm_graph_target(graph, "buys"), 0, 1);
+    rgm_graph_builder_release(b);
+    rgm_graph_release(graph);
+    rgm_tensor_release(ends);
+    rgm_tensor_release(numbers);
+}
+
 static void sets_that_are_not_given_are_empty(void **state)
 {
     rgm_graph_builder *b;
@@ -370,6 +393,7 @@ static void every_failing_allocation_is_survived(void **state)
 }
 
 TESTS(cmocka_unit_test_setup_teardown(a_graph_holds_what_it_was_built_of, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(ends_of_i32_are_taken_as_those_of_i64, set_up, tear_down),
       cmocka_unit_test_setup_teardown(sets_that_are_not_given_are_empty, set_up, tear_down),
       cmocka_unit_test_setup_teardown(dangling_negative_and_crossing_edges_are_named, set_up,
                                       tear_down),

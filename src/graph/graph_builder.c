@@ -250,6 +250,19 @@ rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, 
     return rgmi_items_create(&graph->sets[index].items, graph->components, sizes, graph->real);
 }
 
+/* i64 [edges]: the tensor itself, or the numbers of an i32 one. */
+static rgm_status wide_end(rgm_tensor **out, rgm_tensor *end)
+{
+    if (rgm_tensor_dtype(end) == RGM_I64) {
+        *out = rgm_tensor_retain(end);
+        return RGM_OK;
+    }
+    RGM_TRY(rgmi_ints(out, rgm_tensor_count(end), NULL));
+    for (int64_t e = 0; e < rgm_tensor_count(end); e++)
+        rgm_tensor_i64(*out)[e] = rgm_tensor_i32(end)[e];
+    return RGM_OK;
+}
+
 rgm_status rgm_graph_builder_edges(rgm_graph_builder *builder, const char *edge_set,
                                    rgm_tensor *source, rgm_tensor *target)
 {
@@ -259,15 +272,20 @@ rgm_status rgm_graph_builder_edges(rgm_graph_builder *builder, const char *edge_
     RGM_TRY(is_open(builder));
     RGM_TRY(rgmi_graph_set(&index, builder->graph, RGM_EDGE_SET, edge_set));
     for (int i = 0; i < 2; i++) {
+        rgm_dtype dtype = rgm_tensor_dtype(ends[i]);
         char got[64];
-        if (rgm_tensor_dtype(ends[i]) != RGM_I64 || rgm_tensor_rank(ends[i]) != 1)
-            return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s is %s, must be i64[edges]", edge_set,
+
+        if ((dtype != RGM_I64 && dtype != RGM_I32) || rgm_tensor_rank(ends[i]) != 1)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "edge set '%s': %s is %s, must be i64[edges] or i32[edges]", edge_set,
                             end_name(i), rgm_tensor_describe(ends[i], got, sizeof got));
     }
     for (int i = 0; i < 2; i++) {
-        rgm_tensor_retain(ends[i]);
+        rgm_tensor *end;
+
+        RGM_TRY(wide_end(&end, ends[i]));
         rgm_tensor_release(builder->ends[index][i]);
-        builder->ends[index][i] = ends[i];
+        builder->ends[index][i] = end;
     }
     return RGM_OK;
 }

@@ -386,6 +386,11 @@ void rgm_sampler_set_threads(rgm_sampler *sampler, int threads)
     sampler->threads = threads < 1 ? 1 : threads;
 }
 
+void rgm_sampler_set_once(rgm_sampler *sampler, bool once)
+{
+    sampler->once = once;
+}
+
 /* ---- use ---- */
 
 static rgm_status check_nodes(const rgm_sampler *sampler, const int64_t *nodes, int64_t count)

@@ -108,6 +108,31 @@ typedef struct expansion {
     int64_t total; /* nodes of the set where the op's edges end */
 } expansion;
 
+/* Where a node stood in an earlier hop's frontier, or -1. */
+static inline int32_t place_in(const rgmi_hop *hop, const rgmi_known *known, int32_t node)
+{
+    if (!(__atomic_load_n(&known->state[node], __ATOMIC_RELAXED) & KNOWN) ||
+        known->local[node] >= hop->place_count)
+        return -1;
+    return hop->place[known->local[node]];
+}
+
+/* Whether an earlier op has drawn of the node's edges already. */
+static bool was_drawn(const expansion *self, int32_t node)
+{
+    const rgm_sampler *sampler = self->sampler;
+
+    for (int64_t k = 0; k < self->op->earlier_count; k++) {
+        const rgmi_sampled_op *before = &sampler->ops[self->op->earlier[k]];
+
+        if (before->from == self->op->from &&
+            place_in(&self->work->hops[self->op->earlier[k]], &self->work->known[before->start],
+                     node) >= 0)
+            return true;
+    }
+    return false;
+}
+
 /* The most that frontier nodes begin .. end-1 can take. */
 static void limit_range(void *payload, int64_t begin, int64_t end, int thread)
 {
@@ -123,6 +148,8 @@ static void limit_range(void *payload, int64_t begin, int64_t end, int thread)
             self->hop->past[i] = (int32_t)most;
         }
         self->hop->taken[i] = (int32_t)min_i64(self->op->draw.sample_size, most);
+        if (self->sampler->once && was_drawn(self, node))
+            self->hop->taken[i] = 0;
     }
 }
 
@@ -154,15 +181,6 @@ static rgm_status lay_out(expansion *self)
 }
 
 /* ---- draws ---- */
-
-/* Where a node stood in an earlier hop's frontier, or -1. */
-static inline int32_t place_in(const rgmi_hop *hop, const rgmi_known *known, int32_t node)
-{
-    if (!(__atomic_load_n(&known->state[node], __ATOMIC_RELAXED) & KNOWN) ||
-        known->local[node] >= hop->place_count)
-        return -1;
-    return hop->place[known->local[node]];
-}
 
 /* Whether the earlier hop took the edge from the frontier node at `place`. */
 static bool took(const rgmi_hop *hop, int32_t place, int32_t edge)
@@ -217,6 +235,8 @@ static inline int64_t draw_node(rgmi_hop *hop, rgmi_picker *picker, const rgmi_s
     int64_t count = hop->taken[i], degree = csr->row_start[node + 1] - first;
     int32_t *edge = hop->edge + hop->offset[i], *other = hop->other + hop->offset[i];
 
+    if (count == 0)
+        return 0;
     if (count == degree && op->draw.strategy != RGM_SAMPLE_WEIGHTED) {
         for (int64_t k = 0; k < count; k++) {
             other[k] = csr->column[first + k];

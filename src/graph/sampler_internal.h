@@ -188,6 +188,7 @@ struct rgm_sampler {
     int threads;
     const rgm_tensor *seed_times; /* the graph's; NULL: seeds have none */
     bool up_to_seed;
+    bool once; /* see rgm_sampler_set_once() */
     int64_t node_set_count, edge_set_count, op_count;
     rgmi_sampled_nodes *node_sets; /* the seed's first */
     rgmi_sampled_edges *edge_sets;

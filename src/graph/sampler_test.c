@@ -334,6 +334,48 @@ static int64_t degree_of(const rgm_graph *graph, const char *set, int64_t node)
     return degree;
 }
 
+/* The most edges of aa that start at one node of a batch of two hops, 4 and 3 wide. */
+static int64_t most_edges(rgm_sampler *sampler, bool once, int64_t *edges)
+{
+    const int64_t seeds[] = {7, 3, 59, 0, 12, 30, 31, 32};
+    int64_t degree[NODES_A] = {0}, most = 0;
+    rgm_graph *small;
+
+    rgm_sampler_set_once(sampler, once);
+    CHECK_OK(rgm_sampler_batch(&small, sampler, seeds, 8, 0, NULL));
+    *edges = rgm_graph_total(small, RGM_EDGE_SET, "aa");
+    for (int64_t i = 0; i < *edges; i++) {
+        int64_t node = rgm_tensor_i64(rgm_graph_source(small, "aa"))[i];
+
+        degree[node]++;
+        CHECK(!once || degree[node] <= (node < 8 ? 4 : 3));
+        most = degree[node] > most ? degree[node] : most;
+    }
+    rgm_graph_release(small);
+    return most;
+}
+
+static void a_node_can_be_drawn_from_once(void **state)
+{
+    rgm_graph *big = mixed_graph();
+    rgm_sampler *sampler = sampler_of(
+        big,
+        "seed_op { op_name: 'seed' node_set_name: 'a' }\n"
+        "sampling_ops { op_name: 'one' input_op_names: 'seed' edge_set_name: 'aa' sample_size: 4 "
+        "strategy: RANDOM_UNIFORM }\n"
+        "sampling_ops { op_name: 'two' input_op_names: 'one' edge_set_name: 'aa' sample_size: 3 "
+        "strategy: RANDOM_WEIGHTED }\n",
+        5);
+    int64_t often, once;
+
+    (void)state;
+    CHECK(most_edges(sampler, false, &often) > 4); /* a seed that a seed leads to is drawn again */
+    CHECK_INT(4, most_edges(sampler, true, &once));
+    CHECK(once < often);
+    rgm_sampler_release(sampler);
+    rgm_graph_release(big);
+}
+
 static void one_hop_takes_the_smaller_of_size_and_degree(void **state)
 {
     rgm_graph *big = mixed_graph(), *small;
@@ -900,6 +942,7 @@ static void every_allocation_may_fail(void **state)
 TESTS(cmocka_unit_test(words_are_those_of_the_stream_for_any_count),
       cmocka_unit_test(every_subgraph_is_part_of_the_graph),
       cmocka_unit_test(a_batch_is_part_of_the_graph_with_seeds_first),
+      cmocka_unit_test(a_node_can_be_drawn_from_once),
       cmocka_unit_test(one_hop_takes_the_smaller_of_size_and_degree),
       cmocka_unit_test(sampling_more_than_there_is_gives_the_whole_neighbourhood_once),
       cmocka_unit_test(uniform_draws_take_every_neighbour_equally_often),
