@@ -537,18 +537,19 @@ rgm_status rgm_yaml_print_flow(rgm_text *out, const rgm_yaml_node *node, bool in
  * by {0}, lets a map of an experiment file fill a struct whose defaults were set before.
  */
 typedef enum rgm_field_kind {
-    RGM_FIELD_INT,     /* int64_t                                              */
-    RGM_FIELD_FLOAT,   /* double                                               */
-    RGM_FIELD_BOOL,    /* bool: true or false                                  */
-    RGM_FIELD_TEXT,    /* const char *                                         */
-    RGM_FIELD_CHOICE,  /* an enum: one of choices                              */
-    RGM_FIELD_INTS,    /* rgm_ints: a list, or one number                      */
-    RGM_FIELD_FLOATS,  /* rgm_floats: a list, or one number                    */
-    RGM_FIELD_TEXTS,   /* rgm_texts: a list, or one text                       */
-    RGM_FIELD_NUMBERS, /* rgm_numbers: a map of any keys to numbers            */
-    RGM_FIELD_LISTS,   /* rgm_lists: a map of any keys to lists of texts       */
-    RGM_FIELD_GROUP,   /* a struct inside, described by `group`                */
-    RGM_FIELD_NODE     /* const rgm_yaml_node *: kept as it is, read by others */
+    RGM_FIELD_INT,      /* int64_t                                              */
+    RGM_FIELD_FLOAT,    /* double                                               */
+    RGM_FIELD_BOOL,     /* bool: true or false                                  */
+    RGM_FIELD_TEXT,     /* const char *                                         */
+    RGM_FIELD_CHOICE,   /* an enum: one of choices                              */
+    RGM_FIELD_INTS,     /* rgm_ints: a list, or one number                      */
+    RGM_FIELD_FLOATS,   /* rgm_floats: a list, or one number                    */
+    RGM_FIELD_TEXTS,    /* rgm_texts: a list, or one text                       */
+    RGM_FIELD_NUMBERS,  /* rgm_numbers: a map of any keys to numbers            */
+    RGM_FIELD_LISTS,    /* rgm_lists: a map of any keys to lists of texts       */
+    RGM_FIELD_GROUP,    /* a struct inside, described by `group`                */
+    RGM_FIELD_SECTIONS, /* rgm_sections: a list of maps with a `type` each     */
+    RGM_FIELD_NODE      /* const rgm_yaml_node *: kept as it is, read by others */
 } rgm_field_kind;
 
 typedef struct rgm_ints {
@@ -577,6 +578,17 @@ typedef struct rgm_lists {
     int64_t count;
 } rgm_lists;
 
+/** One of a list of sections: what its `type` names, and its options. */
+typedef struct rgm_section {
+    const struct rgm_section_type *type;
+    const void *options;       /* NULL: the type has none                            */
+    const rgm_yaml_node *node; /* what was read of a file; NULL: a program filled it */
+} rgm_section;
+typedef struct rgm_sections {
+    const rgm_section *items;
+    int64_t count;
+} rgm_sections;
+
 /** Bounds that leave out the number itself: the first double above 0, the last below 1. */
 #define RGM_ABOVE_0 0x1p-1074
 #define RGM_BELOW_1 (1 - 0x1p-53)
@@ -589,6 +601,7 @@ typedef struct rgm_field {
     const char *const *choices; /* RGM_FIELD_CHOICE: ended by NULL ...            */
     const int *values;          /* ... and what they stand for; NULL: 0, 1, ...   */
     const struct rgm_field *group;
+    const struct rgm_section_type *const *sections; /* RGM_FIELD_SECTIONS: ended by NULL */
     const char *help; /* one line; with the unit                        */
 } rgm_field;
 
@@ -641,6 +654,10 @@ typedef struct rgm_field {
 #define RGM_GROUP_FIELD(member, fields, text)                                                      \
     RGM_ROW_(member, RGM_FIELD_GROUP, offsetof(RGM_OPTIONS, member), text, .group = (fields))
 
+/** A list of maps, each with the `type` of a row of `rows`. */
+#define RGM_SECTIONS_FIELD(member, rows, text)                                                     \
+    RGM_ROW_(member, RGM_FIELD_SECTIONS, RGM_AT_(member, rgm_sections), text, .sections = (rows))
+
 /**
  * Fill `options` from the entries of `map` (NULL: nothing to do). Unknown key, wrong type, number
  * out of bounds: RGM_ERR_CONFIG with "origin:line:column: unknown key 'trian.epochs'; did you mean
@@ -684,6 +701,12 @@ typedef struct rgm_section_type {
 /** Of a list that NULL ends; NULL if it has none of that name. */
 const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *types,
                                               const char *name);
+/**
+ * The `type` that the map of a section has, one of names [count]. RGM_ERR_CONFIG that lists them;
+ * `path` is the section's.
+ */
+rgm_status rgm_yaml_type(const char **out, const rgm_yaml_node *section, const char *path,
+                         const char *const *names, int64_t count);
 /**
  * The options of a section by its row: made in `arena` with their defaults, read as by
  * rgm_options_read(), checked with the place of `map`. *out is NULL where the row has none.

@@ -40,10 +40,12 @@ typedef struct rgm_graph_learning_options {
     int64_t global_batch_size; /* examples a step, default 1; refused with a provider of whole
                                   mini-batches, which has a size of its own, as is the next */
     bool drop_remainder;
-    /* Between examples and model, in every part and in rgm_graph_run_preprocess(). They are a
-       program's functions, so that no export has them: what is exported takes what they give. */
-    const rgm_feature_processor *feature_processors;
-    int64_t feature_processor_count;
+    /* Between examples and model, in every part and in rgm_graph_run_preprocess(); of graphs in
+       memory those before the first that draws are asked once. Copied, their options are not: they
+       outlive the run. Of an experiment file an export has them too; a program's own it has not:
+       what is exported takes what they give. */
+    const rgm_graph_processor *processors;
+    int64_t processor_count;
     rgm_padding train_padding, valid_padding;
 } rgm_graph_learning_options;
 #define RGM_GRAPH_LEARNING_OPTIONS_INIT                                                            \

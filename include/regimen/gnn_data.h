@@ -1,5 +1,5 @@
 /*
- * gnn: where graphs come from and what becomes of them before a model sees them: providers, feature
+ * gnn: where graphs come from and what becomes of them before a model sees them: providers,
  * processors, padding.
  */
 #ifndef REGIMEN_GNN_DATA_H
@@ -103,11 +103,36 @@ rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *wei
 
 /* ---- between data and model ----------------------------------------------------------------- */
 
-/** A feature map outside training: a new graph from a graph; may change the schema. */
-typedef struct rgm_feature_processor {
-    rgm_status (*process)(rgm_graph **out, rgm_graph *graph, void *payload);
-    void *payload;
-} rgm_feature_processor;
+/**
+ * A map from graphs to graphs between data and model: one that an experiment file can name in
+ * `data.processors`, or a program's own. It may change the schema, by what its options say alone: a
+ * graph of no components is asked too, for the schema.
+ */
+typedef struct rgm_graph_processor_type {
+    rgm_section_type section; /* its name and keys; of a program's own the name alone will do */
+    /** It draws, anew for each batch and epoch; what is judged or predicted passes it by. */
+    bool training_only;
+    /**
+     * *out is a new graph, or `graph` retained. `rng`: of one that is training_only, the stream of
+     * this batch in this epoch, the same in a run that goes on; else NULL. Asked from several
+     * threads at once.
+     */
+    rgm_status (*process)(rgm_graph **out, rgm_graph *graph, const void *options,
+                          const rgm_rng *rng);
+} rgm_graph_processor_type;
+typedef struct rgm_graph_processor {
+    const rgm_graph_processor_type *type;
+    const void *options; /* of the type, or a program's payload; outlives who uses it */
+} rgm_graph_processor;
+/** Those that an experiment file can name, each the beginning of its type; ended by NULL. */
+extern const rgm_section_type *const rgm_graph_processors[];
+/**
+ * `processors` [count] in their order. Errors: those of the processors, with the name of the one
+ * before them; RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_process(rgm_graph **out, rgm_graph *graph,
+                             const rgm_graph_processor *processors, int64_t count,
+                             const rgm_rng *rng);
 
 /** Padding of batches to fixed sizes; none is dropped. */
 typedef enum rgm_padding_kind {

@@ -14,6 +14,12 @@
 extern "C" {
 #endif
 
+/**
+ * The same graph of another schema with the same sets and features, so that the graphs of a data
+ * set share one. RGM_ERR_DATA: they differ; those of rgm_schema_check_has().
+ */
+rgm_status rgm_graph_with_schema(rgm_graph **out, const rgm_graph *graph, rgm_schema *schema);
+
 /* ---- edges ---------------------------------------------------------------------------------- */
 
 /**
@@ -120,13 +126,17 @@ rgm_status rgm_graph_random_walk(rgm_tensor **out, const rgm_graph *graph, const
  * smallest eigenvalues above 0, in their order, of length 1 (Dwivedi et al. 2023). A has a 1 where
  * an edge is, in whichever direction, and no loops; what a component has not is 0. The entry of the
  * largest size is positive, the first of several.
- *
- * @param rng  NULL: signs as said; else each vector's is drawn
- *
  * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_UNSUPPORTED (not found to 1e-5), RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_laplacian(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
-                               int64_t count, const rgm_rng *rng);
+                               int64_t count);
+/**
+ * A float feature of shape [k] of each component's nodes times 1 or -1, drawn for each of the k:
+ * an eigenvector's sign means nothing (Dwivedi et al. 2023). Errors: RGM_ERR_ARG (another dtype or
+ * shape), RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_flip_signs(rgm_graph **out, const rgm_graph *graph, const char *node_set,
+                                const char *feature, const rgm_rng *rng);
 
 #ifdef __cplusplus
 }

@@ -315,6 +315,41 @@ static rgm_status join_path(char path[LARGEST_PATH], const char *folder, const c
     return RGM_OK;
 }
 
+static rgm_status read_section(rgm_section *out, const rgm_field *field, const rgm_yaml_node *node,
+                               const char *path, rgm_arena *arena)
+{
+    static const char *const type_key[] = {"type", NULL};
+    enum { MOST = 128 };
+    const char *names[MOST], *name = NULL;
+    void *options = NULL;
+    int64_t count = 0;
+
+    for (; count < MOST && field->sections[count] != NULL; count++)
+        names[count] = field->sections[count]->name;
+    RGM_TRY(rgm_yaml_type(&name, node, path, names, count));
+    *out = (rgm_section){.type = rgm_section_type_find(field->sections, name), .node = node};
+    RGM_TRY(rgm_section_type_read(&options, out->type, node, path, type_key, arena));
+    out->options = options;
+    return RGM_OK;
+}
+
+static rgm_status read_sections(rgm_sections *out, const rgm_field *field,
+                                const rgm_yaml_node *node, const char *path, rgm_arena *arena)
+{
+    rgm_section *items;
+
+    if (node->kind != RGM_YAML_LIST)
+        return expected(node, "a list of maps with a 'type'");
+    items = rgm_arena_alloc(arena, (size_t)(node->count > 0 ? node->count : 1) * sizeof *items);
+    if (items == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %lld sections of '%s'",
+                        (long long)node->count, field->name);
+    for (int64_t i = 0; i < node->count; i++)
+        RGM_TRY(read_section(&items[i], field, node->items[i], path, arena));
+    *out = (rgm_sections){items, node->count};
+    return RGM_OK;
+}
+
 static rgm_status read_field(void *options, const rgm_field *field, const rgm_yaml_node *node,
                              const char *path, rgm_arena *arena)
 {
@@ -353,6 +388,9 @@ static rgm_status read_field(void *options, const rgm_field *field, const rgm_ya
     case RGM_FIELD_GROUP:
         RGM_TRY(join_path(inside, path, field->name));
         return rgm_options_read(member, field->group, node, inside, NULL, arena);
+    case RGM_FIELD_SECTIONS:
+        RGM_TRY(join_path(inside, path, field->name));
+        return read_sections(member, field, node, inside, arena);
     case RGM_FIELD_NODE:
         *(const rgm_yaml_node **)member = node;
         return RGM_OK;
@@ -433,6 +471,19 @@ static rgm_status check_number(const rgm_field *field, double number, const char
     return RGM_OK;
 }
 
+static rgm_status check_sections(const rgm_sections *sections, const char *path)
+{
+    for (int64_t i = 0; i < sections->count; i++) {
+        const rgm_section *section = &sections->items[i];
+
+        if (section->type->fields != NULL && section->options != NULL)
+            RGM_TRY(rgm_options_check(section->options, section->type->fields, path));
+        if (section->type->check != NULL)
+            RGM_TRY(section->type->check(section->options));
+    }
+    return RGM_OK;
+}
+
 static rgm_status check_field(const void *options, const rgm_field *field, const char *path)
 {
     const void *member = (const char *)options + field->offset;
@@ -466,6 +517,9 @@ static rgm_status check_field(const void *options, const rgm_field *field, const
     case RGM_FIELD_GROUP:
         RGM_TRY(join_path(inside, path, field->name));
         return rgm_options_check(member, field->group, inside);
+    case RGM_FIELD_SECTIONS:
+        RGM_TRY(join_path(inside, path, field->name));
+        return check_sections(member, inside);
     default:
         return RGM_OK;
     }
@@ -487,6 +541,37 @@ const rgm_section_type *rgm_section_type_find(const rgm_section_type *const *typ
         if (strcmp((*types)->name, name) == 0)
             return *types;
     return NULL;
+}
+
+rgm_status rgm_yaml_type(const char **out, const rgm_yaml_node *section, const char *path,
+                         const char *const *names, int64_t count)
+{
+    const rgm_yaml_node *type = rgm_yaml_find(section, "type");
+    const char *text = type != NULL && type->kind == RGM_YAML_SCALAR ? type->text : "", *near;
+    rgm_status status = RGM_OK;
+    rgm_text list = {0};
+
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = names[i];
+            return RGM_OK;
+        }
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(rgm_text_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]));
+    near = rgm_nearest_name(text, names, count);
+    if (section->kind != RGM_YAML_MAP)
+        status = rgm_yaml_fail(section, "'%s' should be a map of keys with 'type'", path);
+    else if (type == NULL)
+        status = rgm_yaml_fail(section, "%s.type is missing; it is one of %s", path, list.data);
+    else if (near != NULL)
+        status = rgm_yaml_fail(type, "%s.type '%s' is unknown; did you mean '%s'? It is one of %s",
+                               path, text, near, list.data);
+    else
+        status =
+            rgm_yaml_fail(type, "%s.type '%s' is unknown; it is one of %s", path, text, list.data);
+done:
+    rgm_text_clear(&list);
+    return status;
 }
 
 rgm_status rgm_yaml_place(rgm_status status, const rgm_yaml_node *node)

@@ -23,6 +23,7 @@ typedef struct sample_options {
     rgm_numbers scales;
     rgm_lists sets;
     inner_options best;
+    rgm_sections steps;
     const rgm_yaml_node *model;
 } sample_options;
 
@@ -33,6 +34,23 @@ static const int level_values[] = {1, 6};
 static const rgm_field inner_fields[] = {
     RGM_INT_FIELD(patience, 1, INFINITY, ""), RGM_TEXT_FIELD(metric, ""), {0}};
 #undef RGM_OPTIONS
+static void inner_defaults(void *options)
+{
+    ((inner_options *)options)->patience = 9;
+}
+static rgm_status inner_check(const void *options)
+{
+    return ((const inner_options *)options)->patience != 13
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_CONFIG, "patience of 13 brings bad luck");
+}
+static const rgm_section_type wait = {.name = "wait",
+                                      .options_size = sizeof(inner_options),
+                                      .defaults = inner_defaults,
+                                      .fields = inner_fields,
+                                      .check = inner_check},
+                              stop = {.name = "stop", .fields = inner_fields + 2};
+static const rgm_section_type *const step_types[] = {&wait, &stop, NULL};
 #define RGM_OPTIONS sample_options
 static const rgm_field sample_fields[] = {
     RGM_INT_FIELD(epochs, 1, 1000, ""),
@@ -47,6 +65,7 @@ static const rgm_field sample_fields[] = {
     RGM_NUMBERS_FIELD(scales, 0, RGM_BELOW_1, ""),
     RGM_LISTS_FIELD(sets, ""),
     RGM_GROUP_FIELD(best, inner_fields, ""),
+    RGM_SECTIONS_FIELD(steps, step_types, ""),
     {.name = "model", .kind = RGM_FIELD_NODE, .offset = offsetof(sample_options, model)},
     {0}};
 #undef RGM_OPTIONS
@@ -76,6 +95,40 @@ done:
     if (status != RGM_OK)
         drop();
     return status;
+}
+
+static void lists_of_sections_keep_their_order(void **state)
+{
+    sample_options o = {.rate = 0};
+    inner_options bad = {.patience = 0};
+    rgm_section items[1] = {{.type = &wait, .options = &bad}};
+
+    (void)state;
+    CHECK_OK(read_sample(&o, "steps: [{type: stop}, {type: wait, metric: m}, {type: wait, "
+                             "patience: 2}]\n"));
+    CHECK_INT(3, o.steps.count);
+    CHECK(o.steps.items[0].type == &stop && o.steps.items[0].options == NULL);
+    CHECK_INT(9, ((const inner_options *)o.steps.items[1].options)->patience);
+    CHECK_TEXT("m", ((const inner_options *)o.steps.items[1].options)->metric);
+    CHECK_INT(2, ((const inner_options *)o.steps.items[2].options)->patience);
+    CHECK_TEXT("wait", rgm_yaml_find(o.steps.items[2].node, "type")->text);
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "steps: {type: wait}\n"));
+    CHECK_MESSAGE("'steps' should be a list of maps with a 'type'");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "steps: [{type: wail}]\n"));
+    CHECK_MESSAGE("trainer.steps.type 'wail' is unknown; did you mean 'wait'?");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "steps: [{patience: 1}]\n"));
+    CHECK_MESSAGE("trainer.steps.type is missing; it is one of wait, stop");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "steps: [{type: stop, patience: 1}]\n"));
+    CHECK_MESSAGE("unknown key 'trainer.steps.patience'");
+    CHECK_STATUS(RGM_ERR_CONFIG, read_sample(&o, "steps:\n- {type: wait, patience: 13}\n"));
+    CHECK_MESSAGE("a.yaml:2:3: patience of 13");
+    o = (sample_options){.epochs = 1, .level = 1, .best = {.patience = 1}, .steps = {items, 1}};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("trainer.steps.patience is 0");
+    bad.patience = 13;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_options_check(&o, sample_fields, "trainer"));
+    CHECK_MESSAGE("bad luck");
+    drop();
 }
 
 static void every_kind_of_field_is_read(void **state)
@@ -312,6 +365,7 @@ static void reading_survives_every_failing_allocation(void **state)
 }
 
 TESTS(cmocka_unit_test(every_kind_of_field_is_read),
+      cmocka_unit_test(lists_of_sections_keep_their_order),
       cmocka_unit_test(one_number_or_text_is_a_list_of_one),
       cmocka_unit_test(no_map_leaves_the_defaults),
       cmocka_unit_test(numbers_are_read_exactly_and_whole),

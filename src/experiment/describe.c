@@ -46,10 +46,31 @@ static const char *kind_name(const rgm_field *field)
         [RGM_FIELD_NUMBERS] = "map to numbers",
         [RGM_FIELD_LISTS] = "map to lists",
         [RGM_FIELD_GROUP] = "map",
+        [RGM_FIELD_SECTIONS] = "list of maps with a type",
         [RGM_FIELD_NODE] = "any",
     };
 
     return names[field->kind];
+}
+
+static rgm_status print_typed(rgm_text *out, const char *section, const char *type,
+                              const char *help, const rgm_field *fields)
+{
+    RGM_TRY(rgm_text_printf(out, "%s.type: %s%s%s\n", section, type, help != NULL ? "; " : "",
+                            help != NULL ? help : ""));
+    return rgm_experiment_print_fields(out, section, fields);
+}
+
+/* The rows of a list of sections, with their keys. */
+static rgm_status print_rows(rgm_text *out, const char *path, const rgm_field *field)
+{
+    char below[128];
+
+    snprintf(below, sizeof below, "%s%s%s", path, path[0] != '\0' ? "." : "", field->name);
+    for (int i = 0; field->sections[i] != NULL; i++)
+        RGM_TRY(print_typed(out, below, field->sections[i]->name, field->sections[i]->help,
+                            field->sections[i]->fields));
+    return RGM_OK;
 }
 
 rgm_status rgm_experiment_print_fields(rgm_text *out, const char *path, const rgm_field *fields)
@@ -72,16 +93,10 @@ rgm_status rgm_experiment_print_fields(rgm_text *out, const char *path, const rg
         else
             RGM_TRY(rgm_text_printf(out, "%s", kind_name(fields)));
         RGM_TRY(rgm_text_printf(out, "; %s\n", fields->help != NULL ? fields->help : ""));
+        if (fields->kind == RGM_FIELD_SECTIONS)
+            RGM_TRY(print_rows(out, path, fields));
     }
     return RGM_OK;
-}
-
-static rgm_status print_typed(rgm_text *out, const char *section, const char *type,
-                              const char *help, const rgm_field *fields)
-{
-    RGM_TRY(rgm_text_printf(out, "%s.type: %s%s%s\n", section, type, help != NULL ? "; " : "",
-                            help != NULL ? help : ""));
-    return rgm_experiment_print_fields(out, section, fields);
 }
 
 /* ---- by section ---------------------------------------------------------------------------- */

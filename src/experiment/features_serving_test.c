@@ -377,8 +377,69 @@ static void imdb_is_learned_from_its_file_alone(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static const char worked_over[] =
+    ", processors: [{type: undirected}, {type: laplacian, count: 3}, {type: degree}, "
+    "{type: virtual_node, name: all}, {type: drop_edges, rate: 0.4}, "
+    "{type: random_signs, node_set: shop}]";
+
+/* Raw Examples go in; the file of ONNX takes what processors give. */
+static void what_is_served_is_processed_as_what_was_trained_on(void **state)
+{
+    rgm_export_check check;
+    rgm_text plan = {0};
+    trained t;
+
+    (void)state;
+    if (trained_open(&t, worked_over, "one_hot: {degree: 9}", "onnx") != RGM_OK)
+        fail_msg("%s", rgm_error_text());
+    CHECK_OK(rgm_run_plan(&plan, t.run));
+    CHECK(strstr(plan.data, "undirected (edges 40 to 4") != NULL);
+    CHECK(strstr(plan.data, "virtual_node (nodes 24 to 25)") != NULL);
+    CHECK(strstr(plan.data, "drop_edges (in training alone, drawn anew)") != NULL);
+    CHECK(strstr(plan.data, "reads shop.sales, shop.laplacian, shop.degree, all.one") != NULL);
+    rgm_text_clear(&plan);
+    if (rgm_run_verify_onnx(&check, t.run, t.export_dir, RGM_TEST, 4) != RGM_OK)
+        fail_msg("%s", rgm_error_text());
+    CHECK_INT(ASKED, check.items);
+    check_predictor(&t);
+    trained_close(&t);
+}
+
+/* Weights after 3 and then 3 more epochs are those after 6: what was drawn is the same. */
+static void a_run_that_goes_on_draws_the_same(void **state)
+{
+    rgm_run_options options;
+    rgm_text example = {0};
+    rgm_tensor *answers[2];
+    trained t;
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(trained_open(&t, worked_over, "one_hot: {degree: 9}", "predictor"));
+        rgm_run_close(t.run);
+        t.run = NULL;
+        if (k == 1)
+            CHECK_OK(rgm_folder_remove(t.run_dir));
+        rgm_experiment_release(t.experiment);
+        CHECK_OK(rgm_experiment_load(&t.experiment, t.file,
+                                     (const char *const[]){"trainer.epochs=6"}, 1));
+        CHECK_OK(rgm_experiment_prepare(&options, t.experiment, t.run_dir));
+        if (rgm_experiment_open(&t.run, t.experiment, &options) != RGM_OK)
+            fail_msg("%s", rgm_error_text());
+        CHECK_OK(rgm_run_complete(t.run));
+        answers[k] = question(&example, &t);
+        rgm_text_clear(&example);
+        trained_close(&t);
+    }
+    CHECK(rgm_tensor_equal(answers[0], answers[1]));
+    rgm_tensor_release(answers[0]);
+    rgm_tensor_release(answers[1]);
+}
+
 TESTS(cmocka_unit_test(imdb_is_learned_from_its_file_alone),
       cmocka_unit_test(sampled_records_keep_the_embeddings_of_nodes),
       cmocka_unit_test(what_onnx_can_say_is_in_the_file),
+      cmocka_unit_test(what_is_served_is_processed_as_what_was_trained_on),
+      cmocka_unit_test(a_run_that_goes_on_draws_the_same),
       cmocka_unit_test(texts_are_refused_by_onnx_before_training_and_served_by_predictors),
       cmocka_unit_test(a_run_that_is_looked_at_keeps_what_it_learned))

@@ -18,38 +18,6 @@ const char *const rgm_experiment_section_names[] = {
 
 static const char *const type_key[] = {"type", NULL};
 
-/* The `type` of a section; an error that lists the names when it is none of them. */
-static rgm_status read_type(const char **out, const rgm_yaml_node *section, const char *path,
-                            const char *const *names, int64_t count)
-{
-    const rgm_yaml_node *type = rgm_yaml_find(section, "type");
-    const char *text = type != NULL && type->kind == RGM_YAML_SCALAR ? type->text : "", *near;
-    rgm_status status = RGM_OK;
-    rgm_text list = {0};
-
-    for (int64_t i = 0; i < count; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *out = names[i];
-            return RGM_OK;
-        }
-    for (int64_t i = 0; i < count; i++)
-        RGM_GO(rgm_text_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]));
-    near = rgm_nearest_name(text, names, count);
-    if (section->kind != RGM_YAML_MAP)
-        status = rgm_yaml_fail(section, "'%s' should be a map of keys with 'type'", path);
-    else if (type == NULL)
-        status = rgm_yaml_fail(section, "%s.type is missing; it is one of %s", path, list.data);
-    else if (near != NULL)
-        status = rgm_yaml_fail(type, "%s.type '%s' is unknown; did you mean '%s'? It is one of %s",
-                               path, text, near, list.data);
-    else
-        status =
-            rgm_yaml_fail(type, "%s.type '%s' is unknown; it is one of %s", path, text, list.data);
-done:
-    rgm_text_clear(&list);
-    return status;
-}
-
 /* ---- data, task, model --------------------------------------------------------------------- */
 
 /* What a task section asks for; `joined`: it is an entry of `tasks`. */
@@ -65,7 +33,7 @@ static rgm_status read_task_type(const rgm_task_type **out, const rgm_section_ty
         for (int64_t k = 0; (row = rgmi_kind(e->own, *out, k)) != NULL && count < MAX_NAMES; k++)
             if (!joined || (*out)->most_parts > 0)
                 names[count++] = row->name;
-    RGM_TRY(read_type(&name, section, path, names, count));
+    RGM_TRY(rgm_yaml_type(&name, section, path, names, count));
     for (int64_t i = 0; (*out = rgmi_task_type(e->own, i)) != NULL; i++)
         for (int64_t k = 0; (*kind = rgmi_kind(e->own, *out, k)) != NULL; k++)
             if (strcmp((*kind)->name, name) == 0)
@@ -141,7 +109,7 @@ static rgm_status read_model(rgm_experiment *e, const rgm_yaml_node *section)
 
     for (; count < MAX_NAMES && (row = rgmi_model(e->own, e->type, count)) != NULL; count++)
         names[count] = row->name;
-    RGM_TRY(read_type(&name, section, "model", names, count));
+    RGM_TRY(rgm_yaml_type(&name, section, "model", names, count));
     for (int64_t i = 0; (row = rgmi_model(e->own, e->type, i)) != NULL; i++)
         if (strcmp(row->name, name) == 0)
             e->setup.model = row;
@@ -195,7 +163,7 @@ static rgm_status read_exporter(rgm_exporter *out, rgm_experiment *e, const rgm_
 
     for (; count < MAX_NAMES && (type = rgmi_exporter(e->own, count)) != NULL; count++)
         names[count] = type->section.name;
-    RGM_TRY(read_type(&name, item, "export", names, count));
+    RGM_TRY(rgm_yaml_type(&name, item, "export", names, count));
     for (int64_t i = 0; (type = rgmi_exporter(e->own, i)) != NULL; i++)
         if (strcmp(type->section.name, name) == 0)
             break;
@@ -233,7 +201,7 @@ static rgm_status read_action(rgm_action *out, rgm_experiment *e, const rgm_yaml
                              "%s: this program has no actions of its own, and the library "
                              "has none to name",
                              path);
-    RGM_TRY(read_type(&name, item, path, names, count));
+    RGM_TRY(rgm_yaml_type(&name, item, path, names, count));
     for (int64_t i = 0; (type = rgmi_action(e->own, i)) != NULL; i++)
         if (strcmp(type->section.name, name) == 0)
             break;

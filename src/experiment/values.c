@@ -179,6 +179,9 @@ static rgm_status default_node(rgm_yaml_node **out, bool *writable, rgm_experime
         /* No list is not always the same as an empty one. */
         *writable = ((const rgm_texts *)member)->items != NULL;
         return list_node(out, e, member, ((const rgm_texts *)member)->count, text_item);
+    case RGM_FIELD_SECTIONS: /* what options of a program hold has no place in a file */
+        *writable = ((const rgm_sections *)member)->count == 0;
+        return new_node(out, e, RGM_YAML_LIST, 0);
     default:
         *writable = false;
         return RGM_OK;

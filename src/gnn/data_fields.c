@@ -112,6 +112,8 @@ static const rgm_field data_fields[] = {
                   "records: training examples held in memory, of which a random one comes next; 0: "
                   "in the files' order"),
     RGM_BOOL_FIELD(drop_remainder, "drop a last smaller batch"),
+    RGM_SECTIONS_FIELD(processors, rgm_graph_processors,
+                       "what becomes of graphs between data and model, in this order"),
     RGM_GROUP_FIELD(train_padding, padding_fields, "of training batches"),
     RGM_GROUP_FIELD(valid_padding, padding_fields, "of validation batches"),
     RGM_GROUP_FIELD(sampling, sampling_fields, "train on subgraphs around the split's nodes"),

@@ -261,7 +261,7 @@ static rgm_status look_at_examples(learner *l, const rgmi_pipeline *of,
     RGM_GO(rgm_provider_dataset(&data, provider, false));
     RGM_GO(rgm_iterator_create(&examples, data, NULL));
     while ((status = rgm_iterator_next(&example, examples)) == RGM_OK) {
-        RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1));
+        RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
         RGM_GO(look_at_graph(l, graph));
         rgm_graph_release(graph);
         rgm_element_release(example);
@@ -284,7 +284,7 @@ static rgm_status look_at_data(learner *l, const rgmi_pipeline *pipeline,
     rgm_graph *whole = NULL;
     rgm_status status;
 
-    if (pipeline->processor_count == 0)
+    if (rgmi_pipeline_is_plain(pipeline))
         RGM_TRY(rgmi_provider_whole(&whole, provider));
     if (whole == NULL)
         return look_at_examples(l, pipeline, provider);

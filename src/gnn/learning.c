@@ -107,6 +107,64 @@ static rgm_status check_arguments(const rgm_graph_learning_options *o)
 
 /* ---- putting it together ------------------------------------------------------------------- */
 
+static rgm_status copy_processors(rgmi_learning *learning, const rgm_graph_processor *processors,
+                                  int64_t count)
+{
+    RGM_TRY(RGM_NEW(learning->processors, count));
+    RGM_TRY(RGM_NEW(learning->processed, count));
+    learning->processor_count = count;
+    for (int64_t i = 0; i < count; i++) {
+        if (processors[i].type == NULL || processors[i].type->process == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "processor %lld has no type, or it no function",
+                            (long long)i);
+        learning->processors[i] = processors[i];
+    }
+    return rgmi_processors_schema(&learning->processed_schema, learning->schema,
+                                  learning->processors, count);
+}
+
+/* Graphs in memory behind the processors that draw nothing, which need not be asked again. */
+static rgm_status process_provider(rgm_provider **provider, rgmi_learning *learning,
+                                   rgmi_pipeline *pipeline, bool told)
+{
+    int64_t fixed = rgmi_processors_fixed(learning->processors, learning->processor_count);
+    rgm_provider *processed = NULL;
+
+    *pipeline = learning->asked;
+    if (*provider == NULL || fixed == 0)
+        return RGM_OK;
+    RGM_TRY(rgmi_provider_process(&processed, *provider, learning->processors, fixed,
+                                  told ? learning->processed : NULL));
+    if (processed != *provider) {
+        pipeline->schema = learning->processed_schema;
+        pipeline->processors += fixed;
+        pipeline->processor_count -= fixed;
+    }
+    rgm_provider_release(*provider);
+    *provider = processed;
+    return RGM_OK;
+}
+
+static rgm_status process_providers(rgmi_learning *learning)
+{
+    rgm_status status;
+
+    for (int mode = 0; mode < 3; mode++) {
+        status = process_provider(&learning->providers[mode], learning, &learning->pipelines[mode],
+                                  mode == RGM_TRAIN);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "%s data", rgm_mode_name((rgm_mode)mode));
+    }
+    for (int64_t i = 0; i < learning->set_count; i++) {
+        rgmi_graph_set *set = &learning->sets[i];
+
+        status = process_provider(&set->provider, learning, &set->pipeline, false);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "the set '%s'", set->name);
+    }
+    return RGM_OK;
+}
+
 static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learning_options *o)
 {
     rgm_provider *providers[3] = {o->train_data, o->valid_data, o->test_data};
@@ -126,15 +184,7 @@ static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learni
     learning->learned = rgm_learned_features_retain(o->learned);
     learning->batch_size = o->global_batch_size;
     learning->drop_remainder = o->drop_remainder;
-    RGM_TRY(RGM_NEW(learning->processors, o->feature_processor_count));
-    for (int64_t i = 0; i < o->feature_processor_count; i++)
-        learning->processors[i] = o->feature_processors[i];
-    for (int mode = 0; mode < 3; mode++)
-        learning->pipelines[mode] = (rgmi_pipeline){.schema = learning->schema,
-                                                    .input = o->input,
-                                                    .processors = learning->processors,
-                                                    .processor_count = o->feature_processor_count};
-    return RGM_OK;
+    return copy_processors(learning, o->processors, o->processor_count);
 }
 
 static rgm_status copy_sets(rgmi_learning *learning, const rgm_graph_learning_options *o)
@@ -157,13 +207,26 @@ static rgm_status open_padding(rgmi_learning *learning, const rgm_graph_learning
 
     for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++)
         if (learning->providers[mode] != NULL)
-            RGM_TRY(rgmi_pipeline_padding(&learning->pipelines[mode], learning->providers[mode],
-                                          padding[mode], learning->batch_size, seed));
+            RGM_TRY(rgmi_pipeline_padding(&learning->pipelines[mode], learning->processed_schema,
+                                          learning->providers[mode], padding[mode],
+                                          learning->batch_size, seed));
     for (int64_t i = 0; i < learning->set_count; i++)
         if (learning->sets[i].mode == RGM_VALID)
-            RGM_TRY(rgmi_pipeline_padding(&learning->sets[i].pipeline, learning->sets[i].provider,
-                                          &o->valid_padding, learning->batch_size, seed));
+            RGM_TRY(rgmi_pipeline_padding(&learning->sets[i].pipeline, learning->processed_schema,
+                                          learning->sets[i].provider, &o->valid_padding,
+                                          learning->batch_size, seed));
     return RGM_OK;
+}
+
+/* Of graphs as they come. */
+static void open_asked(rgmi_learning *learning)
+{
+    learning->asked = (rgmi_pipeline){.schema = learning->schema,
+                                      .input = learning->input,
+                                      .processors = learning->processors,
+                                      .processor_count = learning->processor_count,
+                                      .tasks = learning->tasks,
+                                      .task_count = learning->task_count};
 }
 
 /* What is trained or judged has sound labels; what is predicted needs none. */
@@ -172,15 +235,17 @@ static void open_checks(rgmi_learning *learning)
     for (int mode = 0; mode < 3; mode++) {
         rgmi_pipeline *pipeline = &learning->pipelines[mode];
 
-        pipeline->tasks = learning->tasks;
-        pipeline->task_count = learning->task_count;
         pipeline->together = learning->providers[mode] != NULL &&
                              rgmi_provider_is_batched(learning->providers[mode]);
         learning->unpadded[mode] = *pipeline;
         pipeline->judged = true;
     }
-    for (int64_t i = 0; i < learning->set_count; i++)
-        learning->sets[i].pipeline = learning->pipelines[learning->sets[i].mode];
+    for (int64_t i = 0; i < learning->set_count; i++) {
+        rgmi_pipeline *pipeline = &learning->sets[i].pipeline;
+
+        pipeline->together = rgmi_provider_is_batched(learning->sets[i].provider);
+        pipeline->judged = true;
+    }
 }
 
 /* What the model's encoders take of the training part, unless it was learned before. */
@@ -196,10 +261,10 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
 {
     RGM_TRY(copy_arguments(learning, o));
     RGM_TRY(copy_sets(learning, o));
-    RGM_TRY(rgmi_pipeline_schema(&learning->processed_schema, &learning->pipelines[RGM_TRAIN],
-                                 learning->providers[RGM_TRAIN]));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
+    open_asked(learning);
+    RGM_TRY(process_providers(learning));
     RGM_TRY(learn_features(learning));
     open_checks(learning);
     return open_padding(learning, o, seed);
@@ -227,6 +292,7 @@ static void release(rgm_task *task)
     rgm_schema_release(learning->processed_schema);
     rgm_learned_features_release(learning->learned);
     rgm_free(learning->processors);
+    rgm_free(learning->processed);
     rgmi_graph_inputs_clear(&learning->inputs);
     rgm_free(learning);
 }
@@ -278,7 +344,7 @@ static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *
 {
     rgmi_learning *learning = state;
 
-    return rgmi_pipeline_files(out, &learning->unpadded[RGM_TRAIN], pattern, learning->batch_size);
+    return rgmi_pipeline_files(out, &learning->asked, pattern, learning->batch_size);
 }
 
 static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
@@ -400,10 +466,20 @@ static rgm_input_options *input_of(const rgm_task_setup *setup)
                            : NULL;
 }
 
+/* The processors of an experiment file. */
+static rgm_status processors_of(rgm_graph_processor **out, const rgm_sections *sections)
+{
+    RGM_TRY(RGM_NEW(*out, sections->count));
+    for (int64_t i = 0; i < sections->count; i++)
+        (*out)[i] = (rgm_graph_processor){(const rgm_graph_processor_type *)sections->items[i].type,
+                                          sections->items[i].options};
+    return RGM_OK;
+}
+
 /* Options of an experiment file; tasks are made for it and to be released. */
 static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tasks,
-                             double *loss_weights, const rgmi_graph_inputs *inputs,
-                             const rgm_task_setup *setup)
+                             double *loss_weights, const rgm_graph_processor *processors,
+                             const rgmi_graph_inputs *inputs, const rgm_task_setup *setup)
 {
     const rgmi_data_options *data = setup->data;
     bool alone = setup->part_count == 1 && setup->parts[0].name == NULL;
@@ -434,6 +510,8 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .loss_weights = alone ? NULL : loss_weights,
         .global_batch_size = batched ? 1 : data->batch_size, /* providers of batches have it */
         .drop_remainder = !batched && data->drop_remainder,
+        .processors = processors,
+        .processor_count = data->processors.count,
         .train_padding = data->train_padding,
         .valid_padding = data->valid_padding,
     };
@@ -459,16 +537,20 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     rgmi_graph_inputs inputs = {0};
     rgm_graph_task *tasks[RGM_MAX_HEADS] = {NULL};
     double loss_weights[RGM_MAX_HEADS];
+    const rgmi_data_options *data = setup->data;
+    rgm_graph_processor *processors = NULL;
     rgm_graph_learning_options options = {.learned = NULL};
     rgm_runtime_options runtime = {.seed = (int64_t)setup->seed, .threads = setup->threads};
 
     *out = (rgm_task){0};
     RGM_GO(rgmi_graph_inputs_open(&inputs, setup));
-    RGM_GO(options_of(&options, tasks, loss_weights, &inputs, setup));
+    RGM_GO(processors_of(&processors, &data->processors));
+    RGM_GO(options_of(&options, tasks, loss_weights, processors, &inputs, setup));
     if (setup->trained && setup->run_dir != NULL) /* of the data now it might be something else */
         RGM_GO(rgmi_learning_load_features(&options.learned, setup->run_dir));
     RGM_GO(rgm_graph_learning_create(out, &options, &runtime));
     ((rgmi_learning *)out->state)->inputs = inputs; /* which providers borrow from */
+    ((rgmi_learning *)out->state)->sections = data->processors;
     inputs = (rgmi_graph_inputs){0};
     RGM_GO(check_kept(out, &options, setup));
 done:
@@ -476,6 +558,7 @@ done:
         rgm_task_release(out);
     for (int64_t k = 0; k < RGM_MAX_HEADS; k++)
         rgm_graph_task_release(tasks[k]);
+    rgm_free(processors);
     rgm_learned_features_release(options.learned);
     rgmi_graph_inputs_clear(&inputs);
     return status;
@@ -483,8 +566,23 @@ done:
 
 /* ---- serving ------------------------------------------------------------------------------- */
 
+static rgm_status serve_processors(rgmi_learning *learning, const rgm_sections *sections)
+{
+    rgm_graph_processor *processors = NULL;
+    rgm_status status = processors_of(&processors, sections);
+
+    if (status == RGM_OK)
+        status = copy_processors(learning, processors, sections->count);
+    rgm_free(processors);
+    return status;
+}
+
 static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *setup)
 {
+    const rgmi_data_options *data = setup->data;
+
+    RGM_TRY(serve_processors(learning, &data->processors));
+    learning->sections = data->processors;
     for (int64_t k = 0; k < setup->part_count; k++) {
         const rgm_task_part *part = &setup->parts[k];
 
@@ -496,14 +594,13 @@ static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *se
         learning->task_count++;
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
     }
-    learning->schema = rgm_schema_retain(learning->processed_schema);
     learning->model_fn = ((const rgm_graph_model_type *)setup->model)->build;
     learning->model_payload = setup->model_options;
     learning->input = input_of(setup);
     learning->batch_size = 1; /* of files: a node's number is that in its own Example */
+    open_asked(learning);
     for (int mode = 0; mode < 3; mode++)
-        learning->pipelines[mode] =
-            (rgmi_pipeline){.schema = learning->schema, .input = learning->input};
+        learning->pipelines[mode] = learning->asked;
     open_checks(learning);
     return RGM_OK;
 }
@@ -518,7 +615,7 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
     *out = task_of(learning);
     learning->serves = true;
     learning->threads = setup->threads;
-    RGM_GO(rgmi_learning_load_schema(&learning->processed_schema, folder));
+    RGM_GO(rgmi_learning_load_schema(&learning->schema, folder));
     RGM_GO(rgmi_learning_load_features(&learning->learned, folder));
     RGM_GO(fill_serving(learning, setup));
 done:
@@ -578,7 +675,7 @@ rgm_status rgm_graph_run_preprocess(rgm_graph **out, const rgm_open_run *run,
     RGM_TRY(learning_of(&learning, run));
     if (count < 1)
         return RGM_FAIL(RGM_ERR_ARG, "no examples");
-    return rgmi_pipeline_process(out, &learning->unpadded[RGM_TRAIN], examples, count);
+    return rgmi_pipeline_process(out, &learning->asked, examples, count, NULL);
 }
 
 rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int64_t head,

@@ -10,6 +10,8 @@
 
 #include <regimen/gnn.h>
 
+#include "processing.h"
+
 /* ---- tasks on graphs ----------------------------------------------------------------------- */
 
 struct rgm_graph_task {
@@ -122,7 +124,7 @@ rgm_status rgmi_predict_head(rgm_head *output, int64_t *count, rgm_scope *scope,
 /** What the input pipeline of one mode needs while it runs. */
 typedef struct rgmi_pipeline {
     rgm_schema *schema; /* of one example */
-    const rgm_feature_processor *processors;
+    const rgm_graph_processor *processors;
     int64_t processor_count;
     rgm_size_constraints *padding; /* NULL: none                                       */
     bool keeps_misfits;            /* what is larger than the padding stays as it is   */
@@ -133,8 +135,11 @@ typedef struct rgmi_pipeline {
     bool judged;                    /* labels are looked at                            */
 } rgmi_pipeline;
 
+/** Whether what is judged reaches the model as it comes: no processor is asked then. */
+bool rgmi_pipeline_is_plain(const rgmi_pipeline *pipeline);
+/** rng: of a batch that is learned from, see rgm_graph_processor_type; NULL: none is. */
 rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
-                                 rgm_element *const *examples, int64_t count);
+                                 rgm_element *const *examples, int64_t count, const rgm_rng *rng);
 /** provider's examples to batches; see gnn.h. threads: parallel maps. */
 rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
                                  const rgm_provider *provider, bool training, int64_t batch_size,
@@ -142,17 +147,18 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
 /** Batches of the serialized examples in files. */
 rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
                                int64_t batch_size);
-rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *provider,
-                                 const rgm_padding *padding, int64_t batch_size, uint64_t seed);
-/** Schema behind the processors, learnt from the provider's first example. */
-rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
-                                const rgm_provider *provider);
+/** schema: behind the processors. */
+rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
+                                 const rgm_provider *provider, const rgm_padding *padding,
+                                 int64_t batch_size, uint64_t seed);
 
 /** rgm_learned_features_create() behind the pipeline's processors. */
 rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_options *options,
                                const rgm_schema *schema, const rgmi_pipeline *pipeline,
                                const rgm_provider *provider);
 
+/** Of a provider of that type; NULL: it is of another. */
+void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type);
 bool rgmi_provider_is_batched(const rgm_provider *provider);
 bool rgmi_provider_is_in_memory(const rgm_provider *provider);
 /** How many files of records a provider has now; 0: it is none of files, or NULL. */
@@ -208,6 +214,7 @@ typedef struct rgmi_data_options {
     /* all */
     int64_t batch_size, shuffle_size;
     bool drop_remainder;
+    rgm_sections processors;
     rgm_padding train_padding, valid_padding;
     rgmi_sampling sampling;
     rgm_citation_options citation;
@@ -256,7 +263,11 @@ typedef struct rgmi_learning {
     rgmi_graph_set sets[RGM_MAX_EVAL_SETS];
     int64_t set_count;
     rgm_schema *schema, *processed_schema;
-    rgm_feature_processor *processors;
+    rgm_graph_processor *processors;
+    int64_t processor_count;
+    rgmi_processed *processed; /* [processor_count] */
+    rgm_sections sections;     /* those of an experiment file are exported; none: a program's */
+    rgmi_pipeline asked;       /* of graphs as they come: predictions of files, preprocessing */
     rgm_graph_task *tasks[RGM_MAX_HEADS];
     double loss_weights[RGM_MAX_HEADS];
     int64_t task_count;

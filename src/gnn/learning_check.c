@@ -50,14 +50,14 @@ static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeli
     int64_t count;
 
     pipeline.padding = NULL;
-    RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1));
+    RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
     RGM_GO(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
 done:
     rgm_graph_release(graph);
     return status;
 }
 
-/* One of many in memory: of the first one's schema it would be fed likewise. What feature
+/* One of many in memory: of the first one's schema it would be fed likewise. What
  * processors make of it is seen when it is its turn. */
 static rgm_status check_other(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
                               rgm_element *example, const rgm_schema *first)
@@ -66,7 +66,7 @@ static rgm_status check_other(const rgmi_learning *learning, const rgmi_pipeline
 
     if (graph == NULL || rgm_graph_schema(graph) != first)
         return check_example(learning, pipeline, example);
-    return pipeline->processor_count == 0 ? check_graph(learning, graph) : RGM_OK;
+    return rgmi_pipeline_is_plain(pipeline) ? check_graph(learning, graph) : RGM_OK;
 }
 
 static rgm_status check_examples(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
@@ -110,7 +110,7 @@ static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline 
     rgm_graph *whole;
 
     RGM_TRY(check_examples(learning, pipeline, provider));
-    if (pipeline->processor_count > 0)
+    if (!rgmi_pipeline_is_plain(pipeline))
         return RGM_OK;
     RGM_TRY(rgmi_provider_whole(&whole, provider));
     status = whole != NULL ? check_labels(learning, whole) : RGM_OK;

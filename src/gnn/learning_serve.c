@@ -9,6 +9,17 @@
 
 #define SCHEMA_FILE "schema.pbtxt"
 
+/* "  processors: [{type: undirected}]" as the file has them. */
+static rgm_status print_processors(rgm_text *data, const rgm_sections *sections)
+{
+    RGM_TRY(rgm_text_printf(data, "  processors: ["));
+    for (int64_t i = 0; i < sections->count; i++) {
+        RGM_TRY(rgm_text_printf(data, "%s", i > 0 ? ", " : ""));
+        RGM_TRY(rgm_yaml_print_flow(data, sections->items[i].node, true));
+    }
+    return rgm_text_printf(data, "]\n");
+}
+
 rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *state)
 {
     rgm_status status = RGM_OK;
@@ -16,8 +27,11 @@ rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *
     rgm_text text = {0};
     char *path = NULL;
 
-    (void)data; /* no key of them shapes the model */
-    RGM_GO(rgm_schema_print(&text, learning->processed_schema));
+    /* A program's own processors are not there when it is served: it takes what they give. */
+    if (learning->sections.count > 0)
+        RGM_GO(print_processors(data, &learning->sections));
+    RGM_GO(rgm_schema_print(&text, learning->sections.count > 0 ? learning->schema
+                                                                : learning->processed_schema));
     RGM_GO(rgm_path_join(&path, folder, SCHEMA_FILE));
     RGM_GO(rgm_file_save_own(path, text.data, text.size));
 done:
@@ -54,12 +68,14 @@ rgm_status rgmi_learning_load_features(rgm_learned_features **out, const char *f
 /* "example 3" in messages. */
 typedef char place[32];
 
+/* Examples as they come to what the model takes. */
 static rgm_status decode(rgm_graph **out, const rgmi_learning *learning, const rgm_str *examples,
                          int64_t count)
 {
     rgm_status status = RGM_OK;
     const char **places = NULL;
     place *texts = NULL;
+    rgm_graph *raw = NULL;
 
     RGM_GO(RGM_NEW(places, count));
     RGM_GO(RGM_NEW(texts, count));
@@ -67,8 +83,10 @@ static rgm_status decode(rgm_graph **out, const rgmi_learning *learning, const r
         snprintf(texts[i], sizeof texts[i], "example %lld", (long long)i);
         places[i] = texts[i];
     }
-    RGM_GO(rgm_graph_decode_batch(out, learning->processed_schema, examples, count, NULL, places));
+    RGM_GO(rgm_graph_decode_batch(&raw, learning->schema, examples, count, NULL, places));
+    RGM_GO(rgm_graph_process(out, raw, learning->processors, learning->processor_count, NULL));
 done:
+    rgm_graph_release(raw);
     rgm_free(places);
     rgm_free(texts);
     return status;

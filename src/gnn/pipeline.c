@@ -1,5 +1,5 @@
 /*
- * From a provider's examples to batches: batch, parse and merge, pad, feature processors. All maps
+ * From a provider's examples to batches: batch, parse and merge, processors, pad. All maps
  * keep order, so a seed fixes what is trained on.
  */
 #include "encoders.h"
@@ -40,15 +40,16 @@ done:
     return status;
 }
 
-/* Replace *graph by its successor, which is owned. */
-static void step_to(rgm_graph **graph, rgm_graph *next)
+bool rgmi_pipeline_is_plain(const rgmi_pipeline *pipeline)
 {
-    rgm_graph_release(*graph);
-    *graph = next;
+    for (int64_t i = 0; i < pipeline->processor_count; i++)
+        if (!pipeline->processors[i].type->training_only)
+            return false;
+    return true;
 }
 
 rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
-                                 rgm_element *const *examples, int64_t count)
+                                 rgm_element *const *examples, int64_t count, const rgm_rng *rng)
 {
     rgm_status status = RGM_OK;
     rgm_graph *graph = NULL, *next;
@@ -56,14 +57,12 @@ rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
 
     *out = NULL;
     RGM_GO(merge_examples(&graph, pipeline, examples, count));
+    RGM_GO(rgm_graph_process(&next, graph, pipeline->processors, pipeline->processor_count, rng));
+    rgmi_step_to(&graph, next);
     if (pipeline->padding != NULL &&
         !(pipeline->keeps_misfits && !rgm_graph_fits(graph, pipeline->padding))) {
         RGM_GO(rgm_graph_pad(&next, &real, graph, pipeline->padding));
-        step_to(&graph, next);
-    }
-    for (int64_t i = 0; i < pipeline->processor_count; i++) {
-        RGM_GO(pipeline->processors[i].process(&next, graph, pipeline->processors[i].payload));
-        step_to(&graph, next);
+        rgmi_step_to(&graph, next);
     }
     for (int64_t k = 0; k < pipeline->task_count; k++)
         RGM_GO(rgmi_graph_task_check_graph(pipeline->tasks[k], graph, pipeline->together,
@@ -77,20 +76,19 @@ done:
     return status;
 }
 
-static rgm_status process_batch(rgm_element **out, const rgm_element *batch,
-                                const rgm_map_call *call, void *payload)
+static rgm_status process_elements(rgm_element **out, const rgm_element *batch, const rgm_rng *rng,
+                                   const rgmi_pipeline *pipeline)
 {
     rgm_status status;
     int64_t count = rgm_element_get_kind(batch) == RGM_ELEMENT_LIST ? rgm_element_count(batch) : 1;
     rgm_element **examples;
     rgm_graph *graph = NULL;
 
-    (void)call;
     RGM_TRY(RGM_NEW(examples, count));
     for (int64_t i = 0; i < count; i++)
         examples[i] = rgm_element_get_kind(batch) == RGM_ELEMENT_LIST ? rgm_element_item(batch, i)
                                                                       : (rgm_element *)batch;
-    status = rgmi_pipeline_process(&graph, payload, examples, count);
+    status = rgmi_pipeline_process(&graph, pipeline, examples, count, rng);
     rgm_free(examples);
     if (status != RGM_OK)
         return status;
@@ -98,6 +96,26 @@ static rgm_status process_batch(rgm_element **out, const rgm_element *batch,
     if (status != RGM_OK)
         rgm_graph_release(graph);
     return status;
+}
+
+static rgm_status process_batch(rgm_element **out, const rgm_element *batch,
+                                const rgm_map_call *call, void *payload)
+{
+    (void)call;
+    return process_elements(out, batch, NULL, payload);
+}
+
+/* The same of a batch that is learned from. */
+static rgm_status draw_batch(rgm_element **out, const rgm_element *batch, const rgm_map_call *call,
+                             void *payload)
+{
+    return process_elements(out, batch, &call->rng, payload);
+}
+
+static bool draws(const rgmi_pipeline *pipeline)
+{
+    return rgmi_processors_fixed(pipeline->processors, pipeline->processor_count) <
+           pipeline->processor_count;
 }
 
 rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
@@ -113,8 +131,9 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
     alone = rgm_dataset_count(data) == 1 && !rgmi_provider_is_batched(provider);
     if (!rgmi_provider_is_batched(provider))
         RGM_GO(rgm_dataset_batch(&data, batch_size, drop_remainder));
-    RGM_GO(rgm_dataset_map(&data, process_batch, pipeline, NULL, alone ? 0 : threads));
-    if (alone)
+    RGM_GO(rgm_dataset_map(&data, training ? draw_batch : process_batch, pipeline, NULL,
+                           alone ? 0 : threads));
+    if (alone && !(training && draws(pipeline)))
         RGM_GO(rgm_dataset_cache(&data));
     if (endless)
         RGM_GO(rgm_dataset_repeat(&data, -1));
@@ -144,12 +163,15 @@ done:
     return status;
 }
 
-rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *provider,
-                                 const rgm_padding *padding, int64_t batch_size, uint64_t seed)
+rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
+                                 const rgm_provider *provider, const rgm_padding *padding,
+                                 int64_t batch_size, uint64_t seed)
 {
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
-    rgmi_pipeline plain = {.schema = pipeline->schema};
+    rgmi_pipeline plain = {.schema = pipeline->schema,
+                           .processors = pipeline->processors,
+                           .processor_count = pipeline->processor_count};
 
     if (padding->kind == RGM_PADDING_NONE)
         return RGM_OK;
@@ -158,45 +180,14 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, const rgm_provider *pr
     RGM_GO(rgm_provider_dataset(&data, provider, false));
     RGM_GO(rgm_dataset_map(&data, process_batch, &plain, NULL, 0));
     if (padding->kind == RGM_PADDING_TIGHT)
-        RGM_GO(rgm_tight_padding(&pipeline->padding, pipeline->schema, data, batch_size,
+        RGM_GO(rgm_tight_padding(&pipeline->padding, schema, data, batch_size,
                                  padding->min_nodes_per_component));
     else
-        RGM_GO(rgm_fit_or_skip_padding(&pipeline->padding, pipeline->schema, data, batch_size,
+        RGM_GO(rgm_fit_or_skip_padding(&pipeline->padding, schema, data, batch_size,
                                        padding->min_nodes_per_component, padding->sample_size,
                                        padding->success_ratio, seed));
     pipeline->keeps_misfits = padding->kind == RGM_PADDING_FIT;
 done:
-    rgm_dataset_release(data);
-    return status;
-}
-
-rgm_status rgmi_pipeline_schema(rgm_schema **out, rgmi_pipeline *pipeline,
-                                const rgm_provider *provider)
-{
-    rgm_status status = RGM_OK;
-    rgm_dataset *data = NULL;
-    rgm_iterator *iterator = NULL;
-    rgm_element *example = NULL;
-    rgm_graph *graph = NULL;
-    rgmi_pipeline unpadded = *pipeline;
-
-    if (pipeline->processor_count == 0) {
-        *out = rgm_schema_retain(pipeline->schema);
-        return RGM_OK;
-    }
-    unpadded.padding = NULL;
-    RGM_GO(rgm_provider_dataset(&data, provider, false));
-    RGM_GO(rgm_iterator_create(&iterator, data, NULL));
-    status = rgm_iterator_next(&example, iterator);
-    if (status == RGM_END)
-        status = RGM_FAIL(RGM_ERR_DATA, "the training data are empty");
-    RGM_GO(status);
-    RGM_GO(rgmi_pipeline_process(&graph, &unpadded, &example, 1));
-    *out = rgm_schema_retain((rgm_schema *)rgm_graph_schema(graph));
-done:
-    rgm_graph_release(graph);
-    rgm_element_release(example);
-    rgm_iterator_release(iterator);
     rgm_dataset_release(data);
     return status;
 }

@@ -174,12 +174,41 @@ static rgm_status describe_learned(rgm_text *out, const rgmi_learning *l)
     return rgm_text_printf(out, "\n");
 }
 
+/* ---- processors ---------------------------------------------------------------------------- */
+
+static rgm_status describe_change(rgm_text *out, const char *what, const int64_t counts[2])
+{
+    if (counts[0] == counts[1])
+        return RGM_OK;
+    return rgm_text_printf(out, " (%s %lld to %lld)", what, (long long)counts[0],
+                           (long long)counts[1]);
+}
+
+/* "processors undirected (edges 140 to 280), drop_edges (in training, drawn anew)" */
+static rgm_status describe_processors(rgm_text *out, const rgmi_learning *l)
+{
+    for (int64_t i = 0; i < l->processor_count; i++) {
+        const rgm_graph_processor_type *type = l->processors[i].type;
+
+        RGM_TRY(rgm_text_printf(out, "%s%s", i > 0 ? ", " : "processors ", type->section.name));
+        RGM_TRY(describe_change(out, "nodes", l->processed[i].nodes));
+        RGM_TRY(describe_change(out, "edges", l->processed[i].edges));
+        if (type->training_only)
+            RGM_TRY(rgm_text_printf(out, " (in training alone, drawn anew)"));
+    }
+    if (l->processor_count == 0)
+        return RGM_OK;
+    return rgm_text_printf(out, "; model.onnx takes what they give%s\n",
+                           l->sections.count > 0 ? ", a predictor of the export asks them" : "");
+}
+
 rgm_status rgmi_learning_plan(rgm_text *out, void *state)
 {
     const rgmi_learning *learning = state;
 
     RGM_TRY(describe_items(out, learning));
     RGM_TRY(describe_folds(out, learning));
+    RGM_TRY(describe_processors(out, learning));
     RGM_TRY(describe_features(out, learning, true));
     RGM_TRY(describe_features(out, learning, false));
     return describe_learned(out, learning);

@@ -49,6 +49,11 @@ rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider,
     return provider->type->dataset(out, provider->state, training);
 }
 
+void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type)
+{
+    return provider->type == type ? provider->state : NULL;
+}
+
 bool rgmi_provider_is_batched(const rgm_provider *provider)
 {
     return provider->type->batched;

@@ -4,6 +4,7 @@
  * parts.
  */
 #include "learning.h"
+#include "processing.h"
 
 typedef struct graphs_state {
     rgm_dataset *data;
@@ -89,6 +90,74 @@ rgm_provider *rgm_graphs_provider(rgm_graph *const *graphs, int64_t count, bool 
     if (provider == NULL)
         graphs_release(state);
     return provider;
+}
+
+/* ---- processed ----------------------------------------------------------------------------- */
+
+/* The next of them; later ones take over the schema of the first. RGM_END: there is none. */
+static rgm_status process_next(rgm_graph **out, rgm_iterator *examples, rgm_schema *schema,
+                               const rgm_graph_processor *processors, int64_t count,
+                               rgmi_processed *told)
+{
+    rgm_element *example = NULL;
+    rgm_graph *processed = NULL;
+    rgm_status status = rgm_iterator_next(&example, examples);
+
+    *out = NULL;
+    if (status != RGM_OK)
+        return status;
+    RGM_GO(rgmi_graph_process(&processed, rgm_element_pointer(example, &rgm_graph_element),
+                              processors, count, NULL, told));
+    if (schema == NULL)
+        *out = rgm_graph_retain(processed);
+    else
+        RGM_GO(rgm_graph_with_schema(out, processed, schema));
+done:
+    rgm_graph_release(processed);
+    rgm_element_release(example);
+    return status;
+}
+
+static rgm_status process_graphs(rgm_graph **graphs, int64_t graph_count, rgm_iterator *examples,
+                                 const rgm_graph_processor *processors, int64_t count,
+                                 rgmi_processed *told)
+{
+    for (int64_t i = 0; i < graph_count; i++) {
+        rgm_schema *first = i > 0 ? (rgm_schema *)rgm_graph_schema(graphs[0]) : NULL;
+        rgm_status status = process_next(&graphs[i], examples, first, processors, count, told);
+
+        if (status != RGM_OK)
+            return rgm_error_prefix(status < 0 ? status : RGM_ERR_DATA, "graph %lld", (long long)i);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_provider_process(rgm_provider **out, rgm_provider *provider,
+                                 const rgm_graph_processor *processors, int64_t count,
+                                 rgmi_processed *told)
+{
+    const graphs_state *state = rgmi_provider_state(provider, &graphs_type);
+    rgm_status status = RGM_OK;
+    rgm_iterator *examples = NULL;
+    rgm_graph **graphs = NULL;
+    int64_t graph_count = state != NULL ? rgm_dataset_count(state->data) : 0;
+
+    *out = NULL;
+    if (state == NULL || count == 0) {
+        *out = rgm_provider_retain(provider);
+        return RGM_OK;
+    }
+    RGM_GO(RGM_NEW(graphs, graph_count));
+    RGM_GO(rgm_iterator_create(&examples, state->data, NULL));
+    RGM_GO(process_graphs(graphs, graph_count, examples, processors, count, told));
+    *out = rgm_graphs_provider(graphs, graph_count, state->shuffle);
+    status = *out != NULL ? RGM_OK : RGM_ERR_NOMEM;
+done:
+    for (int64_t i = 0; graphs != NULL && i < graph_count; i++)
+        rgm_graph_release(graphs[i]);
+    rgm_free(graphs);
+    rgm_iterator_release(examples);
+    return status;
 }
 
 /* ---- parts of a data set ------------------------------------------------------------------- */

@@ -259,12 +259,14 @@ static void a_remainder_that_is_not_trained_is_predicted(void **state)
 }
 
 /* Labels moved to "_readout", so that several tasks may see one graph. */
-static rgm_status readouts(rgm_graph **out, rgm_graph *graph, void *payload)
+static rgm_status readouts(rgm_graph **out, rgm_graph *graph, const void *payload,
+                           const rgm_rng *rng)
 {
     rgm_status status;
     rgm_graph *kind = NULL;
 
-    (*(int *)payload)++;
+    (void)rng;
+    (**(int *const *)payload)++;
     RGM_TRY(rgm_graph_context_into_readout(&kind, graph, "kind", NULL, true, RGM_READOUT));
     status = rgm_graph_context_into_readout(out, kind, "bits", NULL, true, RGM_READOUT);
     rgm_graph_release(kind);
@@ -277,8 +279,9 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     arguments run = graph_run(data);
     rgm_graph_classification_options bits = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT;
     rgm_graph_task *tasks[2];
-    int processed = 0;
-    rgm_feature_processor processor = {readouts, &processed};
+    int processed = 0, *counter = &processed;
+    const rgm_graph_processor_type type = {.section = {.name = "readouts"}, .process = readouts};
+    rgm_graph_processor processor = {&type, &counter};
     double weights[2] = {1, 0.25};
     rgm_open_run *result;
     const rgm_epoch_logs *records;
@@ -298,12 +301,12 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     run.what.tasks = tasks;
     run.what.task_count = 2;
     run.what.loss_weights = weights;
-    run.what.feature_processors = &processor;
-    run.what.feature_processor_count = 1;
+    run.what.processors = &processor;
+    run.what.processor_count = 1;
     base_calls = 0;
     result = must_run(&run);
     CHECK_INT(1, base_calls);
-    CHECK(processed > 0);
+    CHECK_INT(1 + 2 * GRAPHS, processed); /* of the schema, then each graph once */
     CHECK(rgm_run_metric(result, "valid", "kind_accuracy") > 0.8);
     CHECK(rgm_run_metric(result, "valid", "bits_binary_accuracy") > 0.6);
     last = rgm_run_history(&records, result) - 1;
@@ -314,7 +317,7 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
                 1e-4, 0);
     rgm_run_close(result);
     /* Without the processor the first task would take its label off the shared graph. */
-    run.what.feature_processor_count = 0;
+    run.what.processor_count = 0;
     refuse(&run, RGM_ERR_CONFIG, "labels must stand on '_readout'");
     rgm_graph_task_release(tasks[0]);
     rgm_graph_task_release(tasks[1]);

@@ -5,6 +5,23 @@
 
 #include "edit.h"
 
+rgm_status rgm_graph_with_schema(rgm_graph **out, const rgm_graph *graph, rgm_schema *schema)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph *made = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_schema_check_has(graph->schema, schema));
+    RGM_GO(rgm_schema_check_has(schema, graph->schema));
+    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    RGM_GO(rgmi_graph_fill(made));
+    *out = made;
+    made = NULL;
+done:
+    rgm_graph_release(made);
+    return status;
+}
+
 rgm_status rgmi_edit_init(rgmi_edit *edit, int64_t components, int64_t most, bool edges)
 {
     *edit = (rgmi_edit){.components = components};

@@ -43,11 +43,10 @@ static rgm_status out_edges_create(out_edges *g, const rgmi_items *edges, int64_
 }
 
 /* What a component's nodes get: `row` [n, width] f32. */
-typedef rgm_status place_nodes(float *row, int64_t width, const out_edges *g, int64_t component,
-                               const rgm_rng *rng);
+typedef rgm_status place_nodes(float *row, int64_t width, const out_edges *g);
 
 static rgm_status each_component(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
-                                 int64_t width, bool both, place_nodes *place, const rgm_rng *rng)
+                                 int64_t width, bool both, place_nodes *place)
 {
     rgm_status status = RGM_OK;
     const rgmi_items *edges, *nodes;
@@ -68,7 +67,7 @@ static rgm_status each_component(rgm_tensor **out, const rgm_graph *graph, const
     RGM_GO(rgm_tensor_create(&made, RGM_F32, 2, shape));
     for (int64_t c = 0; c < nodes->components; c++) {
         RGM_GO(out_edges_create(&g, edges, edge, edges->sizes[c], node, nodes->sizes[c], both));
-        RGM_GO(place(rgm_tensor_f32(made) + node * width, width, &g, c, rng));
+        RGM_GO(place(rgm_tensor_f32(made) + node * width, width, &g));
         out_edges_clear(&g);
         edge += edges->sizes[c];
         node += nodes->sizes[c];
@@ -95,14 +94,11 @@ static void step(double *next, const double *now, const out_edges *g)
     }
 }
 
-static rgm_status walk(float *row, int64_t width, const out_edges *g, int64_t component,
-                       const rgm_rng *rng)
+static rgm_status walk(float *row, int64_t width, const out_edges *g)
 {
     rgm_status status = RGM_OK;
     double *now = NULL, *next = NULL;
 
-    (void)component;
-    (void)rng;
     RGM_GO(RGM_NEW(now, g->n));
     RGM_GO(RGM_NEW(next, g->n));
     for (int64_t i = 0; i < g->n; i++) {
@@ -126,7 +122,7 @@ done:
 rgm_status rgm_graph_random_walk(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
                                  int64_t steps)
 {
-    return each_component(out, graph, edge_set, steps, false, walk, NULL);
+    return each_component(out, graph, edge_set, steps, false, walk);
 }
 
 /* ---- eigenvectors --------------------------------------------------------------------------- */
@@ -160,15 +156,13 @@ static void make_simple(rgmi_neighbours *out, const out_edges *g)
     g->start[g->n] = kept;
 }
 
-/* 1 or -1: so that the largest entry is positive, or as is drawn. Entries as good as equal count
- * as such, or rounding would choose among them. */
-static double sign_of(const double *vector, int64_t n, const rgm_rng *rng, uint64_t draw)
+/* 1 or -1: so that the largest entry is positive. Entries as good as equal count as such, or
+ * rounding would choose among them. */
+static double sign_of(const double *vector, int64_t n)
 {
     double most = 0;
     int64_t at = 0;
 
-    if (rng != NULL)
-        return rgm_rng_u32(rng, draw) & 1 ? 1 : -1;
     for (int64_t i = 0; i < n; i++)
         if (fabs(vector[i]) > most * (1 + 1e-6)) {
             most = fabs(vector[i]);
@@ -177,8 +171,7 @@ static double sign_of(const double *vector, int64_t n, const rgm_rng *rng, uint6
     return vector[at] < 0 ? -1 : 1;
 }
 
-static rgm_status smooth(float *row, int64_t width, const out_edges *g, int64_t component,
-                         const rgm_rng *rng)
+static rgm_status smooth(float *row, int64_t width, const out_edges *g)
 {
     const int64_t dense = 128;
     rgm_status status = RGM_OK;
@@ -191,7 +184,7 @@ static rgm_status smooth(float *row, int64_t width, const out_edges *g, int64_t 
     RGM_GO(RGM_NEW(vectors, width * g->n));
     RGM_GO(rgmi_spectrum(values, vectors, &found, &neighbours, width, dense));
     for (int64_t k = 0; k < found; k++) {
-        double sign = sign_of(vectors + k * g->n, g->n, rng, (uint64_t)(component * width + k));
+        double sign = sign_of(vectors + k * g->n, g->n);
 
         for (int64_t i = 0; i < g->n; i++)
             row[i * width + k] = (float)(sign * vectors[k * g->n + i]);
@@ -203,7 +196,50 @@ done:
 }
 
 rgm_status rgm_graph_laplacian(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
-                               int64_t count, const rgm_rng *rng)
+                               int64_t count)
 {
-    return each_component(out, graph, edge_set, count, true, smooth, rng);
+    return each_component(out, graph, edge_set, count, true, smooth);
+}
+
+/* ---- signs ---------------------------------------------------------------------------------- */
+
+/* A copy of values [nodes, width], each column of a component by a sign of its own. */
+static rgm_status flipped(rgm_tensor **out, const rgm_tensor *values, const rgmi_items *nodes,
+                          int64_t width, const rgm_rng *rng)
+{
+    int64_t node = 0;
+
+    RGM_TRY(
+        rgm_tensor_create_from(out, RGM_F32, 2, rgm_tensor_shape(values), rgm_tensor_data(values)));
+    for (int64_t c = 0; c < nodes->components; node += nodes->sizes[c++])
+        for (int64_t k = 0; k < width; k++)
+            for (int64_t i = 0;
+                 rgm_rng_u32(rng, (uint64_t)(c * width + k)) & 1 && i < nodes->sizes[c]; i++)
+                rgm_tensor_f32(*out)[(node + i) * width + k] *= -1;
+    return RGM_OK;
+}
+
+rgm_status rgm_graph_flip_signs(rgm_graph **out, const rgm_graph *graph, const char *node_set,
+                                const char *feature, const rgm_rng *rng)
+{
+    rgm_status status = RGM_OK;
+    const rgm_feature_schema *schema;
+    rgm_feature value = {0};
+    int64_t set, column;
+
+    *out = NULL;
+    RGM_GO(rgmi_graph_set(&set, graph, RGM_NODE_SET, node_set));
+    RGM_GO(rgmi_feature_require(&column, graph->schema->sets[set], feature));
+    schema = &graph->schema->sets[set]->features[column];
+    if (schema->dtype != RGM_F32 || schema->rank != 1 || schema->shape[0] < 0 ||
+        graph->sets[set].columns[column] == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG,
+                        "feature '%s' of node set '%s' must be there, as DT_FLOAT of shape [k]",
+                        feature, node_set));
+    RGM_GO(flipped(&value.values, graph->sets[set].columns[column]->value.values,
+                   graph->sets[set].items, schema->shape[0], rng));
+    RGM_GO(rgm_graph_with_feature(out, graph, RGM_NODE_SET, node_set, feature, &value));
+done:
+    rgm_feature_clear(&value);
+    return status;
 }

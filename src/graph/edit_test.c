@@ -307,6 +307,26 @@ static void line_graphs_go_on_where_edges_end(void **state)
     }
 }
 
+static void graphs_of_one_data_set_share_a_schema(void **state)
+{
+    rgm_graph *graph = random_graph(5), *other = random_graph(6), *made;
+    rgm_schema *schema = (rgm_schema *)rgm_graph_schema(graph);
+
+    (void)state;
+    CHECK(rgm_graph_schema(other) != schema);
+    CHECK_OK(rgm_graph_with_schema(&made, other, schema));
+    CHECK(rgm_graph_schema(made) == schema);
+    check_same_graph(other, made);
+    rgm_graph_release(made);
+    rgm_graph_release(other);
+    CHECK_OK(rgm_graph_reverse_edges(&other, graph, "e", NULL));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_graph_with_schema(&made, other, schema));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND,
+                 rgm_graph_with_schema(&made, graph, (rgm_schema *)rgm_graph_schema(other)));
+    rgm_graph_release(other);
+    rgm_graph_release(graph);
+}
+
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
 /* Edges of a set of `made` join the nodes, by id, that they join in `graph`. */
@@ -585,17 +605,27 @@ static void spectra_of_known_graphs_are_found(void **state)
 
 static void eigenvectors_are_of_each_component(void **state)
 {
-    rgm_graph *graph = random_graph(2), *part;
+    rgm_graph *graph = random_graph(2), *part, *placed;
     rgm_rng rng = rgm_rng_stream(2, "sign", 0);
     rgm_tensor *all, *one, *drawn;
+    rgm_feature value = {0};
     int64_t first = 0, turned = 0;
 
     (void)state;
-    CHECK_OK(rgm_graph_laplacian(&all, graph, "e", 3, NULL));
-    CHECK_OK(rgm_graph_laplacian(&drawn, graph, "e", 3, &rng));
+    CHECK_OK(rgm_graph_laplacian(&all, graph, "e", 3));
+    value.values = all;
+    CHECK_OK(rgm_graph_with_feature(&placed, graph, RGM_NODE_SET, "n", "place", &value));
+    CHECK_OK(rgm_graph_flip_signs(&part, placed, "n", "place", &rng));
+    drawn = rgm_tensor_retain(rgm_graph_feature(part, RGM_NODE_SET, "n", "place")->values);
+    rgm_graph_release(part);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_graph_flip_signs(&part, placed, "n", "words", &rng));
+    CHECK_MESSAGE("as DT_FLOAT of shape [k]");
+    CHECK_EVERY_OOM(rgm_graph_flip_signs(&part, placed, "n", "place", &rng),
+                    rgm_graph_release(part));
+    rgm_graph_release(placed);
     for (int c = 0; c < COMPONENTS; first += nodes_of[c++]) {
         CHECK_OK(rgm_graph_component(&part, graph, c));
-        CHECK_OK(rgm_graph_laplacian(&one, part, "e", 3, NULL));
+        CHECK_OK(rgm_graph_laplacian(&one, part, "e", 3));
         for (int64_t i = 0; i < 3 * nodes_of[c]; i++) {
             float x = rgm_tensor_f32(all)[3 * first + i], y = rgm_tensor_f32(drawn)[3 * first + i];
 
@@ -618,7 +648,7 @@ static void eigenvectors_are_of_each_component(void **state)
     CHECK(turned > 0);
     rgm_tensor_release(all);
     rgm_tensor_release(drawn);
-    CHECK_EVERY_OOM(rgm_graph_laplacian(&all, graph, "e", 2, NULL), rgm_tensor_release(all));
+    CHECK_EVERY_OOM(rgm_graph_laplacian(&all, graph, "e", 2), rgm_tensor_release(all));
     rgm_graph_release(graph);
 }
 
@@ -640,6 +670,7 @@ TESTS(cmocka_unit_test(reversed_edges_are_a_set_of_their_own),
       cmocka_unit_test(undirected_graphs_have_every_edge_both_ways),
       cmocka_unit_test(masked_edges_are_kept_apart), cmocka_unit_test(dropped_edges_are_drawn),
       cmocka_unit_test(line_graphs_go_on_where_edges_end),
+      cmocka_unit_test(graphs_of_one_data_set_share_a_schema),
       cmocka_unit_test(dropped_nodes_take_their_edges_along),
       cmocka_unit_test(shuffled_nodes_are_the_same_graph),
       cmocka_unit_test(shuffled_features_are_those_of_others),
