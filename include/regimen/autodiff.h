@@ -44,6 +44,8 @@ rgm_value *rgm_cgraph_fail(rgm_cgraph *graph, rgm_status code, const char *forma
 rgm_dim rgm_cgraph_symbol(rgm_cgraph *graph, const char *name);
 /** The name of a symbol made by name; NULL for a fresh or derived one and for a static dim. */
 const char *rgm_cgraph_symbol_name(const rgm_cgraph *graph, rgm_dim dim);
+/** What is left of `whole` items, floor(rate whole) of which go; rate in [0, 1], to 6 decimals. */
+rgm_dim rgm_dim_rest(rgm_cgraph *graph, rgm_dim whole, double rate);
 /** A dim as text, "32", "sentences", "sentences*beams", cut off at `size`; gives `buffer`. */
 const char *rgm_dim_describe(const rgm_cgraph *graph, rgm_dim dim, char *buffer, size_t size);
 /** Text put before op names in messages and traces while set, e.g. a layer's path; may be NULL. */

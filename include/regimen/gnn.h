@@ -1,8 +1,8 @@
 /*
  * gnn: graph networks from data to export, in parts: gnn_data.h has where graphs come from,
  * gnn_layers.h what networks are built of, gnn_models.h whole models by name, gnn_tasks.h what is
- * learned of a graph. rgm_run() joins data providers, a model, tasks, an optimizer and the trainer
- * into one run folder.
+ * learned of a graph, gnn_selfsupervised.h what without labels. rgm_run() joins data providers, a
+ * model, tasks, an optimizer and the trainer into one run folder.
  */
 #ifndef REGIMEN_GNN_H
 #define REGIMEN_GNN_H
@@ -10,6 +10,7 @@
 #include <regimen/gnn_data.h>
 #include <regimen/gnn_layers.h>
 #include <regimen/gnn_models.h>
+#include <regimen/gnn_selfsupervised.h>
 #include <regimen/gnn_tasks.h>
 
 #ifdef __cplusplus

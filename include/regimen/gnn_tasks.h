@@ -15,13 +15,17 @@ extern "C" {
 
 /* ---- tasks on graphs ------------------------------------------------------------------------- */
 
-#define RGM_MAX_VIEWS 4
+#define RGM_MAX_VIEWS 6
 
 /** What a task makes of a graph before the GNN sees it, and what the GNN made of that. */
 typedef struct rgm_graph_views {
     int64_t count; /* 1 .. RGM_MAX_VIEWS */
     const rgm_graph_value *graphs[RGM_MAX_VIEWS];
     rgm_value *labels; /* taken out of the graph; NULL: there are none */
+    /** A view of which this is true goes through a second GNN, whose parameters follow those of the
+     * first: rgm_scope_follow(scope, "target", momentum). No view 0. */
+    bool by_follower[RGM_MAX_VIEWS];
+    double momentum;
 } rgm_graph_views;
 
 /**

@@ -453,6 +453,24 @@ rgm_value *rgm_node_degree(const rgm_graph_value *graph, const char *edge_set, r
 /** with_feature for a node set's hidden_state. */
 rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_set,
                                 rgm_value *state);
+/**
+ * How what is read of a graph is changed on the way: a view with shuffled features, say, or with
+ * fewer edges. Only what is read is changed. Auxiliary sets are read as they are. A function that
+ * returns x leaves it; NULL is a failure that the compute graph has.
+ */
+typedef struct rgm_graph_reading {
+    /** Of a feature x, dense [items, ...] or a pattern, in front of the change. "#number": nodes by
+     * themselves. NULL: features stay. */
+    rgm_value *(*feature)(const rgm_graph_value *graph, const rgm_set_schema *set,
+                          const char *feature, rgm_value *x, const void *payload);
+    /** Of an edge set's pattern [targets, sources]: the same with fewer entries. The functions of
+     * features then give that many rows for its features. NULL: edges stay. */
+    rgm_value *(*edges)(const rgm_graph_value *graph, const rgm_set_schema *set, rgm_value *pattern,
+                        const void *payload);
+    const void *payload; /* read until the model is built */
+} rgm_graph_reading;
+/** A view of the graph, read so. */
+rgm_graph_value *rgm_with_reading(const rgm_graph_value *graph, const rgm_graph_reading *reading);
 /** All features of auxiliary sets dropped: labels cannot reach the model. */
 rgm_graph_value *rgm_without_aux_features(const rgm_graph_value *graph);
 

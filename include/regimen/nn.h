@@ -39,6 +39,13 @@ rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, con
  * alone. */
 rgm_value *rgm_scope_state(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                            rgm_init init);
+/**
+ * The scope "<name>/<path of scope>" whose parameters follow those of `scope`: what a layer asks of
+ * it are states, each with a random start of its own, that take momentum * state + (1 - momentum) *
+ * parameter after every training step (the target network of Grill et al. 2020). What layers add to
+ * the loss there is not added. momentum in [0, 1].
+ */
+rgm_scope *rgm_scope_follow(rgm_scope *scope, const char *name, double momentum);
 /** Add coefficient * sum(w^2) (no 1/2) to the training loss. 0 adds nothing. */
 void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient);
 void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);
@@ -158,7 +165,7 @@ rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int
 /**
  * The same of several ids a row: a pattern [rows, columns] and a table "<name>/table" [columns,
  * width] -> [rows, width], the sum, mean or largest (RGM_MAX_NO_INF) of the table's rows at a row's
- * entries; 0 where there are none.
+ * entries; 0 where there are none. Numbers of sparse rows are factors of the table's rows.
  */
 rgm_value *rgm_embedding_bag(rgm_scope *scope, const char *name, rgm_value *pattern, int64_t width,
                              rgm_reduction reduction);

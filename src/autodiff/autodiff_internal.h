@@ -11,7 +11,13 @@
 
 /* A symbol is free (bound by an input) or derived from earlier dims; derived ones are unique, so
  * that equal expressions have equal numbers. */
-typedef enum rgmi_symbol_kind { RGMI_FREE, RGMI_SUM, RGMI_PRODUCT, RGMI_QUOTIENT } rgmi_symbol_kind;
+typedef enum rgmi_symbol_kind {
+    RGMI_FREE,
+    RGMI_SUM,
+    RGMI_PRODUCT,
+    RGMI_QUOTIENT,
+    RGMI_REST /* of a, behind floor(a b / 10^6) that went */
+} rgmi_symbol_kind;
 
 typedef struct rgmi_symbol {
     rgmi_symbol_kind kind;

@@ -1,7 +1,7 @@
 /*
- * Symbolic dims. A dim < 0 names a symbol: free, or a sum, product or quotient of dims that were
- * there before. Sums and products are brought to one form (constant and sorted atoms), so that two
- * dims are equal exactly when their numbers are.
+ * Symbolic dims. A dim < 0 names a symbol: free, or a sum, product, quotient or rest of dims that
+ * were there before. Sums and products are brought to one form (constant and sorted atoms), so that
+ * two dims are equal exactly when their numbers are.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -122,6 +122,27 @@ rgm_dim rgmi_dim_quotient(rgm_cgraph *graph, rgm_dim a, rgm_dim b)
     return symbol_add(graph, RGMI_QUOTIENT, a, b);
 }
 
+static int64_t rest_of(int64_t whole, int64_t millionths)
+{
+    return whole - (int64_t)((__int128)whole * millionths / 1000000);
+}
+
+rgm_dim rgm_dim_rest(rgm_cgraph *graph, rgm_dim whole, double rate)
+{
+    int64_t millionths = (int64_t)(rate * 1e6 + 0.5);
+
+    if (graph == NULL)
+        return 0;
+    if (!(rate >= 0 && rate <= 1)) {
+        rgm_cgraph_fail(graph, RGM_ERR_ARG, "the share %g of a size is not in [0, 1]", rate);
+        return 0;
+    }
+    if (millionths == 0)
+        return whole;
+    return whole >= 0 ? rest_of(whole, millionths)
+                      : symbol_add(graph, RGMI_REST, whole, millionths);
+}
+
 rgm_dim rgmi_shape_product(rgm_cgraph *graph, const rgm_dim *shape, int rank)
 {
     rgm_dim product = 1;
@@ -161,6 +182,8 @@ void rgmi_symbols_derive(int64_t *bound, const rgmi_symbol *symbols, int64_t cou
             y = __builtin_add_overflow(a, b, &y) ? -1 : y;
         else if (s->kind == RGMI_PRODUCT)
             y = __builtin_mul_overflow(a, b, &y) ? -1 : y;
+        else if (s->kind == RGMI_REST)
+            y = rest_of(a, b);
         else
             y = b > 0 && a % b == 0 ? a / b : (a == 0 && b == 0 ? 0 : -1);
         bound[i] = y;
@@ -169,7 +192,7 @@ void rgmi_symbols_derive(int64_t *bound, const rgmi_symbol *symbols, int64_t cou
 
 void rgmi_dim_text(char *text, size_t size, const rgm_cgraph *graph, rgm_dim dim)
 {
-    static const char sign[] = {' ', '+', '*', '/'};
+    static const char sign[] = {' ', '+', '*', '/', '\\'};
     size_t used = strlen(text);
 
     if (used + 1 >= size)

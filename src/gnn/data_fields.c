@@ -228,6 +228,8 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.valid_padding.min_nodes_per_component", "data.valid_padding.kind != none"},
     {"data.valid_padding.sample_size", "data.valid_padding.kind == fit"},
     {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit"},
+    {"task.corrupt.shuffle_within", "task.corrupt.shuffle_features != 0"},
+    {"task.second.shuffle_within", "task.second.shuffle_features != 0"},
     {"task.l2", "task.head == dense"},
     {"task.delta", "task.loss == huber"},
     {"task.quantile", "task.loss == quantile"},

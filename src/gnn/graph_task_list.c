@@ -4,9 +4,21 @@
 #include <regimen/gnn.h>
 
 const rgm_section_type *const rgm_graph_tasks[] = {
-    &rgm_node_classification.section,      &rgm_node_binary_classification.section,
-    &rgm_root_node_classification.section, &rgm_root_node_binary_classification.section,
-    &rgm_graph_classification.section,     &rgm_graph_binary_classification.section,
-    &rgm_node_regression.section,          &rgm_root_node_regression.section,
-    &rgm_graph_regression.section,         NULL,
+    &rgm_node_classification.section,
+    &rgm_node_binary_classification.section,
+    &rgm_root_node_classification.section,
+    &rgm_root_node_binary_classification.section,
+    &rgm_graph_classification.section,
+    &rgm_graph_binary_classification.section,
+    &rgm_node_regression.section,
+    &rgm_root_node_regression.section,
+    &rgm_graph_regression.section,
+    &rgm_deep_graph_infomax.section,
+    &rgm_barlow_twins.section,
+    &rgm_vicreg.section,
+    &rgm_graph_triplet.section,
+    &rgm_grace.section,
+    &rgm_bgrl.section,
+    &rgm_masked_features.section,
+    NULL,
 };

@@ -6,9 +6,10 @@
 
 enum { MOST_PASSES = RGM_MAX_HEADS * RGM_MAX_VIEWS };
 
-/* The base GNN's result for a graph, run once for each distinct one. */
+/* The base GNN's result for a graph, run once for each distinct one, and by the follower. */
 typedef struct shared_passes {
     const rgm_graph_value *in[MOST_PASSES], *out[MOST_PASSES];
+    const rgm_scope *scope[MOST_PASSES];
     int64_t count;
 } shared_passes;
 
@@ -34,7 +35,7 @@ static rgm_status run_base(const rgm_graph_value **out, shared_passes *passes,
     const rgm_graph_value *visible, *behind;
 
     for (int64_t i = 0; i < passes->count; i++)
-        if (passes->in[i] == in) {
+        if (passes->in[i] == in && passes->scope[i] == scope) {
             *out = passes->out[i];
             return RGM_OK;
         }
@@ -45,6 +46,7 @@ static rgm_status run_base(const rgm_graph_value **out, shared_passes *passes,
         return RGM_FAIL(RGM_ERR_ARG, "the model function returned NULL without a failure");
     }
     passes->in[passes->count] = in;
+    passes->scope[passes->count] = scope;
     passes->out[passes->count++] = behind;
     *out = behind;
     return RGM_OK;
@@ -85,8 +87,12 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
         return RGM_FAIL(RGM_ERR_CONFIG, "tasks with more than %d outputs together", RGM_MAX_HEADS);
     RGM_TRY(rgm_graph_task_views(&views, task, learning->root));
     RGM_TRY(check_shared(&views, learning, k));
-    for (int64_t v = 0; v < views.count; v++)
-        RGM_TRY(run_base(&views.graphs[v], passes, views.graphs[v], learning, scope));
+    for (int64_t v = 0; v < views.count; v++) {
+        rgm_scope *by =
+            views.by_follower[v] ? rgm_scope_follow(scope, "target", views.momentum) : scope;
+
+        RGM_TRY(run_base(&views.graphs[v], passes, views.graphs[v], learning, by));
+    }
     if (k == 0)
         learning->base = views.graphs[0];
     if (is_padded(learning))

@@ -89,7 +89,7 @@ static const rgm_set_schema *sized_by(const rgm_schema *schema, const rgm_set_sc
     return of == NULL ? set : rgm_schema_find(schema, RGM_EDGE_SET, of);
 }
 
-rgm_dim rgmi_value_size(const rgm_graph_value *graph, int64_t index)
+rgm_dim rgmi_fed_size(const rgm_graph_value *graph, int64_t index)
 {
     const rgm_schema *schema = graph->root->schema;
     const rgm_set_schema *set = sized_by(schema, schema->sets[index]);
@@ -145,12 +145,12 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
     const rgm_set_schema *s = schema->sets[set];
     const rgm_feature_schema *f = feature < 0 ? NULL : &s->features[feature];
     rgm_cgraph *cgraph = graph->root->cgraph;
-    rgm_dim size = rgmi_value_size(graph, set), ends[2] = {0, 0}, shape[RGM_MAX_RANK], components;
+    rgm_dim size = rgmi_fed_size(graph, set), ends[2] = {0, 0}, shape[RGM_MAX_RANK], components;
 
     components = rgm_cgraph_symbol(cgraph, "components");
     if (s->piece == RGM_EDGE_SET) {
-        ends[0] = rgmi_value_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->source));
-        ends[1] = rgmi_value_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->target));
+        ends[0] = rgmi_fed_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->source));
+        ends[1] = rgmi_fed_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->target));
     }
     switch (kind) {
     case INPUT_FEATURE:
@@ -215,10 +215,11 @@ rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, 
 
 /* ---- features ---- */
 
-/* Found in a change: *value (NULL when taken away) and true. */
-static bool find_change(rgm_value **value, const rgm_graph_value *graph, int64_t set,
+/* Found in a change: *value (NULL when taken away) as it is read through those behind, and true. */
+static bool find_change(rgm_value **value, const rgm_graph_value *newest, int64_t set,
                         const char *feature)
 {
+    const rgm_graph_value *graph = newest;
     char prefix[64];
 
     *value = NULL;
@@ -228,11 +229,18 @@ static bool find_change(rgm_value **value, const rgm_graph_value *graph, int64_t
             return true;
         if (graph->change == CHANGE_FEATURE && graph->set == set &&
             strcmp(graph->feature, feature) == 0) {
-            *value = graph->value;
+            *value = rgmi_value_read(newest, graph, set, feature, graph->value);
             return true;
         }
     }
     return false;
+}
+
+/* An input of a feature as it is read. */
+static rgm_value *read_input(const rgm_graph_value *graph, int64_t set, const char *feature,
+                             rgm_value *input)
+{
+    return rgmi_value_read(graph, graph->root, set, feature, input);
 }
 
 bool rgm_has_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
@@ -294,7 +302,7 @@ rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const c
                                "%s: feature '%s' is ragged; models take dense features and one_hot "
                                "ones (source: \"one_hot:<columns>\")",
                                title, feature);
-    return rgmi_value_input(graph, INPUT_FEATURE, set, index);
+    return read_input(graph, set, feature, rgmi_value_input(graph, INPUT_FEATURE, set, index));
 }
 
 rgm_value *rgm_node_feature(const rgm_graph_value *graph, const char *node_set, const char *feature)
@@ -337,7 +345,7 @@ rgm_value *rgm_node_sparse_feature(const rgm_graph_value *graph, const char *nod
     if (changed || graph->root->schema->sets[set]->features[index].vocabulary == 0)
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
                                "node set '%s': feature '%s' is not one_hot", node_set, feature);
-    return rgmi_value_input(graph, INPUT_SPARSE, set, index);
+    return read_input(graph, set, feature, rgmi_value_input(graph, INPUT_SPARSE, set, index));
 }
 
 /* The lookup of a feature that is an input already; NULL: it is none. */
@@ -381,7 +389,8 @@ rgm_value *rgm_lookup_rows(const rgm_graph_value *graph, rgm_piece piece, const 
                                "or with others",
                                title, feature, (long long)rgm_lookup_columns(other),
                                (long long)rgm_lookup_columns(lookup));
-    return input_of(graph, INPUT_LOOKUP, index, column, width, lookup);
+    return read_input(graph, index, feature,
+                      input_of(graph, INPUT_LOOKUP, index, column, width, lookup));
 }
 
 rgm_value *rgm_one_hot(const rgm_graph_value *graph, rgm_piece piece, const char *set,
@@ -417,7 +426,7 @@ rgm_value *rgm_node_numbers(const rgm_graph_value *graph, const char *node_set, 
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
                                "node set '%s' is numbered to %lld elsewhere, not %lld", node_set,
                                (long long)rgm_value_dim(value, 1), (long long)nodes);
-    return value;
+    return read_input(graph, index, "#number", value);
 }
 
 bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
@@ -447,9 +456,11 @@ rgm_value *rgm_adjacency(const rgm_graph_value *graph, const char *edge_set, rgm
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG,
                                "edge set '%s': the receiver of an adjacency is source or target",
                                edge_set);
-    pattern = rgmi_value_input(graph, INPUT_ADJACENCY, set, -1);
+    pattern = read_input(graph, set, NULL, rgmi_value_input(graph, INPUT_ADJACENCY, set, -1));
     if (receiver == RGM_TARGET || pattern == NULL)
         return pattern;
+    if (rgmi_value_loses_edges(graph, set))
+        return rgm_transpose_pattern(pattern);
     transposed = &graph->root->transposed[set]; /* one value, so that ops on it can fuse */
     if (*transposed == NULL)
         *transposed = rgm_transpose_pattern(pattern);
@@ -460,9 +471,14 @@ rgm_value *rgm_membership(const rgm_graph_value *graph, rgm_piece piece, const c
 {
     int64_t index;
 
-    return rgmi_value_set(&index, graph, piece, set)
-               ? rgmi_value_input(graph, INPUT_MEMBERSHIP, index, -1)
-               : NULL;
+    if (!rgmi_value_set(&index, graph, piece, set))
+        return NULL;
+    if (rgmi_value_loses_edges(graph, index))
+        return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
+                               "edge set '%s': some of its edges are dropped here, so that they "
+                               "cannot be pooled into the context",
+                               set);
+    return rgmi_value_input(graph, INPUT_MEMBERSHIP, index, -1);
 }
 
 rgm_value *rgm_real_mask(const rgm_graph_value *graph, rgm_piece piece, const char *set)
@@ -480,6 +496,16 @@ rgm_value *rgm_node_degree(const rgm_graph_value *graph, const char *edge_set, r
     rgm_value *pattern = rgm_adjacency(graph, edge_set, end);
 
     return pattern == NULL ? NULL : rgm_degree(pattern, dtype);
+}
+
+rgm_dim rgmi_value_size(const rgm_graph_value *graph, int64_t set)
+{
+    rgm_value *pattern;
+
+    if (!rgmi_value_loses_edges(graph, set))
+        return rgmi_fed_size(graph, set);
+    pattern = rgm_adjacency(graph, graph->root->schema->sets[set]->name, RGM_TARGET);
+    return pattern != NULL ? rgm_value_dim(pattern, 2) : 0;
 }
 
 /* ---- changes ---- */
@@ -560,4 +586,13 @@ rgm_graph_value *rgm_with_state(const rgm_graph_value *graph, const char *node_s
 rgm_graph_value *rgm_without_aux_features(const rgm_graph_value *graph)
 {
     return graph == NULL ? NULL : link_change(graph, CHANGE_NO_AUX);
+}
+
+rgm_graph_value *rgm_with_reading(const rgm_graph_value *graph, const rgm_graph_reading *reading)
+{
+    rgm_graph_value *made = graph != NULL ? link_change(graph, CHANGE_READING) : NULL;
+
+    if (made != NULL)
+        made->reading = *reading;
+    return made;
 }

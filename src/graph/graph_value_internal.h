@@ -27,7 +27,19 @@ typedef struct rgmi_input {
     rgm_value *value;
 } rgmi_input;
 
-typedef enum rgmi_change { CHANGE_NONE, CHANGE_FEATURE, CHANGE_NO_AUX } rgmi_change;
+typedef enum rgmi_change {
+    CHANGE_NONE,
+    CHANGE_FEATURE,
+    CHANGE_NO_AUX,
+    CHANGE_READING /* what is read of the graph is changed on the way */
+} rgmi_change;
+
+/** What a change of reading made of a value, so that a second reader gets the same. */
+typedef struct rgmi_read {
+    const rgm_value *from;
+    rgm_value *to;
+    struct rgmi_read *next;
+} rgmi_read;
 
 struct rgm_graph_value {
     rgm_graph_value *root;
@@ -35,7 +47,9 @@ struct rgm_graph_value {
     rgmi_change change;
     int64_t set; /* CHANGE_FEATURE */
     char *feature;
-    rgm_value *value; /* NULL: taken away */
+    rgm_value *value;          /* NULL: taken away */
+    rgm_graph_reading reading; /* CHANGE_READING */
+    rgmi_read *reads;
     /* The root only: */
     rgm_cgraph *cgraph;
     rgm_schema *schema;
@@ -54,8 +68,16 @@ rgm_value *rgmi_value_error(const rgm_graph_value *graph, rgm_status status);
 /** The set's place in the root's schema; a failure of the compute graph and false if there is none.
  */
 bool rgmi_value_set(int64_t *index, const rgm_graph_value *graph, rgm_piece piece, const char *set);
-/** The symbol for how many items a set has; for the context, components. */
+/** How many items a set has as it is fed, a symbol; for the context, components. */
+rgm_dim rgmi_fed_size(const rgm_graph_value *graph, int64_t set);
+/** The same of the graph as it is now: edges may have gone. */
 rgm_dim rgmi_value_size(const rgm_graph_value *graph, int64_t set);
+/** x of a set as the changes of reading between `graph` and `until` make it; `feature` NULL: its
+ * adjacency. */
+rgm_value *rgmi_value_read(const rgm_graph_value *graph, const rgm_graph_value *until, int64_t set,
+                           const char *feature, rgm_value *x);
+/** Whether some change on the way to the root lets edges go. */
+bool rgmi_value_loses_edges(const rgm_graph_value *graph, int64_t set);
 /** The feature as the graph has it now. */
 rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature);
 /** The input of that kind, made at first use. */

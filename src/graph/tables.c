@@ -119,7 +119,7 @@ static rgm_onnx_table size_table(describing *d, int64_t set)
 {
     const rgm_set_schema *s = d->root->schema->sets[set];
 
-    return vector(key_of(d, s, "#size"), rgmi_value_size(d->root, 0),
+    return vector(key_of(d, s, "#size"), rgmi_fed_size(d->root, 0),
                   text_of(d,
                           "how many %ss of '%s' each component has, in the components' order; a "
                           "graph alone is one component",
@@ -132,7 +132,7 @@ static rgm_onnx_table end_table(describing *d, int64_t set, rgm_tag end)
     bool source = end == RGM_SOURCE;
 
     return vector(
-        key_of(d, s, source ? "#source" : "#target"), rgmi_value_size(d->root, set),
+        key_of(d, s, source ? "#source" : "#target"), rgmi_fed_size(d->root, set),
         text_of(d,
                 "the number, from 0 over all components, of the node of '%s' that each edge of "
                 "'%s' %s; edges in any order, alike in all of their tables, those of a "
@@ -147,7 +147,7 @@ static rgm_onnx_table value_table(describing *d, int64_t set, int64_t feature, c
     const rgm_feature_schema *f = &s->features[feature];
     rgm_onnx_table table = {.name = key_of(d, s, f->name), .dtype = f->dtype, .rank = f->rank + 1};
 
-    table.shape[0] = rgmi_value_size(d->root, set);
+    table.shape[0] = rgmi_fed_size(d->root, set);
     for (int k = 0; k < f->rank; k++)
         table.shape[k + 1] = f->shape[k];
     table.doc =
@@ -169,7 +169,7 @@ static void describe_lists(describing *d, rgm_onnx_input *out, const rgmi_input 
                                     items_of(d, s), meaning));
     out->tables[0].dtype = f->dtype;
     out->tables[1] =
-        vector(key_of(d, s, text_of(d, "%s.d1", f->name)), rgmi_value_size(d->root, in->set),
+        vector(key_of(d, s, text_of(d, "%s.d1", f->name)), rgmi_fed_size(d->root, in->set),
                text_of(d, "how many of them each %s has", items_of(d, s)));
 }
 
@@ -269,10 +269,10 @@ static int64_t describe_sizes(describing *d, rgm_onnx_size *sizes)
 
     for (int64_t i = 1; i < schema->set_count; i++)
         sizes[count++] =
-            (rgm_onnx_size){.dim = rgmi_value_size(d->root, i), .table = size_table(d, i)};
+            (rgm_onnx_size){.dim = rgmi_fed_size(d->root, i), .table = size_table(d, i)};
     if (count > 0)
         sizes[count++] = (rgm_onnx_size){
-            .dim = rgmi_value_size(d->root, 0), .table = sizes[0].table, .is_count = true};
+            .dim = rgmi_fed_size(d->root, 0), .table = sizes[0].table, .is_count = true};
     return count;
 }
 

@@ -147,17 +147,29 @@ rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int
     return y;
 }
 
+/* The table's row at each entry, times its number. */
+static rgm_value *weighted_entries(rgm_value *pattern, rgm_value *table, rgm_value *weight)
+{
+    rgm_value *rows = rgm_broadcast_columns(pattern, table);
+    rgm_dim shape[2] = {rgm_value_dim(pattern, 2), 1};
+
+    return weight == NULL ? rows : rgm_mul(rows, rgm_reshape(weight, 2, shape));
+}
+
 rgm_value *rgm_embedding_bag(rgm_scope *scope, const char *name, rgm_value *pattern, int64_t width,
                              rgm_reduction reduction)
 {
     rgm_scope *layer = rgm_scope_enter(scope, name);
     rgm_spmm_options options = {.mean = reduction == RGM_MEAN};
-    rgm_value *table, *y;
+    rgm_value *table, *y, *rows = pattern;
     int64_t columns;
 
     if (layer == NULL || pattern == NULL)
         return NULL;
     rgmi_scope_mark(layer);
+    if (!rgm_sparse_parts(&pattern, &options.weight, rows))
+        return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
+                               "an embedding bag is of one pattern");
     columns = rgm_width(pattern);
     if (columns < 0 || bad_units(layer, width) || bad_units(layer, columns))
         return NULL;
@@ -166,7 +178,7 @@ rgm_value *rgm_embedding_bag(rgm_scope *scope, const char *name, rgm_value *patt
     if (reduction == RGM_SUM || reduction == RGM_MEAN)
         y = rgm_spmm(pattern, table, &options);
     else
-        y = rgm_pool_rows(pattern, rgm_broadcast_columns(pattern, table), reduction);
+        y = rgm_pool_rows(pattern, weighted_entries(pattern, table, options.weight), reduction);
     rgmi_scope_mark(scope);
     return y;
 }

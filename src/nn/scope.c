@@ -13,7 +13,9 @@ struct rgm_scope {
     rgm_cgraph *graph;
     rgm_dtype dtype;
     const char *path;
-    int64_t streams; /* random streams named so far */
+    int64_t streams;    /* random streams named so far */
+    rgm_scope *follows; /* whose parameters this one's follow; NULL: they are its own */
+    double momentum;
     /* of the root */
     rgm_arena *arena;
     rgm_map *scopes;      /* path -> scope                                          */
@@ -116,7 +118,32 @@ rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name)
         return no_memory(scope);
     *child = (rgm_scope){
         .root = scope->root, .graph = scope->graph, .dtype = scope->dtype, .path = path};
+    if (scope->follows != NULL) {
+        child->follows = rgm_scope_enter(scope->follows, name);
+        child->momentum = scope->momentum;
+    }
     return child;
+}
+
+rgm_scope *rgm_scope_follow(rgm_scope *scope, const char *name, double momentum)
+{
+    rgm_scope *made;
+
+    if (scope == NULL)
+        return NULL;
+    if (!(momentum >= 0 && momentum <= 1)) {
+        rgm_cgraph_fail(scope->graph, RGM_ERR_ARG, "scope '%s': a momentum of %g is not in [0, 1]",
+                        scope->path, momentum);
+        return NULL;
+    }
+    made = rgm_scope_enter(scope->root, name);
+    if (made != NULL && scope->path[0] != '\0')
+        made = rgm_scope_enter(made, scope->path);
+    if (made != NULL) {
+        made->follows = scope;
+        made->momentum = momentum;
+    }
+    return made;
 }
 
 rgm_cgraph *rgm_scope_graph(const rgm_scope *scope)
@@ -150,6 +177,21 @@ const char *rgmi_scope_stream(rgm_scope *scope, const char *kind)
     return stream != NULL ? stream : no_memory(scope);
 }
 
+/* The state of a scope that follows another, on its way to the parameter there. */
+static rgm_value *following_state(rgm_scope *scope, const char *name, int rank,
+                                  const int64_t *shape, rgm_init init)
+{
+    rgm_value *followed = rgm_scope_parameter(scope->follows, name, rank, shape, init);
+    rgm_value *state = rgm_scope_state(scope, name, rank, shape, init), *next;
+
+    if (followed == NULL || state == NULL)
+        return NULL;
+    followed = rgm_scale(rgm_stop_gradient(followed), 1 - scope->momentum);
+    next = rgm_scale(state, scope->momentum);
+    rgm_cgraph_update(scope->graph, state, rgm_add(next, followed));
+    return state;
+}
+
 rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                                rgm_init init)
 {
@@ -157,6 +199,8 @@ rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, con
 
     if (scope == NULL)
         return NULL;
+    if (scope->follows != NULL)
+        return following_state(scope, name, rank, shape, init);
     path = join(scope, name);
     if (path == NULL)
         return no_memory(scope);
@@ -180,7 +224,7 @@ void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar)
 {
     rgm_scope *root;
 
-    if (scope == NULL || scalar == NULL)
+    if (scope == NULL || scalar == NULL || scope->follows != NULL)
         return;
     root = scope->root;
     if (rgm_value_rank(scalar) != 0) {
@@ -200,7 +244,7 @@ void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient
 {
     const char *name;
 
-    if (scope == NULL || parameter == NULL || coefficient == 0)
+    if (scope == NULL || parameter == NULL || coefficient == 0 || scope->follows != NULL)
         return;
     name = rgm_value_name(parameter);
     if (coefficient < 0 || name == NULL) {
