@@ -215,8 +215,8 @@ rgm_value *rgm_triplet_loss(rgm_value *anchor, rgm_value *positive, rgm_value *n
         return NULL;
     near = distances(anchor, positive);
     far = distances(anchor, negative);
-    return rgm_weighted_mean(rgm_relu(rgm_shift(rgm_sub(near, far), margin)),
-                             weights_of(weights, anchor));
+    near = rgm_relu(rgm_shift(rgm_sub(near, far), margin));
+    return rgm_weighted_mean(near, weights_of(weights, anchor));
 }
 
 /* exp(cos / temperature) between all items of a and all of b, those of weight 0 being nobody's. */
@@ -256,10 +256,12 @@ rgm_value *rgm_grace_loss(rgm_value *a, rgm_value *b, rgm_value *weights, double
 
 rgm_value *rgm_bootstrap_loss(rgm_value *a, rgm_value *b, rgm_value *weights)
 {
+    rgm_value *error;
+
     if (!are_states(a, b))
         return NULL;
-    return rgm_weighted_mean(rgm_shift(rgm_scale(cosines(a, rgm_stop_gradient(b)), -2), 2),
-                             weights_of(weights, a));
+    error = rgm_shift(rgm_scale(cosines(a, rgm_stop_gradient(b)), -2), 2);
+    return rgm_weighted_mean(error, weights_of(weights, a));
 }
 
 rgm_value *rgm_scaled_cosine_loss(rgm_value *a, rgm_value *b, rgm_value *weights, int64_t exponent)
