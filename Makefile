@@ -1,6 +1,7 @@
 # make            build/regimen, build/libregimen.so and .a, optimized
 # make demo       install what is missing, build, and train a graph network with progress on screen
 # make test       install what is missing, build, and run every test
+# make oracle     the tests against other people's programs; TF=1: against TF-GNN too (2 GB from PyPI)
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
 # make coverage   lines and branches that the tests reach, layer by layer (a quarter of an hour on two cores)
@@ -11,7 +12,7 @@
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 
-.PHONY: all deps demo test bench check sanitize clang tsan coverage lint reproduce install clean
+.PHONY: all deps demo test oracle bench check sanitize clang tsan coverage lint reproduce install clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS) --target regimen regimen_static regimen_cli
@@ -29,6 +30,17 @@ test: build/build.ninja
 	@cmake --build build -j $(JOBS)
 	@scripts/oracles.sh || true
 	@cd build && ctest --output-on-failure -j $(JOBS)
+
+# TF-GNN is not among those of `make test`: its answers are in tests/oracle/tfgnn_golden.txt, which an everyday test reads.
+oracle: build/build.ninja
+	@cmake --build build -j $(JOBS)
+	@scripts/oracles.sh || true
+	@cd build && ctest --output-on-failure -j $(JOBS) -R '^oracle_'
+ifdef TF
+	@scripts/oracles.sh tf
+	@build/oracle-tf/bin/python tests/oracle/tfgnn_oracle.py --check
+	@cd build && ctest --output-on-failure -R '^tfgnn_test$$'
+endif
 
 sanitize: deps
 	@cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \

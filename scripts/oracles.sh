@@ -4,8 +4,20 @@
 # looks at pages as Deque's accessibility checker does (tests/oracle/axe.txt: the package for its axe.min.js
 # alone, without the browser driver that it would bring). Tests that need it say so when it
 # is absent. Nothing of it is needed at run time.
+#   scripts/oracles.sh        build/oracle
+#   scripts/oracles.sh tf     build/oracle-tf: TF-GNN with its TensorFlow (tests/oracle/requirements_tf.txt), 2 GB
 set -eu
 cd "$(dirname "$0")/.."
+if [ "${1:-}" = tf ]; then
+    venv=build/oracle-tf pins=tests/oracle/requirements_tf.txt
+    cmp -s "$pins" "$venv/.made" && exit 0
+    echo "oracles  installing $(tr '\n' ' ' <"$pins")" >&2
+    rm -rf "$venv"
+    /usr/bin/python3 -m venv "$venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check -r "$pins" >&2
+    cp "$pins" "$venv/.made"
+    exit 0
+fi
 venv=build/oracle
 stamp=$venv/.made
 wanted=$(cat tests/oracle/requirements.txt tests/oracle/axe.txt)

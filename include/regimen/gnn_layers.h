@@ -134,6 +134,48 @@ rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const 
 /** The senders are the edges themselves (in.edge); the receivers still ask. Shape as above. */
 rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
+/** What the product of a query and a key is multiplied by. */
+typedef enum rgm_score_scaling {
+    RGM_SCORE_RSQRT_DIM, /* 1 / sqrt(width of a key)                              */
+    RGM_SCORE_PLAIN,     /* 1                                                     */
+    RGM_SCORE_TRAINED    /* 1 + elu(w), with a trained w for each head, 0 at first */
+} rgm_score_scaling;
+
+typedef struct rgm_multi_head_options {
+    int64_t heads, units;                /* units: channels of each head                      */
+    bool bias;                           /* of queries, keys and values                       */
+    bool transform_keys;                 /* else a key is what the sender says, for all heads */
+    bool transform_values_after_pooling; /* a kernel for each head on the weighted sum        */
+    rgm_score_scaling score_scaling;
+    double input_dropout;                /* of all three states                                   */
+    double attention_dropout;            /* on the coefficients                                   */
+    double slope;                        /* of leaky relus                                        */
+    rgm_activation attention_activation; /* of queries, and of transformed keys */
+    rgm_activation activation;           /* of each head's result               */
+    double l2;                           /* on kernels                          */
+    rgm_init kernel;
+} rgm_multi_head_options;
+#define RGM_MULTI_HEAD_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        .bias = true, .heads = 1, .transform_keys = true, .slope = 0.2,                            \
+        .activation = RGM_ACT_RELU, .kernel = {                                                    \
+            RGM_INIT_GLOROT_UNIFORM,                                                               \
+            0                                                                                      \
+        }                                                                                          \
+    }
+/**
+ * Dot-product attention (Vaswani et al. 2017, section 3.2) over the edges of each receiver, as
+ * TF-GNN's MultiHeadAttentionConv: q = W_q h_r, k = W_k h_s + W_ke x_e, v = W_v h_s + W_ve x_e,
+ * alpha = softmax(scale q . k), out = act(sum alpha v), [receivers, heads units]. Without edge
+ * states nothing of a state's width is made for an edge. Parameters query/, key/, value/ (kernel,
+ * bias), key_edge/, value_edge/ (kernel), scaling. Where keys or values are not transformed before
+ * pooling, states are dense.
+ */
+rgm_value *rgm_multi_head_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+/** The senders are the edges themselves (in.edge); the receivers still ask. Shape as above. */
+rgm_value *rgm_multi_head_edge_pool(rgm_scope *scope, const rgm_conv_input *in,
+                                    const void *options);
+
 typedef struct rgm_sage_options {
     int64_t units;
     int64_t hidden_units;      /* rgm_sage_pool_convolve(): 0: units                        */
@@ -162,6 +204,7 @@ typedef struct rgm_simple_conv_options {
     bool sender, receiver, edge; /* which states a message sees */
     bool add_states;             /* combine by sum, else side by side                         */
     double dropout;              /* of the messages */
+    double edge_dropout;         /* of whole messages, as if the edge was not there */
     double l2, l2_bias;
     /** In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
      *  then really put together. */
@@ -193,6 +236,9 @@ typedef struct rgm_pool_options {
 rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 /* ---- next states ---------------------------------------------------------------------------- */
+
+/** How states are normalised: not, by what a mini-batch has, each by itself. */
+typedef enum rgm_state_norm { RGM_STATE_PLAIN, RGM_STATE_BATCH, RGM_STATE_LAYER } rgm_state_norm;
 
 typedef struct rgm_state_inputs {
     const char *set;  /* whose state it is; for messages                     */
@@ -235,12 +281,11 @@ rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs,
 rgm_value *rgm_single_input_state(rgm_scope *scope, const rgm_state_inputs *inputs,
                                   const void *options);
 
-typedef enum rgm_gin_norm { RGM_GIN_PLAIN, RGM_GIN_BATCH, RGM_GIN_LAYER } rgm_gin_norm;
 typedef struct rgm_gin_state_options {
     int64_t units, mlp_layers;
-    bool train_epsilon; /* epsilon starts at 0 */
-    double epsilon;     /* where it is not trained */
-    rgm_gin_norm norm;  /* of each layer, before its activation */
+    bool train_epsilon;  /* epsilon starts at 0 */
+    double epsilon;      /* where it is not trained */
+    rgm_state_norm norm; /* of each layer, before its activation */
     rgm_activation activation;
     double dropout; /* of the new state */
     double l2;
@@ -254,6 +299,26 @@ typedef struct rgm_gin_state_options {
  * Parameters epsilon, dense_<i>/kernel, dense_<i>/bias, norm_<i>/.
  */
 rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
+
+typedef struct rgm_albis_state_options {
+    int64_t units;
+    bool residual;       /* the old state is added before the norm; its width is units, or 0 */
+    bool sum;            /* what edge sets bring is summed, else side by side                */
+    double dropout;      /* of what edge sets and the context bring, and of the new state    */
+    rgm_state_norm norm; /* of the new state */
+    double momentum;     /* of a batch norm's moving statistics                              */
+    rgm_activation activation;
+    double l2; /* on the kernel */
+} rgm_albis_state_options;
+#define RGM_ALBIS_STATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .norm = RGM_STATE_LAYER, .momentum = 0.99, .activation = RGM_ACT_RELU                      \
+    }
+/**
+ * MtAlbis' next state [n, units]: norm(drop(act(W [state || drop(inputs) || drop(context)] + b))
+ * + state). Parameters kernel, bias, norm/.
+ */
+rgm_value *rgm_albis_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 
 typedef struct rgm_sage_state_options {
     int64_t units;
@@ -352,6 +417,7 @@ typedef struct rgm_conv_gnn_options {
     rgm_next_state (*next_state_for)(const char *node_set, void *payload);
     void *payload;
     const char *edge_feature;     /* NULL: no edge states; sets without it go without       */
+    const char *context_feature;  /* what next states see of the context; NULL: nothing     */
     const char *const *node_sets; /* NULL: every set that receives an edge set              */
     int64_t node_set_count;
 } rgm_conv_gnn_options;
@@ -436,6 +502,88 @@ typedef struct rgm_gatv2_mpnn_options {
 rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
                                        const rgm_graph_value *graph,
                                        const rgm_gatv2_mpnn_options *options);
+
+/** Which convolution an edge set has: messages pooled, or one of two kinds of attention. */
+typedef enum rgm_albis_attention {
+    RGM_ALBIS_PLAIN,
+    RGM_ALBIS_MULTI_HEAD,
+    RGM_ALBIS_GAT_V2
+} rgm_albis_attention;
+typedef struct rgm_albis_options {
+    int64_t units, message_dim, heads; /* with attention heads divides message_dim */
+    rgm_receivers receivers;
+    const char *const *node_sets; /* as in rgm_conv_gnn_options */
+    int64_t node_set_count;
+    const char *edge_feature;    /* in messages and in attention; NULL: none */
+    const char *context_feature; /* in next states; NULL: none               */
+    rgm_albis_attention attention;
+    const char *const *attention_edge_sets; /* NULL: all; the others are as without attention */
+    int64_t attention_edge_set_count;
+    const char *reduce_type;       /* of edge sets without attention; NULL: "mean" */
+    bool receiver_state;           /* messages without attention see h_r           */
+    double edge_dropout;           /* of whole messages, or of attention's coefficients */
+    double l2;                     /* on kernels                                        */
+    rgm_albis_state_options state; /* its units and l2 are those above */
+} rgm_albis_options;
+#define RGM_ALBIS_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        .heads = 4, .receivers = RGM_AT_TARGET, .receiver_state = true,                            \
+        .state = RGM_ALBIS_STATE_OPTIONS_INIT                                                      \
+    }
+/** TF-GNN's "model template Albis": the graph with next states of every node set that receives. */
+rgm_graph_value *rgm_albis_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgm_albis_options *options);
+
+typedef struct rgm_hgt_options {
+    int64_t heads, units;    /* units: channels of each head                                  */
+    rgm_receivers receivers; /* an edge set heard at both ends has kernels for each           */
+    bool weighted_skip;      /* how much is new is trained for each node set, else it is added */
+    bool layer_norm, bias;
+    double dropout;            /* of what is new, before the old state joins it */
+    rgm_activation activation; /* of what edges bring                          */
+    double l2;                 /* on kernels                                   */
+} rgm_hgt_options;
+#define RGM_HGT_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET, .weighted_skip = true, .layer_norm = true, .bias = true,       \
+        .dropout = 0.2, .activation = RGM_ACT_GELU                                                 \
+    }
+/**
+ * Heterogeneous graph transformer (Hu et al. 2020, eq. 2 to 5, as TF-GNN has it): scores
+ * prior / sqrt(d) (Q_r A) . K_s, one softmax over all edges of a receiver whatever their set, then
+ * h' = norm(skip(drop(W act(sum alpha M_s B) + b), h)). Node sets that receive have states of heads
+ * * units, or of width 0. Parameters "<name>/nodes/<set>/{query,key,message,output}/{kernel,bias}",
+ * ".../skip", ".../layer_norm/", "<name>/edges/<edge set>/{attention,message,prior}".
+ */
+rgm_graph_value *rgm_hgt_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                const rgm_hgt_options *options);
+
+/** How R-GCN's kernels of many relations are kept small. */
+typedef enum rgm_decomposition {
+    RGM_FULL_KERNELS,
+    RGM_BASIS,         /* sums of a few kernels that all relations share: eq. 3  */
+    RGM_BLOCK_DIAGONAL /* blocks along the diagonal, each of its relation: eq. 4 */
+} rgm_decomposition;
+typedef struct rgm_rgcn_options {
+    int64_t units;
+    rgm_decomposition decomposition;
+    int64_t bases; /* how many shared kernels, or blocks; blocks divide both widths */
+    bool bias;
+    rgm_receivers receivers; /* an edge set heard at both ends is two relations */
+    rgm_activation activation;
+    double l2; /* on kernels, bases and blocks */
+} rgm_rgcn_options;
+#define RGM_RGCN_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .receivers = RGM_AT_TARGET, .bias = true, .activation = RGM_ACT_RELU                       \
+    }
+/**
+ * Schlichtkrull et al. 2018, eq. 2: h' = act(W_0 h + sum over relations of the mean of W_r h_s, +
+ * b). Bases need states of one width. Parameters "<name>/nodes/<set>/{self/kernel,bias}",
+ * "<name>/edges/<edge set>/{kernel|coefficients|blocks}", "<name>/bases".
+ */
+rgm_graph_value *rgm_rgcn_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                 const rgm_rgcn_options *options);
 
 typedef struct rgm_sage_update_options {
     int64_t units;

@@ -214,7 +214,7 @@ typedef struct rgm_gin_model_options {
     int64_t units, layers, mlp_layers;
     bool train_epsilon;
     double epsilon;
-    rgm_gin_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
+    rgm_state_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
     rgm_gin_jump jump;
     rgm_activation activation;
     double dropout, l2;
@@ -223,6 +223,63 @@ typedef struct rgm_gin_model_options {
     rgm_input_options input;
 } rgm_gin_model_options;
 
+/**
+ * "hgt", heterogeneous: an encoder for each node set, then rounds of rgm_hgt_update(). Parameters
+ * input/<set>/, layer_<i>/nodes/<set>/, layer_<i>/edges/<edge set>/.
+ */
+typedef struct rgm_hgt_model_options {
+    int64_t units, heads, layers; /* units: channels of the states; heads divides them */
+    rgm_activation input_activation;
+    double input_dropout, dropout;
+    bool weighted_skip, layer_norm, bias;
+    rgm_activation activation;
+    double l2;
+    rgm_receivers receiver;
+    rgm_input_options input;
+} rgm_hgt_model_options;
+
+/**
+ * "mt_albis", heterogeneous: an encoder for each node set, then rounds of rgm_albis_update().
+ * Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge set>/,next_state/}.
+ */
+typedef struct rgm_albis_model_options {
+    int64_t units, message_dim, layers;
+    rgm_activation input_activation;
+    double input_dropout;
+    rgm_albis_attention attention_type;
+    rgm_texts attention_edge_sets; /* none: all */
+    int64_t heads;
+    const char *reduce_type;
+    bool receiver_state;
+    double state_dropout, edge_dropout;
+    rgm_state_norm norm;
+    double batch_momentum;
+    bool residual;
+    rgm_sage_combine combine; /* of what edge sets bring */
+    double l2;
+    rgm_receivers receiver;
+    const char *edge_feature, *context_feature; /* NULL: none */
+    rgm_input_options input;
+} rgm_albis_model_options;
+
+/**
+ * "rgcn", heterogeneous: an encoder for each node set, then rounds of rgm_rgcn_update(). Parameters
+ * input/<set>/, layer_<i>/{nodes/<set>/,edges/<edge set>/,bases}.
+ */
+typedef struct rgm_rgcn_model_options {
+    int64_t units, layers;
+    int64_t output; /* > 0: one more round, without activation (classes, with task head "none") */
+    rgm_activation input_activation;
+    double input_dropout, dropout; /* dropout: of every round's states */
+    rgm_decomposition decomposition;
+    int64_t bases;
+    bool bias;
+    rgm_activation activation;
+    double l2;
+    rgm_receivers receiver;
+    rgm_input_options input;
+} rgm_rgcn_model_options;
+
 /** A model that an experiment file can name. */
 typedef struct rgm_graph_model_type {
     rgm_section_type section;
@@ -230,7 +287,7 @@ typedef struct rgm_graph_model_type {
     size_t input;        /* where in the options its rgm_input_options stand; 0: it has none */
 } rgm_graph_model_type;
 extern const rgm_graph_model_type rgm_gcn_model, rgm_gat_model, rgm_sage_model, rgm_mpnn_model,
-    rgm_appnp_model, rgm_sgc_model, rgm_gin_model;
+    rgm_appnp_model, rgm_sgc_model, rgm_gin_model, rgm_hgt_model, rgm_albis_model, rgm_rgcn_model;
 /** All of them, each the beginning of its rgm_graph_model_type; ended by NULL. */
 extern const rgm_section_type *const rgm_graph_models[];
 

@@ -17,10 +17,42 @@ static rgm_next_state next_state_of(const rgm_conv_gnn_options *options, const c
                                            : options->next_state;
 }
 
-static bool hears(rgm_receivers receivers, rgm_tag tag)
+bool rgmi_hears(rgm_receivers receivers, rgm_tag tag)
 {
     return receivers == RGM_AT_BOTH ||
            receivers == (tag == RGM_SOURCE ? RGM_AT_SOURCE : RGM_AT_TARGET);
+}
+
+int64_t rgmi_relations(rgmi_relation *relations, const rgm_graph_value *graph, const char *node_set,
+                       rgm_receivers receivers)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_EDGE_SET || rgmi_is_aux(set->name))
+            continue;
+        for (int tag = RGM_SOURCE; tag <= RGM_TARGET; tag++) {
+            rgm_tag receiver = (rgm_tag)tag;
+
+            if (!rgmi_hears(receivers, receiver) || strcmp(rgmi_end(set, receiver), node_set) != 0)
+                continue;
+            if (count == RGMI_MOST_RELATIONS) {
+                rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_UNSUPPORTED,
+                                "node set '%s' hears more than %d edge sets", node_set,
+                                RGMI_MOST_RELATIONS);
+                return -1;
+            }
+            relations[count++] = (rgmi_relation){
+                .edge_set = set->name,
+                .sender = rgmi_end(set, rgm_tag_reverse(receiver)),
+                .receiver = receiver,
+            };
+        }
+    }
+    return count;
 }
 
 /* Kinds of edges by number would be read as amounts. */
@@ -52,7 +84,7 @@ static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *nod
             rgm_edge_input input = {
                 .edge_set = set->name, .receiver = (rgm_tag)tag, .conv = options->conv};
 
-            if (!hears(options->receivers, (rgm_tag)tag) ||
+            if (!rgmi_hears(options->receivers, (rgm_tag)tag) ||
                 strcmp(rgmi_end(set, (rgm_tag)tag), node_set) != 0)
                 continue;
             if (options->conv_for != NULL)
@@ -99,6 +131,7 @@ static bool add_node_set(plan *p, const rgm_graph_value *graph, const char *node
     if (update.input_count == 0 && !named)
         return true;
     update.next_state = next_state_of(options, node_set);
+    update.context_feature = options->context_feature;
     p->nodes[p->node_count++] = update;
     return true;
 }

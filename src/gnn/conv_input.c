@@ -48,6 +48,44 @@ bool rgmi_positive(rgm_scope *scope, int64_t units, const char *what)
     return false;
 }
 
+rgm_value *rgmi_kernel(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
+                       double l2)
+{
+    rgm_cgraph *graph = scope != NULL ? rgm_scope_graph(scope) : NULL;
+    int64_t before = graph != NULL ? rgm_cgraph_parameter_count(graph) : 0;
+    rgm_value *w = graph != NULL ? rgm_scope_parameter(scope, name, rank, shape,
+                                                       (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0})
+                                 : NULL;
+
+    if (w != NULL && rgm_cgraph_parameter_count(graph) > before)
+        rgm_scope_add_l2(scope, w, l2);
+    return w;
+}
+
+rgm_value *rgmi_project_parts(rgm_value *x, rgm_value *w)
+{
+    enum { MOST = 128 };
+    rgm_value *part[MOST];
+    int64_t parts, in, units;
+
+    if (x == NULL || w == NULL)
+        return NULL;
+    parts = rgm_value_dim(w, 0);
+    in = rgm_value_dim(w, 1);
+    units = rgm_value_dim(w, 2);
+    if (parts > MOST)
+        return rgm_cgraph_fail(rgm_value_graph(x), RGM_ERR_UNSUPPORTED,
+                               "%lld kernels side by side; there can be %d", (long long)parts,
+                               MOST);
+    for (int64_t i = 0; i < parts; i++) { /* products of rank 2, which can be narrowed */
+        rgm_value *own = rgm_slice(x, 1, i * in, (i + 1) * in);
+        rgm_value *kernel = rgm_slice(w, 0, i, i + 1);
+
+        part[i] = rgm_matmul(own, rgm_reshape(kernel, 2, (rgm_dim[]){in, units}));
+    }
+    return rgm_concat(part, parts, 1);
+}
+
 /* x [count, width] by entry, or x [senders, width] by sender, reduced at the receivers. */
 static rgm_value *pool(const rgm_conv_input *in, rgm_value *x, bool by_sender,
                        rgm_reduction reduction)

@@ -243,6 +243,9 @@ const rgm_effect rgmi_graph_effects[] = {
     {"model.input_activation", "model.encode == true"},
     {"model.l2_layers", "model.l2 > 0"},
     {"model.epsilon", "model.train_epsilon == false"},
+    {"model.attention_edge_sets", "model.attention_type != none"},
+    {"model.batch_momentum", "model.norm == batch"},
+    {"model.bases", "model.decomposition != none"},
     {0}};
 
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";

@@ -64,6 +64,18 @@ rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
     return rgm_conv_gnn(scope, name, graph, &rule);
 }
 
+bool rgmi_heads_divide(rgm_scope *scope, const char *name, int64_t width, int64_t heads)
+{
+    if (!rgmi_positive(scope, heads, "heads"))
+        return false;
+    if (width % heads == 0)
+        return true;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
+                    "'%s': message_dim %lld is not a multiple of heads %lld", name,
+                    (long long)width, (long long)heads);
+    return false;
+}
+
 rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
                                        const rgm_graph_value *graph,
                                        const rgm_gatv2_mpnn_options *options)
@@ -72,16 +84,11 @@ rgm_graph_value *rgm_gatv2_mpnn_update(rgm_scope *scope, const char *name,
     rgm_dense_state_options state = RGM_DENSE_STATE_OPTIONS_INIT;
     rgm_conv_gnn_options rule = RGM_CONV_GNN_OPTIONS_INIT;
 
-    if (scope == NULL || graph == NULL || !rgmi_positive(scope, options->heads, "heads") ||
+    if (scope == NULL || graph == NULL ||
         !rgmi_positive(scope, options->message_dim, "message_dim") ||
-        !rgmi_positive(scope, options->units, "units"))
+        !rgmi_positive(scope, options->units, "units") ||
+        !rgmi_heads_divide(scope, name, options->message_dim, options->heads))
         return NULL;
-    if (options->message_dim % options->heads != 0) {
-        rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
-                        "'%s': message_dim %lld is not a multiple of heads %lld", name,
-                        (long long)options->message_dim, (long long)options->heads);
-        return NULL;
-    }
     conv.heads = options->heads;
     conv.units = options->message_dim / options->heads;
     conv.attention_dropout = options->edge_dropout;

@@ -25,14 +25,6 @@ rgm_value *rgm_gin_convolve(rgm_scope *scope, const rgm_conv_input *in, const vo
     return options->units > 0 ? rgm_dense_with(scope, NULL, y, options->units, &dense) : y;
 }
 
-/* Rows normalised as the options say, in `name`. */
-static rgm_value *normalise(rgm_scope *scope, const char *name, rgm_value *x, rgm_gin_norm norm)
-{
-    return norm == RGM_GIN_BATCH   ? rgm_batch_norm(scope, name, x, NULL)
-           : norm == RGM_GIN_LAYER ? rgm_layer_norm(scope, name, x)
-                                   : x;
-}
-
 rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *payload)
 {
     static const rgm_gin_state_options defaults = RGM_GIN_STATE_OPTIONS_INIT;
@@ -62,7 +54,8 @@ rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const
         snprintf(name, sizeof name, "dense_%lld", (long long)i);
         snprintf(norm, sizeof norm, "norm_%lld", (long long)i);
         x = rgm_dense_with(scope, name, x, options->units, &dense);
-        x = rgm_activate(normalise(scope, norm, x, options->norm), options->activation, 0.2);
+        x = rgm_activate(rgmi_normalise(scope, norm, x, options->norm, NULL), options->activation,
+                         0.2);
     }
     return rgm_dropout(scope, x, options->dropout);
 }

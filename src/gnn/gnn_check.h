@@ -241,7 +241,7 @@ static inline void shift_parameters(world *w, int trial, double step)
 /* d loss along random directions against central differences; loss = sum(y^2) + regularisation. */
 static inline void check_gradients(world *w, rgm_value *y, int directions)
 {
-    enum { MOST = 64 };
+    enum { MOST = 128 };
     rgm_value *wrt[MOST], *fetches[MOST + 1], *regular = rgm_scope_loss(w->scope);
     rgm_executor_options options = {0};
     rgm_executor *executor = NULL;

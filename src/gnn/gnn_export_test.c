@@ -22,6 +22,13 @@ static const struct {
     {"sgc", "output: 4\nself_loops: false\n"},
     {"gin", "units: 6\nlayers: 2\njump: concat\n"},
     {"gin", "units: 6\nlayers: 1\nnorm: none\njump: max\n"},
+    {"hgt", "units: 8\nheads: 2\nreceiver: both\n"},
+    {"hgt", "units: 8\nheads: 4\nlayers: 1\nweighted_skip: false\n"},
+    {"mt_albis", "units: 6\nmessage_dim: 8\nresidual: true\nreduce_type: mean|max_no_inf\n"},
+    {"mt_albis", "units: 6\nmessage_dim: 8\nattention_type: multi_head\nnorm: batch\n"},
+    {"mt_albis", "units: 6\nmessage_dim: 8\nattention_type: gat_v2\nedge_dropout: 0.5\n"},
+    {"rgcn", "units: 6\noutput: 4\nreceiver: both\n"},
+    {"rgcn", "units: 6\ndecomposition: block\nbases: 3\n"},
     {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nlayer_norm: true\n"},
     {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nencode: false\nreceiver_state: false\n"
                      "reduce_type: mean|max_no_inf\n"},

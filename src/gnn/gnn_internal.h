@@ -34,11 +34,37 @@ rgm_value *rgmi_need(rgm_scope *scope, const rgm_conv_input *in, rgm_value *x, c
 /* units >= 1, else a failure naming `what`. */
 bool rgmi_positive(rgm_scope *scope, int64_t units, const char *what);
 
+/* False after a failure: heads do not divide `width`, of the update `name`. */
+bool rgmi_heads_divide(rgm_scope *scope, const char *name, int64_t width, int64_t heads);
+/* False after a failure: the old state, of a width, is not dense rows of `units`. */
+bool rgmi_fits_residual(rgm_scope *scope, const rgm_state_inputs *inputs, int64_t units);
+/* A parameter with Glorot's start, its squares in the loss once however often it is asked for. */
+rgm_value *rgmi_kernel(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
+                       double l2);
+
+/* x [n, parts in] dense, each of the parts side by side times its own of w [parts, in, units]:
+ * [n, parts units]. */
+rgm_value *rgmi_project_parts(rgm_value *x, rgm_value *w);
+
 /* One set of a piece, with a failure that names the nearest; NULL if there is none. */
 const rgm_set_schema *rgmi_set(const rgm_graph_value *graph, rgm_piece piece, const char *name);
 bool rgmi_is_aux(const char *set);
 /* The only non-auxiliary set of a piece, or a failure that lists them. */
 const rgm_set_schema *rgmi_only_set(const rgm_graph_value *graph, rgm_piece piece);
+/* Whether `tag` is an end that hears. */
+bool rgmi_hears(rgm_receivers receivers, rgm_tag tag);
+/* The scope of an edge set read towards `receiver`: "cites", or "cites@source". */
+rgm_scope *rgmi_edge_scope(rgm_scope *scope, const char *edge_set, rgm_tag receiver);
+/* What a model of several sets does with each relation, an edge set towards one of its ends: at
+ * most MOST of those that a node set hears. */
+typedef struct rgmi_relation {
+    const char *edge_set, *sender;
+    rgm_tag receiver;
+} rgmi_relation;
+enum { RGMI_MOST_RELATIONS = 64 };
+/* The relations that a node set hears; more than MOST are a failure and -1. */
+int64_t rgmi_relations(rgmi_relation *relations, const rgm_graph_value *graph, const char *node_set,
+                       rgm_receivers receivers);
 /* The node set at one end of an edge set. */
 const char *rgmi_end(const rgm_set_schema *edge_set, rgm_tag tag);
 /* A set's feature as rows; feature NULL: hidden_state, and NULL without failure when there is none.
@@ -60,6 +86,23 @@ rgm_value *rgmi_input_feature(rgm_scope *scope, const rgm_graph_value *graph, rg
  * without failure for a set that starts with nothing. */
 rgm_value *rgmi_node_input(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
                            const rgm_input_options *options);
+/* How models of many sets begin. */
+typedef struct rgmi_first_layer {
+    int64_t units;
+    rgm_activation activation;
+    double dropout; /* of the features */
+    double l2, l2_bias;
+    bool plain;  /* the features are the states                         */
+    bool needed; /* a set without features is a failure, not of width 0 */
+} rgmi_first_layer;
+/* act(W drop(features) + b) of each node set as its state; parameters in input/<node set>. */
+rgm_graph_value *rgmi_first_states(rgm_scope *scope, const rgm_graph_value *graph,
+                                   const rgmi_first_layer *first, const rgm_input_options *input);
+/* Every node set's state through dropout, its own stream for each set and round. */
+rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, double rate);
+/* Rows normalised, in `name`; options NULL: the batch norm's defaults. */
+rgm_value *rgmi_normalise(rgm_scope *scope, const char *name, rgm_value *x, rgm_state_norm norm,
+                          const rgm_batch_norm_options *options);
 /* The graph with an edge feature (NULL: none) as rows in every edge set that has it, as the options
  * say that it is read. */
 rgm_graph_value *rgmi_read_edges(rgm_scope *scope, rgm_graph_value *graph, const char *feature,
@@ -79,6 +122,8 @@ rgm_value *rgmi_hom_input(const char **node_set, const char **edge_set, rgm_scop
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set);
 bool rgmi_one_receiver(rgm_scope *scope, rgm_receivers receiver);
 
+extern const char *const rgmi_norm_names[];    /* of rgm_state_norm */
+extern const char *const rgmi_combine_names[]; /* of rgm_sage_combine */
 extern const char *const rgmi_receiver_names[];
 extern const char *const rgmi_l2_layer_names[];
 extern const char *const rgmi_normalization_names[]; /* of rgm_degree_norm */

@@ -6,7 +6,6 @@
  */
 #include "gnn_internal.h"
 
-static const char *const norm_names[] = {"none", "batch", "layer", NULL};
 static const char *const jump_names[] = {"last", "concat", "sum", "max", NULL};
 
 static void gin_defaults(void *payload)
@@ -15,7 +14,7 @@ static void gin_defaults(void *payload)
                                                                 .layers = 3,
                                                                 .mlp_layers = 2,
                                                                 .train_epsilon = true,
-                                                                .norm = RGM_GIN_BATCH,
+                                                                .norm = RGM_STATE_BATCH,
                                                                 .activation = RGM_ACT_RELU,
                                                                 .receiver = RGM_AT_TARGET};
 }
@@ -27,7 +26,7 @@ static const rgm_field gin_fields[] = {
     RGM_INT_FIELD(mlp_layers, 1, 100, "dense layers of each round"),
     RGM_BOOL_FIELD(train_epsilon, "how much more a node's own state counts is trained"),
     RGM_FLOAT_FIELD(epsilon, -1e6, 1e6, "how much more it counts where that is not trained"),
-    RGM_CHOICE_FIELD(norm, norm_names, "of each dense layer, before its activation"),
+    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each dense layer, before its activation"),
     RGM_CHOICE_FIELD(jump, jump_names,
                      "what becomes of the states of all rounds: the last, or all of them together"),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each dense layer"),
@@ -38,30 +37,6 @@ static const rgm_field gin_fields[] = {
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
-
-/* W x + b of each node set, which must have features: sums need states of one width. */
-static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
-                               const rgm_gin_model_options *o)
-{
-    const rgm_schema *schema = rgm_graph_value_schema(graph);
-    rgm_dense_options dense = {.bias = true, .l2 = o->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
-    rgm_graph_value *next = (rgm_graph_value *)graph;
-    rgm_scope *inputs = rgm_scope_enter(scope, "input");
-
-    for (int64_t i = 0; next != NULL && i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-        rgm_value *x;
-
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
-            continue;
-        x = rgmi_node_input(scope, graph, set->name, &o->input);
-        if (x == NULL)
-            return rgmi_no_input(graph, set->name);
-        next =
-            rgm_with_state(next, set->name, rgm_dense_with(inputs, set->name, x, o->units, &dense));
-    }
-    return next;
-}
 
 /* How many edge sets there are to hear: sums of several are told apart by kernels. */
 static bool has_relations(const rgm_graph_value *graph, rgm_receivers receiver)
@@ -127,6 +102,7 @@ static rgm_graph_value *gin_build(rgm_scope *scope, const rgm_graph_value *graph
                                    .activation = o->activation,
                                    .dropout = o->dropout,
                                    .l2 = o->l2};
+    rgmi_first_layer first = {.units = o->units, .l2 = o->l2, .needed = true};
     rgm_conv_gnn_options rule = RGM_CONV_GNN_OPTIONS_INIT;
     rgm_graph_value **rounds = NULL, *next = NULL;
 
@@ -141,7 +117,8 @@ static rgm_graph_value *gin_build(rgm_scope *scope, const rgm_graph_value *graph
     rule.conv = (rgm_conv){rgm_gin_convolve, &conv};
     rule.next_state = (rgm_next_state){rgm_gin_state, &state};
     rule.edge_feature = o->edge_feature;
-    rounds[0] = rgmi_read_edges(scope, encode(scope, graph, o), o->edge_feature, &o->input);
+    rounds[0] = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
+                                o->edge_feature, &o->input);
     for (int64_t i = 0; i < o->layers && rounds[i] != NULL; i++) {
         char name[32];
 

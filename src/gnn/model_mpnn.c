@@ -45,50 +45,22 @@ static rgm_status mpnn_check(const void *options)
                                   ((const rgm_mpnn_model_options *)options)->reduce_type);
 }
 
-/* act(W drop(features) + b) of each node set, as its state; or the features themselves. */
-static rgm_graph_value *encode(rgm_scope *scope, const rgm_graph_value *graph,
-                               const rgm_mpnn_model_options *o)
-{
-    const rgm_schema *schema = rgm_graph_value_schema(graph);
-    rgm_dense_options dense = {.bias = true,
-                               .activation = o->input_activation,
-                               .slope = 0.2,
-                               .l2 = o->l2,
-                               .l2_bias = o->l2,
-                               .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
-    rgm_graph_value *next = (rgm_graph_value *)graph;
-    rgm_scope *inputs = rgm_scope_enter(scope, "input");
-
-    for (int64_t i = 0; next != NULL && i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-        rgm_scope *own;
-        rgm_value *x;
-
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
-            continue;
-        own = rgm_scope_enter(inputs, set->name);
-        x = rgmi_node_input(scope, graph, set->name, &o->input);
-        if (x == NULL)
-            x = rgm_make_empty_feature(own, graph, RGM_NODE_SET, set->name);
-        else
-            x = rgm_dropout(own, x, o->input_dropout);
-        if (o->encode && rgm_width(x) > 0)
-            x = rgm_dense_with(own, NULL, x, o->input_units > 0 ? o->input_units : o->units,
-                               &dense);
-        next = rgm_with_state(next, set->name, x);
-    }
-    return next;
-}
-
 static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_mpnn_model_options *o = payload;
+    rgmi_first_layer first = {.units = o->input_units > 0 ? o->input_units : o->units,
+                              .activation = o->input_activation,
+                              .dropout = o->input_dropout,
+                              .l2 = o->l2,
+                              .l2_bias = o->l2,
+                              .plain = !o->encode};
     rgm_mpnn_options round = RGM_MPNN_OPTIONS_INIT;
     rgm_graph_value *next;
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
         return NULL;
-    next = rgmi_read_edges(scope, encode(scope, graph, o), o->edge_feature, &o->input);
+    next = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
+                           o->edge_feature, &o->input);
     round.units = o->units;
     round.message_dim = o->message_dim;
     round.receivers = o->receiver;

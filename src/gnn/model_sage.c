@@ -6,7 +6,7 @@
 #include "gnn_internal.h"
 
 static const char *const aggregator_names[] = {"mean", "sum", "max", "pool", "gcn", NULL};
-static const char *const combine_names[] = {"sum", "concat", NULL};
+const char *const rgmi_combine_names[] = {"sum", "concat", NULL};
 
 static void sage_defaults(void *payload)
 {
@@ -34,7 +34,8 @@ static const rgm_field sage_fields[] = {
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout before each round"),
     RGM_BOOL_FIELD(l2_normalize,
                    "divide each state by its length, except after the last round with output"),
-    RGM_CHOICE_FIELD(combine, combine_names, "own state and neighbours summed or side by side"),
+    RGM_CHOICE_FIELD(combine, rgmi_combine_names,
+                     "own state and neighbours summed or side by side"),
     RGM_BOOL_FIELD(bias, "add a bias"),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each round but the output"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
@@ -43,25 +44,6 @@ static const rgm_field sage_fields[] = {
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
-
-/* Every node set's state through dropout, its own stream for each set and round. */
-static rgm_graph_value *drop_states(rgm_scope *round, rgm_graph_value *graph, double rate)
-{
-    const rgm_schema *schema = rgm_graph_value_schema(graph);
-
-    for (int64_t i = 0; graph != NULL && rate > 0 && i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name) ||
-            !rgm_has_feature(graph, RGM_NODE_SET, set->name, RGM_HIDDEN_STATE))
-            continue;
-        graph = rgm_with_state(
-            graph, set->name,
-            rgm_dropout(rgm_scope_enter(rgm_scope_enter(round, "nodes"), set->name),
-                        rgmi_state(round, graph, RGM_NODE_SET, set->name, NULL), rate));
-    }
-    return graph;
-}
 
 /* The update of one node set: a mean over itself and all edge sets that lead to it, whose names go
  * to `names`; false: none does. */
@@ -187,7 +169,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
         round.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
         if (last)
             round.concat = false; /* exactly `output` channels */
-        next = drop_states(rgm_scope_enter(scope, name), next, o->dropout);
+        next = rgmi_drop_states(rgm_scope_enter(scope, name), next, o->dropout);
         if (next != NULL)
             next = o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, next, &round)
                                                  : rgm_sage_update(scope, name, next, &round);

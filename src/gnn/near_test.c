@@ -267,6 +267,15 @@ static const struct {
     {named, PAPERS READOUT, "appnp: {hidden: [3], output: 2, iterations: 3}", true},
     {named, PAPERS READOUT, "sgc: {output: 2, receiver: source}", true},
     {named, PAPERS READOUT, "gin: {units: 3, norm: layer, edge_feature: e, jump: concat}", true},
+    {named, LIBRARY READOUT, "hgt: {units: 4, heads: 2, receiver: both}", true},
+    {named, PAPERS READOUT, "hgt: {units: 4, heads: 2, weighted_skip: false}", true},
+    {named, LIBRARY READOUT,
+     "mt_albis: {units: 3, message_dim: 4, reduce_type: mean|max_no_inf, residual: true}", true},
+    {named, LIBRARY READOUT,
+     "mt_albis: {units: 3, message_dim: 4, heads: 2, attention_type: multi_head, edge_feature: e}",
+     true},
+    {named, LIBRARY READOUT, "rgcn: {units: 4, receiver: both}", true},
+    {named, PAPERS READOUT, "rgcn: {units: 4, bases: 2, decomposition: block}", true},
     {with_edge_states, PAPERS READOUT, "target", true},
     {with_edge_states, PAPERS READOUT, "both", true},
     {with_means, PAPERS READOUT, "mean", true},
@@ -274,7 +283,7 @@ static const struct {
     {with_all_sorts, PAPERS READOUT, "in", true},
     {with_all_sorts, PAPERS READOUT, "out", true},
 };
-enum { CASES = sizeof cases / sizeof *cases, MOST_PARAMETERS = 64 };
+enum { CASES = sizeof cases / sizeof *cases, MOST_PARAMETERS = 128 };
 
 /* ---- comparing ----------------------------------------------------------------------------- */
 

@@ -50,8 +50,9 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const
         used.receiver = NULL;
     if (!options->edge)
         used.edge = NULL;
-    if (options->message == NULL && options->dropout == 0 && used.sender != NULL &&
-        used.edge == NULL && used.receiver == NULL) /* nothing is made for each edge */
+    if (options->message == NULL && options->dropout == 0 && options->edge_dropout == 0 &&
+        used.sender != NULL && used.edge == NULL &&
+        used.receiver == NULL) /* nothing is made for each edge */
         return rgmi_pool_senders(
             &used, rgm_dense_with(scope, NULL, used.sender, options->units, &dense), reduce);
     if (options->message != NULL)
@@ -62,6 +63,7 @@ rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const
     else
         message = rgm_conv_messages(scope, &used, options->units, &dense);
     message = rgm_dropout(scope, message, options->dropout);
+    message = rgm_item_dropout(scope, message, options->edge_dropout);
     return rgm_conv_pool(&used, message, reduce);
 }
 

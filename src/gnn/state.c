@@ -47,6 +47,19 @@ rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, con
     return options->layer_norm ? rgm_layer_norm(scope, "layer_norm", y) : y;
 }
 
+bool rgmi_fits_residual(rgm_scope *scope, const rgm_state_inputs *inputs, int64_t units)
+{
+    int64_t width = rgm_width(inputs->state);
+
+    if (width == units && rgmi_is_dense(inputs->state))
+        return true;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_SHAPE,
+                    "'%s': a residual state of '%s' needs units (%lld) equal to the width of the "
+                    "old dense state (%lld)",
+                    rgm_scope_path(scope), inputs->set, (long long)units, (long long)width);
+    return false;
+}
+
 rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *payload)
 {
     const rgm_dense_state_options *options = payload != NULL ? payload : &dense_state_defaults;
@@ -56,12 +69,8 @@ rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs, 
     if (y == NULL || width < 0)
         return NULL;
     if (width > 0) {
-        if (width != options->units || !rgmi_is_dense(inputs->state))
-            return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_SHAPE,
-                                   "'%s': a residual state of '%s' needs units (%lld) equal to the "
-                                   "width of the old dense state (%lld)",
-                                   rgm_scope_path(scope), inputs->set, (long long)options->units,
-                                   (long long)width);
+        if (!rgmi_fits_residual(scope, inputs, options->units))
+            return NULL;
         y = rgm_add(y, inputs->state);
     }
     y = rgm_activate(y, options->activation, 0.2);

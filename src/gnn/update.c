@@ -180,13 +180,11 @@ static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
     return y;
 }
 
-/* "cites", or "cites@source" when it is read towards its source; in the scope's memory. */
-static rgm_scope *input_scope(rgm_scope *scope, const rgm_edge_input *input)
+rgm_scope *rgmi_edge_scope(rgm_scope *scope, const char *edge_set, rgm_tag receiver)
 {
     char name[512];
 
-    snprintf(name, sizeof name, "%s%s", input->edge_set,
-             input->receiver == RGM_SOURCE ? "@source" : "");
+    snprintf(name, sizeof name, "%s%s", edge_set, receiver == RGM_SOURCE ? "@source" : "");
     return rgm_scope_enter(scope, name);
 }
 
@@ -230,7 +228,8 @@ static rgm_value *node_set_state(rgm_scope *scope, const rgm_graph_value *graph,
     own = rgmi_state(scope, graph, RGM_NODE_SET, update->node_set, update->node_feature);
     if (gathered_init(&g, scope, update->input_count)) {
         for (int64_t i = 0; i < update->input_count; i++) {
-            rgm_scope *inner = input_scope(scope, &update->inputs[i]);
+            rgm_scope *inner =
+                rgmi_edge_scope(scope, update->inputs[i].edge_set, update->inputs[i].receiver);
             /* The child's own name, without the path before it. */
             if (inner != NULL)
                 gathered_add(&g, rgm_scope_path(inner) + strlen(rgm_scope_path(scope)) + 1,

@@ -1,0 +1,90 @@
+/*
+ * "hgt": an encoder for each node set, then rounds of the heterogeneous graph transformer (Hu et
+ * al. 2020) over any number of node and edge sets.
+ */
+#include "gnn_internal.h"
+
+static void hgt_defaults(void *payload)
+{
+    *(rgm_hgt_model_options *)payload = (rgm_hgt_model_options){.units = 64,
+                                                                .heads = 4,
+                                                                .layers = 2,
+                                                                .input_activation = RGM_ACT_GELU,
+                                                                .dropout = 0.2,
+                                                                .weighted_skip = true,
+                                                                .layer_norm = true,
+                                                                .bias = true,
+                                                                .activation = RGM_ACT_GELU,
+                                                                .receiver = RGM_AT_TARGET};
+}
+
+#define RGM_OPTIONS rgm_hgt_model_options
+static const rgm_field hgt_fields[] = {
+    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
+    RGM_INT_FIELD(heads, 1, 1e4, "heads of the attention; they divide units"),
+    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
+    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
+    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout on what is new of a state"),
+    RGM_BOOL_FIELD(weighted_skip,
+                   "how much of a state is new is trained for each node set; false: it is added"),
+    RGM_BOOL_FIELD(layer_norm, "normalise each new state"),
+    RGM_BOOL_FIELD(bias, "biases of queries, keys, messages and outputs"),
+    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of what edges bring"),
+    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
+    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names,
+                     "which end of an edge hears; both: with kernels for each"),
+    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    {0}};
+#undef RGM_OPTIONS
+
+static rgm_status hgt_check(const void *payload)
+{
+    const rgm_hgt_model_options *o = payload;
+
+    if (o->units % o->heads != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "model.units: %lld is not a multiple of heads %lld",
+                        (long long)o->units, (long long)o->heads);
+    return RGM_OK;
+}
+
+static rgm_graph_value *hgt_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_hgt_model_options *o = payload;
+    rgmi_first_layer first = {.units = o->units,
+                              .activation = o->input_activation,
+                              .dropout = o->input_dropout,
+                              .l2 = o->l2};
+    rgm_hgt_options round = {.heads = o->heads,
+                             .units = o->units / o->heads,
+                             .receivers = o->receiver,
+                             .weighted_skip = o->weighted_skip,
+                             .layer_norm = o->layer_norm,
+                             .bias = o->bias,
+                             .dropout = o->dropout,
+                             .activation = o->activation,
+                             .l2 = o->l2};
+    rgm_graph_value *next;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
+        return NULL;
+    next = rgmi_first_states(scope, graph, &first, &o->input);
+    for (int64_t i = 0; i < o->layers && next != NULL; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "layer_%lld", (long long)i);
+        next = rgm_hgt_update(scope, name, next, &round);
+    }
+    return next;
+}
+
+const rgm_graph_model_type rgm_hgt_model = {
+    .section = {.name = "hgt",
+                .help = "heterogeneous graph transformer: attention over all relations of a node",
+                .options_size = sizeof(rgm_hgt_model_options),
+                .defaults = hgt_defaults,
+                .fields = hgt_fields,
+                .check = hgt_check},
+    .input = offsetof(rgm_hgt_model_options, input),
+    .build = hgt_build,
+};

@@ -1,0 +1,117 @@
+/*
+ * "mt_albis": an encoder for each node set, then rounds of TF-GNN's model template Albis over any
+ * number of node and edge sets.
+ */
+#include "gnn_internal.h"
+
+static const char *const attention_names[] = {"none", "multi_head", "gat_v2", NULL};
+
+static void albis_defaults(void *payload)
+{
+    *(rgm_albis_model_options *)payload =
+        (rgm_albis_model_options){.units = 64,
+                                  .message_dim = 64,
+                                  .layers = 2,
+                                  .input_activation = RGM_ACT_RELU,
+                                  .heads = 4,
+                                  .reduce_type = "mean",
+                                  .receiver_state = true,
+                                  .norm = RGM_STATE_LAYER,
+                                  .batch_momentum = 0.99,
+                                  .combine = RGM_SAGE_CONCAT,
+                                  .receiver = RGM_AT_TARGET};
+}
+
+#define RGM_OPTIONS rgm_albis_model_options
+static const rgm_field albis_fields[] = {
+    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
+    RGM_INT_FIELD(message_dim, 1, 1e6, "channels of the messages"),
+    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
+    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
+    RGM_CHOICE_FIELD(attention_type, attention_names, "how what neighbours say is weighed"),
+    RGM_TEXTS_FIELD(attention_edge_sets,
+                    "edge sets with attention, the others without; default: all"),
+    RGM_INT_FIELD(heads, 1, 1e4, "heads of the attention; they divide message_dim"),
+    RGM_TEXT_FIELD(reduce_type,
+                   "of edge sets without attention: mean, sum, ..., or several with | between"),
+    RGM_BOOL_FIELD(receiver_state, "messages without attention see the receiver's state too"),
+    RGM_FLOAT_FIELD(state_dropout, 0, 0.999,
+                    "rate of dropout on what edge sets and context bring and on new states"),
+    RGM_FLOAT_FIELD(edge_dropout, 0, 0.999,
+                    "rate of dropout of whole messages, or of attention's coefficients"),
+    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of new states"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
+    RGM_BOOL_FIELD(residual, "the old state is added to the new one"),
+    RGM_CHOICE_FIELD(combine, rgmi_combine_names,
+                     "what edge sets bring to a node summed or side by side"),
+    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
+    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGM_TEXT_FIELD(edge_feature, "edge feature in messages and attention; default: none"),
+    RGM_TEXT_FIELD(context_feature, "float feature of the context in new states; default: none"),
+    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    {0}};
+#undef RGM_OPTIONS
+
+static rgm_status albis_check(const void *payload)
+{
+    const rgm_albis_model_options *o = payload;
+
+    if (o->attention_type != RGM_ALBIS_PLAIN && o->message_dim % o->heads != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "model.message_dim: %lld is not a multiple of heads %lld",
+                        (long long)o->message_dim, (long long)o->heads);
+    return rgmi_reduce_type_check("model.reduce_type", o->reduce_type);
+}
+
+static rgm_graph_value *albis_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_albis_model_options *o = payload;
+    const rgm_texts *attended = &o->attention_edge_sets;
+    rgmi_first_layer first = {.units = o->units,
+                              .activation = o->input_activation,
+                              .dropout = o->input_dropout,
+                              .l2 = o->l2};
+    rgm_albis_options round = {.units = o->units,
+                               .message_dim = o->message_dim,
+                               .heads = o->heads,
+                               .receivers = o->receiver,
+                               .edge_feature = o->edge_feature,
+                               .context_feature = o->context_feature,
+                               .attention = o->attention_type,
+                               .attention_edge_sets = attended->count > 0 ? attended->items : NULL,
+                               .attention_edge_set_count = attended->count,
+                               .reduce_type = o->reduce_type,
+                               .receiver_state = o->receiver_state,
+                               .edge_dropout = o->edge_dropout,
+                               .l2 = o->l2,
+                               .state = {.residual = o->residual,
+                                         .sum = o->combine == RGM_SAGE_ADD,
+                                         .dropout = o->state_dropout,
+                                         .norm = o->norm,
+                                         .momentum = o->batch_momentum,
+                                         .activation = RGM_ACT_RELU}};
+    rgm_graph_value *next;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
+        return NULL;
+    next = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
+                           o->edge_feature, &o->input);
+    for (int64_t i = 0; i < o->layers && next != NULL; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "layer_%lld", (long long)i);
+        next = rgm_albis_update(scope, name, next, &round);
+    }
+    return next;
+}
+
+const rgm_graph_model_type rgm_albis_model = {
+    .section = {.name = "mt_albis",
+                .help = "messages or attention, residuals and norms: TF-GNN's model template Albis",
+                .options_size = sizeof(rgm_albis_model_options),
+                .defaults = albis_defaults,
+                .fields = albis_fields,
+                .check = albis_check},
+    .input = offsetof(rgm_albis_model_options, input),
+    .build = albis_build,
+};

@@ -1,0 +1,95 @@
+/*
+ * "rgcn": an encoder for each node set, then rounds of means with a kernel for each relation
+ * (Schlichtkrull et al. 2018), which bases or blocks keep small. With receiver `both` the inverse
+ * relations of the paper are there too.
+ */
+#include "gnn_internal.h"
+
+static const char *const decomposition_names[] = {"none", "basis", "block", NULL};
+
+static void rgcn_defaults(void *payload)
+{
+    *(rgm_rgcn_model_options *)payload = (rgm_rgcn_model_options){.units = 64,
+                                                                  .layers = 2,
+                                                                  .input_activation = RGM_ACT_RELU,
+                                                                  .decomposition = RGM_BASIS,
+                                                                  .bases = 4,
+                                                                  .bias = true,
+                                                                  .activation = RGM_ACT_RELU,
+                                                                  .receiver = RGM_AT_TARGET};
+}
+
+#define RGM_OPTIONS rgm_rgcn_model_options
+static const rgm_field rgcn_fields[] = {
+    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
+    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGM_INT_FIELD(
+        output, 0, 1e6,
+        "channels of a last round without activation (classes, with no task head); 0: none"),
+    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
+    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
+    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout on the states before each round"),
+    RGM_CHOICE_FIELD(decomposition, decomposition_names,
+                     "of relations' kernels: none, sums of shared ones, blocks on the diagonal"),
+    RGM_INT_FIELD(bases, 1, 1e6, "how many shared kernels, or blocks"),
+    RGM_BOOL_FIELD(bias, "add a bias"),
+    RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each round but the output"),
+    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
+    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names,
+                     "which end of an edge hears; both: two relations of each edge set"),
+    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    {0}};
+#undef RGM_OPTIONS
+
+static rgm_status rgcn_check(const void *payload)
+{
+    const rgm_rgcn_model_options *o = payload;
+
+    if (o->decomposition == RGM_BLOCK_DIAGONAL &&
+        (o->units % o->bases != 0 || o->output % o->bases != 0))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "model.bases: %lld blocks do not divide units %lld and output %lld",
+                        (long long)o->bases, (long long)o->units, (long long)o->output);
+    return RGM_OK;
+}
+
+static rgm_graph_value *rgcn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_rgcn_model_options *o = payload;
+    rgmi_first_layer first = {.units = o->units,
+                              .activation = o->input_activation,
+                              .dropout = o->input_dropout,
+                              .l2 = o->l2};
+    rgm_rgcn_options round = {.decomposition = o->decomposition,
+                              .bases = o->bases,
+                              .bias = o->bias,
+                              .receivers = o->receiver,
+                              .l2 = o->l2};
+    int64_t rounds = o->layers + (o->output > 0);
+    rgm_graph_value *next;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
+        return NULL;
+    next = rgmi_first_states(scope, graph, &first, &o->input);
+    for (int64_t i = 0; i < rounds && next != NULL; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "layer_%lld", (long long)i);
+        round.units = i < o->layers ? o->units : o->output;
+        round.activation = i < o->layers ? o->activation : RGM_ACT_NONE;
+        next = rgmi_drop_states(rgm_scope_enter(scope, name), next, o->dropout);
+        next = rgm_rgcn_update(scope, name, next, &round);
+    }
+    return next;
+}
+
+const rgm_graph_model_type rgm_rgcn_model = {
+    .section = {.name = "rgcn",
+                .help = "means with a kernel for each relation, made of bases or blocks",
+                .options_size = sizeof(rgm_rgcn_model_options),
+                .defaults = rgcn_defaults,
+                .fields = rgcn_fields,
+                .check = rgcn_check},
+    .input = offsetof(rgm_rgcn_model_options, input),
+    .build = rgcn_build,
+};
