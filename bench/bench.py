@@ -176,6 +176,19 @@ def minibatch_floor(f, m):
     return flops / m["product"] + gathered / m["gather"] + sampling_floor(f, m)
 
 
+def hgt_floor(f, m):
+    """Units u; in nodes of the graph (bench/hetero.c has the shares): an encoder of all, then in the first round a key
+    and an output for each node, 2.3 queries and 2.3 messages (the ends of the seven relations); the second round makes
+    the states of the first set alone: 0.95 keys, 0.95 messages, 1.5 queries, 0.5 outputs, and hears 65 % of the edges.
+    Of each edge, rows are gathered twice forward and four times backward. Backward, products count twice."""
+    n, u = f["nodes"], f["units"]
+    products = 2 + 2 * 2.3 + 0.95 + 0.95 + 1.5 + 0.5
+    flops = 2 * n * u * (3 * products * u + 2 * f["width"])
+    gathered = 1.65 * 4 * f["edges"] * u * 6
+    streamed = 1.5 * 20 * n * u * 4  # each state read and written where no product can hold it
+    return flops / m["product"] + gathered / m["gather"] + streamed / m["stream"]
+
+
 def sample_floor(f, m):
     return sampling_floor(f, m) + 2 * 4 * f["nodes"] * f["width"] / m["gather"]
 
@@ -236,6 +249,7 @@ def eager_and_compiled(form):
 
 CORA = ("cora", "nodes=2708 pairs=5429 words=1433 classes=7 train=140")
 FILES = ("files", "")  # a folder, not a graph
+HETERO = ("hetero", "nodes=100000 pairs=685000 feat=128 classes=40 train=60000 skew=0.5")
 LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 skew=2")
 
 # name, title, workload, data, form, size, floor, peers [(name, forms, goal)], goals against the limits
@@ -266,6 +280,9 @@ WORKLOADS = [
      None, [], [], None),
     ("sampled_run", "the same as a run: sampled, checked, learned", "sampled_run", LARGE, "", 1024,
      None, [("torch", eager_and_compiled(""), 4)], [], None),
+    ("hgt", "HGT step, 4 node sets, 1 M edges", "hgt", HETERO, "", 64, hgt_floor,
+     [("torch", eager_and_compiled("edges") + ["csr", "edges+pyg"], 3)],
+     [("floor / time", "floor", None)], None),
     ("sample", "one subgraph a seed, with features", "sample", LARGE, "", 1024, sample_floor, [],
      [], None),
     ("bf16", "MLP 3 x 1,024, 1,024 rows: f32, then bf16", "bf16", None, "", 1024, None, [],

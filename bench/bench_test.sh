@@ -21,6 +21,7 @@ expect gcn --data "$folder/cora"
 expect gat --data "$folder/cora"
 expect gat --data "$folder/cora" --form nodropout
 expect sage --data "$folder/large"
+expect hgt --data "$folder/large" --size 16
 expect aggregate --data "$folder/large" --size 128
 expect minibatch --data "$folder/large" --size 16
 expect minibatch --data "$folder/large" --size 16 --form sampling

@@ -9,6 +9,8 @@ Equal mathematics: the same graph, features, labels, layers, dropout rates, loss
   sage       neighbours by CSR product; form csr, or narrow: the last layer multiplied first
   aggregate  form csr, or index_add
   minibatch  (and sampled_run) layers shrink towards the seeds; form sampling: without the training
+  hgt        four node sets; form edges: one softmax over the edges of all relations, put together by receiver;
+             form csr: weighted sums and their gradients as CSR products
 +compile     what is differentiated goes through torch.compile
 +pyg         the layers are PyTorch Geometric's: GCNConv and GATv2Conv on edges, SAGEConv on a CSR adjacency
 """
@@ -326,11 +328,147 @@ def minibatch(data, sizes, form, size, how):
     return step
 
 
+SETS, SHARES = ["nodes", "authors", "fields", "institutions"], [0, 0.5, 0.8, 0.95, 1]
+RELATIONS = {"cites": (0, 0), "writes": (1, 0), "written_by": (0, 1), "has": (0, 2), "is_of": (2, 0),
+             "works_at": (1, 3), "employs": (3, 1)}
+
+
+def hetero(data):
+    """Rows of each node set, ends of each relation, training nodes of the first: as bench/hetero.c has them."""
+    begin = [int(share * len(data["label"])) for share in SHARES]
+    rows = [data["feat"][begin[i]:begin[i + 1]].clone() for i in range(4)]
+    edges = {}
+    for name, (a, b) in RELATIONS.items():
+        kept = ((data["source"] >= begin[a]) & (data["source"] < begin[a + 1]) &
+                (data["target"] >= begin[b]) & (data["target"] < begin[b + 1]))
+        edges[name] = (data["source"][kept] - begin[a], data["target"][kept] - begin[b])
+    return rows, edges, data["train"][data["train"] < begin[1]]
+
+
+class WeightedSum(torch.autograd.Function):
+    """[receivers, heads, depth]: sums of v [senders, heads, depth] weighted by alpha [edges, heads], edges in the
+    order of their receivers; a CSR product for each head."""
+
+    @staticmethod
+    def forward(ctx, alpha, v, pointer, source, target, back):
+        ctx.save_for_backward(alpha, v, source, target)
+        ctx.back, ctx.shape = back, (len(pointer) - 1, len(v))
+        return torch.stack([torch.sparse_csr_tensor(pointer, source, alpha[:, k], ctx.shape) @ v[:, k]
+                            for k in range(alpha.shape[1])], 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        alpha, v, source, target = ctx.saved_tensors
+        pointer, order = ctx.back
+        row, turned = target[order], alpha[order]
+        dv = torch.stack([torch.sparse_csr_tensor(pointer, row, turned[:, k], ctx.shape[::-1]) @ g[:, k].contiguous()
+                          for k in range(alpha.shape[1])], 1)
+        return (g[target] * v[source]).sum(-1), dv, None, None, None, None
+
+
+class Hgt(torch.nn.Module):
+    """A round of the heterogeneous graph transformer, TF-GNN's formulas."""
+
+    def __init__(self, edges, counts, width, heads, form):
+        super().__init__()
+        self.heads, self.depth, self.form = heads, width // heads, form
+        linears = lambda: torch.nn.ModuleList([torch.nn.Linear(width, width) for _ in SETS])
+        self.key, self.query, self.message, self.output = linears(), linears(), linears(), linears()
+        square = lambda: torch.nn.ParameterDict(
+            {r: torch.nn.Parameter(torch.randn(heads, self.depth, self.depth) * 0.1) for r in edges})
+        self.attention, self.carried = square(), square()
+        self.prior = torch.nn.ParameterDict({r: torch.nn.Parameter(torch.ones(heads)) for r in edges})
+        self.skip = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(())) for _ in SETS])
+        self.norm = torch.nn.ModuleList([torch.nn.LayerNorm(width, eps=1e-3) for _ in SETS])
+        self.heard = []  # by receiver: relations, all their edges, where each relation's senders stand
+        for to in range(len(SETS)):
+            names = [r for r in edges if RELATIONS[r][1] == to]
+            starts, total = [], 0
+            for r in names:
+                starts.append(total)
+                total += counts[RELATIONS[r][0]]
+            source = torch.cat([edges[r][0] + start for r, start in zip(names, starts)])
+            target = torch.cat([edges[r][1] for r in names])
+            order = torch.argsort(target, stable=True)
+            source, target = source[order], target[order]
+            pointer = torch.zeros(counts[to] + 1, dtype=torch.long)
+            pointer[1:] = torch.bincount(target, minlength=counts[to]).cumsum(0)
+            turn = torch.argsort(source, stable=True)
+            back = torch.zeros(total + 1, dtype=torch.long)
+            back[1:] = torch.bincount(source, minlength=total).cumsum(0)
+            self.heard.append((names, source, target, pointer, (back, turn)))
+
+    def split(self, x):
+        return x.view(len(x), self.heads, self.depth)
+
+    def forward(self, h, wanted):
+        """New states of the first `wanted` sets."""
+        keys = [self.split(layer(x)) for layer, x in zip(self.key, h)]
+        queries = [self.split(layer(x)) for layer, x in zip(self.query, h)]
+        messages = [self.split(layer(x)) for layer, x in zip(self.message, h)]
+        out = []
+        for to, (names, source, target, pointer, back) in enumerate(self.heard[:wanted]):
+            n, senders = len(h[to]), [RELATIONS[r][0] for r in names]
+            # the attention matrix stands on the senders' side: one query for all relations
+            k = torch.cat([torch.einsum("nhl,hjl->nhj", keys[s],
+                                        self.attention[r] * (self.prior[r] * self.depth ** -0.5)[:, None, None])
+                           for r, s in zip(names, senders)])
+            v = torch.cat([torch.einsum("nhj,hjl->nhl", messages[s], self.carried[r])
+                           for r, s in zip(names, senders)])
+            e = (queries[to][target] * k[source]).sum(-1)
+            most = torch.full((n, self.heads), -1e30).scatter_reduce(
+                0, target[:, None].expand(-1, self.heads), e.detach(), "amax")
+            p = (e - most[target]).exp()
+            total = torch.zeros(n, self.heads).index_add(0, target, p)
+            alpha = p / total[target]
+            if self.form == "csr":
+                y = WeightedSum.apply(alpha, v, pointer, source, target, back)
+            else:
+                y = torch.zeros(n, self.heads, self.depth).index_add(0, target, v[source] * alpha[:, :, None])
+            y = F.dropout(self.output[to](F.gelu(y.flatten(1))), 0.2)
+            out.append(self.norm[to](h[to] + (y - h[to]) * torch.sigmoid(self.skip[to])))
+        return out
+
+
+class HgtOfPyg(torch.nn.Module):
+    """The same round with PyTorch Geometric's HGTConv and what it has not: dropout, norm."""
+
+    def __init__(self, edges, width, heads):
+        from torch_geometric.nn import HGTConv
+
+        super().__init__()
+        kinds = {r: (SETS[a], r, SETS[b]) for r, (a, b) in RELATIONS.items()}
+        self.conv = HGTConv(width, width, (SETS, list(kinds.values())), heads)
+        self.edges = {kinds[r]: torch.stack(ends) for r, ends in edges.items()}
+        self.norm = torch.nn.ModuleList([torch.nn.LayerNorm(width, eps=1e-3) for _ in SETS])
+
+    def forward(self, h, _):
+        y = self.conv(dict(zip(SETS, h)), self.edges)
+        return [norm(F.dropout(y[name], 0.2)) for name, norm in zip(SETS, self.norm)]
+
+
+def hgt(data, sizes, form, size, how):
+    rows, edges, train = hetero(data)
+    counts, width = [len(x) for x in rows], size or 64
+    first = torch.nn.ModuleList([torch.nn.Linear(x.shape[1], width) for x in rows])
+    rounds = torch.nn.ModuleList([HgtOfPyg(edges, width, 4) if how == "pyg" else Hgt(edges, counts, width, 4, form)
+                                  for _ in range(2)])
+    last = torch.nn.Linear(width, sizes["classes"])
+
+    def logits():
+        h = [F.gelu(layer(x)) for layer, x in zip(first, rows)]
+        for i, each in enumerate(rounds):
+            h = each(h, len(SETS) if i == 0 else 1)  # of the last round nobody asks for more
+        return last(h[0][train])
+
+    return Training([first, rounds, last], logits, data["label"][train], 0.001, 0, how).step
+
+
 def main():
     options = peer.arguments(needs_data=True)
     data, sizes = read(options.data)
     step = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate,
-            "minibatch": minibatch, "sampled_run": minibatch}[options.workload](data, sizes, options.form, options.size,
+            "minibatch": minibatch, "sampled_run": minibatch, "hgt": hgt}[options.workload](data, sizes, options.form, options.size,
                                                       options.how)
     peer.serve(step, options.workload)
 
