@@ -467,9 +467,9 @@ def hgt(data, sizes, form, size, how):
 def main():
     options = peer.arguments(needs_data=True)
     data, sizes = read(options.data)
-    step = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate,
-            "minibatch": minibatch, "sampled_run": minibatch, "hgt": hgt}[options.workload](data, sizes, options.form, options.size,
-                                                      options.how)
+    workloads = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate, "minibatch": minibatch,
+                 "sampled_run": minibatch, "hgt": hgt}
+    step = workloads[options.workload](data, sizes, options.form, options.size, options.how)
     peer.serve(step, options.workload)
 
 

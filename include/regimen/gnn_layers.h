@@ -521,6 +521,7 @@ typedef struct rgm_albis_options {
     int64_t attention_edge_set_count;
     const char *reduce_type;       /* of edge sets without attention; NULL: "mean" */
     bool receiver_state;           /* messages without attention see h_r           */
+    rgm_activation activation;     /* of messages, and of what attention brings */
     double edge_dropout;           /* of whole messages, or of attention's coefficients */
     double l2;                     /* on kernels                                        */
     rgm_albis_state_options state; /* its units and l2 are those above */
@@ -528,7 +529,7 @@ typedef struct rgm_albis_options {
 #define RGM_ALBIS_OPTIONS_INIT                                                                     \
     {                                                                                              \
         .heads = 4, .receivers = RGM_AT_TARGET, .receiver_state = true,                            \
-        .state = RGM_ALBIS_STATE_OPTIONS_INIT                                                      \
+        .activation = RGM_ACT_RELU, .state = RGM_ALBIS_STATE_OPTIONS_INIT                          \
     }
 /** TF-GNN's "model template Albis": the graph with next states of every node set that receives. */
 rgm_graph_value *rgm_albis_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,

@@ -255,7 +255,8 @@ typedef struct rgm_albis_model_options {
     rgm_state_norm norm;
     double batch_momentum;
     bool residual;
-    rgm_sage_combine combine; /* of what edge sets bring */
+    rgm_sage_combine combine;  /* of what edge sets bring */
+    rgm_activation activation; /* of messages and states; TF-GNN's is relu */
     double l2;
     rgm_receivers receiver;
     const char *edge_feature, *context_feature; /* NULL: none */

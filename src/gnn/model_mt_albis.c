@@ -19,6 +19,7 @@ static void albis_defaults(void *payload)
                                   .norm = RGM_STATE_LAYER,
                                   .batch_momentum = 0.99,
                                   .combine = RGM_SAGE_CONCAT,
+                                  .activation = RGM_ACT_RELU,
                                   .receiver = RGM_AT_TARGET};
 }
 
@@ -45,6 +46,7 @@ static const rgm_field albis_fields[] = {
     RGM_BOOL_FIELD(residual, "the old state is added to the new one"),
     RGM_CHOICE_FIELD(combine, rgmi_combine_names,
                      "what edge sets bring to a node summed or side by side"),
+    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of messages and new states"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
     RGM_TEXT_FIELD(edge_feature, "edge feature in messages and attention; default: none"),
@@ -83,13 +85,14 @@ static rgm_graph_value *albis_build(rgm_scope *scope, const rgm_graph_value *gra
                                .reduce_type = o->reduce_type,
                                .receiver_state = o->receiver_state,
                                .edge_dropout = o->edge_dropout,
+                               .activation = o->activation,
                                .l2 = o->l2,
                                .state = {.residual = o->residual,
                                          .sum = o->combine == RGM_SAGE_ADD,
                                          .dropout = o->state_dropout,
                                          .norm = o->norm,
                                          .momentum = o->batch_momentum,
-                                         .activation = RGM_ACT_RELU}};
+                                         .activation = o->activation}};
     rgm_graph_value *next;
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))

@@ -89,6 +89,7 @@ static void choose(choice *c, const rgm_albis_options *options)
     c->options = options;
     c->plain = (rgm_simple_conv_options)RGM_SIMPLE_CONV_OPTIONS_INIT;
     c->plain.units = options->message_dim;
+    c->plain.activation = options->activation;
     c->plain.reduce_type = options->reduce_type != NULL ? options->reduce_type : "mean";
     c->plain.receiver = options->receiver_state;
     c->plain.edge_dropout = options->edge_dropout;
@@ -96,13 +97,14 @@ static void choose(choice *c, const rgm_albis_options *options)
     c->multi_head = (rgm_multi_head_options)RGM_MULTI_HEAD_OPTIONS_INIT;
     c->multi_head.heads = options->heads;
     c->multi_head.units = units;
+    c->multi_head.activation = options->activation;
     c->multi_head.attention_dropout = options->edge_dropout;
     c->multi_head.l2 = options->l2;
     c->gat = (rgm_gatv2_options)RGM_GATV2_OPTIONS_INIT;
     c->gat.heads = options->heads;
     c->gat.units = units;
     c->gat.attention_dropout = options->edge_dropout;
-    c->gat.activation = RGM_ACT_RELU;
+    c->gat.activation = options->activation;
     c->gat.l2 = options->l2;
 }
 
