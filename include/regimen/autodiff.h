@@ -514,6 +514,30 @@ rgm_status rgm_cgraph_narrow(rgm_value **narrowed, rgm_narrow_part **parts, int6
                              rgm_value *const *values, int64_t count,
                              const rgm_narrow_options *options);
 
+/* ---- values of weighed messages ----------------------------------------------------------------
+ */
+
+/** What the entries of a fed pattern bring is multiplied by. */
+typedef struct rgm_entry_weight {
+    rgm_value *pattern; /* rgm_input_pattern() */
+    rgm_value *weight;  /* [count], f32 or f64 */
+} rgm_entry_weight;
+/**
+ * Build values again with a weight at each message: of an op that sums or reduces over the entries
+ * of a pattern, turned or with loops added as it may be, what entry e brings is multiplied by
+ * weight[e] first. Loops weigh 1; degrees and softmaxes stay as they are, so that a weight of 1 all
+ * over changes nothing and one of 0 takes a message away from a model that goes on as trained (the
+ * mask of Ying et al. 2019). Gradients by the weight say what a message is worth. Values are those
+ * of runs without training: branches for training are left out. The old ops stay.
+ *
+ * @param weighed  [out] [count] `values` themselves where no message reaches them
+ *
+ * Errors: RGM_ERR_ARG (a value of no or another graph), RGM_ERR_SHAPE (a weight that does not fit),
+ * those of the graph, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_cgraph_weigh(rgm_value **weighed, rgm_value *const *values, int64_t count,
+                            const rgm_entry_weight *weights, int64_t weight_count);
+
 /* ---- gradient and execution ------------------------------------------------------------------ */
 
 /**
