@@ -25,7 +25,7 @@ set(RGM_ALLOWED_experiment base optim train gnn translation record)
 set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
 set(RGM_ALLOWED_master base http search trial)
 set(RGM_ALLOWED_web base store http search trial master)
-set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph text translation
+set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph gnn text translation
     http search experiment trial master web)
 
 set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation

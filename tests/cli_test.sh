@@ -51,6 +51,30 @@ says "^valid loss" out
 expect 0 "$regimen" predict run
 [ "$(wc -l <out)" = 201 ] || fail "predict printed $(wc -l <out) lines, expected 201"
 says "^item,node,prediction,logit_0,logit_1,logit_2,logit_3$" out
+
+# What a prediction rests on: as predict counts and names it, in a table and a picture.
+node=$(sed -n 4p out | cut -d, -f2)
+expect 0 "$regimen" explain run --item 2 --top 3 -o explained.svg
+says "^item 2 of test, node $node: class" out
+says "^of nothing it is" out
+[ "$(grep -c '^edge  ' out)" = 3 ] || fail "explain --top 3 told $(grep -c '^edge  ' out) edges"
+python3 - explained.svg <<'PY' || fail "the picture is no SVG of three edges"
+import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+assert len(root.findall("{http://www.w3.org/2000/svg}line")) == 3
+PY
+expect 0 "$regimen" explain run --node "$node" --method mask --steps 5 --edges -o explained.csv
+says "^what,of" explained.csv
+grep -q '^feature' out && fail "--edges told features"
+expect 2 "$regimen" explain run
+says "which prediction" err
+expect 2 "$regimen" explain run --item 0 --method guess
+expect 2 "$regimen" explain run --item 0 -o picture.bmp
+expect 1 "$regimen" explain run --item 200
+says "there is no item 200 in test" err
+expect 1 "$regimen" explain run --item 0 --class 4
+says "number 4 of an output of 4" err
+
 expect 0 "$regimen" export run --to onnx --verify
 says "verified on 200 items" out
 python3 - onnx/signature.json <<'PY' || fail "signature.json does not say what the file takes and gives"

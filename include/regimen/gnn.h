@@ -8,6 +8,7 @@
 #define REGIMEN_GNN_H
 
 #include <regimen/gnn_data.h>
+#include <regimen/gnn_explain.h>
 #include <regimen/gnn_layers.h>
 #include <regimen/gnn_models.h>
 #include <regimen/gnn_selfsupervised.h>

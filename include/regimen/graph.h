@@ -550,6 +550,20 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
  */
 rgm_status rgm_graph_check_values(const rgm_graph_value *root, const rgm_graph *graph);
 
+/** An input that carries what a model learns from, and what it is of the graph. */
+typedef struct rgm_graph_input {
+    rgm_piece piece;
+    const char *set;     /* NULL: the context                                                  */
+    const char *feature; /* NULL: the edges themselves, a pattern whose entry e is edge e        */
+    rgm_value *value;    /* of a feature its values [items, ..], or a pattern [items, columns] */
+} rgm_graph_input;
+/**
+ * The edges and features that are inputs by now, but those of readouts and other auxiliary sets:
+ * their number, of which the first `capacity` are told.
+ */
+int64_t rgm_graph_value_inputs(rgm_graph_input *out, int64_t capacity,
+                               const rgm_graph_value *graph);
+
 /**
  * From here on only those inputs are fed that `outputs` [count] depend on: a graph to predict for
  * needs no labels. Errors: RGM_ERR_NOMEM.

@@ -176,6 +176,7 @@ int verb_run(int argc, char **argv);
 int verb_train(int argc, char **argv);
 int verb_eval(int argc, char **argv);
 int verb_predict(int argc, char **argv);
+int verb_explain(int argc, char **argv);
 int verb_translate(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_runs(int argc, char **argv);

@@ -213,6 +213,30 @@ rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, 
     return input_of(graph, kind, set, feature, columns, NULL);
 }
 
+int64_t rgm_graph_value_inputs(rgm_graph_input *out, int64_t capacity, const rgm_graph_value *graph)
+{
+    const rgm_graph_value *root = graph->root;
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < root->input_count; i++) {
+        const rgmi_input *input = &root->inputs[i];
+        const rgm_set_schema *set = root->schema->sets[input->set];
+        char prefix[64];
+
+        if ((input->feature < 0 && input->kind != INPUT_ADJACENCY) ||
+            (set->name != NULL && rgm_aux_prefix(set->name, prefix, sizeof prefix) != NULL))
+            continue;
+        if (count < capacity)
+            out[count] = (rgm_graph_input){
+                .piece = set->piece,
+                .set = set->name,
+                .feature = input->feature < 0 ? NULL : set->features[input->feature].name,
+                .value = input->value};
+        count++;
+    }
+    return count;
+}
+
 /* ---- features ---- */
 
 /* Found in a change: *value (NULL when taken away) as it is read through those behind, and true. */
