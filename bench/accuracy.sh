@@ -30,18 +30,7 @@ for config; do
     esac
     path=data.path=$REGIMEN_DATA/$data
     [ "$data" != events ] || path= # is generated
-    for seed in $(seq "${SEEDS:-$seeds}"); do
-        "$regimen" run "$config" ${path:+--set "$path"} --set "runtime.seed=$seed" \
-            --set 'export=[]' --run-dir "$scratch/$name-$seed" --json -q
-    done | awk -v name="$name" -v goal="$goal" '
-        /"valid"|"test"|"train"/ { part = $1 }
-        /"accuracy"/ { value = $2 + 0; if (part ~ /test/) { n++; s += value; q += value * value
-                       if (n == 1 || value < low) low = value; if (value > high) high = value }
-                       if (part ~ /valid/) v += value }
-        END { mean = s / n; sd = n > 1 && q > n * mean * mean ? sqrt((q - n * mean * mean) / (n - 1)) : 0
-              printf "%-20s test %.4f +- %.4f over %d seeds (%.3f to %.3f)  valid %.4f%s\n",
-                     name, mean, sd, n, low, high, v / n, goal != "" ? "  goal " goal : "" }'
-    "$regimen" run "$config" --set "data.path=$REGIMEN_DATA/$data" --set "runtime.seeds=${SEEDS:-$seeds}" \
+    "$regimen" run "$config" ${path:+--set "$path"} --set "runtime.seeds=${SEEDS:-$seeds}" \
         --set 'export=[]' --run-dir "$scratch/$name" --json -q |
         awk -v name="$name" -v goal="$goal" '
         /^    "[a-z]+\.[a-z_]+": \{/ { gsub(/[":]/, "", $1); metric = $1 }
