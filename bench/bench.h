@@ -29,7 +29,7 @@ typedef struct bench_workload {
 
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
-    bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt;
+    bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules;
 
 /** A graph as both sides read it from the data file. Tensors are borrowed from the file's owner. */
 typedef struct bench_data {

@@ -248,6 +248,7 @@ def eager_and_compiled(form):
 
 
 CORA = ("cora", "nodes=2708 pairs=5429 words=1433 classes=7 train=140")
+SMALL = ("small", "nodes=20400 pairs=24000 feat=32 classes=2 train=1000")  # cut into 1,000 graphs
 FILES = ("files", "")  # a folder, not a graph
 HETERO = ("hetero", "nodes=100000 pairs=685000 feat=128 classes=40 train=60000 skew=0.5")
 LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 skew=2")
@@ -311,6 +312,9 @@ WORKLOADS = [
      [("torch f32", eager_and_compiled("beam"), 3.3)], [("floor / time", "floor", 0.6)], None),
     ("decode", "the same with 4 beams, bf16", "decode", None, "beam-bf16", 0, decode_floor,
      [("torch f32", eager_and_compiled("beam"), with_tiles(7)), ("own f32", ["beam"], None)], [], None),
+    ("molecules", "10 steps of GIN on 1,000 small graphs, 640 nodes a batch", "molecules", SMALL, "", 0,
+     None, [("torch", eager_and_compiled("csr") + eager_and_compiled("index_add") + ["csr+pyg"], 5)], [],
+     None),
     ("runner", "10 steps of a run: 1,280 subgraphs of records", "runner", LARGE, "", 0, None,
      [("TF-GNN's runner", [""], 5)], [], None),
     ("runner", "the same, another program on one core", "runner", LARGE, "busy", 0, None,

@@ -30,6 +30,7 @@ expect sample --data "$folder/large" --size 16
 for form in read example graph loop; do
     expect records --data "$folder/records" --form $form
 done
+expect molecules --data "$folder/large"
 expect runner --data "$folder/records"
 expect sampled_run --data "$folder/large" --size 16
 expect limits --size 2400000

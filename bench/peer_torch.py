@@ -11,6 +11,7 @@ Equal mathematics: the same graph, features, labels, layers, dropout rates, loss
   minibatch  (and sampled_run) layers shrink towards the seeds; form sampling: without the training
   hgt        four node sets; form edges: one softmax over the edges of all relations, put together by receiver;
              form csr: weighted sums and their gradients as CSR products
+  molecules  GIN on 1,000 small graphs, shuffled, batched by a budget of nodes; form csr, or index_add
 +compile     what is differentiated goes through torch.compile
 +pyg         the layers are PyTorch Geometric's: GCNConv and GATv2Conv on edges, SAGEConv on a CSR adjacency
 """
@@ -464,11 +465,127 @@ def hgt(data, sizes, form, size, how):
     return Training([first, rounds, last], logits, data["label"][train], 0.001, 0, how).step
 
 
+class SmallGraphs:
+    """1,000 graphs of 10 to 30 nodes, cut out of the file's graph as regimen_bench cuts them: an edge is of
+    its target's graph, its source is brought in. Batches: in a new order each epoch, filled to `budget` nodes."""
+
+    def __init__(self, data, budget):
+        count = [10 + 7 * g % 21 for g in range(1000)]
+        self.size = torch.tensor(count)
+        self.start = F.pad(self.size.cumsum(0), (1, 0))
+        while self.start[-1] > len(data["label"]):  # a file of fewer nodes has fewer graphs
+            self.size, self.start = self.size[:-1], self.start[:-1]
+        self.budget, self.x, self.label = budget, data["feat"], data["label"][self.start[:-1]]
+        n = int(self.start[-1])
+        inside = data["target"] < n
+        target = data["target"][inside]
+        graph = torch.bucketize(target, self.start, right=True) - 1
+        source = data["source"][inside] % self.size[graph]  # a node's place in its graph
+        target = target - self.start[graph]
+        self.by_target = self.sorted(graph, target, source, n)
+        self.by_source = self.sorted(graph, source, target, n)
+        self.batches = iter(())
+
+    def sorted(self, graph, row, column, n):
+        """Each graph's rows: where its edges begin, how many a row has, columns in that order."""
+        node = self.start[graph] + row
+        order = torch.argsort(node, stable=True)
+        edges = torch.bincount(graph, minlength=len(self.size))
+        return (F.pad(edges.cumsum(0), (1, 0)), edges, torch.bincount(node, minlength=n),
+                column[order])
+
+    def fill(self):
+        order = torch.randperm(len(self.size))
+        total, begin, used = self.size[order].cumsum(0), 0, 0
+        while begin < len(order):
+            end = int(torch.searchsorted(total, used + self.budget, right=True))
+            yield order[begin:end]
+            begin, used = end, int(total[end - 1])
+
+    @staticmethod
+    def spread(start, length, offset):
+        """start[i] + 0, 1, .., length[i] - 1 for each i."""
+        return torch.repeat_interleave(start - offset, length) + torch.arange(int(length.sum()))
+
+    def next(self):
+        """Features, labels, each node's graph, sizes, and the edges by target and by source."""
+        graphs = next(self.batches, None)
+        if graphs is None:
+            self.batches = self.fill()
+            graphs = next(self.batches)
+        size = self.size[graphs]
+        offset = size.cumsum(0) - size
+        nodes = self.spread(self.start[graphs], size, offset)
+        ends = []
+        for begin, edges, degree, column in (self.by_target, self.by_source):
+            many = edges[graphs]
+            picked = self.spread(begin[graphs], many, many.cumsum(0) - many)
+            ends.append((F.pad(degree[nodes].cumsum(0), (1, 0)),
+                         column[picked] + torch.repeat_interleave(offset, many)))
+        of = torch.repeat_interleave(torch.arange(len(graphs)), size)
+        return self.x[nodes], self.label[graphs], of, size, ends[0], ends[1]
+
+
+UNITS, ROUNDS = 32, 5  # of GIN on small graphs
+
+
+class Gin(torch.nn.Module):
+    """A dense layer, five rounds of sums and two dense layers with batch norms, the mean of each graph."""
+
+    def __init__(self, width, classes, form, how):
+        super().__init__()
+        self.form = form
+        self.first, self.last = torch.nn.Linear(width, UNITS), torch.nn.Linear(UNITS, classes)
+        self.dense = torch.nn.ModuleList(torch.nn.Sequential(
+            torch.nn.Linear(UNITS, UNITS), torch.nn.BatchNorm1d(UNITS), torch.nn.ReLU(),
+            torch.nn.Linear(UNITS, UNITS), torch.nn.BatchNorm1d(UNITS), torch.nn.ReLU()) for _ in range(ROUNDS))
+        self.epsilon = torch.nn.ParameterList(torch.zeros(1) for _ in range(ROUNDS))
+        self.convs = None
+        if how == "pyg":
+            from torch_geometric.nn import GINConv
+
+            self.convs = torch.nn.ModuleList(GINConv(dense, train_eps=True) for dense in self.dense)
+
+    def forward(self, x, of, size, by_target, by_source):
+        h, n = self.first(x), len(x)
+        pointer, column = by_target
+        if self.convs is not None or self.form == "csr":
+            ones = torch.ones(len(column))
+            a = torch.sparse_csr_tensor(pointer, column, ones, (n, n))
+            at = torch.sparse_csr_tensor(*by_source, ones, (n, n))
+        else:
+            row = torch.repeat_interleave(torch.arange(n), pointer[1:] - pointer[:-1])
+        for i in range(ROUNDS):
+            if self.convs is not None:
+                h = self.convs[i](h, a)
+            elif self.form == "csr":
+                h = self.dense[i]((1 + self.epsilon[i]) * h + Product.apply(h, a, at))
+            else:
+                near = torch.zeros_like(h).index_add(0, row, h[column])
+                h = self.dense[i]((1 + self.epsilon[i]) * h + near)
+        mean = torch.zeros(len(size), UNITS).index_add(0, of, h) / size[:, None]
+        return self.last(mean)
+
+
+def molecules(data, sizes, form, _, how):
+    graphs = SmallGraphs(data, 640)
+    model = Gin(data["feat"].shape[1], sizes["classes"], form, how)
+    training = Training([model], model, None, 1e-2, 0, how)
+
+    def step(i):
+        for _ in range(10):
+            x, training.labels, *rest = graphs.next()
+            training.inputs = (x, *rest)
+            training.step(i)
+
+    return step
+
+
 def main():
     options = peer.arguments(needs_data=True)
     data, sizes = read(options.data)
     workloads = {"gcn": gcn, "gat": gat, "sage": sage, "aggregate": aggregate, "minibatch": minibatch,
-                 "sampled_run": minibatch, "hgt": hgt}
+                 "sampled_run": minibatch, "hgt": hgt, "molecules": molecules}
     step = workloads[options.workload](data, sizes, options.form, options.size, options.how)
     peer.serve(step, options.workload)
 

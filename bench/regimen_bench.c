@@ -14,10 +14,10 @@
 #include <string.h>
 
 static const bench_workload *const workloads[] = {
-    &bench_limits,    &bench_gcn,       &bench_gat,         &bench_sage,
-    &bench_aggregate, &bench_minibatch, &bench_sample,      &bench_records,
-    &bench_bf16,      &bench_loop,      &bench_checkpoint,  &bench_translate,
-    &bench_decode,    &bench_runner,    &bench_sampled_run, &bench_hgt,
+    &bench_limits,     &bench_gcn,       &bench_gat,     &bench_sage,   &bench_aggregate,
+    &bench_minibatch,  &bench_sample,    &bench_records, &bench_bf16,   &bench_loop,
+    &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner, &bench_sampled_run,
+    &bench_hgt,        &bench_molecules,
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 

@@ -549,6 +549,25 @@ rgm_status rgm_dataset_shuffle_all(rgm_dataset **dataset);
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_remainder);
+enum { RGM_MAX_BUDGETS = 4 };
+/** What a list of elements may weigh together, by several scales. */
+typedef struct rgm_budgets {
+    int64_t elements; /* most in a list; 0: as many as fit */
+    int64_t count;    /* scales, 1 or more                 */
+    int64_t limits[RGM_MAX_BUDGETS];
+    const char *names[RGM_MAX_BUDGETS]; /* "nodes", for messages; borrowed for good */
+    /** weights[count] of one element, none below 0. */
+    rgm_status (*weigh)(int64_t *weights, const rgm_element *element, void *payload);
+    void *payload; /* outlives the recipe */
+} rgm_budgets;
+/**
+ * Lists by weight: in the input's order each takes elements until the next one would exceed a
+ * limit. An element that exceeds one alone is RGM_ERR_DATA with its origin, weight and limit; the
+ * next list begins behind it. How many lists there are is known only by reading. Saved: the
+ * input's place, as of an op that runs ahead by one.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_dataset_batch_within(rgm_dataset **dataset, const rgm_budgets *budgets);
 /**
  * Poisson sampling: each step draws every element of an indexed recipe independently with
  * probability `rate`, in (0, 1], and gives the list of those drawn, in their order. So lists differ

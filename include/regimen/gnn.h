@@ -42,6 +42,10 @@ typedef struct rgm_graph_learning_options {
     int64_t global_batch_size; /* examples a step, default 1; refused with a provider of whole
                                   mini-batches, which has a size of its own, as is the next */
     bool drop_remainder;
+    /* Batches by size instead: examples until the next would exceed either number (0: no bound) of
+       all node sets or edge sets together; at most global_batch_size examples where that is above
+       1. An example that is larger alone is an error with its name. */
+    int64_t batch_nodes, batch_edges;
     /* Between examples and model, in every part and in rgm_graph_run_preprocess(); of graphs in
        memory those before the first that draws are asked once. Copied, their options are not: they
        outlive the run. Of an experiment file an export has them too; a program's own it has not:

@@ -321,6 +321,71 @@ static void an_error_in_an_element_costs_its_poisson_step(void **state)
     rgm_dataset_release(ds);
 }
 
+/* Weighs what its number says; 90 and more cannot be weighed. */
+static rgm_status weigh_number(int64_t *weights, const rgm_element *element, void *payload)
+{
+    (void)payload;
+    weights[0] = rgm_tensor_i64(rgm_element_tensor(element, 0))[0];
+    weights[1] = 1;
+    return weights[0] >= 90 ? RGM_FAIL(RGM_ERR_DATA, "no scale for %lld", (long long)weights[0])
+                            : RGM_OK;
+}
+
+/* The sizes of the lists that numbers are parted into. */
+static void check_lists(const int64_t *numbers, int64_t count, rgm_budgets budgets,
+                        const char *expected)
+{
+    rgm_dataset *ds;
+    rgm_iterator *iterator;
+    rgm_tensor *all;
+    rgm_element *list;
+    rgm_text text = {0};
+    rgm_status status;
+
+    CHECK_OK(rgm_tensor_create_from(&all, RGM_I64, 2, (int64_t[]){count, 1}, numbers));
+    CHECK_OK(rgm_dataset_from_tensors(&ds, &all, 1));
+    CHECK_OK(rgm_dataset_batch_within(&ds, &budgets));
+    CHECK_INT(-1, rgm_dataset_count(ds));
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    while ((status = rgm_iterator_next(&list, iterator)) != RGM_END) {
+        CHECK_OK(rgm_text_printf(&text, "%s%lld", text.size > 0 ? " " : "",
+                                 status == RGM_OK ? (long long)rgm_element_count(list) : -1LL));
+        if (status == RGM_OK)
+            rgm_element_release(list);
+    }
+    CHECK_TEXT(expected, text.data);
+    rgm_text_clear(&text);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(ds);
+    rgm_tensor_release(all);
+}
+
+static void lists_by_weight_keep_to_every_limit(void **state)
+{
+    const int64_t numbers[] = {3, 4, 3, 1, 10, 0, 0, 11, 5, 5, 1, 95, 2};
+    rgm_budgets b = {
+        .count = 1, .limits = {10, 3}, .names = {"grams", "pieces"}, .weigh = weigh_number};
+    rgm_dataset *ds = NULL;
+
+    (void)state;
+    /* 3 4 3 | 1 | 10 0 0 | 11 is too heavy | 5 5 | 1 and 95: an error costs what came before it | 2
+     */
+    check_lists(numbers, 13, b, "3 1 3 -1 2 -1 1");
+    b.count = 2;
+    b.limits[1] = 2;
+    check_lists(numbers, 7, b, "2 2 2 1");
+    b.limits[1] = 3;
+    b.elements = 1;
+    check_lists(numbers, 7, b, "1 1 1 1 1 1 1");
+    CHECK_OK(rgm_dataset_range(&ds, 0, 5));
+    b.limits[0] = 0;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_batch_within(&ds, &b));
+    CHECK_MESSAGE("budget 0 is 0 grams");
+    b.count = 0;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_batch_within(&ds, &b));
+    rgm_dataset_release(ds);
+}
+
 static void an_empty_batch_stacks_to_no_rows_of_the_examples_shapes(void **state)
 {
     (void)state;
@@ -852,6 +917,7 @@ TESTS(cmocka_unit_test(beginnings_give_their_elements),
       cmocka_unit_test(a_function_is_a_source_and_its_errors_take_a_place),
       cmocka_unit_test(take_skip_and_shard_count_places),
       cmocka_unit_test(batches_keep_or_drop_the_remainder_and_stack),
+      cmocka_unit_test(lists_by_weight_keep_to_every_limit),
       cmocka_unit_test(stacking_tells_what_does_not_fit),
       cmocka_unit_test(repeat_counts_epochs_and_refuses_to_repeat_nothing),
       cmocka_unit_test(shuffles_differ_by_epoch_and_seed_and_lose_nothing),

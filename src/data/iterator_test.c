@@ -107,9 +107,31 @@ static rgm_status pair_of(rgm_dataset **out, const rgm_element *element, void *p
         out, (rgm_element *[]){(rgm_element *)element, (rgm_element *)element}, 2);
 }
 
+/* 0 to 5, by what the element is made of, so that some lists are of one element, some of many. */
+static rgm_status weigh(int64_t *weights, const rgm_element *element, void *payload)
+{
+    rgm_text text = {0};
+
+    (void)payload;
+    describe(&text, element);
+    weights[0] = (int64_t)(rgm_hash64(text.data, (size_t)text.size) % 6);
+    weights[1] = 1;
+    rgm_text_clear(&text);
+    return RGM_OK;
+}
+
+static rgm_budgets budgets(int64_t limit, int64_t elements)
+{
+    return (rgm_budgets){.elements = elements,
+                         .count = 2,
+                         .limits = {limit, 7},
+                         .names = {"grams", "pieces"},
+                         .weigh = weigh};
+}
+
 static void extend_at_random(rgm_dataset **ds, const rgm_rng *rng, uint64_t *draw)
 {
-    switch (below(rng, draw, 13)) {
+    switch (below(rng, draw, 14)) {
     case 0:
         CHECK_OK(rgm_dataset_map(ds, stamp, NULL, NULL, 0));
         break;
@@ -141,6 +163,11 @@ static void extend_at_random(rgm_dataset **ds, const rgm_rng *rng, uint64_t *dra
     case 10:
         CHECK_OK(rgm_dataset_cache(ds));
         break;
+    case 12: {
+        rgm_budgets b = budgets(4 + below(rng, draw, 10), below(rng, draw, 3));
+        CHECK_OK(rgm_dataset_batch_within(ds, &b));
+        break;
+    }
     case 11:
         CHECK_OK(rgm_dataset_interleave(ds, pair_of, NULL, NULL, 1 + below(rng, draw, 3), 1));
         break;

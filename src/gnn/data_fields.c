@@ -107,7 +107,11 @@ static const rgm_field data_fields[] = {
     RGM_INT_FIELD(cycle_length, 1, 1e4, "records: files read at once"),
     RGM_INT_FIELD(max_bad_records, 0, MOST,
                   "records: damaged ones passed over before it is an error"),
-    RGM_INT_FIELD(batch_size, 1, 1e9, "examples a step"),
+    RGM_INT_FIELD(batch_size, 1, 1e9,
+                  "examples a step; with batch_nodes or batch_edges the most, 1: as many as fit"),
+    RGM_INT_FIELD(batch_nodes, 0, MOST,
+                  "batches of as many examples as have so many nodes together; 0: no bound"),
+    RGM_INT_FIELD(batch_edges, 0, MOST, "the same of edges; with batch_nodes both hold"),
     RGM_INT_FIELD(shuffle_size, 0, 1e9,
                   "records: training examples held in memory, of which a random one comes next; 0: "
                   "in the files' order"),
@@ -206,6 +210,8 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.shuffle_size", "data.type == records or " SAMPLED},
     {"data.shuffle_size", "data.type == records or data.sampling.store == records"},
     {"data.batch_size", "data.type == ogb|records|folder or " SAMPLED},
+    {"data.batch_nodes", "data.type == ogb|records|folder or " SAMPLED},
+    {"data.batch_edges", "data.type == ogb|records|folder or " SAMPLED},
     {"data.drop_remainder", "data.type == ogb|records|folder or " SAMPLED},
     {"data.sampling", "data.type != records"},
     {"data.sampling.edge_sets", "data.sampling.sizes != []"},
@@ -250,7 +256,24 @@ const rgm_effect rgmi_graph_effects[] = {
 
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";
 
+static const char of_no_number[] = "batches by nodes or edges are of no fixed number of examples";
+static const char padded_to[] = "batches by nodes or edges are padded to these: kind: tight";
+static const char own_batches[] =
+    "mini-batches that are sampled in memory have a size of their own";
+
 const rgm_rule rgmi_graph_rules[] = {
+    {"data.drop_remainder == false", {"data.batch_nodes > 0"}, of_no_number},
+    {"data.drop_remainder == false", {"data.batch_edges > 0"}, of_no_number},
+    {"data.train_padding.kind != fit", {"data.batch_nodes > 0"}, padded_to},
+    {"data.train_padding.kind != fit", {"data.batch_edges > 0"}, padded_to},
+    {"data.valid_padding.kind != fit", {"data.batch_nodes > 0"}, padded_to},
+    {"data.valid_padding.kind != fit", {"data.batch_edges > 0"}, padded_to},
+    {"data.batch_nodes == 0",
+     {"data.sampling.sizes != []", "data.sampling.store == memory"},
+     own_batches},
+    {"data.batch_edges == 0",
+     {"data.sampling.sizes != []", "data.sampling.store == memory"},
+     own_batches},
     {"data.type != records",
      {"trainer.folds > 0"},
      "folds are made of what is in memory; data.type folder reads records whole"},

@@ -59,6 +59,35 @@ static rgm_status check_batches(const rgm_graph_learning_options *o)
     return RGM_OK;
 }
 
+/* What a budget does not go with. */
+static rgm_status check_budgets(const rgm_graph_learning_options *o)
+{
+    const rgm_padding_kind kinds[2] = {o->train_padding.kind, o->valid_padding.kind};
+
+    if (o->batch_nodes < 0 || o->batch_edges < 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "batch_nodes is %lld and batch_edges %lld, at least 0",
+                        (long long)o->batch_nodes, (long long)o->batch_edges);
+    if (o->batch_nodes == 0 && o->batch_edges == 0)
+        return RGM_OK;
+    if (rgmi_provider_is_batched(o->train_data))
+        return RGM_FAIL(RGM_ERR_CONFIG, "batch_nodes or batch_edges is set, but the training data "
+                                        "come in mini-batches of their own");
+    if (o->processor_count > 0 && !rgmi_provider_is_in_memory(o->train_data))
+        return RGM_FAIL(RGM_ERR_CONFIG, "batch_nodes and batch_edges are of examples as records "
+                                        "have them, but processors make others of these: graphs "
+                                        "in memory (data.type folder) go with both");
+    for (int i = 0; i < 2; i++)
+        if (kinds[i] == RGM_PADDING_FIT ||
+            (kinds[i] == RGM_PADDING_TIGHT && o->global_batch_size == 1))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "batches by nodes or edges are padded to these: padding is tight, with "
+                            "a batch_size above 1, the most graphs of a batch");
+    if (o->drop_remainder)
+        return RGM_FAIL(RGM_ERR_CONFIG, "drop_remainder: batches by nodes or edges are of no fixed "
+                                        "number of examples, and none is dropped");
+    return RGM_OK;
+}
+
 static rgm_status check_sets(const rgm_graph_learning_options *o)
 {
     rgm_provider *own[3] = {o->train_data, o->valid_data, o->test_data};
@@ -99,6 +128,7 @@ static rgm_status check_arguments(const rgm_graph_learning_options *o)
     if (o->schema == NULL && rgm_provider_schema(o->train_data) == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "schema is NULL and the provider does not know it");
     RGM_TRY(check_batches(o));
+    RGM_TRY(check_budgets(o));
     RGM_TRY(check_sets(o));
     if (o->valid_data == NULL && o->valid_padding.kind != RGM_PADDING_NONE)
         return RGM_FAIL(RGM_ERR_CONFIG, "valid_padding is set but there are no validation data");
@@ -264,6 +294,8 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
     open_asked(learning);
+    learning->asked.batch_nodes = o->batch_nodes;
+    learning->asked.batch_edges = o->batch_edges;
     RGM_TRY(process_providers(learning));
     RGM_TRY(learn_features(learning));
     open_checks(learning);
@@ -510,6 +542,8 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .loss_weights = alone ? NULL : loss_weights,
         .global_batch_size = batched ? 1 : data->batch_size, /* providers of batches have it */
         .drop_remainder = !batched && data->drop_remainder,
+        .batch_nodes = data->batch_nodes,
+        .batch_edges = data->batch_edges,
         .processors = processors,
         .processor_count = data->processors.count,
         .train_padding = data->train_padding,

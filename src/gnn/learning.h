@@ -130,9 +130,10 @@ typedef struct rgmi_pipeline {
     bool keeps_misfits;            /* what is larger than the padding stays as it is   */
     rgm_graph_task *const *tasks;  /* whose data they are                              */
     int64_t task_count;
-    const rgm_input_options *input; /* numbers that these say must be finite; NULL: none */
-    bool together;                  /* the provider's examples are mini-batches        */
-    bool judged;                    /* labels are looked at                            */
+    const rgm_input_options *input;   /* numbers that these say must be finite; NULL: none */
+    bool together;                    /* the provider's examples are mini-batches        */
+    bool judged;                      /* labels are looked at                            */
+    int64_t batch_nodes, batch_edges; /* of a batch at most; 0: no bound              */
 } rgmi_pipeline;
 
 /** Whether what is judged reaches the model as it comes: no processor is asked then. */
@@ -147,6 +148,8 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
 /** Batches of the serialized examples in files. */
 rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
                                int64_t batch_size);
+/** RGM_ERR_DATA: the graph alone is larger than batches may be. */
+rgm_status rgmi_pipeline_check_size(const rgmi_pipeline *pipeline, const rgm_graph *graph);
 /** schema: behind the processors. */
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
                                  const rgm_provider *provider, const rgm_padding *padding,
@@ -212,7 +215,7 @@ typedef struct rgmi_data_options {
     bool shuffle_filenames;
     int64_t cycle_length, max_bad_records;
     /* all */
-    int64_t batch_size, shuffle_size;
+    int64_t batch_size, batch_nodes, batch_edges, shuffle_size;
     bool drop_remainder;
     rgm_sections processors;
     rgm_padding train_padding, valid_padding;

@@ -87,6 +87,8 @@ static rgm_status check_examples(const rgmi_learning *learning, const rgmi_pipel
 
         status = first == NULL ? check_example(learning, pipeline, example)
                                : check_other(learning, pipeline, example, first);
+        if (status == RGM_OK && all && graph != NULL)
+            status = rgmi_pipeline_check_size(pipeline, graph);
         if (status != RGM_OK)
             status = all ? rgm_error_prefix(status, "graph %lld", (long long)count) : status;
         if (first == NULL && graph != NULL)

@@ -3,6 +3,7 @@
  * keep order, so a seed fixes what is trained on.
  */
 #include "encoders.h"
+#include "gnn_internal.h"
 #include "learning.h"
 
 /* Examples of one batch, all serialized or all graphs, to one merged graph. */
@@ -118,6 +119,96 @@ static bool draws(const rgmi_pipeline *pipeline)
            pipeline->processor_count;
 }
 
+/* ---- batches ------------------------------------------------------------------------------- */
+
+enum { NODES, EDGES, SCALES };
+
+/* Items of all node sets and of all edge sets, auxiliary ones apart. */
+static void sizes_of(int64_t sizes[SCALES], const rgm_graph *graph)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+
+    sizes[NODES] = sizes[EDGES] = 0;
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_CONTEXT_PIECE && !rgmi_is_aux(set->name))
+            sizes[set->piece == RGM_EDGE_SET ? EDGES : NODES] +=
+                rgm_graph_total(graph, set->piece, set->name);
+    }
+}
+
+/* What of the two has a bound, in this order. */
+static rgm_budgets budgets_of(rgmi_pipeline *pipeline, int64_t batch_size)
+{
+    const int64_t limits[SCALES] = {pipeline->batch_nodes, pipeline->batch_edges};
+    static const char *const names[SCALES] = {"nodes", "edges"};
+    rgm_budgets b = {.elements = batch_size > 1 ? batch_size : 0, .payload = pipeline};
+
+    for (int i = 0; i < SCALES; i++)
+        if (limits[i] > 0) {
+            b.limits[b.count] = limits[i];
+            b.names[b.count++] = names[i];
+        }
+    return b;
+}
+
+static rgm_status weigh(int64_t *weights, const rgm_element *element, void *payload)
+{
+    const rgmi_pipeline *pipeline = payload;
+    const rgm_graph *graph = rgm_element_pointer(element, &rgm_graph_element);
+    int64_t sizes[SCALES], count = 0;
+
+    if (graph == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "an example is no graph");
+    sizes_of(sizes, graph);
+    if (pipeline->batch_nodes > 0)
+        weights[count++] = sizes[NODES];
+    if (pipeline->batch_edges > 0)
+        weights[count++] = sizes[EDGES];
+    return RGM_OK;
+}
+
+rgm_status rgmi_pipeline_check_size(const rgmi_pipeline *pipeline, const rgm_graph *graph)
+{
+    int64_t sizes[SCALES];
+
+    sizes_of(sizes, graph);
+    if (pipeline->batch_nodes > 0 && sizes[NODES] > pipeline->batch_nodes)
+        return RGM_FAIL(RGM_ERR_DATA, "it has %lld nodes, more than a batch (batch_nodes is %lld)",
+                        (long long)sizes[NODES], (long long)pipeline->batch_nodes);
+    if (pipeline->batch_edges > 0 && sizes[EDGES] > pipeline->batch_edges)
+        return RGM_FAIL(RGM_ERR_DATA, "it has %lld edges, more than a batch (batch_edges is %lld)",
+                        (long long)sizes[EDGES], (long long)pipeline->batch_edges);
+    return RGM_OK;
+}
+
+static rgm_status decode_one(rgm_element **out, const rgm_element *example,
+                             const rgm_map_call *call, void *payload)
+{
+    const rgmi_pipeline plain = {.schema = ((const rgmi_pipeline *)payload)->schema};
+
+    if (rgm_element_pointer(example, &rgm_graph_element) != NULL) {
+        *out = rgm_element_retain((rgm_element *)example);
+        return RGM_OK;
+    }
+    (void)call;
+    return process_elements(out, example, NULL, &plain);
+}
+
+/* By a number of examples, or by their sizes, of which the decoded graph tells. */
+static rgm_status batch(rgm_dataset **data, rgmi_pipeline *pipeline, int64_t batch_size,
+                        bool drop_remainder, int threads)
+{
+    rgm_budgets budgets = budgets_of(pipeline, batch_size);
+
+    if (budgets.count == 0)
+        return rgm_dataset_batch(data, batch_size, drop_remainder);
+    budgets.weigh = weigh;
+    RGM_TRY(rgm_dataset_map(data, decode_one, pipeline, NULL, threads));
+    return rgm_dataset_batch_within(data, &budgets);
+}
+
 rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
                                  const rgm_provider *provider, bool training, int64_t batch_size,
                                  bool drop_remainder, bool endless, int threads)
@@ -130,7 +221,7 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
     /* One graph, the same each epoch: made once, given again and again, and no threads about it. */
     alone = rgm_dataset_count(data) == 1 && !rgmi_provider_is_batched(provider);
     if (!rgmi_provider_is_batched(provider))
-        RGM_GO(rgm_dataset_batch(&data, batch_size, drop_remainder));
+        RGM_GO(batch(&data, pipeline, batch_size, drop_remainder, alone ? 0 : threads));
     RGM_GO(rgm_dataset_map(&data, training ? draw_batch : process_batch, pipeline, NULL,
                            alone ? 0 : threads));
     if (alone && !(training && draws(pipeline)))
@@ -154,13 +245,35 @@ rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const
 
     RGM_GO(rgm_dataset_list_files(&data, pattern));
     RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
-    RGM_GO(rgm_dataset_batch(&data, batch_size, false));
+    RGM_GO(batch(&data, pipeline, batch_size, false, 0));
     RGM_GO(rgm_dataset_map(&data, process_batch, pipeline, NULL, 0));
     *out = data;
     data = NULL;
 done:
     rgm_dataset_release(data);
     return status;
+}
+
+/* A batch has no more of a set than the budget of all, and in each padding component that takes a
+ * missing graph's place the least that one must have. */
+static rgm_status pad_to_budgets(rgm_size_constraints *limit, const rgm_schema *schema,
+                                 const rgmi_pipeline *pipeline, int64_t batch_size, int64_t least)
+{
+    int64_t each = least > 1 ? least : 1;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        bool edges = set->piece == RGM_EDGE_SET;
+        int64_t budget = edges ? pipeline->batch_edges : pipeline->batch_nodes;
+        int64_t most = edges ? budget : budget + (batch_size + 1) * each;
+
+        if (set->piece == RGM_CONTEXT_PIECE || rgmi_is_aux(set->name) || budget == 0)
+            continue;
+        if (rgm_size_constraints_get(limit, set->piece, set->name) > most)
+            RGM_TRY(
+                rgm_size_constraints_set(limit, set->piece, set->name, most, edges ? 0 : least));
+    }
+    return RGM_OK;
 }
 
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
@@ -186,6 +299,9 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
         RGM_GO(rgm_fit_or_skip_padding(&pipeline->padding, schema, data, batch_size,
                                        padding->min_nodes_per_component, padding->sample_size,
                                        padding->success_ratio, seed));
+    if (pipeline->batch_nodes > 0 || pipeline->batch_edges > 0)
+        RGM_GO(pad_to_budgets(pipeline->padding, schema, pipeline, batch_size,
+                              padding->min_nodes_per_component));
     pipeline->keeps_misfits = padding->kind == RGM_PADDING_FIT;
 done:
     rgm_dataset_release(data);

@@ -84,6 +84,28 @@ static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
     return rgm_text_printf(out, "\n");
 }
 
+/* "batches up to 500 nodes, 1000 edges" */
+static rgm_status describe_batches(rgm_text *out, const rgmi_learning *l)
+{
+    const rgmi_pipeline *p = &l->pipelines[RGM_TRAIN];
+    const char *between = "";
+
+    if (p->batch_nodes == 0 && p->batch_edges == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_text_printf(out, "batches up to "));
+    if (p->batch_nodes > 0) {
+        RGM_TRY(rgm_text_printf(out, "%lld nodes", (long long)p->batch_nodes));
+        between = ", ";
+    }
+    if (p->batch_edges > 0) {
+        RGM_TRY(rgm_text_printf(out, "%s%lld edges", between, (long long)p->batch_edges));
+        between = ", ";
+    }
+    if (l->batch_size > 1)
+        RGM_TRY(rgm_text_printf(out, "%s%lld examples", between, (long long)l->batch_size));
+    return rgm_text_printf(out, "\n");
+}
+
 /* "folds fold 3 of 10, stratified by label" */
 static rgm_status describe_folds(rgm_text *out, const rgmi_learning *l)
 {
@@ -208,6 +230,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
 
     RGM_TRY(describe_items(out, learning));
     RGM_TRY(describe_folds(out, learning));
+    RGM_TRY(describe_batches(out, learning));
     RGM_TRY(describe_processors(out, learning));
     RGM_TRY(describe_features(out, learning, true));
     RGM_TRY(describe_features(out, learning, false));

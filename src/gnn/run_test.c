@@ -242,6 +242,115 @@ static void no_padding_drops_an_example_or_predicts_one_more(void **state)
     end(&run, data);
 }
 
+/* ---- batches by size ------------------------------------------------------------------------- */
+
+typedef struct seen_batches {
+    int64_t count, graphs, most_nodes, most_edges, most_graphs;
+} seen_batches;
+
+/* Every batch as the model gets it, noted as it goes by on one thread. */
+static rgm_status note_batch(rgm_graph **out, rgm_graph *graph, const void *options,
+                             const rgm_rng *rng)
+{
+    seen_batches *seen = *(seen_batches *const *)options;
+    const int64_t nodes = rgm_graph_total(graph, RGM_NODE_SET, "atom");
+    const int64_t edges = rgm_graph_total(graph, RGM_EDGE_SET, "bond");
+    const int64_t graphs = rgm_graph_components(graph);
+
+    seen->count++;
+    seen->graphs += graphs;
+    seen->most_nodes = nodes > seen->most_nodes ? nodes : seen->most_nodes;
+    seen->most_edges = edges > seen->most_edges ? edges : seen->most_edges;
+    seen->most_graphs = graphs > seen->most_graphs ? graphs : seen->most_graphs;
+    (void)rng;
+    *out = rgm_graph_retain(graph);
+    return RGM_OK;
+}
+
+/* It draws nothing, but is asked of batches alone. */
+static const rgm_graph_processor_type noting = {
+    .section = {.name = "noting"}, .training_only = true, .process = note_batch};
+
+/* No batch exceeds a budget, each example is in one batch an epoch, and the same seed gives the
+ * same run on one thread and on two. */
+static void batches_by_size_keep_to_their_budgets(void **state)
+{
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+    seen_batches seen = {0}, *to = &seen;
+    rgm_graph_processor processor = {&noting, &to};
+    double loss[2];
+
+    (void)state;
+    run.what.global_batch_size = 1;
+    run.what.batch_nodes = 20;
+    run.what.batch_edges = 19;
+    run.what.valid_data = NULL;
+    run.what.processors = &processor;
+    run.how.trainer.epochs = 2;
+    for (int threads = 1; threads <= 2; threads++) {
+        rgm_open_run *result;
+        tally all = {0};
+
+        run.what.processor_count = threads == 1 ? 1 : 0;
+        run.how.runtime.threads = threads;
+        result = must_run(&run);
+        loss[threads - 1] = rgm_run_metric(result, "train", "loss");
+        CHECK(rgm_run_steps(result) < 2 * GRAPHS);
+        CHECK_OK(rgm_run_predict(result, RGM_TRAIN, 0, count_predictions, &all));
+        CHECK_INT(GRAPHS, all.items);
+        rgm_run_close(result);
+    }
+    CHECK(seen.most_nodes <= 19 && seen.most_nodes > 14);
+    CHECK(seen.most_edges <= 19);
+    CHECK(seen.most_graphs > 2);
+    CHECK_CLOSE(loss[0], loss[1], 0, 0);
+    end(&run, data);
+}
+
+/* Every batch fits the budgets with what padding adds, and the metrics are those without. */
+static void padding_to_budgets_changes_no_metric(void **state)
+{
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+    rgm_open_run *plain, *padded;
+
+    (void)state;
+    run.what.global_batch_size = 6;
+    run.what.batch_nodes = 20;
+    run.what.batch_edges = 20;
+    run.how.runtime.threads = 1;
+    plain = must_run(&run);
+    run.what.train_padding.kind = run.what.valid_padding.kind = RGM_PADDING_TIGHT;
+    padded = must_run(&run);
+    CHECK_INT(rgm_run_steps(plain), rgm_run_steps(padded));
+    CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                1e-4, 0);
+    rgm_run_close(plain);
+    rgm_run_close(padded);
+    end(&run, data);
+}
+
+static void what_is_larger_than_a_batch_is_named(void **state)
+{
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+
+    (void)state;
+    run.what.batch_nodes = 2;
+    refuse(&run, RGM_ERR_DATA, "nodes, more than a batch (batch_nodes is 2)");
+    run.what.batch_nodes = 0;
+    run.what.batch_edges = 1;
+    refuse(&run, RGM_ERR_DATA, "edges, more than a batch (batch_edges is 1)");
+    run.what.batch_edges = 70;
+    run.what.train_padding.kind = RGM_PADDING_FIT;
+    refuse(&run, RGM_ERR_CONFIG, "padding is tight");
+    run.what.train_padding.kind = RGM_PADDING_NONE;
+    run.what.drop_remainder = true;
+    refuse(&run, RGM_ERR_CONFIG, "none is dropped");
+    end(&run, data);
+}
+
 static void a_remainder_that_is_not_trained_is_predicted(void **state)
 {
     rgm_provider *data = molecules();
@@ -600,6 +709,9 @@ TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
       cmocka_unit_test(eager_mode_and_steps_per_execution_change_no_number),
       cmocka_unit_test(padding_changes_no_metric),
       cmocka_unit_test(no_padding_drops_an_example_or_predicts_one_more),
+      cmocka_unit_test(batches_by_size_keep_to_their_budgets),
+      cmocka_unit_test(padding_to_budgets_changes_no_metric),
+      cmocka_unit_test(what_is_larger_than_a_batch_is_named),
       cmocka_unit_test(a_remainder_that_is_not_trained_is_predicted),
       cmocka_unit_test(the_plan_tells_what_is_read_and_what_is_left),
       cmocka_unit_test(several_tasks_share_one_pass_and_are_weighed),
