@@ -229,6 +229,21 @@ typedef struct rgm_gin_conv_options {
  */
 rgm_value *rgm_gin_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
+typedef struct rgm_pna_options {
+    int64_t units;  /* of all towers together */
+    int64_t towers; /* divides units          */
+    double l2;
+} rgm_pna_options;
+/**
+ * Principal neighbourhood aggregation (Corso et al. 2020, eq. 7 and 8): messages W [edge || h_s ||
+ * h_r] + b of each tower, their mean, maximum, minimum and standard deviation, times 1, log(d + 1)
+ * / delta and delta / log(d + 1) of the degree d (at least 1), through a kernel each: [receivers,
+ * units]. A tower sees its part of the states' columns where that can be cut. delta, the mean of
+ * log(d + 1) over the receivers that were trained on, is a state, as is how many these were.
+ * Parameters delta, nodes, tower_<i>/message/, tower_<i>/{identity,amplification,attenuation}/.
+ */
+rgm_value *rgm_pna_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
+
 typedef struct rgm_pool_options {
     const char *reduce_type; /* NULL: "sum" */
 } rgm_pool_options;
@@ -420,6 +435,11 @@ typedef struct rgm_conv_gnn_options {
     const char *context_feature;  /* what next states see of the context; NULL: nothing     */
     const char *const *node_sets; /* NULL: every set that receives an edge set              */
     int64_t node_set_count;
+    rgm_next_state edge_state;       /* fn NULL: edges keep theirs; else new ones are made first of
+                                        old ones, both ends and context_feature, and heard      */
+    rgm_next_state context_state;    /* fn NULL: the context keeps its own; else a new one of the
+                                        old one and all node sets' new states, pooled ...       */
+    const char *context_reduce_type; /* ... so; NULL: "mean" */
 } rgm_conv_gnn_options;
 #define RGM_CONV_GNN_OPTIONS_INIT                                                                  \
     {                                                                                              \
@@ -472,7 +492,9 @@ typedef struct rgm_mpnn_options {
     double l2;                /* on kernels and biases */
     double dropout;           /* of messages and states */
     bool layer_norm;
-    bool receiver_state; /* messages see h_r */
+    bool receiver_state;   /* messages see h_r */
+    int64_t edge_units;    /* > 0: edges have states of their own, made anew first          */
+    int64_t context_units; /* > 0: so has the context, of all nodes' means; last            */
 } rgm_mpnn_options;
 #define RGM_MPNN_OPTIONS_INIT                                                                      \
     {                                                                                              \

@@ -164,6 +164,8 @@ typedef struct rgm_mpnn_model_options {
     bool receiver_state; /* messages see the receiver's state, not only the sender's       */
     rgm_receivers receiver;
     const char *edge_feature; /* dense edge feature in the messages; NULL: none */
+    int64_t edge_units;    /* > 0: edges have states, made anew in each round, heard in messages */
+    int64_t context_units; /* > 0: each component has one, heard by nodes and edges */
     rgm_input_options input;
 } rgm_mpnn_model_options;
 
@@ -204,7 +206,7 @@ typedef struct rgm_sgc_model_options {
 } rgm_sgc_model_options;
 
 /** What becomes of the states of all rounds: jumping knowledge (Xu et al. 2018). */
-typedef enum rgm_gin_jump { RGM_GIN_LAST, RGM_GIN_CONCAT, RGM_GIN_SUM, RGM_GIN_MAX } rgm_gin_jump;
+typedef enum rgm_jump { RGM_JUMP_LAST, RGM_JUMP_CONCAT, RGM_JUMP_SUM, RGM_JUMP_MAX } rgm_jump;
 
 /**
  * "gin", heterogeneous; with an edge feature GINE. Sums of several relations have kernels of their
@@ -215,7 +217,7 @@ typedef struct rgm_gin_model_options {
     bool train_epsilon;
     double epsilon;
     rgm_state_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
-    rgm_gin_jump jump;
+    rgm_jump jump;
     rgm_activation activation;
     double dropout, l2;
     rgm_receivers receiver;
@@ -281,14 +283,51 @@ typedef struct rgm_rgcn_model_options {
     rgm_input_options input;
 } rgm_rgcn_model_options;
 
+/**
+ * "pna", heterogeneous: rgm_pna_convolve() and dense next states. Parameters input/<set>/,
+ * layer_<i>/nodes/<set>/{<edge set>/,next_state/{self,mix,norm}/}.
+ */
+typedef struct rgm_pna_model_options {
+    int64_t units, layers, towers;
+    rgm_state_norm norm;
+    bool residual;
+    rgm_jump jump;
+    rgm_activation activation;
+    double dropout, l2;
+    rgm_receivers receiver;
+    const char *edge_feature;
+    rgm_input_options input;
+} rgm_pna_model_options;
+
+/** What goes along edges in "gps". */
+typedef enum rgm_gps_local { RGM_GPS_GIN, RGM_GPS_GAT_V2, RGM_GPS_NONE } rgm_gps_local;
+/**
+ * "gps", heterogeneous (Rampasek et al. 2022): in each round x_m = norm(x + drop(local(x))), x_a =
+ * norm(x + drop(attention(x))), y = x_m + x_a, norm(y + drop(dense(y))). Parameters input/<set>/,
+ * layer_<i>/nodes/<set>/, layer_<i>/mix/<set>/{attention,dense}/.
+ */
+typedef struct rgm_gps_model_options {
+    int64_t units, layers, heads;
+    rgm_gps_local local;
+    rgm_texts attention_sets; /* none: "<node set>_complete" of each */
+    rgm_state_norm norm;
+    rgm_jump jump;
+    rgm_activation activation;
+    double dropout, attention_dropout, l2;
+    rgm_receivers receiver;
+    const char *edge_feature;
+    rgm_input_options input;
+} rgm_gps_model_options;
+
 /** A model that an experiment file can name. */
 typedef struct rgm_graph_model_type {
     rgm_section_type section;
     rgm_model_fn *build; /* payload = options */
     size_t input;        /* where in the options its rgm_input_options stand; 0: it has none */
 } rgm_graph_model_type;
-extern const rgm_graph_model_type rgm_gcn_model, rgm_gat_model, rgm_sage_model, rgm_mpnn_model,
-    rgm_appnp_model, rgm_sgc_model, rgm_gin_model, rgm_hgt_model, rgm_albis_model, rgm_rgcn_model;
+extern const rgm_graph_model_type rgm_pna_model, rgm_gps_model, rgm_gcn_model, rgm_gat_model,
+    rgm_sage_model, rgm_mpnn_model, rgm_appnp_model, rgm_sgc_model, rgm_gin_model, rgm_hgt_model,
+    rgm_albis_model, rgm_rgcn_model;
 /** All of them, each the beginning of its rgm_graph_model_type; ended by NULL. */
 extern const rgm_section_type *const rgm_graph_models[];
 

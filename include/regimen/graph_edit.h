@@ -72,6 +72,18 @@ rgm_status rgm_graph_drop_edges(rgm_graph **out, const rgm_graph *graph, const c
 rgm_status rgm_graph_add_line_graph(rgm_graph **out, const rgm_graph *graph, const char *edge_set,
                                     const char *name, bool backtrack);
 
+/**
+ * All pairs of the nodes of each component, each with itself too, as a new edge set: who attends to
+ * whom in a whole graph. Memory is the square of the nodes.
+ *
+ * @param name  of the new set; NULL: "<node_set>_complete"
+ *
+ * Errors: RGM_ERR_ARG (there is a set of that name), RGM_ERR_UNSUPPORTED (more than 2^31 pairs),
+ * RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_add_complete(rgm_graph **out, const rgm_graph *graph, const char *node_set,
+                                  const char *name);
+
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
 /**

@@ -8,6 +8,9 @@
 typedef struct plan {
     rgm_node_set_update *nodes;
     rgm_edge_input *inputs;
+    rgm_edge_set_update *edges;
+    rgm_context_input *pooled;
+    int64_t edge_count, pooled_count;
     int64_t node_count, input_count, featured; /* featured: inputs with the edge feature */
 } plan;
 
@@ -91,8 +94,10 @@ static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *nod
                 input.conv = options->conv_for(set->name, (rgm_tag)tag, options->payload);
             if (input.conv.fn == NULL)
                 continue;
-            if (options->edge_feature != NULL &&
-                rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature)) {
+            if (options->edge_state.fn != NULL) {
+                input.edge_feature = RGM_HIDDEN_STATE;
+            } else if (options->edge_feature != NULL &&
+                       rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature)) {
                 input.edge_feature = options->edge_feature;
                 refuse_integers(graph, set->name, options->edge_feature);
                 p->featured++;
@@ -110,7 +115,8 @@ static bool plan_init(plan *p, const rgm_graph_value *graph, const rgm_conv_gnn_
     *p = (plan){0};
     /* An edge set is read at most once at each end of it; a node set named twice is refused. */
     if (RGM_NEW(p->nodes, sets + options->node_set_count) == RGM_OK &&
-        RGM_NEW(p->inputs, 2 * sets) == RGM_OK)
+        RGM_NEW(p->inputs, 2 * sets) == RGM_OK && RGM_NEW(p->edges, sets) == RGM_OK &&
+        RGM_NEW(p->pooled, sets) == RGM_OK)
         return true;
     rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_NOMEM, "out of memory: graph update");
     return false;
@@ -136,11 +142,70 @@ static bool add_node_set(plan *p, const rgm_graph_value *graph, const char *node
     return true;
 }
 
+/* New states of all edge sets, of what both ends were. */
+static void add_edge_sets(plan *p, const rgm_graph_value *graph,
+                          const rgm_conv_gnn_options *options)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0; options->edge_state.fn != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        rgm_edge_set_update update = RGM_EDGE_SET_UPDATE_INIT;
+
+        if (set->piece != RGM_EDGE_SET || rgmi_is_aux(set->name))
+            continue;
+        update.edge_set = set->name;
+        update.next_state = options->edge_state;
+        update.context_feature = options->context_feature;
+        p->edges[p->edge_count++] = update;
+    }
+}
+
+/* What the context hears: all node sets that have a state. */
+static void add_pooled(plan *p, rgm_scope *scope, const rgm_graph_value *graph, rgm_conv conv)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        bool updated = false;
+
+        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+            continue;
+        for (int64_t k = 0; k < p->node_count; k++)
+            updated |= strcmp(p->nodes[k].node_set, set->name) == 0;
+        if (updated || (rgm_has_feature(graph, RGM_NODE_SET, set->name, RGM_HIDDEN_STATE) &&
+                        rgm_width(rgmi_state(scope, graph, RGM_NODE_SET, set->name, NULL)) > 0))
+            p->pooled[p->pooled_count++] =
+                (rgm_context_input){.piece = RGM_NODE_SET, .set = set->name, .conv = conv};
+    }
+}
+
+/* The planned update of edges, nodes and context. */
+static rgm_graph_value *update_all(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                   plan *p, const rgm_conv_gnn_options *options)
+{
+    rgm_pool_options pool = {options->context_reduce_type != NULL ? options->context_reduce_type
+                                                                  : "mean"};
+    rgm_context_update context = {.next_state = options->context_state};
+    rgm_graph_update_options update = {.node_sets = p->nodes, .node_set_count = p->node_count};
+
+    add_edge_sets(p, graph, options);
+    update.edge_sets = p->edges;
+    update.edge_set_count = p->edge_count;
+    if (options->context_state.fn != NULL) {
+        add_pooled(p, scope, graph, (rgm_conv){rgm_pool_convolve, &pool});
+        context.inputs = p->pooled;
+        context.input_count = p->pooled_count;
+        update.context = &context;
+    }
+    return rgm_graph_update(scope, name, graph, &update);
+}
+
 rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                               const rgm_conv_gnn_options *options)
 {
     const rgm_schema *schema;
-    rgm_graph_update_options update = {0};
     rgm_graph_value *next = NULL;
     bool ok;
     plan p;
@@ -158,17 +223,16 @@ rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_grap
             if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
                 ok = add_node_set(&p, graph, set->name, false, options);
         }
-    if (ok && options->edge_feature != NULL && p.featured == 0) {
+    if (ok && options->edge_state.fn == NULL && options->edge_feature != NULL && p.featured == 0) {
         rgmi_unknown_feature(graph, RGM_EDGE_SET, options->edge_feature);
         ok = false;
     }
-    if (ok) {
-        update.node_sets = p.nodes;
-        update.node_set_count = p.node_count;
-        next = rgm_graph_update(scope, name, graph, &update);
-    }
+    if (ok)
+        next = update_all(scope, name, graph, &p, options);
     rgm_free(p.nodes);
     rgm_free(p.inputs);
+    rgm_free(p.edges);
+    rgm_free(p.pooled);
     return next;
 }
 

@@ -252,6 +252,7 @@ const rgm_effect rgmi_graph_effects[] = {
     {"model.attention_edge_sets", "model.attention_type != none"},
     {"model.batch_momentum", "model.norm == batch"},
     {"model.bases", "model.decomposition != none"},
+    {"model.edge_feature", "model.local != none"},
     {0}};
 
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";
@@ -285,4 +286,7 @@ const rgm_rule rgmi_graph_rules[] = {
     {"data.train_padding.kind == none",
      {"model.norm == batch"},
      "a batch norm would count the nodes that padding adds; norm: layer does not"},
+    {"data.train_padding.kind == none",
+     {"model.type == pna"},
+     "the mean log degree would count the nodes that padding adds"},
     {0}};

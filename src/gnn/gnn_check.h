@@ -165,7 +165,9 @@ static inline void set_parameters(world *w)
         rgm_tensor *t = rgm_parameters_tensor(w->parameters, p);
         rgm_rng rng = rgm_rng_stream(3, rgm_parameters_name(w->parameters, p), 0);
         for (int64_t i = 0; i < rgm_tensor_count(t); i++)
-            rgm_tensor_f64(t)[i] = 0.5 * rgm_rng_normal(&rng, (uint64_t)i);
+            rgm_tensor_f64(t)[i] =
+                0.5 * rgm_rng_normal(&rng, (uint64_t)i) +
+                (rgm_parameters_trainable(w->parameters, p) ? 0 : 2); /* a state is no weight */
     }
     rgm_parameters_touch(w->parameters);
 }
@@ -232,8 +234,9 @@ static inline void shift_parameters(world *w, int trial, double step)
 
     for (int64_t i = 0; i < rgm_parameters_count(w->parameters); i++) {
         rgm_tensor *t = rgm_parameters_tensor(w->parameters, i);
+        bool moves = rgm_parameters_trainable(w->parameters, i); /* a state has no gradient */
         for (int64_t k = 0; k < rgm_tensor_count(t); k++)
-            rgm_tensor_f64(t)[k] += step * rgm_rng_normal(&rng, at++);
+            rgm_tensor_f64(t)[k] += (moves ? step : 0) * rgm_rng_normal(&rng, at++);
     }
     rgm_parameters_touch(w->parameters);
 }

@@ -28,6 +28,10 @@ static const struct {
     {"mt_albis", "units: 6\nmessage_dim: 8\nattention_type: multi_head\nnorm: batch\n"},
     {"mt_albis", "units: 6\nmessage_dim: 8\nattention_type: gat_v2\nedge_dropout: 0.5\n"},
     {"rgcn", "units: 6\noutput: 4\nreceiver: both\n"},
+    {"pna", "units: 6\ntowers: 2\n"},
+    {"pna", "units: 6\nnorm: layer\nreceiver: both\njump: sum\n"},
+    {"gps", "units: 8\nheads: 2\nlocal: none\nattention_sets: [edges]\n"},
+    {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nedge_units: 5\ncontext_units: 4\n"},
     {"rgcn", "units: 6\ndecomposition: block\nbases: 3\n"},
     {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nlayer_norm: true\n"},
     {"vanilla_mpnn", "units: 6\nmessage_dim: 8\nencode: false\nreceiver_state: false\n"

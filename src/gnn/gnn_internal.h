@@ -98,6 +98,17 @@ typedef struct rgmi_first_layer {
 /* act(W drop(features) + b) of each node set as its state; parameters in input/<node set>. */
 rgm_graph_value *rgmi_first_states(rgm_scope *scope, const rgm_graph_value *graph,
                                    const rgmi_first_layer *first, const rgm_input_options *input);
+/* Whether there are several edge sets to hear: sums of several are told apart by kernels. */
+bool rgmi_has_relations(const rgm_graph_value *graph, rgm_receivers receiver);
+/* A round by name of the states before it; payload: the model's. */
+typedef rgm_graph_value *rgmi_round(rgm_scope *scope, const char *name,
+                                    const rgm_graph_value *graph, const void *payload);
+/* The round that is one rgm_conv_gnn_options. */
+rgm_graph_value *rgmi_rule_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                 const void *rule);
+/* `layers` rounds "layer_<i>" from the first states on, joined as `jump` says. */
+rgm_graph_value *rgmi_rounds(rgm_scope *scope, rgm_graph_value *first, int64_t layers,
+                             rgm_jump jump, rgmi_round *round, const void *payload);
 /* Every node set's state through dropout, its own stream for each set and round. */
 rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, double rate);
 /* Rows normalised, in `name`; options NULL: the batch norm's defaults. */
@@ -122,6 +133,7 @@ rgm_value *rgmi_hom_input(const char **node_set, const char **edge_set, rgm_scop
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set);
 bool rgmi_one_receiver(rgm_scope *scope, rgm_receivers receiver);
 
+extern const char *const rgmi_jump_names[];    /* of rgm_jump */
 extern const char *const rgmi_norm_names[];    /* of rgm_state_norm */
 extern const char *const rgmi_combine_names[]; /* of rgm_sage_combine */
 extern const char *const rgmi_receiver_names[];

@@ -100,6 +100,19 @@ static const struct {
     {"rgcn", LIBRARY, "units: 3\nlayers: 1\noutput: 2\nbases: 2\nl2: 0.01\nreceiver: both\n"},
     {"rgcn", LIBRARY, "units: 4\nlayers: 2\ndecomposition: block\nbases: 2\nl2: 0.01\n"},
     {"rgcn", PAPERS, "units: 3\nlayers: 2\ndecomposition: none\nl2: 0.01\n"},
+    {"pna", PAPERS, "units: 4\nlayers: 1\nnorm: layer\nactivation: tanh\nl2: 0.01\n"},
+    {"pna", PAPERS,
+     "units: 4\nlayers: 1\ntowers: 2\nnorm: none\nedge_feature: e\nreceiver: both\n"
+     "jump: concat\nactivation: tanh\n"},
+    {"gps", PAPERS,
+     "units: 4\nheads: 2\nlayers: 2\nlocal: none\nattention_sets: [cites]\nnorm: none\n"
+     "activation: tanh\nl2: 0.01\n"},
+    {"vanilla_mpnn", PAPERS,
+     "units: 3\nmessage_dim: 4\nedge_units: 3\ncontext_units: 2\nlayers: 3\n"
+     "input_activation: tanh\n"},
+    {"vanilla_mpnn", LIBRARY,
+     "units: 3\nmessage_dim: 4\nedge_units: 2\nedge_feature: e\ncontext_units: 3\n"
+     "receiver: both\nlayers: 2\ninput_activation: tanh\n"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -506,7 +519,7 @@ static void option_tables_are_complete(void **state)
         CHECK_STATUS(RGM_ERR_CONFIG, make_options(&m, type->name, "l2: -1\n"));
         drop_options(&m);
     }
-    CHECK_INT(10, i);
+    CHECK_INT(12, i);
 }
 
 static rgm_status build_model(rgm_schema *schema, const char *model, const char *yaml)

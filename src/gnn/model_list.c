@@ -14,5 +14,7 @@ const rgm_section_type *const rgm_graph_models[] = {
     &rgm_hgt_model.section,
     &rgm_albis_model.section,
     &rgm_rgcn_model.section,
+    &rgm_pna_model.section,
+    &rgm_gps_model.section,
     NULL,
 };

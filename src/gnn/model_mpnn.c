@@ -35,6 +35,13 @@ static const rgm_field mpnn_fields[] = {
     RGM_BOOL_FIELD(receiver_state, "messages see the receiver's state, not only the sender's"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
     RGM_TEXT_FIELD(edge_feature, "dense edge feature in the messages; default: none"),
+    RGM_INT_FIELD(edge_units, 0, 1e6,
+                  "channels of states of the edges, made anew in each round of their own, both "
+                  "ends' and the context's, and heard instead of edge_feature, from which they "
+                  "start; 0: none"),
+    RGM_INT_FIELD(context_units, 0, 1e6,
+                  "channels of a state of each component, made anew in each round of the means of "
+                  "its nodes, and heard by nodes and edges in the next; 0: none"),
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -43,6 +50,28 @@ static rgm_status mpnn_check(const void *options)
 {
     return rgmi_reduce_type_check("model.reduce_type",
                                   ((const rgm_mpnn_model_options *)options)->reduce_type);
+}
+
+/* An edge feature as the first state of every edge set that has it. */
+static rgm_graph_value *states_of_edges(rgm_scope *scope, rgm_graph_value *graph,
+                                        const char *feature)
+{
+    const rgm_schema *schema = graph != NULL ? rgm_graph_value_schema(graph) : NULL;
+    bool found = false;
+
+    for (int64_t i = 0; graph != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_EDGE_SET || rgmi_is_aux(set->name) ||
+            !rgm_has_feature(graph, RGM_EDGE_SET, set->name, feature))
+            continue;
+        found = true;
+        graph = rgm_with_feature(graph, RGM_EDGE_SET, set->name, RGM_HIDDEN_STATE,
+                                 rgmi_state(scope, graph, RGM_EDGE_SET, set->name, feature));
+    }
+    if (graph != NULL && !found)
+        rgmi_unknown_feature(graph, RGM_EDGE_SET, feature);
+    return found ? graph : NULL;
 }
 
 static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -61,10 +90,14 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
         return NULL;
     next = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
                            o->edge_feature, &o->input);
+    if (o->edge_units > 0 && o->edge_feature != NULL)
+        next = states_of_edges(scope, next, o->edge_feature);
+    round.edge_units = o->edge_units;
+    round.context_units = o->context_units;
     round.units = o->units;
     round.message_dim = o->message_dim;
     round.receivers = o->receiver;
-    round.edge_feature = o->edge_feature;
+    round.edge_feature = o->edge_units > 0 ? NULL : o->edge_feature;
     round.reduce_type = o->reduce_type;
     round.l2 = o->l2;
     round.dropout = o->dropout;

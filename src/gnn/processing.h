@@ -43,8 +43,8 @@ extern const rgm_graph_processor_type rgmi_reverse_edges_processor, rgmi_undirec
     rgmi_self_loops_processor, rgmi_mask_edges_processor, rgmi_drop_edges_processor,
     rgmi_line_graph_processor, rgmi_drop_nodes_processor, rgmi_shuffle_nodes_processor,
     rgmi_shuffle_features_processor, rgmi_virtual_node_processor, rgmi_degree_processor,
-    rgmi_random_walk_processor, rgmi_laplacian_processor, rgmi_random_signs_processor,
-    rgmi_first_node_readout_processor, rgmi_readout_feature_processor,
+    rgmi_complete_processor, rgmi_random_walk_processor, rgmi_laplacian_processor,
+    rgmi_random_signs_processor, rgmi_first_node_readout_processor, rgmi_readout_feature_processor,
     rgmi_context_to_readout_processor;
 
 #endif

@@ -14,6 +14,7 @@ const rgm_section_type *const rgm_graph_processors[] = {
     &rgmi_shuffle_nodes_processor.section,
     &rgmi_shuffle_features_processor.section,
     &rgmi_virtual_node_processor.section,
+    &rgmi_complete_processor.section,
     &rgmi_degree_processor.section,
     &rgmi_random_walk_processor.section,
     &rgmi_laplacian_processor.section,

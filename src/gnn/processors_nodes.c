@@ -27,6 +27,7 @@ static const rgm_field drop_fields[] = {
 static const rgm_field order_fields[] = {NODE_SET, KEEP_FIRST, {0}};
 static const rgm_field shuffle_fields[] = {
     NODE_SET, RGM_TEXT_FIELD(feature, "the only one that is shuffled; default: all"), {0}};
+static const rgm_field complete_fields[] = {NODE_SET, {0}};
 static const rgm_field virtual_fields[] = {
     NODE_SET,
     RGM_TEXT_FIELD(name, "of its node set; edge sets are <node_set>_to_<name> and back"),
@@ -112,6 +113,26 @@ const rgm_graph_processor_type rgmi_virtual_node_processor = {
                 .defaults = node_defaults,
                 .fields = virtual_fields},
     .process = virtual_node,
+};
+
+static rgm_status complete(rgm_graph **out, rgm_graph *graph, const void *options,
+                           const rgm_rng *rng)
+{
+    const node_options *o = options;
+    const char *set;
+
+    (void)rng;
+    RGM_TRY(rgmi_processed_set(&set, graph, RGM_NODE_SET, o->node_set));
+    return rgm_graph_add_complete(out, graph, set, NULL);
+}
+
+const rgm_graph_processor_type rgmi_complete_processor = {
+    .section = {.name = "complete",
+                .help = "an edge set of all pairs of a component's nodes, which the model gps "
+                        "attends over; the square of the nodes",
+                .options_size = sizeof(node_options),
+                .fields = complete_fields},
+    .process = complete,
 };
 
 /* ---- where a node stands -------------------------------------------------------------------- */

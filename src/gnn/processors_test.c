@@ -145,6 +145,9 @@ static void every_row_does_what_its_keys_say(void **state)
     out = processed("processors: [{type: virtual_node, name: all}]", graph, NULL);
     CHECK_INT(6, edges(out, "atom_to_all"));
     rgm_graph_release(out);
+    out = processed("processors: [{type: complete}]", graph, NULL);
+    CHECK_INT(20, edges(out, "atom_complete"));
+    rgm_graph_release(out);
     drop();
     rgm_graph_release(graph);
 }

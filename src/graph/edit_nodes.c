@@ -284,3 +284,57 @@ done:
     rgm_free(edge_sets[1]);
     return status;
 }
+
+/* ---- all pairs ------------------------------------------------------------------------------ */
+
+static rgm_status all_pairs(rgmi_edit *edit, const rgmi_items *nodes, const char *name)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int64_t pairs = 0, first = 0;
+
+    for (int64_t c = 0; c < nodes->components && pairs <= most; c++)
+        pairs = nodes->sizes[c] > most ? most + 1 : pairs + nodes->sizes[c] * nodes->sizes[c];
+    if (pairs > most)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "'%s': all pairs of %lld nodes are more than the %lld that are made", name,
+                        (long long)nodes->total, (long long)most);
+    RGM_TRY(rgmi_edit_init(edit, nodes->components, pairs, true));
+    for (int64_t c = 0; c < nodes->components; first += nodes->sizes[c++])
+        for (int64_t i = first; i < first + nodes->sizes[c]; i++)
+            for (int64_t k = first; k < first + nodes->sizes[c]; k++)
+                rgmi_edit_add_edge(edit, c, -1, k, i);
+    return RGM_OK;
+}
+
+rgm_status rgm_graph_add_complete(rgm_graph **out, const rgm_graph *graph, const char *node_set,
+                                  const char *name)
+{
+    rgm_status status = RGM_OK;
+    rgmi_edit edit = {0};
+    rgm_schema *schema = NULL;
+    rgm_graph *made = NULL;
+    char *usual = NULL;
+    int64_t set;
+
+    *out = NULL;
+    RGM_GO(rgmi_graph_set(&set, graph, RGM_NODE_SET, node_set));
+    RGM_GO(rgm_strprintf(&usual, "%s_complete", node_set));
+    if (name == NULL)
+        name = usual;
+    RGM_GO(all_pairs(&edit, graph->sets[set].items, name));
+    RGM_GO(rgm_schema_copy(&schema, graph->schema));
+    RGM_GO(rgmi_edit_add_set(schema, RGM_EDGE_SET, name, node_set, node_set, NULL));
+    RGM_GO(rgm_schema_check(schema));
+    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    set = rgmi_set_index(schema, RGM_EDGE_SET, name);
+    RGM_GO(rgmi_edit_put(made, set, &edit, made, set));
+    RGM_GO(rgmi_graph_fill(made));
+    *out = made;
+    made = NULL;
+done:
+    rgm_graph_release(made);
+    rgm_schema_release(schema);
+    rgmi_edit_clear(&edit);
+    rgm_free(usual);
+    return status;
+}

@@ -475,6 +475,28 @@ static void a_virtual_node_hears_all_of_its_component(void **state)
     rgm_graph_release(graph);
 }
 
+static void complete_sets_have_all_pairs_of_a_component(void **state)
+{
+    rgm_graph *graph = random_graph(8), *made;
+    int64_t expected = 0;
+
+    (void)state;
+    CHECK_OK(rgm_graph_add_complete(&made, graph, "n", NULL));
+    for (int64_t i = 0; i < 17; i++)
+        for (int64_t k = 0; k < 17; k++) {
+            bool together = component_of(graph, RGM_NODE_SET, "n", i) ==
+                            component_of(graph, RGM_NODE_SET, "n", k);
+
+            expected += together;
+            CHECK_INT(together, count_edges(made, "n_complete", i, k));
+        }
+    CHECK_INT(expected, rgm_graph_total(made, RGM_EDGE_SET, "n_complete"));
+    rgm_graph_release(made);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_graph_add_complete(&made, graph, "n", "x"));
+    CHECK_EVERY_OOM(rgm_graph_add_complete(&made, graph, "n", NULL), rgm_graph_release(made));
+    rgm_graph_release(graph);
+}
+
 /* ---- positions ------------------------------------------------------------------------------ */
 
 static void walks_come_back_as_matrix_powers_say(void **state)
@@ -675,6 +697,7 @@ TESTS(cmocka_unit_test(reversed_edges_are_a_set_of_their_own),
       cmocka_unit_test(shuffled_nodes_are_the_same_graph),
       cmocka_unit_test(shuffled_features_are_those_of_others),
       cmocka_unit_test(a_virtual_node_hears_all_of_its_component),
+      cmocka_unit_test(complete_sets_have_all_pairs_of_a_component),
       cmocka_unit_test(walks_come_back_as_matrix_powers_say),
       cmocka_unit_test(spectra_of_known_graphs_are_found),
       cmocka_unit_test(eigenvectors_are_of_each_component),

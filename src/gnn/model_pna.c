@@ -1,0 +1,91 @@
+/*
+ * "pna": principal neighbourhood aggregation (Corso et al. 2020) over any number of node and edge
+ * sets, with towers, residuals and jumping knowledge.
+ */
+#include "gnn_internal.h"
+
+static void pna_defaults(void *payload)
+{
+    *(rgm_pna_model_options *)payload = (rgm_pna_model_options){.units = 32,
+                                                                .layers = 3,
+                                                                .towers = 1,
+                                                                .norm = RGM_STATE_BATCH,
+                                                                .residual = true,
+                                                                .activation = RGM_ACT_RELU,
+                                                                .receiver = RGM_AT_TARGET};
+}
+
+#define RGM_OPTIONS rgm_pna_model_options
+static const rgm_field pna_fields[] = {
+    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
+    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGM_INT_FIELD(towers, 1, 64, "parts of the states that are aggregated by themselves"),
+    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each round's states, before the activation"),
+    RGM_BOOL_FIELD(residual, "add the round's input"),
+    RGM_CHOICE_FIELD(jump, rgmi_jump_names,
+                     "what becomes of the states of all rounds: the last, or all of them together"),
+    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each round"),
+    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout behind each round"),
+    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
+    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGM_TEXT_FIELD(edge_feature, "edge feature in the messages; default: none"),
+    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    {0}};
+#undef RGM_OPTIONS
+
+static rgm_status pna_check(const void *options)
+{
+    const rgm_pna_model_options *o = options;
+
+    return o->units % o->towers == 0
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_CONFIG, "model.units is %lld, no multiple of model.towers, %lld",
+                          (long long)o->units, (long long)o->towers);
+}
+
+/* drop(act(norm(mix(W h + b + sum of inputs)))) + h */
+static rgm_value *pna_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *payload)
+{
+    const rgm_pna_model_options *o = payload;
+    rgm_dense_options dense = {.bias = true, .l2 = o->l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
+    rgm_value *y = rgm_dense_with(scope, "self", inputs->state, o->units, &dense);
+
+    for (int64_t i = 0; i < inputs->count; i++)
+        y = rgm_add(y, inputs->inputs[i]);
+    if (o->towers > 1)
+        y = rgm_leaky_relu(rgm_dense_with(scope, "mix", y, o->units, &dense), 0.01);
+    y = rgmi_normalise(scope, "norm", y, o->norm, NULL);
+    y = rgm_dropout(scope, rgm_activate(y, o->activation, 0.2), o->dropout);
+    return o->residual ? rgm_add(y, inputs->state) : y;
+}
+
+static rgm_graph_value *pna_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_pna_model_options *o = payload;
+    rgm_pna_options conv = {.units = o->units, .towers = o->towers, .l2 = o->l2};
+    rgmi_first_layer first = {.units = o->units, .l2 = o->l2, .needed = true};
+    rgm_conv_gnn_options rule = RGM_CONV_GNN_OPTIONS_INIT;
+    rgm_graph_value *states;
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
+        return NULL;
+    rule.receivers = o->receiver;
+    rule.conv = (rgm_conv){rgm_pna_convolve, &conv};
+    rule.next_state = (rgm_next_state){pna_state, o};
+    rule.edge_feature = o->edge_feature;
+    states = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
+                             o->edge_feature, &o->input);
+    return rgmi_rounds(scope, states, o->layers, o->jump, rgmi_rule_round, &rule);
+}
+
+const rgm_graph_model_type rgm_pna_model = {
+    .section = {.name = "pna",
+                .help = "four aggregators by three scalers of degrees, any number of node and edge "
+                        "sets",
+                .options_size = sizeof(rgm_pna_model_options),
+                .defaults = pna_defaults,
+                .fields = pna_fields,
+                .check = pna_check},
+    .input = offsetof(rgm_pna_model_options, input),
+    .build = pna_build,
+};
