@@ -75,6 +75,39 @@ says "there is no item 200 in test" err
 expect 1 "$regimen" explain run --item 0 --class 4
 says "number 4 of an output of 4" err
 
+# States are of all nodes, whatever parts and samples there are; files have what the rows have.
+expect 0 "$regimen" predict run --embeddings
+says "states of .*, width 4; at most .* beside data and weights" err
+says "^graph,node,state_0,state_1,state_2,state_3$" out
+cp out states.csv
+[ "$(wc -l <states.csv)" = 401 ] || fail "predict --embeddings printed $(wc -l <states.csv) lines"
+expect 0 "$regimen" predict run --embeddings --set 'data.sampling.sizes=[3,3]' --set data.sampling.store=memory
+cmp -s out states.csv || fail "states of a sampled run are not those of the whole graph"
+expect 0 "$regimen" predict run --embeddings -o states.npy
+expect 0 "$regimen" predict run --embeddings -o states.safetensors
+python3 - <<'PY' || fail "embeddings as csv, npy and safetensors differ"
+import json, struct
+rows = [line.split(",") for line in open("states.csv").read().split()[1:]]
+values = [float(x) for row in rows for x in row[2:]]
+npy = open("states.npy", "rb").read()
+start = 10 + struct.unpack("<H", npy[8:10])[0]
+head = eval(npy[10:start])
+assert head == {"descr": "<f4", "fortran_order": False, "shape": (len(rows), 4)} and start % 64 == 0, head
+assert list(struct.unpack(f"<{len(values)}f", npy[start:])) == [struct.unpack("<f", struct.pack("<f", v))[0] for v in values]
+file = open("states.safetensors", "rb").read()
+size = struct.unpack("<Q", file[:8])[0]
+head, data = json.loads(file[8:8 + size]), file[8 + size:]
+begin, end = head["states"]["data_offsets"]
+assert data[begin:end] == npy[start:]
+begin, end = head["node"]["data_offsets"]
+assert list(struct.unpack(f"<{len(rows)}q", data[begin:end])) == [int(row[1]) for row in rows]
+PY
+expect 2 "$regimen" predict run --embeddings --format npy
+says "needs -o FILE" err
+expect 2 "$regimen" predict run --embeddings --format xlsx -o states
+expect 2 "$regimen" predict run --node-set nodes
+expect 2 "$regimen" predict run --embeddings --node-set nods
+says "the data have no node set 'nods'" err
 expect 0 "$regimen" export run --to onnx --verify
 says "verified on 200 items" out
 python3 - onnx/signature.json <<'PY' || fail "signature.json does not say what the file takes and gives"

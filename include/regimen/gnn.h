@@ -106,6 +106,51 @@ rgm_status rgm_graph_run_preprocess(rgm_graph **out, const rgm_open_run *run,
 rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int64_t head,
                                  rgm_graph *graph);
 
+/* ---- states of all nodes --------------------------------------------------------------------- */
+
+/** The states of one graph's nodes behind the base GNN, borrowed by a sink. */
+typedef struct rgm_graph_states {
+    int64_t graph;            /* its number in the data, 0 on                           */
+    const rgm_tensor *states; /* [nodes, width]                                         */
+    const rgm_tensor *ids;    /* i64 [nodes], their "#id"; NULL: they are 0, 1, ...     */
+} rgm_graph_states;
+typedef rgm_status rgm_graph_states_sink(const rgm_graph_states *states, void *payload);
+
+/** What rgm_graph_run_embeddings() is about to do. */
+typedef struct rgm_embeddings_plan {
+    const char *node_set;
+    int64_t graphs, nodes; /* -1: they are counted as they are read */
+    int64_t width;
+    int64_t bytes; /* at most so much memory beside data and weights, of the largest graph; -1 */
+} rgm_embeddings_plan;
+/**
+ * What is to come. The bound on memory is every value of the model at once; fewer are there at a
+ * time.
+ *
+ * @param node_set  NULL: the set of the split, or the only one that has states
+ *
+ * Errors: RGM_ERR_CONFIG (no such set, or none by itself), RGM_ERR_UNSUPPORTED.
+ */
+rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_open_run *run,
+                                         const char *node_set);
+/**
+ * The states of all nodes of a set, of every graph of the run's data: not only of those that a part
+ * asks about. A graph that a run was sampled from is taken as a whole: each layer is computed once
+ * for each node, from all its neighbours, whatever was sampled. Records are read as they come,
+ * training part first.
+ *
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED (a run of a program's own mini-batches), those of
+ * data, sink and executor.
+ */
+rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_set,
+                                    rgm_graph_states_sink *sink, void *payload);
+/**
+ * The same of one preprocessed graph: [nodes, width]; *out is owned.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED, those of rgm_graph_feeds() and the executor.
+ */
+rgm_status rgm_graph_run_embed(rgm_tensor **out, const rgm_open_run *run, const char *node_set,
+                               rgm_graph *graph);
+
 #ifdef __cplusplus
 }
 #endif

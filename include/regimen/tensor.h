@@ -231,6 +231,14 @@ typedef struct rgm_named_tensor {
 rgm_status rgm_safetensors_save(const char *path, const rgm_named_tensor *tensors, int64_t count,
                                 const char *const *metadata, int64_t metadata_count);
 
+/**
+ * Write one tensor as numpy reads it (.npy, version 1.0, C order, this machine's bytes), replacing
+ * the file as a whole.
+ *
+ * Errors: RGM_ERR_DTYPE (strings, bf16: numpy has none), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_npy_save(const char *path, const rgm_tensor *tensor);
+
 /** A safetensors file opened for reading; tensors are copied out on demand. */
 typedef struct rgm_safetensors rgm_safetensors;
 /**

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "predict.h"
 
 #include <regimen/translation.h>
 
@@ -120,7 +120,8 @@ done:
 }
 
 static rgm_status predict_run(const char *run_dir, const char *part, const char *input,
-                              int64_t head, const text_list *sets, const weights_choice *weights)
+                              int64_t head, const text_list *sets, const weights_choice *weights,
+                              const embeddings_choice *embeddings)
 {
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
@@ -130,7 +131,8 @@ static rgm_status predict_run(const char *run_dir, const char *part, const char 
     if (status == RGM_OK) /* batches are the run's own, not its trainer's */
         status = session_open(&s, run_dir, sets, weights, &data);
     if (status == RGM_OK)
-        status = predict(&s, run_dir, mode, input, head);
+        status = embeddings->wanted ? embeddings_write(s.run, embeddings)
+                                    : predict(&s, run_dir, mode, input, head);
     session_close(&s);
     return status;
 }
@@ -141,15 +143,22 @@ int verb_predict(int argc, char **argv)
     text_list sets = {.count = 0}, rest;
     int64_t head = 0;
     weights_choice weights = {.last = false};
+    embeddings_choice embeddings = {.wanted = false};
     const argument arguments[] = {
         {"part", ARG_TEXT, &part, "NAME", "train, valid or test (default)"},
         {"input", ARG_TEXT, &input, "PATTERN", "TFRecord files of Examples instead"},
         {"head", ARG_INT, &head, "N", "which task, default 0"},
+        {"embeddings", ARG_FLAG, &embeddings.wanted, NULL,
+         "the states of all nodes behind a run's graph network, of all its data"},
+        {"node-set", ARG_TEXT, &embeddings.node_set, "SET", "whose, default that of the split"},
+        {"o", ARG_TEXT, &embeddings.file, "FILE", "where embeddings go, default stdout"},
+        {"format", ARG_TEXT, &embeddings.format, "NAME",
+         "csv, npy or safetensors, default by the ending of FILE"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATTERN] [--head N] "
-                       "[--last | --average N | --step N]",
+    const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATTERN | --embeddings] "
+                       "[--head N] [--last | --average N | --step N]",
                        "Predictions as CSV: item, node, class and logits of each. Of an export's "
                        "folder alone, without a run, for --input.",
                        arguments, 1, 1};
@@ -159,6 +168,10 @@ int verb_predict(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
+    if (embeddings_check(&embeddings) != EXIT_DONE)
+        return EXIT_USAGE;
+    if (embeddings.wanted && input != NULL)
+        return usage_error("--embeddings are of the run's own data, not of --input");
     status = is_export(&exported, rest.items[0]);
     if (status != RGM_OK)
         return report(status);
@@ -167,6 +180,6 @@ int verb_predict(int argc, char **argv)
                            "takes --input and --head",
                            rest.items[0]);
     status = exported ? predict_export(rest.items[0], input, head)
-                      : predict_run(rest.items[0], part, input, head, &sets, &weights);
+                      : predict_run(rest.items[0], part, input, head, &sets, &weights, &embeddings);
     return status == RGM_OK ? print_text("") : report(status);
 }

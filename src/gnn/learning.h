@@ -166,6 +166,10 @@ bool rgmi_provider_is_batched(const rgm_provider *provider);
 bool rgmi_provider_is_in_memory(const rgm_provider *provider);
 /** How many files of records a provider has now; 0: it is none of files, or NULL. */
 rgm_status rgmi_provider_file_count(int64_t *count, const rgm_provider *provider);
+/** The one graph of data that are split by nodes, with a readout of some nodes and their label
+ * (NULL: none), which then is on them alone. */
+rgm_status rgmi_asked_graph(rgm_graph **out, const rgm_graph_data *data, rgm_tensor *nodes,
+                            const char *label);
 /** rgm_provider_type.whole; *out is NULL where there is none. */
 rgm_status rgmi_provider_whole(rgm_graph **out, const rgm_provider *provider);
 

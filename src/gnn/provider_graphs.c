@@ -178,26 +178,33 @@ static rgm_status part_of(rgm_tensor **numbers, const rgm_graph_data *data, cons
 }
 
 /* A label that the nodes lack is told by the task that wants it. */
-static rgm_status whole_graph(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes,
-                              const char *label)
+rgm_status rgmi_asked_graph(rgm_graph **out, const rgm_graph_data *data, rgm_tensor *nodes,
+                            const char *label)
 {
     rgm_graph *asked = NULL;
+    rgm_status status;
     const rgm_set_schema *set = rgm_schema_find(data->schema, RGM_NODE_SET, data->split_set);
     bool labelled = label != NULL && set != NULL && rgm_set_feature(set, label) != NULL;
 
+    *out = NULL;
     RGM_TRY(rgm_graph_with_readout(&asked, data->graphs[0], RGM_READOUT, "seed", data->split_set,
                                    nodes, labelled ? label : NULL));
-    /* The label now stands on the readout; on the nodes it would be in the model's sight. */
-    if (labelled) {
-        rgm_graph *hidden = NULL;
-        rgm_status status =
-            rgm_graph_without_feature(&hidden, asked, RGM_NODE_SET, data->split_set, label);
-
-        rgm_graph_release(asked);
-        if (status != RGM_OK)
-            return status;
-        asked = hidden;
+    if (!labelled) {
+        *out = asked;
+        return RGM_OK;
     }
+    /* The label now stands on the readout; on the nodes it would be in the model's sight. */
+    status = rgm_graph_without_feature(out, asked, RGM_NODE_SET, data->split_set, label);
+    rgm_graph_release(asked);
+    return status;
+}
+
+static rgm_status whole_graph(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes,
+                              const char *label)
+{
+    rgm_graph *asked;
+
+    RGM_TRY(rgmi_asked_graph(&asked, data, nodes, label));
     *out = rgm_graphs_provider(&asked, 1, false);
     rgm_graph_release(asked);
     return RGM_OK;

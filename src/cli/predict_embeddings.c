@@ -1,0 +1,178 @@
+/* regimen predict --embeddings: the states of all nodes behind a run's base GNN. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "predict.h"
+
+#include <regimen/gnn.h>
+
+/* Rows as they come, or kept until all are there. */
+typedef struct gathered {
+    FILE *csv; /* NULL: they are kept */
+    bool head_printed;
+    float *states;
+    int64_t *nodes, *graphs;
+    int64_t count, width, capacity, node_capacity, graph_capacity;
+} gathered;
+
+static int64_t node_of(const rgm_graph_states *s, int64_t i)
+{
+    return s->ids != NULL ? rgm_tensor_at_int(s->ids, i) : i;
+}
+
+static rgm_status print_states(const rgm_graph_states *s, void *payload)
+{
+    gathered *g = payload;
+    int64_t nodes = rgm_tensor_dim(s->states, 0), width = rgm_tensor_dim(s->states, 1);
+
+    if (!g->head_printed) {
+        fprintf(g->csv, "graph,node");
+        for (int64_t d = 0; d < width; d++)
+            fprintf(g->csv, ",state_%lld", (long long)d);
+        fprintf(g->csv, "\n");
+        g->head_printed = true;
+    }
+    for (int64_t i = 0; i < nodes; i++) {
+        fprintf(g->csv, "%lld,%lld", (long long)s->graph, (long long)node_of(s, i));
+        for (int64_t d = 0; d < width; d++)
+            fprintf(g->csv, ",%.9g", rgm_tensor_at(s->states, i * width + d));
+        fprintf(g->csv, "\n");
+    }
+    return ferror(g->csv) ? RGM_FAIL(RGM_ERR_IO, "writing embeddings: %s", strerror(errno))
+                          : RGM_OK;
+}
+
+static rgm_status keep_states(const rgm_graph_states *s, void *payload)
+{
+    gathered *g = payload;
+    int64_t nodes = rgm_tensor_dim(s->states, 0), width = rgm_tensor_dim(s->states, 1);
+
+    g->width = width;
+    RGM_TRY(RGM_RESERVE(g->states, g->capacity, (g->count + nodes) * width));
+    RGM_TRY(RGM_RESERVE(g->nodes, g->node_capacity, g->count + nodes));
+    RGM_TRY(RGM_RESERVE(g->graphs, g->graph_capacity, g->count + nodes));
+    for (int64_t i = 0; i < nodes; i++) {
+        g->nodes[g->count + i] = node_of(s, i);
+        g->graphs[g->count + i] = s->graph;
+    }
+    for (int64_t i = 0; i < nodes * width; i++)
+        g->states[g->count * width + i] = (float)rgm_tensor_at(s->states, i);
+    g->count += nodes;
+    return RGM_OK;
+}
+
+static rgm_status save_npy(const char *path, rgm_tensor *const *tensors)
+{
+    return rgm_npy_save(path, tensors[0]);
+}
+
+/* Beside the place, then in it: the file is whole or not there. */
+static rgm_status save_safetensors(const char *path, rgm_tensor *const *tensors)
+{
+    const rgm_named_tensor named[] = {
+        {"states", tensors[0]}, {"node", tensors[1]}, {"graph", tensors[2]}};
+    char *beside = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
+    RGM_GO(rgm_safetensors_save(beside, named, 3, NULL, 0));
+    if (rename(beside, path) != 0)
+        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", path, strerror(errno));
+    if (status != RGM_OK)
+        unlink(beside);
+done:
+    rgm_free(beside);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    rgm_status (*save)(const char *path, rgm_tensor *const *tensors); /* NULL: rows of text */
+} formats[] = {{"csv", NULL}, {"npy", save_npy}, {"safetensors", save_safetensors}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* By its name, else by the ending of the file; -1: there is none of that name. */
+static int format_of(const embeddings_choice *choice)
+{
+    const char *dot = choice->file != NULL ? strrchr(choice->file, '.') : NULL;
+    const char *name = choice->format != NULL ? choice->format : dot != NULL ? dot + 1 : "csv";
+
+    for (int i = 0; i < FORMATS; i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return i;
+    return choice->format != NULL ? -1 : 0;
+}
+
+int embeddings_check(const embeddings_choice *choice)
+{
+    int format = format_of(choice);
+
+    if (!choice->wanted &&
+        (choice->file != NULL || choice->node_set != NULL || choice->format != NULL))
+        return usage_error("-o, --node-set and --format go with --embeddings");
+    if (format < 0)
+        return usage_error("--format '%s' is none of csv, npy, safetensors", choice->format);
+    if (formats[format].save != NULL && choice->file == NULL)
+        return usage_error("--format %s needs -o FILE: it is not for a terminal",
+                           formats[format].name);
+    return EXIT_DONE;
+}
+
+static rgm_status save_kept(const gathered *g, const embeddings_choice *choice, int format)
+{
+    rgm_tensor *tensors[3] = {NULL};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_tensor_create_from(&tensors[0], RGM_F32, 2, (int64_t[]){g->count, g->width},
+                                  g->states));
+    RGM_GO(rgm_tensor_create_from(&tensors[1], RGM_I64, 1, &g->count, g->nodes));
+    RGM_GO(rgm_tensor_create_from(&tensors[2], RGM_I64, 1, &g->count, g->graphs));
+    RGM_GO(formats[format].save(choice->file, tensors));
+done:
+    for (int i = 0; i < 3; i++)
+        rgm_tensor_release(tensors[i]);
+    return status;
+}
+
+/* Before the start: how many, how wide, and the most memory that they take. */
+static rgm_status tell(const rgm_open_run *run, const embeddings_choice *choice)
+{
+    rgm_embeddings_plan plan;
+
+    RGM_TRY(rgm_graph_run_embeddings_plan(&plan, run, choice->node_set));
+    if (plan.nodes < 0)
+        say("embed", "states of width %s of %s; records are counted as they are read",
+            grouped(plan.width), plan.node_set);
+    else
+        say("embed", "%s states of %s, width %s; at most %s beside data and weights",
+            grouped(plan.nodes), plan.node_set, grouped(plan.width), bytes_text(plan.bytes));
+    return RGM_OK;
+}
+
+rgm_status embeddings_write(const rgm_open_run *run, const embeddings_choice *choice)
+{
+    int format = format_of(choice);
+    gathered g = {.csv = NULL};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(tell(run, choice));
+    if (formats[format].save == NULL) {
+        g.csv = choice->file != NULL ? fopen(choice->file, "w") : stdout;
+        if (g.csv == NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno)));
+    }
+    RGM_GO(rgm_graph_run_embeddings(run, choice->node_set,
+                                    g.csv != NULL ? print_states : keep_states, &g));
+    if (g.csv == NULL)
+        RGM_GO(save_kept(&g, choice, format));
+done:
+    if (g.csv != NULL && (g.csv != stdout ? fclose(g.csv) : fflush(g.csv)) != 0 && status == RGM_OK)
+        status = RGM_FAIL(RGM_ERR_IO, "writing embeddings: %s", strerror(errno));
+    rgm_free(g.states);
+    rgm_free(g.nodes);
+    rgm_free(g.graphs);
+    return status;
+}
