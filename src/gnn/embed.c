@@ -153,7 +153,7 @@ static rgm_status whole_graph(rgm_graph **out, const rgmi_learning *l)
 /* Through the processors of the run, but as no task's items. */
 static rgm_status process_and_give(embedding *e, rgm_graph *graph)
 {
-    rgmi_pipeline pipeline = e->learning->unpadded[RGM_TRAIN];
+    rgmi_pipeline pipeline = e->learning->asked;
     rgm_graph *processed = NULL;
     rgm_element *element;
     rgm_status status =
@@ -164,7 +164,7 @@ static rgm_status process_and_give(embedding *e, rgm_graph *graph)
         return status;
     }
     pipeline.task_count = 0;
-    status = rgmi_pipeline_process(&processed, &pipeline, &element, 1);
+    status = rgmi_pipeline_process(&processed, &pipeline, &element, 1, NULL);
     if (status == RGM_OK)
         status = give(e, processed);
     rgm_graph_release(processed);
