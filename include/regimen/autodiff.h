@@ -171,7 +171,7 @@ rgm_value *rgm_reciprocal(rgm_value *x);
 rgm_value *rgm_exp(rgm_value *x);
 rgm_value *rgm_log(rgm_value *x);
 rgm_value *rgm_softplus(rgm_value *x);
-rgm_value *rgm_floor_at(rgm_value *x, double lowest); /* max(x, lowest) */
+rgm_value *rgm_floor_at(rgm_value *x, double lowest); /* max(x, lowest); lowest of NaN */
 rgm_value *rgm_relu(rgm_value *x);
 rgm_value *rgm_leaky_relu(rgm_value *x, double slope);
 rgm_value *rgm_elu(rgm_value *x);

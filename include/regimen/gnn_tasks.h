@@ -22,11 +22,27 @@ typedef struct rgm_graph_views {
     int64_t count; /* 1 .. RGM_MAX_VIEWS */
     const rgm_graph_value *graphs[RGM_MAX_VIEWS];
     rgm_value *labels; /* taken out of the graph; NULL: there are none */
+    bool complete;     /* no label is missing, so none is looked for   */
     /** A view of which this is true goes through a second GNN, whose parameters follow those of the
      * first: rgm_scope_follow(scope, "target", momentum). No view 0. */
     bool by_follower[RGM_MAX_VIEWS];
     double momentum;
 } rgm_graph_views;
+
+/** What stands in the place of a label that is missing: it counts neither in losses nor in metrics,
+ * and beside it the other labels of its item do. */
+typedef enum rgm_missing_labels {
+    RGM_MISSING_NONE,    /* nothing: each item has one                  */
+    RGM_MISSING_CLASSES, /* NaN or below 0: of classes and 0/1 labels   */
+    RGM_MISSING_NUMBERS  /* NaN                                         */
+} rgm_missing_labels;
+
+/** Labels of some data, each unit of an item one. */
+typedef struct rgm_label_counts {
+    int64_t known, missing;
+    int64_t units, classes;
+    int64_t *of; /* [units, classes]: how many there are of each; NULL: of numbers, or none seen */
+} rgm_label_counts;
 
 /**
  * A kind of task on graphs: functions that add to the compute graph, each with the task's options.
@@ -44,6 +60,14 @@ typedef struct rgm_graph_task_type {
     rgm_status (*check_items)(const rgm_graph *graph, bool together, const void *options);
     /** Whether each label that the graph has is one that there is: RGM_ERR_DATA. NULL: all are. */
     rgm_status (*check_labels)(const rgm_graph *graph, const void *options);
+    /** Add a graph's labels to *counts, whose `of` is then the caller's. RGM_ERR_NOMEM. NULL: how
+     * many there are nobody asks. */
+    rgm_status (*count_labels)(rgm_label_counts *counts, const rgm_graph *graph,
+                               const void *options);
+    /** Where in the options a run puts the counts of the training part while it builds the model;
+     * NULL: these options need none. NULL: no options do. */
+    const rgm_label_counts **(*counts)(void *options);
+    rgm_missing_labels missing;
     /** The feature that the labels are, for samplers that carry it along; NULL: there is none. */
     const char *(*label)(const void *options);
     /**
@@ -140,7 +164,7 @@ typedef struct rgm_graph_place {
         .reduce_type = "mean", .label = "label"                                                    \
     }
 
-/** Of the six kinds of classification; field names are the config keys of `task:`. */
+/** Of the kinds of classification; field names are the config keys of `task:`. */
 typedef struct rgm_graph_classification_options {
     rgm_graph_place place;
     int64_t num_classes; /* one class: this or class_names                                */
@@ -148,6 +172,12 @@ typedef struct rgm_graph_classification_options {
     bool per_class_statistics;
     int64_t units;                  /* 0/1 labels: how many, default 1                        */
     rgm_texts recall_at_precisions; /* 0/1 labels: e.g. [0.9]                                 */
+    rgm_texts metrics; /* beside the kind's own, by rgm_named_metrics_check()'s names        */
+    rgm_texts class_weights; /* a number for each class, of 0/1 labels for 0 and for 1; or
+                                "balanced": labels / (classes * labels of the class) of the
+                                training part, of each 0/1 label by itself (King & Zeng 2001)  */
+    double label_smoothing, focal_gamma; /* see rgm_class_loss_options                        */
+    const rgm_label_counts *counts; /* of the training part, for "balanced"; a run sets them  */
     rgm_classification_head head;   /* default dense                                          */
     double l2;                      /* of the dense head                                      */
 } rgm_graph_classification_options;

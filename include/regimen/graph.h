@@ -768,6 +768,8 @@ typedef struct rgm_import_options {
     double sparse_below; /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
                             feature "words" (default 0.1) */
     const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges") */
+    rgm_texts labels;   /* csv: features of which an empty field is a label that is missing: NaN, of
+                           integers -1; none: "label"                                            */
     bool skip_dangling; /* leave out edges with an end that is no node, and tell how many; default:
                            they are an error                                                     */
 } rgm_import_options;
@@ -785,7 +787,8 @@ typedef struct rgm_import_options {
  *
  * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat"
  * [columns] (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is
- * not an integer).
+ * not an integer); an empty field is a label that is missing, -1 or NaN ("" in a file of one
+ * column, whose empty lines are passed over).
  *
  * Errors: RGM_ERR_NOT_FOUND; RGM_ERR_FORMAT and RGM_ERR_DATA "FILE:line: what" with the numbers.
  */
@@ -799,7 +802,7 @@ rgm_status rgm_import_ogb(rgm_graph_data *out, const char *path, const rgm_impor
  *
  * A folder split/<options.split>/ beside the schema, as OGB has it, lists the ids of train.csv,
  * valid.csv and test.csv, of the node set that it has a folder for or that options.node_set names.
- * Of the options also skip_dangling counts; NULL: the defaults.
+ * Of the options also labels and skip_dangling count; NULL: the defaults.
  * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA,
  * RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */

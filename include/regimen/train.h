@@ -27,7 +27,7 @@ extern "C" {
 typedef struct rgm_metric_batch {
     const rgm_tensor *predictions; /* f32/f64 [n, units]: logits        */
     const rgm_tensor *labels;      /* [n] classes, or [n(, units)] 0/1  */
-    const rgm_tensor *weights;     /* [n], NULL: ones                   */
+    const rgm_tensor *weights;     /* [n], of 0/1 labels and numbers also [n, units]; NULL: ones */
 } rgm_metric_batch;
 
 typedef struct rgm_metric rgm_metric;
@@ -50,6 +50,9 @@ struct rgm_metric {
     char name[RGM_METRIC_NAME]; /* "accuracy", "recall_at_precision_90", "precision_for_cat" */
     int64_t class_id;           /* per-class metrics                                         */
     double precision;           /* recall at precision                                       */
+    int64_t outputs; /* of counts and curves by class: classes, or independent 0/1 labels    */
+    int64_t k;       /* top: how many; calibration_error: bins                               */
+    bool several;    /* it is of several independent 0/1 labels                               */
 };
 
 extern const rgm_metric_type rgm_metric_accuracy;      /* argmax == label, ties to the lowest     */
@@ -63,6 +66,27 @@ extern const rgm_metric_type rgm_metric_recall;
 extern const rgm_metric_type rgm_metric_auc_roc; /* 200 thresholds, as Keras                */
 extern const rgm_metric_type rgm_metric_auc_pr;
 extern const rgm_metric_type rgm_metric_recall_at_precision;
+/* Of one class out of many, and binary_ of 0/1 labels; as scikit-learn has them. Of one 0/1 label
+ * the classes are 0 and 1, of several they are the labels that are 1. `outputs` is to be set. */
+extern const rgm_metric_type rgm_metric_f1_micro, rgm_metric_binary_f1_micro; /* of all counts */
+extern const rgm_metric_type rgm_metric_f1_macro, rgm_metric_binary_f1_macro; /* mean of classes */
+extern const rgm_metric_type rgm_metric_f1_weighted,
+    rgm_metric_binary_f1_weighted;                 /* mean by how many labels a class has */
+extern const rgm_metric_type rgm_metric_binary_f1; /* of the labels that are 1, of all units */
+extern const rgm_metric_type rgm_metric_balanced_accuracy,
+    rgm_metric_binary_balanced_accuracy; /* mean of the classes' recalls */
+extern const rgm_metric_type rgm_metric_matthews_correlation,
+    rgm_metric_binary_matthews_correlation;  /* Gorodkin 2004; 0 where one side does not vary */
+extern const rgm_metric_type rgm_metric_top; /* the label is among the `k` largest logits, of equal
+                                                ones the lowest class first */
+/* sum over `k` bins of probability of |sum of probabilities - how many were right|, by all: of the
+ * class that is given (Guo et al. 2017), of 0/1 labels of 1. */
+extern const rgm_metric_type rgm_metric_calibration_error, rgm_metric_binary_calibration_error;
+/* Brier 1950: squared distances of probabilities from labels, of classes summed over all classes.
+ */
+extern const rgm_metric_type rgm_metric_brier_score, rgm_metric_binary_brier_score;
+/* Means of the areas of each 0/1 label that has items of both kinds. `outputs` is to be set. */
+extern const rgm_metric_type rgm_metric_auc_roc_macro, rgm_metric_auc_pr_macro;
 /* Of predicted numbers, means over items and units; labels [n, units]. */
 extern const rgm_metric_type rgm_metric_mean_squared_error;
 extern const rgm_metric_type rgm_metric_mean_absolute_error;
@@ -111,12 +135,32 @@ void rgm_logs_clear(rgm_logs *logs);
 
 /** sum(weights * x) / max(sum(weights), tiny) over items [n]; NULL weights: the mean. Scalar. */
 rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights);
+/** What is made of the loss of classes beside cross-entropy; zeros: nothing. */
+typedef struct rgm_class_loss_options {
+    /** In [0, 1): the target of class k is (1 - smoothing) [k = label] + smoothing / classes
+     * (Szegedy et al. 2016, section 7), of a 0/1 label (1 - smoothing) label + smoothing / 2. */
+    double smoothing;
+    /** At least 0: each term of cross-entropy times (1 - p)^gamma, p the probability of what it is
+     * about (Lin et al. 2017, equation 4). */
+    double focal_gamma;
+    /** [classes], of 0/1 labels [2, units] or [2, 1]: the loss of an item times that of its label;
+     * NULL: ones. */
+    rgm_value *weights;
+} rgm_class_loss_options;
+/** Losses [n] of logits [n, classes] and labels [n] i32/i64. */
+rgm_value *rgm_class_loss(rgm_value *logits, rgm_value *labels,
+                          const rgm_class_loss_options *options);
+/** Losses [n, units] of logits and targets [n, units], 0 or 1 in the dtype of the logits. */
+rgm_value *rgm_binary_loss(rgm_value *logits, rgm_value *targets,
+                           const rgm_class_loss_options *options);
 /**
- * Cross-entropy [n] of logits [n, classes] with smoothed labels [n] i32/i64: the target of class k
- * is (1 - smoothing) [k = label] + smoothing / classes (Szegedy et al. 2016, section 7). smoothing
- * in [0, 1).
+ * Labels with 0 for those that are missing: NaN, and of `classes` (or 0/1 labels) what is below 0.
+ *
+ * @param known  [out] of the labels' shape in `dtype`, that of the predictions: 1, and 0 for
+ * missing
+ * @return of classes in the labels' own dtype, else in `dtype`
  */
-rgm_value *rgm_smoothed_cross_entropy(rgm_value *logits, rgm_value *labels, double smoothing);
+rgm_value *rgm_known_labels(rgm_value **known, rgm_value *labels, rgm_dtype dtype, bool classes);
 
 /** How far predicted numbers p are from labels y; e = y - p. */
 typedef enum rgm_regression_loss_type {
@@ -143,6 +187,9 @@ typedef struct rgm_regression_loss_options {
 /** Each item's mean over its units: [n] of predictions and labels [n, units] of one dtype. */
 rgm_value *rgm_regression_loss(rgm_regression_loss_type type, rgm_value *predictions,
                                rgm_value *labels, const rgm_regression_loss_options *options);
+/** The same of each unit by itself, [n, units]; of cosine_similarity there is none. */
+rgm_value *rgm_regression_unit_loss(rgm_regression_loss_type type, rgm_value *predictions,
+                                    rgm_value *labels, const rgm_regression_loss_options *options);
 
 /* ---- task ---------------------------------------------------------------------------------- */
 
@@ -162,7 +209,8 @@ typedef struct rgm_head {
         *probabilities;    /* of the classes, like predictions, for exports; NULL: there are none */
     rgm_texts class_names; /* of the last axis; none: numbers */
     rgm_value *labels;
-    rgm_value *weights; /* [n] or NULL                                                         */
+    rgm_value *weights; /* [n], of labels [n, units] that may be missing one by one [n, units];
+                           NULL: ones */
     rgm_value *loss;    /* scalar: mean over the real items; NULL when build_losses makes one  */
     double loss_weight; /* of the default build_losses                                         */
     int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions are counted by label
@@ -484,6 +532,20 @@ void rgm_classes_judge(rgm_head *head, const rgm_classes *classes);
 void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes);
 /** One more metric of a head, by the name of its type; NULL when it has RGM_MAX_METRICS. */
 rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type);
+/**
+ * Metrics by name: f1_micro, f1_macro, f1_weighted, balanced_accuracy, matthews_correlation,
+ * top_<k>, calibration_error or calibration_error_<bins> (15), brier_score; of 0/1 labels
+ * (`binary`) f1, auc_roc_macro and auc_pr_macro too, but no top. They are reported by that name.
+ *
+ * @param outputs  classes, or 0/1 labels of an item
+ *
+ * Errors: RGM_ERR_CONFIG "key: ..." with the nearest name, a number that cannot be, one twice.
+ */
+rgm_status rgm_named_metrics_check(const char *key, const rgm_texts *names, int64_t outputs,
+                                   bool binary);
+/** Add them. Errors: as the check, RGM_ERR_CONFIG when there are more than RGM_MAX_METRICS. */
+rgm_status rgm_head_add_named_metrics(rgm_head *head, const rgm_texts *names, int64_t outputs,
+                                      bool binary);
 
 /* ---- task types: what an experiment file can name -------------------------------------------- */
 

@@ -29,7 +29,7 @@ int data_import(int argc, char **argv)
     const char *to = NULL, *split = NULL, *node_set = NULL, *edge_set = NULL;
     bool directed = false, relabel = false, gzip = false, skip_dangling = false;
     int64_t shards = 1;
-    text_list rest;
+    text_list rest, labels = {.count = 0};
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "new folder (required)"},
         {"split", ARG_TEXT, &split, "NAME", "folder below split/; default: the only one"},
@@ -38,6 +38,8 @@ int data_import(int argc, char **argv)
         {"edge-set", ARG_TEXT, &edge_set, "NAME", "ogb: name of its edges"},
         {"directed", ARG_FLAG, &directed, NULL, "ogb: do not add the reverse of each edge"},
         {"relabel", ARG_FLAG, &relabel, NULL, "ogb: number the distinct labels 0, 1, ..."},
+        {"label", ARG_LIST, &labels, "NAME",
+         "csv: a feature whose empty cells are labels that are missing; repeat; default: label"},
         {"skip-dangling", ARG_FLAG, &skip_dangling, NULL,
          "leave out edges whose ends are no nodes, and tell how many"},
         {"shards", ARG_INT, &shards, "N", "TFRecord files, default 1"},
@@ -65,6 +67,7 @@ int data_import(int argc, char **argv)
     options.undirected = !directed;
     options.relabel = relabel;
     options.skip_dangling = skip_dangling;
+    options.labels = (rgm_texts){labels.items, labels.count};
     if (strcmp(rest.items[0], "ogb") == 0)
         status = rgm_import_ogb(&data, rest.items[1], &options);
     else if (strcmp(rest.items[0], "csv") == 0)

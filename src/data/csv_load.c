@@ -4,6 +4,8 @@
  */
 #include "csv_internal.h"
 
+#include <math.h>
+
 /** The rows read so far of a matrix or a column. */
 typedef struct growing {
     rgm_dtype dtype;
@@ -18,6 +20,30 @@ static rgm_status grow(growing *g, int64_t more)
     if (g->count + more <= g->capacity)
         return RGM_OK;
     return rgm_array_grow(&g->data, &g->capacity, g->count + more, g->size);
+}
+
+/* A cell of nothing but blanks where that is a number that is missing: NaN, of integers -1. */
+static bool take_missing(void *out, rgm_dtype dtype, const char *text, int64_t size)
+{
+    for (int64_t i = 0; i < size; i++)
+        if (text[i] != ' ' && text[i] != '\t')
+            return false;
+    if (dtype == RGM_F32 || dtype == RGM_F64)
+        rgm_dtype_put(out, dtype, NAN);
+    else if (dtype == RGM_I32 || dtype == RGM_I64)
+        rgm_dtype_put_int(out, dtype, -1);
+    else
+        return false;
+    return true;
+}
+
+/* Where an empty cell is one that is missing, or else a number. */
+static rgm_status take_number(void *out, const rgm_csv_reader *reader, rgm_dtype dtype,
+                              const char *text, int64_t size, int64_t at)
+{
+    if (reader->options.empty_is_missing && take_missing(out, dtype, text, size))
+        return RGM_OK;
+    return rgmi_csv_number(out, reader, dtype, NULL, text, size, at);
 }
 
 /** The row's cells, numbers without quotes, appended to g; *count is how many. */
@@ -43,8 +69,7 @@ static rgm_status read_plain_row(int64_t *count, growing *g, const rgm_csv_reade
         } else {
             const char *cell_end = memchr(p, delimiter, (size_t)(end - p));
             p = cell_end != NULL ? cell_end : end;
-            RGM_TRY(
-                rgmi_csv_number(out, reader, g->dtype, NULL, from, p - from, from - reader->row));
+            RGM_TRY(take_number(out, reader, g->dtype, from, p - from, from - reader->row));
         }
         g->count++;
         if (p == end)
@@ -59,8 +84,8 @@ static rgm_status read_quoted_row(int64_t *count, growing *g, rgm_csv_reader *re
     RGM_TRY(rgmi_csv_split(reader));
     RGM_TRY(grow(g, reader->field_count));
     for (int64_t i = 0; i < reader->field_count; i++, g->count++)
-        RGM_TRY(rgmi_csv_number(g->data + g->count * (int64_t)g->size, reader, g->dtype, NULL,
-                                reader->fields[i].data, reader->fields[i].size, reader->starts[i]));
+        RGM_TRY(take_number(g->data + g->count * (int64_t)g->size, reader, g->dtype,
+                            reader->fields[i].data, reader->fields[i].size, reader->starts[i]));
     *count = reader->field_count;
     return RGM_OK;
 }
@@ -235,7 +260,7 @@ static rgm_status read_cell(column *c, const rgm_csv_reader *reader, int64_t num
         memcpy(&text.data, &g->text.size, sizeof text.data);
         memcpy(out, &text, sizeof text);
         RGM_TRY(rgm_text_add(&g->text, cell->data, cell->size));
-    } else {
+    } else if (!(c->want.empty_is_missing && take_missing(out, g->dtype, cell->data, cell->size))) {
         RGM_TRY(rgmi_csv_number(out, reader, g->dtype, c->want.name, cell->data, cell->size,
                                 reader->starts[number]));
     }

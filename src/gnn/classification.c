@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gnn_internal.h"
 #include "learning.h"
@@ -16,7 +17,14 @@
 #define COMMON                                                                                     \
     RGM_CHOICE_FIELD(head, rgmi_head_names,                                                        \
                      "dense: a dense layer on the states; none: the states are the logits"),       \
-        RGM_FLOAT_FIELD(l2, 0, 1e6, "L2 coefficient of the dense head")
+        RGM_FLOAT_FIELD(l2, 0, 1e6, "L2 coefficient of the dense head"),                           \
+        RGM_TEXTS_FIELD(metrics, "also reported: f1_macro, calibration_error, ..."),               \
+        RGM_TEXTS_FIELD(class_weights, "a number for each class, of 0/1 labels for 0 and for 1, "  \
+                                       "that its losses are multiplied by; or balanced"),          \
+        RGM_FLOAT_FIELD(label_smoothing, 0, 0.999999,                                              \
+                        "share of the labels that is spread over all classes, in the loss"),       \
+        RGM_FLOAT_FIELD(focal_gamma, 0, 100,                                                       \
+                        "focal loss: losses times (1 - probability of the label) to this power")
 #define MULTICLASS                                                                                 \
     RGM_INT_FIELD(num_classes, 0, 1e9, "number of classes; this or class_names"),                  \
         RGM_TEXTS_FIELD(class_names, "names, in order"),                                           \
@@ -72,9 +80,101 @@ static double precision_named(char name[RGM_METRIC_NAME], const char *text)
     return precision;
 }
 
+/* ---- weights of classes ---------------------------------------------------------------------- */
+
+static bool is_balanced(const classification *o)
+{
+    return o->class_weights.count == 1 && strcmp(o->class_weights.items[0], "balanced") == 0;
+}
+
+/* NaN: it is none. */
+static double weight_of(const char *text)
+{
+    char *end;
+    double weight = strtod(text, &end);
+
+    return *end == '\0' && end != text && weight >= 0 && weight < HUGE_VAL ? weight : NAN;
+}
+
+static rgm_status check_weights(const classification *o, int64_t classes)
+{
+    const rgm_texts *weights = &o->class_weights;
+    double sum = 0;
+
+    if (weights->count == 0 || is_balanced(o))
+        return RGM_OK;
+    for (int64_t i = 0; i < weights->count; i++) {
+        if (isnan(weight_of(weights->items[i])))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.class_weights: '%s' is no finite number from 0 on, nor is it "
+                            "balanced",
+                            weights->items[i]);
+        sum += weight_of(weights->items[i]);
+    }
+    if (weights->count != classes)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.class_weights: %lld numbers, but there are %lld classes%s",
+                        (long long)weights->count, (long long)classes,
+                        o->num_classes == 0 && o->class_names.count == 0 ? ", 0 and 1" : "");
+    return sum > 0 ? RGM_OK : RGM_FAIL(RGM_ERR_CONFIG, "task.class_weights: every class weighs 0");
+}
+
+/* A number for each class and unit, as numbers[class * units + unit]. */
+static rgm_status fill_weights(double *numbers, const classification *o, int64_t classes,
+                               int64_t units)
+{
+    if (is_balanced(o) && o->counts == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "task.class_weights: balanced needs the counts of the "
+                                     "training part's labels in the options");
+    for (int64_t c = 0; c < classes; c++)
+        for (int64_t u = 0; u < units; u++)
+            numbers[c * units + u] = is_balanced(o) ? rgmi_balanced_weight(o->counts, u, c)
+                                                    : weight_of(o->class_weights.items[c]);
+    return RGM_OK;
+}
+
+/* [classes], with units [classes, units], in the predictions' dtype; *out NULL: none weighs more.
+ */
+static rgm_status make_weights(rgm_value **out, const rgm_head *head, const classification *o,
+                               int64_t classes, int64_t units)
+{
+    rgm_status status = RGM_OK;
+    int64_t columns = units > 0 ? units : 1, shape[2] = {classes, columns};
+    rgm_tensor *tensor = NULL;
+
+    *out = NULL;
+    if (o->class_weights.count == 0)
+        return RGM_OK;
+    RGM_GO(rgm_tensor_create(&tensor, RGM_F64, units > 0 ? 2 : 1, shape));
+    RGM_GO(fill_weights(rgm_tensor_f64(tensor), o, classes, columns));
+    *out = rgm_cast(rgm_constant(rgm_value_graph(head->predictions), tensor),
+                    rgm_value_dtype(head->predictions));
+done:
+    rgm_tensor_release(tensor);
+    return status;
+}
+
+static const rgm_label_counts **counts_of(void *options)
+{
+    classification *o = options;
+
+    return is_balanced(o) ? &o->counts : NULL;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* Metrics that are reported in any case and by key. */
+static rgm_status check_reported(const char *key, int64_t count, int64_t most)
+{
+    return count <= most ? RGM_OK
+                         : RGM_FAIL(RGM_ERR_CONFIG, "%s: %lld, at most %lld can be reported", key,
+                                    (long long)count, (long long)most);
+}
+
 static rgm_status check_binary(const void *options)
 {
-    const rgm_texts *precisions = &((const classification *)options)->recall_at_precisions;
+    const classification *o = options;
+    const rgm_texts *precisions = &o->recall_at_precisions;
     enum { MOST = RGM_MAX_METRICS - sizeof binary_metric_types / sizeof *binary_metric_types };
     char name[RGM_METRIC_NAME];
 
@@ -83,18 +183,24 @@ static rgm_status check_binary(const void *options)
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "task.recall_at_precisions: '%s' is not a number in (0, 1)",
                             precisions->items[i]);
-    if (precisions->count > MOST)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "task.recall_at_precisions: %lld numbers, at most %d can be reported",
-                        (long long)precisions->count, (int)MOST);
-    return RGM_OK;
+    RGM_TRY(check_reported("task.recall_at_precisions", precisions->count, MOST));
+    RGM_TRY(check_reported("task.metrics", o->metrics.count, MOST - precisions->count));
+    RGM_TRY(rgm_named_metrics_check("task.metrics", &o->metrics, o->units, true));
+    return check_weights(o, 2);
 }
 
 static rgm_status check_classes(const void *options)
 {
-    rgm_classes classes = classes_of(options);
+    const classification *o = options;
+    rgm_classes classes = classes_of(o);
+    int64_t count, most;
 
-    return rgm_classes_check(&classes);
+    RGM_TRY(rgm_classes_check(&classes));
+    count = rgm_classes_count(&classes);
+    most = RGM_MAX_METRICS - 2 - (classes.statistics ? 2 * count : 0);
+    RGM_TRY(check_reported("task.metrics", o->metrics.count, most));
+    RGM_TRY(rgm_named_metrics_check("task.metrics", &o->metrics, count, false));
+    return check_weights(o, count);
 }
 
 static rgm_status check_named_classes(const void *options)
@@ -121,13 +227,13 @@ static int64_t logits_of(const classification *o)
 }
 
 /* Each label is a class, or 0 or 1. */
-static rgm_status check_labels(const rgm_graph *graph, rgmi_labels labels, const classification *o)
+static rgmi_labels possible(rgmi_labels labels, const classification *o)
 {
     rgm_classes classes = classes_of(o);
     int64_t count = rgm_classes_count(&classes);
 
     labels.classes = count > 0 ? count : 2;
-    return rgmi_check_labels(graph, &labels);
+    return labels;
 }
 
 /* ---- predictions --------------------------------------------------------------------------- */
@@ -144,30 +250,47 @@ RGMI_FUNCTIONS_AT(graph)
 
 /* ---- one class out of many ----------------------------------------------------------------- */
 
+static rgm_class_loss_options loss_of(const classification *o, rgm_value *weights)
+{
+    return (rgm_class_loss_options){
+        .smoothing = o->label_smoothing, .focal_gamma = o->focal_gamma, .weights = weights};
+}
+
 static rgm_status class_losses(rgm_head *outputs, int64_t count, const void *options)
 {
-    rgm_value *labels = outputs[0].labels;
+    const classification *o = options;
+    rgm_head *head = &outputs[0];
+    rgm_class_loss_options loss;
+    rgm_value *weights;
 
     (void)count;
-    outputs[0].probabilities = rgm_softmax(outputs[0].predictions);
-    outputs[0].class_names = classes_of(options).names;
-    if (labels != NULL && rgm_value_rank(labels) == 2 && rgm_value_dim(labels, 1) == 1) {
-        rgm_dim shape[1] = {rgm_value_dim(labels, 0)};
+    head->probabilities = rgm_softmax(head->predictions);
+    head->class_names = classes_of(o).names;
+    if (head->labels == NULL)
+        return RGM_OK;
+    if (rgm_value_rank(head->labels) == 2 && rgm_value_dim(head->labels, 1) == 1) {
+        rgm_dim shape[1] = {rgm_value_dim(head->labels, 0)};
 
-        outputs[0].labels = rgm_reshape(labels, 1, shape);
+        head->labels = rgm_reshape(head->labels, 1, shape);
     }
-    outputs[0].loss = rgm_weighted_mean(
-        rgm_softmax_cross_entropy(outputs[0].predictions, outputs[0].labels), outputs[0].weights);
+    if (rgm_value_dtype(head->labels) == RGM_F32 || rgm_value_dtype(head->labels) == RGM_F64)
+        head->labels =
+            rgm_cast(head->labels, RGM_I64); /* a file with NaN among classes has these */
+    RGM_TRY(make_weights(&weights, head, o, logits_of(o), 0));
+    loss = loss_of(o, weights);
+    head->loss =
+        rgm_weighted_mean(rgm_class_loss(head->predictions, head->labels, &loss), head->weights);
     return RGM_OK;
 }
 
 static rgm_status class_metrics(rgm_head *outputs, int64_t count, const void *options)
 {
-    rgm_classes classes = classes_of(options);
+    const classification *o = options;
+    rgm_classes classes = classes_of(o);
 
     (void)count;
     rgm_classes_add_metrics(&outputs[0], &classes);
-    return RGM_OK;
+    return rgm_head_add_named_metrics(&outputs[0], &o->metrics, rgm_classes_count(&classes), false);
 }
 
 /* ---- independent 0/1 labels ---------------------------------------------------------------- */
@@ -176,27 +299,33 @@ static rgm_status binary_losses(rgm_head *outputs, int64_t count, const void *op
 {
     const classification *o = options;
     rgm_head *head = &outputs[0];
+    rgm_class_loss_options loss;
     rgm_dim shape[2];
-    rgm_value *targets, *losses;
+    rgm_value *targets, *losses, *weights;
 
     (void)count;
     if (head->predictions == NULL || head->labels == NULL)
         return RGM_OK;
+    RGM_TRY(make_weights(&weights, head, o, 2, is_balanced(o) ? o->units : 1));
+    loss = loss_of(o, weights);
     shape[0] = rgm_value_dim(head->predictions, 0);
     shape[1] = o->units;
     targets = rgm_cast(rgm_reshape(head->labels, 2, shape), rgm_value_dtype(head->predictions));
-    losses = rgm_sigmoid_cross_entropy(head->predictions, targets);
-    head->loss = rgm_weighted_mean(rgm_reduce(losses, 1, RGM_MEAN), head->weights);
+    losses = rgm_binary_loss(head->predictions, targets, &loss);
+    if (head->weights == NULL || rgm_value_rank(head->weights) == 1)
+        losses = rgm_reduce(losses, 1, RGM_MEAN);
+    head->loss = rgm_weighted_mean(losses, head->weights);
     head->probabilities = rgm_sigmoid(head->predictions);
     return RGM_OK;
 }
 
 static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *options)
 {
-    const rgm_texts *precisions = &((const classification *)options)->recall_at_precisions;
+    const classification *o = options;
+    const rgm_texts *precisions = &o->recall_at_precisions;
 
     (void)count;
-    outputs[0].confusion = ((const classification *)options)->units == 1 ? 2 : 0;
+    outputs[0].confusion = o->units == 1 ? 2 : 0;
     for (size_t i = 0; i < sizeof binary_metric_types / sizeof *binary_metric_types; i++)
         rgm_head_add_metric(&outputs[0], binary_metric_types[i]);
     for (int64_t i = 0; i < precisions->count; i++) {
@@ -205,7 +334,7 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
         if (metric != NULL)
             metric->precision = precision_named(metric->name, precisions->items[i]);
     }
-    return RGM_OK;
+    return rgm_head_add_named_metrics(&outputs[0], &o->metrics, o->units, true);
 }
 
 /* ---- the kinds ----------------------------------------------------------------------------- */
@@ -222,6 +351,9 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
                                                         .check = (checks)},                        \
                                             .output = "classification_logits",                     \
                                             .check_labels = where##_check_labels,                  \
+                                            .count_labels = where##_count_labels,                  \
+                                            .counts = counts_of,                                   \
+                                            .missing = RGM_MISSING_CLASSES,                        \
                                             .predict = where##_predict,                            \
                                             place,                                                 \
                                             judged}

@@ -154,8 +154,10 @@ static rgm_status look_at(subject *s, const rgm_feature *feature, const bool *as
     return RGM_OK;
 }
 
-static rgm_status look_at_graph(learner *l, const rgm_graph *graph)
+static rgm_status look_at_graph(void *payload, const rgm_graph *graph)
 {
+    learner *l = payload;
+
     RGM_TRY(rgmi_features_finite(l->options, graph));
     for (int64_t i = 0; i < l->count; i++) {
         subject *s = &l->subjects[i];
@@ -247,52 +249,6 @@ done:
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-static rgm_status look_at_examples(learner *l, const rgmi_pipeline *of,
-                                   const rgm_provider *provider)
-{
-    rgm_status status = RGM_OK;
-    rgmi_pipeline pipeline = {
-        .schema = of->schema, .processors = of->processors, .processor_count = of->processor_count};
-    rgm_dataset *data = NULL;
-    rgm_iterator *examples = NULL;
-    rgm_element *example = NULL;
-    rgm_graph *graph = NULL;
-
-    RGM_GO(rgm_provider_dataset(&data, provider, false));
-    RGM_GO(rgm_iterator_create(&examples, data, NULL));
-    while ((status = rgm_iterator_next(&example, examples)) == RGM_OK) {
-        RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
-        RGM_GO(look_at_graph(l, graph));
-        rgm_graph_release(graph);
-        rgm_element_release(example);
-        graph = NULL;
-        example = NULL;
-    }
-    if (status == RGM_END)
-        status = RGM_OK;
-done:
-    rgm_graph_release(graph);
-    rgm_element_release(example);
-    rgm_iterator_release(examples);
-    rgm_dataset_release(data);
-    return status;
-}
-
-static rgm_status look_at_data(learner *l, const rgmi_pipeline *pipeline,
-                               const rgm_provider *provider)
-{
-    rgm_graph *whole = NULL;
-    rgm_status status;
-
-    if (rgmi_pipeline_is_plain(pipeline))
-        RGM_TRY(rgmi_provider_whole(&whole, provider));
-    if (whole == NULL)
-        return look_at_examples(l, pipeline, provider);
-    status = look_at_graph(l, whole);
-    rgm_graph_release(whole);
-    return status;
-}
-
 static rgm_status conclude(learner *l)
 {
     for (int64_t i = 0; i < l->count; i++) {
@@ -324,7 +280,7 @@ rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_optio
     RGM_GO(rgmi_learned_create(&l.learned));
     RGM_GO(list_subjects(&l, schema));
     if (l.count > 0)
-        RGM_GO(look_at_data(&l, pipeline, provider));
+        RGM_GO(rgmi_pipeline_visit(pipeline, provider, look_at_graph, &l));
     if (options->latent > 0 || options->embeddings.count > 0)
         RGM_GO(count_nodes(&l, schema, provider));
     RGM_GO(conclude(&l));

@@ -114,6 +114,37 @@ static rgm_status check_items(const rgm_head *head)
     return RGM_OK;
 }
 
+/* x as [n, 1] beside labels [n, units], else as [n]. */
+static rgm_value *like_labels(rgm_value *x, bool of_units)
+{
+    rgm_dim shape[2];
+
+    if (x == NULL || (rgm_value_rank(x) == 2 && of_units && rgm_value_dim(x, 1) != 1))
+        return x;
+    shape[0] = rgm_value_dim(x, 0);
+    shape[1] = 1;
+    return rgm_reshape(x, of_units ? 2 : 1, shape);
+}
+
+/* What is missing weighs nothing, and is 0 where it is looked at all the same. Of several labels of
+ * an item each has a weight of its own. */
+static void weigh_labels(rgm_head *head, rgm_missing_labels missing)
+{
+    rgm_value *labels = head->labels, *known;
+    rgm_dtype dtype;
+    bool of_units;
+
+    if (labels == NULL || missing == RGM_MISSING_NONE || head->predictions == NULL)
+        return;
+    dtype = rgm_value_dtype(head->predictions);
+    of_units = rgm_value_rank(labels) == 2 && rgm_value_dim(labels, 1) != 1;
+    head->labels = rgm_known_labels(&known, labels, dtype, missing == RGM_MISSING_CLASSES);
+    known = like_labels(known, of_units);
+    head->weights = head->weights == NULL
+                        ? known
+                        : rgm_mul(known, like_labels(rgm_cast(head->weights, dtype), of_units));
+}
+
 static rgm_status check_losses(const rgm_head *outputs, int64_t count, const rgm_graph_task *task)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -144,6 +175,8 @@ rgm_status rgm_graph_task_outputs(rgm_head *outputs, int64_t *count, const rgm_g
         rgm_value_set_name(outputs[i].predictions, outputs[i].name);
         RGM_TRY(check_items(&outputs[i]));
     }
+    if (!behind->complete)
+        weigh_labels(&outputs[0], type->missing);
     RGM_TRY(type->losses(outputs, *count, task->options));
     RGM_TRY(check_losses(outputs, *count, task));
     return type->metrics != NULL ? type->metrics(outputs, *count, task->options) : RGM_OK;

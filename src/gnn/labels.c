@@ -1,10 +1,16 @@
 /*
  * What a graph must have before a task is trained or judged on it: as many items as are predicted,
- * and labels that there are.
+ * and labels that there are. How many labels a graph has, and of which classes.
  */
 #include <math.h>
 
 #include "learning.h"
+
+/* NaN, and of classes also -1. */
+static bool is_missing(const rgmi_labels *labels, double label)
+{
+    return isnan(label) || (labels->classes > 0 && label == -1);
+}
 
 rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set)
 {
@@ -26,6 +32,8 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
     for (int64_t i = item * width; i < (item + 1) * width; i++) {
         double label = rgm_tensor_at(values, i);
 
+        if (is_missing(labels, label))
+            continue;
         if (labels->classes == 0 && (!isfinite(label) || (labels->not_negative && label < 0)))
             return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g%s",
                             labels->set->name != NULL ? labels->set->name : "context",
@@ -44,22 +52,84 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
     return RGM_OK;
 }
 
-rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels)
+/* Labels of the graph's real items one by one. */
+typedef struct walk {
+    const rgm_tensor *values; /* NULL: there are none */
+    const int64_t *sizes;     /* of roots: how far it is to the next; NULL: 1 */
+    int64_t count, width;
+} walk;
+
+static walk walk_of(const rgm_graph *graph, const rgmi_labels *labels)
 {
     const rgm_set_schema *set = labels->set;
     const rgm_feature *feature =
         set != NULL ? rgm_graph_feature(graph, set->piece, set->name, labels->feature) : NULL;
-    int64_t items = set != NULL ? rgm_graph_total(graph, set->piece, set->name) : 0, item = 0;
-    int64_t count = labels->of_roots ? rgm_graph_real_components(graph)
-                    : set != NULL    ? rgm_graph_real_total(graph, set->piece, set->name)
-                                     : 0;
+    int64_t items = set != NULL ? rgm_graph_total(graph, set->piece, set->name) : 0;
+    walk w = {.values = NULL};
 
     if (feature == NULL || items == 0 || rgm_tensor_dtype(feature->values) == RGM_STRING)
-        return RGM_OK; /* what the model asks for and is not there fails by its name */
-    for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(
-            check_label(labels, feature->values, item, rgm_tensor_count(feature->values) / items));
-        item += labels->of_roots ? rgm_graph_sizes(graph, set->piece, set->name)[i] : 1;
+        return w; /* what the model asks for and is not there fails by its name */
+    w.values = feature->values;
+    w.width = rgm_tensor_count(feature->values) / items;
+    w.sizes = labels->of_roots ? rgm_graph_sizes(graph, set->piece, set->name) : NULL;
+    w.count = labels->of_roots ? rgm_graph_real_components(graph)
+                               : rgm_graph_real_total(graph, set->piece, set->name);
+    return w;
+}
+
+rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels)
+{
+    walk w = walk_of(graph, labels);
+    int64_t item = 0;
+
+    for (int64_t i = 0; i < w.count; i++) {
+        RGM_TRY(check_label(labels, w.values, item, w.width));
+        item += w.sizes != NULL ? w.sizes[i] : 1;
     }
     return RGM_OK;
+}
+
+static void count_label(rgm_label_counts *counts, const rgmi_labels *labels, double label,
+                        int64_t unit)
+{
+    if (is_missing(labels, label)) {
+        counts->missing++;
+        return;
+    }
+    counts->known++;
+    if (counts->of != NULL && label >= 0 && label < (double)counts->classes)
+        counts->of[unit * counts->classes + (int64_t)label]++;
+}
+
+rgm_status rgmi_count_labels(rgm_label_counts *counts, const rgm_graph *graph,
+                             const rgmi_labels *labels)
+{
+    walk w = walk_of(graph, labels);
+    int64_t item = 0;
+
+    if (w.count > 0 && counts->units == 0) {
+        counts->units = w.width;
+        counts->classes = labels->classes;
+        if (labels->classes > 0)
+            RGM_TRY(RGM_NEW(counts->of, w.width * labels->classes));
+    }
+    for (int64_t i = 0; i < w.count; i++) {
+        for (int64_t u = 0; u < w.width; u++)
+            count_label(counts, labels, rgm_tensor_at(w.values, item * w.width + u),
+                        u % counts->units);
+        item += w.sizes != NULL ? w.sizes[i] : 1;
+    }
+    return RGM_OK;
+}
+
+double rgmi_balanced_weight(const rgm_label_counts *counts, int64_t unit, int64_t of)
+{
+    const int64_t *each = counts->of != NULL ? counts->of + unit * counts->classes : NULL;
+    int64_t all = 0, classes = 0;
+
+    for (int64_t c = 0; each != NULL && c < counts->classes; c++) {
+        all += each[c];
+        classes += each[c] > 0;
+    }
+    return each != NULL && each[of] > 0 ? (double)all / ((double)classes * (double)each[of]) : 1;
 }

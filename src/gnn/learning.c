@@ -298,6 +298,7 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
     learning->asked.batch_edges = o->batch_edges;
     RGM_TRY(process_providers(learning));
     RGM_TRY(learn_features(learning));
+    RGM_TRY(rgmi_learning_count_labels(learning));
     open_checks(learning);
     return open_padding(learning, o, seed);
 }
@@ -318,8 +319,11 @@ static void release(rgm_task *task)
         rgm_provider_release(learning->sets[i].provider);
         rgm_size_constraints_release(learning->sets[i].pipeline.padding);
     }
-    for (int64_t k = 0; k < learning->task_count; k++)
+    for (int64_t k = 0; k < learning->task_count; k++) {
         rgm_graph_task_release(learning->tasks[k]);
+        for (int mode = 0; mode < 3; mode++)
+            rgm_free(learning->counts[mode][k].of);
+    }
     rgm_schema_release(learning->schema);
     rgm_schema_release(learning->processed_schema);
     rgm_learned_features_release(learning->learned);

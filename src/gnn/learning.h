@@ -37,8 +37,16 @@ typedef struct rgmi_labels {
     int64_t classes;   /* 0 .. classes - 1; 0: any finite number ... */
     bool not_negative; /* ... that is not below 0 */
 } rgmi_labels;
-/** Labels of real items that the graph has; RGM_ERR_DATA names the first that there is not. */
+/** Labels of real items that the graph has; RGM_ERR_DATA names the first that there is not. Missing
+ * ones are none. */
 rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels);
+/** rgm_graph_task_type.count_labels */
+rgm_status rgmi_count_labels(rgm_label_counts *counts, const rgm_graph *graph,
+                             const rgmi_labels *labels);
+/** labels / (classes * labels of the class), of classes that there are; 1 for one that is not
+ * there.
+ */
+double rgmi_balanced_weight(const rgm_label_counts *counts, int64_t unit, int64_t of);
 /** Each real component has one item of a node set, if the graph has the set; else RGM_ERR_DATA. */
 rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 
@@ -70,8 +78,8 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
     .check = rgmi_at_graph_check, .check_items = rgmi_at_graph_check_items,                        \
     .preprocess = rgmi_at_graph_preprocess, .label = rgmi_label_of
 
-/** A kind's predict and check_labels at a place, by its own predict() of states and check_labels()
- * of labels. */
+/** A kind's predict, check_labels and count_labels at a place, by its own predict() of states and
+ * possible(), which says what labels there can be. */
 #define RGMI_FUNCTIONS_AT(where)                                                                   \
     static rgm_status where##_predict(rgm_head *outputs, int64_t *count, rgm_scope *scope,         \
                                       const rgm_graph_views *views, const void *options)           \
@@ -80,7 +88,16 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
     }                                                                                              \
     static rgm_status where##_check_labels(const rgm_graph *graph, const void *options)            \
     {                                                                                              \
-        return check_labels(graph, rgmi_at_##where##_labels(graph, options), options);             \
+        rgmi_labels labels = possible(rgmi_at_##where##_labels(graph, options), options);          \
+                                                                                                   \
+        return rgmi_check_labels(graph, &labels);                                                  \
+    }                                                                                              \
+    static rgm_status where##_count_labels(rgm_label_counts *counts, const rgm_graph *graph,       \
+                                           const void *options)                                    \
+    {                                                                                              \
+        rgmi_labels labels = possible(rgmi_at_##where##_labels(graph, options), options);          \
+                                                                                                   \
+        return rgmi_count_labels(counts, graph, &labels);                                          \
     }
 
 extern const char *const rgmi_head_names[]; /* of rgm_classification_head */
@@ -154,6 +171,13 @@ rgm_status rgmi_pipeline_check_size(const rgmi_pipeline *pipeline, const rgm_gra
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
                                  const rgm_provider *provider, const rgm_padding *padding,
                                  int64_t batch_size, uint64_t seed);
+
+/** What is done with one graph of many. */
+typedef rgm_status rgmi_graph_visitor(void *payload, const rgm_graph *graph);
+/** Every graph of a provider behind the pipeline's processors; of mini-batches that are cut out of
+ * one graph, and nothing to process, that graph. */
+rgm_status rgmi_pipeline_visit(const rgmi_pipeline *pipeline, const rgm_provider *provider,
+                               rgmi_graph_visitor *visit, void *payload);
 
 /** rgm_learned_features_create() behind the pipeline's processors. */
 rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_options *options,
@@ -278,6 +302,8 @@ typedef struct rgmi_learning {
     rgm_graph_task *tasks[RGM_MAX_HEADS];
     double loss_weights[RGM_MAX_HEADS];
     int64_t task_count;
+    rgm_label_counts counts[3][RGM_MAX_HEADS]; /* by rgm_mode and task ... */
+    bool counted[3];                           /* ... of parts in memory   */
     rgm_model_fn *model_fn;
     void *model_payload;
     rgm_input_options *input; /* in model_payload; NULL: nothing is learned of features */
@@ -293,6 +319,13 @@ typedef struct rgmi_learning {
     rgmi_graph_inputs inputs;       /* of an experiment file */
 } rgmi_learning;
 
+/** Count the labels of parts that are in memory, and of the training part where a task needs it. */
+rgm_status rgmi_learning_count_labels(rgmi_learning *learning);
+/** Whether each label of a task is known to be there. */
+bool rgmi_learning_is_complete(const rgmi_learning *learning, int64_t task);
+/** Whether a part that was counted has labels at all, and not -1 in the place of 0: RGM_ERR_DATA.
+ */
+rgm_status rgmi_learning_check_counts(const rgmi_learning *learning, rgm_mode mode);
 /** rgm_task.check_data */
 rgm_status rgmi_learning_check_data(void *state, rgm_mode mode);
 /** rgm_task.build_model */

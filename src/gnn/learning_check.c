@@ -127,6 +127,7 @@ rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
     const rgmi_learning *learning = state;
 
     RGM_TRY(check_part(learning, &learning->pipelines[mode], learning->providers[mode]));
+    RGM_TRY(rgmi_learning_check_counts(learning, mode));
     for (int64_t i = 0; i < learning->set_count; i++) {
         const rgmi_graph_set *set = &learning->sets[i];
         rgm_status status = RGM_OK;

@@ -74,6 +74,25 @@ static bool is_padded(const rgmi_learning *learning)
            learning->pipelines[RGM_VALID].padding != NULL;
 }
 
+/* A task's outputs, its options seeing how many labels of each class the training part has. */
+static rgm_status add_outputs(rgm_head *heads, int64_t *count, const rgmi_learning *learning,
+                              int64_t k, rgm_scope *scope, const rgm_graph_views *views,
+                              rgm_value *weights)
+{
+    const rgm_graph_task *task = learning->tasks[k];
+    const rgm_label_counts **counts =
+        task->type->counts != NULL ? task->type->counts(task->options) : NULL;
+    const rgm_label_counts *before = counts != NULL ? *counts : NULL;
+    rgm_status status;
+
+    if (counts != NULL)
+        *counts = &learning->counts[RGM_TRAIN][k];
+    status = rgm_graph_task_outputs(heads, count, task, scope, views, weights);
+    if (counts != NULL)
+        *counts = before;
+    return status;
+}
+
 static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_t k,
                             shared_passes *passes, rgm_scope *scope)
 {
@@ -99,7 +118,8 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
         weights = task->type->real_items != NULL
                       ? task->type->real_items(learning->root, task->options)
                       : rgm_real_mask(learning->root, RGM_CONTEXT_PIECE, NULL);
-    RGM_TRY(rgm_graph_task_outputs(heads, &count, task, scope, &views, weights));
+    views.complete = learning->serves || rgmi_learning_is_complete(learning, k);
+    RGM_TRY(add_outputs(heads, &count, learning, k, scope, &views, weights));
     for (int64_t i = 0; i < count; i++) {
         heads[i].loss_weight *= learning->loss_weights[k];
         learning->task_of[out->head_count++] = k;

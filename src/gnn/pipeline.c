@@ -307,3 +307,49 @@ done:
     rgm_dataset_release(data);
     return status;
 }
+
+static rgm_status visit_examples(const rgmi_pipeline *of, const rgm_provider *provider,
+                                 rgmi_graph_visitor *visit, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgmi_pipeline pipeline = {
+        .schema = of->schema, .processors = of->processors, .processor_count = of->processor_count};
+    rgm_dataset *data = NULL;
+    rgm_iterator *examples = NULL;
+    rgm_element *example = NULL;
+    rgm_graph *graph = NULL;
+
+    RGM_GO(rgm_provider_dataset(&data, provider, false));
+    RGM_GO(rgm_iterator_create(&examples, data, NULL));
+    while ((status = rgm_iterator_next(&example, examples)) == RGM_OK) {
+        RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
+        RGM_GO(visit(payload, graph));
+        rgm_graph_release(graph);
+        rgm_element_release(example);
+        graph = NULL;
+        example = NULL;
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgm_graph_release(graph);
+    rgm_element_release(example);
+    rgm_iterator_release(examples);
+    rgm_dataset_release(data);
+    return status;
+}
+
+rgm_status rgmi_pipeline_visit(const rgmi_pipeline *pipeline, const rgm_provider *provider,
+                               rgmi_graph_visitor *visit, void *payload)
+{
+    rgm_graph *whole = NULL;
+    rgm_status status;
+
+    if (rgmi_pipeline_is_plain(pipeline))
+        RGM_TRY(rgmi_provider_whole(&whole, provider));
+    if (whole == NULL)
+        return visit_examples(pipeline, provider, visit, payload);
+    status = visit(payload, whole);
+    rgm_graph_release(whole);
+    return status;
+}

@@ -2,6 +2,8 @@
  * What a run of graph learning does with its data, told before the first step: how many items each
  * part has, which features the model reads, which it leaves and why.
  */
+#include <math.h>
+
 #include "encoders.h"
 #include "gnn_internal.h"
 #include "learning.h"
@@ -112,6 +114,78 @@ static rgm_status describe_folds(rgm_text *out, const rgmi_learning *l)
     const rgm_text *folds = &l->inputs.folds;
 
     return folds->size > 0 ? rgm_text_printf(out, "folds %s\n", folds->data) : RGM_OK;
+}
+
+/* ---- labels -------------------------------------------------------------------------------- */
+
+/* "; label of task: 3 of 140 train" */
+static rgm_status describe_missing(rgm_text *out, const char **between, const rgmi_learning *l,
+                                   int64_t k)
+{
+    const rgm_graph_task *task = l->tasks[k];
+    const char *label = task->type->label != NULL ? task->type->label(task->options) : "label";
+    bool named = false;
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        const rgm_label_counts *c = &l->counts[mode][k];
+
+        if (!l->counted[mode] || c->missing == 0)
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s", named ? ", " : *between));
+        if (!named)
+            RGM_TRY(rgm_text_add_visible(out, label));
+        RGM_TRY(rgm_text_printf(out, "%s%lld of %lld %s", named ? "" : " of ",
+                                (long long)c->missing, (long long)(c->missing + c->known),
+                                rgm_mode_name((rgm_mode)mode)));
+        named = true;
+        *between = "; ";
+    }
+    return RGM_OK;
+}
+
+/* "missing label of 3 of 140 train, 10 of 500 valid" */
+static rgm_status describe_labels(rgm_text *out, const rgmi_learning *l)
+{
+    const char *between = "missing ";
+
+    for (int64_t k = 0; k < l->task_count; k++)
+        RGM_TRY(describe_missing(out, &between, l, k));
+    return between[0] == ';' ? rgm_text_printf(out, "\n") : RGM_OK;
+}
+
+/* "weights 0 0.53, 1 8.1", of several 0/1 labels only how far they reach. */
+static rgm_status describe_weights(rgm_text *out, const rgmi_learning *l, int64_t k)
+{
+    enum { MOST_TOLD = 20 };
+    const rgm_label_counts *c = &l->counts[RGM_TRAIN][k];
+    double least = HUGE_VAL, most = 0;
+
+    RGM_TRY(rgm_text_printf(out, "weights"));
+    for (int64_t i = 0; c->of != NULL && i < c->units * c->classes; i++) {
+        double weight = rgmi_balanced_weight(c, i / c->classes, i % c->classes);
+
+        least = fmin(least, weight);
+        most = fmax(most, weight);
+        if (c->units * c->classes <= MOST_TOLD)
+            RGM_TRY(rgm_text_printf(out, "%s %s%lld %.4g", i > 0 ? "," : "",
+                                    c->of[i] == 0 ? "(none) " : "", (long long)(i % c->classes),
+                                    weight));
+    }
+    if (c->units * c->classes > MOST_TOLD)
+        RGM_TRY(rgm_text_printf(out, " of %lld classes from %.4g to %.4g",
+                                (long long)(c->units * c->classes), least, most));
+    return rgm_text_printf(out, "\n");
+}
+
+static rgm_status describe_all_weights(rgm_text *out, const rgmi_learning *l)
+{
+    for (int64_t k = 0; k < l->task_count; k++) {
+        const rgm_graph_task *task = l->tasks[k];
+
+        if (task->type->counts != NULL && task->type->counts(task->options) != NULL)
+            RGM_TRY(describe_weights(out, l, k));
+    }
+    return RGM_OK;
 }
 
 /* ---- features ------------------------------------------------------------------------------ */
@@ -232,6 +306,8 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_batches(out, learning));
     RGM_TRY(describe_processors(out, learning));
+    RGM_TRY(describe_labels(out, learning));
+    RGM_TRY(describe_all_weights(out, learning));
     RGM_TRY(describe_features(out, learning, true));
     RGM_TRY(describe_features(out, learning, false));
     return describe_learned(out, learning);

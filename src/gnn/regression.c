@@ -48,13 +48,13 @@ static rgm_status predict(rgm_head *output, int64_t *count, rgm_scope *scope, rg
 /* ---- labels -------------------------------------------------------------------------------- */
 
 /* Losses with a logarithm of the label, or that are about counts, are of labels that have one. */
-static rgm_status check_labels(const rgm_graph *graph, rgmi_labels labels, const regression *o)
+static rgmi_labels possible(rgmi_labels labels, const regression *o)
 {
     labels.classes = 0;
     labels.not_negative = o->loss == RGM_LOSS_POISSON ||
                           o->loss == RGM_LOSS_MEAN_SQUARED_LOG_SCALED_ERROR ||
                           o->loss == RGM_LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR;
-    return rgmi_check_labels(graph, &labels);
+    return labels;
 }
 
 RGMI_FUNCTIONS_AT(nodes)
@@ -63,6 +63,21 @@ RGMI_FUNCTIONS_AT(graph)
 
 /* ---- losses -------------------------------------------------------------------------------- */
 
+/* Of each item; where labels of an item may be missing one by one, of each unit. A row that is
+ * judged as a whole is missing with any of them. */
+static rgm_value *losses_of(rgm_head *head, const regression *o,
+                            const rgm_regression_loss_options *options)
+{
+    bool each = head->weights != NULL && rgm_value_rank(head->weights) == 2;
+
+    if (each && o->loss == RGM_LOSS_COSINE_SIMILARITY) {
+        head->weights = rgm_reduce(head->weights, 1, RGM_MIN);
+        each = false;
+    }
+    return each ? rgm_regression_unit_loss(o->loss, head->predictions, head->labels, options)
+                : rgm_regression_loss(o->loss, head->predictions, head->labels, options);
+}
+
 static rgm_status losses(rgm_head *outputs, int64_t count, const void *options)
 {
     const regression *o = options;
@@ -70,6 +85,7 @@ static rgm_status losses(rgm_head *outputs, int64_t count, const void *options)
         .delta = o->delta, .quantile = o->quantile, .alpha = o->alpha, .epsilon = o->epsilon};
     rgm_head *head = &outputs[0];
     rgm_dim shape[2];
+    rgm_value *each;
 
     (void)count;
     if (head->predictions == NULL || head->labels == NULL)
@@ -78,8 +94,8 @@ static rgm_status losses(rgm_head *outputs, int64_t count, const void *options)
     shape[1] = o->units;
     head->labels =
         rgm_cast(rgm_reshape(head->labels, 2, shape), rgm_value_dtype(head->predictions));
-    head->loss = rgm_weighted_mean(
-        rgm_regression_loss(o->loss, head->predictions, head->labels, &loss), head->weights);
+    each = losses_of(head, o, &loss);
+    head->loss = rgm_weighted_mean(each, head->weights);
     return RGM_OK;
 }
 
@@ -107,6 +123,8 @@ static rgm_status metrics(rgm_head *outputs, int64_t count, const void *options)
                                                         .check = (checks)},                        \
                                             .output = "regression_logits",                         \
                                             .check_labels = where##_check_labels,                  \
+                                            .count_labels = where##_count_labels,                  \
+                                            .missing = RGM_MISSING_NUMBERS,                        \
                                             .predict = where##_predict,                            \
                                             .losses = losses,                                      \
                                             .metrics = metrics,                                    \

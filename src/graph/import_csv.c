@@ -40,8 +40,18 @@ static void clear(csv_import *self)
     rgm_schema_release(self->schema);
 }
 
+static bool is_label(const csv_import *self, const char *feature)
+{
+    const rgm_texts *labels = &self->options->labels;
+
+    for (int64_t i = 0; i < labels->count; i++)
+        if (strcmp(labels->items[i], feature) == 0)
+            return true;
+    return labels->count == 0 && strcmp(feature, "label") == 0;
+}
+
 /* The columns of a set's features. */
-static rgm_status open_features(table *t, const rgm_set_schema *set)
+static rgm_status open_features(const csv_import *self, table *t, const rgm_set_schema *set)
 {
     rgm_status status = RGM_OK;
     rgm_csv_column *columns = NULL;
@@ -56,6 +66,7 @@ static rgm_status open_features(table *t, const rgm_set_schema *set)
                          set->name, f->name));
         columns[i] =
             (rgm_csv_column){.name = f->name, .dtype = f->dtype, .list = f->rank > 0, .width = 1};
+        columns[i].empty_is_missing = is_label(self, f->name);
         for (int k = 0; k < f->rank; k++)
             columns[i].width *= f->shape[k];
     }
@@ -65,12 +76,12 @@ done:
     return status;
 }
 
-static rgm_status open_table(table *t, const rgm_set_schema *set)
+static rgm_status open_table(const csv_import *self, table *t, const rgm_set_schema *set)
 {
     t->set = set;
     if (set->piece == RGM_NODE_SET)
         RGM_TRY(rgm_map_create(&t->ids));
-    return set->filename != NULL ? open_features(t, set) : RGM_OK;
+    return set->filename != NULL ? open_features(self, t, set) : RGM_OK;
 }
 
 /* ---- rows ---- */
@@ -353,7 +364,7 @@ static rgm_status import(rgm_graph_data *out, csv_import *self, const char *sche
     for (int64_t i = 0; i < rgm_schema_set_count(self->schema); i++) {
         self->tables[i].set = rgm_schema_set(self->schema, i);
         self->table_count = i + 1;
-        RGM_TRY(open_table(&self->tables[i], self->tables[i].set));
+        RGM_TRY(open_table(self, &self->tables[i], self->tables[i].set));
     }
     for (int64_t i = 0; i < self->table_count; i++) /* edges come last and find their nodes */
         RGM_TRY(read_table(self, &self->tables[i]));

@@ -94,13 +94,16 @@ void rgmi_raw_feature_clear(rgmi_raw_feature *feature)
 /* ---- what a file holds ---- */
 
 /* As integers where every cell is one, else as f32. */
-static rgm_status load_numbers(rgm_tensor **out, const char *path)
+static rgm_status load_numbers(rgm_tensor **out, const char *path, bool empty_is_missing)
 {
-    rgm_status status = rgm_csv_load(out, path, RGM_I64, NULL);
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_status status;
 
+    options.empty_is_missing = empty_is_missing;
+    status = rgm_csv_load(out, path, RGM_I64, &options);
     if (status == RGM_ERR_FORMAT) {
         rgm_error_reset();
-        status = rgm_csv_load(out, path, RGM_F32, NULL);
+        status = rgm_csv_load(out, path, RGM_F32, &options);
     }
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
@@ -193,7 +196,7 @@ rgm_status rgmi_raw_features(rgmi_raw_feature *out, const char *folder, const ch
     RGM_GO(rgmi_raw_find(&out->path, folder, name));
     if (out->path == NULL)
         return RGM_OK;
-    RGM_GO(load_numbers(&values, out->path));
+    RGM_GO(load_numbers(&values, out->path, false));
     if (rgm_tensor_dtype(values) == RGM_I64)
         RGM_GO(take_integers(out, values, sparse_below));
     else
@@ -252,7 +255,7 @@ rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char
     RGM_GO(rgmi_raw_find(&out->path, folder, name));
     if (out->path == NULL)
         return RGM_OK;
-    RGM_GO(load_numbers(&values, out->path));
+    RGM_GO(load_numbers(&values, out->path, true));
     if (rgm_tensor_dtype(values) == RGM_I64) {
         int64_t *label = rgm_tensor_i64(values), columns = rgm_tensor_dim(values, 1);
         if (relabel)

@@ -194,6 +194,49 @@ static void a_label_of_minus_one_is_none(void **state)
     check_labels("2\n-1\n0\n1\n-1\n2\n", false, (int64_t[]){2, -1, 0, 1, -1, 2});
     check_labels("7\n-1\n3\n5\n-1\n7\n", true, (int64_t[]){2, -1, 0, 1, -1, 2});
     check_labels("1\n-1\n1\n1\n-1\n1\n", true, (int64_t[]){1, 0, 1, 1, 0, 1}); /* two signs */
+    check_labels("2\n\"\"\n0\n1\n \n2\n", false, (int64_t[]){2, -1, 0, 1, -1, 2});
+}
+
+/* Of several labels each cell by itself; among numbers with a point they are NaN. Features have
+ * none. */
+static void an_empty_label_is_none(void **state)
+{
+    static const made_file ogb[] = {{"raw/num-node-list.csv", "1\n1\n"},
+                                    {"raw/num-edge-list.csv", "0\n0\n"},
+                                    {"raw/edge.csv", ""},
+                                    {"raw/graph-label.csv", "1,,0\n,0,\n"}};
+    static const made_file csv[] = {
+        {"schema.pbtxt",
+         "node_sets { key: 'n' value { features { key: 'kind' value { dtype: DT_INT64 "
+         "} } features { key: 'heat' value { dtype: DT_FLOAT } } features { key: "
+         "'age' value { dtype: DT_INT64 } } metadata { filename: 'n.csv' } } }"},
+        {"n.csv", "id,kind,heat,age\na,3,,1\nb,,0.5,2\n"}};
+    static const char *const labels[] = {"kind", "heat"};
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    const int64_t *integers;
+    const float *numbers;
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(ogb, 4);
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    integers = values_of(s.graphs[0], RGM_CONTEXT_PIECE, NULL, "label");
+    CHECK(integers[0] == 1 && integers[1] == -1 && integers[2] == 0);
+    integers = values_of(s.graphs[1], RGM_CONTEXT_PIECE, NULL, "label");
+    CHECK(integers[0] == -1 && integers[1] == 0 && integers[2] == -1);
+    rgm_graph_data_clear(&s);
+    remove_folder();
+    make_folder(csv, 2);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    CHECK_MESSAGE("n.csv:2:5: an empty field where a number was expected");
+    options.labels = (rgm_texts){labels, 2};
+    CHECK_OK(rgm_import_csv(&s, in("schema.pbtxt"), &options));
+    integers = values_of(s.graphs[0], RGM_NODE_SET, "n", "kind");
+    CHECK(integers[0] == 3 && integers[1] == -1);
+    numbers = rgm_tensor_f32(rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "n", "heat")->values);
+    CHECK(isnan(numbers[0]) && numbers[1] == 0.5F);
+    rgm_graph_data_clear(&s);
+    remove_folder();
 }
 
 static void graphs_are_cut_at_their_counts_and_edges_ordered(void **state)
@@ -676,7 +719,7 @@ static void tables_survive_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(mutag_is_many_graphs_with_a_fold),
       cmocka_unit_test(imdb_has_latent_sets_and_reverse_edges),
-      cmocka_unit_test(a_label_of_minus_one_is_none),
+      cmocka_unit_test(a_label_of_minus_one_is_none), cmocka_unit_test(an_empty_label_is_none),
       cmocka_unit_test(graphs_are_cut_at_their_counts_and_edges_ordered),
       cmocka_unit_test(relations_of_one_name_are_told_apart),
       cmocka_unit_test(feature_files_are_told_apart_by_what_they_hold),

@@ -507,7 +507,7 @@ static void smoothed_cross_entropy_and_its_gradient_are_those_of_the_definition(
         CHECK_OK(rgm_cgraph_create(&graph));
         z = rgm_input(graph, "z", RGM_F64, 2, shape);
         y = rgm_input(graph, "y", RGM_I64, 1, shape);
-        fetches[0] = rgm_smoothed_cross_entropy(z, y, smoothing);
+        fetches[0] = rgm_class_loss(z, y, &(rgm_class_loss_options){.smoothing = smoothing});
         loss = rgm_sum(fetches[0]);
         CHECK_OK(rgm_cgraph_status(graph));
         CHECK_OK(rgm_cgraph_gradients(&fetches[1], loss, &z, 1));
@@ -536,7 +536,7 @@ static void smoothed_cross_entropy_and_its_gradient_are_those_of_the_definition(
     CHECK_OK(rgm_cgraph_create(&graph));
     z = rgm_input(graph, "z", RGM_F64, 2, shape);
     y = rgm_input(graph, "y", RGM_I64, 1, shape);
-    CHECK(rgm_smoothed_cross_entropy(z, y, 1) == NULL);
+    CHECK(rgm_class_loss(z, y, &(rgm_class_loss_options){.smoothing = 1}) == NULL);
     CHECK_STATUS(RGM_ERR_ARG, rgm_cgraph_status(graph));
     CHECK_MESSAGE("[0, 1)");
     rgm_cgraph_release(graph);

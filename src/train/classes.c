@@ -7,20 +7,6 @@
 
 #include <regimen/train.h>
 
-rgm_value *rgm_smoothed_cross_entropy(rgm_value *logits, rgm_value *labels, double smoothing)
-{
-    rgm_value *at_label = rgm_softmax_cross_entropy(logits, labels), *everywhere;
-
-    if (at_label == NULL || smoothing == 0)
-        return at_label;
-    if (!(smoothing > 0 && smoothing < 1))
-        return rgm_cgraph_fail(rgm_value_graph(logits), RGM_ERR_ARG,
-                               "label smoothing is %g; it must be in [0, 1)", smoothing);
-    everywhere = rgm_neg(rgm_reduce(rgm_log_softmax(logits), 1, RGM_MEAN));
-    everywhere = rgm_scale(everywhere, smoothing);
-    return rgm_add(rgm_scale(at_label, 1 - smoothing), everywhere);
-}
-
 rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type)
 {
     rgm_metric *metric;
@@ -102,9 +88,10 @@ void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes)
 
 void rgm_classes_judge(rgm_head *head, const rgm_classes *classes)
 {
-    head->loss = rgm_weighted_mean(
-        rgm_smoothed_cross_entropy(head->predictions, head->labels, classes->smoothing),
-        head->weights);
+    const rgm_class_loss_options loss = {.smoothing = classes->smoothing};
+
+    head->loss =
+        rgm_weighted_mean(rgm_class_loss(head->predictions, head->labels, &loss), head->weights);
     head->probabilities = rgm_softmax(head->predictions);
     head->class_names = classes->names;
     rgm_classes_add_metrics(head, classes);

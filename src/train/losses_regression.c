@@ -104,42 +104,44 @@ static rgm_value *poisson(rgm_value *predictions, rgm_value *labels)
     return rgm_sub(predictions, rgm_mul(labels, logarithm));
 }
 
+rgm_value *rgm_regression_unit_loss(rgm_regression_loss_type type, rgm_value *predictions,
+                                    rgm_value *labels, const rgm_regression_loss_options *options)
+{
+    switch (type) {
+    case RGM_LOSS_MEAN_SQUARED_ERROR:
+        return rgm_square(error_of(predictions, labels));
+    case RGM_LOSS_MEAN_ABSOLUTE_ERROR:
+        return rgm_abs(error_of(predictions, labels));
+    case RGM_LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR:
+        return percentage_error(predictions, labels);
+    case RGM_LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR:
+        return log_error(predictions, labels);
+    case RGM_LOSS_MEAN_SQUARED_LOG_SCALED_ERROR:
+        return log_scaled_error(predictions, labels, options->alpha, options->epsilon);
+    case RGM_LOSS_COSINE_SIMILARITY:
+        break;
+    case RGM_LOSS_HUBER:
+        return huber(predictions, labels, options->delta);
+    case RGM_LOSS_LOG_COSH:
+        return log_cosh(predictions, labels);
+    case RGM_LOSS_QUANTILE:
+        return pinball(predictions, labels, options->quantile);
+    case RGM_LOSS_POISSON:
+        return poisson(predictions, labels);
+    }
+    return predictions == NULL ? NULL
+                               : rgm_cgraph_fail(rgm_value_graph(predictions), RGM_ERR_ARG,
+                                                 "cosine_similarity is a loss of whole rows");
+}
+
 rgm_value *rgm_regression_loss(rgm_regression_loss_type type, rgm_value *predictions,
                                rgm_value *labels, const rgm_regression_loss_options *options)
 {
-    rgm_value *x = NULL;
+    rgm_value *unit;
 
-    switch (type) {
-    case RGM_LOSS_MEAN_SQUARED_ERROR:
-        x = rgm_square(error_of(predictions, labels));
-        break;
-    case RGM_LOSS_MEAN_ABSOLUTE_ERROR:
-        x = rgm_abs(error_of(predictions, labels));
-        break;
-    case RGM_LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR:
-        x = percentage_error(predictions, labels);
-        break;
-    case RGM_LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR:
-        x = log_error(predictions, labels);
-        break;
-    case RGM_LOSS_MEAN_SQUARED_LOG_SCALED_ERROR:
-        x = log_scaled_error(predictions, labels, options->alpha, options->epsilon);
-        break;
-    case RGM_LOSS_COSINE_SIMILARITY:
-        x = unit_rows(predictions);
-        return rgm_neg(rgm_reduce(rgm_mul(x, unit_rows(labels)), 1, RGM_SUM));
-    case RGM_LOSS_HUBER:
-        x = huber(predictions, labels, options->delta);
-        break;
-    case RGM_LOSS_LOG_COSH:
-        x = log_cosh(predictions, labels);
-        break;
-    case RGM_LOSS_QUANTILE:
-        x = pinball(predictions, labels, options->quantile);
-        break;
-    case RGM_LOSS_POISSON:
-        x = poisson(predictions, labels);
-        break;
-    }
-    return rgm_reduce(x, 1, RGM_MEAN);
+    if (type != RGM_LOSS_COSINE_SIMILARITY)
+        return rgm_reduce(rgm_regression_unit_loss(type, predictions, labels, options), 1,
+                          RGM_MEAN);
+    unit = unit_rows(predictions);
+    return rgm_neg(rgm_reduce(rgm_mul(unit, unit_rows(labels)), 1, RGM_SUM));
 }

@@ -20,6 +20,31 @@ static void accuracy_update(double *state, const rgm_metric *metric, const rgm_m
     }
 }
 
+/* How many classes stand before the label's. */
+static int64_t rank_of(const rgmi_batch_view *view, int64_t item, int64_t label)
+{
+    double at = rgmi_prediction(view, item, label);
+    int64_t before = 0;
+
+    for (int64_t c = 0; c < view->units; c++)
+        before += rgmi_prediction(view, item, c) > at ||
+                  (c < label && rgmi_prediction(view, item, c) == at);
+    return before;
+}
+
+static void top_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    for (int64_t i = 0; i < view.items; i++) {
+        double weight = rgmi_weight(&view, i);
+
+        if (rank_of(&view, i, rgm_tensor_at_int(view.labels, i)) < metric->k)
+            state[0] += weight;
+        state[1] += weight;
+    }
+}
+
 static double row_cross_entropy(const rgmi_batch_view *view, int64_t item, int64_t label)
 {
     double largest = rgmi_prediction(view, item, rgmi_argmax(view, item)), sum = 0;
@@ -75,6 +100,7 @@ static void class_recall_update(double *state, const rgm_metric *metric,
 }
 
 RGMI_METRIC(accuracy, "accuracy", false, rgmi_two, accuracy_update, rgmi_quotient);
+RGMI_METRIC(top, "top", false, rgmi_two, top_update, rgmi_quotient);
 RGMI_METRIC(cross_entropy, "cross_entropy", true, rgmi_two, cross_entropy_update, rgmi_quotient);
 RGMI_METRIC(class_precision, "class_precision", false, rgmi_two, class_precision_update,
             rgmi_quotient);

@@ -17,10 +17,10 @@ static void accuracy_update(double *state, const rgm_metric *metric, const rgm_m
     (void)metric;
     for (int64_t i = 0; i < view.items; i++)
         for (int64_t u = 0; u < view.units; u++) {
-            double weight = rgmi_weight(&view, i);
+            double weight = rgmi_unit_weight(&view, i, u);
             bool positive = rgmi_prediction(&view, i, u) > 0;
 
-            if (positive == (rgm_tensor_at(view.labels, i * view.units + u) > 0.5))
+            if (positive == rgmi_is_one(&view, i, u))
                 state[0] += weight;
             state[1] += weight;
         }
@@ -34,7 +34,7 @@ static void cross_entropy_update(double *state, const rgm_metric *metric,
     (void)metric;
     for (int64_t i = 0; i < view.items; i++)
         for (int64_t u = 0; u < view.units; u++) {
-            double weight = rgmi_weight(&view, i), z = rgmi_prediction(&view, i, u);
+            double weight = rgmi_unit_weight(&view, i, u), z = rgmi_prediction(&view, i, u);
             double y = rgm_tensor_at(view.labels, i * view.units + u);
 
             state[0] += weight * (fmax(z, 0) - z * y + log1p(exp(-fabs(z))));
@@ -48,9 +48,9 @@ static void count_hits(double *state, const rgm_metric_batch *batch, bool of_pre
 
     for (int64_t i = 0; i < view.items; i++)
         for (int64_t u = 0; u < view.units; u++) {
-            double weight = rgmi_weight(&view, i);
+            double weight = rgmi_unit_weight(&view, i, u);
             bool predicted = rgmi_prediction(&view, i, u) > 0;
-            bool labelled = rgm_tensor_at(view.labels, i * view.units + u) > 0.5;
+            bool labelled = rgmi_is_one(&view, i, u);
 
             if (predicted && labelled)
                 state[0] += weight;
@@ -73,10 +73,17 @@ static void recall_update(double *state, const rgm_metric *metric, const rgm_met
 
 /* Curve state: positives[0..T] then negatives[0..T]; slot k holds the weight of the items whose
  * probability is above exactly the first k thresholds. */
+enum { CURVE = 2 * (THRESHOLDS + 1) };
+
 static int64_t curve_size(const rgm_metric *metric)
 {
     (void)metric;
-    return 2 * (THRESHOLDS + 1);
+    return CURVE;
+}
+
+static int64_t curves_size(const rgm_metric *metric)
+{
+    return metric->outputs * CURVE;
 }
 
 /* t_0 = -1e-7, t_i = i / 199, t_199 = 1 + 1e-7. */
@@ -102,19 +109,31 @@ static int thresholds_below(double probability)
     return k;
 }
 
-static void curve_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+/* One curve of all units, or one for each. */
+static void add_to_curves(double *state, const rgm_metric_batch *batch, bool each)
 {
     rgmi_batch_view view = rgmi_batch_open(batch);
 
-    (void)metric;
     for (int64_t i = 0; i < view.items; i++)
         for (int64_t u = 0; u < view.units; u++) {
-            double z = rgmi_prediction(&view, i, u), p;
-            bool labelled = rgm_tensor_at(view.labels, i * view.units + u) > 0.5;
+            double p = rgmi_probability(rgmi_prediction(&view, i, u));
+            double *curve = state + (each ? u * CURVE : 0);
 
-            p = z >= 0 ? 1 / (1 + exp(-z)) : exp(z) / (1 + exp(z));
-            state[(labelled ? 0 : THRESHOLDS + 1) + thresholds_below(p)] += rgmi_weight(&view, i);
+            curve[(rgmi_is_one(&view, i, u) ? 0 : THRESHOLDS + 1) + thresholds_below(p)] +=
+                rgmi_unit_weight(&view, i, u);
         }
+}
+
+static void curve_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    (void)metric;
+    add_to_curves(state, batch, false);
+}
+
+static void curves_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    (void)metric;
+    add_to_curves(state, batch, true);
 }
 
 /* True and false positives at each threshold, and the totals. */
@@ -172,6 +191,33 @@ static double auc_pr_result(const double *state, const rgm_metric *metric)
     return area;
 }
 
+/* The mean over the units that have labels of both kinds, as OGB has it; 0 where none has. */
+static double mean_over_units(const double *state, const rgm_metric *metric,
+                              double (*area)(const double *state, const rgm_metric *metric))
+{
+    double sum = 0, units = 0;
+
+    for (int64_t u = 0; u < metric->outputs; u++) {
+        curve c = curve_make(state + u * CURVE);
+
+        if (c.positives > 0 && c.negatives > 0) {
+            sum += area(state + u * CURVE, metric);
+            units++;
+        }
+    }
+    return rgmi_ratio(sum, units);
+}
+
+static double auc_roc_macro_result(const double *state, const rgm_metric *metric)
+{
+    return mean_over_units(state, metric, auc_roc_result);
+}
+
+static double auc_pr_macro_result(const double *state, const rgm_metric *metric)
+{
+    return mean_over_units(state, metric, auc_pr_result);
+}
+
 static double recall_at_precision_result(const double *state, const rgm_metric *metric)
 {
     curve c = curve_make(state);
@@ -190,5 +236,8 @@ RGMI_METRIC(precision, "precision", false, rgmi_two, precision_update, rgmi_quot
 RGMI_METRIC(recall, "recall", false, rgmi_two, recall_update, rgmi_quotient);
 RGMI_METRIC(auc_roc, "auc_roc", false, curve_size, curve_update, auc_roc_result);
 RGMI_METRIC(auc_pr, "auc_pr", false, curve_size, curve_update, auc_pr_result);
+RGMI_METRIC(auc_roc_macro, "auc_roc_macro", false, curves_size, curves_update,
+            auc_roc_macro_result);
+RGMI_METRIC(auc_pr_macro, "auc_pr_macro", false, curves_size, curves_update, auc_pr_macro_result);
 RGMI_METRIC(recall_at_precision, "recall_at_precision", false, curve_size, curve_update,
             recall_at_precision_result);

@@ -2,6 +2,8 @@
 #ifndef RGM_TRAIN_METRICS_INTERNAL_H
 #define RGM_TRAIN_METRICS_INTERNAL_H
 
+#include <math.h>
+
 #include <regimen/train.h>
 
 /** Items, units and direct pointers of a batch. */
@@ -10,6 +12,7 @@ typedef struct rgmi_batch_view {
     const float *f32; /* predictions in one of the two */
     const double *f64;
     const rgm_tensor *labels, *weights;
+    int64_t weight_units; /* weights of an item: 1, or one for each unit */
 } rgmi_batch_view;
 
 static inline rgmi_batch_view rgmi_batch_open(const rgm_metric_batch *batch)
@@ -24,6 +27,8 @@ static inline rgmi_batch_view rgmi_batch_open(const rgm_metric_batch *batch)
         view.f64 = rgm_tensor_f64(batch->predictions);
     view.labels = batch->labels;
     view.weights = batch->weights;
+    view.weight_units =
+        view.weights != NULL && view.items > 0 ? rgm_tensor_count(view.weights) / view.items : 1;
     return view;
 }
 
@@ -34,9 +39,30 @@ static inline double rgmi_prediction(const rgmi_batch_view *view, int64_t item, 
     return view->f32 != NULL ? (double)view->f32[i] : view->f64[i];
 }
 
+/** Of one label of an item, which may be missing by itself. */
+static inline double rgmi_unit_weight(const rgmi_batch_view *view, int64_t item, int64_t unit)
+{
+    if (view->weights == NULL)
+        return 1.0;
+    return rgm_tensor_at(view->weights,
+                         item * view->weight_units + (view->weight_units > 1 ? unit : 0));
+}
+
 static inline double rgmi_weight(const rgmi_batch_view *view, int64_t item)
 {
-    return view->weights == NULL ? 1.0 : rgm_tensor_at(view->weights, item);
+    return rgmi_unit_weight(view, item, 0);
+}
+
+/** Whether label `unit` of an item is 1. */
+static inline bool rgmi_is_one(const rgmi_batch_view *view, int64_t item, int64_t unit)
+{
+    return rgm_tensor_at(view->labels, item * view->units + unit) > 0.5;
+}
+
+/** 1 / (1 + exp(-z)), which does not overflow. */
+static inline double rgmi_probability(double z)
+{
+    return z >= 0 ? 1 / (1 + exp(-z)) : exp(z) / (1 + exp(z));
 }
 
 static inline int64_t rgmi_argmax(const rgmi_batch_view *view, int64_t item)

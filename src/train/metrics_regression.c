@@ -15,9 +15,11 @@ static void add_errors(double *state, const rgm_metric_batch *batch,
     rgmi_batch_view view = rgmi_batch_open(batch);
 
     for (int64_t i = 0; i < view.items; i++) {
-        double weight = rgmi_weight(&view, i);
+        for (int64_t u = 0; u < view.units; u++) {
+            double weight = rgmi_unit_weight(&view, i, u);
 
-        for (int64_t u = 0; u < view.units && weight != 0; u++) {
+            if (weight == 0)
+                continue;
             state[0] += weight * error(rgm_tensor_at(view.labels, i * view.units + u),
                                        rgmi_prediction(&view, i, u));
             state[1] += weight;
@@ -75,12 +77,14 @@ static void r2_update(double *state, const rgm_metric *metric, const rgm_metric_
 
     (void)metric;
     for (int64_t i = 0; i < view.items; i++) {
-        double weight = rgmi_weight(&view, i);
+        for (int64_t u = 0; u < view.units; u++) {
+            double weight = rgmi_unit_weight(&view, i, u);
+            double label, from;
 
-        for (int64_t u = 0; u < view.units && weight != 0; u++) {
-            double label = rgm_tensor_at(view.labels, i * view.units + u);
-            double from = label - state[MEAN];
-
+            if (weight == 0)
+                continue;
+            label = rgm_tensor_at(view.labels, i * view.units + u);
+            from = label - state[MEAN];
             state[WEIGHTS] += weight;
             state[ERRORS] += weight * squared(label, rgmi_prediction(&view, i, u));
             state[MEAN] += from * weight / state[WEIGHTS];
