@@ -36,8 +36,11 @@ typedef struct rgm_graph_learning_options {
     rgm_graph_task *task;          /* a single task, or          */
     rgm_graph_task *const *tasks;  /* several, each with a name  */
     int64_t task_count;
-    const double *loss_weights; /* [task_count], by the tasks' places, each finite and at least 0;
-                                   NULL: ones */
+    const double *loss_weights;  /* [task_count], by the tasks' places, each finite and at least 0;
+                                    NULL: ones */
+    const bool *learned_weights; /* [task_count], true: its weight is learned and begins with 1, of
+                                    numbers 1/2 (Kendall et al. 2018); loss_weights[] of it is 1.
+                                    Reported as <task>_loss_weight. NULL: none                 */
 
     int64_t global_batch_size; /* examples a step, default 1; refused with a provider of whole
                                   mini-batches, which has a size of its own, as is the next */

@@ -555,6 +555,7 @@ typedef struct rgm_task_part {
     const rgm_section_type *type;
     void *options;
     double loss_weight;
+    bool learns_weight; /* loss_weight: learned, where the type's `learned_weights` allows */
 } rgm_task_part;
 
 /** What an experiment file says of a task, with the run that it is made for. All is borrowed. */
@@ -585,6 +586,7 @@ struct rgm_task_type {
                                               size 0 the fields are members of data's options */
     const rgm_section_type *const *models; /* what model.type can be, ended by NULL          */
     int64_t most_parts;                    /* how many tasks `tasks:` may join; 0: none      */
+    bool learned_weights;                  /* their loss_weight may be `learned`             */
     const rgm_effect *effects;             /* ended by {0}; NULL: none */
     const rgm_rule *rules;                 /* ended by {0}; NULL: none */
     const char *no_privacy; /* why its tasks cannot be trained with privacy; NULL: they can */

@@ -61,7 +61,9 @@ static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_ya
 
     part->loss_weight = 1;
     part->options = e->setup.data; /* where a type has one struct for both sections */
-    if (weight != NULL)
+    part->learns_weight = weight != NULL && e->type->learned_weights &&
+                          weight->kind == RGM_YAML_SCALAR && strcmp(weight->text, "learned") == 0;
+    if (weight != NULL && !part->learns_weight)
         RGM_TRY(rgm_yaml_float(&part->loss_weight, weight));
     if (!(part->loss_weight >= 0 && isfinite(part->loss_weight)))
         return rgm_yaml_fail(weight, "'loss_weight' is %g, but must be finite and at least 0",

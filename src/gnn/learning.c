@@ -29,13 +29,19 @@ static rgm_status check_tasks(const rgm_graph_learning_options *o)
             if (strcmp(o->tasks[i]->name, o->tasks[j]->name) == 0)
                 return RGM_FAIL(RGM_ERR_CONFIG, "two tasks are named '%s'", o->tasks[i]->name);
     }
-    if (o->loss_weights != NULL && o->task_count == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "loss_weights go with several tasks");
+    if ((o->loss_weights != NULL || o->learned_weights != NULL) && o->task_count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s go with several tasks",
+                        o->loss_weights != NULL ? "loss_weights" : "learned_weights");
     for (int64_t i = 0; o->loss_weights != NULL && i < o->task_count; i++)
         if (!(o->loss_weights[i] >= 0 && isfinite(o->loss_weights[i])))
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "loss_weights[%lld], of task '%s', is %g, but must be finite and at "
                             "least 0",
+                            (long long)i, o->tasks[i]->name, o->loss_weights[i]);
+    for (int64_t i = 0; o->learned_weights != NULL && i < o->task_count; i++)
+        if (o->learned_weights[i] && o->loss_weights != NULL && o->loss_weights[i] != 1)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "loss_weights[%lld], of task '%s', is %g, but its weight is learned",
                             (long long)i, o->tasks[i]->name, o->loss_weights[i]);
     return RGM_OK;
 }
@@ -207,6 +213,7 @@ static rgm_status copy_arguments(rgmi_learning *learning, const rgm_graph_learni
     for (int64_t k = 0; k < learning->task_count; k++) {
         learning->tasks[k] = rgm_graph_task_retain(o->task_count > 0 ? o->tasks[k] : o->task);
         learning->loss_weights[k] = o->loss_weights != NULL ? o->loss_weights[k] : 1;
+        learning->learns_weight[k] = o->learned_weights != NULL && o->learned_weights[k];
     }
     learning->model_fn = o->model_fn;
     learning->model_payload = o->model_payload;
@@ -440,6 +447,8 @@ static rgm_task task_of(rgmi_learning *learning)
         .build_inputs = build_inputs,
         .eval_sets = list_sets,
         .build_eval_inputs = build_eval_inputs,
+        .build_metrics = rgmi_loss_weight_metrics,
+        .process_metrics = rgmi_loss_weight_process,
         .plan = rgmi_learning_plan,
         .check_data = rgmi_learning_check_data,
         .build_prediction_inputs = build_prediction_inputs,
@@ -514,8 +523,9 @@ static rgm_status processors_of(rgm_graph_processor **out, const rgm_sections *s
 
 /* Options of an experiment file; tasks are made for it and to be released. */
 static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tasks,
-                             double *loss_weights, const rgm_graph_processor *processors,
-                             const rgmi_graph_inputs *inputs, const rgm_task_setup *setup)
+                             double *loss_weights, bool *learned,
+                             const rgm_graph_processor *processors, const rgmi_graph_inputs *inputs,
+                             const rgm_task_setup *setup)
 {
     const rgmi_data_options *data = setup->data;
     bool alone = setup->part_count == 1 && setup->parts[0].name == NULL;
@@ -529,6 +539,7 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         if (tasks[k] == NULL)
             return RGM_ERR_NOMEM;
         loss_weights[k] = part->loss_weight;
+        learned[k] = part->learns_weight;
     }
     *o = (rgm_graph_learning_options){
         .train_data = inputs->providers[RGM_TRAIN],
@@ -544,6 +555,7 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .tasks = tasks,
         .task_count = alone ? 0 : setup->part_count,
         .loss_weights = alone ? NULL : loss_weights,
+        .learned_weights = alone ? NULL : learned,
         .global_batch_size = batched ? 1 : data->batch_size, /* providers of batches have it */
         .drop_remainder = !batched && data->drop_remainder,
         .batch_nodes = data->batch_nodes,
@@ -577,13 +589,14 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     double loss_weights[RGM_MAX_HEADS];
     const rgmi_data_options *data = setup->data;
     rgm_graph_processor *processors = NULL;
+    bool learned[RGM_MAX_HEADS];
     rgm_graph_learning_options options = {.learned = NULL};
     rgm_runtime_options runtime = {.seed = (int64_t)setup->seed, .threads = setup->threads};
 
     *out = (rgm_task){0};
     RGM_GO(rgmi_graph_inputs_open(&inputs, setup));
     RGM_GO(processors_of(&processors, &data->processors));
-    RGM_GO(options_of(&options, tasks, loss_weights, processors, &inputs, setup));
+    RGM_GO(options_of(&options, tasks, loss_weights, learned, processors, &inputs, setup));
     if (setup->trained && setup->run_dir != NULL) /* of the data now it might be something else */
         RGM_GO(rgmi_learning_load_features(&options.learned, setup->run_dir));
     RGM_GO(rgm_graph_learning_create(out, &options, &runtime));
@@ -629,6 +642,7 @@ static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *se
         if (learning->tasks[k] == NULL)
             return RGM_ERR_NOMEM;
         learning->loss_weights[k] = part->loss_weight;
+        learning->learns_weight[k] = part->learns_weight;
         learning->task_count++;
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
     }
@@ -668,6 +682,7 @@ const rgm_task_type rgm_graph_learning = {
     .tasks = rgm_graph_tasks,
     .models = rgm_graph_models,
     .most_parts = RGM_MAX_HEADS,
+    .learned_weights = true,
     .makes_folds = true,
     .effects = rgmi_graph_effects,
     .rules = rgmi_graph_rules,

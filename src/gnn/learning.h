@@ -301,6 +301,7 @@ typedef struct rgmi_learning {
     rgmi_pipeline asked;       /* of graphs as they come: predictions of files, preprocessing */
     rgm_graph_task *tasks[RGM_MAX_HEADS];
     double loss_weights[RGM_MAX_HEADS];
+    bool learns_weight[RGM_MAX_HEADS]; /* by task */
     int64_t task_count;
     rgm_label_counts counts[3][RGM_MAX_HEADS]; /* by rgm_mode and task ... */
     bool counted[3];                           /* ... of parts in memory   */
@@ -319,6 +320,13 @@ typedef struct rgmi_learning {
     rgmi_graph_inputs inputs;       /* of an experiment file */
 } rgmi_learning;
 
+/** A head's loss times a weight that is a parameter, with what keeps it from being 0. */
+void rgmi_learn_loss_weight(rgm_head *head, rgm_scope *scope);
+/** rgm_task.build_metrics and process_metrics: learned weights. */
+rgm_status rgmi_loss_weight_metrics(rgm_task_metric *out, int64_t *count,
+                                    const rgm_task_model *model, bool training, void *state);
+void rgmi_loss_weight_process(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                              const rgm_step *step, void *state);
 /** Count the labels of parts that are in memory, and of the training part where a task needs it. */
 rgm_status rgmi_learning_count_labels(rgmi_learning *learning);
 /** Whether each label of a task is known to be there. */

@@ -122,6 +122,8 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
     RGM_TRY(add_outputs(heads, &count, learning, k, scope, &views, weights));
     for (int64_t i = 0; i < count; i++) {
         heads[i].loss_weight *= learning->loss_weights[k];
+        if (learning->learns_weight[k])
+            rgmi_learn_loss_weight(&heads[i], scope);
         learning->task_of[out->head_count++] = k;
     }
     return RGM_OK;

@@ -391,7 +391,7 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
     int processed = 0, *counter = &processed;
     const rgm_graph_processor_type type = {.section = {.name = "readouts"}, .process = readouts};
     rgm_graph_processor processor = {&type, &counter};
-    double weights[2] = {1, 0.25};
+    double weights[2] = {1, 0.25}, weight;
     rgm_open_run *result;
     const rgm_epoch_logs *records;
     int64_t last;
@@ -425,6 +425,22 @@ static void several_tasks_share_one_pass_and_are_weighed(void **state)
                     0.25 * rgm_logs_get(&records[last].valid, "bits_cross_entropy"),
                 1e-4, 0);
     rgm_run_close(result);
+    /* Learned weights: what is told is what the losses say. */
+    run.what.loss_weights = NULL;
+    run.what.learned_weights = (bool[]){true, false};
+    result = must_run(&run);
+    weight = rgm_run_metric(result, "valid", "kind_loss_weight");
+    CHECK(weight > 1.01);
+    CHECK_CLOSE(rgm_run_metric(result, "valid", "loss"),
+                weight * rgm_run_metric(result, "valid", "kind_cross_entropy") - 0.5 * log(weight) +
+                    rgm_run_metric(result, "valid", "bits_cross_entropy"),
+                1e-4, 0);
+    CHECK(isnan(rgm_run_metric(result, "valid", "bits_loss_weight")));
+    rgm_run_close(result);
+    run.what.loss_weights = weights;
+    run.what.learned_weights = (bool[]){false, true};
+    refuse(&run, RGM_ERR_CONFIG, "loss_weights[1], of task 'bits', is 0.25, but its weight is");
+    run.what.learned_weights = NULL;
     /* Without the processor the first task would take its label off the shared graph. */
     run.what.processor_count = 0;
     refuse(&run, RGM_ERR_CONFIG, "labels must stand on '_readout'");
@@ -701,7 +717,7 @@ static void a_task_may_have_several_views_and_outputs(void **state)
     run.what.task = mirror_task(&run, 1, 1, true);
     refuse(&run, RGM_ERR_ARG, "task 'mirror' gave head 'plain' no loss");
     run.what.task = mirror_task(&run, 0, 1, false);
-    refuse(&run, RGM_ERR_ARG, "task 'mirror' made 0 views of a graph; 1 to 4 are possible");
+    refuse(&run, RGM_ERR_ARG, "task 'mirror' made 0 views of a graph; 1 to 6 are possible");
     end(&run, data);
 }
 
