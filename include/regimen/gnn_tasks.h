@@ -68,6 +68,9 @@ typedef struct rgm_graph_task_type {
      * NULL: these options need none. NULL: no options do. */
     const rgm_label_counts **(*counts)(void *options);
     rgm_missing_labels missing;
+    /** The edge set that predictions are about, for a split of its edges: the options' own name for
+     * it, NULL: the only one. NULL: they are about no edges. */
+    const char *(*edge_set)(const void *options);
     /** The feature that the labels are, for samplers that carry it along; NULL: there is none. */
     const char *(*label)(const void *options);
     /**
@@ -141,6 +144,9 @@ extern const rgm_graph_task_type rgm_root_node_classification, rgm_root_node_bin
 /** ... for each component. */
 extern const rgm_graph_task_type rgm_graph_classification, rgm_graph_binary_classification;
 
+/** ... for each edge of a set, from the states of both ends. */
+extern const rgm_graph_task_type rgm_edge_classification, rgm_edge_binary_classification;
+
 /** How states become logits. */
 typedef enum rgm_classification_head {
     RGM_HEAD_DENSE, /* one dense layer on the states       */
@@ -155,8 +161,11 @@ typedef struct rgm_graph_place {
     const char *readout_set; /* default "_readout"                                            */
     const char *reduce_type; /* graph: default "mean"                                         */
     const char *label;       /* label feature: on readout_set if it is there, else (root_node) on
-                                the node set or (graph) on the context, and then hidden from the
-                                model                                                         */
+                                the node set, (graph) on the context or (edges) on the edge set, and
+                                then hidden from the model                                    */
+    const char *edge_set;    /* edges: whose edges; NULL: the only one                        */
+    rgm_texts features;      /* edges: float features of the edge set, beside the states of both
+                                ends and the edges' own state, if they have one               */
 } rgm_graph_place;
 #define RGM_GRAPH_PLACE_INIT                                                                       \
     {                                                                                              \
@@ -180,6 +189,7 @@ typedef struct rgm_graph_classification_options {
     const rgm_label_counts *counts; /* of the training part, for "balanced"; a run sets them  */
     rgm_classification_head head;   /* default dense                                          */
     double l2;                      /* of the dense head                                      */
+    rgm_ints hidden;                /* widths of hidden layers before the dense head, with relu */
 } rgm_graph_classification_options;
 #define RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT                                                      \
     {                                                                                              \
@@ -194,15 +204,16 @@ typedef struct rgm_graph_regression_options {
     double delta, quantile, alpha, epsilon; /* of the losses that have them */
     rgm_classification_head head;           /* default dense */
     double l2;                              /* of the dense head */
+    rgm_ints hidden;                        /* widths of hidden layers before it, with relu */
 } rgm_graph_regression_options;
 #define RGM_GRAPH_REGRESSION_OPTIONS_INIT                                                          \
     {                                                                                              \
         .place = RGM_GRAPH_PLACE_INIT, .units = 1, .delta = 1, .quantile = 0.5, .alpha = 5,        \
         .epsilon = 1e-8                                                                            \
     }
-/** Numbers of each node behind a readout, of each root node, of each component. */
+/** Numbers of each node behind a readout, of each root node, of each component, of each edge. */
 extern const rgm_graph_task_type rgm_node_regression, rgm_root_node_regression,
-    rgm_graph_regression;
+    rgm_graph_regression, rgm_edge_regression;
 
 /** One class for each node behind `_readout`, with a dense head. */
 rgm_graph_task *rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);

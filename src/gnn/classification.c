@@ -18,6 +18,7 @@
     RGM_CHOICE_FIELD(head, rgmi_head_names,                                                        \
                      "dense: a dense layer on the states; none: the states are the logits"),       \
         RGM_FLOAT_FIELD(l2, 0, 1e6, "L2 coefficient of the dense head"),                           \
+        RGM_INTS_FIELD(hidden, 1, 1e9, "widths of hidden layers before it, with relu"),            \
         RGM_TEXTS_FIELD(metrics, "also reported: f1_macro, calibration_error, ..."),               \
         RGM_TEXTS_FIELD(class_weights, "a number for each class, of 0/1 labels for 0 and for 1, "  \
                                        "that its losses are multiplied by; or balanced"),          \
@@ -44,6 +45,8 @@ static const rgm_field graph_fields[] = {
     RGMI_PLACE_FIELDS, RGMI_REDUCE_FIELD, COMMON, MULTICLASS, {0}};
 static const rgm_field graph_binary_fields[] = {
     RGMI_PLACE_FIELDS, RGMI_REDUCE_FIELD, COMMON, BINARY, {0}};
+static const rgm_field edge_fields[] = {RGMI_EDGE_FIELDS, COMMON, MULTICLASS, {0}};
+static const rgm_field edge_binary_fields[] = {RGMI_EDGE_FIELDS, COMMON, BINARY, {0}};
 #undef RGM_OPTIONS
 
 typedef rgm_graph_classification_options classification;
@@ -241,12 +244,15 @@ static rgmi_labels possible(rgmi_labels labels, const classification *o)
 static rgm_status predict(rgm_head *output, int64_t *count, rgm_scope *scope, rgm_value *states,
                           const classification *o)
 {
-    return rgmi_predict_head(output, count, scope, states, logits_of(o), o->head, o->l2);
+    const rgmi_head_options head = {.head = o->head, .l2 = o->l2, .hidden = o->hidden};
+
+    return rgmi_predict_head(output, count, scope, states, logits_of(o), &head);
 }
 
 RGMI_FUNCTIONS_AT(nodes)
 RGMI_FUNCTIONS_AT(root)
 RGMI_FUNCTIONS_AT(graph)
+RGMI_FUNCTIONS_AT(edges)
 
 /* ---- one class out of many ----------------------------------------------------------------- */
 
@@ -370,6 +376,11 @@ KIND(graph_classification, "one class for each component", graph_fields, check_n
      RGMI_GRAPH, CLASSES);
 KIND(graph_binary_classification, "0/1 labels for each component", graph_binary_fields,
      check_named_binary, graph, RGMI_GRAPH, LABELS);
+
+KIND(edge_classification, "one class for each edge", edge_fields, check_classes, edges, RGMI_EDGES,
+     CLASSES);
+KIND(edge_binary_classification, "0/1 labels for each edge", edge_binary_fields, check_binary,
+     edges, RGMI_EDGES, LABELS);
 
 static rgm_graph_task *multiclass(const rgm_graph_task_type *type, const char *node_set,
                                   const char *label, int64_t num_classes)

@@ -82,6 +82,15 @@ static const rgm_field padding_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+#define RGM_OPTIONS rgmi_edge_split
+static const rgm_field edge_split_fields[] = {
+    RGM_FLOAT_FIELD(valid, 0, 1, "share of the edges to validate on"),
+    RGM_FLOAT_FIELD(test, 0, 1, "share of the edges to test on"),
+    RGM_TEXT_FIELD(feature, "or a feature of the edges that says it: 0 train, 1 valid, 2 test"),
+    RGM_INT_FIELD(seed, 0, MOST, "of the draw"),
+    {0}};
+#undef RGM_OPTIONS
+
 #define RGM_OPTIONS rgmi_data_options
 static const rgm_field data_fields[] = {
     RGM_CHOICE_FIELD(
@@ -121,6 +130,8 @@ static const rgm_field data_fields[] = {
     RGM_GROUP_FIELD(train_padding, padding_fields, "of training batches"),
     RGM_GROUP_FIELD(valid_padding, padding_fields, "of validation batches"),
     RGM_GROUP_FIELD(sampling, sampling_fields, "train on subgraphs around the split's nodes"),
+    RGM_GROUP_FIELD(edge_split, edge_split_fields,
+                    "edge tasks on one graph: which edges each part is about"),
     RGM_GROUP_FIELD(citation, citation_fields, "citation: the graph"),
     RGM_GROUP_FIELD(events, events_fields, "events: the graph"),
     {0}};
@@ -173,8 +184,18 @@ static rgm_status check(const void *options)
                         "data.sampling: %lld sizes and %lld edge_sets; one of each for every hop, "
                         "and at most %d hops",
                         (long long)s->sizes.count, (long long)s->edge_sets.count, RGMI_MAX_HOPS);
+    if (d->edge_split.feature != NULL && d->edge_split.valid + d->edge_split.test > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.edge_split: feature says which edges are in a part, or valid and "
+                        "test do");
+    if (d->edge_split.valid + d->edge_split.test >= 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.edge_split: valid %g and test %g leave no edge to train on",
+                        d->edge_split.valid, d->edge_split.test);
     return RGM_OK;
 }
+
+#define EDGE_KINDS "task.type == edge_classification|edge_binary_classification|edge_regression"
 
 const rgm_section_type rgmi_graph_data_section = {
     .options_size = sizeof(rgmi_data_options),
@@ -236,6 +257,8 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit"},
     {"task.corrupt.shuffle_within", "task.corrupt.shuffle_features != 0"},
     {"task.second.shuffle_within", "task.second.shuffle_features != 0"},
+    {"data.edge_split", EDGE_KINDS},
+    {"data.edge_split", "data.type != records"},
     {"task.l2", "task.head == dense"},
     {"task.delta", "task.loss == huber"},
     {"task.quantile", "task.loss == quantile"},

@@ -294,6 +294,33 @@ static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *
     return RGM_OK;
 }
 
+/* ---- edges --------------------------------------------------------------------------------- */
+
+static rgm_status edges_of_one(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+
+    if (rgmi_is_sampled(&d->sampling))
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling is around nodes, but data.edge_split asks "
+                                        "about edges of the whole graph");
+    tell_of_one_graph(d);
+    return rgmi_edge_providers(in, setup);
+}
+
+/* Labels of edges are no node's: every part of a split of nodes would have all of them. */
+static rgm_status check_parted(const rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
+
+    if (type->edge_set == NULL || in->data.graph_count != 1 ||
+        (in->data.split_set == NULL && in->data.train != NULL))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "data.edge_split: say which edges are judged on, valid: 0.1 and test: 0.1, or "
+                    "feature; the data are one graph%s",
+                    in->data.split_set != NULL ? " with a split of nodes" : "");
+}
+
 rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
     const rgmi_data_options *d = setup->data;
@@ -301,6 +328,9 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
     if (d->type == RGMI_DATA_RECORDS)
         return open_records(in, d);
     RGM_TRY(load_graphs(in, setup));
+    if (rgmi_splits_edges(&d->edge_split))
+        return edges_of_one(in, setup);
+    RGM_TRY(check_parted(in, setup));
     if (part_nodes(&in->data, RGM_TRAIN) == NULL)
         return RGM_FAIL(RGM_ERR_DATA, in->data.train == NULL ? "the data have no training part"
                                                              : "the data's training part is empty");

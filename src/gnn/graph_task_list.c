@@ -20,5 +20,8 @@ const rgm_section_type *const rgm_graph_tasks[] = {
     &rgm_grace.section,
     &rgm_bgrl.section,
     &rgm_masked_features.section,
+    &rgm_edge_classification.section,
+    &rgm_edge_binary_classification.section,
+    &rgm_edge_regression.section,
     NULL,
 };

@@ -66,6 +66,16 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 #define RGMI_KEY_FIELD RGMI_PLACE_FIELD(key, "readout key")
 #define RGMI_REDUCE_FIELD                                                                          \
     RGMI_PLACE_FIELD(reduce_type, "how node states are pooled: sum, mean, max, ...")
+#define RGMI_EDGE_FIELDS                                                                           \
+    RGMI_PLACE_FIELD(label, "label feature, of the edge set or of the readout set"),               \
+        RGMI_PLACE_FIELD(state, "state feature that is read"),                                     \
+        RGMI_PLACE_FIELD(readout_set, "readout node set, if it has the labels"),                   \
+        RGMI_PLACE_FIELD(edge_set, "whose edges; default: the only set"),                          \
+    {                                                                                              \
+        .name = "features", .kind = RGM_FIELD_TEXTS,                                               \
+        .offset = offsetof(rgm_graph_place, features),                                             \
+        .help = "float features of the edges, beside the states of both ends"                      \
+    }
 /** The functions of a row of rgm_graph_task_type that say where. */
 #define RGMI_NODES                                                                                 \
     .check = rgmi_at_nodes_check, .preprocess = rgmi_at_nodes_preprocess,                          \
@@ -77,6 +87,10 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 #define RGMI_GRAPH                                                                                 \
     .check = rgmi_at_graph_check, .check_items = rgmi_at_graph_check_items,                        \
     .preprocess = rgmi_at_graph_preprocess, .label = rgmi_label_of
+
+#define RGMI_EDGES                                                                                 \
+    .check = rgmi_at_edges_check, .preprocess = rgmi_at_edges_preprocess,                          \
+    .real_items = rgmi_at_edges_real, .label = rgmi_label_of, .edge_set = rgmi_at_edges_set
 
 /** A kind's predict, check_labels and count_labels at a place, by its own predict() of states and
  * possible(), which says what labels there can be. */
@@ -131,10 +145,25 @@ rgm_status rgmi_at_graph_preprocess(rgm_graph_views *views, const rgm_graph_valu
 rgmi_labels rgmi_at_graph_labels(const rgm_graph *graph, const void *options);
 rgm_value *rgmi_at_graph_states(const rgm_graph_views *views, const void *options);
 
-/** A dense layer on the states [n, width], or they themselves: [n, units] as the output's
- * predictions. RGM_ERR_CONFIG: states of another width without a layer. */
+rgm_status rgmi_at_edges_check(const void *options, const rgm_schema *schema);
+rgm_status rgmi_at_edges_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
+                                    const void *options);
+rgm_value *rgmi_at_edges_real(const rgm_graph_value *graph, const void *options);
+rgmi_labels rgmi_at_edges_labels(const rgm_graph *graph, const void *options);
+const char *rgmi_at_edges_set(const void *options);
+rgm_value *rgmi_at_edges_states(const rgm_graph_views *views, const void *options);
+
+/** How states become an output's predictions: parameters "<output>/kernel" and "bias", of hidden
+ * layers "<output>/hidden_<i>/...". */
+typedef struct rgmi_head_options {
+    rgm_classification_head head;
+    double l2;
+    rgm_ints hidden;
+} rgmi_head_options;
+/** [n, units] of states [n, width]. RGM_ERR_CONFIG: states of another width without a layer, or
+ * hidden layers without one. */
 rgm_status rgmi_predict_head(rgm_head *output, int64_t *count, rgm_scope *scope, rgm_value *states,
-                             int64_t units, rgm_classification_head head, double l2);
+                             int64_t units, const rgmi_head_options *options);
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 
@@ -230,6 +259,17 @@ typedef struct rgmi_sampling {
     bool once;     /* a node's edges are drawn at the first hop to it  */
 } rgmi_sampling;
 
+/** data.edge_split: which edges of one graph each part is judged on. */
+typedef struct rgmi_edge_split {
+    double valid, test;  /* shares                                            */
+    const char *feature; /* or a feature: 0 train, 1 valid, 2 test; else none */
+    int64_t seed;
+} rgmi_edge_split;
+static inline bool rgmi_splits_edges(const rgmi_edge_split *split)
+{
+    return split->valid > 0 || split->test > 0 || split->feature != NULL;
+}
+
 /** `data:` of graph learning. */
 typedef struct rgmi_data_options {
     rgmi_data_type type;
@@ -248,6 +288,7 @@ typedef struct rgmi_data_options {
     rgm_sections processors;
     rgm_padding train_padding, valid_padding;
     rgmi_sampling sampling;
+    rgmi_edge_split edge_split;
     rgm_citation_options citation;
     rgm_events_options events;
 } rgmi_data_options;
@@ -267,8 +308,12 @@ typedef struct rgmi_graph_inputs {
     rgm_graph_eval_set sets[RGM_MAX_EVAL_SETS]; /* names are the section's */
     int64_t set_count;
     rgm_sampling_spec *spec;
-    rgm_text folds; /* which fold the split is, for people; empty: none */
+    rgm_text folds;       /* which fold the split is, for people; empty: none */
+    const char *edge_set; /* whose edges are split, data.schema's; NULL: none */
+    int64_t edges[3];     /* of each part                                     */
 } rgmi_graph_inputs;
+/** Providers of one graph whose labels of an edge set are there for a part's edges alone. */
+rgm_status rgmi_edge_providers(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 /** The name of the split that setup->folds asks for; *split is NULL for the only one. */
 rgm_status rgmi_graph_folds_split(char **split, const rgm_task_setup *setup);
 /** The split of what was loaded as that fold, by the label (NULL: none); told in in->folds. */

@@ -58,6 +58,24 @@ static rgm_status describe_read(rgm_text *out, const rgmi_learning *l)
     return rgm_text_printf(out, "\n");
 }
 
+/* "items 810 train, 95 valid, 95 test of 1000 cites" */
+static rgm_status describe_edges(rgm_text *out, const rgmi_learning *l)
+{
+    const rgmi_graph_inputs *in = &l->inputs;
+    int64_t total = rgm_graph_total(in->data.graphs[0], RGM_EDGE_SET, in->edge_set), rest = total;
+
+    RGM_TRY(rgm_text_printf(out, "items "));
+    for (int i = 0; i < 3; i++) {
+        RGM_TRY(rgm_text_printf(out, "%s%lld %s", i > 0 ? ", " : "", (long long)in->edges[i],
+                                rgm_mode_name((rgm_mode)i)));
+        rest -= in->edges[i];
+    }
+    RGM_TRY(rgm_text_printf(out, " of %lld ", (long long)total));
+    RGM_TRY(rgm_text_add_visible(out, in->edge_set));
+    return rest > 0 ? rgm_text_printf(out, "; %lld in no part\n", (long long)rest)
+                    : rgm_text_printf(out, "\n");
+}
+
 /* "items 140 train, 500 valid, 1000 test of 2708 paper; 1068 in no part" */
 static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
 {
@@ -66,6 +84,8 @@ static rgm_status describe_items(rgm_text *out, const rgmi_learning *l)
     const char *set = data->split_set;
     int64_t total, unasked = 0, left;
 
+    if (l->inputs.edge_set != NULL)
+        return describe_edges(out, l);
     if (data->graph_count == 0 || data->train == NULL)
         return describe_read(out, l);
     total = set != NULL ? rgm_graph_total(data->graphs[0], RGM_NODE_SET, set) : data->graph_count;
@@ -118,6 +138,14 @@ static rgm_status describe_folds(rgm_text *out, const rgmi_learning *l)
 
 /* ---- labels -------------------------------------------------------------------------------- */
 
+/* How many labels a part asks for: of edges that are split the other parts' are not among them. */
+static int64_t labels_asked(const rgmi_learning *l, int mode, const rgm_label_counts *c)
+{
+    int64_t units = c->units > 0 ? c->units : 1;
+
+    return l->inputs.edge_set != NULL ? l->inputs.edges[mode] * units : c->known + c->missing;
+}
+
 /* "; label of task: 3 of 140 train" */
 static rgm_status describe_missing(rgm_text *out, const char **between, const rgmi_learning *l,
                                    int64_t k)
@@ -129,13 +157,15 @@ static rgm_status describe_missing(rgm_text *out, const char **between, const rg
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
         const rgm_label_counts *c = &l->counts[mode][k];
 
-        if (!l->counted[mode] || c->missing == 0)
+        int64_t asked = labels_asked(l, mode, c);
+
+        if (!l->counted[mode] || asked == c->known)
             continue;
         RGM_TRY(rgm_text_printf(out, "%s", named ? ", " : *between));
         if (!named)
             RGM_TRY(rgm_text_add_visible(out, label));
         RGM_TRY(rgm_text_printf(out, "%s%lld of %lld %s", named ? "" : " of ",
-                                (long long)c->missing, (long long)(c->missing + c->known),
+                                (long long)(asked - c->known), (long long)asked,
                                 rgm_mode_name((rgm_mode)mode)));
         named = true;
         *between = "; ";

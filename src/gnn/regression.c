@@ -20,10 +20,12 @@ typedef rgm_graph_regression_options regression;
         RGM_CHOICE_FIELD(                                                                          \
             head, rgmi_head_names,                                                                 \
             "dense: a dense layer on the states; none: the states are the predictions"),           \
-        RGM_FLOAT_FIELD(l2, 0, 1e6, "L2 coefficient of the dense head")
+        RGM_FLOAT_FIELD(l2, 0, 1e6, "L2 coefficient of the dense head"),                           \
+        RGM_INTS_FIELD(hidden, 1, 1e9, "widths of hidden layers before it, with relu")
 
 static const rgm_field place_key_fields[] = {RGMI_PLACE_FIELDS, RGMI_KEY_FIELD, COMMON, {0}};
 static const rgm_field place_reduce_fields[] = {RGMI_PLACE_FIELDS, RGMI_REDUCE_FIELD, COMMON, {0}};
+static const rgm_field edge_fields[] = {RGMI_EDGE_FIELDS, COMMON, {0}};
 #undef RGM_OPTIONS
 
 static void defaults(void *options)
@@ -36,7 +38,9 @@ static void defaults(void *options)
 static rgm_status predict(rgm_head *output, int64_t *count, rgm_scope *scope, rgm_value *states,
                           const regression *o)
 {
-    RGM_TRY(rgmi_predict_head(output, count, scope, states, o->units, o->head, o->l2));
+    const rgmi_head_options head = {.head = o->head, .l2 = o->l2, .hidden = o->hidden};
+
+    RGM_TRY(rgmi_predict_head(output, count, scope, states, o->units, &head));
     if (o->loss == RGM_LOSS_MEAN_SQUARED_LOG_SCALED_ERROR)
         output->predictions = rgm_relu(output->predictions);
     else if (o->loss == RGM_LOSS_POISSON) /* what is learned is the logarithm of the rate */
@@ -60,6 +64,7 @@ static rgmi_labels possible(rgmi_labels labels, const regression *o)
 RGMI_FUNCTIONS_AT(nodes)
 RGMI_FUNCTIONS_AT(root)
 RGMI_FUNCTIONS_AT(graph)
+RGMI_FUNCTIONS_AT(edges)
 
 /* ---- losses -------------------------------------------------------------------------------- */
 
@@ -136,3 +141,4 @@ KIND(root_node_regression, "numbers of each root node", place_key_fields, rgmi_c
      root, RGMI_ROOT);
 KIND(graph_regression, "numbers of each component", place_reduce_fields, rgmi_check_named_set,
      graph, RGMI_GRAPH);
+KIND(edge_regression, "numbers of each edge", edge_fields, NULL, edges, RGMI_EDGES);
