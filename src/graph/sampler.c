@@ -140,7 +140,8 @@ static bool reaches(const rgm_sampling_spec *spec, const rgm_schema *schema, con
     if (strcmp(spec->seed_node_set, node_set) == 0)
         return true;
     for (int64_t i = 0; i < spec->op_count; i++)
-        if (strcmp(rgmi_sample_op_end(&spec->ops[i], schema), node_set) == 0)
+        if (strcmp(rgmi_sample_op_end(&spec->ops[i], schema), node_set) == 0 ||
+            strcmp(rgmi_sample_op_start(&spec->ops[i], schema), node_set) == 0)
             return true;
     return false;
 }
@@ -310,8 +311,9 @@ static void choose_names(rgm_sampler *sampler)
 
 /* ---- create and release ---- */
 
-rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
-                              uint64_t seed)
+/* Of a spec that is right. */
+static rgm_status create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
+                         uint64_t seed)
 {
     rgm_status status = RGM_OK;
     rgm_sampler *sampler = NULL;
@@ -327,7 +329,6 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
     sampler->threads = 1;
     RGM_GO(rgmi_lender_create(&sampler->lender));
     RGM_GO(rgmi_buffers_create(&sampler->buffers));
-    RGM_GO(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
     RGM_GO(make_schema(sampler, spec));
     RGM_GO(make_sets(sampler, spec->seed_node_set));
     RGM_GO(rgmi_sampler_seed_times(sampler, spec));
@@ -341,6 +342,43 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
 done:
     rgm_sampler_release(sampler);
     return status;
+}
+
+rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
+                              uint64_t seed)
+{
+    *out = NULL;
+    RGM_TRY(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
+    RGM_TRY(create(out, graph, spec, seed));
+    return RGM_OK;
+}
+
+rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *node_set,
+                               uint64_t seed)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    rgm_sampling_spec spec = {.seed_node_set = (char *)node_set}; /* read alone */
+    rgm_status status;
+    char prefix[8];
+
+    *out = NULL;
+    if (rgm_schema_find(schema, RGM_NODE_SET, node_set) == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling seeds: there is no node set '%s'%s", node_set,
+                        rgmi_set_hint(schema, RGM_NODE_SET, node_set).text);
+    RGM_TRY(RGM_NEW(spec.ops, rgm_schema_set_count(schema)));
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_EDGE_SET && !rgm_aux_prefix(set->name, prefix, sizeof prefix))
+            spec.ops[spec.op_count++] = (rgm_sample_op){.name = set->name,
+                                                        .edge_set = set->name,
+                                                        .from = RGM_TARGET,
+                                                        .sample_size = 1,
+                                                        .strategy = RGM_SAMPLE_UNIFORM};
+    }
+    status = create(out, graph, &spec, seed);
+    rgm_free(spec.ops);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
 static void clear_gathers(rgmi_gather *features, int64_t count)

@@ -200,6 +200,9 @@ struct rgm_sampler {
 rgm_status rgmi_sampler_borrow(rgmi_workspace **out, const rgm_sampler *sampler);
 /** Give it back; `clean`: only nodes that have a local number have a state, as after expand. */
 void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bool clean);
+/** One op for each edge set, from its target: for graphs of chosen nodes, see ground.h. */
+rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *node_set,
+                               uint64_t seed);
 rgm_status rgmi_lender_create(rgmi_lender **out);
 void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler);
 
