@@ -10,6 +10,8 @@ regimen=${REGIMEN:-build/regimen}
 [ $# -gt 0 ] || set -- configs/cora_gcn.yaml configs/cora_gat.yaml configs/cora_appnp.yaml configs/cora_sage.yaml \
     configs/cora_mpnn_sampled.yaml configs/imdb_mt_albis.yaml configs/digits_mlp.yaml configs/digits_cnn.yaml configs/events.yaml
     configs/cora_dgi_probe.yaml configs/cora_mpnn_sampled.yaml configs/digits_mlp.yaml configs/digits_cnn.yaml configs/events.yaml
+    configs/cora_mpnn_sampled.yaml configs/cora_cluster.yaml configs/cora_saint.yaml configs/cora_shadow.yaml \
+    configs/digits_mlp.yaml configs/digits_cnn.yaml configs/events.yaml
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 for config; do

@@ -6,6 +6,7 @@
 #define REGIMEN_GNN_DATA_H
 
 #include <regimen/graph.h>
+#include <regimen/graph_sampling.h>
 #include <regimen/train.h>
 
 #ifdef __cplusplus
@@ -93,6 +94,18 @@ typedef struct rgm_sampling_provider_options {
  * read now and need not stay. */
 rgm_provider *rgm_sampling_provider(rgm_graph *graph, rgm_tensor *seeds,
                                     const rgm_sampling_provider_options *options);
+
+/** Options of rgm_subgraph_provider(). */
+typedef struct rgm_subgraph_provider_options {
+    int64_t batch_size;  /* units of the sampler a mini-batch: seeds, clusters, draws          */
+    bool shuffle;        /* units in another order each epoch when training                    */
+    bool drop_remainder; /* drop a last smaller mini-batch when training                       */
+    bool resample;       /* other draws each epoch when training; else those of epoch 0        */
+    int threads;         /* mini-batches drawn at once                                         */
+} rgm_subgraph_provider_options;
+/** Mini-batches that a sampler (retained) draws. */
+rgm_provider *rgm_subgraph_provider(rgm_subgraph_sampler *sampler,
+                                    const rgm_subgraph_provider_options *options);
 
 /**
  * A random mix of providers, each element from provider i with weight weights[i]; ends with the

@@ -33,12 +33,14 @@ typedef struct rgm_subgraph_sampler_type {
     /** The mini-batch of units [count], with "_readout" items for the seeds in it. */
     rgm_status (*draw)(rgm_graph **out, const void *state, const int64_t *units, int64_t count,
                        uint64_t epoch);
-    /** Items asked of the whole graph, which is what is judged on; NULL: drawn as for training. */
-    rgm_status (*whole)(rgm_graph **out, const void *state, rgm_tensor *nodes);
+    /** What is trained on is judged on the whole graph, not on draws. */
+    bool judges_whole;
+    /** Give the whole graph, asked about some nodes, the features that draws have; NULL: none. */
+    rgm_status (*dress)(rgm_graph **graph, const void *state);
     void (*close)(void *state);
 } rgm_subgraph_sampler_type;
 
-/** A row at work on one graph; any number of threads may draw at once. */
+/** A row at work on one graph; counted; any number of threads may draw at once. */
 typedef struct rgm_subgraph_sampler rgm_subgraph_sampler;
 /**
  * @param options  [in] the row's own: read now, they need not stay
@@ -49,6 +51,7 @@ typedef struct rgm_subgraph_sampler rgm_subgraph_sampler;
 rgm_status rgm_subgraph_sampler_create(rgm_subgraph_sampler **out,
                                        const rgm_subgraph_sampler_type *type,
                                        const rgm_subgraph_source *from, const void *options);
+rgm_subgraph_sampler *rgm_subgraph_sampler_retain(rgm_subgraph_sampler *sampler);
 void rgm_subgraph_sampler_release(rgm_subgraph_sampler *sampler);
 /** [n] i64, what an epoch goes over in an order of its own: seeds, clusters, draws. Borrowed. */
 rgm_tensor *rgm_subgraph_sampler_units(const rgm_subgraph_sampler *sampler);
@@ -62,8 +65,9 @@ rgm_status rgm_subgraph_sampler_draw(rgm_graph **out, const rgm_subgraph_sampler
 /** Whether validation is on the whole graph (rgm_subgraph_sampler_whole()), not on draws. */
 bool rgm_subgraph_sampler_judges_whole(const rgm_subgraph_sampler *sampler);
 /**
- * The whole graph asked about nodes [n] i64, with the features that draws have.
- * Errors: RGM_ERR_UNSUPPORTED (of a row that judges on draws), RGM_ERR_DATA, RGM_ERR_NOMEM.
+ * The whole graph asked about nodes [n] i64 of the seeds' set (NULL: the seeds), their label moved,
+ * with the features that draws have.
+ * Errors: RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_subgraph_sampler_whole(rgm_graph **out, const rgm_subgraph_sampler *sampler,
                                       rgm_tensor *nodes);
@@ -71,6 +75,7 @@ rgm_status rgm_subgraph_sampler_whole(rgm_graph **out, const rgm_subgraph_sample
 /** Options of rgm_tree_sampler: neighbours by a spec, seeds together (rgm_sampler_batch()). */
 typedef struct rgm_tree_sampler_options {
     const rgm_sampling_spec *spec;
+    bool once; /* rgm_sampler_set_once() */
 } rgm_tree_sampler_options;
 extern const rgm_subgraph_sampler_type rgm_tree_sampler;
 
@@ -171,10 +176,10 @@ typedef struct rgm_partition {
     double cut;       /* share of neighbouring pairs of nodes that are in two parts          */
 } rgm_partition;
 /**
- * Cut the nodes of all sets into `parts` of at most ceil(balance * nodes / parts) each, with few
- * edges between them: matched along heavy edges until the graph is small, grown into parts there,
- * and bettered by moving single nodes on the way back (multilevel, as Karypis and Kumar 1998 have
- * it). A function of (graph, parts, balance, seed).
+ * Cut the nodes of all sets into `parts` of at most balance * nodes / parts each (but never less
+ * than an even share, rounded up), with few edges between them: matched along heavy edges until the
+ * graph is small, grown into parts there, and bettered by moving single nodes on the way back
+ * (multilevel, as Karypis and Kumar 1998 have it). A function of (graph, parts, balance, seed).
  * Errors: RGM_ERR_ARG (parts below 1 or above the nodes, balance below 1), RGM_ERR_NOMEM; *out is
  * then zeros.   Cost: O(nodes + edges) a level.
  */

@@ -279,6 +279,54 @@ static void edges_of_the_future_are_kept_out(void **state)
     CHECK(train[2] == train[0] && test[2] == test[0]);
 }
 
+/* Every sampler by its name in files: what is learned depends neither on threads nor on a
+ * stop in the middle of an epoch. */
+static void samplers_train_the_same_however_they_run(void **state)
+{
+    const char *samplings[] = {
+        "data.sampling={type: random_walk, random_walk: {sizes: [3, 2], walks: 5}}",
+        "data.sampling={type: cluster, cluster: {parts: 6}}",
+        "data.sampling={type: saint, saint: {draw: node, budget: 9}}",
+        "data.sampling={type: saint, saint: {draw: edge, budget: 7}}",
+        "data.sampling={type: saint, saint: {budget: 5}}",
+        "data.sampling={type: shadow, shadow: {neighbors: 3}}",
+        "data.sampling={type: shadow, shadow: {draw: ppr, budget: 9}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof samplings / sizeof *samplings; i++) {
+        double test[3] = {0}, train[3] = {0};
+
+        for (int k = 0; k < 3; k++) { /* one thread; four; four and a stop after 2 steps */
+            rgm_experiment *experiment = NULL;
+            rgm_run_options options;
+            rgm_open_run *result;
+            const char *sets[] = {samplings[i], k == 0 ? "runtime.threads=1" : "runtime.threads=4",
+                                  "data.batch_size=2"};
+            char run_dir[160];
+
+            snprintf(run_dir, sizeof run_dir, "%s/sampler-%d", folder, (int)i);
+            CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 3));
+            CHECK_OK(rgm_experiment_prepare(&options, experiment, k == 2 ? run_dir : NULL));
+            if (k == 2) {
+                CHECK_OK(rgm_experiment_open(&result, experiment, &options));
+                CHECK_OK(rgm_run_train(result, 2));
+                CHECK_OK(rgm_run_save(result));
+                rgm_run_close(result);
+                CHECK_OK(rgm_experiment_prepare(&options, experiment, run_dir));
+            }
+            result = run_whole(experiment, &options);
+            train[k] = rgm_run_metric(result, "train", "loss");
+            test[k] = rgm_run_metric(result, "test", "loss");
+            rgm_run_close(result);
+            rgm_experiment_release(experiment);
+        }
+        CHECK(isfinite(train[0]) && isfinite(test[0]));
+        CHECK(train[0] == train[1] && test[0] == test[1]);
+        CHECK(train[0] == train[2] && test[0] == test[2]);
+    }
+}
+
 static void contradictions_of_sampling_are_told(void **state)
 {
     const struct {
@@ -289,6 +337,9 @@ static void contradictions_of_sampling_are_told(void **state)
         {"data.sampling={spec: \"seed_op {op_name: 's' node_set_name: 'node'}\"}",
          "data.sampling.spec:1:1: sampling seeds: there is no node set 'node'"},
         {"data.sampling={spec: /nowhere.pbtxt}", "/nowhere.pbtxt"},
+        {"data.sampling={type: shadow, sizes: [3]}", "type shadow has keys of its own"},
+        {"data.sampling={type: saint, seed_time_feature_name: asked}", "edges of any time"},
+        {"data.sampling={type: cluster, cluster: {parts: 1000}}", "into 1000 parts"},
         {"data.sampling={sizes: [3], seed_time_feature_name: asked}", "has no feature 'asked'"},
     };
 
@@ -376,6 +427,7 @@ int main(void)
         cmocka_unit_test(a_missing_data_folder_says_what_to_do),
         cmocka_unit_test(subgraphs_are_sampled_into_records_or_memory),
         cmocka_unit_test(edges_of_the_future_are_kept_out),
+        cmocka_unit_test(samplers_train_the_same_however_they_run),
         cmocka_unit_test(contradictions_of_sampling_are_told),
         cmocka_unit_test(folds_and_seeds_are_runs_of_their_own),
         cmocka_unit_test(every_section_lists_its_keys)};

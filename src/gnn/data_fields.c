@@ -13,7 +13,11 @@ static const char *const paddings[] = {"none", "tight", "fit", NULL};
 
 #define RGM_OPTIONS rgmi_sampling
 static const rgm_field sampling_fields[] = {
-    RGM_INTS_FIELD(sizes, 1, 1e9, "neighbours drawn at each hop, e.g. [10, 10]"),
+    RGM_CHOICE_FIELD(type, rgmi_sampling_type_names,
+                     "tree: neighbours hop by hop; random_walk: the most visited (PinSAGE); "
+                     "cluster: parts of the graph (Cluster-GCN); saint: weighted subgraphs "
+                     "(GraphSAINT); shadow: one around each node (shaDow)"),
+    RGM_INTS_FIELD(sizes, 1, 1e9, "tree: neighbours drawn at each hop, e.g. [10, 10]"),
     RGM_TEXTS_FIELD(edge_sets, "edge set of each hop ('<name' is followed backwards); default: the "
                                "only one"),
     RGM_TEXT_FIELD(spec, "in place of sizes: a file of a SamplingSpec in proto text, trees and "
@@ -34,6 +38,10 @@ static const rgm_field sampling_fields[] = {
     RGM_BOOL_FIELD(resample, "memory: other neighbours each epoch"),
     RGM_BOOL_FIELD(once, "draw a node's neighbours at the first hop that reaches it alone, not at "
                          "each; fewer edges, and faster"),
+    RGM_GROUP_FIELD(random_walk, rgmi_random_walk_fields, "type random_walk"),
+    RGM_GROUP_FIELD(cluster, rgmi_cluster_fields, "type cluster"),
+    RGM_GROUP_FIELD(saint, rgmi_saint_fields, "type saint"),
+    RGM_GROUP_FIELD(shadow, rgmi_shadow_fields, "type shadow"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -147,7 +155,12 @@ static void defaults(void *options)
         .shuffle_size = 10000,
         .train_padding = RGM_PADDING_INIT,
         .valid_padding = RGM_PADDING_INIT,
-        .sampling = {.strategy = RGM_SAMPLE_UNIFORM, .resample = true},
+        .sampling = {.strategy = RGM_SAMPLE_UNIFORM,
+                     .resample = true,
+                     .random_walk = RGM_RANDOM_WALK_OPTIONS_INIT,
+                     .cluster = RGM_CLUSTER_OPTIONS_INIT,
+                     .saint = RGM_SAINT_OPTIONS_INIT,
+                     .shadow = RGM_SHADOW_OPTIONS_INIT},
         .citation = RGM_CITATION_OPTIONS_INIT,
         .events = RGM_EVENTS_OPTIONS_INIT,
     };
@@ -155,7 +168,8 @@ static void defaults(void *options)
 
 bool rgmi_is_sampled(const rgmi_sampling *sampling)
 {
-    return sampling->sizes.count > 0 || sampling->spec != NULL;
+    return sampling->sizes.count > 0 || sampling->spec != NULL ||
+           sampling->type != RGMI_SAMPLING_TREE;
 }
 
 static rgm_status check(const void *options)
@@ -171,6 +185,7 @@ static rgm_status check(const void *options)
                         d->schema == NULL ? "schema" : "train");
     if (d->type == RGMI_DATA_RECORDS)
         RGM_TRY(rgm_file_sets_check(&sets, d->valid.count > 0, d->test.count > 0));
+    RGM_TRY(rgmi_samplers_check(s));
     if (s->sizes.count > 0 && s->spec != NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.sampling has both sizes and spec; each says what is sampled");
@@ -204,7 +219,8 @@ const rgm_section_type rgmi_graph_data_section = {
     .check = check,
 };
 
-#define SAMPLED "data.sampling.sizes != [] or data.sampling.spec != null"
+#define TREE    "data.sampling.sizes != [] or data.sampling.spec != null"
+#define SAMPLED TREE " or data.sampling.type != tree"
 
 const rgm_effect rgmi_graph_effects[] = {
     {"data.path", "data.type == ogb|folder"},
@@ -222,13 +238,13 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.test_sets", "data.type == records"},
     {"data.citation", "data.type == citation"},
     {"data.events", "data.type == events"},
-    {"data.shuffle_filenames", "data.type == records or " SAMPLED},
+    {"data.shuffle_filenames", "data.type == records or " TREE},
     {"data.shuffle_filenames", "data.type == records or data.sampling.store == records"},
-    {"data.cycle_length", "data.type == records or " SAMPLED},
+    {"data.cycle_length", "data.type == records or " TREE},
     {"data.cycle_length", "data.type == records or data.sampling.store == records"},
-    {"data.max_bad_records", "data.type == records or " SAMPLED},
+    {"data.max_bad_records", "data.type == records or " TREE},
     {"data.max_bad_records", "data.type == records or data.sampling.store == records"},
-    {"data.shuffle_size", "data.type == records or " SAMPLED},
+    {"data.shuffle_size", "data.type == records or " TREE},
     {"data.shuffle_size", "data.type == records or data.sampling.store == records"},
     {"data.batch_size", "data.type == ogb|records|folder or " SAMPLED},
     {"data.batch_nodes", "data.type == ogb|records|folder or " SAMPLED},
@@ -237,18 +253,30 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.sampling", "data.type != records"},
     {"data.sampling.edge_sets", "data.sampling.sizes != []"},
     {"data.sampling.strategy", "data.sampling.sizes != []"},
-    {"data.sampling.weight_feature_name", SAMPLED},
+    {"data.sampling.weight_feature_name", TREE},
     {"data.sampling.weight_feature_name",
      "data.sampling.strategy == weighted|top_k or data.sampling.spec != null"},
-    {"data.sampling.time_feature_name", SAMPLED},
+    {"data.sampling.time_feature_name", TREE},
     {"data.sampling.time_feature_name", "data.sampling.strategy == latest_k or data.sampling.spec "
                                         "!= null or data.sampling.seed_time_feature_name != null"},
-    {"data.sampling.seed_time_feature_name", SAMPLED},
+    {"data.sampling.seed_time_feature_name", TREE},
     {"data.sampling.up_to_seed", "data.sampling.seed_time_feature_name != null"},
-    {"data.sampling.store", SAMPLED},
-    {"data.sampling.once", SAMPLED},
+    {"data.sampling.store", TREE},
+    {"data.sampling.once", TREE},
     {"data.sampling.resample", SAMPLED},
-    {"data.sampling.resample", "data.sampling.store == memory"},
+    {"data.sampling.resample", "data.sampling.store == memory or data.sampling.type != tree"},
+    {"data.sampling.resample", "data.sampling.type != cluster"},
+    {"data.sampling.random_walk", "data.sampling.type == random_walk"},
+    {"data.sampling.cluster", "data.sampling.type == cluster"},
+    {"data.sampling.saint", "data.sampling.type == saint"},
+    {"data.sampling.saint.length", "data.sampling.saint.draw == walk"},
+    {"data.sampling.saint.walks", "data.sampling.saint.draw == walk"},
+    {"data.sampling.shadow", "data.sampling.type == shadow"},
+    {"data.sampling.shadow.hops", "data.sampling.shadow.draw == hops"},
+    {"data.sampling.shadow.neighbors", "data.sampling.shadow.draw == hops"},
+    {"data.sampling.shadow.budget", "data.sampling.shadow.draw == ppr"},
+    {"data.sampling.shadow.teleport", "data.sampling.shadow.draw == ppr"},
+    {"data.sampling.shadow.epsilon", "data.sampling.shadow.draw == ppr"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
     {"data.train_padding.sample_size", "data.train_padding.kind == fit"},
     {"data.train_padding.success_ratio", "data.train_padding.kind == fit"},

@@ -336,6 +336,8 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
                                                              : "the data's training part is empty");
     if (!rgmi_is_sampled(&d->sampling))
         return whole_providers(in, setup);
+    if (d->sampling.type != RGMI_SAMPLING_TREE)
+        return rgmi_samplers_open(in, setup, label_name(setup));
     RGM_TRY(make_spec(in, &d->sampling));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)
                                                                   : sample_in_memory(in, setup);

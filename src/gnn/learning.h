@@ -245,8 +245,23 @@ typedef enum rgmi_sample_store {
 
 #define RGMI_MAX_HOPS 32
 
+/** data.sampling.type */
+typedef enum rgmi_sampling_type {
+    RGMI_SAMPLING_TREE,
+    RGMI_SAMPLING_RANDOM_WALK,
+    RGMI_SAMPLING_CLUSTER,
+    RGMI_SAMPLING_SAINT,
+    RGMI_SAMPLING_SHADOW
+} rgmi_sampling_type;
+
 /** data.sampling: subgraphs around the split's nodes instead of the whole graph. */
 typedef struct rgmi_sampling {
+    rgmi_sampling_type type;
+    rgm_random_walk_options random_walk;
+    rgm_cluster_options cluster;
+    rgm_saint_options saint;
+    rgm_shadow_options shadow;
+    /* tree */
     rgm_ints sizes;      /* neighbours drawn at each hop; none: no sampling  */
     rgm_texts edge_sets; /* one for each hop; none: the only edge set        */
     const char *spec;    /* file or text of a SamplingSpec in their place    */
@@ -297,6 +312,11 @@ extern const rgm_section_type rgmi_graph_data_section;
 extern const rgm_effect rgmi_graph_effects[];
 extern const rgm_rule rgmi_graph_rules[];
 
+extern const char *const rgmi_sampling_type_names[];
+extern const rgm_field rgmi_random_walk_fields[], rgmi_cluster_fields[], rgmi_saint_fields[],
+    rgmi_shadow_fields[];
+/** What types other than tree cannot have; RGM_ERR_CONFIG. */
+rgm_status rgmi_samplers_check(const rgmi_sampling *sampling);
 /** Whether mini-batches are sampled out of one graph. */
 bool rgmi_is_sampled(const rgmi_sampling *sampling);
 
@@ -322,6 +342,9 @@ rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *se
 /** Providers and schema from a data section; what was made before an error is there too. */
 rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
+/** Providers of types other than tree; `label` goes with the nodes that are asked about. */
+rgm_status rgmi_samplers_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup,
+                              const char *label);
 
 /* ---- the task ------------------------------------------------------------------------------ */
 

@@ -93,6 +93,17 @@ static rgm_status add_outputs(rgm_head *heads, int64_t *count, const rgmi_learni
     return status;
 }
 
+/* Items that a sampler draws more often than others weigh less: see rgm_saint_sampler. */
+static rgm_value *sampling_weights(rgm_value *weights, const rgm_graph_value *root)
+{
+    rgm_value *sampled;
+
+    if (!rgm_has_feature(root, RGM_NODE_SET, RGM_READOUT, RGM_SAMPLING_WEIGHT))
+        return weights;
+    sampled = rgm_node_feature(root, RGM_READOUT, RGM_SAMPLING_WEIGHT);
+    return weights != NULL ? rgm_mul(weights, sampled) : sampled;
+}
+
 static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_t k,
                             shared_passes *passes, rgm_scope *scope)
 {
@@ -118,6 +129,7 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
         weights = task->type->real_items != NULL
                       ? task->type->real_items(learning->root, task->options)
                       : rgm_real_mask(learning->root, RGM_CONTEXT_PIECE, NULL);
+    weights = sampling_weights(weights, learning->root);
     views.complete = learning->serves || rgmi_learning_is_complete(learning, k);
     RGM_TRY(add_outputs(heads, &count, learning, k, scope, &views, weights));
     for (int64_t i = 0; i < count; i++) {

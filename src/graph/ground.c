@@ -109,22 +109,6 @@ void rgmi_neighbours_clear(rgmi_neighbours *neighbours)
 
 /* ---- the ground ---- */
 
-static rgm_status check_seeds(const rgm_subgraph_source *from)
-{
-    int64_t total = rgm_graph_total(from->graph, RGM_NODE_SET, from->node_set);
-
-    if (rgm_tensor_dtype(from->seeds) != RGM_I64 || rgm_tensor_count(from->seeds) < 1)
-        return RGM_FAIL(RGM_ERR_ARG, "seeds must be at least one i64 node number");
-    for (int64_t i = 0; i < rgm_tensor_count(from->seeds); i++) {
-        int64_t node = rgm_tensor_i64(from->seeds)[i];
-
-        if (node < 0 || node >= total)
-            return RGM_FAIL(RGM_ERR_DATA, "seed %lld is node %lld of node set '%s', which has %lld",
-                            (long long)i, (long long)node, from->node_set, (long long)total);
-    }
-    return RGM_OK;
-}
-
 /* Where each set's numbers begin, for the sampler and by the schema's order. */
 static rgm_status number_sets(rgmi_ground *ground, int64_t *by_schema)
 {
@@ -153,7 +137,6 @@ rgm_status rgmi_ground_open(rgmi_ground *ground, const rgm_subgraph_source *from
     if (from->label != NULL)
         RGM_GO(rgm_strdup(&ground->label, from->label));
     RGM_GO(rgmi_sampler_of_all(&ground->sampler, from->graph, from->node_set, from->seed));
-    RGM_GO(check_seeds(from));
     ground->seeds = rgm_tensor_retain(from->seeds);
     RGM_GO(RGM_NEW(ground->is_seed, ground->sampler->node_sets[0].total));
     for (int64_t i = 0; i < rgm_tensor_count(from->seeds); i++)
@@ -262,26 +245,6 @@ done:
         rgmi_sampler_give_back(sampler, work, true);
     rgm_tensor_release(readout);
     rgm_graph_release(bare);
-    return status;
-}
-
-rgm_status rgmi_ground_whole(rgm_graph **out, const rgmi_ground *ground, rgm_tensor *nodes)
-{
-    rgm_status status = RGM_OK;
-    rgm_graph *asked = NULL;
-
-    *out = NULL;
-    RGM_GO(rgm_graph_with_readout(&asked, ground->sampler->graph, RGM_READOUT, "seed",
-                                  ground->node_set, nodes, ground->label));
-    if (ground->label != NULL) {
-        RGM_GO(
-            rgm_graph_without_feature(out, asked, RGM_NODE_SET, ground->node_set, ground->label));
-    } else {
-        *out = asked;
-        asked = NULL;
-    }
-done:
-    rgm_graph_release(asked);
     return status;
 }
 

@@ -41,8 +41,6 @@ void rgmi_ground_close(rgmi_ground *ground);
  */
 rgm_status rgmi_ground_graph(rgm_graph **out, const rgmi_ground *ground, const int32_t *nodes,
                              int64_t count, const int64_t *asked, int64_t asked_count);
-/** The whole graph asked about nodes of the seeds' set, their label moved. */
-rgm_status rgmi_ground_whole(rgm_graph **out, const rgmi_ground *ground, rgm_tensor *nodes);
 /** What a draw's random numbers are keyed by. */
 rgm_rng rgmi_ground_rng(const rgmi_ground *ground, const char *name, uint64_t epoch, int64_t unit);
 

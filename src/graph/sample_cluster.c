@@ -148,17 +148,12 @@ done:
     return status;
 }
 
-static rgm_status cluster_whole(rgm_graph **out, const void *state, rgm_tensor *nodes)
-{
-    return rgmi_ground_whole(out, &((const cluster *)state)->ground, nodes);
-}
-
 const rgm_subgraph_sampler_type rgm_cluster_sampler = {
     .name = "cluster",
     .state_size = sizeof(cluster),
     .open = cluster_open,
     .units = cluster_units,
     .draw = cluster_draw,
-    .whole = cluster_whole,
+    .judges_whole = true,
     .close = cluster_close,
 };

@@ -469,18 +469,9 @@ static rgm_status saint_draw(rgm_graph **out, const void *state, const int64_t *
     return rgmi_sampler_apart(out, draw_one, &(one_draw){state, epoch}, units, count);
 }
 
-static rgm_status saint_whole(rgm_graph **out, const void *state, rgm_tensor *nodes)
+static rgm_status saint_dress(rgm_graph **graph, const void *state)
 {
-    const saint *self = state;
-    rgm_status status;
-
-    RGM_TRY(rgmi_ground_whole(out, &self->ground, nodes));
-    status = weigh_all(out, self, NULL, rgm_tensor_count(nodes));
-    if (status != RGM_OK) {
-        rgm_graph_release(*out);
-        *out = NULL;
-    }
-    return status;
+    return weigh_all(graph, state, NULL, rgm_graph_total(*graph, RGM_NODE_SET, RGM_READOUT));
 }
 
 const rgm_subgraph_sampler_type rgm_saint_sampler = {
@@ -489,6 +480,7 @@ const rgm_subgraph_sampler_type rgm_saint_sampler = {
     .open = saint_open,
     .units = saint_units,
     .draw = saint_draw,
-    .whole = saint_whole,
+    .judges_whole = true,
+    .dress = saint_dress,
     .close = saint_close,
 };

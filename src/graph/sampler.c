@@ -362,9 +362,6 @@ rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *
     char prefix[8];
 
     *out = NULL;
-    if (rgm_schema_find(schema, RGM_NODE_SET, node_set) == NULL)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling seeds: there is no node set '%s'%s", node_set,
-                        rgmi_set_hint(schema, RGM_NODE_SET, node_set).text);
     RGM_TRY(RGM_NEW(spec.ops, rgm_schema_set_count(schema)));
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);

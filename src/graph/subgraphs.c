@@ -5,10 +5,44 @@
 #include "ground.h"
 
 struct rgm_subgraph_sampler {
+    atomic_int_fast64_t references;
     const rgm_subgraph_sampler_type *type;
-    rgm_tensor *units;
+    rgm_graph *graph;
+    char *node_set, *label;
+    rgm_tensor *seeds, *units;
     void *state;
 };
+
+static rgm_status check_seeds(const rgm_subgraph_source *from)
+{
+    int64_t total = rgm_graph_total(from->graph, RGM_NODE_SET, from->node_set);
+    const rgm_schema *schema = rgm_graph_schema(from->graph);
+
+    if (rgm_schema_find(schema, RGM_NODE_SET, from->node_set) == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "sampling seeds: there is no node set '%s'%s",
+                        from->node_set, rgmi_set_hint(schema, RGM_NODE_SET, from->node_set).text);
+    if (rgm_tensor_dtype(from->seeds) != RGM_I64 || rgm_tensor_count(from->seeds) < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "seeds must be at least one i64 node number");
+    for (int64_t i = 0; i < rgm_tensor_count(from->seeds); i++) {
+        int64_t node = rgm_tensor_i64(from->seeds)[i];
+
+        if (node < 0 || node >= total)
+            return RGM_FAIL(RGM_ERR_DATA, "seed %lld is node %lld of node set '%s', which has %lld",
+                            (long long)i, (long long)node, from->node_set, (long long)total);
+    }
+    return RGM_OK;
+}
+
+static rgm_status keep_source(rgm_subgraph_sampler *sampler, const rgm_subgraph_source *from)
+{
+    sampler->graph = rgm_graph_retain(from->graph);
+    RGM_TRY(rgm_strdup(&sampler->node_set, from->node_set));
+    if (from->label != NULL)
+        RGM_TRY(rgm_strdup(&sampler->label, from->label));
+    RGM_TRY(check_seeds(from));
+    sampler->seeds = rgm_tensor_retain(from->seeds);
+    return RGM_OK;
+}
 
 rgm_status rgm_subgraph_sampler_create(rgm_subgraph_sampler **out,
                                        const rgm_subgraph_sampler_type *type,
@@ -19,7 +53,9 @@ rgm_status rgm_subgraph_sampler_create(rgm_subgraph_sampler **out,
 
     *out = NULL;
     RGM_GO(RGM_NEW(sampler, 1));
+    sampler->references = 1;
     sampler->type = type;
+    RGM_GO(keep_source(sampler, from));
     sampler->state = rgm_calloc(1, type->state_size);
     if (sampler->state == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes of sampler '%s'", type->state_size,
@@ -36,14 +72,25 @@ done:
     return status;
 }
 
+rgm_subgraph_sampler *rgm_subgraph_sampler_retain(rgm_subgraph_sampler *sampler)
+{
+    atomic_fetch_add_explicit(&sampler->references, 1, memory_order_relaxed);
+    return sampler;
+}
+
 void rgm_subgraph_sampler_release(rgm_subgraph_sampler *sampler)
 {
-    if (sampler == NULL)
+    if (sampler == NULL ||
+        atomic_fetch_sub_explicit(&sampler->references, 1, memory_order_acq_rel) != 1)
         return;
     if (sampler->state != NULL)
         sampler->type->close(sampler->state);
     rgm_free(sampler->state);
+    rgm_graph_release(sampler->graph);
+    rgm_tensor_release(sampler->seeds);
     rgm_tensor_release(sampler->units);
+    rgm_free(sampler->node_set);
+    rgm_free(sampler->label);
     rgm_free(sampler);
 }
 
@@ -61,17 +108,34 @@ rgm_status rgm_subgraph_sampler_draw(rgm_graph **out, const rgm_subgraph_sampler
 
 bool rgm_subgraph_sampler_judges_whole(const rgm_subgraph_sampler *sampler)
 {
-    return sampler->type->whole != NULL;
+    return sampler->type->judges_whole;
 }
 
 rgm_status rgm_subgraph_sampler_whole(rgm_graph **out, const rgm_subgraph_sampler *sampler,
                                       rgm_tensor *nodes)
 {
+    rgm_status status = RGM_OK;
+    rgm_graph *asked = NULL;
+
     *out = NULL;
-    if (sampler->type->whole == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "sampler '%s' is judged on draws",
-                        sampler->type->name);
-    return sampler->type->whole(out, sampler->state, nodes);
+    RGM_GO(rgm_graph_with_readout(&asked, sampler->graph, RGM_READOUT, "seed", sampler->node_set,
+                                  nodes != NULL ? nodes : sampler->seeds, sampler->label));
+    if (sampler->label != NULL) {
+        RGM_GO(
+            rgm_graph_without_feature(out, asked, RGM_NODE_SET, sampler->node_set, sampler->label));
+    } else {
+        *out = asked;
+        asked = NULL;
+    }
+    if (sampler->type->dress != NULL)
+        RGM_GO(sampler->type->dress(out, sampler->state));
+done:
+    rgm_graph_release(asked);
+    if (status != RGM_OK) {
+        rgm_graph_release(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 /* ---- trees of neighbours ---- */
@@ -88,7 +152,9 @@ static rgm_status tree_open(void *state, const rgm_subgraph_source *from, const 
 
     if (from->label != NULL)
         RGM_TRY(rgm_strdup(&self->label, from->label));
-    return rgm_sampler_create(&self->sampler, from->graph, o->spec, from->seed);
+    RGM_TRY(rgm_sampler_create(&self->sampler, from->graph, o->spec, from->seed));
+    rgm_sampler_set_once(self->sampler, o->once);
+    return RGM_OK;
 }
 
 static rgm_status tree_draw(rgm_graph **out, const void *state, const int64_t *units, int64_t count,

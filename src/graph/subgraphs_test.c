@@ -142,7 +142,7 @@ static kind kind_of(int i)
                                .strategy = RGM_SAMPLE_UNIFORM};
     static rgm_sampling_spec spec = {
         .seed_op = (char *)"s", .seed_node_set = (char *)"user", .ops = &op, .op_count = 1};
-    static const rgm_tree_sampler_options tree = {&spec};
+    static const rgm_tree_sampler_options tree = {.spec = &spec};
     static const rgm_random_walk_options walk = {
         .sizes = {two, 2}, .walks = 20, .length = 4, .restart = 0.3};
     static const rgm_cluster_options cluster = {.parts = 5, .balance = 1.1};
