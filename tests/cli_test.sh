@@ -162,6 +162,22 @@ expect 0 "$regimen" data sample graph --to two --hops edges:4,edges:4 --label la
 diff -r one two >/dev/null || fail "sampling with 1 and 2 threads differs"
 expect 1 "$regimen" data sample graph --to one --hops edges:4
 says "one" err
+
+# Several processes, and one that is killed again and again, write what one writes.
+expect 0 "$regimen" data sample graph --to files --hops edges:4,edges:4 --seeds all --shards 5
+for share in 2/3 3/3 1/3; do
+    expect 0 "$regimen" data sample graph --to shared --hops edges:4,edges:4 --seeds all --shards 5 --shard $share
+done
+diff -r files shared >/dev/null || fail "three processes sampled something else than one"
+expect 2 "$regimen" data sample graph --to none --hops edges:4 --shard 4/3
+patience=10
+while [ ! -e killed ]; do
+    timeout -s KILL "$(printf 0.%03d $patience)" "$regimen" data sample graph --to killed --hops edges:4,edges:4 --seeds all \
+        --shards 5 >/dev/null 2>&1
+    patience=$((patience + 10))
+    [ $patience -lt 1000 ] || break
+done
+diff -r files killed >/dev/null || fail "a sampling that was killed has other bytes"
 expect 0 "$regimen" data validate one
 cat >records.yaml <<'YAML'
 data: {type: records, schema: one/schema.pbtxt, train: "one/train-*.tfrecord", valid: "one/valid-*.tfrecord",

@@ -854,18 +854,27 @@ typedef struct rgm_sample_part {
     rgm_tensor *nodes; /* i64     */
 } rgm_sample_part;
 typedef struct rgm_sampler_save_options {
-    rgm_sampler_run_options run; /* its encode is always taken as true */
-    int64_t shards;
+    rgm_sampler_run_options run; /* its encode is always taken as true                        */
+    int64_t shards;              /* files of each part: what a kill can cost is one of them   */
     bool gzip;
+    int64_t share, shares; /* write only those files of which the number mod `shares` is `share` */
 } rgm_sampler_save_options;
 #define RGM_SAMPLER_SAVE_OPTIONS_INIT                                                              \
     {                                                                                              \
-        .run = RGM_SAMPLER_RUN_OPTIONS_INIT, .shards = 1                                           \
+        .run = RGM_SAMPLER_RUN_OPTIONS_INIT, .shards = 1, .shares = 1                              \
     }
 /**
- * Sample the seeds of each part in parallel into a new folder: schema.pbtxt and, for each part,
- * <name>-?????-of-?????.tfrecord with one subgraph a record. The same bytes for any number of
- * threads. The folder appears when it is complete. RGM_ERR_BUSY when it is there already.
+ * Sample the seeds of each part in parallel into a new folder: schema.pbtxt, sampling.txt (what was
+ * asked for) and, for each part, <name>-?????-of-?????.tfrecord with one subgraph a record. The
+ * same bytes for any number of threads, processes (with shares) and stops on the way.
+ *
+ * Files are written below FOLDER.sampling, each complete or not at all, and the folder gets its
+ * name when all are there. A call that finds some goes on with the others; several processes with
+ * another share each may work at once, and the last one finishes. Where the folder is there
+ * already with the same sampling.txt nothing is done.
+ *
+ * Errors: RGM_ERR_BUSY (the folder, or one under way, is of something else), RGM_ERR_ARG,
+ * RGM_ERR_IO, those of rgm_sampler_run(). What was complete stays for the next call.
  */
 rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,
                             const char *folder, const rgm_sampler_save_options *options);

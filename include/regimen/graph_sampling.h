@@ -13,6 +13,20 @@
 extern "C" {
 #endif
 
+/**
+ * One graph of one component around both ends of pairs of nodes [count] of the spec's seed node
+ * set, for tasks on links: as rgm_sampler_batch() draws it around all ends, but without the edges
+ * of sets `without` [without_count] that join the two of a pair, in either direction, so that no
+ * message tells what is asked. "_readout" has one item for each pair, read through
+ * "_readout/source" and "_readout/target". A function of (sampler seed, epoch, pairs).
+ *
+ * Errors: RGM_ERR_DATA (an end that is no node), RGM_ERR_NOT_FOUND (an edge set of `without` that
+ * no op follows), RGM_ERR_UNSUPPORTED (a spec with times of seeds), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_sampler_pairs(rgm_graph **out, const rgm_sampler *sampler, const int64_t *sources,
+                             const int64_t *targets, int64_t count, uint64_t epoch,
+                             const char *const *without, int64_t without_count);
+
 /** What a sampler draws from. */
 typedef struct rgm_subgraph_source {
     rgm_graph *graph;     /* of one component; retained                                    */

@@ -89,7 +89,7 @@ static rgm_status chosen_nodes(rgm_sample_part *part, rgm_tensor **nodes, const 
 }
 
 typedef struct sample_arguments {
-    const char *to, *spec, *hops, *strategy, *label, *seeds, *time, *seed_time;
+    const char *to, *spec, *hops, *strategy, *label, *seeds, *time, *seed_time, *shard;
     int64_t seed, threads, shards;
     bool gzip;
 } sample_arguments;
@@ -134,6 +134,21 @@ static rgm_status seed_parts(rgm_sample_part parts[3], int64_t *count, rgm_tenso
     return RGM_OK;
 }
 
+/* "2/4": the second of four processes. */
+static rgm_status share_of(rgm_sampler_save_options *options, const char *text)
+{
+    char *end, *last;
+
+    if (text == NULL)
+        return RGM_OK;
+    options->share = strtoll(text, &end, 10) - 1;
+    options->shares = *end == '/' ? strtoll(end + 1, &last, 10) : 0;
+    if (options->shares < 1 || *last != '\0' || options->share < 0 ||
+        options->share >= options->shares)
+        return RGM_FAIL(RGM_ERR_CONFIG, "--shard '%s' is not I/N with I from 1 to N", text);
+    return RGM_OK;
+}
+
 static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments *a)
 {
     rgm_status status = RGM_OK;
@@ -143,7 +158,7 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
     rgm_sample_strategy strategy;
     rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
     rgm_sample_part parts[3];
-    int64_t count = 0, seeds = 0;
+    int64_t count = 0, seeds = 0, files;
     double started = rgm_now(), seconds;
 
     if (data->graph_count != 1)
@@ -162,7 +177,14 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
     options.run.threads = (int)a->threads;
     options.shards = a->shards;
     options.gzip = a->gzip;
+    RGM_GO(share_of(&options, a->shard));
     RGM_GO(rgm_sampler_save(sampler, parts, count, a->to, &options));
+    files = a->shards * count;
+    if (!rgm_path_exists(a->to)) {
+        say("data", "share %s of %lld files is below %s.sampling; %s appears with the last one",
+            a->shard, (long long)files, a->to, a->to);
+        goto done;
+    }
     seconds = rgm_now() - started;
     say("data", "%s subgraphs in %s, %s seeds/s", grouped(seeds), a->to,
         grouped((int64_t)((double)seeds / (seconds > 0 ? seconds : 1))));
@@ -191,14 +213,15 @@ int data_sample(int argc, char **argv)
         {"label", ARG_TEXT, &a.label, "NAME", "feature of the seed moved to _readout"},
         {"seed", ARG_INT, &a.seed, "N", "of the draws, default 1"},
         {"threads", ARG_INT, &a.threads, "N", "default: all; changes no byte"},
-        {"shards", ARG_INT, &a.shards, "N", "files of each part, default 1"},
+        {"shards", ARG_INT, &a.shards, "N", "files of each part, default 1; a kill costs one"},
+        {"shard", ARG_TEXT, &a.shard, "I/N", "be process I of N: every Nth file, from the Ith"},
         {"gzip", ARG_FLAG, &a.gzip, NULL, "compress them"},
         {0}};
     const usage how = {
         "data sample DIR --to DIR (--spec FILE | --hops LIST) [options]",
         "Sample the subgraph around each seed node of a whole graph: one Example each,\n"
         "the seed first, with _readout. Without replacement; the same bytes for any\n"
-        "number of threads.",
+        "number of threads and processes. Killed, the same command goes on.",
         arguments, 1, 1};
     rgm_graph_data data = {0};
     rgm_status status;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sampler_internal.h"
+#include "graph_internal.h"
 #include "import_internal.h"
 
 void rgm_graph_data_clear(rgm_graph_data *data)
@@ -47,8 +47,7 @@ static rgm_status begin_folder(char **beside, const char *folder)
     return rgm_folder_make(*beside);
 }
 
-/* Rename it; what the folder holds and the name itself are on disk afterwards. */
-static rgm_status rename_folder(const char *beside, const char *folder)
+rgm_status rgmi_folder_rename(const char *beside, const char *folder)
 {
     rgm_status status = RGM_OK;
     char *parent = NULL, *slash;
@@ -77,7 +76,7 @@ static rgm_status end_folder(char *beside, const char *folder, rgm_status status
     if (beside == NULL)
         return status;
     if (status == RGM_OK)
-        status = rename_folder(beside, folder);
+        status = rgmi_folder_rename(beside, folder);
     if (status != RGM_OK) {
         rgm_error_save(&error, status);
         rgm_folder_remove(beside);
@@ -104,6 +103,20 @@ static void close_shards(shards *self)
     self->writers = NULL;
 }
 
+rgm_status rgmi_shards_check(int64_t count)
+{
+    if (count < 1 || count > 99999)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld shards; 1 to 99999 are possible", (long long)count);
+    return RGM_OK;
+}
+
+rgm_status rgmi_graph_shard_path(char **path, const char *folder, const char *name, int64_t i,
+                                 int64_t count, bool gzip)
+{
+    return rgm_strprintf(path, "%s/%s-%05lld-of-%05lld.tfrecord%s", folder, name, (long long)i,
+                         (long long)count, gzip ? ".gz" : "");
+}
+
 /* FOLDER/NAME-00000-of-0000N.tfrecord and so on, for `total` examples. */
 static rgm_status open_shards(shards *self, const char *folder, const char *name, int64_t total,
                               int64_t count, bool gzip)
@@ -112,15 +125,13 @@ static rgm_status open_shards(shards *self, const char *folder, const char *name
     rgm_tfrecord_writer_options options = {.gzip = gzip};
 
     memset(self, 0, sizeof *self);
-    if (count < 1 || count > 99999)
-        return RGM_FAIL(RGM_ERR_ARG, "%lld shards; 1 to 99999 are possible", (long long)count);
+    RGM_TRY(rgmi_shards_check(count));
     RGM_GO(RGM_NEW(self->writers, count));
     self->count = count;
     self->total = total;
     for (int64_t i = 0; i < count; i++) {
         char *path = NULL;
-        status = rgm_strprintf(&path, "%s/%s-%05lld-of-%05lld.tfrecord%s", folder, name,
-                               (long long)i, (long long)count, gzip ? ".gz" : "");
+        status = rgmi_graph_shard_path(&path, folder, name, i, count, gzip);
         if (status == RGM_OK)
             status = rgm_tfrecord_writer_open(&self->writers[i], path, &options);
         rgm_free(path);
@@ -185,9 +196,7 @@ done:
     return status;
 }
 
-/* Says how examples are numbered over several files: folders of before, which have none, took
- * turns. */
-static rgm_status save_order(const char *folder, int64_t count)
+rgm_status rgmi_order_save(const char *folder, int64_t count)
 {
     char *path = NULL;
     rgm_status status;
@@ -195,12 +204,12 @@ static rgm_status save_order(const char *folder, int64_t count)
     if (count == 1)
         return RGM_OK;
     RGM_TRY(rgm_path_join(&path, folder, RGMI_SHARDS_FILE));
-    status = rgm_file_create(path, RGMI_SHARD_BY_SHARD, (int64_t)strlen(RGMI_SHARD_BY_SHARD));
+    status = rgm_file_save(path, RGMI_SHARD_BY_SHARD, (int64_t)strlen(RGMI_SHARD_BY_SHARD));
     rgm_free(path);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
-static rgm_status save_schema(const rgm_schema *schema, const char *folder)
+rgm_status rgmi_schema_save_in(const rgm_schema *schema, const char *folder)
 {
     char *path = NULL;
     rgm_status status;
@@ -223,8 +232,8 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
     if (options == NULL)
         options = &defaults;
     RGM_GO(begin_folder(&beside, folder));
-    RGM_GO(save_schema(data->schema, beside));
-    RGM_GO(save_order(beside, options->shards));
+    RGM_GO(rgmi_schema_save_in(data->schema, beside));
+    RGM_GO(rgmi_order_save(beside, options->shards));
     RGM_GO(
         open_shards(&files, beside, "graphs", data->graph_count, options->shards, options->gzip));
     for (int64_t i = 0; i < data->graph_count; i++) {
@@ -237,70 +246,5 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
 done:
     close_shards(&files);
     rgm_text_clear(&example);
-    return end_folder(beside, folder, status);
-}
-
-/* ---- saving samples ---- */
-
-static rgm_status add_sample(void *payload, int64_t i, rgm_graph *graph, const rgm_text *example)
-{
-    (void)i;
-    (void)graph;
-    return add_example(payload, example);
-}
-
-/* The schema of what a run makes: that of its first subgraph. */
-static rgm_status keep_schema(void *payload, int64_t i, rgm_graph *graph, const rgm_text *example)
-{
-    (void)i;
-    (void)example;
-    return save_schema(rgm_graph_schema(graph), payload);
-}
-
-static rgm_status save_sample_schema(const rgm_sampler *sampler, const rgm_sample_part *parts,
-                                     int64_t count, const char *folder, rgm_sampler_run_options run)
-{
-    run.encode = false;
-    run.threads = 1;
-    for (int64_t i = 0; i < count; i++)
-        if (rgm_tensor_count(parts[i].nodes) > 0)
-            return rgm_sampler_run(sampler, rgm_tensor_i64(parts[i].nodes), 1, &run, keep_schema,
-                                   (void *)folder);
-    return save_schema(rgm_sampler_schema(sampler), folder);
-}
-
-static rgm_status save_part(const rgm_sampler *sampler, const rgm_sample_part *part,
-                            const char *folder, const rgm_sampler_save_options *options)
-{
-    rgm_status status = RGM_OK;
-    rgm_sampler_run_options run = options->run;
-    shards files = {0};
-
-    run.encode = true;
-    RGM_GO(open_shards(&files, folder, part->name, rgm_tensor_count(part->nodes), options->shards,
-                       options->gzip));
-    RGM_GO(rgm_sampler_run(sampler, rgm_tensor_i64(part->nodes), rgm_tensor_count(part->nodes),
-                           &run, add_sample, &files));
-    RGM_GO(finish_shards(&files));
-done:
-    close_shards(&files);
-    return status;
-}
-
-rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,
-                            const char *folder, const rgm_sampler_save_options *options)
-{
-    rgm_sampler_save_options defaults = RGM_SAMPLER_SAVE_OPTIONS_INIT;
-    rgm_status status = RGM_OK;
-    char *beside = NULL;
-
-    if (options == NULL)
-        options = &defaults;
-    RGM_GO(begin_folder(&beside, folder));
-    RGM_GO(save_sample_schema(sampler, parts, count, beside, options->run));
-    RGM_GO(save_order(beside, options->shards));
-    for (int64_t i = 0; i < count; i++)
-        RGM_GO(save_part(sampler, &parts[i], beside, options));
-done:
     return end_folder(beside, folder, status);
 }

@@ -81,6 +81,21 @@ rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split
 rgm_status rgmi_builder_take(rgm_graph_builder *builder, rgm_piece piece, const char *set,
                              const char *name, rgm_feature *value);
 
+/* ---- folders of graphs ---- */
+
+/** Rename a folder that is complete; what it holds and the name are on disk afterwards. */
+rgm_status rgmi_folder_rename(const char *beside, const char *folder);
+/** FOLDER/schema.pbtxt */
+rgm_status rgmi_schema_save_in(const rgm_schema *schema, const char *folder);
+/** Says how examples are numbered over several files: folders of before, which have none, took
+ * turns. */
+rgm_status rgmi_order_save(const char *folder, int64_t count);
+/** RGM_ERR_ARG */
+rgm_status rgmi_shards_check(int64_t count);
+/** FOLDER/NAME-00000-of-0000N.tfrecord[.gz] */
+rgm_status rgmi_graph_shard_path(char **path, const char *folder, const char *name, int64_t i,
+                                 int64_t count, bool gzip);
+
 /* ---- importers ---- */
 
 rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const char *raw,

@@ -350,7 +350,11 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
     *out = NULL;
     RGM_TRY(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
     RGM_TRY(create(out, graph, spec, seed));
-    return RGM_OK;
+    if (rgm_sampling_spec_print(&(*out)->spec, spec) == RGM_OK)
+        return RGM_OK;
+    rgm_sampler_release(*out);
+    *out = NULL;
+    return RGM_ERR_NOMEM;
 }
 
 rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *node_set,
@@ -403,6 +407,7 @@ void rgm_sampler_release(rgm_sampler *sampler)
         rgm_free(sampler->ops[i].order_memory);
         rgm_free(sampler->ops[i].when_memory);
     }
+    rgm_text_clear(&sampler->spec);
     rgm_free(sampler->node_sets);
     rgm_free(sampler->edge_sets);
     rgm_free(sampler->ops);
@@ -428,7 +433,7 @@ void rgm_sampler_set_once(rgm_sampler *sampler, bool once)
 
 /* ---- use ---- */
 
-static rgm_status check_nodes(const rgm_sampler *sampler, const int64_t *nodes, int64_t count)
+rgm_status rgmi_sampler_check_nodes(const rgm_sampler *sampler, const int64_t *nodes, int64_t count)
 {
     const rgmi_sampled_nodes *set = &sampler->node_sets[0];
 
@@ -449,7 +454,7 @@ static rgm_status sample(rgm_graph **out, const rgm_sampler *sampler, const int6
     bool clean = false;
 
     *out = NULL;
-    RGM_GO(check_nodes(sampler, nodes, count));
+    RGM_GO(rgmi_sampler_check_nodes(sampler, nodes, count));
     RGM_GO(rgmi_sampler_borrow(&work, sampler));
     RGM_GO(rgmi_sampler_expand(work, sampler, nodes, count, epoch, threads));
     clean = true;

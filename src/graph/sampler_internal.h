@@ -194,6 +194,7 @@ struct rgm_sampler {
     rgmi_sampled_edges *edge_sets;
     rgmi_sampled_op *ops;
     rgmi_lender *lender; /* of workspaces */
+    rgm_text spec;       /* as text; of rgm_sampler_create() alone */
     rgmi_buffers *buffers;
 };
 
@@ -221,6 +222,9 @@ typedef rgm_status rgmi_one_seed(rgm_graph **out, const void *payload, int64_t n
 /** The graphs of all seeds, each a component. */
 rgm_status rgmi_sampler_apart(rgm_graph **out, rgmi_one_seed *one, const void *payload,
                               const int64_t *nodes, int64_t count);
+/** Whether each is a node of the seeds' set; RGM_ERR_DATA. */
+rgm_status rgmi_sampler_check_nodes(const rgm_sampler *sampler, const int64_t *nodes,
+                                    int64_t count);
 /** A graph of what expand found. */
 rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_sampler *sampler,
                               int threads);
