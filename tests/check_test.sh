@@ -44,7 +44,7 @@ refused "early_stopping.mode is min, but the best valid.accuracy is the largest 
 
 # One graph's batch_size, and keys of other kinds of data, say nothing.
 expect 0 "$regimen" config check small.yaml --set data.batch_size=32 --set data.shuffle_size=5
-says "note +data.batch_size \(--set\) has no effect: only with data.type != citation or" err
+says "note +data.batch_size \(--set\) has no effect: only with data.type == ogb.records.folder or" err
 says "note +data.shuffle_size \(--set\) has no effect" err
 expect 0 "$regimen" config check reverse --set data.path=x --set task.search.top_k=3
 says "note +data.path \(--set\) has no effect: only with data.reverse.vocabulary == 0" err
