@@ -51,7 +51,7 @@ struct rgm_metric {
     int64_t class_id;           /* per-class metrics                                         */
     double precision;           /* recall at precision                                       */
     int64_t outputs; /* of counts and curves by class: classes, or independent 0/1 labels    */
-    int64_t k;       /* top: how many; calibration_error: bins                               */
+    int64_t k;       /* top: how many; calibration_error: bins; hits: the worst rank that is one */
     bool several;    /* it is of several independent 0/1 labels                               */
 };
 
@@ -94,6 +94,22 @@ extern const rgm_metric_type rgm_metric_mean_absolute_percentage_error; /* |labe
 extern const rgm_metric_type rgm_metric_mean_squared_logarithmic_error; /* of ln(1 + x)          */
 extern const rgm_metric_type rgm_metric_r2; /* 1 - squared errors / squared distances from the mean
                                                label; 0 where labels do not vary              */
+/*
+ * Of pairs, links (label 1) and others (0), by one score [n, 1] each. A pass over several batches
+ * is the mean of the batches by their pairs, or links: a score is compared with those of its batch.
+ *
+ * auc: share of the pairs (link, other) with the link's score above, equal ones a half: the area
+ * under the ROC curve itself. average_precision: mean over links of the precision at their score
+ * (links at or above it, of all at or above it): the sum over thresholds of precision times the
+ * gain in recall, not interpolated.
+ *
+ * A link's rank is that among itself and the others behind it up to the next link: 1 + those with
+ * a higher score + half of those with the same (the mean rank of ties). mrr: mean of 1 / rank
+ * (Voorhees 1999). hits: share of ranks that are k or better. Others that are known to be true are
+ * to be left out of the data or to weigh 0 ("filtered", Bordes et al. 2013).
+ */
+extern const rgm_metric_type rgm_metric_auc, rgm_metric_average_precision, rgm_metric_mrr,
+    rgm_metric_hits;
 
 /* ---- logs ---------------------------------------------------------------------------------- */
 
