@@ -107,6 +107,77 @@ typedef struct rgm_subgraph_provider_options {
 rgm_provider *rgm_subgraph_provider(rgm_subgraph_sampler *sampler,
                                     const rgm_subgraph_provider_options *options);
 
+/* ---- links ---- */
+
+/** Which end of a link is another node in its negatives. */
+typedef enum rgm_link_corruption {
+    RGM_CORRUPT_EITHER, /* the source or the target, as likely; both for all nodes             */
+    RGM_CORRUPT_SOURCE,
+    RGM_CORRUPT_TARGET,
+    RGM_CORRUPT_PAIR /* both ends are drawn anew, and are two nodes                            */
+} rgm_link_corruption;
+
+/** Which edges of a graph are predicted, and from what; field names are keys of `data.links`. */
+typedef struct rgm_link_options {
+    rgm_texts edge_sets;    /* whose edges are links, all between the same two node sets; none: the
+                               only one. Several are a relation each, by their places             */
+    rgm_lists reverse_sets; /* by edge set: those that have its edges turned round                */
+    bool undirected;        /* an edge and its reverse in the same set are one link               */
+    const char *relation;   /* integer or one_hot feature of the one edge set, and of its reverse
+                               sets, that numbers relations; NULL: none                           */
+    double valid, test;     /* shares of the links, default 0.05 and 0.1                          */
+    const char *split;      /* integer feature of the edges, 0 train, 1 valid, 2 test, instead of
+                               shares; NULL: none                                                 */
+    int64_t seed;           /* of the split and of what is drawn for validation and test          */
+    int64_t batch_size;     /* training links that are targets in a step, all in an epoch; 0: ... */
+    double target_share;    /* ... this share of them, drawn anew each step: default 0.3          */
+    int64_t negatives;      /* for each target in training, drawn anew each step; default 1       */
+    int64_t eval_negatives; /* for each validation and test link, drawn once, default 1; 0: each
+                               node in place of either end                                        */
+    rgm_link_corruption corrupt;
+    bool valid_messages; /* test messages have the validation links too                           */
+    int threads;         /* steps drawn at once; changes no result                                */
+} rgm_link_options;
+#define RGM_LINK_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .valid = 0.05, .test = 0.1, .target_share = 0.3, .negatives = 1, .eval_negatives = 1       \
+    }
+
+/** One graph's links in three parts: what a link is, an edge with its reverses, is in one. Counted.
+ */
+typedef struct rgm_link_split rgm_link_split;
+/**
+ * Split the links of a graph, retained. Links are found by their ends, so edges that are there
+ * twice are one link. A set that has most of a link set's edges turned round and is not named by
+ * reverse_sets, or the set itself when not undirected, is told as a warning.
+ *
+ * @param options  [in] read during the call
+ *
+ * Errors: RGM_ERR_CONFIG (sets and features that are not there or do not fit, no training links),
+ * RGM_ERR_DATA (values of `split` or `relation`; one link in two parts), RGM_ERR_UNSUPPORTED (more
+ * than 2^63 possible pairs; several components), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_link_split_create(rgm_link_split **out, rgm_graph *graph,
+                                 const rgm_link_options *options);
+rgm_link_split *rgm_link_split_retain(rgm_link_split *split);
+void rgm_link_split_release(rgm_link_split *split);
+/** How many links a part has. */
+int64_t rgm_link_split_count(const rgm_link_split *split, rgm_mode part);
+/**
+ * Graphs that are asked about pairs, for rgm_link_prediction: the pairs of "_readout" are each link
+ * (label 1) with its negatives (label 0) behind it, "_readout/positive" says which, and with
+ * relations feature "relation" has them.
+ *
+ * Training steps: targets are drawn, and they, their reverses and all of validation and test are
+ * not among the edges. Their negatives are no training links, which is all that training knows.
+ * Validation: the edges are those of training links; test: those, and of validation links with
+ * valid_messages. Their negatives are links of no part, so ranks are filtered ones. Edges of sets
+ * that no link is of are always there.
+ *
+ * NULL with RGM_ERR_NOT_FOUND: the part has no links.
+ */
+rgm_provider *rgm_link_provider(rgm_link_split *split, rgm_mode part);
+
 /**
  * A random mix of providers, each element from provider i with weight weights[i]; ends with the
  * first that ends (provider 0 when the others repeat for ever).

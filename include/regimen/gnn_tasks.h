@@ -27,6 +27,8 @@ typedef struct rgm_graph_views {
      * first: rgm_scope_follow(scope, "target", momentum). No view 0. */
     bool by_follower[RGM_MAX_VIEWS];
     double momentum;
+    const rgm_graph_value *graph; /* what they were made of, set for the task: behind the GNN too it
+                                     has the readouts' features, which the GNN did not see */
 } rgm_graph_views;
 
 /** What stands in the place of a label that is missing: it counts neither in losses nor in metrics,
@@ -95,6 +97,9 @@ typedef struct rgm_graph_task_type {
     /** The node that prediction i of a graph is about, -1: none. NULL: predictions are of no nodes.
      */
     int64_t (*node)(const rgm_graph *graph, int64_t i, const void *options);
+    /** The pair of nodes that prediction i of a graph is about, without names. NULL: predictions
+     * are of no pairs. */
+    void (*pair)(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options);
 } rgm_graph_task_type;
 
 /**
@@ -214,6 +219,60 @@ typedef struct rgm_graph_regression_options {
 /** Numbers of each node behind a readout, of each root node, of each component, of each edge. */
 extern const rgm_graph_task_type rgm_node_regression, rgm_root_node_regression,
     rgm_graph_regression, rgm_edge_regression;
+
+/* Of pairs behind a readout: an item of the readout set a pair, with the edge sets
+ * "<readout_set>/source" and "<readout_set>/target" from the nodes at its ends, and where a link is
+ * held against its own negatives "<readout_set>/positive", from the link's item to its own and to
+ * those of its negatives. */
+#define RGM_LINK_SOURCE   "source"
+#define RGM_LINK_TARGET   "target"
+#define RGM_LINK_POSITIVE "positive"
+
+/** The score of a pair, a logit, from its ends' states s and t [width] and its relation's row r. */
+typedef enum rgm_link_head {
+    RGM_LINK_DOT,      /* sum(s t)                                                              */
+    RGM_LINK_HADAMARD, /* a dense layer of one unit on s t                                      */
+    RGM_LINK_MLP,      /* one on relu(a dense layer on s and t side by side)                    */
+    RGM_LINK_DISTMULT, /* sum(s r t), Yang et al. 2015                                          */
+    RGM_LINK_COMPLEX,  /* Re(sum(s r conj(t))), Trouillon et al. 2016, equation 11              */
+    RGM_LINK_TRANSE,   /* gamma - |s + r - t|, Bordes et al. 2013, equation 1                   */
+    RGM_LINK_ROTATE    /* gamma - sum|s r - t| with |r_i| = 1, Sun et al. 2019, equation 2      */
+} rgm_link_head;       /* complex and rotate: rows are real parts, then imaginary ones          */
+
+/** What is made small. All but the first hold a link against its negatives. */
+typedef enum rgm_link_loss {
+    RGM_LINK_BINARY_CROSS_ENTROPY, /* mean over all pairs                                       */
+    RGM_LINK_MARGIN,               /* mean over negatives of max(0, margin - link + negative)   */
+    RGM_LINK_SELF_ADVERSARIAL,     /* Sun et al. 2019, equations 5 and 6, the mean over links   */
+    RGM_LINK_SOFTMAX               /* mean over links of -ln(softmax of it and its negatives)   */
+} rgm_link_loss;
+
+/** Of link prediction; field names are the config keys of `task:`. */
+typedef struct rgm_link_prediction_options {
+    rgm_graph_place place; /* label (1 or 0), state and readout_set are read                    */
+    rgm_link_head head;
+    const char *relation; /* of distmult and behind: feature of readout_set, default "relation":
+                             one_hot, or one integer from 0 to ...                              */
+    int64_t relations;    /* ... this less 1; 0: the columns of a one_hot feature               */
+    int64_t hidden;       /* mlp: units, default 64                                             */
+    int64_t norm;         /* transe: 1 or 2 (default)                                           */
+    double gamma;         /* transe, rotate: default 9                                          */
+    rgm_link_loss loss;
+    double margin;      /* default 1                                                            */
+    double temperature; /* self_adversarial: alpha, default 1                                   */
+    rgm_ints hits;      /* also mrr and hits_at_<k>; none: neither                              */
+    double l2;          /* of the head's kernels and the relations                              */
+} rgm_link_prediction_options;
+#define RGM_LINK_PREDICTION_OPTIONS_INIT                                                           \
+    {                                                                                              \
+        .place = RGM_GRAPH_PLACE_INIT, .relation = "relation", .hidden = 64, .norm = 2,            \
+        .gamma = 9, .margin = 1, .temperature = 1                                                  \
+    }
+/**
+ * Whether pairs are links. Parameters: <output>/kernel and bias (hadamard), <output>/hidden and
+ * output (mlp), <output>/relation [relations, width]; the output alone is "linkpred".
+ */
+extern const rgm_graph_task_type rgm_link_prediction;
 
 /** One class for each node behind `_readout`, with a dense head. */
 rgm_graph_task *rgm_node_multiclass(const char *node_set, const char *label, int64_t num_classes);

@@ -281,6 +281,36 @@ rgm_status rgm_graph_without_feature(rgm_graph **out, const rgm_graph *graph, rg
 rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const char *readout_set,
                                   const char *key, const char *node_set, rgm_tensor *nodes,
                                   const char *label);
+/** Pairs of nodes to ask a graph about. Tensors are borrowed, each i64 [n]. */
+typedef struct rgm_graph_pairs {
+    const char *readout_set;             /* NULL: "_readout"                                     */
+    const char *source_set, *target_set; /* node sets                                            */
+    rgm_tensor *source, *target;         /* nodes of them                                        */
+    const char *label;                   /* feature that has `labels`; NULL: there are none      */
+    rgm_tensor *labels;                  /*                                                      */
+    const char *relation;                /* one_hot feature that has `relations`; NULL: none     */
+    rgm_tensor *relations;               /* 0 .. relation_count - 1                              */
+    int64_t relation_count;              /*                                                      */
+    rgm_tensor *positive; /* item that each is held against; NULL: no edge set "positive" */
+} rgm_graph_pairs;
+/**
+ * The same graph asked about pairs of nodes: node set `readout_set` with one item for each, its
+ * edge sets "<readout_set>/source" and "/target" from the nodes, and with `positive`
+ * "<readout_set>/positive" from items of the readout set itself. A readout set that was there is
+ * replaced, so that graphs asked about other pairs share one schema; all else is shared. One
+ * component only.
+ * Errors: RGM_ERR_ARG (tensors of other lengths, sets of other ends), RGM_ERR_DATA (a node,
+ * relation or item out of range, with its pair), RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_with_pairs(rgm_graph **out, const rgm_graph *graph,
+                                const rgm_graph_pairs *pairs);
+/**
+ * The same graph with some edges of a set alone, in the order given, with their features: edges
+ * i64 [m] of the set's numbers. All else is shared. One component only.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA (an edge out of range), RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_with_edges(rgm_graph **out, const rgm_graph *graph, const char *edge_set,
+                                const rgm_tensor *edges);
 /**
  * Readout set `readout_set` with one item a component that points at its first node (the seed, by
  * the samplers' convention). RGM_ERR_DATA for a component without nodes; RGM_ERR_ARG if there is

@@ -298,6 +298,12 @@ typedef struct rgm_task_file {
 } rgm_task_file;
 #define RGM_MAX_TASK_FILES 8
 
+/** What a prediction about a pair is about: numbers that the data have, -1: none. */
+typedef struct rgm_item_pair {
+    int64_t source, target, relation;
+    const char *names[3]; /* of the same, borrowed; NULL: they have none */
+} rgm_item_pair;
+
 /** More data to evaluate on beside those of a mode: a validation set of another kind, say. */
 typedef struct rgm_eval_set {
     const char *name; /* letters, digits, '_' and '-': "news" is told as valid_news               */
@@ -429,6 +435,8 @@ typedef struct rgm_task {
      * they number nothing.
      */
     int64_t (*item_number)(rgm_element *batch, int64_t head, int64_t i, void *state);
+    /** What item i of a head is about where items are pairs; false, or NULL: they are not. */
+    bool (*item_pair)(rgm_item_pair *out, rgm_element *batch, int64_t head, int64_t i, void *state);
     /** Why a table of predictions says nothing here, and what does; NULL: it says something. */
     const char *no_predictions;
     /* ---- serving: predictions of what a program is sent, see rgm_predictor ---- */

@@ -1,5 +1,6 @@
 /* regimen predict: one CSV line for each predicted item. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,14 +11,26 @@
 typedef struct prediction_view {
     const rgm_task *task;
     int64_t head, items;
-    bool head_printed, is_number;
+    bool head_printed, is_number, of_pairs, of_relations;
 } prediction_view;
 
-static void print_head(prediction_view *view, int64_t units)
+static bool pair_of(rgm_item_pair *pair, const prediction_view *view, rgm_element *batch, int64_t i)
 {
+    return view->task->item_pair != NULL &&
+           view->task->item_pair(pair, batch, view->head, i, view->task->state);
+}
+
+static void print_head(prediction_view *view, rgm_element *batch, int64_t units)
+{
+    rgm_item_pair pair;
+
     if (view->head_printed)
         return;
-    printf("item,node%s", view->is_number ? "" : ",prediction");
+    view->of_pairs = pair_of(&pair, view, batch, 0);
+    view->of_relations = view->of_pairs && pair.relation >= 0;
+    printf("item,%s%s", !view->of_pairs ? "node" : "source,target",
+           view->of_relations ? ",relation" : "");
+    printf("%s%s", view->is_number ? "" : ",prediction", view->of_pairs ? ",probability" : "");
     for (int64_t u = 0; u < units; u++)
         if (view->is_number && units == 1)
             printf(",prediction");
@@ -25,6 +38,45 @@ static void print_head(prediction_view *view, int64_t units)
             printf(",%s_%lld", view->is_number ? "prediction" : "logit", (long long)u);
     printf("\n");
     view->head_printed = true;
+}
+
+/* A name as CSV has it: in quotes where it would end the field. */
+static void print_name(const char *name)
+{
+    if (strpbrk(name, ",\"\r\n") == NULL) {
+        printf(",%s", name);
+        return;
+    }
+    printf(",\"");
+    for (; *name != '\0'; name++)
+        printf(*name == '"' ? "\"\"" : "%c", *name);
+    printf("\"");
+}
+
+static void print_pair(const prediction_view *view, rgm_element *batch, int64_t i)
+{
+    rgm_item_pair pair;
+    int64_t numbers[3];
+
+    if (!pair_of(&pair, view, batch, i))
+        return;
+    numbers[0] = pair.source;
+    numbers[1] = pair.target;
+    numbers[2] = pair.relation;
+    for (int k = 0; k < (view->of_relations ? 3 : 2); k++)
+        if (pair.names[k] != NULL)
+            print_name(pair.names[k]);
+        else
+            printf(",%lld", (long long)numbers[k]);
+}
+
+static void print_node(const prediction_view *view, rgm_element *batch, int64_t i)
+{
+    int64_t node = -1;
+
+    if (view->task->item_number != NULL)
+        node = view->task->item_number(batch, view->head, i, view->task->state);
+    printf(node >= 0 ? ",%lld" : ",", (long long)node);
 }
 
 /* The class of the greatest logit, of one logit its sign. */
@@ -41,21 +93,20 @@ static int64_t class_of(const rgm_tensor *logits, int64_t item, int64_t units)
 static rgm_status print_batch(const rgm_prediction *p, void *payload)
 {
     prediction_view *view = payload;
-    const rgm_task *task = view->task;
     int64_t items = rgm_tensor_dim(p->values, 0);
     int64_t units = items > 0 ? rgm_tensor_count(p->values) / items : 0;
 
-    print_head(view, units);
+    print_head(view, p->batch, units);
     for (int64_t i = 0; i < items; i++) {
-        int64_t node = -1;
-
-        if (task->item_number != NULL)
-            node = task->item_number(p->batch, view->head, i, task->state);
-        printf("%lld,", (long long)view->items++);
-        if (node >= 0)
-            printf("%lld", (long long)node);
+        printf("%lld", (long long)view->items++);
+        if (view->of_pairs)
+            print_pair(view, p->batch, i);
+        else
+            print_node(view, p->batch, i);
         if (!view->is_number)
             printf(",%lld", (long long)class_of(p->values, i, units));
+        if (view->of_pairs)
+            printf(",%.6g", 1 / (1 + exp(-rgm_tensor_at(p->values, i * units))));
         for (int64_t u = 0; u < units; u++)
             printf(",%.6g", rgm_tensor_at(p->values, i * units + u));
         printf("\n");

@@ -9,6 +9,7 @@
 static const char *const data_types[] = {"ogb", "records", "citation", "folder", "events", NULL};
 static const char *const strategies[] = {"top_k", "uniform", "weighted", "latest_k", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
+static const char *const corruptions[] = {"either", "source", "target", "pair", NULL};
 static const char *const paddings[] = {"none", "tight", "fit", NULL};
 
 #define RGM_OPTIONS rgmi_sampling
@@ -99,6 +100,33 @@ static const rgm_field edge_split_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+#define RGM_OPTIONS rgm_link_options
+static const rgm_field link_fields[] = {
+    RGM_TEXTS_FIELD(edge_sets, "whose edges are links, each set a relation; default: the only one"),
+    RGM_LISTS_FIELD(reverse_sets, "by edge set: sets that have its edges turned round, which leave "
+                                  "the messages with them"),
+    RGM_BOOL_FIELD(undirected, "an edge and its reverse in the same set are one link"),
+    RGM_TEXT_FIELD(relation, "integer feature of the one edge set that numbers relations"),
+    RGM_FLOAT_FIELD(valid, 0, 1, "share of links to validate on"),
+    RGM_FLOAT_FIELD(test, 0, 1, "share of links to test on"),
+    RGM_TEXT_FIELD(split, "integer feature of edges instead of shares: 0 train, 1 valid, 2 test"),
+    RGM_INT_FIELD(seed, 0, MOST, "of the split, and of what is drawn for validation and test"),
+    RGM_INT_FIELD(batch_size, 0, 1e12,
+                  "training links that are targets in a step; 0: target_share of all, a step an "
+                  "epoch"),
+    RGM_FLOAT_FIELD(target_share, RGM_ABOVE_0, RGM_BELOW_1,
+                    "share of training links that are targets, drawn anew each step; the others "
+                    "are messages"),
+    RGM_INT_FIELD(negatives, 0, 1e9, "for each target in training, drawn anew each step"),
+    RGM_INT_FIELD(eval_negatives, 0, 1e9,
+                  "for each link of validation and test, drawn once; 0: every node in place of "
+                  "either end"),
+    RGM_CHOICE_FIELD(corrupt, corruptions,
+                     "which end is another node in negatives; pair: both are drawn anew"),
+    RGM_BOOL_FIELD(valid_messages, "test messages have the validation links too"),
+    {0}};
+#undef RGM_OPTIONS
+
 #define RGM_OPTIONS rgmi_data_options
 static const rgm_field data_fields[] = {
     RGM_CHOICE_FIELD(
@@ -142,6 +170,7 @@ static const rgm_field data_fields[] = {
                     "edge tasks on one graph: which edges each part is about"),
     RGM_GROUP_FIELD(citation, citation_fields, "citation: the graph"),
     RGM_GROUP_FIELD(events, events_fields, "events: the graph"),
+    RGM_GROUP_FIELD(links, link_fields, "link_prediction: which edges are predicted, from what"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -163,6 +192,7 @@ static void defaults(void *options)
                      .shadow = RGM_SHADOW_OPTIONS_INIT},
         .citation = RGM_CITATION_OPTIONS_INIT,
         .events = RGM_EVENTS_OPTIONS_INIT,
+        .links = RGM_LINK_OPTIONS_INIT,
     };
 }
 
@@ -222,6 +252,9 @@ const rgm_section_type rgmi_graph_data_section = {
 #define TREE    "data.sampling.sizes != [] or data.sampling.spec != null"
 #define SAMPLED TREE " or data.sampling.type != tree"
 
+/* Other kinds of tasks have keys of these names too. */
+#define OF_LINKS "task.type != link_prediction or "
+
 const rgm_effect rgmi_graph_effects[] = {
     {"data.path", "data.type == ogb|folder"},
     {"data.split", "data.type == ogb|folder"},
@@ -277,6 +310,9 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.sampling.shadow.budget", "data.sampling.shadow.draw == ppr"},
     {"data.sampling.shadow.teleport", "data.sampling.shadow.draw == ppr"},
     {"data.sampling.shadow.epsilon", "data.sampling.shadow.draw == ppr"},
+    {"data.links", "task.type == link_prediction"},
+    {"data.links", "data.type != records"},
+    {"data.links.target_share", "data.links.batch_size == 0"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
     {"data.train_padding.sample_size", "data.train_padding.kind == fit"},
     {"data.train_padding.success_ratio", "data.train_padding.kind == fit"},
@@ -287,7 +323,14 @@ const rgm_effect rgmi_graph_effects[] = {
     {"task.second.shuffle_within", "task.second.shuffle_features != 0"},
     {"data.edge_split", EDGE_KINDS},
     {"data.edge_split", "data.type != records"},
-    {"task.l2", "task.head == dense"},
+    {"task.relation", OF_LINKS "task.head == distmult|complex|transe|rotate"},
+    {"task.relations", OF_LINKS "task.head == distmult|complex|transe|rotate"},
+    {"task.hidden", OF_LINKS "task.head == mlp"},
+    {"task.norm", OF_LINKS "task.head == transe"},
+    {"task.gamma", OF_LINKS "task.head == transe|rotate"},
+    {"task.margin", OF_LINKS "task.loss == margin"},
+    {"task.temperature", OF_LINKS "task.loss == self_adversarial"},
+    {"task.l2", "task.head == dense|hadamard|mlp|distmult|complex|transe|rotate"},
     {"task.delta", "task.loss == huber"},
     {"task.quantile", "task.loss == quantile"},
     {"task.alpha", "task.loss == mean_squared_log_scaled_error"},
@@ -334,6 +377,8 @@ const rgm_rule rgmi_graph_rules[] = {
      "task.head is none, so the model's outputs are the logits"},
     {"model.l2_normalize == false", {"model.aggregator == gcn"}, gcn_is_a_mean},
     {"model.combine == sum", {"model.aggregator == gcn"}, gcn_is_a_mean},
+    {"data.links.split excludes data.links.valid", {NULL}, NULL},
+    {"data.links.split excludes data.links.test", {NULL}, NULL},
     {"data.train_padding.kind == none",
      {"model.norm == batch"},
      "a batch norm would count the nodes that padding adds; norm: layer does not"},

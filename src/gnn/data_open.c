@@ -94,6 +94,60 @@ static rgm_status whole_providers(rgmi_graph_inputs *in, const rgm_task_setup *s
     return RGM_OK;
 }
 
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static bool is_of_links(const rgm_task_part *part)
+{
+    return part->type == &rgm_link_prediction.section;
+}
+
+/* Links leave the edges that every task would see, so no other task shares the graph. */
+static rgm_status check_links(const rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+
+    if (setup->part_count > 1)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "task '%s' of several is link_prediction: links are predicted alone",
+                        setup->parts[0].name);
+    if (rgmi_is_sampled(&d->sampling))
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "data.sampling: subgraphs around links are not sampled yet; links are "
+                        "predicted in the whole graph, data.links.batch_size of them a step");
+    if (setup->folds.count > 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "trainer.folds: links are not split into folds; runtime.seeds repeats a "
+                        "run");
+    if (in->data.graph_count != 1)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "data.path: %lld graphs; links are predicted in one graph",
+                        (long long)in->data.graph_count);
+    return RGM_OK;
+}
+
+static rgm_status link_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+    rgm_link_options options = d->links;
+    rgm_link_split *split = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(check_links(in, setup));
+    tell_of_one_graph(d);
+    options.threads = setup->threads;
+    RGM_GO(rgm_link_split_create(&split, in->data.graphs[0], &options));
+    for (int i = 0; i < 3; i++) {
+        if (rgm_link_split_count(split, (rgm_mode)i) == 0)
+            continue;
+        in->providers[i] = rgm_link_provider(split, (rgm_mode)i);
+        if (in->providers[i] == NULL)
+            RGM_GO(rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i)));
+    }
+done:
+    rgm_link_split_release(split);
+    return status;
+}
+
 /* ---- records ------------------------------------------------------------------------------- */
 
 static rgm_status records_provider(rgm_provider **out, const rgmi_data_options *d,
@@ -328,6 +382,9 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
     if (d->type == RGMI_DATA_RECORDS)
         return open_records(in, d);
     RGM_TRY(load_graphs(in, setup));
+    for (int64_t i = 0; i < setup->part_count; i++)
+        if (is_of_links(&setup->parts[i]))
+            return link_providers(in, setup);
     if (rgmi_splits_edges(&d->edge_split))
         return edges_of_one(in, setup);
     RGM_TRY(check_parted(in, setup));

@@ -83,6 +83,7 @@ rgm_status rgm_graph_task_views(rgm_graph_views *views, const rgm_graph_task *ta
     *views = (rgm_graph_views){0};
     RGM_TRY(rgmi_graph_task_check(task, rgm_graph_value_schema(graph)));
     RGM_TRY(task->type->preprocess(views, graph, task->options));
+    views->graph = graph;
     RGM_TRY(rgm_cgraph_status(rgm_graph_value_cgraph(graph)));
     if (views->count < 1 || views->count > RGM_MAX_VIEWS)
         return RGM_FAIL(RGM_ERR_ARG, "task '%s' made %lld views of a graph; 1 to %d are possible",

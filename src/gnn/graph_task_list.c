@@ -23,5 +23,6 @@ const rgm_section_type *const rgm_graph_tasks[] = {
     &rgm_edge_classification.section,
     &rgm_edge_binary_classification.section,
     &rgm_edge_regression.section,
+    &rgm_link_prediction.section,
     NULL,
 };

@@ -436,6 +436,17 @@ static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *st
     return task->type->node(rgm_element_pointer(batch, &rgm_graph_element), i, task->options);
 }
 
+static bool item_pair(rgm_item_pair *out, rgm_element *batch, int64_t head, int64_t i, void *state)
+{
+    const rgmi_learning *learning = state;
+    const rgm_graph_task *task = learning->tasks[learning->task_of[head]];
+
+    if (task->type->pair == NULL)
+        return false;
+    task->type->pair(out, rgm_element_pointer(batch, &rgm_graph_element), i, task->options);
+    return true;
+}
+
 static rgm_task task_of(rgmi_learning *learning)
 {
     return (rgm_task){
@@ -457,6 +468,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .export_inputs = export_inputs,
         .export_tables = export_tables,
         .item_number = item_number,
+        .item_pair = item_pair,
         .files = files,
         .save_serving = rgmi_learning_save_serving,
         .example_batch = rgmi_learning_example_batch,

@@ -213,7 +213,7 @@ rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_optio
                                const rgm_schema *schema, const rgmi_pipeline *pipeline,
                                const rgm_provider *provider);
 
-/** Of a provider of that type; NULL: it is of another. */
+/** The state of a provider of that type; NULL: it is of another, or NULL. */
 void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type);
 bool rgmi_provider_is_batched(const rgm_provider *provider);
 bool rgmi_provider_is_in_memory(const rgm_provider *provider);
@@ -306,6 +306,7 @@ typedef struct rgmi_data_options {
     rgmi_edge_split edge_split;
     rgm_citation_options citation;
     rgm_events_options events;
+    rgm_link_options links; /* of link_prediction */
 } rgmi_data_options;
 
 extern const rgm_section_type rgmi_graph_data_section;

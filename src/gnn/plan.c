@@ -7,6 +7,7 @@
 #include "encoders.h"
 #include "gnn_internal.h"
 #include "learning.h"
+#include "link_split.h"
 
 /* ---- items --------------------------------------------------------------------------------- */
 
@@ -332,7 +333,10 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
 {
     const rgmi_learning *learning = state;
 
-    RGM_TRY(describe_items(out, learning));
+    if (rgmi_provider_is_of_links(learning->providers[RGM_TRAIN]))
+        RGM_TRY(rgmi_links_describe(out, learning->providers));
+    else
+        RGM_TRY(describe_items(out, learning));
     RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_batches(out, learning));
     RGM_TRY(describe_processors(out, learning));

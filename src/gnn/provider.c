@@ -51,7 +51,7 @@ rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider,
 
 void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type)
 {
-    return provider->type == type ? provider->state : NULL;
+    return provider != NULL && provider->type == type ? provider->state : NULL;
 }
 
 bool rgmi_provider_is_batched(const rgm_provider *provider)
@@ -162,12 +162,13 @@ static const rgm_provider_type tfrecord_type = {
 
 rgm_status rgmi_provider_file_count(int64_t *count, const rgm_provider *provider)
 {
+    const tfrecord_state *files = rgmi_provider_state(provider, &tfrecord_type);
     char **paths = NULL;
 
     *count = 0;
-    if (provider == NULL || provider->type != &tfrecord_type)
+    if (files == NULL)
         return RGM_OK;
-    RGM_TRY(list_paths(&paths, count, provider->state));
+    RGM_TRY(list_paths(&paths, count, files));
     rgm_names_release(paths, *count);
     return RGM_OK;
 }
