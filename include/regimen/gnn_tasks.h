@@ -97,7 +97,7 @@ typedef struct rgm_graph_task_type {
     /** The node that prediction i of a graph is about, -1: none. NULL: predictions are of no nodes.
      */
     int64_t (*node)(const rgm_graph *graph, int64_t i, const void *options);
-    /** The pair of nodes that prediction i of a graph is about, without names. NULL: predictions
+    /** The pair of nodes that prediction i of a graph is about. NULL: predictions
      * are of no pairs. */
     void (*pair)(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options);
 } rgm_graph_task_type;

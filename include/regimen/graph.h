@@ -788,6 +788,24 @@ typedef struct rgm_graph_data {
 /** Releases what it holds and makes it empty; `{0}` is a valid empty one. */
 void rgm_graph_data_clear(rgm_graph_data *data);
 
+/** Files of triples by part, each a list; names of the sets, NULL: "entity", "fact". */
+typedef struct rgm_triples_options {
+    rgm_texts train, valid, test;
+    const char *node_set, *edge_set;
+} rgm_triples_options;
+/** Context feature, a list of texts: what relations are called, by their numbers. */
+#define RGM_RELATION_NAMES "relation_names"
+/**
+ * A knowledge graph from lines "head<TAB>relation<TAB>tail" (quotes and line ends as in CSV, gzip
+ * if it is that): one node set with feature "name", one edge set with features "relation", one_hot,
+ * and "part", 0 train, 1 valid, 2 test. Numbers of entities and relations are in the order of their
+ * first appearance. Entities and relations that training has none of are told as a warning.
+ *
+ * Errors: RGM_ERR_FORMAT "FILE:line: what", RGM_ERR_DATA (no training triple), RGM_ERR_NOT_FOUND,
+ * RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_import_triples(rgm_graph_data *out, const rgm_triples_options *options);
+
 typedef struct rgm_import_options {
     const char *split; /* folder below split/; NULL: the only one, else an error listing them */
     bool undirected;   /* add the reverse of each edge: to its set (homogeneous; a loop is its own

@@ -301,7 +301,7 @@ typedef struct rgm_task_file {
 /** What a prediction about a pair is about: numbers that the data have, -1: none. */
 typedef struct rgm_item_pair {
     int64_t source, target, relation;
-    const char *names[3]; /* of the same, borrowed; NULL: they have none */
+    rgm_str names[3]; /* of the same, borrowed; of no bytes: they have none */
 } rgm_item_pair;
 
 /** More data to evaluate on beside those of a mode: a validation set of another kind, say. */

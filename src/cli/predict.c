@@ -41,16 +41,16 @@ static void print_head(prediction_view *view, rgm_element *batch, int64_t units)
 }
 
 /* A name as CSV has it: in quotes where it would end the field. */
-static void print_name(const char *name)
+static void print_name(rgm_str name)
 {
-    if (strpbrk(name, ",\"\r\n") == NULL) {
-        printf(",%s", name);
-        return;
-    }
-    printf(",\"");
-    for (; *name != '\0'; name++)
-        printf(*name == '"' ? "\"\"" : "%c", *name);
-    printf("\"");
+    bool quoted = false;
+
+    for (int64_t i = 0; i < name.size; i++)
+        quoted |= strchr(",\"\r\n", name.data[i]) != NULL;
+    printf(quoted ? ",\"" : ",");
+    for (int64_t i = 0; i < name.size; i++)
+        printf(name.data[i] == '"' ? "\"\"" : "%c", name.data[i]);
+    printf(quoted ? "\"" : "");
 }
 
 static void print_pair(const prediction_view *view, rgm_element *batch, int64_t i)
@@ -64,7 +64,7 @@ static void print_pair(const prediction_view *view, rgm_element *batch, int64_t 
     numbers[1] = pair.target;
     numbers[2] = pair.relation;
     for (int k = 0; k < (view->of_relations ? 3 : 2); k++)
-        if (pair.names[k] != NULL)
+        if (pair.names[k].size > 0)
             print_name(pair.names[k]);
         else
             printf(",%lld", (long long)numbers[k]);

@@ -6,7 +6,8 @@
 
 #define MOST 1e15
 
-static const char *const data_types[] = {"ogb", "records", "citation", "folder", "events", NULL};
+static const char *const data_types[] = {"ogb",    "records", "citation", "folder",
+                                         "events", "triples", NULL};
 static const char *const strategies[] = {"top_k", "uniform", "weighted", "latest_k", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
 static const char *const corruptions[] = {"either", "source", "target", "pair", NULL};
@@ -132,19 +133,21 @@ static const rgm_field data_fields[] = {
     RGM_CHOICE_FIELD(
         type, data_types,
         "ogb: a folder of raw CSV; folder: one made by `regimen data`; records: "
-        "TFRecord files; citation: a generated graph; events: a generated graph with times"),
+        "TFRecord files; citation: a generated graph; events: a generated graph with times; "
+        "triples: files of head, relation and tail with tabs between"),
     RGM_TEXT_FIELD(path, "ogb, folder: the folder"),
     RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one; * is the number of "
                           "trainer.folds' fold"),
-    RGM_TEXT_FIELD(node_set, "ogb, citation: name of the only node set"),
-    RGM_TEXT_FIELD(edge_set, "ogb, citation: name of the only edge set"),
+    RGM_TEXT_FIELD(node_set, "ogb, citation, triples: name of the only node set"),
+    RGM_TEXT_FIELD(edge_set, "ogb, citation, triples: name of the only edge set"),
     RGM_BOOL_FIELD(undirected, "ogb: add the reverse of each edge"),
     RGM_BOOL_FIELD(relabel, "ogb: number the distinct labels 0, 1, ... in ascending order"),
     RGM_FLOAT_FIELD(sparse_below, 0, 1, "ogb: 0/1 features with fewer ones are kept sparse"),
     RGM_TEXT_FIELD(schema, "records: GraphSchema text file"),
-    RGM_TEXTS_FIELD(train, "records: files to train on, names, patterns or name@shards"),
-    RGM_TEXTS_FIELD(valid, "records: files to validate on"),
-    RGM_TEXTS_FIELD(test, "records: files to test on"),
+    RGM_TEXTS_FIELD(
+        train, "records, triples: files to train on; of records also patterns and name@shards"),
+    RGM_TEXTS_FIELD(valid, "records, triples: files to validate on"),
+    RGM_TEXTS_FIELD(test, "records, triples: files to test on"),
     RGM_LISTS_FIELD(valid_sets, "records: more by name, each validated on too: "
                                 "valid_news.accuracy"),
     RGM_LISTS_FIELD(test_sets, "records: the same of test"),
@@ -213,6 +216,8 @@ static rgm_status check(const void *options)
     if (d->type == RGMI_DATA_RECORDS && (d->schema == NULL || d->train.count == 0))
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s is missing: data.type is records",
                         d->schema == NULL ? "schema" : "train");
+    if (d->type == RGMI_DATA_TRIPLES && d->train.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.train is missing: files of triples to train on");
     if (d->type == RGMI_DATA_RECORDS)
         RGM_TRY(rgm_file_sets_check(&sets, d->valid.count > 0, d->test.count > 0));
     RGM_TRY(rgmi_samplers_check(s));
@@ -258,15 +263,15 @@ const rgm_section_type rgmi_graph_data_section = {
 const rgm_effect rgmi_graph_effects[] = {
     {"data.path", "data.type == ogb|folder"},
     {"data.split", "data.type == ogb|folder"},
-    {"data.node_set", "data.type == ogb|citation"},
-    {"data.edge_set", "data.type == ogb|citation"},
+    {"data.node_set", "data.type == ogb|citation|triples"},
+    {"data.edge_set", "data.type == ogb|citation|triples"},
     {"data.undirected", "data.type == ogb"},
     {"data.relabel", "data.type == ogb"},
     {"data.sparse_below", "data.type == ogb"},
     {"data.schema", "data.type == records"},
-    {"data.train", "data.type == records"},
-    {"data.valid", "data.type == records"},
-    {"data.test", "data.type == records"},
+    {"data.train", "data.type == records|triples"},
+    {"data.valid", "data.type == records|triples"},
+    {"data.test", "data.type == records|triples"},
     {"data.valid_sets", "data.type == records"},
     {"data.test_sets", "data.type == records"},
     {"data.citation", "data.type == citation"},
@@ -312,6 +317,10 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.sampling.shadow.epsilon", "data.sampling.shadow.draw == ppr"},
     {"data.links", "task.type == link_prediction"},
     {"data.links", "data.type != records"},
+    {"data.links.valid", "data.type != triples"},
+    {"data.links.test", "data.type != triples"},
+    {"data.links.split", "data.type != triples"},
+    {"data.links.relation", "data.type != triples"},
     {"data.links.target_share", "data.links.batch_size == 0"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
     {"data.train_padding.sample_size", "data.train_padding.kind == fit"},

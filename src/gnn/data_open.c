@@ -33,6 +33,9 @@ static rgm_status load_split(rgm_graph_data *data, const rgmi_data_options *d, c
         return rgm_graph_data_load(data, d->path, split);
     if (d->type == RGMI_DATA_OGB)
         return import_ogb(data, d, split);
+    if (d->type == RGMI_DATA_TRIPLES)
+        return rgm_import_triples(
+            data, &(rgm_triples_options){d->train, d->valid, d->test, d->node_set, d->edge_set});
     if (d->type == RGMI_DATA_EVENTS)
         return rgm_generate_events(data, &d->events);
     citation.node_set = d->node_set;
@@ -125,6 +128,32 @@ static rgm_status check_links(const rgmi_graph_inputs *in, const rgm_task_setup 
     return RGM_OK;
 }
 
+/* A name a line. */
+static rgm_status list_names(rgm_text *out, const rgm_feature *names)
+{
+    const rgm_str *texts = rgm_tensor_data(names->values);
+
+    for (int64_t i = 0; i < rgm_tensor_count(names->values); i++) {
+        RGM_TRY(rgm_text_add(out, texts[i].data, texts[i].size));
+        RGM_TRY(rgm_text_add(out, "\n", 1));
+    }
+    return RGM_OK;
+}
+
+/* Triples say themselves which relation and part each is of. A weight is a name's as long as the
+ * names stay in their order, so a run keeps them. */
+static rgm_status open_triples(rgmi_graph_inputs *in, rgm_link_options *options)
+{
+    const rgm_graph *graph = in->data.graphs[0];
+    const char *set = rgm_schema_set(in->data.schema, 1)->name;
+
+    options->relation = "relation";
+    options->split = "part";
+    RGM_TRY(list_names(&in->entities, rgm_graph_feature(graph, RGM_NODE_SET, set, "name")));
+    return list_names(&in->relations,
+                      rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_RELATION_NAMES));
+}
+
 static rgm_status link_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
     const rgmi_data_options *d = setup->data;
@@ -135,6 +164,8 @@ static rgm_status link_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
     RGM_TRY(check_links(in, setup));
     tell_of_one_graph(d);
     options.threads = setup->threads;
+    if (d->type == RGMI_DATA_TRIPLES)
+        RGM_GO(open_triples(in, &options));
     RGM_GO(rgm_link_split_create(&split, in->data.graphs[0], &options));
     for (int i = 0; i < 3; i++) {
         if (rgm_link_split_count(split, (rgm_mode)i) == 0)
@@ -409,6 +440,8 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
     rgm_graph_data_clear(&in->data);
     rgm_schema_release(in->schema);
     rgm_sampling_spec_release(in->spec);
+    rgm_text_clear(&in->entities);
+    rgm_text_clear(&in->relations);
     rgm_text_clear(&in->folds);
     *in = (rgmi_graph_inputs){0};
 }

@@ -117,6 +117,81 @@ static void every_model_means_the_same_in_the_file(void **state)
     }
 }
 
+/* The graph asked about some pairs of three relations. */
+static rgm_graph *ask(const rgm_graph *graph)
+{
+    enum { COUNT = 6 };
+    static const int64_t ends[COUNT] = {0, 5, 17, 3, 80, 119}, kinds[COUNT] = {0, 1, 2, 2, 1, 0};
+    static const int64_t others[COUNT] = {7, 0, 42, 9, 11, 12}, labels[COUNT] = {1, 0, 1, 0, 1, 0};
+    const int64_t *const numbers[] = {ends, others, labels, kinds}, count = COUNT;
+    rgm_tensor *t[4] = {NULL};
+    rgm_graph_pairs pairs = {.source_set = "nodes",
+                             .target_set = "nodes",
+                             .label = "label",
+                             .relation = "relation",
+                             .relation_count = 3};
+    rgm_graph *asked = NULL;
+
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(rgm_tensor_create_from(&t[i], RGM_I64, 1, &count, numbers[i]));
+    pairs.source = t[0];
+    pairs.target = t[1];
+    pairs.labels = t[2];
+    pairs.relations = t[3];
+    CHECK_OK(rgm_graph_with_pairs(&asked, graph, &pairs));
+    for (int i = 0; i < 4; i++)
+        rgm_tensor_release(t[i]);
+    return asked;
+}
+
+static rgm_value *score(network *n, rgm_link_head head)
+{
+    rgm_link_prediction_options o = RGM_LINK_PREDICTION_OPTIONS_INIT;
+    rgm_head outputs[RGM_MAX_HEADS];
+    int64_t count = RGM_MAX_HEADS;
+    rgm_graph_views views;
+    rgm_graph_task *task;
+
+    o.head = head;
+    task = rgm_graph_task_create(&rgm_link_prediction, NULL, &o);
+    CHECK_OK(rgm_graph_task_views(&views, task, n->value));
+    views.graphs[0] = rgm_with_state(
+        views.graphs[0], "nodes",
+        rgm_dense(n->scope, "state", rgm_node_sparse_feature(n->value, "nodes", "words"), 6));
+    CHECK_OK(rgm_graph_task_outputs(outputs, &count, task, n->scope, &views, NULL));
+    rgm_graph_task_release(task);
+    CHECK_OK(rgm_graph_value_keep(n->value, &outputs[0].predictions, 1));
+    return outputs[0].predictions;
+}
+
+static void every_link_head_means_the_same_in_the_file(void **state)
+{
+    (void)state;
+    for (int head = RGM_LINK_DOT; head <= RGM_LINK_ROTATE; head++) {
+        network n;
+        rgm_graph *asked;
+        rgm_value *scores;
+        char what[64];
+
+        network_open(&n, "sgc", "output: 4\n", false);
+        asked = ask(n.data.graphs[0]);
+        rgm_parameters_release(n.parameters);
+        rgm_scope_release(n.scope);
+        rgm_graph_value_release(n.value);
+        rgm_cgraph_release(n.graph);
+        CHECK_OK(rgm_cgraph_create(&n.graph));
+        CHECK_OK(rgm_graph_value_create(&n.value, n.graph, (rgm_schema *)rgm_graph_schema(asked)));
+        CHECK_OK(rgm_scope_create(&n.scope, n.graph, RGM_F32));
+        scores = score(&n, (rgm_link_head)head);
+        CHECK_OK(rgm_parameters_create(&n.parameters, n.graph, 5));
+        CHECK_OK(rgm_graph_feeds(n.feeds, 64, &n.feed_count, n.value, asked));
+        snprintf(what, sizeof what, "link.%d", head);
+        lab_check(scores, n.parameters, n.feeds, n.feed_count, what, 1e-5);
+        network_close(&n);
+        rgm_graph_release(asked);
+    }
+}
+
 /* The file has the moving statistics, not the batch's, and none of the nodes that training needs.
  */
 static void an_image_network_means_the_same_in_the_file(void **state)
@@ -422,6 +497,7 @@ static void every_failing_allocation_is_reported_and_nothing_leaks(void **state)
 }
 
 TESTS(cmocka_unit_test(every_model_means_the_same_in_the_file),
+      cmocka_unit_test(every_link_head_means_the_same_in_the_file),
       cmocka_unit_test(an_image_network_means_the_same_in_the_file),
       cmocka_unit_test(a_size_is_an_input_only_where_no_tensor_has_it),
       cmocka_unit_test(the_bytes_depend_on_the_arguments_alone),

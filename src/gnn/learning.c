@@ -413,17 +413,26 @@ static rgm_status export_tables(rgm_named_tensor **tables, int64_t *count, void 
     return rgm_graph_tables(tables, count, rgm_element_pointer(batch, &rgm_graph_element));
 }
 
+static void add_file(rgm_task_file *out, int64_t *count, const char *name, const rgm_text *text,
+                     const char *origin)
+{
+    out[(*count)++] =
+        (rgm_task_file){.name = name, .data = text->data, .size = text->size, .origin = origin};
+}
+
 /* Weights mean nothing without what their columns are. */
 static void files(rgm_task_file *out, int64_t *count, void *state)
 {
-    const rgm_learned_features *learned = ((const rgmi_learning *)state)->learned;
+    const rgmi_learning *l = state;
 
     *count = 0;
-    if (learned != NULL && learned->count > 0)
-        out[(*count)++] = (rgm_task_file){.name = RGMI_FEATURES_FILE,
-                                          .data = learned->text.data,
-                                          .size = learned->text.size,
-                                          .origin = "learned from the training part"};
+    if (l->learned != NULL && l->learned->count > 0)
+        add_file(out, count, RGMI_FEATURES_FILE, &l->learned->text,
+                 "learned from the training part");
+    if (l->inputs.entities.size == 0)
+        return;
+    add_file(out, count, "entities.txt", &l->inputs.entities, "the triples' names, in order");
+    add_file(out, count, "relations.txt", &l->inputs.relations, "the triples' names, in order");
 }
 
 static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *state)

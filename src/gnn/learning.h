@@ -234,7 +234,8 @@ typedef enum rgmi_data_type {
     RGMI_DATA_RECORDS,
     RGMI_DATA_CITATION,
     RGMI_DATA_FOLDER,
-    RGMI_DATA_EVENTS
+    RGMI_DATA_EVENTS,
+    RGMI_DATA_TRIPLES
 } rgmi_data_type;
 
 /** data.sampling.store */
@@ -329,9 +330,10 @@ typedef struct rgmi_graph_inputs {
     rgm_graph_eval_set sets[RGM_MAX_EVAL_SETS]; /* names are the section's */
     int64_t set_count;
     rgm_sampling_spec *spec;
-    rgm_text folds;       /* which fold the split is, for people; empty: none */
-    const char *edge_set; /* whose edges are split, data.schema's; NULL: none */
-    int64_t edges[3];     /* of each part                                     */
+    rgm_text folds;               /* which fold the split is, for people; empty: none */
+    const char *edge_set;         /* whose edges are split, data.schema's; NULL: none */
+    int64_t edges[3];             /* of each part                                     */
+    rgm_text entities, relations; /* of triples: names, a line each */
 } rgmi_graph_inputs;
 /** Providers of one graph whose labels of an edge set are there for a part's edges alone. */
 rgm_status rgmi_edge_providers(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
