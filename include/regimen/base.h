@@ -477,9 +477,21 @@ rgm_status rgm_sync(int fd, const char *path);
 typedef struct rgm_mapped_file {
     const uint8_t *data;
     int64_t size;
+    bool is_guarded;  /* by rgm_file_map_guarded() */
+    bool is_borrowed; /* the bytes are somebody else's: rgm_file_unmap() leaves them */
 } rgm_mapped_file;
 /** The whole file; an empty one is no error. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO. */
 rgm_status rgm_file_map(rgm_mapped_file *file, const char *path);
+/**
+ * The same of a file that stays mapped for long: what is cut off of it meanwhile, or cannot be
+ * read, reads as zeros instead of ending the process, and rgm_mapped_file_is_cut() says so from
+ * then on. So its reader believes nothing that it reads and asks before it tells a result. Each
+ * call takes SIGBUS for the process if it has not; a signal that is of no such file goes to whom it
+ * went before. A handler that a program sets later has to hand on what is not its own. Errors:
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_BUSY (256 are mapped so).
+ */
+rgm_status rgm_file_map_guarded(rgm_mapped_file *file, const char *path);
+bool rgm_mapped_file_is_cut(const rgm_mapped_file *file);
 void rgm_file_unmap(rgm_mapped_file *file);
 
 /* ---- YAML ---------------------------------------------------------------------------------- */

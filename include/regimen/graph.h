@@ -874,10 +874,10 @@ typedef struct rgm_graph_data_save_options {
 rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
                                const rgm_graph_data_save_options *options);
 /**
- * Such a folder; or one of rgm_sampler_save(), whose files train-*, valid-* and test-* are then the
- * split; or any with schema.pbtxt and *.tfrecord files. split NULL as in the import options.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA,
- * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Such a folder; or a graph file (rgm_graph_data_open()); or one of rgm_sampler_save(), whose files
+ * train-*, valid-* and test-* are then the split; or any with schema.pbtxt and *.tfrecord files.
+ * split NULL as in the import options. Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE,
+ * RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split);
 
@@ -895,6 +895,73 @@ rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, con
  * there is one, or a part would have no item. */
 rgm_status rgm_graph_data_hold_out(rgm_graph_data *data, double share, uint64_t seed,
                                    const char *label);
+
+/* ---- graph files: one graph, larger than memory ---------------------------------------------- */
+
+/**
+ * Writes a graph file (docs/graph.md) part by part: how many nodes each set has first, then edges
+ * and features in any order and in as many calls as one likes, each call's items behind those of
+ * the call before. Takes rgm_graph_writer_ceiling() bytes of memory, and disk twice for edges,
+ * lists and texts while it works.
+ */
+typedef struct rgm_graph_writer rgm_graph_writer;
+typedef struct rgm_graph_writer_options {
+    int64_t memory; /* bytes that edges are sorted in, at least 1 MiB; less take more passes */
+} rgm_graph_writer_options;
+#define RGM_GRAPH_WRITER_OPTIONS_INIT                                                              \
+    {                                                                                              \
+        .memory = 268435456                                                                        \
+    }
+/** options NULL: the defaults. Errors: RGM_ERR_BUSY (`path` is there already), RGM_ERR_ARG,
+ * RGM_ERR_DATA (the schema), RGM_ERR_IO, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
+rgm_status rgm_graph_writer_open(rgm_graph_writer **out, const char *path, const rgm_schema *schema,
+                                 const rgm_graph_writer_options *options);
+/** Without rgm_graph_writer_finish() before, nothing is left. */
+void rgm_graph_writer_release(rgm_graph_writer *writer);
+/** Errors: RGM_ERR_ARG (said before), RGM_ERR_UNSUPPORTED (2^31 nodes), RGM_ERR_NOT_FOUND. */
+rgm_status rgm_graph_writer_items(rgm_graph_writer *writer, const char *node_set, int64_t items);
+/** `count` edges more. Errors: RGM_ERR_DATA (edge, index, limit), RGM_ERR_ARG (nodes are not said),
+ * RGM_ERR_UNSUPPORTED (2^31 edges), RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_graph_writer_edges(rgm_graph_writer *writer, const char *edge_set,
+                                  const int64_t *source, const int64_t *target, int64_t count);
+/** A feature of the items behind those of before. Errors: RGM_ERR_SHAPE (it is not what the schema
+ * says), RGM_ERR_DATA (more than there are), RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO,
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_graph_writer_feature(rgm_graph_writer *writer, rgm_piece piece, const char *set,
+                                    const char *feature, const rgm_feature *value);
+/** parts: train, valid, test, i64 node numbers; NULL: absent. name NULL: none. Errors:
+ * RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_graph_writer_split(rgm_graph_writer *writer, const char *node_set, const char *name,
+                                  rgm_tensor *const parts[3]);
+/** Bytes of memory that finishing takes at most: `memory`, 8 for each node of the largest set, and
+ * 4 MiB. */
+int64_t rgm_graph_writer_ceiling(const rgm_graph_writer *writer);
+/**
+ * Sort the edges by both ends, and give the file its name when all of it is on disk. Once. Errors:
+ * RGM_ERR_DATA (a feature of fewer items than its set), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_writer_finish(rgm_graph_writer *writer);
+/** One whole graph and its split as a graph file. Errors: RGM_ERR_DATA (several graphs), and those
+ * of the functions above. */
+rgm_status rgm_graph_data_write(const rgm_graph_data *data, const char *path,
+                                const rgm_graph_writer_options *options);
+/**
+ * Open a graph file: the same time and memory for any size. Its graph points into the mapped file;
+ * rgm_sampler_create() samples it there, features gathered for each batch. What asks for the whole
+ * of an edge set, or of a feature of lists or texts (an adjacency, encoding, merging), has it
+ * copied to memory and checked once. No number of the file is believed before it is looked at; a
+ * file that is cut while it is open is RGM_ERR_IO for who uses it (rgm_file_map_guarded()). Errors:
+ * RGM_ERR_FORMAT, RGM_ERR_UNSUPPORTED (another version), RGM_ERR_DATA (its schema),
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_data_open(rgm_graph_data *out, const char *path);
+/** Whether a file begins as a graph file does; rgm_graph_data_load() opens such files too. */
+bool rgm_is_graph_file(const char *path);
+/** All of a mapped graph is checked, and its edges, lists and texts copied to memory. Errors:
+ * RGM_ERR_FORMAT (where), RGM_ERR_IO (it was cut), RGM_ERR_NOMEM. */
+rgm_status rgm_graph_read_whole(const rgm_graph *graph);
+/** Bytes of the files that a graph's numbers are in; 0: it is in memory. */
+int64_t rgm_graph_mapped_bytes(const rgm_graph *graph);
 
 /** Seeds whose subgraphs go to files of one name. */
 typedef struct rgm_sample_part {

@@ -378,10 +378,3 @@ done:
         close(fd);
     return status;
 }
-
-void rgm_file_unmap(rgm_mapped_file *file)
-{
-    if (file->size > 0)
-        munmap((void *)(uintptr_t)file->data, (size_t)file->size);
-    *file = (rgm_mapped_file){0};
-}

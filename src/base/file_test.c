@@ -246,6 +246,34 @@ static void a_mapped_file_shows_its_bytes(void **state)
     CHECK_STATUS(RGM_ERR_IO, rgm_file_map(&file, folder));
 }
 
+/* What was cut off reads as zeros; another file's reader does not notice. */
+static void a_guarded_file_may_be_cut(void **state)
+{
+    rgm_mapped_file file, other;
+    char *bytes = test_calloc(20000, 1);
+
+    (void)state;
+    memset(bytes, 'x', 20000);
+    CHECK_OK(rgm_file_save(in("cut"), bytes, 20000));
+    CHECK_OK(rgm_file_save(in("whole"), bytes, 20000));
+    CHECK_OK(rgm_file_map_guarded(&file, in("cut")));
+    CHECK_OK(rgm_file_map_guarded(&other, in("whole")));
+    CHECK(file.data[19999] == 'x' && !rgm_mapped_file_is_cut(&file));
+    CHECK_INT(0, truncate(in("cut"), 4096));
+    CHECK_INT('x', file.data[4095]);
+    CHECK(!rgm_mapped_file_is_cut(&file));
+    CHECK_INT(0, file.data[9000]);
+    CHECK(rgm_mapped_file_is_cut(&file) && !rgm_mapped_file_is_cut(&other));
+    CHECK_INT('x', other.data[9000]);
+    rgm_file_unmap(&file);
+    CHECK_OK(rgm_file_map_guarded(&file, in("cut")));
+    CHECK(file.size == 4096 && !rgm_mapped_file_is_cut(&file));
+    rgm_file_unmap(&file);
+    rgm_file_unmap(&other);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_file_map_guarded(&file, in("none")));
+    test_free(bytes);
+}
+
 static void folders_are_made_with_their_parents(void **state)
 {
     (void)state;
@@ -354,6 +382,6 @@ TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
       PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else),
       PLACED(a_full_disk_is_told_with_its_path), PLACED(a_created_file_must_be_new),
       PLACED(loading_has_a_limit_and_names_what_is_missing), PLACED(a_mapped_file_shows_its_bytes),
-      PLACED(folders_are_made_with_their_parents), PLACED(names_are_listed_in_byte_order),
-      PLACED(a_pattern_finds_files_in_byte_order), PLACED(removal_takes_all_and_follows_no_link),
-      PLACED(paths_join_with_one_slash))
+      PLACED(a_guarded_file_may_be_cut), PLACED(folders_are_made_with_their_parents),
+      PLACED(names_are_listed_in_byte_order), PLACED(a_pattern_finds_files_in_byte_order),
+      PLACED(removal_takes_all_and_follows_no_link), PLACED(paths_join_with_one_slash))

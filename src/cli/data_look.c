@@ -10,6 +10,19 @@
 /* What is done with each graph; RGM_END ends the reading. */
 typedef rgm_status look(void *payload, rgm_graph *graph, int64_t number);
 
+/* The one graph of a graph file (NULL: not asked), and its schema. */
+static rgm_status open_graph_file(rgm_graph **graph, rgm_schema **schema, const char *path)
+{
+    rgm_graph_data data;
+
+    RGM_TRY(rgm_graph_data_open(&data, path));
+    *schema = rgm_schema_retain(data.schema);
+    if (graph != NULL)
+        *graph = rgm_graph_retain(data.graphs[0]);
+    rgm_graph_data_clear(&data);
+    return RGM_OK;
+}
+
 /* PATH is a folder with schema.pbtxt and *.tfrecord, or files beside a schema given by --schema. */
 static rgm_status open_schema(rgm_schema **out, const char *path, const char *schema)
 {
@@ -19,6 +32,8 @@ static rgm_status open_schema(rgm_schema **out, const char *path, const char *sc
 
     if (schema != NULL)
         return rgm_schema_load(out, schema);
+    if (rgm_is_graph_file(path))
+        return open_graph_file(NULL, out, path);
     if (!rgm_path_exists(path) && strpbrk(path, "*?[@") == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no data folder or file '%s'", path);
     if (rgm_path_is_folder(path))
@@ -48,6 +63,22 @@ done:
     return status;
 }
 
+/* All of it is read, so that what is wrong in it is told. */
+static rgm_status look_at_file(const char *path, look *visit, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_schema *schema = NULL;
+    rgm_graph *graph = NULL;
+
+    RGM_GO(open_graph_file(&graph, &schema, path));
+    RGM_GO(rgm_graph_read_whole(graph));
+    status = visit(payload, graph, 0);
+done:
+    rgm_graph_release(graph);
+    rgm_schema_release(schema);
+    return status == RGM_END ? RGM_OK : status;
+}
+
 static rgm_status look_at_records(const char *path, rgm_schema *schema, look *visit, void *payload)
 {
     rgm_status status = RGM_OK;
@@ -55,6 +86,8 @@ static rgm_status look_at_records(const char *path, rgm_schema *schema, look *vi
     rgm_element *record = NULL;
     rgm_graph *graph = NULL;
 
+    if (rgm_is_graph_file(path))
+        return look_at_file(path, visit, payload);
     RGM_GO(open_records(&records, path));
     for (int64_t i = 0;; i++) {
         int64_t size;

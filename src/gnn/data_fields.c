@@ -132,10 +132,10 @@ static const rgm_field link_fields[] = {
 static const rgm_field data_fields[] = {
     RGM_CHOICE_FIELD(
         type, data_types,
-        "ogb: a folder of raw CSV; folder: one made by `regimen data`; records: "
+        "ogb: a folder of raw CSV; folder: one, or a graph file, made by `regimen data`; records: "
         "TFRecord files; citation: a generated graph; events: a generated graph with times; "
         "triples: files of head, relation and tail with tabs between"),
-    RGM_TEXT_FIELD(path, "ogb, folder: the folder"),
+    RGM_TEXT_FIELD(path, "ogb, folder: the folder; folder: or a graph file"),
     RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one; * is the number of "
                           "trainer.folds' fold"),
     RGM_TEXT_FIELD(node_set, "ogb, citation, triples: name of the only node set"),

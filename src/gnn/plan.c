@@ -329,6 +329,39 @@ static rgm_status describe_processors(rgm_text *out, const rgmi_learning *l)
                            l->sections.count > 0 ? ", a predictor of the export asks them" : "");
 }
 
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/*
+ * "mapped 3.1 GB: read as needed ...". What stays in memory of a graph file: the sampler's places,
+ * 5 bytes a node for each thread that samples, or all edges at both ends where it is not sampled.
+ */
+static rgm_status describe_memory(rgm_text *out, const rgmi_learning *l)
+{
+    const rgm_graph_data *data = &l->inputs.data;
+    int64_t mapped = data->graph_count == 1 ? rgm_graph_mapped_bytes(data->graphs[0]) : 0;
+    int64_t nodes = 0, edges = 0;
+
+    if (mapped == 0)
+        return RGM_OK;
+    for (int64_t i = 0; i < rgm_schema_set_count(data->schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(data->schema, i);
+
+        if (set->piece == RGM_NODE_SET)
+            nodes += rgm_graph_total(data->graphs[0], set->piece, set->name);
+        if (set->piece == RGM_EDGE_SET)
+            edges += rgm_graph_total(data->graphs[0], set->piece, set->name);
+    }
+    RGM_TRY(rgm_text_printf(out, "mapped %.1f MB of the graph's file, read as needed; beside it ",
+                            (double)mapped * 1e-6));
+    if (l->inputs.spec != NULL)
+        return rgm_text_printf(out,
+                               "at most %.1f MB of places for %d threads that sample, and "
+                               "mini-batches and model\n",
+                               (double)(5 * nodes * (l->threads + 1)) * 1e-6, l->threads);
+    return rgm_text_printf(out, "%.1f MB of edges, since the graph is not sampled\n",
+                           (double)(56 * edges) * 1e-6);
+}
+
 rgm_status rgmi_learning_plan(rgm_text *out, void *state)
 {
     const rgmi_learning *learning = state;
@@ -337,6 +370,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
         RGM_TRY(rgmi_links_describe(out, learning->providers));
     else
         RGM_TRY(describe_items(out, learning));
+    RGM_TRY(describe_memory(out, learning));
     RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_batches(out, learning));
     RGM_TRY(describe_processors(out, learning));

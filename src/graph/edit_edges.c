@@ -15,6 +15,7 @@ rgm_status rgm_graph_add_self_loops(rgm_graph **out, const rgm_graph *graph, con
     int64_t set, edge = 0, node = 0;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_edit_loop_set(&set, graph, edge_set, "loops need"));
     old = graph->sets[set].items;
     nodes =
@@ -45,6 +46,7 @@ rgm_status rgm_graph_reverse_edges(rgm_graph **out, const rgm_graph *graph, cons
     int64_t from, to;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_set(&from, graph, RGM_EDGE_SET, edge_set));
     RGM_GO(rgm_strprintf(&usual, "%s_reversed", edge_set));
     if (name == NULL)
@@ -136,6 +138,7 @@ rgm_status rgm_graph_undirected(rgm_graph **out, const rgm_graph *graph, const c
     int64_t set, begin = 0;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_edit_loop_set(&set, graph, edge_set, "both ways need"));
     old = graph->sets[set].items;
     source = rgm_tensor_i64(old->source);
@@ -198,6 +201,7 @@ rgm_status rgm_graph_mask_edges(rgm_graph **out, const rgm_graph *graph, const c
     int64_t set;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_set(&set, graph, RGM_EDGE_SET, edge_set));
     RGM_GO(check_mask(graph, set, masked));
     RGM_GO(rgm_strprintf(&usual, "_masked/%s", edge_set));
@@ -233,6 +237,7 @@ rgm_status rgm_graph_drop_edges(rgm_graph **out, const rgm_graph *graph, const c
     int64_t set;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_edit_check_rate(rate));
     RGM_GO(rgmi_graph_set(&set, graph, RGM_EDGE_SET, edge_set));
     RGM_GO(RGM_NEW(dropped, graph->sets[set].items->total));
@@ -325,6 +330,7 @@ rgm_status rgm_graph_add_line_graph(rgm_graph **out, const rgm_graph *graph, con
     int64_t set;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_edit_loop_set(&set, graph, edge_set, "a line graph needs"));
     RGM_GO(rgm_strprintf(&usual, "%s_line", edge_set));
     if (name == NULL)

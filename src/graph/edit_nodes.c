@@ -108,6 +108,7 @@ rgm_status rgm_graph_drop_nodes(rgm_graph **out, const rgm_graph *graph, const c
     int64_t set, node = 0;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_edit_check_rate(rate));
     RGM_GO(rgmi_graph_set(&set, graph, RGM_NODE_SET, node_set));
     old = graph->sets[set].items;
@@ -150,6 +151,7 @@ rgm_status rgm_graph_shuffle_nodes(rgm_graph **out, const rgm_graph *graph, cons
     int64_t set, first = 0;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_set(&set, graph, RGM_NODE_SET, node_set));
     old = graph->sets[set].items;
     RGM_GO(rgmi_edit_init(&edit, old->components, old->total, false));
@@ -178,6 +180,7 @@ rgm_status rgm_graph_shuffle_features(rgm_graph **out, const rgm_graph *graph, r
     int64_t i, only = -1, *order = NULL;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_set(&i, graph, piece, set));
     schema = graph->schema->sets[i];
     if (feature != NULL)
@@ -266,6 +269,7 @@ rgm_status rgm_graph_add_virtual_node(rgm_graph **out, const rgm_graph *graph, c
     int64_t set;
 
     *out = NULL;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_set(&set, graph, RGM_NODE_SET, node_set));
     RGM_GO(rgm_strprintf(&edge_sets[0], "%s_to_%s", node_set, name));
     RGM_GO(rgm_strprintf(&edge_sets[1], "%s_to_%s", name, node_set));

@@ -59,6 +59,7 @@ static rgm_status each_component(rgm_tensor **out, const rgm_graph *graph, const
         return RGM_FAIL(RGM_ERR_ARG, "%lld numbers for each node, must be 1 to 4096",
                         (long long)width);
     RGM_GO(rgmi_edit_loop_set(&set, graph, edge_set, "positions need"));
+    RGM_GO(rgmi_items_whole(graph->sets[set].items));
     edges = graph->sets[set].items;
     nodes =
         graph->sets[rgmi_set_index(graph->schema, RGM_NODE_SET, graph->schema->sets[set]->source)]

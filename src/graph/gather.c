@@ -11,18 +11,23 @@
 #define MOST_THREADS 64
 
 rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *schema,
-                              const rgm_feature *feature, rgmi_buffers *buffers)
+                              const rgmi_column *column, rgmi_buffers *buffers)
 {
-    *gather = (rgmi_gather){.schema = schema, .feature = feature, .buffers = buffers};
+    *gather = (rgmi_gather){.schema = schema, .stored = column->stored, .buffers = buffers};
+    if (column->stored == NULL || schema->dtype != RGM_STRING)
+        gather->values = column->value.values;
     for (int k = 1; k <= schema->rank; k++) {
-        const rgm_tensor *lengths = feature->row_lengths[k];
+        const rgm_tensor *lengths = column->stored != NULL ? NULL : column->value.row_lengths[k];
         int64_t rows;
+        if (column->stored != NULL)
+            gather->offsets[k] = column->stored->offsets[k];
         if (lengths == NULL)
             continue;
         rows = rgm_tensor_count(lengths);
-        RGM_TRY(RGM_NEW(gather->offsets[k], rows + 1));
+        RGM_TRY(RGM_NEW(gather->made[k], rows + 1));
+        gather->offsets[k] = gather->made[k];
         for (int64_t i = 0; i < rows; i++)
-            gather->offsets[k][i + 1] = gather->offsets[k][i] + rgm_tensor_i64(lengths)[i];
+            gather->made[k][i + 1] = gather->made[k][i] + rgm_tensor_i64(lengths)[i];
     }
     return RGM_OK;
 }
@@ -30,24 +35,31 @@ rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *sch
 void rgmi_gather_clear(rgmi_gather *gather)
 {
     for (int k = 0; k < RGM_MAX_RANK; k++)
-        rgm_free(gather->offsets[k]);
+        rgm_free(gather->made[k]);
     memset(gather, 0, sizeof *gather);
 }
 
-/* Rows at `depth` (0: items) that belong to an item: dims 1 .. depth are passed. */
-static inline void range_of(int64_t *begin, int64_t *end, const rgmi_gather *gather, int64_t item,
+/* Rows at `depth` (0: items) that belong to an item: dims 1 .. depth are passed. None where a file
+ * says rows that there are not; false then. */
+static inline bool range_of(int64_t *begin, int64_t *end, const rgmi_gather *gather, int64_t item,
                             int depth)
 {
     int64_t a = item, b = item + 1;
+    bool sound = true;
 
     for (int k = 1; k <= depth; k++) {
         const int64_t *offsets = gather->offsets[k];
         int64_t dim = gather->schema->shape[k - 1];
         a = offsets ? offsets[a] : a * dim;
         b = offsets ? offsets[b] : b * dim;
+        if (gather->stored && offsets && (a < 0 || b < a || b > gather->stored->total[k])) {
+            a = b = 0;
+            sound = false;
+        }
     }
     *begin = a;
     *end = b;
+    return sound;
 }
 
 typedef struct copy_job {
@@ -55,9 +67,11 @@ typedef struct copy_job {
     const int32_t *items;
     int64_t count;
     int depth;
+    int lengths; /* the lengths of ragged dim k's rows are copied, not values; 0: values */
     size_t row_bytes;
     const char *from;
     char *to;
+    bool broken;                         /* a file's rows are not sound; set by any thread */
     int parts;                           /* one for each thread */
     int64_t first_row[MOST_THREADS + 1]; /* where each part begins */
 } copy_job;
@@ -77,7 +91,8 @@ static void count_parts(void *payload, int64_t first, int64_t last, int thread)
     for (int64_t p = first; p < last; p++) {
         int64_t sum = 0, begin, end;
         for (int64_t i = part_begin(job, p); i < part_begin(job, p + 1); i++) {
-            range_of(&begin, &end, job->gather, job->items[i], job->depth);
+            if (!range_of(&begin, &end, job->gather, job->items[i], job->depth))
+                __atomic_store_n(&job->broken, true, __ATOMIC_RELAXED);
             sum += end - begin;
         }
         job->first_row[p + 1] = sum;
@@ -98,23 +113,51 @@ static int64_t count_rows(copy_job *job)
     return job->first_row[job->parts];
 }
 
+/* Rows begin .. end - 1 to `to`, which there is room for. */
+static bool copy_range(char *to, const copy_job *job, int64_t begin, int64_t end)
+{
+    const rgmi_stored_column *stored = job->gather->stored;
+    bool sound = true;
+
+    if (job->lengths > 0) {
+        const int64_t *offsets = job->gather->offsets[job->lengths];
+        for (int64_t r = begin; r < end; r++) {
+            int64_t length = offsets[r + 1] - offsets[r];
+            ((int64_t *)(void *)to)[r - begin] = length;
+            sound = sound && length >= 0;
+        }
+    } else if (stored != NULL && stored->text != NULL) {
+        int64_t each = (int64_t)(job->row_bytes / sizeof(rgm_str));
+        for (int64_t t = begin * each; t < end * each; t++)
+            if (!rgmi_stored_text((rgm_str *)(void *)to + (t - begin * each), stored, t))
+                sound = false;
+    } else {
+        memcpy(to, job->from + (size_t)begin * job->row_bytes,
+               (size_t)(end - begin) * job->row_bytes);
+    }
+    return sound;
+}
+
 static void copy_parts(void *payload, int64_t first, int64_t last, int thread)
 {
-    const copy_job *job = payload;
+    copy_job *job = payload;
 
     (void)thread;
     for (int64_t p = first; p < last; p++) {
         char *to = job->to + (size_t)job->first_row[p] * job->row_bytes;
-        int64_t end_item = part_begin(job, p + 1);
+        int64_t end_item = part_begin(job, p + 1), left = job->first_row[p + 1] - job->first_row[p];
         for (int64_t i = part_begin(job, p); i < end_item; i++) {
             int64_t begin, end;
-            size_t bytes;
-            if (job->depth == 0 && i + 4 < end_item)
+            if (job->depth == 0 && job->from && i + 4 < end_item)
                 __builtin_prefetch(job->from + (size_t)job->items[i + 4] * job->row_bytes);
             range_of(&begin, &end, job->gather, job->items[i], job->depth);
-            bytes = (size_t)(end - begin) * job->row_bytes;
-            memcpy(to, job->from + (size_t)begin * job->row_bytes, bytes);
-            to += bytes;
+            /* A file that changed since the rows were counted must not lead beyond the room. */
+            left -= end - begin;
+            if (left < 0 || !copy_range(to, job, begin, end)) {
+                __atomic_store_n(&job->broken, true, __ATOMIC_RELAXED);
+                break;
+            }
+            to += (size_t)(end - begin) * job->row_bytes;
         }
     }
 }
@@ -124,15 +167,18 @@ static void copy_rows(copy_job *job)
     rgmi_sampler_for(job->parts, job->parts, 1, copy_parts, job);
 }
 
+static rgm_status broken(const copy_job *job)
+{
+    return rgmi_stored_column_broken(job->gather->stored, job->gather->schema);
+}
+
 /* The rows at job->depth of the items; strings are copied with their text. */
-static rgm_status copy_tensor(rgm_tensor **out, copy_job *job, const rgm_tensor *from, int rank,
+static rgm_status copy_tensor(rgm_tensor **out, copy_job *job, rgm_dtype dtype, int rank,
                               int64_t *shape)
 {
-    rgm_dtype dtype = rgm_tensor_dtype(from);
     int64_t rows = count_rows(job);
 
     shape[0] = rows;
-    job->from = rgm_tensor_data(from);
     job->row_bytes = rgm_dtype_size(dtype);
     for (int i = 1; i < rank; i++)
         job->row_bytes *= (size_t)shape[i];
@@ -142,14 +188,15 @@ static rgm_status copy_tensor(rgm_tensor **out, copy_job *job, const rgm_tensor 
         if (job->to == NULL)
             return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld strings", (long long)rows);
         copy_rows(job);
-        status = rgm_tensor_create_from(out, dtype, rank, shape, job->to);
+        status =
+            job->broken ? broken(job) : rgm_tensor_create_from(out, dtype, rank, shape, job->to);
         rgm_free(job->to);
         return rgm_error_trace(status, __FILE__, __LINE__, __func__);
     }
     RGM_TRY(rgmi_buffers_tensor(out, job->gather->buffers, dtype, rank, shape));
     job->to = rgm_tensor_data(*out);
     copy_rows(job);
-    return RGM_OK;
+    return job->broken ? broken(job) : RGM_OK;
 }
 
 rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const int32_t *items,
@@ -166,10 +213,13 @@ rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const i
         if (gather->offsets[k] == NULL)
             continue;
         job.depth = k - 1;
-        RGM_GO(copy_tensor(&out->row_lengths[k], &job, gather->feature->row_lengths[k], 1, shape));
+        job.lengths = k;
+        RGM_GO(copy_tensor(&out->row_lengths[k], &job, RGM_I64, 1, shape));
     }
+    job.lengths = 0;
+    job.from = gather->values != NULL ? rgm_tensor_data(gather->values) : NULL;
     job.depth = rgmi_last_ragged(gather->schema);
-    RGM_GO(copy_tensor(&out->values, &job, gather->feature->values,
+    RGM_GO(copy_tensor(&out->values, &job, gather->schema->dtype,
                        rgmi_values_shape(shape, gather->schema, 0), shape));
 done:
     if (status != RGM_OK) {

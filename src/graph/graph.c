@@ -63,6 +63,7 @@ void rgmi_items_release(rgmi_items *items)
     if (items == NULL ||
         atomic_fetch_sub_explicit(&items->references, 1, memory_order_acq_rel) != 1)
         return;
+    rgmi_stored_edges_release(items->stored);
     rgm_tensor_release(items->source);
     rgm_tensor_release(items->target);
     rgm_pattern_release(items->adjacency[0]);
@@ -105,6 +106,7 @@ void rgmi_column_release(rgmi_column *column)
     if (column == NULL ||
         atomic_fetch_sub_explicit(&column->references, 1, memory_order_acq_rel) != 1)
         return;
+    rgmi_stored_column_release(column->stored);
     rgm_feature_clear(&column->value);
     rgm_pattern_release(column->pattern);
     rgmi_looked_up_release(column->looked_up);
@@ -261,7 +263,7 @@ int64_t rgm_graph_real_components(const rgm_graph *graph)
     return graph->real;
 }
 
-static const rgmi_items *find_items(const rgm_graph *graph, rgm_piece piece, const char *set)
+static rgmi_items *find_items(const rgm_graph *graph, rgm_piece piece, const char *set)
 {
     int64_t i = rgmi_set_index(graph->schema, piece, set);
 
@@ -289,6 +291,15 @@ const int64_t *rgm_graph_sizes(const rgm_graph *graph, rgm_piece piece, const ch
     return items == NULL ? NULL : items->sizes;
 }
 
+const rgmi_column *rgmi_graph_column(const rgm_graph *graph, rgm_piece piece, const char *set,
+                                     const char *feature)
+{
+    int64_t i = rgmi_set_index(graph->schema, piece, set);
+    int64_t j = i < 0 ? -1 : rgmi_feature_index(graph->schema->sets[i], feature);
+
+    return j < 0 ? NULL : graph->sets[i].columns[j];
+}
+
 const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, const char *set,
                                      const char *feature)
 {
@@ -297,21 +308,24 @@ const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, co
     if (i < 0)
         return NULL;
     j = rgmi_feature_index(graph->schema->sets[i], feature);
-    return j < 0 || graph->sets[i].columns[j] == NULL ? NULL : &graph->sets[i].columns[j]->value;
+    if (j < 0 || graph->sets[i].columns[j] == NULL ||
+        rgmi_column_whole(graph->sets[i].columns[j], &graph->schema->sets[i]->features[j]) < 0)
+        return NULL;
+    return &graph->sets[i].columns[j]->value;
 }
 
 rgm_tensor *rgm_graph_source(const rgm_graph *graph, const char *edge_set)
 {
-    const rgmi_items *items = find_items(graph, RGM_EDGE_SET, edge_set);
+    rgmi_items *items = find_items(graph, RGM_EDGE_SET, edge_set);
 
-    return items == NULL ? NULL : items->source;
+    return items == NULL || rgmi_items_whole(items) < 0 ? NULL : items->source;
 }
 
 rgm_tensor *rgm_graph_target(const rgm_graph *graph, const char *edge_set)
 {
-    const rgmi_items *items = find_items(graph, RGM_EDGE_SET, edge_set);
+    rgmi_items *items = find_items(graph, RGM_EDGE_SET, edge_set);
 
-    return items == NULL ? NULL : items->target;
+    return items == NULL || rgmi_items_whole(items) < 0 ? NULL : items->target;
 }
 
 rgm_status rgmi_graph_set(int64_t *index, const rgm_graph *graph, rgm_piece piece, const char *name)
@@ -337,6 +351,7 @@ rgm_status rgm_graph_adjacency(rgm_pattern **pattern, const rgm_graph *graph, co
                         "target",
                         edge_set);
     items = graph->sets[index].items;
+    RGM_TRY(rgmi_items_whole(items));
     pthread_mutex_lock(&items->lock);
     if (items->adjacency[receiver] == NULL) {
         bool target = receiver == RGM_TARGET;
@@ -423,6 +438,7 @@ rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_p
     if (column == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is absent from this graph", title,
                         feature);
+    RGM_TRY(rgmi_column_whole(column, schema));
     pthread_mutex_lock(&column->lock);
     if (column->pattern == NULL) {
         status = make_sparse(&column->pattern, &column->value, schema->vocabulary);
@@ -521,6 +537,7 @@ rgm_status rgmi_graph_readout(rgm_pattern **out, const rgm_graph *graph, int64_t
     rgmi_items *items = graph->sets[set].items;
     rgm_status status = RGM_OK;
 
+    RGM_TRY(rgmi_items_whole(items));
     pthread_mutex_lock(&items->lock);
     if (items->readout == NULL)
         status = make_readout(&items->readout, items);
@@ -532,7 +549,7 @@ rgm_status rgmi_graph_readout(rgm_pattern **out, const rgm_graph *graph, int64_t
 rgm_status rgm_graph_node_degree(rgm_tensor **out, const rgm_graph *graph, const char *edge_set,
                                  rgm_tag end)
 {
-    const rgmi_items *items;
+    rgmi_items *items;
     const int64_t *ends;
     int64_t index;
 
@@ -541,6 +558,7 @@ rgm_status rgm_graph_node_degree(rgm_tensor **out, const rgm_graph *graph, const
     if (end != RGM_SOURCE && end != RGM_TARGET)
         return RGM_FAIL(RGM_ERR_ARG, "edge set '%s': an end is source or target", edge_set);
     items = graph->sets[index].items;
+    RGM_TRY(rgmi_items_whole(items));
     ends = rgm_tensor_i64(end == RGM_TARGET ? items->target : items->source);
     RGM_TRY(rgmi_ints(out, end == RGM_TARGET ? items->target_total : items->source_total, NULL));
     for (int64_t e = 0; e < items->total; e++)

@@ -212,12 +212,24 @@ done:
     return status;
 }
 
+/* A graph file has one split. */
+static rgm_status open_file(rgm_graph_data *out, const char *path, const char *split)
+{
+    RGM_TRY(rgm_graph_data_open(out, path));
+    if (split == NULL || (out->split_name != NULL && strcmp(split, out->split_name) == 0))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no split '%s', but %s%s%s", path, split,
+                    out->split_name != NULL ? "'" : "",
+                    out->split_name != NULL ? out->split_name : "one without a name",
+                    out->split_name != NULL ? "'" : "");
+}
+
 rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split)
 {
     rgm_status status;
 
     memset(out, 0, sizeof *out);
-    status = load(out, folder, split);
+    status = rgm_is_graph_file(folder) ? open_file(out, folder, split) : load(out, folder, split);
     if (status != RGM_OK)
         rgm_graph_data_clear(out);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);

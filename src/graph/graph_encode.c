@@ -156,6 +156,7 @@ rgm_status rgm_graph_encode(rgm_text *out, const rgm_graph *graph, const char *p
     rgm_status status = RGM_OK;
     rgmi_codec *codec;
 
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_codec_get(&codec, graph->schema));
     e.codec = codec;
     RGM_GO(rgm_arena_create(&e.arena));

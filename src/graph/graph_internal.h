@@ -82,6 +82,45 @@ rgm_status rgmi_check_declared(int64_t items, int64_t bytes, const char *what);
 /** The most values of a feature in one item, over its dims that are not ragged. */
 #define RGMI_WIDEST (INT64_C(1) << 24)
 
+/** An open graph file; see graph_file.h. */
+typedef struct rgmi_graph_file rgmi_graph_file;
+
+/** Edges as a file has them: no number of them is believed before it is looked at. */
+typedef struct rgmi_stored_edges {
+    rgmi_graph_file *file; /* retained                                             */
+    rgm_csr csr[2];        /* by end: its nodes are the rows; entry: edges' numbers */
+    bool has[2];
+    int64_t max_degree[2]; /* as the file says */
+} rgmi_stored_edges;
+void rgmi_stored_edges_release(rgmi_stored_edges *edges);
+/** One end's rows, columns and numbers are all in range; RGM_ERR_FORMAT. */
+rgm_status rgmi_stored_edges_check(const rgmi_stored_edges *edges, int end);
+
+/** A ragged feature, or one of texts, as a file has it. Where rows begin ascends if it is sound. */
+typedef struct rgmi_stored_column {
+    rgmi_graph_file *file;                           /* retained                                  */
+    const int64_t *offsets[RGM_MAX_RANK];            /* [k] of ragged dim k: [rows[k] + 1]        */
+    int64_t rows[RGM_MAX_RANK], total[RGM_MAX_RANK]; /* offsets[k][rows[k]] is total[k] */
+    const int64_t *text_start;                       /* [texts + 1]                     */
+    const char *text;
+    int64_t texts, text_bytes;
+    bool is_whole; /* row lengths and texts are made */
+} rgmi_stored_column;
+void rgmi_stored_column_release(rgmi_stored_column *column);
+/** RGM_ERR_FORMAT (RGM_ERR_IO where the file was cut): its lists or texts. */
+rgm_status rgmi_stored_column_broken(const rgmi_stored_column *column,
+                                     const rgm_feature_schema *schema);
+/** Text i; false: it lies outside. */
+static inline bool rgmi_stored_text(rgm_str *out, const rgmi_stored_column *column, int64_t i)
+{
+    int64_t begin = column->text_start[i], end = column->text_start[i + 1];
+
+    if (begin < 0 || end < begin || end > column->text_bytes)
+        return false;
+    *out = (rgm_str){column->text + begin, end - begin};
+    return true;
+}
+
 /** The items of one set: how many in each component, where edges end, and what follows from that.
  */
 typedef struct rgmi_items {
@@ -89,6 +128,7 @@ typedef struct rgmi_items {
     int64_t components, real, total, real_total;
     rgm_tensor *source, *target;        /* [total] i64, edge sets                  */
     int64_t source_total, target_total; /* nodes of the sets at both ends          */
+    rgmi_stored_edges *stored;          /* NULL: source and target are there       */
     pthread_mutex_t lock;               /* guards what is made at first use, below */
     rgm_pattern *adjacency[2];          /* by receiver tag                         */
     rgm_pattern *membership;
@@ -114,6 +154,7 @@ void rgmi_looked_up_release(rgmi_looked_up *list);
 typedef struct rgmi_column {
     atomic_int_fast64_t references;
     rgm_feature value;
+    rgmi_stored_column *stored; /* NULL: value is whole */
     pthread_mutex_t lock;
     rgm_pattern *pattern;      /* of a one_hot feature, at first use        */
     rgmi_looked_up *looked_up; /* one for each lookup that was asked for    */
@@ -123,6 +164,22 @@ typedef struct rgmi_column {
 rgm_status rgmi_column_create(rgmi_column **out, rgm_feature *value);
 rgmi_column *rgmi_column_retain(rgmi_column *column);
 void rgmi_column_release(rgmi_column *column);
+
+/**
+ * What a file has becomes what memory has: source and target of edges, row lengths and texts of
+ * features. Who asks for the whole of a set or feature calls these before; samplers do without.
+ * RGM_ERR_FORMAT, RGM_ERR_IO (the file was cut), RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_items_whole(rgmi_items *items);
+rgm_status rgmi_column_whole(rgmi_column *column, const rgm_feature_schema *schema);
+rgm_status rgmi_graph_whole(const rgm_graph *graph); /* all of it */
+/** As it is, not made whole; NULL: absent. */
+const rgmi_column *rgmi_graph_column(const rgm_graph *graph, rgm_piece piece, const char *set,
+                                     const char *feature);
+/** The file that some of the graph is in; NULL: none. Borrowed. */
+rgmi_graph_file *rgmi_graph_file_of(const rgm_graph *graph);
+/** RGM_ERR_FORMAT: that file has edges that lead outside; RGM_ERR_IO: it was cut. */
+rgm_status rgmi_graph_broken(const rgm_graph *graph);
 
 typedef struct rgmi_set {
     rgmi_items *items;

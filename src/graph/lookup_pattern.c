@@ -104,10 +104,10 @@ static rgm_status find(subject *s, const rgm_graph *graph, rgm_piece piece, cons
     RGM_TRY(rgmi_lookup_width(&s->width, lookup, s->schema, s->title));
     s->column = graph->sets[i].columns[j];
     s->items = graph->sets[i].items->total;
-    return s->column != NULL
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is absent from this graph", s->title,
-                          feature);
+    if (s->column == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is absent from this graph", s->title,
+                        feature);
+    return rgmi_column_whole(s->column, s->schema);
 }
 
 rgm_status rgm_graph_lookup(rgm_pattern **pattern, const rgm_graph *graph, rgm_piece piece,

@@ -119,6 +119,7 @@ rgm_status rgm_graph_merge(rgm_graph **out, rgm_graph *const *graphs, int64_t co
         return RGM_FAIL(RGM_ERR_ARG, "%lld graphs to merge", (long long)count);
     RGM_TRY(check_same_schema(graphs, count));
     for (int64_t g = 0; g < count; g++) {
+        RGM_TRY(rgmi_graph_whole(graphs[g]));
         if (graphs[g]->real != graphs[g]->components)
             return RGM_FAIL(RGM_ERR_ARG, "graph %lld is padded; merge first, then pad",
                             (long long)g);
@@ -210,6 +211,7 @@ rgm_status rgm_graph_component(rgm_graph **out, const rgm_graph *graph, int64_t 
     if (i < 0 || i >= graph->components)
         return RGM_FAIL(RGM_ERR_ARG, "component %lld of %lld", (long long)i,
                         (long long)graph->components);
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_create(&made, graph->schema, 1, i < graph->real ? 1 : 0));
     for (int64_t set = 0; set < graph->set_count; set++)
         RGM_GO(component_set(made, graph, set, i));

@@ -109,10 +109,11 @@ static rgm_status open_link(near_link *link, const nearness *near, const rgm_nar
         schema->sets[near->root->inputs[input_of(near->root, part->pattern)].set];
     int64_t source = rgmi_set_index(schema, RGM_NODE_SET, set->source);
     int64_t target = rgmi_set_index(schema, RGM_NODE_SET, set->target), index;
-    const rgmi_items *items;
+    rgmi_items *items;
 
     RGM_TRY(rgmi_graph_set(&index, near->graph, RGM_EDGE_SET, set->name));
     items = near->graph->sets[index].items;
+    RGM_TRY(rgmi_items_whole(items));
     *link = (near_link){
         .rows = &near->sets[part->transposed ? source : target],
         .columns = &near->sets[part->transposed ? target : source],

@@ -203,6 +203,7 @@ rgm_status rgm_graph_pad(rgm_graph **out, int64_t *real, const rgm_graph *graph,
 
     *out = NULL;
     RGM_GO(check_fits(graph, constraints));
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_graph_create(&padded, graph->schema, constraints->total[0], graph->components));
     for (int64_t i = 0; i < graph->set_count; i++) {
         RGM_GO(pad_items(padded, graph, i, constraints));

@@ -185,6 +185,7 @@ static rgm_status print_set(rgm_text *out, const rgm_graph *graph, int64_t i, in
 
 rgm_status rgm_graph_print(rgm_text *out, const rgm_graph *graph, int64_t max_items)
 {
+    RGM_TRY(rgmi_graph_whole(graph));
     RGM_TRY(rgm_text_printf(out, "graph of %" PRId64 " component%s", graph->components,
                             graph->components == 1 ? "" : "s"));
     if (graph->real != graph->components)

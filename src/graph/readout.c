@@ -108,8 +108,10 @@ static rgm_status check_key(const rgm_graph *graph, int64_t first, const char *r
     if (rgmi_readout_next(graph->schema, 1, readout_set, key) < first)
         return RGM_OK; /* checked with the first edge set of its key */
     RGM_GO(RGM_NEW(seen, readout->total));
-    for (int64_t i = first; i >= 0; i = rgmi_readout_next(graph->schema, i + 1, readout_set, key))
+    for (int64_t i = first; i >= 0; i = rgmi_readout_next(graph->schema, i + 1, readout_set, key)) {
+        RGM_GO(rgmi_items_whole(graph->sets[i].items));
         RGM_GO(check_targets(graph, i, seen));
+    }
     for (int64_t i = 0; i < readout->real_total; i++)
         if (seen[i] == 0) {
             status = RGM_FAIL(RGM_ERR_DATA,
@@ -195,6 +197,8 @@ static rgm_status read_part(parts *p, const rgm_graph *graph, int64_t set, const
     if (graph->sets[from].columns[column] == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is absent from this graph",
                         rgmi_set_title(graph->schema->sets[from], title, sizeof title), feature);
+    RGM_TRY(rgmi_items_whole(graph->sets[set].items));
+    RGM_TRY(rgmi_column_whole(graph->sets[from].columns[column], schema));
     RGM_TRY(rgmi_feature_take(&p->features[p->count], schema,
                               &graph->sets[from].columns[column]->value,
                               rgm_tensor_i64(edges->source), edges->total));
@@ -371,6 +375,8 @@ rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *grap
     if (remove)
         rgmi_schema_drop_feature(schema, 0, column);
     RGM_GO(rgm_schema_check(schema));
+    RGM_GO(rgmi_column_whole(graph->sets[0].columns[column],
+                             &graph->schema->sets[0]->features[column]));
     rgmi_feature_retain(&value, &graph->sets[0].columns[column]->value);
     RGM_GO(store(out, schema, graph, readout_set, new_feature, &value));
 done:

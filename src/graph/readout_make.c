@@ -196,6 +196,7 @@ static rgm_status take_label(rgm_graph *made, int64_t readout, int64_t nodes, co
     if (made->sets[nodes].columns[i] == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "node set '%s': feature '%s' is absent from this graph",
                         from->name, label);
+    RGM_TRY(rgmi_column_whole(made->sets[nodes].columns[i], &from->features[i]));
     RGM_TRY(rgmi_feature_take(&taken, &from->features[i], &made->sets[nodes].columns[i]->value,
                               rgm_tensor_i64(index), rgm_tensor_count(index)));
     return rgmi_column_create(&made->sets[readout].columns[j], &taken);

@@ -3,6 +3,7 @@
  * weights and rankings in its order, offsets of ragged features), and the workspaces that calls
  * borrow. All but the list of idle workspaces is read-only after creation.
  */
+#include "graph_file.h"
 #include "sampler_internal.h"
 
 #include <math.h>
@@ -129,7 +130,7 @@ static rgm_status copy_features(rgm_schema *to, rgm_piece piece, const char *nam
 
     for (int64_t i = 0; i < from->feature_count; i++)
         if (strcmp(from->features[i].name, "#id") != 0 &&
-            rgm_graph_feature(graph, piece, name, from->features[i].name))
+            rgmi_graph_column(graph, piece, name, from->features[i].name) != NULL)
             RGM_TRY(
                 rgmi_schema_add_feature_copy(to, set, from->features[i].name, &from->features[i]));
     return RGM_OK;
@@ -196,10 +197,10 @@ static rgm_status make_gathers(rgmi_gather **out, int64_t *count, const rgm_samp
     RGM_TRY(RGM_NEW(*out, set->feature_count));
     *count = set->feature_count;
     for (int64_t i = 0; i < set->feature_count; i++) {
-        const rgm_feature *feature =
-            rgm_graph_feature(sampler->graph, set->piece, set->name, set->features[i].name);
+        const rgmi_column *column =
+            rgmi_graph_column(sampler->graph, set->piece, set->name, set->features[i].name);
         if (strcmp(set->features[i].name, "#id") != 0)
-            RGM_TRY(rgmi_gather_create(&(*out)[i], &set->features[i], feature, sampler->buffers));
+            RGM_TRY(rgmi_gather_create(&(*out)[i], &set->features[i], column, sampler->buffers));
     }
     return RGM_OK;
 }
@@ -261,11 +262,39 @@ static rgm_status link_inputs(rgmi_sampled_op *op, const rgm_sampling_spec *spec
     return RGM_OK;
 }
 
+/* The edges from the frontier's end: a file's as they stand there, else a pattern. What draws by a
+ * feature looks at all edges now, and so they are checked now. */
+static rgm_status find_rows(rgmi_draw *draw, const rgm_sampler *sampler, const rgm_sample_op *from)
+{
+    const rgm_graph *graph = sampler->graph;
+    const rgmi_stored_edges *stored;
+    rgm_pattern *pattern;
+    int64_t set;
+
+    RGM_TRY(rgmi_graph_set(&set, graph, RGM_EDGE_SET, from->edge_set));
+    stored = graph->sets[set].items->stored;
+    if (stored != NULL && stored->has[from->from]) {
+        draw->csr = &stored->csr[from->from];
+        draw->max_degree = stored->max_degree[from->from];
+        draw->doubted = true;
+        return from->strategy == RGM_SAMPLE_UNIFORM && from->time == NULL
+                   ? RGM_OK
+                   : rgmi_stored_edges_check(stored, (int)from->from);
+    }
+    RGM_TRY(rgm_graph_adjacency(&pattern, graph, from->edge_set, from->from));
+    draw->csr = rgm_pattern_by_row(pattern);
+    for (int64_t row = 0; row < draw->csr->rows; row++) {
+        int64_t degree = draw->csr->row_start[row + 1] - draw->csr->row_start[row];
+        if (degree > draw->max_degree)
+            draw->max_degree = degree;
+    }
+    return RGM_OK;
+}
+
 static rgm_status make_op(rgm_sampler *sampler, const rgm_sampling_spec *spec, int64_t index)
 {
     const rgm_sample_op *from = &spec->ops[index];
     rgmi_sampled_op *op = &sampler->ops[index];
-    rgm_pattern *pattern;
 
     op->from = from->from;
     for (int64_t i = 0; i < sampler->edge_set_count; i++)
@@ -274,14 +303,8 @@ static rgm_status make_op(rgm_sampler *sampler, const rgm_sampling_spec *spec, i
             op->edges = i;
     op->start = sampler->edge_sets[op->edges].ends[from->from];
     op->end = sampler->edge_sets[op->edges].ends[rgm_tag_reverse(from->from)];
-    RGM_TRY(rgm_graph_adjacency(&pattern, sampler->graph, from->edge_set, from->from));
-    op->draw.csr = rgm_pattern_by_row(pattern);
+    RGM_TRY(find_rows(&op->draw, sampler, from));
     op->draw.strategy = from->strategy;
-    for (int64_t row = 0; row < op->draw.csr->rows; row++) {
-        int64_t degree = op->draw.csr->row_start[row + 1] - op->draw.csr->row_start[row];
-        if (degree > op->draw.max_degree)
-            op->draw.max_degree = degree;
-    }
     op->draw.sample_size =
         from->sample_size < op->draw.max_degree ? from->sample_size : op->draw.max_degree;
     if (from->strategy == RGM_SAMPLE_WEIGHTED)
@@ -445,6 +468,14 @@ rgm_status rgmi_sampler_check_nodes(const rgm_sampler *sampler, const int64_t *n
     return RGM_OK;
 }
 
+/* Zeros of a file that was cut may look like a sample. */
+static rgm_status check_file(const rgm_sampler *sampler)
+{
+    const rgmi_graph_file *file = rgmi_graph_file_of(sampler->graph);
+
+    return file != NULL ? rgmi_graph_file_check(file) : RGM_OK;
+}
+
 /* The graph of these seeds; readout [count] (may be NULL) gets each seed's local number. */
 static rgm_status sample(rgm_graph **out, const rgm_sampler *sampler, const int64_t *nodes,
                          int64_t count, uint64_t epoch, int threads, int64_t *readout)
@@ -459,6 +490,7 @@ static rgm_status sample(rgm_graph **out, const rgm_sampler *sampler, const int6
     RGM_GO(rgmi_sampler_expand(work, sampler, nodes, count, epoch, threads));
     clean = true;
     RGM_GO(rgmi_sampler_graph(out, work, sampler, threads));
+    RGM_GO(check_file(sampler));
     for (int64_t i = 0; readout && i < count; i++)
         readout[i] = work->known[0].local[nodes[i]];
 done:

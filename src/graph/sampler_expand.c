@@ -106,6 +106,7 @@ typedef struct expansion {
     rgmi_moment moment;
     int threads;
     int64_t total; /* nodes of the set where the op's edges end */
+    bool *broken;  /* a file's rows or columns are not sound; set by any thread */
 } expansion;
 
 /* Where a node stood in an earlier hop's frontier, or -1. */
@@ -133,18 +134,36 @@ static bool was_drawn(const expansion *self, int32_t node)
     return false;
 }
 
+/* Frontier node i's row. Read once: a file may change, and rooms are laid out by it. */
+static void read_row(const expansion *self, int64_t i)
+{
+    const rgmi_draw *draw = &self->op->draw;
+    int32_t node = self->hop->frontier[i];
+    int64_t first = draw->csr->row_start[node], degree = draw->csr->row_start[node + 1] - first;
+
+    if (draw->doubted && (first < 0 || degree < 0 || degree > draw->max_degree ||
+                          first > draw->csr->count - degree)) {
+        __atomic_store_n(self->broken, true, __ATOMIC_RELAXED);
+        first = degree = 0;
+    }
+    self->hop->first[i] = first;
+    self->hop->degree[i] = (int32_t)degree;
+}
+
 /* The most that frontier nodes begin .. end-1 can take. */
 static void limit_range(void *payload, int64_t begin, int64_t end, int thread)
 {
     const expansion *self = payload;
-    const int64_t *row_start = self->op->draw.csr->row_start;
 
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         int32_t node = self->hop->frontier[i];
-        int64_t most = row_start[node + 1] - row_start[node];
+        int64_t most;
+
+        read_row(self, i);
+        most = self->hop->degree[i];
         if (self->op->draw.limited) {
-            most = rgmi_past(&self->op->draw, &self->moment, node);
+            most = rgmi_past(&self->op->draw, &self->moment, self->hop->first[i], most);
             self->hop->past[i] = (int32_t)most;
         }
         self->hop->taken[i] = (int32_t)min_i64(self->op->draw.sample_size, most);
@@ -161,6 +180,8 @@ static rgm_status lay_out(expansion *self)
 
     RGM_TRY(RGM_RESERVE(hop->offset, hop->offset_room, hop->count + 1));
     RGM_TRY(RGM_RESERVE(hop->taken, hop->taken_room, hop->count + 1));
+    RGM_TRY(RGM_RESERVE(hop->first, hop->first_room, hop->count + 1));
+    RGM_TRY(RGM_RESERVE(hop->degree, hop->degree_room, hop->count + 1));
     if (self->op->draw.limited)
         RGM_TRY(RGM_RESERVE(hop->past, hop->past_room, hop->count + 1));
     rgmi_sampler_for(self->threads, hop->count, 4096, limit_range, self);
@@ -226,13 +247,24 @@ static void drop_known_edges(rgmi_hop *hop, int64_t i, const rgmi_workspace *wor
     }
 }
 
-/* Choose frontier node i's edges; returns how many. */
-static inline int64_t draw_node(rgmi_hop *hop, rgmi_picker *picker, const rgmi_sampled_op *op,
-                                const rgm_rng *rng, int64_t i)
+/* Nodes that a file says edges lead to, or node 0 in the place of one that there is not. */
+static void check_far_ends(const expansion *self, int32_t *other, int64_t count)
 {
+    for (int64_t k = 0; k < count; k++)
+        if (other[k] < 0 || other[k] >= self->total) {
+            __atomic_store_n(self->broken, true, __ATOMIC_RELAXED);
+            other[k] = 0;
+        }
+}
+
+/* Choose frontier node i's edges; returns how many. */
+static inline int64_t draw_node(const expansion *self, rgmi_picker *picker, int64_t i)
+{
+    rgmi_hop *hop = self->hop;
+    const rgmi_sampled_op *op = self->op;
     const rgm_csr *csr = op->draw.csr;
-    int64_t node = hop->frontier[i], first = csr->row_start[node];
-    int64_t count = hop->taken[i], degree = csr->row_start[node + 1] - first;
+    int64_t node = hop->frontier[i], first = hop->first[i];
+    int64_t count = hop->taken[i], degree = hop->degree[i];
     int32_t *edge = hop->edge + hop->offset[i], *other = hop->other + hop->offset[i];
 
     if (count == 0)
@@ -243,13 +275,16 @@ static inline int64_t draw_node(rgmi_hop *hop, rgmi_picker *picker, const rgmi_s
             edge[k] = (int32_t)(first + k);
         }
     } else {
-        count = rgmi_pick(picker, &op->draw, rng, node, op->draw.limited ? hop->past[i] : degree);
+        count = rgmi_pick(picker, &op->draw, &self->rng, node, first, degree,
+                          op->draw.limited ? hop->past[i] : degree);
         for (int64_t k = 0; k < count; k++) {
             edge[k] = (int32_t)first + picker->positions[k];
             other[k] = csr->column[edge[k]];
         }
         hop->taken[i] = (int32_t)count;
     }
+    if (op->draw.doubted)
+        check_far_ends(self, other, count);
     if (op->entry)
         for (int64_t k = 0; k < count; k++)
             edge[k] = op->entry[edge[k]];
@@ -262,7 +297,7 @@ static inline void ask_ahead(const rgmi_hop *hop, const rgmi_sampled_op *op, int
 
     if (i + AHEAD >= end)
         return;
-    first = op->draw.csr->row_start[hop->frontier[i + AHEAD]];
+    first = hop->first[i + AHEAD];
     __builtin_prefetch(op->draw.csr->column + first);
     if (op->entry)
         __builtin_prefetch(op->entry + first);
@@ -280,7 +315,7 @@ static void mark_range(void *payload, int64_t begin, int64_t end, int thread)
         const int32_t *other = hop->other + hop->offset[i];
         int64_t count;
         ask_ahead(hop, op, i, end);
-        count = draw_node(hop, &self->work->pickers[thread], op, &self->rng, i);
+        count = draw_node(self, &self->work->pickers[thread], i);
         /* Several threads may store the same value here; none stores another. */
         for (int64_t k = 0; k < count; k++) {
             uint8_t seen = __atomic_load_n(&state[other[k]], __ATOMIC_RELAXED);
@@ -303,7 +338,7 @@ static void draw_and_list(expansion *self)
     for (int64_t i = 0; i < hop->count; i++) {
         int64_t count;
         ask_ahead(hop, op, i, hop->count);
-        count = draw_node(hop, &self->work->pickers[0], op, &self->rng, i);
+        count = draw_node(self, &self->work->pickers[0], i);
         for (int64_t k = 0; k < count; k++) {
             int32_t far = hop->other[hop->offset[i] + k];
             if (state[far] & REACHED)
@@ -465,7 +500,8 @@ rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
                                const int64_t *seeds, int64_t count, uint64_t epoch, int threads)
 {
     uint64_t mix[4] = {sampler->seed, epoch, rgm_hash64(seeds, (size_t)count * sizeof *seeds), 0};
-    expansion self = {.work = work, .sampler = sampler, .threads = threads};
+    bool broken = false;
+    expansion self = {.work = work, .sampler = sampler, .threads = threads, .broken = &broken};
     int64_t seed_count;
 
     if (work->picker_count < threads) {
@@ -485,6 +521,8 @@ rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
         self.rng = rgm_rng_stream(rgm_hash64(mix, sizeof mix), "sampler", 0);
         RGM_TRY(merge_inputs(&work->known[self.op->start], self.hop, work, self.op, seed_count));
         RGM_TRY(run_op(&self));
+        if (broken)
+            return rgmi_graph_broken(sampler->graph);
     }
     return RGM_OK;
 }

@@ -52,7 +52,16 @@ typedef struct placing {
     const rgmi_hop *hop;
     const rgmi_sampled_op *op;
     const rgmi_workspace *work;
+    bool *broken; /* a file's number of an edge is none; set by any thread */
 } placing;
+
+static inline int32_t number_of(const placing *self, int32_t number)
+{
+    if (!self->op->draw.doubted || (number >= 0 && number < self->op->draw.csr->count))
+        return number;
+    __atomic_store_n(self->broken, true, __ATOMIC_RELAXED);
+    return 0;
+}
 
 /* The edges of frontier nodes begin .. end-1 to their places. */
 static void place_range(void *payload, int64_t begin, int64_t end, int thread)
@@ -72,7 +81,7 @@ static void place_range(void *payload, int64_t begin, int64_t end, int thread)
             self->far[at + k] = to[other[k]];
         }
         for (int64_t k = 0; self->number && k < count; k++)
-            self->number[at + k] = entry ? entry[edge[k]] : edge[k];
+            self->number[at + k] = number_of(self, entry ? entry[edge[k]] : edge[k]);
     }
 }
 
@@ -83,6 +92,7 @@ static rgm_status add_edges(rgm_graph *graph, rgmi_workspace *work, const rgm_sa
     const rgmi_sampled_edges *set = &sampler->edge_sets[index];
     rgm_tensor *ends[2] = {NULL, NULL};
     rgm_feature feature;
+    bool broken = false;
     int64_t total = 0;
 
     /* Edges that fell out left holes in a hop's room, so the places are summed up anew. */
@@ -109,8 +119,11 @@ static rgm_status add_edges(rgm_graph *graph, rgmi_workspace *work, const rgm_sa
                                     .number = set->feature_count > 0 ? work->items : NULL,
                                     .hop = &work->hops[k],
                                     .op = op,
-                                    .work = work});
+                                    .work = work,
+                                    .broken = &broken});
     }
+    if (broken)
+        RGM_GO(rgmi_graph_broken(sampler->graph));
     RGM_GO(rgmi_items_create(&graph->sets[set->set].items, 1, &total, 1));
     rgmi_items_set_edges(graph->sets[set->set].items, ends[RGM_SOURCE], ends[RGM_TARGET]);
     for (int64_t i = 0; i < set->feature_count; i++) {

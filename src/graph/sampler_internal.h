@@ -45,13 +45,15 @@ rgm_status rgmi_buffers_tensor(rgm_tensor **out, rgmi_buffers *buffers, rgm_dtyp
 
 typedef struct rgmi_gather {
     const rgm_feature_schema *schema;
-    const rgm_feature *feature;
+    const rgm_tensor *values;         /* NULL: texts of a file */
+    const rgmi_stored_column *stored; /* of a file; NULL: of memory */
     rgmi_buffers *buffers;
-    int64_t *offsets[RGM_MAX_RANK]; /* [k]: of ragged dim k, [rows + 1] */
+    const int64_t *offsets[RGM_MAX_RANK]; /* [k]: of ragged dim k, [rows + 1] */
+    int64_t *made[RGM_MAX_RANK];          /* those of memory */
 } rgmi_gather;
 
 rgm_status rgmi_gather_create(rgmi_gather *gather, const rgm_feature_schema *schema,
-                              const rgm_feature *feature, rgmi_buffers *buffers);
+                              const rgmi_column *column, rgmi_buffers *buffers);
 void rgmi_gather_clear(rgmi_gather *gather);
 /** Items `items` [count] of the feature, in that order. */
 rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const int32_t *items,
@@ -62,6 +64,7 @@ rgm_status rgmi_gather_take(rgm_feature *out, const rgmi_gather *gather, const i
 /** One direction of one edge set as an op draws from it. */
 typedef struct rgmi_draw {
     const rgm_csr *csr;
+    bool doubted; /* csr is a file's: what is read of it is checked */
     rgm_sample_strategy strategy;
     int64_t sample_size; /* at most the largest degree */
     int64_t max_degree;
@@ -81,7 +84,7 @@ typedef struct rgmi_moment {
 } rgmi_moment;
 
 /** How many of the node's edges were before the moment: the first so many by time. */
-int64_t rgmi_past(const rgmi_draw *draw, const rgmi_moment *moment, int64_t node);
+int64_t rgmi_past(const rgmi_draw *draw, const rgmi_moment *moment, int64_t first, int64_t degree);
 
 /** Memory of one thread: what one pick needs. */
 typedef struct rgmi_picker {
@@ -95,12 +98,13 @@ typedef struct rgmi_picker {
 rgm_status rgmi_picker_reserve(rgmi_picker *picker, const rgmi_draw *draw);
 void rgmi_picker_clear(rgmi_picker *picker);
 /**
- * Choose edges of `node` among the first `past` by time (its degree where no time counts):
- * positions in its row, ascending, into picker->positions; returns how many. Only called when not
- * all of the row is taken or the strategy is weighted.
+ * Choose edges of `node`, whose row begins at `first` and has `degree` edges, among the first
+ * `past` by time (its degree where no time counts): positions in its row, ascending, into
+ * picker->positions; returns how many. Only called when not all of the row is taken or the strategy
+ * is weighted.
  */
 int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node,
-                  int64_t past);
+                  int64_t first, int64_t degree, int64_t past);
 /** Blocks first .. first + count - 1 of the stream, as rgm_rng_block() gives them. */
 void rgmi_random_words(uint32_t *words, const rgm_rng *rng, uint64_t first, int64_t count);
 
@@ -150,10 +154,12 @@ typedef struct rgmi_hop {
     int32_t *reached;  /* [reached_count] distinct far ends, ascending                    */
     int64_t *start;    /* [count] where each one's edges go in the graph                  */
     int32_t *place;    /* by local number of the frontier's set: place in frontier or -1  */
+    int64_t *first;    /* [count] where each one's row begins                             */
+    int32_t *degree;   /* [count] and how long it is                                      */
     int32_t *past;     /* [count] edges before the seed's time, where that counts         */
     int64_t count, reached_count, place_count;
     int64_t frontier_room, offset_room, taken_room, edge_room, other_room, reached_room;
-    int64_t start_room, place_room, past_room;
+    int64_t start_room, place_room, past_room, first_room, degree_room;
 } rgmi_hop;
 
 /** Nodes of one set in the subgraph being made. */

@@ -285,10 +285,9 @@ static int64_t latest(rgmi_picker *picker, const rgmi_draw *draw, int64_t past)
 }
 
 int64_t rgmi_pick(rgmi_picker *picker, const rgmi_draw *draw, const rgm_rng *rng, int64_t node,
-                  int64_t past)
+                  int64_t begin, int64_t degree, int64_t past)
 {
-    int64_t begin = draw->csr->row_start[node];
-    bool all = past == draw->csr->row_start[node + 1] - begin;
+    bool all = past == degree;
 
     if (past == 0)
         return 0;

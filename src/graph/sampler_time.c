@@ -153,10 +153,9 @@ rgm_status rgmi_sampler_edge_times(rgmi_sampled_op *op, const rgm_sampler *sampl
     return ascends(csr, op->when_memory) ? RGM_OK : order_rows(op);
 }
 
-int64_t rgmi_past(const rgmi_draw *draw, const rgmi_moment *moment, int64_t node)
+int64_t rgmi_past(const rgmi_draw *draw, const rgmi_moment *moment, int64_t begin, int64_t degree)
 {
-    int64_t begin = draw->csr->row_start[node], low = 0;
-    int64_t high = draw->csr->row_start[node + 1] - begin, before = moment->before[draw->real];
+    int64_t low = 0, high = degree, before = moment->before[draw->real];
 
     while (low < high) {
         int64_t middle = (low + high) / 2;

@@ -110,6 +110,8 @@ static void release_workspace(rgmi_workspace *work, const rgm_sampler *sampler)
         rgm_free(hop->reached);
         rgm_free(hop->place);
         rgm_free(hop->past);
+        rgm_free(hop->first);
+        rgm_free(hop->degree);
         rgm_free(hop->start);
     }
     for (int64_t i = 0; i < work->picker_count; i++)

@@ -46,6 +46,7 @@ rgm_status rgm_graph_tables(rgm_named_tensor **tables, int64_t *count, const rgm
 
     *tables = NULL;
     *count = 0;
+    RGM_GO(rgmi_graph_whole(graph));
     RGM_GO(rgmi_codec_get(&codec, graph->schema));
     RGM_GO(RGM_NEW(made, codec->slot_count));
     for (int64_t i = 0; i < codec->slot_count; i++) {
