@@ -29,7 +29,8 @@ typedef struct bench_workload {
 
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
-    bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules;
+    bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules,
+    bench_mapped;
 
 /** A graph as both sides read it from the data file. Tensors are borrowed from the file's owner. */
 typedef struct bench_data {
@@ -47,6 +48,11 @@ void bench_data_clear(bench_data *data);
  * nodes have labels alone.
  */
 rgm_status bench_data_graph(rgm_graph **out, const bench_data *data, bool features);
+/** A run of GraphSAGE on mini-batches sampled of a graph; of `data` only the classes count. */
+rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *data,
+                              int64_t batch);
+/** `make-graph FILE key=number ...`: a graph file, written part by part. */
+rgm_status bench_make_graph(const char *path, char **words, int count);
 /** `make FILE key=number ...`: a random graph with popular nodes, to a data file. */
 rgm_status bench_make(const char *path, char **words, int count);
 /** `make-records FILE DATA key=number ...`: subgraphs of that graph as tf.train.Example records. */

@@ -33,6 +33,8 @@ done
 expect molecules --data "$folder/large"
 expect runner --data "$folder/records"
 expect sampled_run --data "$folder/large" --size 16
+"$bench" make-graph "$folder/mapped" nodes=500 edges=3000 feat=8
+expect mapped --data "$folder/mapped" --size 16
 expect limits --size 2400000
 expect bf16 --size 96
 expect loop

@@ -17,7 +17,7 @@ static const bench_workload *const workloads[] = {
     &bench_limits,     &bench_gcn,       &bench_gat,     &bench_sage,   &bench_aggregate,
     &bench_minibatch,  &bench_sample,    &bench_records, &bench_bf16,   &bench_loop,
     &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner, &bench_sampled_run,
-    &bench_hgt,        &bench_molecules,
+    &bench_hgt,        &bench_molecules, &bench_mapped,
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
@@ -27,6 +27,7 @@ static int usage(void)
             "usage: regimen_bench WORKLOAD --data FILE [--form NAME] [--size N] [--threads N]\n"
             "                     [--steps N] [--profile]\n"
             "       regimen_bench make FILE key=number ...\n"
+            "       regimen_bench make-graph FILE key=number ...\n"
             "       regimen_bench make-records FILE DATA key=number ...\n");
     for (int i = 0; i < WORKLOADS; i++)
         fprintf(stderr, "  %-10s %s\n", workloads[i]->name, workloads[i]->help);
@@ -138,6 +139,8 @@ int main(int argc, char **argv)
 
     if (argc > 2 && strcmp(argv[1], "make") == 0)
         return finish(bench_make(argv[2], argv + 3, argc - 3));
+    if (argc > 2 && strcmp(argv[1], "make-graph") == 0)
+        return finish(bench_make_graph(argv[2], argv + 3, argc - 3));
     if (argc > 3 && strcmp(argv[1], "make-records") == 0)
         return finish(bench_make_records(argv[2], argv[3], argv + 4, argc - 4));
     if (argc < 2 || !read_options(&options, &steps, argc - 2, argv + 2))

@@ -117,19 +117,17 @@ done:
     return status;
 }
 
-static rgm_status open_sampled(rgm_open_run **run, bench_data *data, int64_t batch)
+rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *data, int64_t batch)
 {
     rgm_status status = RGM_OK;
     rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
     rgm_run_options how = RGM_RUN_OPTIONS_INIT;
     rgm_graph_classification_options task = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT;
-    rgm_graph *graph = NULL;
     rgm_task learning;
 
     task.place.node_set = "nodes";
     task.num_classes = data->classes;
     task.head = RGM_HEAD_NONE;
-    RGM_GO(bench_data_graph(&graph, data, true));
     RGM_GO(sampling_provider(&what.train_data, graph, batch));
     what.task = rgm_graph_task_create(&rgm_node_classification, NULL, &task);
     what.model_fn = bench_sage_model;
@@ -144,7 +142,6 @@ static rgm_status open_sampled(rgm_open_run **run, bench_data *data, int64_t bat
 done:
     rgm_graph_task_release(what.task);
     rgm_provider_release(what.train_data);
-    rgm_graph_release(graph);
     return status;
 }
 
@@ -152,12 +149,15 @@ static rgm_status sampled_open(void **out, const bench_options *options)
 {
     rgm_status status = RGM_OK;
     bench_data data = {0};
+    rgm_graph *graph = NULL;
     rgm_open_run *run = NULL;
 
     RGM_GO(bench_data_load(&data, options->data));
-    RGM_GO(open_sampled(&run, &data, options->size > 0 ? options->size : 1024));
+    RGM_GO(bench_data_graph(&graph, &data, true));
+    RGM_GO(bench_sampled_open(&run, graph, &data, options->size > 0 ? options->size : 1024));
     *out = run;
 done:
+    rgm_graph_release(graph);
     bench_data_clear(&data);
     return status;
 }

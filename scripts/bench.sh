@@ -1,6 +1,6 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and beside the same programs in PyTorch and TF-GNN.
-#   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules bf16
+#   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules mapped bf16
 #                                         translate_small translate_base decode runner loop checkpoint records master page
 #   PEER=venv                             PyPI's torch and TF-GNN, pinned, in build/peer_* (6 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; TFGNN=/path/to/python: tensorflow_gnn
