@@ -178,6 +178,30 @@ while [ ! -e killed ]; do
     [ $patience -lt 1000 ] || break
 done
 diff -r files killed >/dev/null || fail "a sampling that was killed has other bytes"
+# The same from a graph file, mapped: samples of the same bytes, a run of the same metrics.
+expect 2 "$regimen" data import folder graph --to graph.file --format none
+expect 0 "$regimen" data import folder graph --to graph.file --format graph
+expect 1 "$regimen" data import folder graph --to graph.file --format graph
+says "graph.file is there already" err
+expect 0 "$regimen" data validate graph.file
+says "1 records, no mistakes" out
+expect 0 "$regimen" data sample graph.file --to three --hops edges:4,edges:4 --label label
+diff -r one three >/dev/null || fail "sampling a graph file differs from sampling its folder"
+cat >mapped.yaml <<'YAML'
+data: {type: folder, path: graph, batch_size: 8, sampling: {sizes: [4, 3], store: memory, once: true}}
+task: {type: node_classification, node_set: nodes, num_classes: 4}
+model: {type: graph_sage, hidden: [8], receiver: source}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 1}
+YAML
+expect 0 "$regimen" run mapped.yaml --run-dir by-folder
+grep '^test' out >by-folder.test || grep '^test' err >by-folder.test
+expect 0 "$regimen" run mapped.yaml --run-dir by-file --set data.path=graph.file
+cat out err | grep -q "^mapped .* of the graph's file, read as needed" || fail "the plan does not tell what is mapped"
+cat out err | grep '^test' | cmp -s - by-folder.test || fail "training from a graph file differs"
+head -c 5000 graph.file >cut.file
+expect 1 "$regimen" data validate cut.file
+says "it was cut or has grown" err
 expect 0 "$regimen" data validate one
 cat >records.yaml <<'YAML'
 data: {type: records, schema: one/schema.pbtxt, train: "one/train-*.tfrecord", valid: "one/valid-*.tfrecord",
