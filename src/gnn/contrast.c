@@ -17,6 +17,14 @@ typedef rgm_graph_contrast_options contrast;
 static const char *const item_names[] = {"nodes", "first", "readout", NULL};
 static const char *const within_names[] = {"batch", "component", NULL};
 
+#define RGM_OPTIONS rgm_vicreg_options
+static const rgm_field vicreg_weight_fields[] = {
+    RGM_FLOAT_FIELD(similarity, 0, 1e9, "weight of how far the views are apart"),
+    RGM_FLOAT_FIELD(variance, 0, 1e9, "weight of columns that vary too little"),
+    RGM_FLOAT_FIELD(covariance, 0, 1e9, "weight of columns that vary together"),
+    {0}};
+#undef RGM_OPTIONS
+
 #define RGM_OPTIONS rgm_corruption
 static const rgm_field corruption_fields[] = {
     RGM_FLOAT_FIELD(shuffle_features, 0, 1,
@@ -61,9 +69,7 @@ static const rgm_field barlow_fields[] = {
 static const rgm_field vicreg_fields[] = {
     ITEMS,
     CORRUPT,
-    RGM_FLOAT_FIELD(vicreg.similarity, 0, 1e9, "weight of how far the views are apart"),
-    RGM_FLOAT_FIELD(vicreg.variance, 0, 1e9, "weight of columns that vary too little"),
-    RGM_FLOAT_FIELD(vicreg.covariance, 0, 1e9, "weight of columns that vary together"),
+    RGM_GROUP_FIELD(vicreg, vicreg_weight_fields, "what is made small, each with its weight"),
     {0}};
 static const rgm_field triplet_fields[] = {
     ITEMS,

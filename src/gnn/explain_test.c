@@ -140,6 +140,8 @@ static void *options_of(const rgm_graph_model_type *type)
 
 static void scores_add_up_in_every_model(void **state)
 {
+    static const char *const sets[] = {"cites"};
+
     (void)state;
     for (int64_t m = 0; rgm_graph_models[m] != NULL; m++) {
         const rgm_graph_model_type *type = (const rgm_graph_model_type *)rgm_graph_models[m];
@@ -150,6 +152,8 @@ static void scores_add_up_in_every_model(void **state)
 
         if (type == &rgm_sgc_model)
             ((rgm_sgc_model_options *)model)->output = CLASSES;
+        if (type == &rgm_gps_model)
+            ((rgm_gps_model_options *)model)->attention_sets = (rgm_texts){sets, 1};
         run = citation_run(type, model, m % 2 == 0);
         options.steps = 400;
         e = explain(run, &options, 1);
