@@ -115,7 +115,7 @@ mkdir -p ogb/raw ogb/split/half
 seq 0 19 | awk '{ print ($1 + 1) % 20 "," $1 }' | gzip >ogb/raw/edge.csv.gz
 for f in node edge; do echo 20 | gzip >ogb/raw/num-$f-list.csv.gz; done
 seq 0 19 | awk '{ print $1 % 3 + 0.5 ",1" }' | gzip >ogb/raw/node-feat.csv.gz
-seq 0 19 | awk '{ print $1 == 5 ? -1 : $1 % 2 }' | gzip >ogb/raw/node-label.csv.gz
+seq 0 19 | awk '{ print $1 == 5 ? 7 : $1 % 2 }' | gzip >ogb/raw/node-label.csv.gz
 expect 0 "$regimen" data import ogb ogb --to unsplit
 printf 'seed_op { op_name: "seed" node_set_name: "nodes" }\nsampling_ops { op_name: "a" input_op_names: "seed" edge_set_name: "edges" sample_size: 3 strategy: RANDOM_UNIFORM }\n' >spec.pbtxt
 expect 2 "$regimen" data sample unsplit --to sampled --spec spec.pbtxt
@@ -133,7 +133,7 @@ YAML
 expect 0 "$regimen" config check ogb.yaml --data
 echo 5 | gzip >>ogb/split/half/train.csv.gz
 expect 1 "$regimen" config check ogb.yaml --data
-says "train data: graph 0: .*label 'label' of item 7 is -1, but must be 0..1" err
+says "train data: graph 0: .*label 'label' of item 7 is 7, but must be 0..1" err
 
 # Numbers that no score or batch can have are wrong usage.
 echo x >line

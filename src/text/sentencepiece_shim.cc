@@ -71,9 +71,10 @@ rgm_status have_room(const char *doing, double bytes)
 
 /* More than twice what was measured: 4 bytes for one of a model, 170 for one of a text (a message
  * and two strings a piece), and for a character to train on 25 and 8 MB in all (unigram; bpe less).
+ * Of address space the trainer's 16 threads have a stack of 8 MB each, and something to allocate.
  */
 constexpr double OF_A_CALL = 32768, OF_A_MODEL_BYTE = 16, OF_A_TEXT_BYTE = 400, OF_AN_ID = 400,
-                 OF_TRAINING = 16e6, OF_A_CHARACTER = 64;
+                 OF_TRAINING = 16e6 + 16 * 9e6, OF_A_CHARACTER = 64;
 
 /** Run `body`, which gives a status; what it throws becomes one. */
 template <typename Body> rgm_status guarded(const char *doing, const Body &body) noexcept
