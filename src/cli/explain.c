@@ -113,14 +113,15 @@ static rgm_status set_number(table *t, int64_t column, int64_t number)
 static rgm_status name_feature(table *t, const explained_view *v, explained one)
 {
     const rgm_explained_input *input = &v->explanation.inputs[one.input];
-    int64_t count = rgm_tensor_count(input->scores), item = one.i, column = one.i;
+    int64_t item = 0, column = one.i; /* by column: of all items */
+    rgm_status status;
     char *name;
 
     if (input->pattern != NULL && !input->by_column) {
         item = rgm_pattern_row_of(input->pattern)[one.i];
         column = rgm_pattern_column_of(input->pattern)[one.i];
     } else if (!input->by_column) {
-        int64_t columns = count / rgm_tensor_dim(input->scores, 0);
+        int64_t columns = rgm_tensor_count(input->scores) / rgm_tensor_dim(input->scores, 0);
 
         item = one.i / columns;
         column = one.i % columns;
@@ -128,7 +129,7 @@ static rgm_status name_feature(table *t, const explained_view *v, explained one)
     RGM_TRY(table_set(t, 0, "feature"));
     RGM_TRY(rgm_strprintf(&name, "%s%s%s", input->set != NULL ? input->set : "",
                           input->set != NULL ? "." : "", input->feature));
-    rgm_status status = table_set(t, 1, name);
+    status = table_set(t, 1, name);
     rgm_free(name);
     RGM_TRY(status);
     if (!input->by_column && input->piece == RGM_NODE_SET)

@@ -152,6 +152,42 @@ static rgm_status tell(const rgm_open_run *run, const embeddings_choice *choice)
     return RGM_OK;
 }
 
+static rgm_status write_rows(FILE *to, const rgm_open_run *run, const embeddings_choice *choice)
+{
+    gathered g = {.csv = to};
+
+    RGM_TRY(rgm_graph_run_embeddings(run, choice->node_set, print_states, &g));
+    if (fflush(to) != 0)
+        return RGM_FAIL(RGM_ERR_IO, "writing embeddings: %s", strerror(errno));
+    return RGM_OK;
+}
+
+/* As save_safetensors(), row by row. */
+static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *choice)
+{
+    rgm_status status = RGM_OK;
+    char *beside = NULL;
+    FILE *file = NULL;
+
+    RGM_GO(rgm_path_sweep(choice->file));
+    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", choice->file, (long)getpid()));
+    file = fopen(beside, "w");
+    if (file == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno)));
+    status = write_rows(file, run, choice);
+    if (status == RGM_OK)
+        status = rgm_sync(fileno(file), choice->file);
+    if (fclose(file) != 0 && status == RGM_OK)
+        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno));
+    if (status == RGM_OK && rename(beside, choice->file) != 0)
+        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno));
+    if (status != RGM_OK)
+        unlink(beside);
+done:
+    rgm_free(beside);
+    return status;
+}
+
 rgm_status embeddings_write(const rgm_open_run *run, const embeddings_choice *choice)
 {
     int format = format_of(choice);
@@ -159,18 +195,11 @@ rgm_status embeddings_write(const rgm_open_run *run, const embeddings_choice *ch
     rgm_status status = RGM_OK;
 
     RGM_GO(tell(run, choice));
-    if (formats[format].save == NULL) {
-        g.csv = choice->file != NULL ? fopen(choice->file, "w") : stdout;
-        if (g.csv == NULL)
-            RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno)));
-    }
-    RGM_GO(rgm_graph_run_embeddings(run, choice->node_set,
-                                    g.csv != NULL ? print_states : keep_states, &g));
-    if (g.csv == NULL)
-        RGM_GO(save_kept(&g, choice, format));
+    if (formats[format].save == NULL)
+        return choice->file != NULL ? save_rows(run, choice) : write_rows(stdout, run, choice);
+    RGM_GO(rgm_graph_run_embeddings(run, choice->node_set, keep_states, &g));
+    RGM_GO(save_kept(&g, choice, format));
 done:
-    if (g.csv != NULL && (g.csv != stdout ? fclose(g.csv) : fflush(g.csv)) != 0 && status == RGM_OK)
-        status = RGM_FAIL(RGM_ERR_IO, "writing embeddings: %s", strerror(errno));
     rgm_free(g.states);
     rgm_free(g.nodes);
     rgm_free(g.graphs);

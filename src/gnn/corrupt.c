@@ -218,7 +218,7 @@ static rgm_value *read_feature(const rgm_graph_value *graph, const rgm_set_schem
     if (set->piece != RGM_NODE_SET || !is_named(&r))
         return x;
     for (size_t i = 0; x != NULL && i < sizeof corruptors / sizeof *corruptors; i++) {
-        double rate = *(const double *)((const char *)payload + corruptors[i].rate);
+        double rate = *(const double *)(const void *)((const char *)payload + corruptors[i].rate);
 
         if (rate == 0)
             continue;
