@@ -54,12 +54,6 @@ rgm_status rgmi_edit_loop_set(int64_t *index, const rgm_graph *graph, const char
 /** RGM_ERR_ARG unless 0 <= rate <= 1. */
 rgm_status rgmi_edit_check_rate(double rate);
 
-/**
- * The eigenvectors of symmetric `a` [n, n], which is destroyed: values [n] ascending, vectors
- * [n, n] by rows. Jacobi's method (Golub & Van Loan 2013, 8.5).
- */
-rgm_status rgmi_jacobi(double *values, double *vectors, double *a, int64_t n);
-
 /** A's neighbours of each node of a component, both directions, each once. */
 typedef struct rgmi_neighbours {
     int64_t n;

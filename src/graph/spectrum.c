@@ -1,6 +1,6 @@
 /*
- * The smooth eigenvectors of a component's normalised Laplacian: all of a small one by Jacobi's
- * method, the few smallest of a large one by subspace iteration with a Chebyshev filter (Zhou et
+ * The smooth eigenvectors of a component's normalised Laplacian: all of a small one at
+ * once, the few smallest of a large one by subspace iteration with a Chebyshev filter (Zhou et
  * al. 2006), which finds eigenvalues that are there several times too. What belongs to eigenvalue 0
  * is known, D^1/2 on each connected piece, and is kept out.
  */
@@ -8,92 +8,6 @@
 #include <string.h>
 
 #include "edit.h"
-
-/* ---- Jacobi --------------------------------------------------------------------------------- */
-
-static double off_diagonal(const double *a, int64_t n)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < i; j++)
-            sum += a[i * n + j] * a[i * n + j];
-    return sum;
-}
-
-/* Rows p and q of x turned by the angle of cosine c and sine s. */
-static void turn_rows(double *x, int64_t n, int64_t p, int64_t q, double c, double s)
-{
-    for (int64_t k = 0; k < n; k++) {
-        double u = x[p * n + k], v = x[q * n + k];
-
-        x[p * n + k] = c * u - s * v;
-        x[q * n + k] = s * u + c * v;
-    }
-}
-
-static void turn(double *a, double *vectors, int64_t n, int64_t p, int64_t q)
-{
-    double apq = a[p * n + q], theta, t, c, s;
-
-    if (apq == 0)
-        return;
-    theta = (a[q * n + q] - a[p * n + p]) / (2 * apq);
-    t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
-    c = 1 / sqrt(t * t + 1);
-    s = t * c;
-    turn_rows(a, n, p, q, c, s);
-    for (int64_t k = 0; k < n; k++) {
-        double u = a[k * n + p], v = a[k * n + q];
-
-        a[k * n + p] = c * u - s * v;
-        a[k * n + q] = s * u + c * v;
-    }
-    turn_rows(vectors, n, p, q, c, s);
-}
-
-/* The rows of vectors and the values in ascending order. */
-static void sort_pairs(double *values, double *vectors, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int64_t least = i;
-        double kept = values[i];
-
-        for (int64_t k = i + 1; k < n; k++)
-            if (values[k] < values[least])
-                least = k;
-        values[i] = values[least];
-        values[least] = kept;
-        for (int64_t k = 0; k < n && least != i; k++) {
-            kept = vectors[i * n + k];
-            vectors[i * n + k] = vectors[least * n + k];
-            vectors[least * n + k] = kept;
-        }
-    }
-}
-
-rgm_status rgmi_jacobi(double *values, double *vectors, double *a, int64_t n)
-{
-    const int most_sweeps = 60;
-    double size = off_diagonal(a, n);
-
-    memset(vectors, 0, (size_t)(n * n) * sizeof *vectors);
-    for (int64_t i = 0; i < n; i++) {
-        vectors[i * n + i] = 1;
-        size += a[i * n + i] * a[i * n + i];
-    }
-    for (int sweep = 0; sweep < most_sweeps && off_diagonal(a, n) > 1e-26 * size; sweep++)
-        for (int64_t p = 0; p < n; p++)
-            for (int64_t q = p + 1; q < n; q++)
-                turn(a, vectors, n, p, q);
-    if (!(off_diagonal(a, n) <= 1e-20 * size))
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the eigenvalues of %lld nodes were not found",
-                        (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = a[i * n + i];
-    sort_pairs(values, vectors, n);
-    return RGM_OK;
-}
 
 /* ---- the Laplacian -------------------------------------------------------------------------- */
 
@@ -137,18 +51,19 @@ static rgm_status small(double *values, double *vectors, int64_t *found, const r
                         const double *w, int64_t count)
 {
     rgm_status status = RGM_OK;
-    double *a = NULL, *all = NULL, *every = NULL;
+    double *a = NULL, *all = NULL, *every = NULL, *work = NULL;
     int64_t trivial = 0;
 
     RGM_GO(RGM_NEW(a, g->n * g->n));
     RGM_GO(RGM_NEW(all, g->n * g->n));
     RGM_GO(RGM_NEW(every, g->n));
+    RGM_GO(RGM_NEW(work, 3 * g->n));
     for (int64_t i = 0; i < g->n; i++) {
         a[i * g->n + i] = w[i] > 0;
         for (int64_t k = g->start[i]; k < g->start[i + 1]; k++)
             a[i * g->n + g->node[k]] = -w[i] * w[g->node[k]];
     }
-    RGM_GO(rgmi_jacobi(every, all, a, g->n));
+    RGM_GO(rgm_symmetric_eigen(every, all, a, work, g->n));
     while (trivial < g->n && every[trivial] < 1e-9)
         trivial++;
     *found = g->n - trivial < count ? g->n - trivial : count;
@@ -158,6 +73,7 @@ done:
     rgm_free(a);
     rgm_free(all);
     rgm_free(every);
+    rgm_free(work);
     return status;
 }
 
@@ -174,11 +90,12 @@ typedef struct subspace {
     double *y, *z;     /* [n] of the filter; [width, n] of the turn   */
     double *h, *turns; /* [width, width]                              */
     double *values;    /* [width]                                     */
+    double *work;      /* [3 width] of the turn                       */
 } subspace;
 
 static void subspace_clear(subspace *s)
 {
-    double *parts[] = {s->sums, s->x, s->y, s->z, s->h, s->turns, s->values};
+    double *parts[] = {s->sums, s->x, s->y, s->z, s->h, s->turns, s->values, s->work};
 
     rgm_free(s->piece);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -251,7 +168,7 @@ static rgm_status rayleigh_ritz(subspace *s)
         for (int64_t j = 0; j <= k; j++)
             s->h[k * s->width + j] = s->h[j * s->width + k] = dot(s->y, s->x + j * s->n, s->n);
     }
-    RGM_TRY(rgmi_jacobi(s->values, s->turns, s->h, s->width));
+    RGM_TRY(rgm_symmetric_eigen(s->values, s->turns, s->h, s->work, s->width));
     memset(s->z, 0, (size_t)(s->width * s->n) * sizeof *s->z);
     for (int64_t k = 0; k < s->width; k++)
         for (int64_t j = 0; j < s->width; j++)
@@ -317,6 +234,7 @@ static rgm_status subspace_init(subspace *s, const rgmi_neighbours *g, const dou
     RGM_TRY(RGM_NEW(s->h, width * width));
     RGM_TRY(RGM_NEW(s->turns, width * width));
     RGM_TRY(RGM_NEW(s->values, width));
+    RGM_TRY(RGM_NEW(s->work, 3 * width));
     for (int64_t i = 0; i < s->width * s->n; i++)
         s->x[i] = rgm_rng_normal(&rng, (uint64_t)i);
     return RGM_OK;
