@@ -40,6 +40,8 @@ typedef struct rgm_metric_type {
     int64_t (*state_size)(const rgm_metric *metric); /* doubles, zero at the start */
     void (*update)(double *state, const rgm_metric *metric, const rgm_metric_batch *batch);
     double (*result)(const double *state, const rgm_metric *metric); /* 0 when nothing was seen */
+    bool of_states; /* it looks at predictions alone, labels or not, and in passes alone: it is dear
+                     */
 } rgm_metric_type;
 
 #define RGM_METRIC_NAME 128
@@ -110,6 +112,22 @@ extern const rgm_metric_type rgm_metric_r2; /* 1 - squared errors / squared dist
  */
 extern const rgm_metric_type rgm_metric_auc, rgm_metric_average_precision, rgm_metric_mrr,
     rgm_metric_hits;
+/*
+ * How good states [n, columns] are without labels (Tsitsulin et al. 2023), by the singular values s
+ * of a batch, descending, and its left vectors U; the mean of the batches. `outputs`, the columns,
+ * is to be set; a batch of others is not counted. Of a batch with more than
+ * RGM_MOST_REPRESENTED_ROWS items every second, third, ... is looked at. Values below 1e-6 of the
+ * first count as 0: states are float. A batch of zeros has 0, one with a NaN makes the metric NaN.
+ *
+ * rankme: exp(entropy of s / sum s), Garrido et al. 2023. numerical_rank: sum s^2 / s_0^2.
+ * pseudo_condition_number: s_0 / s_last, 0 where s_last is. coherence: max |U_i|^2 n / rank over
+ * the items, those U whose s is not 0 (Candes & Recht 2009): 1 where all weigh the same.
+ * self_clustering: the sum over pairs of squared cosines, 0 where it is that of n random
+ * directions and 1 where all are one; an item of zeros is not counted.
+ */
+extern const rgm_metric_type rgm_metric_rankme, rgm_metric_numerical_rank, rgm_metric_coherence,
+    rgm_metric_pseudo_condition_number, rgm_metric_self_clustering;
+#define RGM_MOST_REPRESENTED_ROWS 8192
 
 /* ---- logs ---------------------------------------------------------------------------------- */
 
@@ -231,7 +249,7 @@ typedef struct rgm_head {
     double loss_weight; /* of the default build_losses                                         */
     int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions are counted by label
                           in validations, for tables.jsonl; of a logit for 1 against 0: 2; 0: not */
-    int64_t metric_count; /* the model's own ("compiled") metrics, in every mode                 */
+    int64_t metric_count; /* the model's own ("compiled") metrics; of_states in passes alone     */
     rgm_metric metrics[RGM_MAX_METRICS];
 } rgm_head;
 
@@ -556,20 +574,29 @@ void rgm_classes_judge(rgm_head *head, const rgm_classes *classes);
 void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes);
 /** One more metric of a head, by the name of its type; NULL when it has RGM_MAX_METRICS. */
 rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type);
+/** What named metrics are of: one class of several, independent 0/1 labels, states. */
+typedef enum rgm_metrics_of {
+    RGM_METRICS_OF_CLASSES,
+    RGM_METRICS_OF_LABELS,
+    RGM_METRICS_OF_STATES
+} rgm_metrics_of;
+#define RGM_MOST_REPRESENTED_COLUMNS 1024
 /**
  * Metrics by name: f1_micro, f1_macro, f1_weighted, balanced_accuracy, matthews_correlation,
- * top_<k>, calibration_error or calibration_error_<bins> (15), brier_score; of 0/1 labels
- * (`binary`) f1, auc_roc_macro and auc_pr_macro too, but no top. They are reported by that name.
+ * top_<k>, calibration_error or calibration_error_<bins> (15), brier_score; of 0/1 labels f1,
+ * auc_roc_macro and auc_pr_macro too, but no top; of states rankme, numerical_rank, coherence,
+ * pseudo_condition_number, self_clustering alone. They are reported by that name.
  *
- * @param outputs  classes, or 0/1 labels of an item
+ * @param outputs  classes, 0/1 labels of an item, or columns of the states; 0: not known yet
  *
- * Errors: RGM_ERR_CONFIG "key: ..." with the nearest name, a number that cannot be, one twice.
+ * Errors: RGM_ERR_CONFIG "key: ..." with the nearest name, a number that cannot be, one twice, more
+ * columns than RGM_MOST_REPRESENTED_COLUMNS.
  */
 rgm_status rgm_named_metrics_check(const char *key, const rgm_texts *names, int64_t outputs,
-                                   bool binary);
+                                   rgm_metrics_of of);
 /** Add them. Errors: as the check, RGM_ERR_CONFIG when there are more than RGM_MAX_METRICS. */
 rgm_status rgm_head_add_named_metrics(rgm_head *head, const rgm_texts *names, int64_t outputs,
-                                      bool binary);
+                                      rgm_metrics_of of);
 
 /* ---- task types: what an experiment file can name -------------------------------------------- */
 

@@ -188,7 +188,7 @@ static rgm_status check_binary(const void *options)
                             precisions->items[i]);
     RGM_TRY(check_reported("task.recall_at_precisions", precisions->count, MOST));
     RGM_TRY(check_reported("task.metrics", o->metrics.count, MOST - precisions->count));
-    RGM_TRY(rgm_named_metrics_check("task.metrics", &o->metrics, o->units, true));
+    RGM_TRY(rgm_named_metrics_check("task.metrics", &o->metrics, o->units, RGM_METRICS_OF_LABELS));
     return check_weights(o, 2);
 }
 
@@ -202,7 +202,7 @@ static rgm_status check_classes(const void *options)
     count = rgm_classes_count(&classes);
     most = RGM_MAX_METRICS - 2 - (classes.statistics ? 2 * count : 0);
     RGM_TRY(check_reported("task.metrics", o->metrics.count, most));
-    RGM_TRY(rgm_named_metrics_check("task.metrics", &o->metrics, count, false));
+    RGM_TRY(rgm_named_metrics_check("task.metrics", &o->metrics, count, RGM_METRICS_OF_CLASSES));
     return check_weights(o, count);
 }
 
@@ -296,7 +296,8 @@ static rgm_status class_metrics(rgm_head *outputs, int64_t count, const void *op
 
     (void)count;
     rgm_classes_add_metrics(&outputs[0], &classes);
-    return rgm_head_add_named_metrics(&outputs[0], &o->metrics, rgm_classes_count(&classes), false);
+    return rgm_head_add_named_metrics(&outputs[0], &o->metrics, rgm_classes_count(&classes),
+                                      RGM_METRICS_OF_CLASSES);
 }
 
 /* ---- independent 0/1 labels ---------------------------------------------------------------- */
@@ -340,7 +341,7 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
         if (metric != NULL)
             metric->precision = precision_named(metric->name, precisions->items[i]);
     }
-    return rgm_head_add_named_metrics(&outputs[0], &o->metrics, o->units, true);
+    return rgm_head_add_named_metrics(&outputs[0], &o->metrics, o->units, RGM_METRICS_OF_LABELS);
 }
 
 /* ---- the kinds ----------------------------------------------------------------------------- */

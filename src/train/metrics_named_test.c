@@ -49,11 +49,11 @@ static double measure(const rgm_metric *metric, int64_t units, const double *z, 
     return result;
 }
 
-static rgm_metric named(const char *name, int64_t outputs, bool binary)
+static rgm_metric named(const char *name, int64_t outputs, rgm_metrics_of of)
 {
     rgm_head head = {.metric_count = 0};
 
-    CHECK_OK(rgm_head_add_named_metrics(&head, &(rgm_texts){&name, 1}, outputs, binary));
+    CHECK_OK(rgm_head_add_named_metrics(&head, &(rgm_texts){&name, 1}, outputs, of));
     CHECK_INT(1, head.metric_count);
     CHECK_TEXT(name, head.metrics[0].name);
     return head.metrics[0];
@@ -75,7 +75,7 @@ static void of_one_class_of_several(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rgm_metric metric = named(cases[i].name, CLASSES, false);
+        rgm_metric metric = named(cases[i].name, CLASSES, RGM_METRICS_OF_CLASSES);
 
         CHECK_CLOSE(measure(&metric, CLASSES, logits, classes, 1, NULL, 1), cases[i].plain, 1e-12,
                     0);
@@ -100,7 +100,7 @@ static void of_one_label(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rgm_metric metric = named(cases[i].name, 1, true);
+        rgm_metric metric = named(cases[i].name, 1, RGM_METRICS_OF_LABELS);
 
         CHECK_CLOSE(measure(&metric, 1, one, ones, 1, NULL, 1), cases[i].plain, 1e-12, 0);
         CHECK_CLOSE(measure(&metric, 1, one, ones, 1, weights, 1), cases[i].weighted, 1e-12, 0);
@@ -129,7 +129,7 @@ static void of_several_labels(void **state)
     (void)state;
     take_columns(z);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rgm_metric metric = named(cases[i].name, UNITS, true);
+        rgm_metric metric = named(cases[i].name, UNITS, RGM_METRICS_OF_LABELS);
 
         CHECK_CLOSE(measure(&metric, UNITS, z, several, UNITS, NULL, 1), cases[i].plain, 1e-12, 0);
         CHECK_CLOSE(measure(&metric, UNITS, z, several, UNITS, weights, 1), cases[i].weighted,
@@ -153,7 +153,7 @@ static void labels_that_weigh_nothing_do_not_count(void **state)
         other[k] = w[k] > 0 ? several[k] : 1 - several[k];
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        rgm_metric metric = named(names[i], UNITS, true);
+        rgm_metric metric = named(names[i], UNITS, RGM_METRICS_OF_LABELS);
         double first = measure(&metric, UNITS, z, several, UNITS, w, UNITS);
 
         CHECK_CLOSE(first, measure(&metric, UNITS, z, other, UNITS, w, UNITS), 0, 0);
@@ -164,7 +164,7 @@ static void labels_that_weigh_nothing_do_not_count(void **state)
 /* The mean of roc_auc_score over the columns; a column of one kind of label is left out. */
 static void areas_are_means_over_labels(void **state)
 {
-    rgm_metric metric = named("auc_roc_macro", UNITS, true);
+    rgm_metric metric = named("auc_roc_macro", UNITS, RGM_METRICS_OF_LABELS);
     double z[ITEMS * UNITS];
     int64_t constant[ITEMS * UNITS];
 
@@ -176,10 +176,10 @@ static void areas_are_means_over_labels(void **state)
     CHECK_CLOSE(measure(&metric, UNITS, z, constant, UNITS, NULL, 1), 0.6666666666666667, 1e-9, 0);
 }
 
-static void refuse(const char *name, int64_t outputs, bool binary, const char *message)
+static void refuse(const char *name, int64_t outputs, rgm_metrics_of of, const char *message)
 {
     CHECK_STATUS(RGM_ERR_CONFIG,
-                 rgm_named_metrics_check("task.metrics", &(rgm_texts){&name, 1}, outputs, binary));
+                 rgm_named_metrics_check("task.metrics", &(rgm_texts){&name, 1}, outputs, of));
     CHECK_MESSAGE(message);
 }
 
@@ -188,20 +188,26 @@ static void names_that_there_are_not_are_refused(void **state)
     static const char *const twice[] = {"f1_micro", "f1_micro"};
 
     (void)state;
-    refuse("f1_marco", 4, false,
+    refuse("f1_marco", 4, RGM_METRICS_OF_CLASSES,
            "task.metrics: 'f1_marco' is no metric of classes; did you mean "
            "'f1_macro'? There are f1_micro, f1_macro");
-    refuse("f1", 4, false, "is no metric of classes");
-    refuse("top_3", 1, true, "is no metric of 0/1 labels");
-    refuse("top", 4, false, "is no metric of classes");
-    refuse("top_x", 4, false, "behind top_ stands a number from 1");
-    refuse("top_0", 4, false, "behind top_ stands a number from 1");
-    refuse("top_4", 4, false, "'top_4' is always 1: there are 4 classes");
-    refuse("calibration_error_0", 4, false, "behind calibration_error_ stands a number");
-    refuse("matthews_correlation", 2, true, "is of one 0/1 label, but task.units is 2");
-    refuse("auc_roc_macro", 1, true, "is of several 0/1 labels, but task.units is 1");
-    CHECK_STATUS(RGM_ERR_CONFIG,
-                 rgm_named_metrics_check("task.metrics", &(rgm_texts){twice, 2}, 4, false));
+    refuse("f1", 4, RGM_METRICS_OF_CLASSES, "is no metric of classes");
+    refuse("top_3", 1, RGM_METRICS_OF_LABELS, "is no metric of 0/1 labels");
+    refuse("top", 4, RGM_METRICS_OF_CLASSES, "is no metric of classes");
+    refuse("top_x", 4, RGM_METRICS_OF_CLASSES, "behind top_ stands a number from 1");
+    refuse("top_0", 4, RGM_METRICS_OF_CLASSES, "behind top_ stands a number from 1");
+    refuse("top_4", 4, RGM_METRICS_OF_CLASSES, "'top_4' is always 1: there are 4 classes");
+    refuse("calibration_error_0", 4, RGM_METRICS_OF_CLASSES,
+           "behind calibration_error_ stands a number");
+    refuse("matthews_correlation", 2, RGM_METRICS_OF_LABELS,
+           "is of one 0/1 label, but task.units is 2");
+    refuse("accuracy", 8, RGM_METRICS_OF_STATES, "is no metric of states. There are rankme, num");
+    refuse("rank_me", 8, RGM_METRICS_OF_STATES, "did you mean 'rankme'?");
+    refuse("rankme", 1025, RGM_METRICS_OF_STATES, "of states with 1025 columns, 1024 are the most");
+    refuse("auc_roc_macro", 1, RGM_METRICS_OF_LABELS,
+           "is of several 0/1 labels, but task.units is 1");
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_named_metrics_check("task.metrics", &(rgm_texts){twice, 2}, 4,
+                                                         RGM_METRICS_OF_CLASSES));
     CHECK_MESSAGE("'f1_micro' stands twice");
 }
 
@@ -214,7 +220,7 @@ static void nothing_seen_is_zero(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        rgm_metric metric = named(names[i], CLASSES, false);
+        rgm_metric metric = named(names[i], CLASSES, RGM_METRICS_OF_CLASSES);
 
         CHECK_CLOSE(metric.type->result(none, &metric), 0, 0, 0);
     }

@@ -47,7 +47,8 @@ void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, i
                                   .labels = step->labels[head],
                                   .weights = step->weights[head]};
 
-        if (batch.predictions != NULL && batch.labels != NULL)
+        if (batch.predictions != NULL &&
+            (batch.labels != NULL || metrics[i].metric.type->of_states))
             metrics[i].metric.type->update(states[i], &metrics[i].metric, &batch);
     }
 }

@@ -15,10 +15,12 @@ static int64_t state_size(const rgm_task_metric *metric)
 }
 
 /* The model's own metrics; with several heads each head's name stands before its metrics'. */
-static rgm_status collect_own(rgmi_sums *sums, const rgm_task_model *model)
+static rgm_status collect_own(rgmi_sums *sums, const rgm_task_model *model, bool training)
 {
     for (int64_t h = 0; h < model->head_count; h++)
         for (int64_t m = 0; m < model->heads[h].metric_count; m++) {
+            if (training && model->heads[h].metrics[m].type->of_states)
+                continue;
             sums->metrics[sums->count] =
                 (rgm_task_metric){.metric = model->heads[h].metrics[m], .head = h};
             RGM_TRY(rgm_strprintf(&sums->names[sums->count++], "%s%s%s",
@@ -83,7 +85,7 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
     RGM_TRY(RGM_NEW(sums->metrics, most));
     RGM_TRY(RGM_NEW(sums->names, most));
     RGM_TRY(RGM_NEW(sums->states, most));
-    RGM_TRY(collect_own(sums, &trainer->model));
+    RGM_TRY(collect_own(sums, &trainer->model, training));
     RGM_TRY(collect_task(sums, trainer, training));
     RGM_TRY(check_names(sums));
     sums->size = 2;
