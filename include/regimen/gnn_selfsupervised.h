@@ -115,6 +115,7 @@ typedef struct rgm_graph_contrast_options {
     rgm_corruption corrupt; /* of the corrupted view; grace and bgrl: of the first  */
     rgm_corruption second;  /* grace and bgrl: of the second                        */
     rgm_ints projector;     /* widths of dense layers between states and loss       */
+    rgm_texts metrics;      /* of the states, by rgm_named_metrics_check()'s names   */
     bool summary_sigmoid;
     double lambda;
     bool normalize;

@@ -94,6 +94,8 @@ typedef struct rgm_graph_task_type {
     rgm_status (*losses)(rgm_head *outputs, int64_t count, const void *options);
     /** Add metrics to the outputs: rgm_head_add_metric(). NULL: there are none. */
     rgm_status (*metrics)(rgm_head *outputs, int64_t count, const void *options);
+    /** Add lines to what is told before the first step. NULL: there is nothing to tell. */
+    rgm_status (*describe)(rgm_text *out, const void *options);
     /** The node that prediction i of a graph is about, -1: none. NULL: predictions are of no nodes.
      */
     int64_t (*node)(const rgm_graph *graph, int64_t i, const void *options);

@@ -49,7 +49,9 @@ static const rgm_field corruption_fields[] = {
                          "readout"),                                                               \
         RGMI_PLACE_FIELD(readout_set, "readout node set"), RGMI_KEY_FIELD,                         \
         RGM_INTS_FIELD(projector, 1, 1e6,                                                          \
-                       "widths of dense layers between states and loss; default: none")
+                       "widths of dense layers between states and loss; default: none"),           \
+        RGM_TEXTS_FIELD(metrics,                                                                   \
+                        "of the states in validations: rankme, coherence, ...; default: none")
 #define CORRUPT RGM_GROUP_FIELD(corrupt, corruption_fields, "what the other view loses")
 #define TWICE                                                                                      \
     RGM_GROUP_FIELD(corrupt, corruption_fields, "what the first view loses"),                      \
@@ -261,7 +263,7 @@ static rgm_status check(const void *options)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task.corrupt: nothing is corrupted, so that there is nothing to learn "
                         "from; give a rate above 0");
-    return RGM_OK;
+    return rgm_named_metrics_check("task.metrics", &o->metrics, 0, RGM_METRICS_OF_STATES);
 }
 
 static rgm_status check_masked(const void *options)
@@ -493,6 +495,27 @@ static rgm_status losses(rgm_head *outputs, int64_t count, const void *options)
     return RGM_OK;
 }
 
+/* None without being asked for: each costs about columns^3 steps a batch. */
+static rgm_status metrics(rgm_head *outputs, int64_t count, const void *options)
+{
+    (void)count;
+    return rgm_head_add_named_metrics(&outputs[0], &((const contrast *)options)->metrics,
+                                      rgm_width(outputs[0].predictions), RGM_METRICS_OF_STATES);
+}
+
+/* "metrics rankme, coherence of states in validations, of up to 8192 items of a batch" */
+static rgm_status describe(rgm_text *out, const void *options)
+{
+    const rgm_texts *names = &((const contrast *)options)->metrics;
+
+    for (int64_t i = 0; i < names->count; i++)
+        RGM_TRY(rgm_text_printf(out, "%s%s", i > 0 ? ", " : "metrics ", names->items[i]));
+    if (names->count == 0)
+        return RGM_OK;
+    return rgm_text_printf(out, " of states in validations, of up to %d items of a batch\n",
+                           RGM_MOST_REPRESENTED_ROWS);
+}
+
 /* ---- the kinds ----------------------------------------------------------------------------- */
 
 #define KIND(kind, row, text, table, starts, checks, views, linear_end, loss)                      \
@@ -513,6 +536,8 @@ static rgm_status losses(rgm_head *outputs, int64_t count, const void *options)
                                      .real_items = real_items,                                     \
                                      .predict = kind##_predict,                                    \
                                      .losses = losses,                                             \
+                                     .metrics = metrics,                                           \
+                                     .describe = describe,                                         \
                                      .node = number_of}
 
 KIND(deep_graph_infomax, rgm_deep_graph_infomax,

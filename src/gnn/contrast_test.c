@@ -747,6 +747,50 @@ static void an_export_gives_the_states(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* Of every item of a validation, of the clean view; none in training, none without being asked. */
+static void metrics_are_of_the_states_that_are_predicted(void **state)
+{
+    static const char *const names[] = {"rankme", "coherence", "self_clustering"};
+    static const rgm_metric_type *const types[] = {&rgm_metric_rankme, &rgm_metric_coherence,
+                                                   &rgm_metric_self_clustering};
+
+    (void)state;
+    for (int k = 0; k < KINDS; k++) {
+        rgm_tensor *states = NULL;
+        rgm_trainer *trainer;
+        rgm_open_run *run;
+        const rgm_logs *logs;
+        rgm_text plan = {0};
+        setting s;
+
+        open_setting(&s, kinds[k], RGM_ITEMS_NODES);
+        rgm_graph_contrast_options *o = rgm_graph_task_options(s.what.task);
+        o->metrics = (rgm_texts){names, 3};
+        run = must_open(&s);
+        trainer = rgm_run_trainer(run);
+        CHECK_OK(rgm_run_train(run, 2));
+        CHECK_INT(1 + 3, rgm_trainer_metric_count(trainer, RGM_VALID));
+        CHECK_OK(rgm_run_plan(&plan, run));
+        CHECK(strstr(plan.data, "metrics rankme, coherence, self_clustering of states") != NULL);
+        CHECK_OK(rgm_run_evaluate(run, RGM_VALID, RGM_TO_END, &logs));
+        CHECK_OK(rgm_graph_run_predict(&states, run, 0, s.data.graphs[0]));
+        for (int m = 0; m < 3; m++) {
+            rgm_metric metric = {.type = types[m], .outputs = 8};
+            rgm_metric_batch batch = {.predictions = states};
+            double *sums;
+
+            CHECK_OK(RGM_NEW(sums, metric.type->state_size(&metric)));
+            metric.type->update(sums, &metric, &batch);
+            CHECK_CLOSE(rgm_logs_get(logs, names[m]), metric.type->result(sums, &metric), 1e-4, 0);
+            rgm_free(sums);
+        }
+        rgm_tensor_release(states);
+        rgm_text_clear(&plan);
+        rgm_run_close(run);
+        close_setting(&s);
+    }
+}
+
 static void refuse(rgm_graph_contrast_options *o, const rgm_graph_task_type *type,
                    const char *message)
 {
@@ -777,6 +821,9 @@ static void options_that_mean_nothing_are_refused(void **state)
     o.items = RGM_ITEMS_FIRST;
     refuse(&o, &rgm_masked_features, "task.items: it is all nodes of a set");
     o.items = RGM_ITEMS_NODES;
+    o.metrics = (rgm_texts){(const char *const[]){"accuracy"}, 1};
+    refuse(&o, &rgm_masked_features, "task.metrics: 'accuracy' is no metric of states");
+    o.metrics.count = 0;
     o.second.features = (rgm_texts){(const char *const[]){"wards"}, 1};
     refuse(&o, &rgm_grace, "task.second.features: no node set has a feature 'wards'");
     o.place.node_set = "?";
@@ -854,5 +901,6 @@ TESTS(cmocka_unit_test(each_loss_is_its_definition_and_padding_counts_nowhere),
       cmocka_unit_test(each_kind_learns_of_nodes_and_of_a_readout),
       cmocka_unit_test(each_kind_goes_on_to_the_same_bits),
       cmocka_unit_test(an_export_gives_the_states),
+      cmocka_unit_test(metrics_are_of_the_states_that_are_predicted),
       cmocka_unit_test(options_that_mean_nothing_are_refused),
       cmocka_unit_test(every_failing_allocation_is_reported_and_nothing_leaks))

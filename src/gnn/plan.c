@@ -362,6 +362,14 @@ static rgm_status describe_memory(rgm_text *out, const rgmi_learning *l)
                            (double)(56 * edges) * 1e-6);
 }
 
+static rgm_status describe_tasks(rgm_text *out, const rgmi_learning *l)
+{
+    for (int64_t t = 0; t < l->task_count; t++)
+        if (l->tasks[t]->type->describe != NULL)
+            RGM_TRY(l->tasks[t]->type->describe(out, l->tasks[t]->options));
+    return RGM_OK;
+}
+
 rgm_status rgmi_learning_plan(rgm_text *out, void *state)
 {
     const rgmi_learning *learning = state;
@@ -376,6 +384,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     RGM_TRY(describe_processors(out, learning));
     RGM_TRY(describe_labels(out, learning));
     RGM_TRY(describe_all_weights(out, learning));
+    RGM_TRY(describe_tasks(out, learning));
     RGM_TRY(describe_features(out, learning, true));
     RGM_TRY(describe_features(out, learning, false));
     return describe_learned(out, learning);
