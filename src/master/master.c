@@ -18,15 +18,22 @@
 
 /* ---- the lock ------------------------------------------------------------------------------- */
 
-enum { LOCK_MS = 2000, LOCK_PAUSE_MS = 10 };
+enum { LOCK_MS = 2000, LISTENS_MS = 500, LOCK_PAUSE_MS = 10 };
 
-/* One that is held for a request, by who does not listen, is free in a moment. */
+/* One that is held for a request, by who does not listen, is free in a moment. So is that of a
+ * master that was killed while it started a process: until that has become another program it has
+ * lock and socket, and whoever connects to it gets no answer but a connection. */
 static bool lock_soon(const rgm_master *master)
 {
+    int listened = 0;
+
     for (int waited = 0;; waited += LOCK_PAUSE_MS) {
         if (flock(master->lock_fd, LOCK_EX | LOCK_NB) == 0)
             return true;
-        if (errno != EWOULDBLOCK || waited >= LOCK_MS || rgmi_socket_answers(master->folder_fd))
+        if (errno != EWOULDBLOCK)
+            return false;
+        listened = rgmi_socket_answers(master->folder_fd) ? listened + LOCK_PAUSE_MS : 0;
+        if (waited >= LOCK_MS || listened >= LISTENS_MS)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000L}, NULL);
     }
