@@ -50,7 +50,8 @@ expect 0 "$regimen" eval run --part valid --last
 says "^valid loss" out
 expect 0 "$regimen" predict run
 [ "$(wc -l <out)" = 201 ] || fail "predict printed $(wc -l <out) lines, expected 201"
-says "^item,node,prediction,logit_0,logit_1,logit_2,logit_3$" out
+says "^item,node,prediction,logit_0,logit_1,logit_2,logit_3,probability$" out
+cp out numbered
 
 # What a prediction rests on: as predict counts and names it, in a table and a picture.
 node=$(sed -n 4p out | cut -d, -f2)
@@ -135,6 +136,33 @@ cp -r onnx alone
 expect 0 "$regimen" predict alone --input 'asked/test-*.tfrecord'
 [ "$(wc -l <out)" = 201 ] || fail "predict of an export printed $(wc -l <out) lines, expected 201"
 cmp -s out by-run || fail "predict of an export differs from that of its run"
+
+# Classes with names are told by them, behind the columns of those without; so by an export alone.
+named='--set task.class_names=[art,"b,_c",d,e] --set task.num_classes=~'
+# shellcheck disable=SC2086
+expect 0 "$regimen" predict run $named
+says '^item,node,prediction,logit_0,logit_1,logit_2,logit_3,class,probability$' out
+python3 - out numbered <<'PY' || fail "classes by name or their probabilities are wrong"
+import csv, math, sys
+named, numbered = (list(csv.DictReader(open(p))) for p in sys.argv[1:])
+assert len(named) == len(numbered) == 200
+for a, b in zip(named, numbered):
+    assert a.pop("class") == ["art", "b,_c", "d", "e"][int(a["prediction"])], a
+    assert a == b, (a, b)
+    logits = [float(b[f"logit_{u}"]) for u in range(4)]
+    assert logits[int(b["prediction"])] == max(logits), b
+    want = math.exp(max(logits)) / sum(map(math.exp, logits))
+    assert abs(float(b["probability"]) - want) < 2e-5, (b, want)
+PY
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml --run-dir named $named --set trainer.epochs=2
+expect 0 "$regimen" export named --to named-alone
+expect 0 "$regimen" predict named --input 'asked/test-*.tfrecord'
+says ',"b,_c",[01][.0-9]*$' out
+mv out by-run
+expect 0 "$regimen" predict named-alone --input 'asked/test-*.tfrecord'
+cmp -s out by-run || fail "predict of an export with class names differs from that of its run"
+grep -aq '"probabilities": \["art", "b,_c", "d", "e"\]' named-alone/model.onnx || fail "model.onnx lacks class names"
 expect 2 "$regimen" predict alone
 says "alone is an export: it has one set of weights and no data" err
 expect 2 "$regimen" predict alone --input x --last

@@ -33,6 +33,10 @@ typedef struct rgm_export_output {
     rgm_texts classes; /* names of the last axis; none: they are numbers */
 } rgm_export_output;
 
+/** Key of metadata_props where an output has classes: JSON of them by the output's name,
+ * {"classification_logits": ["art", "bio"], "probabilities": ["art", "bio"]}. */
+#define RGM_ONNX_CLASS_NAMES "class_names"
+
 /** A tensor that an exported file takes. */
 typedef struct rgm_onnx_table {
     const char *name; /* "edges/cites.#source"; NULL: there is none */
@@ -90,7 +94,8 @@ typedef struct rgm_onnx_size {
 
 typedef struct rgm_onnx_options {
     const char *description;      /* doc_string; may be NULL                             */
-    const char *const *metadata;  /* pairs key, value for metadata_props; may be NULL    */
+    const char *const *metadata;  /* pairs key, value for metadata_props; may be NULL; no
+                                     RGM_ONNX_CLASS_NAMES, which is made of the outputs  */
     int64_t metadata_count;       /* pairs                                               */
     const rgm_onnx_input *inputs; /* those that are not asked for as rgm_onnx_save() says */
     int64_t input_count;
@@ -111,8 +116,9 @@ typedef struct rgm_onnx_options {
  * a graph without any.
  *
  * Errors: RGM_ERR_UNSUPPORTED (an op without an ONNX form: its name and scope; a file over 2 GiB),
- * RGM_ERR_ARG (no outputs; a name that two things would have), RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE
- * (parameters of another graph), RGM_ERR_IO, RGM_ERR_NOMEM. No file is written or replaced then.
+ * RGM_ERR_ARG (no outputs; a name or key that two things would have), RGM_ERR_NOT_FOUND and
+ * RGM_ERR_SHAPE (parameters of another graph), RGM_ERR_IO, RGM_ERR_NOMEM. No file is written or
+ * replaced then.
  */
 rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
                          const rgm_export_output *outputs, int64_t output_count,
@@ -166,6 +172,8 @@ rgm_status rgm_onnx_input_type(rgm_dtype *dtype, int *rank, int64_t *shape,
                                const rgm_onnx_model *model, int64_t i);
 int64_t rgm_onnx_output_count(const rgm_onnx_model *model);
 const char *rgm_onnx_output_name(const rgm_onnx_model *model, int64_t i);
+/** What metadata_props say of `key`, the model's; NULL: nothing. */
+const char *rgm_onnx_metadata(const rgm_onnx_model *model, const char *key);
 /**
  * Run it. Memory and work are bounded by what is put in (256 MiB and 64 bytes for each byte of
  * inputs and parameters), so that a hostile file cannot ask for more.

@@ -1558,7 +1558,8 @@ typedef struct rgm_prediction {
     rgm_element *batch;
     const rgm_feed *feeds;
     int64_t feed_count;
-    const rgm_tensor *values; /* [n, units] */
+    const rgm_tensor *values;        /* [n, units]                                     */
+    const rgm_tensor *probabilities; /* the same, of rgm_head.probabilities; NULL: none */
 } rgm_prediction;
 /** Called with each batch; RGM_END: it has seen enough. */
 typedef rgm_status rgm_prediction_sink(const rgm_prediction *prediction, void *payload);

@@ -1,6 +1,5 @@
 /* regimen predict: one CSV line for each predicted item. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 typedef struct prediction_view {
     const rgm_task *task;
     int64_t head, items;
+    rgm_texts classes; /* their names; none: numbers */
     bool head_printed, is_number, of_pairs, of_relations;
 } prediction_view;
 
@@ -20,23 +20,26 @@ static bool pair_of(rgm_item_pair *pair, const prediction_view *view, rgm_elemen
            view->task->item_pair(pair, batch, view->head, i, view->task->state);
 }
 
-static void print_head(prediction_view *view, rgm_element *batch, int64_t units)
+/* Who reads columns by their place finds each where it always was: so a pair's probability stands
+ * before its logit, but a class' name and probability, which came later, behind all. */
+static void print_head(prediction_view *view, const rgm_prediction *p, int64_t units)
 {
+    const char *probability = p->probabilities != NULL ? ",probability" : "";
     rgm_item_pair pair;
 
     if (view->head_printed)
         return;
-    view->of_pairs = pair_of(&pair, view, batch, 0);
+    view->of_pairs = pair_of(&pair, view, p->batch, 0);
     view->of_relations = view->of_pairs && pair.relation >= 0;
     printf("item,%s%s", !view->of_pairs ? "node" : "source,target",
            view->of_relations ? ",relation" : "");
-    printf("%s%s", view->is_number ? "" : ",prediction", view->of_pairs ? ",probability" : "");
+    printf("%s%s", view->is_number ? "" : ",prediction", view->of_pairs ? probability : "");
     for (int64_t u = 0; u < units; u++)
         if (view->is_number && units == 1)
             printf(",prediction");
         else
             printf(",%s_%lld", view->is_number ? "prediction" : "logit", (long long)u);
-    printf("\n");
+    printf("%s%s\n", view->classes.count > 0 ? ",class" : "", view->of_pairs ? "" : probability);
     view->head_printed = true;
 }
 
@@ -90,26 +93,56 @@ static int64_t class_of(const rgm_tensor *logits, int64_t item, int64_t units)
     return units == 1 ? rgm_tensor_at(logits, item) > 0 : best;
 }
 
+/* Of the class that is predicted; of a single logit that it is 1. */
+static void print_probability(const rgm_prediction *p, int64_t item, int64_t class, int64_t units)
+{
+    int64_t unit = units == 1 ? 0 : class;
+
+    if (p->probabilities != NULL)
+        printf(",%.6g", rgm_tensor_at(p->probabilities, item * units + unit));
+}
+
+static void print_class(const prediction_view *view, int64_t class)
+{
+    const char *name = class < view->classes.count ? view->classes.items[class] : "";
+
+    if (name[0] != '\0')
+        print_name((rgm_str){name, (int64_t)strlen(name)});
+    else if (view->classes.count > 0)
+        printf(",");
+}
+
+static void print_item(const prediction_view *view, const rgm_prediction *p, int64_t i,
+                       int64_t units)
+{
+    int64_t class = class_of(p->values, i, units);
+
+    if (view->of_pairs)
+        print_pair(view, p->batch, i);
+    else
+        print_node(view, p->batch, i);
+    if (!view->is_number)
+        printf(",%lld", (long long)class);
+    if (view->of_pairs)
+        print_probability(p, i, class, units);
+    for (int64_t u = 0; u < units; u++)
+        printf(",%.6g", rgm_tensor_at(p->values, i * units + u));
+    print_class(view, class);
+    if (!view->of_pairs)
+        print_probability(p, i, class, units);
+    printf("\n");
+}
+
 static rgm_status print_batch(const rgm_prediction *p, void *payload)
 {
     prediction_view *view = payload;
     int64_t items = rgm_tensor_dim(p->values, 0);
     int64_t units = items > 0 ? rgm_tensor_count(p->values) / items : 0;
 
-    print_head(view, p->batch, units);
+    print_head(view, p, units);
     for (int64_t i = 0; i < items; i++) {
         printf("%lld", (long long)view->items++);
-        if (view->of_pairs)
-            print_pair(view, p->batch, i);
-        else
-            print_node(view, p->batch, i);
-        if (!view->is_number)
-            printf(",%lld", (long long)class_of(p->values, i, units));
-        if (view->of_pairs)
-            printf(",%.6g", 1 / (1 + exp(-rgm_tensor_at(p->values, i * units))));
-        for (int64_t u = 0; u < units; u++)
-            printf(",%.6g", rgm_tensor_at(p->values, i * units + u));
-        printf("\n");
+        print_item(view, p, i, units);
     }
     if (fflush(stdout) != 0)
         return RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno));
@@ -123,8 +156,10 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, 
 
     if (view.task->no_predictions != NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s %s", run_dir, view.task->no_predictions);
-    if (head >= 0 && head < RGM_MAX_HEADS)
+    if (head >= 0 && head < RGM_MAX_HEADS) {
         view.is_number = rgm_run_model(s->run)->heads[head].is_number;
+        view.classes = rgm_run_model(s->run)->heads[head].class_names;
+    }
     if (input == NULL)
         return rgm_run_predict(s->run, mode, head, print_batch, &view);
     if (view.task->build_file_inputs == NULL)
@@ -162,8 +197,10 @@ static rgm_status predict_export(const char *folder, const char *input, int64_t 
 
     RGM_GO(rgm_predictor_open(&predictor, folder));
     view.task = rgm_predictor_task(predictor);
-    if (head >= 0 && head < rgm_predictor_outputs(&outputs, predictor))
+    if (head >= 0 && head < rgm_predictor_outputs(&outputs, predictor)) {
         view.is_number = outputs[head].kind == RGM_OUTPUT_NUMBERS;
+        view.classes = outputs[head].classes;
+    }
     RGM_GO(rgm_predictor_run_files(predictor, input, head, print_batch, &view));
 done:
     rgm_predictor_release(predictor);
@@ -210,8 +247,9 @@ int verb_predict(int argc, char **argv)
         {0}};
     const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATTERN | --embeddings] "
                        "[--head N] [--last | --average N | --step N]",
-                       "Predictions as CSV: item, node, class and logits of each. Of an export's "
-                       "folder alone, without a run, for --input.",
+                       "Predictions as CSV: item, node, prediction and logits of each, then the "
+                       "name of its class, where classes have names, and its probability. Of an "
+                       "export's folder alone, without a run, for --input.",
                        arguments, 1, 1};
     bool exported = false;
     rgm_status status;

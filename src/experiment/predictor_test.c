@@ -163,6 +163,9 @@ static rgm_tensor *asked_of_file(const trained *t, const questions *q)
     CHECK_OK(rgm_onnx_open(&model, path));
     CHECK_OK(rgm_graph_tables(&tables, &count, q->merged));
     CHECK_OK(rgm_onnx_run(outputs, model, tables, count));
+    CHECK_TEXT("{\"classification_logits\": [\"red\", \"green\", \"blue\"], "
+               "\"probabilities\": [\"red\", \"green\", \"blue\"]}",
+               rgm_onnx_metadata(model, RGM_ONNX_CLASS_NAMES));
     rgm_onnx_inputs_release(tables, count);
     rgm_onnx_close(model);
     rgm_tensor_release(outputs[0]);
@@ -383,7 +386,10 @@ static void write_rows(const char *folder)
 
 static rgm_status keep_batch(const rgm_prediction *p, void *payload)
 {
-    return rgm_tensor_copy(payload, p->values);
+    rgm_tensor **kept = payload;
+
+    RGM_TRY(rgm_tensor_copy(&kept[0], p->values));
+    return rgm_tensor_copy(&kept[1], p->probabilities);
 }
 
 static void a_predictor_answers_rows_as_the_run_does(void **state)
@@ -392,7 +398,7 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
     trained t;
     rgm_text yaml = {0};
     rgm_predictor *p;
-    rgm_tensor *outputs[2], *want = NULL, *rows, *wide;
+    rgm_tensor *outputs[2], *want[2], *rows, *wide;
     int64_t shape[3] = {ROWS, 2, 2};
 
     char data[256];
@@ -408,17 +414,18 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
         "export: [{type: onnx}]\n",
         data));
     trained_open(&t, yaml.data);
-    CHECK_OK(rgm_run_predict(t.run, RGM_TEST, 0, keep_batch, &want));
+    CHECK_OK(rgm_run_predict(t.run, RGM_TEST, 0, keep_batch, want));
     CHECK_OK(rgm_predictor_open(&p, t.export_dir));
     CHECK_OK(rgm_tensor_create(&rows, RGM_F64, 3, shape));
     for (int i = 0; i < ROWS * 4; i++)
         ((double *)rgm_tensor_data(rows))[i] = cell(i / 4, i % 4);
     CHECK_OK(rgm_predictor_run_rows(outputs, p, rows));
-    check_close_tensors(outputs[0], want, 1e-5);
+    check_close_tensors(outputs[0], want[0], 1e-5);
+    check_close_tensors(outputs[1], want[1], 1e-5);
     shape[1] = 4; /* flat too */
     CHECK_OK(rgm_tensor_create_from(&wide, RGM_F64, 2, shape, rgm_tensor_data(rows)));
     CHECK_OK(rgm_predictor_run_rows(outputs, p, wide));
-    check_close_tensors(outputs[0], want, 1e-5);
+    check_close_tensors(outputs[0], want[0], 1e-5);
     ((double *)rgm_tensor_data(wide))[9] = NAN;
     CHECK_STATUS(RGM_ERR_DATA, rgm_predictor_run_rows(outputs, p, wide));
     CHECK_MESSAGE("row 2 has nan");
@@ -430,7 +437,8 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_predictor_run_examples(outputs, p, &(rgm_str){"", 0}, 1));
     rgm_tensor_release(wide);
     rgm_tensor_release(rows);
-    rgm_tensor_release(want);
+    rgm_tensor_release(want[0]);
+    rgm_tensor_release(want[1]);
     rgm_predictor_release(p);
     rgm_text_clear(&yaml);
     trained_close(&t);

@@ -143,6 +143,9 @@ void rgmi_make_input(rgmi_writer *w, const rgm_onnx_input *input, rgmi_name *nam
 /** Inputs and outputs of a graph that is written, as JSON. */
 rgm_status rgmi_signature_print(rgm_text *out, const char *file, const rgmi_writer *w,
                                 const rgm_export_output *outputs, int64_t output_count);
+/** The classes of each output that has names of them, as JSON; nothing where none has. */
+rgm_status rgmi_class_names_print(rgm_text *out, const rgm_export_output *outputs,
+                                  int64_t output_count);
 
 /* ---- translators: onnx_dense.c, onnx_attention.c, onnx_image.c, onnx_sparse.c ---- */
 

@@ -252,6 +252,17 @@ const char *rgm_onnx_output_name(const rgm_onnx_model *model, int64_t i)
     return model->proto->graph->output[i]->name;
 }
 
+const char *rgm_onnx_metadata(const rgm_onnx_model *model, const char *key)
+{
+    for (size_t i = 0; i < model->proto->n_metadata_props; i++) {
+        const Rgmi__Onnx__StringStringEntryProto *entry = model->proto->metadata_props[i];
+
+        if (strcmp(text_or(entry->key, ""), key) == 0)
+            return text_or(entry->value, "");
+    }
+    return NULL;
+}
+
 static const Rgmi__Onnx__TypeProto__Tensor *type_of(const Rgmi__Onnx__ValueInfoProto *info)
 {
     return info->type != NULL ? info->type->tensor_type : NULL;

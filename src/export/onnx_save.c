@@ -216,34 +216,59 @@ static void fill_graph(Rgmi__Onnx__GraphProto *graph, const rgmi_writer *w)
     graph->n_output = w->outputs.count;
 }
 
-static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w,
-                       const rgm_onnx_options *options)
+static void add_metadata(rgmi_writer *w, rgmi_list *list, const char *key, const char *value)
 {
+    Rgmi__Onnx__StringStringEntryProto *entry = rgmi_memory(w, sizeof *entry);
+
+    if (entry == NULL)
+        return;
+    rgmi__onnx__string_string_entry_proto__init(entry);
+    entry->key = (char *)(uintptr_t)key;
+    entry->value = (char *)(uintptr_t)value;
+    rgmi_add(w, list, entry);
+}
+
+/* For whoever has the file without its signature. */
+static void add_class_names(rgmi_writer *w, rgmi_list *list, const rgm_export_output *outputs,
+                            int64_t count)
+{
+    rgm_text text = {0};
+    rgm_status status = rgmi_class_names_print(&text, outputs, count);
+
+    if (status != RGM_OK)
+        w->status = status;
+    else if (text.size > 0)
+        add_metadata(w, list, RGM_ONNX_CLASS_NAMES, rgmi_text(w, "%s", text.data));
+    rgm_text_clear(&text);
+}
+
+static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w,
+                       const rgm_export_output *outputs, int64_t output_count)
+{
+    const rgm_onnx_options *options = w->options;
     rgmi_list metadata = {0};
 
     model->has_ir_version = 1;
     model->ir_version = RGMI_ONNX_IR;
     model->producer_name = "regimen";
     model->producer_version = RGM_VERSION;
-    if (options == NULL)
-        return;
-    model->doc_string = (char *)(uintptr_t)options->description;
-    for (int64_t i = 0; i < options->metadata_count; i++) {
-        Rgmi__Onnx__StringStringEntryProto *entry = rgmi_memory(w, sizeof *entry);
+    if (options != NULL)
+        model->doc_string = (char *)(uintptr_t)options->description;
+    for (int64_t i = 0; options != NULL && i < options->metadata_count; i++) {
+        const char *const *pair = options->metadata + 2 * i;
 
-        if (entry == NULL)
-            return;
-        rgmi__onnx__string_string_entry_proto__init(entry);
-        entry->key = (char *)(uintptr_t)options->metadata[2 * i];
-        entry->value = (char *)(uintptr_t)options->metadata[2 * i + 1];
-        rgmi_add(w, &metadata, entry);
+        if (strcmp(pair[0], RGM_ONNX_CLASS_NAMES) == 0)
+            rgmi_fail(w, RGM_ERR_ARG, "metadata '%s' are made of the outputs' classes", pair[0]);
+        add_metadata(w, &metadata, pair[0], pair[1]);
     }
+    add_class_names(w, &metadata, outputs, output_count);
     model->metadata_props = (Rgmi__Onnx__StringStringEntryProto **)metadata.items;
     model->n_metadata_props = metadata.count;
 }
 
 /* path NULL: only whether it could be written. */
-static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options *options)
+static rgm_status pack(const char *path, rgmi_writer *w, const rgm_export_output *outputs,
+                       int64_t output_count)
 {
     rgm_status status = RGM_OK;
     Rgmi__Onnx__ModelProto model = RGMI__ONNX__MODEL_PROTO__INIT;
@@ -254,7 +279,7 @@ static rgm_status pack(const char *path, rgmi_writer *w, const rgm_onnx_options 
     size_t size;
 
     fill_graph(&graph, w);
-    fill_model(&model, w, options);
+    fill_model(&model, w, outputs, output_count);
     RGM_GO(w->status);
     opset.domain = "";
     opset.has_version = 1;
@@ -300,7 +325,7 @@ static rgm_status save(const char *path, rgm_text *signature, const char *file, 
     for (int64_t i = 0; i < output_count; i++)
         add_output(&w, &outputs[i]);
     RGM_GO(w.status);
-    RGM_GO(pack(path, &w, options));
+    RGM_GO(pack(path, &w, outputs, output_count));
     if (signature != NULL)
         RGM_GO(rgmi_signature_print(signature, file, &w, outputs, output_count));
 done:

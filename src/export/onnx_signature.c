@@ -47,11 +47,10 @@ static rgm_status print_tensor(rgm_text *out, const Rgmi__Onnx__ValueInfoProto *
     return rgm_text_printf(out, "]");
 }
 
+/* ["art", "bio"] */
 static rgm_status print_classes(rgm_text *out, const rgm_texts *classes)
 {
-    if (classes->count == 0)
-        return RGM_OK;
-    RGM_TRY(rgm_text_printf(out, ",\n     \"classes\": ["));
+    RGM_TRY(rgm_text_printf(out, "["));
     for (int64_t i = 0; i < classes->count; i++) {
         RGM_TRY(rgm_text_printf(out, "%s", i > 0 ? ", " : ""));
         RGM_TRY(rgm_json_print_text(out, classes->items[i]));
@@ -84,10 +83,30 @@ static rgm_status print_outputs(rgm_text *out, const rgmi_writer *w,
         RGM_TRY(rgm_text_printf(out, "%s\n    {", i > 0 ? "," : ""));
         RGM_TRY(print_tensor(out, w->outputs.items[i]));
         RGM_TRY(rgm_text_printf(out, ", \"kind\": \"%s\"", rgm_output_kind_names[outputs[i].kind]));
-        RGM_TRY(print_classes(out, &outputs[i].classes));
+        if (outputs[i].classes.count > 0) {
+            RGM_TRY(rgm_text_printf(out, ",\n     \"classes\": "));
+            RGM_TRY(print_classes(out, &outputs[i].classes));
+        }
         RGM_TRY(rgm_text_printf(out, "}"));
     }
     return rgm_text_printf(out, "\n  ]\n");
+}
+
+rgm_status rgmi_class_names_print(rgm_text *out, const rgm_export_output *outputs,
+                                  int64_t output_count)
+{
+    bool any = false;
+
+    for (int64_t i = 0; i < output_count; i++) {
+        if (outputs[i].classes.count == 0)
+            continue;
+        RGM_TRY(rgm_text_printf(out, any ? ", " : "{"));
+        RGM_TRY(rgm_json_print_text(out, outputs[i].name));
+        RGM_TRY(rgm_text_printf(out, ": "));
+        RGM_TRY(print_classes(out, &outputs[i].classes));
+        any = true;
+    }
+    return any ? rgm_text_printf(out, "}") : RGM_OK;
 }
 
 rgm_status rgmi_signature_print(rgm_text *out, const char *file, const rgmi_writer *w,

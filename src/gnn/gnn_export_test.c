@@ -293,6 +293,40 @@ static void the_bytes_depend_on_the_arguments_alone(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void class_names_are_in_the_file(void **state)
+{
+    (void)state;
+    char folder[64], *path = model_path(folder, sizeof folder);
+    const char *const metadata[] = {"made by", "a test"}, *const taken[] = {RGM_ONNX_CLASS_NAMES,
+                                                                            "mine"};
+    rgm_onnx_options options = {.metadata = metadata, .metadata_count = 1};
+    const char *names[] = {"none", "\"aromatic\"", "ring, \xc3\xa4"};
+    network n;
+    rgm_onnx_model *model;
+
+    network_open(&n, models[2].model, models[2].yaml, false);
+    rgm_export_output outputs[] = {{.name = "a", .value = n.state, .classes = {names, 3}},
+                                   {.name = "b", .value = n.state},
+                                   {.name = "c", .value = n.state, .classes = {names, 1}}};
+    CHECK_OK(rgm_onnx_save(path, n.graph, n.parameters, outputs, 3, &options));
+    CHECK_OK(rgm_onnx_open(&model, path));
+    CHECK_TEXT("{\"a\": [\"none\", \"\\\"aromatic\\\"\", \"ring, \xc3\xa4\"], \"c\": [\"none\"]}",
+               rgm_onnx_metadata(model, RGM_ONNX_CLASS_NAMES));
+    CHECK_TEXT("a test", rgm_onnx_metadata(model, "made by"));
+    CHECK(rgm_onnx_metadata(model, "made") == NULL);
+    rgm_onnx_close(model);
+    CHECK_OK(rgm_onnx_save(path, n.graph, n.parameters, outputs + 1, 1, NULL));
+    CHECK_OK(rgm_onnx_open(&model, path));
+    CHECK(rgm_onnx_metadata(model, RGM_ONNX_CLASS_NAMES) == NULL);
+    rgm_onnx_close(model);
+    options.metadata = taken;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_onnx_save(path, n.graph, n.parameters, outputs, 1, &options));
+    CHECK_MESSAGE("'class_names' are made of the outputs' classes");
+    network_close(&n);
+    rgm_free(path);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 typedef struct two_leaves {
@@ -501,6 +535,7 @@ TESTS(cmocka_unit_test(every_model_means_the_same_in_the_file),
       cmocka_unit_test(an_image_network_means_the_same_in_the_file),
       cmocka_unit_test(a_size_is_an_input_only_where_no_tensor_has_it),
       cmocka_unit_test(the_bytes_depend_on_the_arguments_alone),
+      cmocka_unit_test(class_names_are_in_the_file),
       cmocka_unit_test(names_that_would_be_taken_twice_are_refused),
       cmocka_unit_test(inner_names_avoid_those_of_leaves),
       cmocka_unit_test(long_names_are_not_cut_off),

@@ -199,6 +199,14 @@ typedef struct answering {
     void *payload;
 } answering;
 
+static const rgm_tensor *probabilities_of(const rgm_predictor *p, int64_t head)
+{
+    for (int64_t i = p->outputs.heads; i < p->outputs.count; i++)
+        if (p->outputs.values[i] == p->model.heads[head].probabilities)
+            return p->values[i];
+    return NULL;
+}
+
 static rgm_status answer_batch(rgm_element *batch, void *payload)
 {
     const answering *a = payload;
@@ -207,7 +215,9 @@ static rgm_status answer_batch(rgm_element *batch, void *payload)
 
     RGM_TRY(a->p->task.feeds(feeds, RGMI_MAX_FEEDS, &count, a->p->task.state, batch));
     RGM_TRY(run_feeds(a->p, feeds, count));
-    return a->sink(&(rgm_prediction){batch, feeds, count, a->p->values[a->head]}, a->payload);
+    return a->sink(&(rgm_prediction){batch, feeds, count, a->p->values[a->head],
+                                     probabilities_of(a->p, a->head)},
+                   a->payload);
 }
 
 rgm_status rgm_predictor_run_files(rgm_predictor *p, const char *pattern, int64_t head,

@@ -3,8 +3,11 @@
  */
 #include "run_internal.h"
 
-/* Run head `head`; *predictions is borrowed until the next run. */
-static rgm_status run_head(rgm_tensor **predictions, const rgm_open_run *asked, int64_t head,
+enum { VALUES, PROBABILITIES, FETCHED }; /* of a head */
+
+/* Run head `head`; what is fetched [FETCHED] is borrowed until the next run, NULL where a head has
+ * no probabilities. */
+static rgm_status run_head(rgm_tensor **fetched, const rgm_open_run *asked, int64_t head,
                            const rgm_feed *feeds, int64_t count)
 {
     rgm_open_run *run = (rgm_open_run *)asked; /* executors are made when first asked for */
@@ -15,23 +18,25 @@ static rgm_status run_head(rgm_tensor **predictions, const rgm_open_run *asked, 
                         (long long)model->head_count);
     if (run->predictors[head] == NULL) {
         rgm_executor_options options = {0};
+        rgm_value *values[FETCHED] = {model->heads[head].predictions,
+                                      model->heads[head].probabilities};
 
-        RGM_TRY(rgm_executor_create(&run->predictors[head], rgm_trainer_graph(run->trainer),
-                                    &model->heads[head].predictions, 1, &options));
+        RGM_TRY(rgm_executor_create(&run->predictors[head], rgm_trainer_graph(run->trainer), values,
+                                    values[PROBABILITIES] != NULL ? FETCHED : 1, &options));
     }
-    return rgm_executor_run(run->predictors[head], predictions,
-                            rgm_trainer_parameters(run->trainer), feeds, count,
-                            (uint64_t)run->options.runtime.seed, 0);
+    fetched[PROBABILITIES] = NULL;
+    return rgm_executor_run(run->predictors[head], fetched, rgm_trainer_parameters(run->trainer),
+                            feeds, count, (uint64_t)run->options.runtime.seed, 0);
 }
 
 rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int64_t head,
                                  const rgm_feed *feeds, int64_t count)
 {
-    rgm_tensor *predictions;
+    rgm_tensor *fetched[FETCHED];
 
     *out = NULL;
-    RGM_TRY(run_head(&predictions, run, head, feeds, count));
-    return rgm_tensor_copy(out, predictions);
+    RGM_TRY(run_head(fetched, run, head, feeds, count));
+    return rgm_tensor_copy(out, fetched[VALUES]);
 }
 
 rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *options,
@@ -67,11 +72,12 @@ static rgm_status predict_batch(rgm_element *batch, void *payload)
     const predicting *p = payload;
     rgm_feed feeds[RGMI_MAX_FEEDS];
     int64_t count = 0;
-    rgm_tensor *values;
+    rgm_tensor *fetched[FETCHED];
 
     RGM_TRY(p->run->task.feeds(feeds, RGMI_MAX_FEEDS, &count, p->run->task.state, batch));
-    RGM_TRY(run_head(&values, p->run, p->head, feeds, count));
-    return p->sink(&(rgm_prediction){batch, feeds, count, values}, p->payload);
+    RGM_TRY(run_head(fetched, p->run, p->head, feeds, count));
+    return p->sink(&(rgm_prediction){batch, feeds, count, fetched[VALUES], fetched[PROBABILITIES]},
+                   p->payload);
 }
 
 static rgm_status predict_dataset(const rgm_open_run *run, rgm_dataset *data, int64_t head,

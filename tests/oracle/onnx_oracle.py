@@ -4,6 +4,7 @@ usage: onnx_oracle.py tests FOLDER     NAME.onnx, NAME.inputs.safetensors, NAME.
        onnx_oracle.py run MODEL DUMP   inputs-<n>.safetensors, outputs-<n>.safetensors
 """
 import glob
+import json
 import os
 import re
 import sys
@@ -69,6 +70,16 @@ def check_tests(folder):
         sys.exit("\n".join(wrong[:20]) or f"only {agreed} graphs")
 
 
+def check_class_names(session, model):
+    """Those in the file are the signature's beside it."""
+    with open(os.path.join(os.path.dirname(model), "signature.json")) as file:
+        want = {o["name"]: o["classes"] for o in json.load(file)["outputs"] if "classes" in o}
+    got = json.loads(session.get_modelmeta().custom_metadata_map.get("class_names", "{}"))
+    if got != want:
+        sys.exit(f"{model}: class names {got}, the signature has {want}")
+    return f", names of {len(want)} outputs" if want else ""
+
+
 def check_run(model, folder):
     session, batches, items, largest = open_model(model), 0, 0, 0.0
     while os.path.exists(path := os.path.join(folder, f"inputs-{batches}.safetensors")):
@@ -85,7 +96,8 @@ def check_run(model, folder):
         batches += 1
     if items == 0:
         sys.exit(f"{folder}: nothing to compare")
-    print(f"{model}: {items} items in {batches} batches, largest difference {largest:.1e}")
+    names = check_class_names(session, model)
+    print(f"{model}: {items} items in {batches} batches, largest difference {largest:.1e}{names}")
 
 
 if sys.argv[1] == "tests":

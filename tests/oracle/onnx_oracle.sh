@@ -39,4 +39,6 @@ if [ -d "$data" ]; then
 else
     trained demo "$configs/demo.yaml" --set trainer.epochs=5
 fi
+trained named "$configs/demo.yaml" --set trainer.epochs=2 --set 'task.class_names=[art, "b, c", d, e, f, g, h]' \
+    --set 'task.num_classes=~'
 finish
