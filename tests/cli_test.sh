@@ -243,6 +243,24 @@ expect 0 "$regimen" run records.yaml --run-dir records
 expect 0 "$regimen" predict records --input "one/test-*.tfrecord"
 [ "$(wc -l <out)" = 61 ] || fail "predict --input printed $(wc -l <out) lines, expected 61"
 
+# Training data of several sources, mixed by weight: 40 records of train, three of the others to each.
+expect 0 "$regimen" run records.yaml --run-dir mixed --set 'data.train_sets={news: "one/valid-*.tfrecord"}' \
+    --set 'data.weights={train: 0.5, news: 1.5}' --set trainer.epochs=10 --json
+says '^mix +0.25 train, 0.75 news; an epoch ends with train$' err
+python3 - out <<'PY' || fail "epochs of a mix are not as long as its weights say"
+import json, sys
+steps = json.load(open(sys.argv[1]))["steps"]
+assert 160 < steps < 250, steps  # 10 epochs of some 160 records by 8
+PY
+expect 2 "$regimen" run records.yaml --run-dir no --set 'data.weights={train: 2}'
+says "data.train is the only source; data.train_sets names more" err
+expect 2 "$regimen" run records.yaml --run-dir no --set 'data.train_sets={news: x}' --set 'data.weights={nws: 2}'
+says "data.weights.nws: no training data of that name but data.train" err
+expect 2 "$regimen" run records.yaml --run-dir no --set 'data.train_sets={train: x}'
+says "'train' is the name of data.train" err
+expect 1 "$regimen" run records.yaml --run-dir no --set 'data.train_sets={news: "none-*.tfrecord"}'
+says "data.train_sets.news: " err
+
 # A flipped byte in a record: file, record and offset.
 cp -r one broken
 python3 - <<'PY'

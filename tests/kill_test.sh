@@ -1,9 +1,9 @@
 #!/bin/sh
 # A run killed with SIGKILL at random moments and continued by the same command ends with the same
-# bytes; so do 1 and 2 threads. KILLS (default 200) moments over six forms of a run. Three of one graph: epochs
+# bytes; so do 1 and 2 threads. KILLS (default 200) moments over seven forms of a run. Three of one graph: epochs
 # of one pass, epochs with validations inside them, steps with loops across their ends; with averages, several
-# batches an update, the two best checkpoints kept and the best weights saved by themselves. Three whose
-# positions lie inside a pass: shuffled records, subgraphs sampled on the way, translation. The moments
+# batches an update, the two best checkpoints kept and the best weights saved by themselves. Four whose
+# positions lie inside a pass: shuffled records, a mix of records, subgraphs sampled on the way, translation. The moments
 # come from SEED, which is printed; they are parts of the time that the whole run takes, so they fall into
 # start, steps, saves (saves are frequent) and export alike.
 . "$(dirname "$0")/lib.sh"
@@ -88,11 +88,11 @@ killed=0
 inside=0
 moment=0
 form_count=0
-for form in records sampled translation; do position_experiment $form $form.yaml; done
-for form in passes epochs steps records sampled translation; do
+for form in records mixed sampled translation; do position_experiment $form $form.yaml; done
+for form in passes epochs steps records mixed sampled translation; do
     form_count=$((form_count + 1))
     whole $form
-    kill_until $form $((kills * form_count / 6))
+    kill_until $form $((kills * form_count / 7))
 done
 echo "$killed kills, $inside of them seen inside a save; SEED=$seed"
 

@@ -68,7 +68,7 @@ recovery_experiment() {
 
 # position_experiment KIND FILE: a small run whose checkpoints lie in the middle of a pass over its data, so
 # that their data.bin is not empty: records, private (records drawn by coins), sampled (subgraphs made on the
-# way), subgraphs (sampled into files, shuffled, batched), translation.
+# way), subgraphs (sampled into files, shuffled, batched), mixed (files of two sources by weight), translation.
 position_experiment() {
     case $1 in
     records | private)
@@ -86,6 +86,17 @@ position_experiment() {
         echo '       citation: {nodes: 300, edges: 900, classes: 4, words: 60, words_per_node: 6,'
         echo '                  train_per_class: 30, valid: 40, test: 40},'
         echo "       sampling: {sizes: [4, 3], store: $store}" | sed '/records/!s/$/}/'
+        echo 'task: {type: root_node_classification, node_set: nodes, label: label, num_classes: 4}'
+        echo 'model: {type: vanilla_mpnn, units: 8, message_dim: 8, encode: false, receiver_state: false}'
+        ;;
+    mixed)
+        "$regimen" data generate citation --to "$2.whole" --nodes 300 --edges 900 --classes 4 --words 60 \
+            --words-per-node 6 --train-per-class 10 --valid 60 --test 40 >/dev/null 2>&1 &&
+            "$regimen" data sample "$2.whole" --to "$2.samples" --hops edges:4,edges:3 --label label >/dev/null 2>&1 ||
+            fail "no samples to mix"
+        echo "data: {type: records, schema: $2.samples/schema.pbtxt, batch_size: 8, shuffle_size: 20,"
+        echo "       train: '$2.samples/train-*.tfrecord', train_sets: {news: '$2.samples/valid-*.tfrecord'},"
+        echo "       weights: {train: 1, news: 2}, valid: '$2.samples/test-*.tfrecord'}"
         echo 'task: {type: root_node_classification, node_set: nodes, label: label, num_classes: 4}'
         echo 'model: {type: vanilla_mpnn, units: 8, message_dim: 8, encode: false, receiver_state: false}'
         ;;

@@ -179,8 +179,9 @@ int64_t rgm_link_split_count(const rgm_link_split *split, rgm_mode part);
 rgm_provider *rgm_link_provider(rgm_link_split *split, rgm_mode part);
 
 /**
- * A random mix of providers, each element from provider i with weight weights[i]; ends with the
- * first that ends (provider 0 when the others repeat for ever).
+ * A random mix of providers, each element from provider i with weight weights[i]. An epoch of
+ * training ends with provider 0; the others begin again as often as they end. What is looked at or
+ * evaluated has each element of all of them once.
  */
 rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *weights,
                                int64_t count);

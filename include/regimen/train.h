@@ -350,6 +350,19 @@ rgm_status rgm_file_sets_key(char **key, const rgm_file_sets *sets, int64_t i);
  */
 rgm_status rgm_file_sets_check(const rgm_file_sets *sets, bool has_valid, bool has_test);
 
+/** data.train, where there is one, with data.train_sets and data.weights, borrowed. */
+typedef struct rgm_train_sets {
+    bool has_train;
+    const rgm_lists *sets;
+    const rgm_numbers *weights;
+} rgm_train_sets;
+
+/** Sets name files and none is called train; weights are of `train` or a set. Else
+ * RGM_ERR_CONFIG, with the key. */
+rgm_status rgm_train_sets_check(const rgm_train_sets *sets);
+/** Of `train` or a set, 1 where it is not named. */
+double rgm_train_sets_weight(const rgm_train_sets *sets, const char *name);
+
 typedef struct rgm_task_type rgm_task_type;
 
 /**

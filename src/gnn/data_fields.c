@@ -148,6 +148,10 @@ static const rgm_field data_fields[] = {
         train, "records, triples: files to train on; of records also patterns and name@shards"),
     RGM_TEXTS_FIELD(valid, "records, triples: files to validate on"),
     RGM_TEXTS_FIELD(test, "records, triples: files to test on"),
+    RGM_LISTS_FIELD(train_sets, "records: more to train on by name, mixed in: {news: [files]}"),
+    RGM_NUMBERS_FIELD(weights, RGM_ABOVE_0, 1e9,
+                      "records: how often the next record is of which, by name ('train' and those "
+                      "of train_sets), 1 where one is not named; an epoch ends with data.train"),
     RGM_LISTS_FIELD(valid_sets, "records: more by name, each validated on too: "
                                 "valid_news.accuracy"),
     RGM_LISTS_FIELD(test_sets, "records: the same of test"),
@@ -205,6 +209,20 @@ bool rgmi_is_sampled(const rgmi_sampling *sampling)
            sampling->type != RGMI_SAMPLING_TREE;
 }
 
+/* Where the other sources go on for ever, data.train says how long an epoch is. */
+static rgm_status check_mix(const rgmi_data_options *d)
+{
+    const rgm_train_sets sets = {true, &d->train_sets, &d->weights};
+
+    if (d->type != RGMI_DATA_RECORDS)
+        return RGM_OK;
+    RGM_TRY(rgm_train_sets_check(&sets));
+    if (d->weights.count > 0 && d->train_sets.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.weights: data.train is the only source; "
+                                        "data.train_sets names more");
+    return RGM_OK;
+}
+
 static rgm_status check(const void *options)
 {
     const rgmi_data_options *d = options;
@@ -220,6 +238,7 @@ static rgm_status check(const void *options)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.train is missing: files of triples to train on");
     if (d->type == RGMI_DATA_RECORDS)
         RGM_TRY(rgm_file_sets_check(&sets, d->valid.count > 0, d->test.count > 0));
+    RGM_TRY(check_mix(d));
     RGM_TRY(rgmi_samplers_check(s));
     if (s->sizes.count > 0 && s->spec != NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -272,6 +291,8 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.train", "data.type == records|triples"},
     {"data.valid", "data.type == records|triples"},
     {"data.test", "data.type == records|triples"},
+    {"data.train_sets", "data.type == records"},
+    {"data.weights", "data.type == records"},
     {"data.valid_sets", "data.type == records"},
     {"data.test_sets", "data.type == records"},
     {"data.citation", "data.type == citation"},

@@ -197,6 +197,57 @@ static rgm_status records_provider(rgm_provider **out, const rgmi_data_options *
     return *out != NULL ? RGM_OK : RGM_ERR_NOMEM;
 }
 
+/* "0.7 train, 0.3 news; an epoch is train once": shares of what is drawn. */
+static rgm_status tell_mix(rgm_text *out, const rgmi_data_options *d, const double *weights)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i <= d->train_sets.count; i++)
+        sum += weights[i];
+    for (int64_t i = 0; i <= d->train_sets.count; i++)
+        RGM_TRY(rgm_text_printf(out, "%s%.3g %s", i > 0 ? ", " : "", weights[i] / sum,
+                                i > 0 ? d->train_sets.names[i - 1] : "train"));
+    return rgm_text_printf(out, "; an epoch ends with train");
+}
+
+/* The provider of data.train becomes one of a mix. */
+static rgm_status mix_in(rgmi_graph_inputs *in, const rgmi_data_options *d)
+{
+    const rgm_train_sets sets = {true, &d->train_sets, &d->weights};
+    int64_t count = 1 + d->train_sets.count;
+    rgm_provider **sources = NULL, *mix = NULL;
+    double *weights = NULL;
+    char *key = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_NEW(sources, count));
+    RGM_GO(RGM_NEW(weights, count));
+    sources[0] = rgm_provider_retain(in->providers[RGM_TRAIN]);
+    weights[0] = rgm_train_sets_weight(&sets, "train");
+    for (int64_t i = 1; i < count; i++) {
+        const char *name = d->train_sets.names[i - 1];
+
+        RGM_GO(rgm_strprintf(&key, "data.train_sets.%s", name));
+        RGM_GO(records_provider(&sources[i], d, &d->train_sets.items[i - 1], key));
+        rgm_free(key);
+        key = NULL;
+        weights[i] = rgm_train_sets_weight(&sets, name);
+    }
+    RGM_GO(tell_mix(&in->mix, d, weights));
+    mix = rgm_mix_provider(sources, weights, count);
+    if (mix == NULL)
+        RGM_GO(RGM_ERR_NOMEM);
+    rgm_provider_release(in->providers[RGM_TRAIN]);
+    in->providers[RGM_TRAIN] = mix;
+done:
+    for (int64_t i = 0; sources != NULL && i < count; i++)
+        rgm_provider_release(sources[i]);
+    rgm_free(sources);
+    rgm_free(weights);
+    rgm_free(key);
+    return status;
+}
+
 static rgm_status open_sets(rgmi_graph_inputs *in, const rgmi_data_options *d)
 {
     const rgm_file_sets sets = {&d->valid_sets, &d->test_sets};
@@ -223,6 +274,8 @@ static rgm_status open_records(rgmi_graph_inputs *in, const rgmi_data_options *d
     for (int i = 0; i < 3; i++)
         if (files[i]->count > 0)
             RGM_TRY(records_provider(&in->providers[i], d, files[i], keys[i]));
+    if (d->train_sets.count > 0)
+        RGM_TRY(mix_in(in, d));
     return open_sets(in, d);
 }
 
@@ -442,6 +495,7 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
     rgm_sampling_spec_release(in->spec);
     rgm_text_clear(&in->entities);
     rgm_text_clear(&in->relations);
+    rgm_text_clear(&in->mix);
     rgm_text_clear(&in->folds);
     *in = (rgmi_graph_inputs){0};
 }

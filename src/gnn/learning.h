@@ -295,7 +295,8 @@ typedef struct rgmi_data_options {
     /* records */
     const char *schema;
     rgm_texts train, valid, test;
-    rgm_lists valid_sets, test_sets;
+    rgm_lists train_sets, valid_sets, test_sets;
+    rgm_numbers weights; /* of train and train_sets */
     bool shuffle_filenames;
     int64_t cycle_length, max_bad_records;
     /* all */
@@ -330,6 +331,7 @@ typedef struct rgmi_graph_inputs {
     rgm_graph_eval_set sets[RGM_MAX_EVAL_SETS]; /* names are the section's */
     int64_t set_count;
     rgm_sampling_spec *spec;
+    rgm_text mix;                 /* shares of training sources, for people; empty: one */
     rgm_text folds;               /* which fold the split is, for people; empty: none */
     const char *edge_set;         /* whose edges are split, data.schema's; NULL: none */
     int64_t edges[3];             /* of each part                                     */

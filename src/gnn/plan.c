@@ -129,6 +129,14 @@ static rgm_status describe_batches(rgm_text *out, const rgmi_learning *l)
     return rgm_text_printf(out, "\n");
 }
 
+/* "mix 0.7 train, 0.3 news; an epoch ends with train" */
+static rgm_status describe_mix(rgm_text *out, const rgmi_learning *l)
+{
+    const rgm_text *mix = &l->inputs.mix;
+
+    return mix->size > 0 ? rgm_text_printf(out, "mix %s\n", mix->data) : RGM_OK;
+}
+
 /* "folds fold 3 of 10, stratified by label" */
 static rgm_status describe_folds(rgm_text *out, const rgmi_learning *l)
 {
@@ -379,6 +387,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     else
         RGM_TRY(describe_items(out, learning));
     RGM_TRY(describe_memory(out, learning));
+    RGM_TRY(describe_mix(out, learning));
     RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_batches(out, learning));
     RGM_TRY(describe_processors(out, learning));

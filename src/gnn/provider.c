@@ -160,19 +160,6 @@ static const rgm_provider_type tfrecord_type = {
     .release = tfrecord_release,
 };
 
-rgm_status rgmi_provider_file_count(int64_t *count, const rgm_provider *provider)
-{
-    const tfrecord_state *files = rgmi_provider_state(provider, &tfrecord_type);
-    char **paths = NULL;
-
-    *count = 0;
-    if (files == NULL)
-        return RGM_OK;
-    RGM_TRY(list_paths(&paths, count, files));
-    rgm_names_release(paths, *count);
-    return RGM_OK;
-}
-
 static rgm_status tfrecord_fill(tfrecord_state *state, const rgm_tfrecord_provider_options *options)
 {
     const rgm_texts *files = &options->files;
@@ -220,10 +207,11 @@ static rgm_status mix_dataset(rgm_dataset **out, void *state, bool training)
     for (int64_t i = 0; i < mix->count; i++) {
         RGM_GO(rgm_provider_dataset(&sources[i], mix->providers[i], training));
         /* The epoch ends with the first (principal) source; the others go on for as long. */
-        if (i > 0)
+        if (i > 0 && training)
             RGM_GO(rgm_dataset_repeat(&sources[i], -1));
     }
-    RGM_GO(rgm_dataset_mix(out, sources, mix->weights, mix->count, RGM_MIX_END_FIRST));
+    RGM_GO(rgm_dataset_mix(out, sources, mix->weights, mix->count,
+                           training ? RGM_MIX_END_FIRST : RGM_MIX_END_ALL));
 done:
     for (int64_t i = 0; sources != NULL && i < mix->count; i++)
         rgm_dataset_release(sources[i]);
@@ -289,4 +277,32 @@ rgm_provider *rgm_mix_provider(rgm_provider *const *providers, const double *wei
     if (provider == NULL)
         mix_release(mix);
     return provider;
+}
+
+/* ---- how many files ------------------------------------------------------------------------- */
+
+static rgm_status count_files(int64_t *count, const tfrecord_state *files)
+{
+    char **paths;
+
+    RGM_TRY(list_paths(&paths, count, files));
+    rgm_names_release(paths, *count);
+    return RGM_OK;
+}
+
+rgm_status rgmi_provider_file_count(int64_t *count, const rgm_provider *provider)
+{
+    const tfrecord_state *files = rgmi_provider_state(provider, &tfrecord_type);
+    const mix_state *mix = rgmi_provider_state(provider, &mix_type);
+
+    *count = 0;
+    if (files != NULL)
+        return count_files(count, files);
+    for (int64_t i = 0; mix != NULL && i < mix->count; i++) {
+        int64_t more;
+
+        RGM_TRY(rgmi_provider_file_count(&more, mix->providers[i]));
+        *count += more;
+    }
+    return RGM_OK;
 }

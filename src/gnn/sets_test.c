@@ -177,6 +177,67 @@ static void files_are_read_one_behind_the_other(void **state)
     clear(&r);
 }
 
+/* How many graphs of 1 or 2 atoms a pass has, and how many of more; each that is seen is marked. */
+static void count_sizes(int64_t *small, int64_t *large, bool *seen, const records *r,
+                        rgm_dataset *data)
+{
+    rgm_iterator *examples;
+    rgm_element *example;
+    rgm_status status;
+
+    *small = *large = 0;
+    CHECK_OK(rgm_iterator_create(&examples, data, NULL));
+    while ((status = rgm_iterator_next(&example, examples)) == RGM_OK) {
+        rgm_graph *graph;
+        rgm_str bytes;
+        int64_t atoms;
+
+        bytes.data = rgm_element_bytes(example, &bytes.size);
+        CHECK_OK(rgm_graph_decode_batch(&graph, r->schema, &bytes, 1, NULL, NULL));
+        atoms = rgm_graph_total(graph, RGM_NODE_SET, "atom");
+        *(atoms <= 2 ? small : large) += 1;
+        seen[atoms] = true;
+        rgm_graph_release(graph);
+        rgm_element_release(example);
+    }
+    CHECK_STATUS(RGM_END, status);
+    rgm_iterator_release(examples);
+}
+
+/* a.rec has graphs of 1 and 2 atoms, the other files four of 3 to 6. */
+static void a_mix_is_drawn_by_weight_and_looked_at_once(void **state)
+{
+    enum { EPOCHS = 400 };
+    records r = write_all();
+    rgm_provider *sources[2] = {provider_of(&r, "a.rec", NULL, NULL),
+                                provider_of(&r, "part-*.rec", NULL, NULL)};
+    rgm_provider *mix = rgm_mix_provider(sources, (double[]){1, 3}, 2);
+    bool seen[7] = {false};
+    rgm_dataset *data;
+    int64_t small, large;
+
+    (void)state;
+    CHECK(mix != NULL);
+    CHECK_OK(rgm_provider_dataset(&data, mix, false));
+    count_sizes(&small, &large, seen, &r, data);
+    CHECK_INT(2, small);
+    CHECK_INT(4, large);
+    for (int atoms = 1; atoms <= 6; atoms++)
+        CHECK(seen[atoms]);
+    rgm_dataset_release(data);
+    CHECK_OK(rgm_provider_dataset(&data, mix, true));
+    CHECK_OK(rgm_dataset_repeat(&data, EPOCHS));
+    count_sizes(&small, &large, seen, &r, data);
+    CHECK_INT(2 * EPOCHS, small); /* an epoch has all of a.rec, and three of the others in place of
+                                     each of its graphs and of its end */
+    CHECK_CLOSE(9 * EPOCHS, (double)large, 0, 0.1 * 9 * EPOCHS);
+    rgm_dataset_release(data);
+    rgm_provider_release(mix);
+    rgm_provider_release(sources[0]);
+    rgm_provider_release(sources[1]);
+    clear(&r);
+}
+
 /* What a set is told to have is what a run has that validates on its files alone. */
 static void sets_are_evaluated_beside_the_parts(void **state)
 {
@@ -271,6 +332,7 @@ static void mistakes_are_told_with_key_and_pattern(void **state)
 }
 
 TESTS(cmocka_unit_test(files_are_read_one_behind_the_other),
+      cmocka_unit_test(a_mix_is_drawn_by_weight_and_looked_at_once),
       cmocka_unit_test(sets_are_evaluated_beside_the_parts),
       cmocka_unit_test(each_set_is_padded_to_its_own_sizes),
       cmocka_unit_test(mistakes_are_told_with_key_and_pattern))

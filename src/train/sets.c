@@ -1,5 +1,6 @@
 /*
- * Sets of files to evaluate on, beside the parts of the data: their numbers, keys and mistakes.
+ * Sets of files to train and to evaluate on, beside the parts of the data: their numbers, keys,
+ * weights and mistakes.
  */
 #include <string.h>
 
@@ -87,4 +88,40 @@ rgm_status rgm_file_sets_check(const rgm_file_sets *sets, bool has_valid, bool h
                         "data.valid_sets and test_sets have %lld sets together; %d are the most",
                         (long long)rgm_file_sets_count(sets), RGM_MAX_EVAL_SETS);
     return RGM_OK;
+}
+
+static rgm_status check_weight(const rgm_train_sets *sets, const char *name)
+{
+    bool known = sets->has_train && strcmp(name, "train") == 0;
+
+    for (int64_t i = 0; i < sets->sets->count; i++)
+        known |= strcmp(name, sets->sets->names[i]) == 0;
+    if (known)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "data.weights.%s: no training data of that name%s; they are by name in "
+                    "data.train_sets",
+                    name, sets->has_train ? " but data.train" : "");
+}
+
+rgm_status rgm_train_sets_check(const rgm_train_sets *sets)
+{
+    for (int64_t i = 0; i < sets->sets->count; i++) {
+        if (sets->sets->items[i].count == 0)
+            return RGM_FAIL(RGM_ERR_CONFIG, "data.train_sets.%s names no file",
+                            sets->sets->names[i]);
+        if (strcmp(sets->sets->names[i], "train") == 0)
+            return RGM_FAIL(RGM_ERR_CONFIG, "data.train_sets: 'train' is the name of data.train");
+    }
+    for (int64_t i = 0; i < sets->weights->count; i++)
+        RGM_TRY(check_weight(sets, sets->weights->names[i]));
+    return RGM_OK;
+}
+
+double rgm_train_sets_weight(const rgm_train_sets *sets, const char *name)
+{
+    for (int64_t i = 0; i < sets->weights->count; i++)
+        if (strcmp(sets->weights->names[i], name) == 0)
+            return sets->weights->values[i];
+    return 1;
 }

@@ -56,40 +56,17 @@ void rgmi_parallel_sets(rgm_eval_set *out, int64_t *count, const rgm_translation
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-static rgm_status check_weights(const rgm_translation_options *o)
+static rgm_train_sets train_sets_of(const rgm_translation_options *o)
 {
-    for (int64_t i = 0; i < o->weights.count; i++) {
-        bool known = o->train.count > 0 && strcmp(o->weights.names[i], "train") == 0;
-
-        for (int64_t k = 0; k < o->train_sets.count; k++)
-            known |= strcmp(o->weights.names[i], o->train_sets.names[k]) == 0;
-        if (!known)
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "data.weights.%s: no training data of that name%s; they are by name in "
-                            "data.train_sets",
-                            o->weights.names[i], o->train.count > 0 ? " but data.train" : "");
-    }
-    return RGM_OK;
-}
-
-static rgm_status check_train_sets(const rgm_translation_options *o)
-{
-    for (int64_t i = 0; i < o->train_sets.count; i++) {
-        if (o->train_sets.items[i].count == 0)
-            return RGM_FAIL(RGM_ERR_CONFIG, "data.train_sets.%s names no file",
-                            o->train_sets.names[i]);
-        if (strcmp(o->train_sets.names[i], "train") == 0)
-            return RGM_FAIL(RGM_ERR_CONFIG, "data.train_sets: 'train' is the name of data.train");
-    }
-    return RGM_OK;
+    return (rgm_train_sets){o->train.count > 0, &o->train_sets, &o->weights};
 }
 
 rgm_status rgmi_parallel_check_sets(const rgm_translation_options *o)
 {
     rgm_file_sets sets = sets_of(o);
+    rgm_train_sets trained_on = train_sets_of(o);
 
-    RGM_TRY(check_train_sets(o));
-    RGM_TRY(check_weights(o));
+    RGM_TRY(rgm_train_sets_check(&trained_on));
     return rgm_file_sets_check(&sets, o->valid.count > 0, o->test.count > 0);
 }
 
@@ -189,28 +166,23 @@ done:
 
 /* ---- what is trained on -------------------------------------------------------------------- */
 
-static double weight_of(const rgm_translation_options *o, const char *name)
-{
-    for (int64_t i = 0; i < o->weights.count; i++)
-        if (strcmp(o->weights.names[i], name) == 0)
-            return o->weights.values[i];
-    return 1;
-}
-
 /* An epoch has as many pairs as all sources together, shared out by their weights. */
 static void share_out(rgmi_parallel_data *data)
 {
     const rgm_translation_options *o = data->options;
+    const rgm_train_sets sets = train_sets_of(o);
     double sum = 0, all = 0;
 
     for (int64_t i = 0; i < data->source_count; i++) {
-        sum += weight_of(o, data->sources[i].name);
+        sum += rgm_train_sets_weight(&sets, data->sources[i].name);
         all += (double)data->sources[i].pairs;
     }
     for (int64_t i = 0; i < data->source_count; i++) {
         rgmi_source *s = &data->sources[i];
 
-        s->times = o->weights.count == 0 ? 1 : all * weight_of(o, s->name) / sum / (double)s->pairs;
+        s->times = o->weights.count == 0
+                       ? 1
+                       : all * rgm_train_sets_weight(&sets, s->name) / sum / (double)s->pairs;
     }
 }
 
