@@ -52,6 +52,8 @@ static rgm_status find(edges *e, const rgm_graph_data *data, const rgm_task_part
         return RGM_FAIL(RGM_ERR_CONFIG, "task.edge_set: %s%s",
                         name != NULL ? "there is no edge set " : "name one: there are several",
                         name != NULL ? name : "");
+    if (rgm_graph_source(e->graph, e->set->name) == NULL) /* of a file, which is looked at now */
+        return rgm_error_prefix(RGM_ERR_DATA, "edge set '%s'", e->set->name);
     e->label = type->label(task->options);
     e->values = rgm_graph_feature(e->graph, RGM_EDGE_SET, e->set->name, e->label);
     if (e->values == NULL)

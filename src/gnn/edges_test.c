@@ -402,6 +402,45 @@ static void splits_that_make_no_sense_are_refused(void **state)
     close_ring(&r);
 }
 
+/* The ring as a graph file, whose last bytes before the directory, ends of edges, are of no node.
+ */
+static char *damaged_file(const ring *r)
+{
+    rgm_graph_data data;
+    uint64_t directory;
+    int64_t size;
+    char *path, *bytes;
+
+    CHECK_OK(rgm_graph_data_load(&data, r->data, NULL));
+    CHECK_OK(rgm_path_join(&path, r->folder, "ring.graph"));
+    CHECK_OK(rgm_graph_data_write(&data, path, NULL));
+    CHECK_OK(rgm_file_load(&bytes, &size, path, 1 << 20));
+    memcpy(&directory, bytes + 16, sizeof directory);
+    memset(bytes + directory / 4, 0x7f, directory - directory / 4);
+    CHECK_OK(rgm_file_save(path, bytes, size));
+    rgm_free(bytes);
+    rgm_graph_data_clear(&data);
+    return path;
+}
+
+static void edges_that_lead_nowhere_are_refused(void **state)
+{
+    static const rgm_graph_task_type *const asking[] = {&rgm_edge_classification,
+                                                        &rgm_link_prediction};
+    const rgmi_edge_split tenth = {.test = 0.1};
+    ring r = save_ring(), damaged = {.folder = r.folder, .data = damaged_file(&r)};
+    rgmi_graph_inputs in;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        CHECK_STATUS(RGM_ERR_DATA, open_ring(&in, &damaged, &tenth, asking[i], "kind"));
+        CHECK_MESSAGE("edge set 'bond': ");
+        CHECK_MESSAGE("no sound graph file: edges of node");
+    }
+    rgm_free(damaged.data);
+    close_ring(&r);
+}
+
 static void options_that_the_data_lack_are_refused(void **state)
 {
     static const char *const heat[] = {"heat"}, *const kind[] = {"kind"}, *const no[] = {"no"};
@@ -447,5 +486,6 @@ TESTS(cmocka_unit_test(edges_of_many_graphs_are_learned),
       cmocka_unit_test(an_edge_and_its_reverse_are_in_one_part),
       cmocka_unit_test(edges_of_one_graph_are_learned_in_parts),
       cmocka_unit_test(splits_that_make_no_sense_are_refused),
+      cmocka_unit_test(edges_that_lead_nowhere_are_refused),
       cmocka_unit_test(options_that_the_data_lack_are_refused),
       cmocka_unit_test(splitting_survives_every_failing_allocation))

@@ -273,6 +273,8 @@ static rgm_status open_reader(edge_reader *r, const maker *m, int64_t i)
                         strcmp(reverse->names[l], s->sets[of].name) == 0)
                         r->place = of;
     }
+    if (r->source == NULL || r->target == NULL) /* of a graph's file, which is looked at now */
+        return rgm_error_prefix(RGM_ERR_DATA, "edge set '%s'", name);
     if (m->options->relation == NULL)
         return RGM_OK;
     return edge_numbers(&r->relation, &columns, m, name, m->options->relation, "relation");

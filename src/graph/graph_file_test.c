@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <regimen/graph_sampling.h>
+
 #include "graph_file.h"
 #include "test_shop.h"
 
@@ -263,6 +265,26 @@ static void samples_of_a_file_are_those_of_memory(void **state)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
+/* Neighbours over all sets, which every sampler but trees stands on. */
+static void cut_and_draw(rgm_graph *graph, int64_t *seed)
+{
+    const int64_t one = 1;
+    rgm_partition cut;
+    rgm_shadow_options options = RGM_SHADOW_OPTIONS_INIT;
+    rgm_subgraph_source from = {.graph = graph, .node_set = "a"};
+    rgm_subgraph_sampler *sampler = NULL;
+    rgm_graph *drawn;
+
+    if (rgm_graph_partition(&cut, graph, 2, 1.5, 1) == RGM_OK)
+        rgm_partition_clear(&cut);
+    CHECK_OK(rgm_tensor_create_from(&from.seeds, RGM_I64, 1, &one, seed));
+    if (rgm_subgraph_sampler_create(&sampler, &rgm_shadow_sampler, &from, &options) == RGM_OK &&
+        rgm_subgraph_sampler_draw(&drawn, sampler, seed, 1, 0) == RGM_OK)
+        rgm_graph_release(drawn);
+    rgm_subgraph_sampler_release(sampler);
+    rgm_tensor_release(from.seeds);
+}
+
 /* All that a graph of a file can be asked: an error, or sound. */
 static void use(rgm_graph_data *data)
 {
@@ -284,6 +306,8 @@ static void use(rgm_graph_data *data)
         rgm_sampler_release(sampler);
         rgm_sampling_spec_release(spec);
     }
+    if (count > 0)
+        cut_and_draw(data->graphs[0], seeds);
     rgm_text_clear(&text);
     (void)rgm_graph_encode(&text, data->graphs[0], NULL);
     rgm_text_clear(&text);

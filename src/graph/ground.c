@@ -81,6 +81,8 @@ rgm_status rgmi_neighbours_make(rgmi_neighbours *out, const rgm_graph *graph, co
     if (nodes >= INT32_MAX)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%lld nodes; 2147483646 are the most",
                         (long long)nodes);
+    for (int64_t i = 0; i < graph->set_count; i++)
+        RGM_TRY(rgmi_items_whole(graph->sets[i].items));
     RGM_GO(RGM_NEW(out->row_start, nodes + 1));
     RGM_GO(RGM_NEW(next, nodes + 1));
     fill_rows(out->row_start, NULL, graph, first);
