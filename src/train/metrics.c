@@ -20,15 +20,15 @@ static void accuracy_update(double *state, const rgm_metric *metric, const rgm_m
     }
 }
 
-/* How many classes stand before the label's. */
+/* How many classes stand before the label's; where the label's is NaN, all. */
 static int64_t rank_of(const rgmi_batch_view *view, int64_t item, int64_t label)
 {
     double at = rgmi_prediction(view, item, label);
     int64_t before = 0;
 
     for (int64_t c = 0; c < view->units; c++)
-        before += rgmi_prediction(view, item, c) > at ||
-                  (c < label && rgmi_prediction(view, item, c) == at);
+        before += c < label ? !(rgmi_prediction(view, item, c) < at)
+                            : !(rgmi_prediction(view, item, c) <= at);
     return before;
 }
 

@@ -84,6 +84,17 @@ static void of_one_class_of_several(void **state)
     }
 }
 
+static void logits_that_are_no_numbers_are_in_no_top(void **state)
+{
+    double nothing[ITEMS * CLASSES];
+    rgm_metric metric = named("top_3", CLASSES, false);
+
+    (void)state;
+    for (int i = 0; i < ITEMS * CLASSES; i++)
+        nothing[i] = NAN;
+    CHECK_CLOSE(measure(&metric, CLASSES, nothing, classes, 1, NULL, 1), 0, 0, 0);
+}
+
 static void of_one_label(void **state)
 {
     static const struct {
@@ -227,6 +238,7 @@ static void nothing_seen_is_zero(void **state)
 }
 
 TESTS(cmocka_unit_test(of_one_class_of_several), cmocka_unit_test(of_one_label),
+      cmocka_unit_test(logits_that_are_no_numbers_are_in_no_top),
       cmocka_unit_test(of_several_labels), cmocka_unit_test(labels_that_weigh_nothing_do_not_count),
       cmocka_unit_test(areas_are_means_over_labels),
       cmocka_unit_test(names_that_there_are_not_are_refused),

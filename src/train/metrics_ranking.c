@@ -13,6 +13,14 @@ static bool is_link(const rgmi_batch_view *view, int64_t item)
     return rgm_tensor_at(view->labels, item) > 0.5;
 }
 
+/* One that is no number is the worst: nothing compares with NaN, which would be the first rank. */
+static double score_of(const rgmi_batch_view *view, int64_t item)
+{
+    double score = rgmi_prediction(view, item, 0);
+
+    return !isnan(score) ? score : is_link(view, item) ? -INFINITY : INFINITY;
+}
+
 /* ---- areas --------------------------------------------------------------------------------- */
 
 /* Scores of one label, ascending; NULL without memory: then they are counted one by one. */
@@ -40,7 +48,7 @@ static scores scores_of(const rgmi_batch_view *view, bool links)
     s.count = 0;
     for (int64_t i = 0; i < view->items; i++)
         if (rgmi_weight(view, i) != 0 && is_link(view, i) == links)
-            s.sorted[s.count++] = rgmi_prediction(view, i, 0);
+            s.sorted[s.count++] = score_of(view, i);
     qsort(s.sorted, (size_t)s.count, sizeof *s.sorted, by_size);
     return s;
 }
@@ -76,8 +84,8 @@ static void count_above(int64_t *above, int64_t *same, const scores *s, const rg
     for (int64_t i = 0; i < view->items; i++) {
         if (rgmi_weight(view, i) == 0 || is_link(view, i) != links)
             continue;
-        *above += rgmi_prediction(view, i, 0) > score;
-        *same += rgmi_prediction(view, i, 0) == score;
+        *above += score_of(view, i) > score;
+        *same += score_of(view, i) == score;
     }
 }
 
@@ -95,7 +103,7 @@ static void add_links(double *state, const rgm_metric_batch *batch,
             continue;
         for (int links = 0; links < 2; links++)
             count_above(&counts[2 * links], &counts[2 * links + 1], &of[links], &view, links == 1,
-                        rgmi_prediction(&view, i, 0));
+                        score_of(&view, i));
         state[0] += of_link(counts, of[0].count);
         state[1] += pairs ? (double)of[0].count : 1;
     }
@@ -144,8 +152,8 @@ static void add_ranks(double *state, const rgm_metric *metric, const rgm_metric_
         for (k = i + 1; k < view.items && !is_link(&view, k); k++) {
             if (rgmi_weight(&view, k) == 0)
                 continue;
-            better += rgmi_prediction(&view, k, 0) > rgmi_prediction(&view, i, 0);
-            same += rgmi_prediction(&view, k, 0) == rgmi_prediction(&view, i, 0);
+            better += score_of(&view, k) > score_of(&view, i);
+            same += score_of(&view, k) == score_of(&view, i);
         }
         state[0] += of_rank(1 + (double)better + (double)same / 2, metric);
         state[1] += 1;

@@ -148,6 +148,23 @@ static void figures_by_hand(void **state)
     CHECK_CLOSE(of(&rgm_metric_hits, 2, &ranks, 1, false), 1, 0, 0);
 }
 
+/* A model that fell apart ranks nothing first. */
+static void scores_that_are_no_numbers_are_the_worst(void **state)
+{
+    const scored links = {{NAN, 1, NAN, 0}, {1, 0, 1, 0}, {0}, 4};
+    const scored others = {{1, NAN, 0, -1}, {1, 0, 0, 0}, {0}, 4};
+    const scored all = {{NAN, NAN, NAN}, {1, 0, 0}, {0}, 3};
+
+    (void)state;
+    CHECK_CLOSE(of(&rgm_metric_mrr, 0, &links, 1, false), 0.5, 1e-12, 0);
+    CHECK_CLOSE(of(&rgm_metric_auc, 0, &links, 1, false), 0, 0, 0);
+    CHECK_CLOSE(of(&rgm_metric_mrr, 0, &others, 1, false), 0.5, 1e-12, 0);
+    CHECK_CLOSE(of(&rgm_metric_auc, 0, &others, 1, false), 2.0 / 3, 1e-12, 0);
+    CHECK_CLOSE(of(&rgm_metric_mrr, 0, &all, 1, false), 1 / 3.0, 1e-12, 0);
+    CHECK_CLOSE(of(&rgm_metric_hits, 1, &all, 1, false), 0, 0, 0);
+    CHECK_CLOSE(of(&rgm_metric_average_precision, 0, &all, 1, false), 1 / 3.0, 1e-12, 0);
+}
+
 static void batches_are_weighed_by_what_they_compare(void **state)
 {
     /* 1 link and 1 other in order; 1 link below 3 others */
@@ -194,6 +211,7 @@ static void nothing_seen_is_zero(void **state)
 }
 
 TESTS(cmocka_unit_test(metrics_are_the_sums_over_all_pairs), cmocka_unit_test(figures_by_hand),
+      cmocka_unit_test(scores_that_are_no_numbers_are_the_worst),
       cmocka_unit_test(batches_are_weighed_by_what_they_compare),
       cmocka_unit_test(without_memory_the_figures_are_the_same),
       cmocka_unit_test(nothing_seen_is_zero))
