@@ -4,6 +4,7 @@
  */
 #include "gnn_check.h"
 #include "learning.h"
+#include "processing.h"
 
 enum { GRAPHS = 24 };
 #define BAGS                                                                                       \
@@ -124,6 +125,46 @@ static void run_rings(rgm_open_run **run, int kind, bool padded)
     CHECK_OK(rgm_run(run, &what, &how));
     rgm_provider_release(what.train_data);
     rgm_graph_task_release(what.task);
+}
+
+/* A model that looks at what processors made of edges. */
+static rgm_graph_value *curious(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    CHECK(rgm_node_feature(graph, "bond_line", "heat") != NULL);
+    return plain(scope, graph, payload);
+}
+
+/* It has the label's name and its numbers, and stands where the model sees it. */
+static void a_label_among_the_features_is_told(void **state)
+{
+    rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
+    rgm_run_options how = RGM_RUN_OPTIONS_INIT;
+    rgm_graph_processor line = {.type = &rgmi_line_graph_processor};
+    rgm_text plan = {0};
+    rgm_open_run *run;
+    char *options;
+
+    (void)state;
+    CHECK_OK(RGM_NEW(options, (int64_t)line.type->section.options_size));
+    line.options = options;
+    what.train_data = make_rings();
+    what.model_fn = curious;
+    what.task = task_of(2, false);
+    ((rgm_graph_place *)rgm_graph_task_options(what.task))->edge_set = "bond";
+    what.processors = &line;
+    what.processor_count = 1;
+    how.optimizer = rgm_adam(0.1);
+    how.trainer.train_steps = 1;
+    how.runtime.threads = 1;
+    CHECK_OK(rgm_run(&run, &what, &how));
+    CHECK_OK(rgm_run_plan(&plan, run));
+    CHECK(strstr(plan.data, "reads atom.x, bond_line.heat\n") != NULL);
+    CHECK(strstr(plan.data, "bond.heat") == NULL);
+    rgm_text_clear(&plan);
+    rgm_run_close(run);
+    rgm_provider_release(what.train_data);
+    rgm_graph_task_release(what.task);
+    rgm_free(options);
 }
 
 static rgm_status count_items(const rgm_prediction *prediction, void *payload)
@@ -482,6 +523,7 @@ static void splitting_survives_every_failing_allocation(void **state)
 }
 
 TESTS(cmocka_unit_test(edges_of_many_graphs_are_learned),
+      cmocka_unit_test(a_label_among_the_features_is_told),
       cmocka_unit_test(scores_are_those_of_both_ends_and_features),
       cmocka_unit_test(an_edge_and_its_reverse_are_in_one_part),
       cmocka_unit_test(edges_of_one_graph_are_learned_in_parts),
