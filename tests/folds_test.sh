@@ -54,6 +54,15 @@ says '"seed-5": \{' out
 says '"count": 3' out
 [ -d seeds/seed-3 ] && [ -d seeds/seed-5 ] || fail "seeds: $(ls seeds)"
 # shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $few --set runtime.seeds=2 --run-dir seeds # fewer: means are of these
+says 'seeds/seed-5 is no run of these' err
+says '^test.accuracy .* 2$' out
+says '"count": 2' seeds/summary.json
+[ -d seeds/seed-5 ] || fail "a run was removed"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $few --set runtime.seeds=3 --run-dir seeds
+says '^test.accuracy .* 3$' out
+# shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $few --set runtime.seed=4 --run-dir one
 "$regimen" eval one --part test >a 2>err && "$regimen" eval seeds/seed-4 --part test >b 2>err
 cmp -s a b || fail "seed 4 of three is not the run of seed 4: $(cat a) $(cat b)"

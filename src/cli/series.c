@@ -269,6 +269,53 @@ static int print_series(const char *folder, bool json)
     return code;
 }
 
+/* The names of its runs, as keys. */
+static rgm_status names_of(json_t **out, const rgm_experiment *experiment)
+{
+    *out = json_object();
+    for (int64_t i = 0; i < rgm_experiment_part_count(experiment); i++) {
+        rgm_experiment *one;
+        char *name;
+
+        RGM_TRY(rgm_experiment_part(&one, &name, experiment, i));
+        json_object_set_new(*out, name, json_true());
+        rgm_experiment_release(one);
+        rgm_free(name);
+    }
+    return RGM_OK;
+}
+
+/* Runs of the summary that are none of this experiment, as of more seeds before: they stay in their
+ * folders, and means are without them. */
+static rgm_status leave_others(const rgm_experiment *experiment, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    json_t *summary = NULL, *names = NULL, *runs, *run;
+    const char *name;
+    size_t before;
+    void *next;
+
+    RGM_GO(summary_load(&summary, folder));
+    RGM_GO(names_of(&names, experiment));
+    runs = json_object_get(summary, "runs");
+    before = json_object_size(runs);
+    json_object_foreach_safe(runs, next, name, run)
+    {
+        if (json_object_get(names, name) != NULL)
+            continue;
+        say("left out", "%s/%s is no run of these: what they come to is without it", folder, name);
+        json_object_del(runs, name);
+    }
+    if (json_object_size(runs) < before) {
+        json_object_set_new(summary, "metrics", figures_of(runs));
+        RGM_GO(summary_save(summary, folder));
+    }
+done:
+    json_decref(summary);
+    json_decref(names);
+    return status;
+}
+
 int run_series(rgm_experiment *experiment, const run_request *request)
 {
     int64_t count = rgm_experiment_part_count(experiment);
@@ -281,6 +328,8 @@ int run_series(rgm_experiment *experiment, const run_request *request)
                            request->run_dir, grouped(count), request->run_dir);
     if (rgm_folder_make(request->run_dir) != RGM_OK)
         return report(RGM_ERR_IO);
+    if (leave_others(experiment, request->run_dir) != RGM_OK)
+        return report(RGM_ERR_CONFIG);
     for (int64_t i = 0; code == EXIT_DONE && i < count; i++) {
         code = make_and_run(experiment, request, i);
         if (getpid() != self) /* the process of a run that may be started again */
