@@ -884,17 +884,19 @@ rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const ch
 /**
  * Make the split anew as one fold of a cross-validation (rgm_folds_parts), stratified by a label:
  * of graphs by that of their context, or of their only item of "_readout"; of one graph by that of
- * the split's node set. Items without a label (below 0 of integers, NaN of numbers) are in no part.
+ * the split's node set. Items without a label (NaN, of classes integers below 0) are in no part.
  *
- * @param label  [in] NULL, or a feature that there is not or that is text: all items are alike
+ * @param label    [in] NULL, or a feature that there is not or that is text: all items are alike
+ * @param numbers  [in] labels are no classes: integers below 0 are labels too
  *
  * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM; the split is then as it was.
  */
-rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label);
+rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label,
+                               bool numbers);
 /** A share of the training part becomes the validation part, stratified likewise. RGM_ERR_CONFIG:
  * there is one, or a part would have no item. */
 rgm_status rgm_graph_data_hold_out(rgm_graph_data *data, double share, uint64_t seed,
-                                   const char *label);
+                                   const char *label, bool numbers);
 
 /* ---- graph files: one graph, larger than memory ---------------------------------------------- */
 

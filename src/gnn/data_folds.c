@@ -47,14 +47,16 @@ rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *se
                                  const char *label)
 {
     const rgm_folds *folds = &setup->folds;
+    const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
+    bool numbers = type->missing != RGM_MISSING_CLASSES;
 
     if (folds->count == 0)
         return RGM_OK;
     if (!names_folds(setup->data)) {
-        RGM_TRY(rgm_graph_data_fold(&in->data, folds, label));
+        RGM_TRY(rgm_graph_data_fold(&in->data, folds, label, numbers));
         return tell(in, folds, label != NULL ? "made, stratified by " : "made", label);
     }
     if (folds->valid > 0)
-        RGM_TRY(rgm_graph_data_hold_out(&in->data, folds->valid, folds->seed, label));
+        RGM_TRY(rgm_graph_data_hold_out(&in->data, folds->valid, folds->seed, label, numbers));
     return tell(in, folds, "a split of the data's own", NULL);
 }

@@ -20,8 +20,14 @@ static void labelled_clear(labelled *l)
     rgm_free(l->labels);
 }
 
+/* By what items are parted. */
+typedef struct labels {
+    const char *feature;
+    bool numbers; /* no classes: those below 0 are labels too */
+} labels;
+
 /* Item i's label, its first number; NaN: it has none. Without a feature all are of one kind. */
-static double label_at(const rgm_feature *feature, int64_t items, int64_t i)
+static double label_at(const rgm_feature *feature, int64_t items, int64_t i, bool numbers)
 {
     const rgm_tensor *values = feature != NULL ? feature->values : NULL;
     bool whole;
@@ -31,34 +37,34 @@ static double label_at(const rgm_feature *feature, int64_t items, int64_t i)
         return 0;
     whole = rgm_tensor_dtype(values) == RGM_I64 || rgm_tensor_dtype(values) == RGM_I32;
     label = rgm_tensor_at(values, i * (rgm_tensor_count(values) / items));
-    return whole && label < 0 ? NAN : label;
+    return whole && label < 0 && !numbers ? NAN : label;
 }
 
-static double graph_label(const rgm_graph *graph, const char *label)
+static double graph_label(const rgm_graph *graph, const labels *by)
 {
-    const rgm_feature *feature = rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, label);
+    const rgm_feature *feature = rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, by->feature);
 
     if (feature == NULL)
-        feature = rgm_graph_feature(graph, RGM_NODE_SET, RGM_READOUT, label);
-    return label_at(feature, 1, 0);
+        feature = rgm_graph_feature(graph, RGM_NODE_SET, RGM_READOUT, by->feature);
+    return label_at(feature, 1, 0, by->numbers);
 }
 
-static double item_label(const rgm_graph_data *data, const char *label, int64_t item)
+static double item_label(const rgm_graph_data *data, const labels *by, int64_t item)
 {
     const rgm_graph *graph;
 
-    if (label == NULL)
+    if (by->feature == NULL)
         return 0;
     if (data->split_set == NULL)
-        return graph_label(data->graphs[item], label);
+        return graph_label(data->graphs[item], by);
     graph = data->graphs[0];
-    return label_at(rgm_graph_feature(graph, RGM_NODE_SET, data->split_set, label),
-                    rgm_graph_total(graph, RGM_NODE_SET, data->split_set), item);
+    return label_at(rgm_graph_feature(graph, RGM_NODE_SET, data->split_set, by->feature),
+                    rgm_graph_total(graph, RGM_NODE_SET, data->split_set), item, by->numbers);
 }
 
 /* Of `among` (NULL: of all items) those that have a label. */
 static rgm_status list_labelled(labelled *out, const rgm_graph_data *data, const rgm_tensor *among,
-                                const char *label)
+                                const labels *by)
 {
     int64_t count = among != NULL ? rgm_tensor_count(among)
                     : data->split_set != NULL
@@ -70,7 +76,7 @@ static rgm_status list_labelled(labelled *out, const rgm_graph_data *data, const
     RGM_TRY(RGM_NEW(out->labels, count));
     for (int64_t i = 0; i < count; i++) {
         int64_t item = among != NULL ? rgm_tensor_at_int(among, i) : i;
-        double value = item_label(data, label, item);
+        double value = item_label(data, by, item);
 
         if (isnan(value))
             continue;
@@ -106,14 +112,15 @@ static void replace(rgm_tensor **to, rgm_tensor **from)
     *from = NULL;
 }
 
-rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label)
+rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label,
+                               bool numbers)
 {
     rgm_status status = RGM_OK;
     labelled all = {0};
     rgm_fold_part *parts = NULL;
     rgm_tensor *made[3] = {NULL};
 
-    RGM_GO(list_labelled(&all, data, NULL, label));
+    RGM_GO(list_labelled(&all, data, NULL, &(labels){label, numbers}));
     RGM_GO(RGM_NEW(parts, all.count));
     RGM_GO(rgm_folds_parts(parts, all.labels, all.count, folds));
     for (int k = RGM_FOLD_TRAIN; k <= RGM_FOLD_TEST; k++)
@@ -130,7 +137,7 @@ done:
 }
 
 rgm_status rgm_graph_data_hold_out(rgm_graph_data *data, double share, uint64_t seed,
-                                   const char *label)
+                                   const char *label, bool numbers)
 {
     rgm_status status = RGM_OK;
     labelled all = {0};
@@ -140,7 +147,7 @@ rgm_status rgm_graph_data_hold_out(rgm_graph_data *data, double share, uint64_t 
     if (data->train == NULL || (data->valid != NULL && rgm_tensor_count(data->valid) > 0))
         return RGM_FAIL(RGM_ERR_CONFIG, "the split has %s: nothing can be held out of it",
                         data->train == NULL ? "no training part" : "a validation part already");
-    RGM_GO(list_labelled(&all, data, data->train, label));
+    RGM_GO(list_labelled(&all, data, data->train, &(labels){label, numbers}));
     RGM_GO(RGM_NEW(parts, all.count));
     RGM_GO(rgm_folds_hold_out(parts, all.labels, all.count, share, seed));
     for (int k = RGM_FOLD_TRAIN; k <= RGM_FOLD_VALID; k++)

@@ -406,7 +406,7 @@ static void graphs_are_parted_by_their_label(void **state)
     for (int64_t fold = 1; fold <= 4; fold++) {
         const rgm_folds folds = {.count = 4, .fold = fold, .valid = 0.2, .seed = 5};
 
-        CHECK_OK(rgm_graph_data_fold(&s, &folds, "label"));
+        CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
         CHECK_INT(60,
                   rgm_tensor_count(s.train) + rgm_tensor_count(s.valid) + rgm_tensor_count(s.test));
         CHECK_INT(15, rgm_tensor_count(s.test));
@@ -425,7 +425,7 @@ static rgm_status fold_of_new_data(const rgm_citation_options *options, const rg
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_generate_citation(&data, options));
-    RGM_GO(rgm_graph_data_fold(&data, folds, "label"));
+    RGM_GO(rgm_graph_data_fold(&data, folds, "label", false));
 done:
     rgm_graph_data_clear(&data);
     return status;
@@ -448,18 +448,21 @@ static void nodes_without_a_label_are_in_no_part(void **state)
     CHECK_INT(RGM_I64, rgm_tensor_dtype(label->values));
     for (int64_t i = 0; i < 50; i++)
         rgm_tensor_i64(label->values)[4 * i] = -1;
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label"));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
     CHECK_INT(30, rgm_tensor_count(s.test));
     CHECK_INT(120, rgm_tensor_count(s.train));
     CHECK(s.valid == NULL);
     for (int64_t i = 0; i < 30; i++)
         CHECK(rgm_tensor_i64(s.test)[i] % 4 != 0);
-    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, "label"));
+    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, "label", false));
     CHECK_INT(90, rgm_tensor_count(s.train));
     CHECK_INT(30, rgm_tensor_count(s.valid));
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_data_hold_out(&s, 0.25, 1, "label"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_data_hold_out(&s, 0.25, 1, "label", false));
     CHECK_MESSAGE("a validation part already");
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label"));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true)); /* of numbers -1 is one */
+    CHECK_INT(40, rgm_tensor_count(s.test));
+    CHECK_INT(160, rgm_tensor_count(s.train));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
     /* Of data of its own: a part that takes another's place may be a few bytes larger or smaller.
      */
     CHECK_EVERY_OOM(fold_of_new_data(&options, &folds), (void)0);
