@@ -884,12 +884,13 @@ rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const ch
 /**
  * Make the split anew as one fold of a cross-validation (rgm_folds_parts), stratified by a label:
  * of graphs by that of their context, or of their only item of "_readout"; of one graph by that of
- * the split's node set. Items without a label (NaN, of classes integers below 0) are in no part.
+ * the split's node set. Items without a label (NaN, of integer classes -1) are in no part.
  *
  * @param label    [in] NULL, or a feature that there is not or that is text: all items are alike
- * @param numbers  [in] labels are no classes: integers below 0 are labels too
+ * @param numbers  [in] labels are no classes: -1 is one too
  *
- * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM; the split is then as it was.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_DATA (classes are -1 and 1), RGM_ERR_NOMEM; the split is then as
+ * it was.
  */
 rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label,
                                bool numbers);

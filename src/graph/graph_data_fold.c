@@ -23,7 +23,7 @@ static void labelled_clear(labelled *l)
 /* By what items are parted. */
 typedef struct labels {
     const char *feature;
-    bool numbers; /* no classes: those below 0 are labels too */
+    bool numbers; /* no classes: -1 is a label too */
 } labels;
 
 /* Item i's label, its first number; NaN: it has none. Without a feature all are of one kind. */
@@ -37,7 +37,7 @@ static double label_at(const rgm_feature *feature, int64_t items, int64_t i, boo
         return 0;
     whole = rgm_tensor_dtype(values) == RGM_I64 || rgm_tensor_dtype(values) == RGM_I32;
     label = rgm_tensor_at(values, i * (rgm_tensor_count(values) / items));
-    return whole && label < 0 && !numbers ? NAN : label;
+    return whole && label == -1 && !numbers ? NAN : label;
 }
 
 static double graph_label(const rgm_graph *graph, const labels *by)
@@ -62,6 +62,21 @@ static double item_label(const rgm_graph_data *data, const labels *by, int64_t i
                     rgm_graph_total(graph, RGM_NODE_SET, data->split_set), item, by->numbers);
 }
 
+/* Of classes 1 alone is left where -1 is missing: two classes by their signs, of which one would be
+ * in no part. */
+static rgm_status check_signs(const labelled *l, int64_t missing, const labels *by)
+{
+    for (int64_t i = 0; i < l->count; i++)
+        if (l->labels[i] != 1)
+            return RGM_OK;
+    if (missing == 0 || l->count == 0 || by->numbers)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "folds: label '%s' is -1 or 1, but never 0: items of -1 have no label and "
+                    "would be in no part; data.relabel numbers an OGB folder's labels anew",
+                    by->feature);
+}
+
 /* Of `among` (NULL: of all items) those that have a label. */
 static rgm_status list_labelled(labelled *out, const rgm_graph_data *data, const rgm_tensor *among,
                                 const labels *by)
@@ -83,7 +98,7 @@ static rgm_status list_labelled(labelled *out, const rgm_graph_data *data, const
         out->items[out->count] = item;
         out->labels[out->count++] = value;
     }
-    return RGM_OK;
+    return check_signs(out, count - out->count, by);
 }
 
 /* The items of one part; *out is NULL when there is none. */

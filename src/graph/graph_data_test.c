@@ -462,7 +462,12 @@ static void nodes_without_a_label_are_in_no_part(void **state)
     CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true)); /* of numbers -1 is one */
     CHECK_INT(40, rgm_tensor_count(s.test));
     CHECK_INT(160, rgm_tensor_count(s.train));
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
+    for (int64_t i = 0; i < 200; i++)
+        rgm_tensor_i64(label->values)[i] = i % 3 == 0 ? -1 : 1; /* two classes by their signs */
+    CHECK_STATUS(RGM_ERR_DATA, rgm_graph_data_fold(&s, &folds, "label", false));
+    CHECK_MESSAGE("folds: label 'label' is -1 or 1, but never 0");
+    CHECK_INT(40, rgm_tensor_count(s.test));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true));
     /* Of data of its own: a part that takes another's place may be a few bytes larger or smaller.
      */
     CHECK_EVERY_OOM(fold_of_new_data(&options, &folds), (void)0);
