@@ -369,8 +369,6 @@ const rgm_effect rgmi_graph_effects[] = {
     {"model.input_activation", "model.encode == true"},
     {"model.hidden_units", "model.aggregator == pool"},
     {"model.output_heads", "model.output > 0"},
-    {"model.input_units", "model.encode == true"},
-    {"model.input_activation", "model.encode == true"},
     {"model.l2_layers", "model.l2 > 0"},
     {"model.epsilon", "model.train_epsilon == false"},
     {"model.attention_edge_sets", "model.attention_type != none"},
