@@ -524,3 +524,10 @@ bool rgmi_provider_is_of_links(const rgm_provider *provider)
 {
     return rgmi_provider_state(provider, &links_type) != NULL;
 }
+
+rgm_graph *rgmi_links_whole(const rgm_provider *provider)
+{
+    const links_state *links = rgmi_provider_state(provider, &links_type);
+
+    return links != NULL ? links->split->base : NULL;
+}

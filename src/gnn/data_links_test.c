@@ -504,6 +504,12 @@ static bool should_stop(void *payload)
     return s->at > 0 && s->run != NULL && rgm_run_steps(s->run) >= s->at;
 }
 
+static rgm_status count_states(const rgm_graph_states *states, void *payload)
+{
+    *(int64_t *)payload += rgm_tensor_dim(states->states, 0);
+    return RGM_OK;
+}
+
 /* A run in a folder, stopped at a step (0: not): its final test AUC. */
 static double run_links(const char *folder, int64_t batch_size, int64_t stop_at,
                         rgm_status expected)
@@ -515,6 +521,7 @@ static double run_links(const char *folder, int64_t batch_size, int64_t stop_at,
     rgm_graph *graph = make_shop(NULL);
     rgm_link_split *split = NULL;
     stopping stop = {.at = stop_at};
+    int64_t users = 0;
     rgm_task learning;
     double area;
 
@@ -540,6 +547,8 @@ static double run_links(const char *folder, int64_t batch_size, int64_t stop_at,
     CHECK_OK(rgm_graph_learning_create(&learning, &what, &how.runtime));
     CHECK_OK(rgm_run_open(&stop.run, &learning, &how));
     CHECK_STATUS(expected, rgm_run_complete(stop.run));
+    CHECK_OK(rgm_graph_run_embeddings(stop.run, "user", count_states, &users));
+    CHECK_INT(USERS, users);
     area = rgm_run_metric(stop.run, "train", "loss") + rgm_run_metric(stop.run, "test", "auc");
     rgm_run_close(stop.run);
     rgm_task_release(&learning);

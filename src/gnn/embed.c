@@ -4,6 +4,7 @@
  */
 #include "gnn_internal.h"
 #include "learning.h"
+#include "link_split.h"
 
 enum { MOST_FEEDS = 512 };
 
@@ -226,13 +227,16 @@ rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_se
                                     rgm_graph_states_sink *sink, void *payload)
 {
     rgm_status status = RGM_OK;
-    rgm_graph *whole = NULL;
+    rgm_graph *whole = NULL, *linked;
     embedding e;
 
     RGM_TRY(begin(&e, run, node_set));
     e.sink = sink;
     e.payload = payload;
-    if (is_one_graph(e.learning)) {
+    linked = rgmi_links_whole(e.learning->providers[RGM_TRAIN]);
+    if (linked != NULL) {
+        RGM_GO(process_and_give(&e, linked));
+    } else if (is_one_graph(e.learning)) {
         RGM_GO(whole_graph(&whole, e.learning));
         RGM_GO(process_and_give(&e, whole));
     } else if (e.learning->inputs.data.graph_count > 0) {

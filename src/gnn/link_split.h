@@ -44,5 +44,7 @@ int64_t rgmi_link_find(const rgm_link_split *split, int64_t source, int64_t targ
  * nothing where they are none of links. */
 rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers);
 bool rgmi_provider_is_of_links(const rgm_provider *provider);
+/** The graph with all its edges, asked about one link, borrowed; NULL: it is of no links. */
+rgm_graph *rgmi_links_whole(const rgm_provider *provider);
 
 #endif
