@@ -1,0 +1,40 @@
+#!/bin/sh
+# docs/gnn_start.md as a new user follows it: its files, then its commands in their order, each as it is written.
+. "$(dirname "$0")/lib.sh"
+repo=$PWD
+cd "$work" || exit 1
+ln -s "$repo/tests" tests
+ln -s "$repo/include" include
+ln -s "$RGM_BUILD" build
+mkdir shop
+
+# Each block of a file begins with a comment that names it.
+awk '/^```(pbtxt|yaml|c)$/ { block = 1; next } /^```/ { block = 0; file = "" }
+     block && file == "" { file = $2; sub(/:$/, "", file) }
+     block { print > file }' "$repo/docs/gnn_start.md"
+awk '/^```/ { console = $0 == "```console" } console && sub(/^\$ /, "")' "$repo/docs/gnn_start.md" >commands
+[ "$(wc -l <commands)" -ge 14 ] || fail "only $(wc -l <commands) commands were found on the page"
+while read -r line; do
+    expect 0 sh -c "$line" </dev/null
+    cat err out >>told
+done <commands
+
+# What the page shows of it.
+says '^data     1 graphs in shop/data; split 360 / 120 / 120 of customer$' told
+says '^items    360 train, 120 valid, 120 test of 900 customer; 300 in no part$' told
+says '^leaves   product.title .*bought.amount' told
+says 'model.onnx  verified on 120 items' told
+says '^item 0 of test, node 8: class' told
+awk '/^test / { for (i = 1; i < NF; i++) if ($i == "accuracy") good = $(i + 1) > 0.8 }
+     END { exit !good }' told || fail "the test accuracy is no more than 0.8: $(grep '^test ' told)"
+[ "$(wc -l <shop/predictions.csv)" = 121 ] || fail "not every test customer is in predictions.csv"
+for file in why.svg states.npy run/export/signature.json; do
+    [ -s "shop/$file" ] || fail "shop/$file is missing"
+done
+
+# The served answer is that of predict.
+expect 0 shop/serve shop/data shop/run/export 8
+served=$(awk '{ best = 1; for (i = 2; i <= 3; i++) if ($i > $best) best = i; print best - 1 }' out)
+[ "$served" = "$(sed -n 2p shop/predictions.csv | cut -d, -f3)" ] ||
+    fail "customer 8 is of class $served where it is served, predict says: $(sed -n 2p shop/predictions.csv)"
+finish
