@@ -60,7 +60,7 @@ int data_import(int argc, char **argv)
         {"directed", ARG_FLAG, &directed, NULL, "ogb: do not add the reverse of each edge"},
         {"relabel", ARG_FLAG, &relabel, NULL, "ogb: number the distinct labels 0, 1, ..."},
         {"label", ARG_LIST, &labels, "NAME",
-         "csv: a feature whose empty cells are labels that are missing; repeat; default: label"},
+         "csv: a column whose empty cells are missing: -1, of floats NaN; repeat; default: label"},
         {"skip-dangling", ARG_FLAG, &skip_dangling, NULL,
          "leave out edges whose ends are no nodes, and tell how many"},
         {"shards", ARG_INT, &shards, "N", "TFRecord files, default 1"},
@@ -70,7 +70,8 @@ int data_import(int argc, char **argv)
         "data import ogb PATH --to DIR [options] | data import csv SCHEMA.pbtxt --to DIR |\n"
         "       data import folder DIR --to FILE --format graph",
         "ogb: a folder of raw CSV in OGB's layout (homogeneous, graph-level, heterogeneous).\n"
-        "csv: node and edge tables that metadata.filename of the schema's sets names;\n"
+        "csv: node and edge tables that metadata.filename of the schema's sets names\n"
+        "(docs/gnn_start.md has one to copy);\n"
         "split/NAME/{train,valid,test}.csv beside the schema list ids.\n"
         "folder: a folder that was made by these, or a graph file.\n"
         "DIR gets schema.pbtxt, TFRecords of tf.train.Example, and the split. With --format graph\n"

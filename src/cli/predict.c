@@ -149,6 +149,17 @@ static rgm_status print_batch(const rgm_prediction *p, void *payload)
     return RGM_OK;
 }
 
+/* Files that ask about nothing are more likely the wrong ones than meant so. */
+static rgm_status check_asked(const prediction_view *view, const char *input)
+{
+    return view->items > 0
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_DATA,
+                          "%s asks about no item: an Example says which in a readout "
+                          "(rgm_graph_with_readout()), or by its roots (regimen data sample)",
+                          input);
+}
+
 static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, const char *input,
                           int64_t head)
 {
@@ -167,7 +178,8 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, 
                         "--input: the task '%s' reads no files but its own data: name others with "
                         "--set data.test=FILE",
                         view.task->name);
-    return rgm_run_predict_files(s->run, input, head, print_batch, &view);
+    RGM_TRY(rgm_run_predict_files(s->run, input, head, print_batch, &view));
+    return check_asked(&view, input);
 }
 
 /* ---- of an export -----------------------------------------------------------------------------
@@ -202,6 +214,7 @@ static rgm_status predict_export(const char *folder, const char *input, int64_t 
         view.classes = outputs[head].classes;
     }
     RGM_GO(rgm_predictor_run_files(predictor, input, head, print_batch, &view));
+    RGM_GO(check_asked(&view, input));
 done:
     rgm_predictor_release(predictor);
     return status;

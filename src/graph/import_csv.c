@@ -111,6 +111,40 @@ static rgm_status at_line(rgm_status status, const rgm_csv_reader *reader, const
     return status;
 }
 
+/* The feature whose empty cell is why a row could not be read; NULL: it is another mistake. */
+static const char *empty_feature(const csv_import *self, const table *t,
+                                 const rgm_csv_reader *reader, const rgm_str *fields)
+{
+    for (int64_t i = 0; i < t->set->feature_count; i++) {
+        const rgm_feature_schema *f = &t->set->features[i];
+        int64_t at;
+
+        if (f->rank == 0 && f->dtype != RGM_STRING && !is_label(self, f->name) &&
+            rgm_csv_reader_find(&at, reader, f->name) == RGM_OK && fields[at].size == 0)
+            return f->name;
+    }
+    return NULL;
+}
+
+static rgm_status add_features(csv_import *self, table *t, const rgm_csv_reader *reader,
+                               const rgm_str *fields)
+{
+    rgm_status status = rgm_csv_columns_add(t->features, reader);
+    const char *feature;
+    rgm_error error;
+
+    if (status != RGM_ERR_FORMAT)
+        return status;
+    rgm_error_save(&error, status);
+    feature = empty_feature(self, t, reader, fields);
+    if (feature == NULL)
+        return rgm_error_restore(&error);
+    return RGM_FAIL(status,
+                    "%s; fill it in, or name '%s' among the labels (--label): empty is then -1, of "
+                    "floats NaN",
+                    error.message, feature);
+}
+
 static rgm_status read_id(csv_import *self, table *t, const rgm_csv_reader *reader,
                           const char *path, rgm_str id)
 {
@@ -146,7 +180,8 @@ static rgm_status read_end(bool *known, csv_import *self, table *t, int end,
         return RGM_OK;
     if (row < 0)
         return RGM_FAIL(RGM_ERR_DATA,
-                        "%s:%lld: edge set '%s': row %lld: %s '%.*s' is no id of node set '%s'",
+                        "%s:%lld: edge set '%s': row %lld: %s '%.*s' is no id of node set '%s'; "
+                        "skip_dangling leaves such edges out",
                         path, (long long)rgm_csv_reader_line(reader), t->set->name,
                         (long long)t->rows, end == RGM_SOURCE ? "source" : "target",
                         (int)(id.size < 64 ? id.size : 64), id.data, name);
@@ -189,7 +224,7 @@ static rgm_status read_file(csv_import *self, table *t, const char *path)
         for (int end = 0; end < 2 && ends[end] >= 0; end++)
             RGM_GO(read_end(&known, self, t, end, reader, path, fields[ends[end]]));
         if (known)
-            RGM_GO(rgm_csv_columns_add(t->features, reader));
+            RGM_GO(add_features(self, t, reader, fields));
         t->rows += known;
         t->dangling += !known;
     }

@@ -228,7 +228,8 @@ static void an_empty_label_is_none(void **state)
     remove_folder();
     make_folder(csv, 2);
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_import_csv(&s, in("schema.pbtxt"), &options));
-    CHECK_MESSAGE("n.csv:2:5: an empty field where a number was expected");
+    CHECK_MESSAGE("n.csv:2:5: an empty field where a number was expected; fill it in, or name "
+                  "'heat' among the labels");
     options.labels = (rgm_texts){labels, 2};
     CHECK_OK(rgm_import_csv(&s, in("schema.pbtxt"), &options));
     integers = values_of(s.graphs[0], RGM_NODE_SET, "n", "kind");
