@@ -43,4 +43,11 @@ expect 1 build/regimen predict shop/run/export --input 'shop/data/*.tfrecord'
 says 'data/\*.tfrecord asks about no item: .*regimen data sample' err
 expect 1 build/regimen data import csv shop/schema.pbtxt --to shop/other
 says "customer.csv:[0-9]+:[0-9]+: an empty field .*name 'age' among the labels \(--label\)" err
+expect 1 build/regimen data import csv shop/customer.csv --to shop/other
+says "the tables' schema: shop/customer.csv:1:" err
+awk -F, -v OFS=, 'NR > 1 { $2 = "" } 1' shop/product.csv >product.csv
+cp product.csv shop/product.csv
+expect 0 build/regimen data import csv shop/schema.pbtxt --to shop/holes --label label --label age --label price
+expect 1 build/regimen config check shop/shop.yaml --data --set data.path=shop/holes --set model.input.standardize=[]
+says "node set 'product': feature 'price': item 0 is nan, which no model can read: fill it in" err
 finish

@@ -93,7 +93,10 @@ bool rgmi_has_inputs(const rgm_set_schema *node_set, const rgm_input_options *o)
 int64_t rgmi_named_embedding(const rgm_input_options *options, const char *node_set);
 /** Every number of the options' lists can be: RGM_ERR_CONFIG. */
 rgm_status rgmi_input_options_check(const rgm_input_options *options);
-/** Numbers that must be finite are; RGM_ERR_DATA names set, feature and item. */
+/** Whether a feature of floats has finite ones alone; RGM_ERR_DATA names set, feature and item. */
+rgm_status rgmi_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
+                               const rgm_feature_schema *feature);
+/** The same of all features that must be so to be encoded. */
 rgm_status rgmi_features_finite(const rgm_input_options *options, const rgm_graph *graph);
 
 /* ---- what was learned ---- */

@@ -65,8 +65,8 @@ static int64_t item_of(const rgm_feature *feature, int64_t i, int64_t items)
     return item;
 }
 
-static rgm_status check_feature(const rgm_graph *graph, const rgm_set_schema *set,
-                                const rgm_feature_schema *f)
+rgm_status rgmi_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
+                               const rgm_feature_schema *f)
 {
     const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, f->name);
     int64_t items = rgm_graph_total(graph, set->piece, set->name);
@@ -76,8 +76,8 @@ static rgm_status check_feature(const rgm_graph *graph, const rgm_set_schema *se
     for (int64_t i = 0; i < rgm_tensor_count(feature->values); i++)
         if (!isfinite(rgmi_number_of(feature->values, i)))
             return RGM_FAIL(RGM_ERR_DATA,
-                            "%s set '%s': feature '%s': item %" PRId64 " is %g; what is "
-                            "standardised, scaled or put into buckets is a number",
+                            "%s set '%s': feature '%s': item %" PRId64 " is %g, which no model "
+                            "can read: fill it in, or leave the feature out of model.input",
                             set->piece == RGM_NODE_SET ? "node" : "edge", set->name, f->name,
                             item_of(feature, i, items), rgmi_number_of(feature->values, i));
     return RGM_OK;
@@ -99,7 +99,7 @@ rgm_status rgmi_features_finite(const rgm_input_options *o, const rgm_graph *gra
                 rgmi_encoding_of(o, set->piece, set->name, set->features[k].name).encoder;
 
             if (encoder != NULL && encoder->finite)
-                RGM_TRY(check_feature(graph, set, &set->features[k]));
+                RGM_TRY(rgmi_feature_finite(graph, set, &set->features[k]));
         }
     }
     return RGM_OK;

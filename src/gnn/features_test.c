@@ -564,6 +564,11 @@ static void data_are_asked_before_the_first_step(void **state)
     CHECK_STATUS(RGM_ERR_DATA, try_open(&s));
     CHECK_MESSAGE("node set 'paper': feature 'heat': item 6 is nan");
     setting_close(&s);
+    setting_open(&s, "graph_sage", "input: {features: [heat]}\n");
+    rgm_tensor_f64(rgm_graph_feature(s.b.w.data, RGM_NODE_SET, "paper", "heat")->values)[13] = NAN;
+    CHECK_STATUS(RGM_ERR_DATA, try_open(&s));
+    CHECK_MESSAGE("node set 'paper': feature 'heat': item 6 is nan, which no model can read: fill");
+    setting_close(&s);
     setting_open(&s, "graph_sage", "input: {buckets: {marks: 2}}\n");
     rgm_tensor_f64(rgm_graph_feature(s.b.w.data, RGM_NODE_SET, "paper", "marks")->values)[3] = NAN;
     CHECK_STATUS(RGM_ERR_DATA, try_open(&s)); /* fewer values than items */

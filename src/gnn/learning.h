@@ -407,6 +407,9 @@ bool rgmi_learning_is_complete(const rgmi_learning *learning, int64_t task);
 /** Whether a part that was counted has labels at all, and not -1 in the place of 0: RGM_ERR_DATA.
  */
 rgm_status rgmi_learning_check_counts(const rgmi_learning *learning, rgm_mode mode);
+/** A task's label where it stands; a feature of that name that the model can see is none. */
+bool rgmi_learning_is_label(const rgmi_learning *learning, const rgm_set_schema *set,
+                            const char *feature);
 /** rgm_task.check_data */
 rgm_status rgmi_learning_check_data(void *state, rgm_mode mode);
 /** rgm_task.build_model */

@@ -4,6 +4,7 @@
  * sampled mini-batches one and the labels of all seeds, of records the first.
  */
 #include "encoders.h"
+#include "gnn_internal.h"
 #include "learning.h"
 
 enum { MOST_FEEDS = 512 };
@@ -16,9 +17,31 @@ static rgm_status check_values(const rgmi_learning *learning, const rgm_graph *g
     return rgm_graph_check_values(learning->root, graph);
 }
 
+/* Numbers that the model reads as they are, behind all processors; encoders look at theirs. */
+static rgm_status check_numbers(const rgmi_learning *learning, const rgm_graph *graph)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_CONTEXT_PIECE || rgmi_is_aux(set->name))
+            continue;
+        for (int64_t k = 0; k < set->feature_count; k++) {
+            const char *name = set->features[k].name;
+
+            if (!rgmi_learning_is_label(learning, set, name) &&
+                rgm_reads_feature(learning->root, set->piece, set->name, name))
+                RGM_TRY(rgmi_feature_finite(graph, set, &set->features[k]));
+        }
+    }
+    return RGM_OK;
+}
+
 static rgm_status check_graph(const rgmi_learning *learning, const rgm_graph *graph)
 {
     RGM_TRY(check_values(learning, graph));
+    RGM_TRY(check_numbers(learning, graph));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, true));
     return RGM_OK;
@@ -51,6 +74,7 @@ static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeli
 
     pipeline.padding = NULL;
     RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
+    RGM_GO(check_numbers(learning, graph));
     RGM_GO(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
 done:
     rgm_graph_release(graph);

@@ -229,8 +229,7 @@ static rgm_status describe_all_weights(rgm_text *out, const rgmi_learning *l)
 
 /* ---- features ------------------------------------------------------------------------------ */
 
-/* A task's label where it stands; a feature of that name that the model can see is none. */
-static bool is_label(const rgmi_learning *l, const rgm_set_schema *set, const char *feature)
+bool rgmi_learning_is_label(const rgmi_learning *l, const rgm_set_schema *set, const char *feature)
 {
     if (l->base != NULL && rgm_has_feature(l->base, set->piece, set->name, feature))
         return false;
@@ -273,7 +272,7 @@ static rgm_status list_features(rgm_text *out, const rgmi_learning *l, bool read
         for (int64_t k = 0; k < set->feature_count; k++) {
             const rgm_feature_schema *f = &set->features[k];
 
-            if (rgmi_is_aux(name) || f->name[0] == '#' || is_label(l, set, f->name) ||
+            if (rgmi_is_aux(name) || f->name[0] == '#' || rgmi_learning_is_label(l, set, f->name) ||
                 rgm_reads_feature(l->root, set->piece, set->name, f->name) != read)
                 continue;
             RGM_TRY(rgm_text_printf(out, "%s", between));

@@ -386,9 +386,11 @@ static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
 
 static rgm_status import(rgm_graph_data *out, csv_import *self, const char *schema_path)
 {
+    rgm_status status = rgm_schema_load(&self->schema, schema_path);
     char *slash;
 
-    RGM_TRY(rgm_schema_load(&self->schema, schema_path));
+    if (status != RGM_OK)
+        return rgm_error_prefix(status, "the tables' schema");
     RGM_TRY(rgm_strdup(&self->folder, schema_path));
     slash = strrchr(self->folder, '/');
     if (slash)
