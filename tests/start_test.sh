@@ -45,6 +45,11 @@ expect 1 build/regimen data import csv shop/schema.pbtxt --to shop/other
 says "customer.csv:[0-9]+:[0-9]+: an empty field .*name 'age' among the labels \(--label\)" err
 expect 1 build/regimen data import csv shop/customer.csv --to shop/other
 says "the tables' schema: shop/customer.csv:1:" err
+mv shop/split shop/lists
+expect 0 build/regimen data import csv shop/schema.pbtxt --to shop/whole --label label --label age
+expect 1 build/regimen config check shop/shop.yaml --data --set data.path=shop/whole
+says 'no training part: list it in split/NAME/train.csv beside what is imported' err
+mv shop/lists shop/split
 awk -F, -v OFS=, 'NR > 1 { $2 = "" } 1' shop/product.csv >product.csv
 cp product.csv shop/product.csv
 expect 0 build/regimen data import csv shop/schema.pbtxt --to shop/holes --label label --label age --label price

@@ -473,8 +473,11 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
         return edges_of_one(in, setup);
     RGM_TRY(check_parted(in, setup));
     if (part_nodes(&in->data, RGM_TRAIN) == NULL)
-        return RGM_FAIL(RGM_ERR_DATA, in->data.train == NULL ? "the data have no training part"
-                                                             : "the data's training part is empty");
+        return RGM_FAIL(RGM_ERR_DATA, "%s",
+                        in->data.train == NULL
+                            ? "the data have no training part: list it in split/NAME/train.csv "
+                              "beside what is imported"
+                            : "the data's training part is empty");
     if (!rgmi_is_sampled(&d->sampling))
         return whole_providers(in, setup);
     if (d->sampling.type != RGMI_SAMPLING_TREE)
