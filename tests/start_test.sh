@@ -48,7 +48,10 @@ says "the tables' schema: shop/customer.csv:1:" err
 mv shop/split shop/lists
 expect 0 build/regimen data import csv shop/schema.pbtxt --to shop/whole --label label --label age
 expect 1 build/regimen config check shop/shop.yaml --data --set data.path=shop/whole
-says 'no training part: list it in split/NAME/train.csv beside what is imported' err
+says 'no training part: list it in split/NAME/train.csv beside what is imported, or let trainer.folds' err
+expect 0 build/regimen run shop/shop.yaml --run-dir shop/fold --set data.path=shop/whole --set trainer.epochs=2 \
+    --set trainer.folds=3 --set trainer.fold=1 --set trainer.fold_valid=0.2
+says '^items    320 train, 80 valid, 200 test of 901 customer; 301 in no part$' err
 mv shop/lists shop/split
 awk -F, -v OFS=, 'NR > 1 { $2 = "" } 1' shop/product.csv >product.csv
 cp product.csv shop/product.csv

@@ -884,7 +884,8 @@ rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const ch
 /**
  * Make the split anew as one fold of a cross-validation (rgm_folds_parts), stratified by a label:
  * of graphs by that of their context, or of their only item of "_readout"; of one graph by that of
- * the split's node set. Items without a label (NaN, of integer classes -1) are in no part.
+ * the split's node set, without a split the only one that has it. Items without a label (NaN, of
+ * integer classes -1) are in no part.
  *
  * @param label    [in] NULL, or a feature that there is not or that is text: all items are alike
  * @param numbers  [in] labels are no classes: -1 is one too

@@ -476,7 +476,7 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
         return RGM_FAIL(RGM_ERR_DATA, "%s",
                         in->data.train == NULL
                             ? "the data have no training part: list it in split/NAME/train.csv "
-                              "beside what is imported"
+                              "beside what is imported, or let trainer.folds make parts"
                             : "the data's training part is empty");
     if (!rgmi_is_sampled(&d->sampling))
         return whole_providers(in, setup);

@@ -127,14 +127,39 @@ static void replace(rgm_tensor **to, rgm_tensor **from)
     *from = NULL;
 }
 
+/* The only node set with the label: what there is to part in one graph that has no split. */
+static const char *labelled_set(const rgm_graph_data *data, const char *label)
+{
+    const rgm_schema *schema;
+    const char *found = NULL;
+
+    if (data->graph_count != 1 || label == NULL)
+        return NULL;
+    schema = rgm_graph_schema(data->graphs[0]);
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (rgm_set_feature(set, label) == NULL)
+            continue;
+        if (set->piece != RGM_NODE_SET || set->name[0] == '_' || found != NULL)
+            return NULL;
+        found = set->name;
+    }
+    return found;
+}
+
 rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label,
                                bool numbers)
 {
     rgm_status status = RGM_OK;
+    bool has_split = data->split_set != NULL || data->train != NULL;
+    const char *set = has_split ? NULL : labelled_set(data, label);
     labelled all = {0};
     rgm_fold_part *parts = NULL;
     rgm_tensor *made[3] = {NULL};
 
+    if (set != NULL)
+        RGM_GO(rgm_strdup(&data->split_set, set));
     RGM_GO(list_labelled(&all, data, NULL, &(labels){label, numbers}));
     RGM_GO(RGM_NEW(parts, all.count));
     RGM_GO(rgm_folds_parts(parts, all.labels, all.count, folds));
@@ -144,6 +169,10 @@ rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, con
     replace(&data->valid, &made[RGM_FOLD_VALID]);
     replace(&data->test, &made[RGM_FOLD_TEST]);
 done:
+    if (status != RGM_OK && set != NULL) {
+        rgm_free(data->split_set);
+        data->split_set = NULL;
+    }
     for (int k = 0; k < 3; k++)
         rgm_tensor_release(made[k]);
     rgm_free(parts);

@@ -431,6 +431,50 @@ done:
     return status;
 }
 
+/* As tables are imported that have no lists of ids. */
+static rgm_status fold_without_split(const rgm_citation_options *options, const rgm_folds *folds,
+                                     rgm_graph_data *data)
+{
+    RGM_TRY(rgm_generate_citation(data, options));
+    rgm_free(data->split_set);
+    data->split_set = NULL;
+    rgm_tensor_release(data->train);
+    rgm_tensor_release(data->valid);
+    rgm_tensor_release(data->test);
+    data->train = data->valid = data->test = NULL;
+    return rgm_graph_data_fold(data, folds, "label", false);
+}
+
+static rgm_status fold_without_split_and_clear(const rgm_citation_options *options,
+                                               const rgm_folds *folds)
+{
+    rgm_graph_data data = {0};
+    rgm_status status = fold_without_split(options, folds, &data);
+
+    CHECK(status == RGM_OK || data.split_set == NULL);
+    rgm_graph_data_clear(&data);
+    return status;
+}
+
+static void one_graph_without_a_split_is_parted_by_its_labelled_nodes(void **state)
+{
+    rgm_graph_data s = {0};
+    rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
+    const rgm_folds folds = {.count = 5, .fold = 2, .seed = 1};
+
+    (void)state;
+    options.nodes = 100;
+    options.edges = 200;
+    options.train_per_class = 4;
+    options.valid = options.test = 10;
+    CHECK_OK(fold_without_split(&options, &folds, &s));
+    CHECK_TEXT("nodes", s.split_set);
+    CHECK_INT(20, rgm_tensor_count(s.test));
+    CHECK_INT(80, rgm_tensor_count(s.train));
+    rgm_graph_data_clear(&s);
+    CHECK_EVERY_OOM(fold_without_split_and_clear(&options, &folds), (void)0);
+}
+
 static void nodes_without_a_label_are_in_no_part(void **state)
 {
     rgm_graph_data s = {0};
@@ -476,6 +520,7 @@ static void nodes_without_a_label_are_in_no_part(void **state)
 
 TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(nodes_without_a_label_are_in_no_part),
+      cmocka_unit_test(one_graph_without_a_split_is_parted_by_its_labelled_nodes),
       cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
       cmocka_unit_test(shards_follow_each_other),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
