@@ -90,10 +90,11 @@ position_experiment() {
         echo 'model: {type: vanilla_mpnn, units: 8, message_dim: 8, encode: false, receiver_state: false}'
         ;;
     mixed)
-        "$regimen" data generate citation --to "$2.whole" --nodes 300 --edges 900 --classes 4 --words 60 \
-            --words-per-node 6 --train-per-class 10 --valid 60 --test 40 >/dev/null 2>&1 &&
-            "$regimen" data sample "$2.whole" --to "$2.samples" --hops edges:4,edges:3 --label label >/dev/null 2>&1 ||
-            fail "no samples to mix"
+        {
+            "$regimen" data generate citation --to "$2.whole" --nodes 300 --edges 900 --classes 4 --words 60 \
+                --words-per-node 6 --train-per-class 10 --valid 60 --test 40 &&
+                "$regimen" data sample "$2.whole" --to "$2.samples" --hops edges:4,edges:3 --label label
+        } >/dev/null 2>&1 || fail "no samples to mix"
         echo "data: {type: records, schema: $2.samples/schema.pbtxt, batch_size: 8, shuffle_size: 20,"
         echo "       train: '$2.samples/train-*.tfrecord', train_sets: {news: '$2.samples/valid-*.tfrecord'},"
         echo "       weights: {train: 1, news: 2}, valid: '$2.samples/test-*.tfrecord'}"
