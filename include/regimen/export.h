@@ -200,8 +200,8 @@ void rgm_onnx_inputs_release(rgm_named_tensor *inputs, int64_t count);
 
 /** What a comparison of an exported model with the executor found. */
 typedef struct rgm_export_check {
-    int64_t items; /* predictions compared: their rows */
-    double largest_difference;
+    int64_t items;             /* predictions compared: their rows */
+    double largest_difference; /* of values above 1 in proportion to them */
 } rgm_export_check;
 /**
  * Put the largest difference of two tensors into `check`; a NaN on either side is as far away as

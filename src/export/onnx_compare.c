@@ -15,7 +15,7 @@ rgm_status rgm_export_compare(rgm_export_check *check, const rgm_tensor *file,
         return RGM_FAIL(RGM_ERR_SHAPE, "the exported graph gives %s, the model %s", a, b);
     for (int64_t i = 0; i < rgm_tensor_count(file); i++) {
         double x = rgm_tensor_at(file, i), y = rgm_tensor_at(executor, i);
-        double difference = x == y ? 0 : fabs(x - y);
+        double difference = x == y ? 0 : fabs(x - y) / fmax(1, fabs(y));
 
         difference = isnan(difference) ? INFINITY : difference;
         if (difference > check->largest_difference)

@@ -791,16 +791,17 @@ static void metrics_are_of_the_states_that_are_predicted(void **state)
     }
 }
 
-static void refuse(rgm_graph_contrast_options *o, const rgm_graph_task_type *type,
+static void refuse(const rgm_graph_contrast_options *options, const rgm_graph_task_type *type,
                    const char *message)
 {
+    rgm_graph_contrast_options o = *options; /* the set's name is that of this setting's data */
     setting s;
     rgm_task task;
 
     open_setting(&s, type, RGM_ITEMS_NODES);
-    if (o->place.node_set != NULL)
-        o->place.node_set = strcmp(o->place.node_set, "?") == 0 ? "?" : s.data.split_set;
-    *(rgm_graph_contrast_options *)rgm_graph_task_options(s.what.task) = *o;
+    if (o.place.node_set != NULL)
+        o.place.node_set = strcmp(o.place.node_set, "?") == 0 ? "?" : s.data.split_set;
+    *(rgm_graph_contrast_options *)rgm_graph_task_options(s.what.task) = o;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_learning_create(&task, &s.what, &s.how.runtime));
     CHECK_MESSAGE(message);
     close_setting(&s);

@@ -423,19 +423,20 @@ static void ranking_is_among_all_nodes_that_make_no_link(void **state)
  */
 
 typedef struct drawn {
-    int64_t sums[64];
+    uint64_t sums[64];
     int count;
 } drawn;
 
 static void note_draw(const rgm_graph *graph, rgm_mode part, void *payload)
 {
     drawn *d = payload;
-    int64_t items = rgm_graph_total(graph, RGM_NODE_SET, "_readout"), sum = 0;
+    int64_t items = rgm_graph_total(graph, RGM_NODE_SET, "_readout");
+    uint64_t sum = 0;
 
     (void)part;
     for (int64_t i = 0; i < items; i++)
-        sum = sum * 31 + pair_column(graph, "_readout/source")[i] * 7 +
-              pair_column(graph, "_readout/target")[i];
+        sum = sum * 31 + (uint64_t)pair_column(graph, "_readout/source")[i] * 7 +
+              (uint64_t)pair_column(graph, "_readout/target")[i];
     d->sums[d->count++] = sum;
 }
 

@@ -122,9 +122,10 @@ static bool copy_range(char *to, const copy_job *job, int64_t begin, int64_t end
     if (job->lengths > 0) {
         const int64_t *offsets = job->gather->offsets[job->lengths];
         for (int64_t r = begin; r < end; r++) {
-            int64_t length = offsets[r + 1] - offsets[r];
-            ((int64_t *)(void *)to)[r - begin] = length;
-            sound = sound && length >= 0;
+            bool ordered = offsets[r] >= 0 && offsets[r + 1] >= offsets[r];
+
+            ((int64_t *)(void *)to)[r - begin] = ordered ? offsets[r + 1] - offsets[r] : 0;
+            sound = sound && ordered;
         }
     } else if (stored != NULL && stored->text != NULL) {
         int64_t each = (int64_t)(job->row_bytes / sizeof(rgm_str));
