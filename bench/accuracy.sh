@@ -7,6 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 : "${REGIMEN_DATA:?name the folder that has cora, imdb and digits}"
+[ "${SEEDS:-2}" -ge 2 ] || { echo "SEEDS: two at least, for a mean" >&2; exit 2; }
 regimen=${REGIMEN:-build/regimen}
 [ $# -gt 0 ] || set -- configs/cora_gcn.yaml configs/cora_gat.yaml configs/cora_appnp.yaml configs/cora_sage.yaml \
     configs/cora_mpnn_sampled.yaml configs/cora_cluster.yaml configs/cora_saint.yaml configs/cora_shadow.yaml \
