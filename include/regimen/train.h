@@ -1607,8 +1607,8 @@ rgm_exporter rgm_onnx_exporter(void);
 const char *rgm_run_onnx_file(const rgm_open_run *run);
 /**
  * Run what rgm_onnx_exporter() wrote into a folder with export's interpreter on up to max_batches
- * batches of a mode's data and compare. RGM_ERR_DATA when an output differs by more than 1e-4 (above
- * 1: by that share of it), RGM_ERR_NOT_FOUND when there are no such data.
+ * batches of a mode's data and compare. RGM_ERR_DATA when an output differs by more than 1e-4
+ * (above 1, by that share of it), RGM_ERR_NOT_FOUND when there are no such data.
  */
 rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run, const char *folder,
                                rgm_mode mode, int64_t max_batches);
