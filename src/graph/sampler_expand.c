@@ -139,15 +139,15 @@ static void read_row(const expansion *self, int64_t i)
 {
     const rgmi_draw *draw = &self->op->draw;
     int32_t node = self->hop->frontier[i];
-    int64_t first = draw->csr->row_start[node], degree = draw->csr->row_start[node + 1] - first;
+    int64_t first = draw->csr->row_start[node], end = draw->csr->row_start[node + 1];
 
-    if (draw->doubted && (first < 0 || degree < 0 || degree > draw->max_degree ||
-                          first > draw->csr->count - degree)) {
+    if (draw->doubted && (first < 0 || end < first || end > draw->csr->count ||
+                          end - first > draw->max_degree)) {
         __atomic_store_n(self->broken, true, __ATOMIC_RELAXED);
-        first = degree = 0;
+        first = end = 0;
     }
     self->hop->first[i] = first;
-    self->hop->degree[i] = (int32_t)degree;
+    self->hop->degree[i] = (int32_t)(end - first);
 }
 
 /* The most that frontier nodes begin .. end-1 can take. */
