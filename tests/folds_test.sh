@@ -46,6 +46,8 @@ diff -r before folds >/dev/null || fail "the same command again changed somethin
 # shellcheck disable=SC2086
 expect 2 "$regimen" run small.yaml $few --set trainer.folds=4 --set trainer.fold_valid=0.3 --run-dir folds
 says 'begun with another configuration' err
+expect 2 "$regimen" run small.yaml --set trainer.folds=4 --set trainer.early_stopping.patience=3 --run-dir blind
+says 'no validation data; trainer.fold_valid takes some' err
 
 # ---- seeds, and seeds of folds ----
 # shellcheck disable=SC2086

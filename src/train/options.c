@@ -286,23 +286,29 @@ static const char *best_key(const rgm_trainer_best *best)
 static rgm_status check_validation(const rgm_controller *c)
 {
     const rgm_trainer_options *o = &c->options;
+    const char *hint;
 
     if (rgm_trainer_has_data(c->trainer, RGM_VALID) || c->trainer->no_data[RGM_VALID])
         return RGM_OK;
+    hint = o->folds > 0 ? "; trainer.fold_valid takes some from each fold's training part" : "";
     if (o->validation_per_epoch > 0 || o->validation_steps > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
-                        o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps");
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data%s",
+                        o->validation_per_epoch > 0 ? "validation_per_epoch" : "validation_steps",
+                        hint);
     if (o->restore_best_weights == RGM_RESTORE_TRUE)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.restore_best_weights is true but there are no "
-                                        "validation data to choose them by");
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.restore_best_weights is true but there are no "
+                        "validation data to choose them by%s",
+                        hint);
     if (o->early_stopping.patience > 0 || o->reduce_on_plateau.patience > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data",
-                        o->early_stopping.patience > 0 ? "early_stopping" : "reduce_on_plateau");
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.%s is set but there are no validation data%s",
+                        o->early_stopping.patience > 0 ? "early_stopping" : "reduce_on_plateau",
+                        hint);
     if (best_key(&o->checkpoint.best) != NULL && rgm_trainer_has_data(c->trainer, RGM_TRAIN))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.checkpoint.best.%s is set but there are no validation data to "
-                        "choose the best weights by; in an experiment file ~ takes a key back",
-                        best_key(&o->checkpoint.best));
+                        "choose the best weights by%s; in an experiment file ~ takes a key back",
+                        best_key(&o->checkpoint.best), hint);
     return RGM_OK;
 }
 
