@@ -199,6 +199,29 @@ rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece
  */
 rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder);
 
+/**
+ * What rgm_graph_homogeneous() makes a graph of: the ends of its edges and dense features
+ * [items, ...] by name. Tensors are retained. Zeroed otherwise: one component, no features.
+ */
+typedef struct rgm_homogeneous {
+    rgm_tensor *source, *target; /* [edges] i64 or i32, numbers of nodes of the whole graph */
+    const rgm_named_tensor *node_features, *edge_features, *context_features;
+    int64_t node_feature_count, edge_feature_count, context_feature_count;
+    int64_t components;        /* 0: one */
+    const int64_t *node_sizes; /* [components]; NULL, of one: the rows of its node features */
+    const int64_t *edge_sizes; /* [components]; NULL, of one: its edges */
+    const char *node_set;      /* NULL: "nodes" */
+    const char *edge_set;      /* NULL: "edges" */
+} rgm_homogeneous;
+/**
+ * A graph of one node set and one edge set together with the schema that its tensors make
+ * (TF-GNN's homogeneous()); rgm_graph_schema() is that schema, release the graph alone.
+ * Errors: RGM_ERR_ARG (neither node_sizes nor node features; sizes left out of several components;
+ * a name twice), RGM_ERR_DATA (a feature of another count, an end out of range, an edge between
+ * components), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_homogeneous(rgm_graph **out, const rgm_homogeneous *from);
+
 rgm_graph *rgm_graph_retain(rgm_graph *graph);
 void rgm_graph_release(rgm_graph *graph);
 /** What it is of, and how large: its components, the items of a set in each. Borrowed. */

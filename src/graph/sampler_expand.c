@@ -141,8 +141,8 @@ static void read_row(const expansion *self, int64_t i)
     int32_t node = self->hop->frontier[i];
     int64_t first = draw->csr->row_start[node], end = draw->csr->row_start[node + 1];
 
-    if (draw->doubted && (first < 0 || end < first || end > draw->csr->count ||
-                          end - first > draw->max_degree)) {
+    if (draw->doubted &&
+        (first < 0 || end < first || end > draw->csr->count || end - first > draw->max_degree)) {
         __atomic_store_n(self->broken, true, __ATOMIC_RELAXED);
         first = end = 0;
     }
