@@ -15,7 +15,13 @@ assert names == sorted(names) and "demo" in names and "cora_gcn" in names, names
 PY
 expect 0 "$regimen" config check demo
 says "^demo: no mistakes; gcn on citation data, adam, 200 epochs$" out
-says "^note +data.path \(cora_gcn:5\) has no effect: only with data.type == ogb\|folder$" err
+[ ! -s err ] || fail "the demo has keys without effect: $(cat err)"
+expect 0 "$regimen" config check demo --set data.path=x
+says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder$" err
+expect 0 "$regimen" run demo --set data.path=x --set trainer.epochs=1 --set export=[] --run-dir told
+says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder$" err
+expect 0 "$regimen" eval told
+[ "$(grep -c '^note' err)" = 0 ] || fail "a run that is looked at is told of keys again"
 expect 2 "$regimen" config check dmo
 says "did you mean 'demo'" err
 expect 2 "$regimen" config check demo --set trainer.train_steps=100

@@ -126,6 +126,8 @@ rgm_status series_load(json_t **out, const char *folder);
 int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
                     const text_list *sets);
 
+/** A note for each key that is given and means nothing beside the others. */
+void say_without_effect(const rgm_experiment *experiment);
 /** Whichever the file is, read once (it may be a pipe); the other one is NULL. */
 int either_open(rgm_experiment **experiment, rgm_search_file **search, const char *name,
                 const text_list *over, const text_list *sets);

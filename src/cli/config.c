@@ -144,8 +144,6 @@ static const char *text_of(const rgm_experiment *experiment, const char *key)
 
 static int check(rgm_experiment *experiment, const char *name, bool data)
 {
-    const rgm_experiment_value *values;
-    int64_t count = rgm_experiment_values(&values, experiment);
     const char *epochs = text_of(experiment, "trainer.epochs");
     rgm_text text = {0};
     rgm_status status = rgm_experiment_check(experiment, data);
@@ -156,10 +154,7 @@ static int check(rgm_experiment *experiment, const char *name, bool data)
         rgm_text_clear(&text);
         return report(status);
     }
-    for (int64_t i = 0; i < count; i++)
-        if (values[i].given && values[i].unused != NULL)
-            say("note", "%s (%s) has no effect: %s", values[i].key, values[i].origin,
-                values[i].unused);
+    say_without_effect(experiment);
     printf("%s: no mistakes%s; %s, %s, %s %s\n", name, data ? ", data included" : "", text.data,
            text_of(experiment, "optimizer.type"),
            epochs != NULL ? epochs : text_of(experiment, "trainer.train_steps"),

@@ -104,6 +104,8 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
     if (!later)
         RGM_GO(print_model_plan(run, view));
     RGM_GO(print_data_plan(run, later));
+    if (!later && trains(view->mode))
+        say_without_effect(view->experiment);
     RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));
     if (privacy.size > 0)
         say("privacy", "%s", privacy.data);

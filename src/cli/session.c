@@ -26,6 +26,17 @@ int experiment_open(rgm_experiment **out, const char *name, const text_list *ove
     return EXIT_USAGE;
 }
 
+void say_without_effect(const rgm_experiment *experiment)
+{
+    const rgm_experiment_value *values;
+    int64_t count = rgm_experiment_values(&values, experiment);
+
+    for (int64_t i = 0; i < count; i++)
+        if (values[i].given && values[i].unused != NULL)
+            say("note", "%s (%s) has no effect: %s", values[i].key, values[i].origin,
+                values[i].unused);
+}
+
 /* Every mistake of a search file. */
 static int tell_mistakes(rgm_status status, rgm_text *mistakes)
 {

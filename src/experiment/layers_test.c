@@ -76,7 +76,7 @@ static void each_layer_lies_over_those_before(void **state)
                rgm_experiment_description(experiment));
     CHECK_TEXT("300 from default", at("trainer.checkpoint.every_seconds"));
     CHECK_TEXT("cora_gcn:17", rgm_experiment_find(experiment, "model.hidden")->origin);
-    CHECK_TEXT("2708 from demo:6", at("data.citation.nodes"));
+    CHECK_TEXT("2708 from demo:8", at("data.citation.nodes"));
     CHECK_TEXT("5 from over.yaml:1", at("trainer.epochs"));
     CHECK_TEXT("4 from over.yaml:4", at("runtime.seed"));
     CHECK_TEXT("7 from $REGIMEN_TRAINER__CHECKPOINT__KEEP", at("trainer.checkpoint.keep"));

@@ -199,14 +199,14 @@ static void the_print_says_where_each_value_was_set(void **state)
     rgm_experiment *experiment = NULL;
     rgm_text text = {0};
     const char *sets[] = {"trainer.epochs=7", "task.label=\"a b\"",
-                          "trainer.recovery.begin_steps=3"};
+                          "trainer.recovery.begin_steps=3", "data.path=data/cora"};
 
     (void)state;
-    CHECK_OK(rgm_experiment_load(&experiment, "demo", sets, 3));
+    CHECK_OK(rgm_experiment_load(&experiment, "demo", sets, 4));
     CHECK_OK(rgm_experiment_print(&text, experiment));
-    CHECK(strstr(text.data, "\n  # path: data/cora                     # cora_gcn:5; only with "
+    CHECK(strstr(text.data, "\n  # path: data/cora                     # --set; only with "
                             "data.type == ogb|folder\n") != NULL);
-    CHECK(strstr(text.data, "\n    nodes: 2708                         # demo:6\n") != NULL);
+    CHECK(strstr(text.data, "\n    nodes: 2708                         # demo:8\n") != NULL);
     CHECK(strstr(text.data, "\n  epochs: 7                             # --set\n") != NULL);
     CHECK(strstr(text.data, "\n  label: \"a b\"                          # --set\n") != NULL);
     CHECK(strstr(text.data, "\n    every_seconds: 300                  # default\n") != NULL);
