@@ -28,6 +28,7 @@ typedef struct rgm_metric_batch {
     const rgm_tensor *predictions; /* f32/f64 [n, units]: logits        */
     const rgm_tensor *labels;      /* [n] classes, or [n(, units)] 0/1  */
     const rgm_tensor *weights;     /* [n], of 0/1 labels and numbers also [n, units]; NULL: ones */
+    const rgm_tensor *lists; /* i64 [n], of rankings: see rgm_ranking_loss(); NULL: one list */
 } rgm_metric_batch;
 
 typedef struct rgm_metric rgm_metric;
@@ -53,7 +54,8 @@ struct rgm_metric {
     int64_t class_id;           /* per-class metrics                                         */
     double precision;           /* recall at precision                                       */
     int64_t outputs; /* of counts and curves by class: classes, or independent 0/1 labels    */
-    int64_t k;       /* top: how many; calibration_error: bins; hits: the worst rank that is one */
+    int64_t k;       /* top: how many; calibration_error: bins; hits: the worst rank that is one;
+                        ndcg: the last rank that counts, 0: all do */
     bool several;    /* it is of several independent 0/1 labels                               */
 };
 
@@ -112,6 +114,18 @@ extern const rgm_metric_type rgm_metric_r2; /* 1 - squared errors / squared dist
  */
 extern const rgm_metric_type rgm_metric_auc, rgm_metric_average_precision, rgm_metric_mrr,
     rgm_metric_hits;
+/*
+ * Of the order of each list's items by their scores [n, 1] against labels from 0 on, the mean over
+ * the lists that have a label above 0 (the others have no best order); one that has none counts
+ * nowhere. Items with the same score count with the mean over all their orders (ndcg, McSherry &
+ * Najork 2008; of mrr the mean of the rank), or all at the last of their ranks (map).
+ *
+ * ndcg: sum of (2^label - 1) / log2(1 + rank) over the ranks up to `k`, of what the best order
+ * would have (Jarvelin & Kekalainen 2002, with the gains of Burges et al. 2005). map: mean over the
+ * items with labels above 0 of the share of such items at its score and above. mrr: 1 / the rank of
+ * the first of them. A score that is no number makes its list's figure NaN.
+ */
+extern const rgm_metric_type rgm_metric_list_ndcg, rgm_metric_list_map, rgm_metric_list_mrr;
 /*
  * How good states [n, columns] are without labels (Tsitsulin et al. 2023), by the singular values s
  * of a batch, descending, and its left vectors U; the mean of the batches. `outputs`, the columns,
@@ -225,6 +239,36 @@ rgm_value *rgm_regression_loss(rgm_regression_loss_type type, rgm_value *predict
 rgm_value *rgm_regression_unit_loss(rgm_regression_loss_type type, rgm_value *predictions,
                                     rgm_value *labels, const rgm_regression_loss_options *options);
 
+/**
+ * What holds the scores s of a list's items against their labels y: the higher the label, the
+ * further up. Pairs are those of one list with y_i > y_j; d = s_i - s_j.
+ */
+typedef enum rgm_ranking_loss_type {
+    RGM_RANKING_PAIRWISE_LOGISTIC, /* mean over pairs of ln(1 + exp(-d)): RankNet, Burges 2005    */
+    RGM_RANKING_PAIRWISE_HINGE,    /* mean over pairs of max(0, 1 - d): Herbrich et al. 2000      */
+    RGM_RANKING_SOFTMAX,           /* -sum y_i / sum(y) ln(softmax(s)_i): Bruch et al. 2019       */
+    RGM_RANKING_LIST_NET,          /* -sum softmax(y)_i ln(softmax(s)_i): Cao et al. 2007, top 1  */
+    RGM_RANKING_APPROX_NDCG        /* 1 - NDCG with ranks 1 + sum_j sigmoid((s_j - s_i) /
+                                      temperature) over the others: Qin et al. 2010, equation 14  */
+} rgm_ranking_loss_type;
+extern const char *const rgm_ranking_loss_names[]; /* "pairwise_logistic", ..., ended by NULL */
+/**
+ * The mean over lists of a list's loss, a scalar; 0 where there is none. A list without two
+ * different labels has no order to be learned and is not counted. Takes time by the square of a
+ * list's items, of softmax and list_net by the items, and memory by the items.
+ *
+ * @param scores       [n] or [n, 1] of f32 or f64
+ * @param labels       of their dtype and count, from 0 on
+ * @param weights      [n] or [n, 1] of any float; items of weight 0 are in no list, other weights
+ *                     are all the same; NULL: ones
+ * @param lists        i64 [n]: items of the same number are a list, those below 0 are in none
+ * @param temperature  of approx_ndcg, above 0
+ *
+ * Errors, as the graph keeps them: RGM_ERR_ARG (temperature), RGM_ERR_SHAPE (others than these).
+ */
+rgm_value *rgm_ranking_loss(rgm_ranking_loss_type type, rgm_value *scores, rgm_value *labels,
+                            rgm_value *weights, rgm_value *lists, double temperature);
+
 /* ---- task ---------------------------------------------------------------------------------- */
 
 typedef enum rgm_mode { RGM_TRAIN, RGM_VALID, RGM_TEST } rgm_mode;
@@ -245,6 +289,7 @@ typedef struct rgm_head {
     rgm_value *labels;
     rgm_value *weights; /* [n], of labels [n, units] that may be missing one by one [n, units];
                            NULL: ones */
+    rgm_value *lists;   /* i64 [n] of rankings: which list an item is in; NULL: of no matter */
     rgm_value *loss;    /* scalar: mean over the real items; NULL when build_losses makes one  */
     double loss_weight; /* of the default build_losses                                         */
     int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions are counted by label
@@ -282,6 +327,7 @@ typedef struct rgm_step {
     rgm_element *extra; /* what next_eval_inputs gave beside it, never fed to the model; or NULL  */
     /* What the default steps fill in; tensors are borrowed until the next step of the mode. */
     rgm_tensor *predictions[RGM_MAX_HEADS], *labels[RGM_MAX_HEADS], *weights[RGM_MAX_HEADS];
+    rgm_tensor *lists[RGM_MAX_HEADS];
     double loss;  /* [out] of this step; NaN in validation: it has none of its own           */
     double items; /* [out] how many it is the mean of: the weight of this step in a loop's   */
     struct rgm_trainer *trainer; /* train.h: for steps of one's own that go on to the default */

@@ -22,7 +22,7 @@ static void update(double *sums, const rgm_metric *metric, const scored *s, bool
     CHECK_OK(rgm_tensor_create_from(&labels, RGM_I64, 1, &s->count, s->label));
     if (weighted)
         CHECK_OK(rgm_tensor_create_from(&weights, RGM_F32, 1, &s->count, s->weight));
-    batch = (rgm_metric_batch){predictions, labels, weights};
+    batch = (rgm_metric_batch){.predictions = predictions, .labels = labels, .weights = weights};
     metric->type->update(sums, metric, &batch);
     rgm_tensor_release(predictions);
     rgm_tensor_release(labels);
@@ -190,7 +190,7 @@ static void without_memory_the_figures_are_the_same(void **state)
         CHECK_OK(
             rgm_tensor_create_from(&predictions, RGM_F32, 2, (int64_t[]){s.count, 1}, s.score));
         CHECK_OK(rgm_tensor_create_from(&labels, RGM_I64, 1, &s.count, s.label));
-        batch = (rgm_metric_batch){predictions, labels, NULL};
+        batch = (rgm_metric_batch){.predictions = predictions, .labels = labels};
         rgm_memory_fail_at(fails, false);
         metric.type->update(sums, &metric, &batch);
         CHECK_INT(1, rgm_memory_failures());

@@ -23,7 +23,8 @@ static void update(double *sums, const rgm_metric *metric, const double *x, int6
     CHECK_OK(rgm_tensor_create_from(&states, RGM_F64, 2, (int64_t[]){n, d}, x));
     if (w != NULL)
         CHECK_OK(rgm_tensor_create_from(&weights, RGM_F64, 1, &n, w));
-    metric->type->update(sums, metric, &(rgm_metric_batch){states, NULL, weights});
+    metric->type->update(sums, metric,
+                         &(rgm_metric_batch){.predictions = states, .weights = weights});
     rgm_tensor_release(states);
     rgm_tensor_release(weights);
 }

@@ -32,7 +32,9 @@ static double measure(const rgm_metric *metric, batch *batches, int count)
 
     CHECK_OK(RGM_NEW(state, metric->type->state_size(metric)));
     for (int i = 0; i < count; i++) {
-        rgm_metric_batch view = {batches[i].predictions, batches[i].labels, batches[i].weights};
+        rgm_metric_batch view = {.predictions = batches[i].predictions,
+                                 .labels = batches[i].labels,
+                                 .weights = batches[i].weights};
 
         metric->type->update(state, metric, &view);
     }

@@ -45,7 +45,8 @@ void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, i
         int64_t head = metrics[i].head;
         rgm_metric_batch batch = {.predictions = step->predictions[head],
                                   .labels = step->labels[head],
-                                  .weights = step->weights[head]};
+                                  .weights = step->weights[head],
+                                  .lists = step->lists[head]};
 
         if (batch.predictions != NULL &&
             (batch.labels != NULL || metrics[i].metric.type->of_states))

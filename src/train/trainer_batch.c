@@ -31,6 +31,7 @@ static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t he
         step->predictions[h] = fetched(fetches, fetches->predictions[h]);
         step->labels[h] = fetched(fetches, fetches->labels[h]);
         step->weights[h] = fetched(fetches, fetches->weights[h]);
+        step->lists[h] = fetched(fetches, fetches->lists[h]);
     }
     step->items = rgmi_count_items(step->weights[0], step->predictions[0]);
     if (fetches->loss >= 0)

@@ -37,7 +37,8 @@ typedef struct rgmi_fetches {
     rgm_tensor **tensors;
     int64_t count;
     int64_t loss, head_losses[RGM_MAX_HEADS];
-    int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS];
+    int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS],
+        lists[RGM_MAX_HEADS];
     int64_t gradients; /* index of the first, one for each trained parameter */
     int64_t updates;   /* index of the first, one for each state's next value */
 } rgmi_fetches;

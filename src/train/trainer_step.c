@@ -283,6 +283,8 @@ static rgm_status add_loss(rgm_step *step)
             model.labels[h] = step->labels[h];
         if (step->weights[h] != NULL)
             model.weights[h] = step->weights[h];
+        if (step->lists[h] != NULL)
+            model.lists[h] = step->lists[h];
     }
     *step = model;
     return RGM_OK;
