@@ -222,6 +222,27 @@ typedef struct rgm_graph_regression_options {
 extern const rgm_graph_task_type rgm_node_regression, rgm_root_node_regression,
     rgm_graph_regression, rgm_edge_regression;
 
+/** Of ranking; field names are the config keys of `task:`. */
+typedef struct rgm_graph_ranking_options {
+    rgm_graph_place place; /* label: how relevant an item is, a number from 0 on */
+    rgm_ranking_loss_type loss;
+    double temperature; /* of approx_ndcg, default 0.1                                          */
+    rgm_ints ndcg_at;   /* also ndcg_at_<k>                                                     */
+    rgm_classification_head head; /* default dense                                              */
+    double l2;                    /* of the dense head                                          */
+    rgm_ints hidden;              /* widths of hidden layers before it, with relu               */
+} rgm_graph_ranking_options;
+#define RGM_GRAPH_RANKING_OPTIONS_INIT                                                             \
+    {                                                                                              \
+        .place = RGM_GRAPH_PLACE_INIT, .temperature = 0.1                                          \
+    }
+/**
+ * The order of the nodes behind a readout, those of one component a list: each gets one score, the
+ * higher the further up. In mini-batches that are cut out of one graph, and in one graph that is
+ * taken whole, all that are asked about stand in one component and are one list.
+ */
+extern const rgm_graph_task_type rgm_node_ranking;
+
 /* Of pairs behind a readout: an item of the readout set a pair, with the edge sets
  * "<readout_set>/source" and "<readout_set>/target" from the nodes at its ends, and where a link is
  * held against its own negatives "<readout_set>/positive", from the link's item to its own and to

@@ -13,6 +13,7 @@ const rgm_section_type *const rgm_graph_tasks[] = {
     &rgm_node_regression.section,
     &rgm_root_node_regression.section,
     &rgm_graph_regression.section,
+    &rgm_node_ranking.section,
     &rgm_deep_graph_infomax.section,
     &rgm_barlow_twins.section,
     &rgm_vicreg.section,
