@@ -7,7 +7,8 @@
 /* ---- expected calibration error ----------------------------------------------------------------
  */
 
-/* Of a bin: the weight of its predictions, their probabilities, how many were right. */
+/* Of a bin: the weight of its predictions, their probabilities, how many were right. A probability
+ * that is no number is put in the first, which with it, and so the metric, is none. */
 enum { WEIGHT, SURE, RIGHT, ROW };
 
 static int64_t bins_size(const rgm_metric *metric)
@@ -18,7 +19,8 @@ static int64_t bins_size(const rgm_metric *metric)
 static void put(double *state, const rgm_metric *metric, double probability, bool right,
                 double weight)
 {
-    int64_t bin = (int64_t)ceil(probability * (double)metric->k) - 1; /* (b / k, (b + 1) / k] */
+    double last = ceil(probability * (double)metric->k); /* (b / k, (b + 1) / k] */
+    int64_t bin = isnan(last) ? 0 : (int64_t)last - 1;
 
     if (weight == 0)
         return;

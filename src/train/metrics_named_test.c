@@ -237,9 +237,28 @@ static void nothing_seen_is_zero(void **state)
     }
 }
 
+/* Of a probability that is no number, not the bin of whatever that is as an integer. */
+static void a_calibration_of_nan_is_none(void **state)
+{
+    double z[ITEMS * 4] = {0}, w[ITEMS] = {1, 1, 1, 1, 1, 0, 1, 1};
+    const int64_t y[ITEMS] = {0};
+
+    (void)state;
+    for (int binary = 0; binary < 2; binary++) {
+        int64_t units = binary ? 1 : 4;
+        rgm_metric metric = named("calibration_error", units,
+                                  binary ? RGM_METRICS_OF_LABELS : RGM_METRICS_OF_CLASSES);
+
+        z[5 * units] = NAN; /* it weighs nothing */
+        CHECK(isfinite(measure(&metric, units, z, y, 1, w, 1)));
+        CHECK(isnan(measure(&metric, units, z, y, 1, NULL, 1)));
+        z[5 * units] = 0;
+    }
+}
+
 TESTS(cmocka_unit_test(of_one_class_of_several), cmocka_unit_test(of_one_label),
       cmocka_unit_test(logits_that_are_no_numbers_are_in_no_top),
       cmocka_unit_test(of_several_labels), cmocka_unit_test(labels_that_weigh_nothing_do_not_count),
       cmocka_unit_test(areas_are_means_over_labels),
       cmocka_unit_test(names_that_there_are_not_are_refused),
-      cmocka_unit_test(nothing_seen_is_zero))
+      cmocka_unit_test(nothing_seen_is_zero), cmocka_unit_test(a_calibration_of_nan_is_none))
