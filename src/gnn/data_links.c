@@ -124,7 +124,8 @@ static rgm_status add_negatives(drawing *d, const pair *link, int64_t negatives)
     return RGM_OK;
 }
 
-/* The link held against every other node in place of an end. */
+/* The link held against every other node in place of an end; a node against itself only where data
+ * have such links, for else nobody asks. */
 static rgm_status add_candidates(drawing *d, const pair *link, rgm_tag end)
 {
     pair p = *link;
@@ -134,7 +135,7 @@ static rgm_status add_candidates(drawing *d, const pair *link, rgm_tag end)
     p.label = 0;
     for (int64_t node = 0; node < nodes_at(d->split, end); node++) {
         *end_of(&p, end) = node;
-        if (!is_known(d, &p))
+        if (!is_known(d, &p) && (d->split->loops || !is_loop(d, &p)))
             RGM_TRY(add_pair(d, &p));
     }
     return RGM_OK;

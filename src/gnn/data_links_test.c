@@ -419,6 +419,56 @@ static void ranking_is_among_all_nodes_that_make_no_link(void **state)
     rgm_graph_release(graph);
 }
 
+/* The graph with no friend of its own. */
+static rgm_graph *without_loops(rgm_graph *graph)
+{
+    const int64_t *source = rgm_tensor_i64(rgm_graph_source(graph, "knows"));
+    const int64_t *target = rgm_tensor_i64(rgm_graph_target(graph, "knows"));
+    int64_t kept[KNOWS], count = 0;
+    rgm_tensor *numbers;
+    rgm_graph *out;
+
+    for (int64_t i = 0; i < KNOWS; i++)
+        if (source[i] != target[i])
+            kept[count++] = i;
+    CHECK(count > 0 && count < KNOWS);
+    numbers = integers(kept, count);
+    CHECK_OK(rgm_graph_with_edges(&out, graph, "knows", numbers));
+    rgm_tensor_release(numbers);
+    return out;
+}
+
+static void count_loops(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    const int64_t *source = pair_column(graph, "_readout/source");
+    const int64_t *target = pair_column(graph, "_readout/target");
+    const int64_t *label = item_feature(graph, "label");
+
+    (void)part;
+    for (int64_t i = 0; i < rgm_graph_total(graph, RGM_NODE_SET, "_readout"); i++)
+        *(int64_t *)payload += label[i] == 0 && source[i] == target[i];
+}
+
+/* Nobody asks whether a node has a link to itself where no link is one. */
+static void a_node_is_held_against_itself_only_where_some_are_linked_so(void **state)
+{
+    rgm_link_options o = friends_options();
+    rgm_graph *graph = make_shop(NULL), *graphs[2] = {without_loops(graph), graph};
+
+    (void)state;
+    o.eval_negatives = 0;
+    for (int k = 0; k < 2; k++) {
+        rgm_link_split *split = NULL;
+        int64_t loops = 0;
+
+        CHECK_OK(rgm_link_split_create(&split, graphs[k], &o));
+        each_graph(split, RGM_TEST, 1, 0, count_loops, &loops);
+        CHECK_INT(k == 1, loops > 0);
+        rgm_link_split_release(split);
+        rgm_graph_release(graphs[k]);
+    }
+}
+
 /* ---- draws -------------------------------------------------------------------------------------
  */
 
@@ -719,6 +769,7 @@ TESTS(cmocka_unit_test(no_target_is_in_its_messages),
       cmocka_unit_test(messages_are_those_of_the_parts_before),
       cmocka_unit_test(negatives_are_no_links_that_the_part_knows),
       cmocka_unit_test(ranking_is_among_all_nodes_that_make_no_link),
+      cmocka_unit_test(a_node_is_held_against_itself_only_where_some_are_linked_so),
       cmocka_unit_test(steps_differ_and_threads_do_not),
       cmocka_unit_test(a_run_that_was_stopped_ends_with_the_same_bits),
       cmocka_unit_test(settings_that_cannot_be_are_refused),

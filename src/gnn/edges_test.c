@@ -492,6 +492,7 @@ static void options_that_the_data_lack_are_refused(void **state)
     } cases[] = {
         {"heat", "bonds", {NULL, 0}, "task.edge_set: the schema has no edge set 'bonds'"},
         {"no", NULL, {NULL, 0}, "task.label: no label feature 'no' on '_readout' nor on bond"},
+        {"kindly", NULL, {NULL, 0}, "nor on bond; did you mean 'kind'?"},
         {"heat", NULL, {heat, 1}, "task.features: 'heat' is the label"},
         {"heat", NULL, {kind, 1}, "'kind' of edge set 'bond' is no float"},
         {"heat", "bond", {no, 1}, "edge set 'bond' has no feature 'no'"}};

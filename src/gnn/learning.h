@@ -119,6 +119,10 @@ extern const char *const rgmi_head_names[]; /* of rgm_classification_head */
 /** Of kinds that read the states of a set by its name; some pool them. RGM_ERR_CONFIG. */
 rgm_status rgmi_check_named_set(const void *options);
 const char *rgmi_label_of(const void *options);
+/** RGM_ERR_CONFIG: neither the readout set nor `own` (NULL: there is no other place) has the label;
+ * tells the nearest feature that they have. */
+rgm_status rgmi_no_label(const rgm_graph_place *place, const rgm_schema *schema,
+                         const rgm_set_schema *own);
 
 rgm_status rgmi_at_nodes_check(const void *options, const rgm_schema *schema);
 rgm_status rgmi_at_nodes_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,

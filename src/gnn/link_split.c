@@ -511,6 +511,15 @@ static rgm_status check_options(const rgm_link_options *o)
     return RGM_OK;
 }
 
+static bool has_loops(const rgm_link_split *s)
+{
+    bool loops = false;
+
+    for (int64_t i = 0; i < s->count && strcmp(s->source_set, s->target_set) == 0; i++)
+        loops |= s->source[i] == s->target[i];
+    return loops;
+}
+
 static rgm_status fill(maker *m)
 {
     rgm_link_split *s = m->split;
@@ -531,6 +540,7 @@ static rgm_status fill(maker *m)
     RGM_TRY(count_relations(m));
     RGM_TRY(check_size(s));
     RGM_TRY(find_links(m));
+    s->loops = has_loops(s);
     warn_of_reverses(m);
     RGM_TRY(o->split != NULL ? split_by_feature(m) : split_at_random(m));
     return list_members(s);

@@ -21,7 +21,7 @@ struct rgm_link_split {
                                 by the first provider */
     char *source_set, *target_set;
     int64_t source_total, target_total, relation_count; /* relation_count 0: there are none */
-    bool undirected, valid_messages;
+    bool undirected, valid_messages, loops;             /* loops: a link is from a node to itself */
     rgm_link_corruption corrupt;
     double target_share;
     int64_t batch_size, negatives, eval_negatives, threads;

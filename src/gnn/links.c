@@ -148,8 +148,7 @@ static rgm_status check(const void *options, const rgm_schema *schema)
                             "'%s' are; data.links makes it",
                             readout_set, keys[i], readout_set);
     if (rgm_set_feature(readout, o->place.label) == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.label: no label feature '%s' on '%s'", o->place.label,
-                        readout_set);
+        return rgmi_no_label(&o->place, schema, NULL);
     if (has_relations(o))
         RGM_TRY(check_relation(o, readout));
     return check_groups(o, schema);

@@ -316,6 +316,8 @@ static void what_the_data_lack_is_named(void **state)
     o = options_of(RGM_LINK_DOT);
     o.place.label = "truth";
     refused(&o, "task.label: no label feature 'truth' on '_readout'");
+    o.place.label = "labels";
+    refused(&o, "no label feature 'labels' on '_readout'; did you mean 'label'?");
 }
 
 static void odd_states_are_no_complex_numbers(void **state)

@@ -54,10 +54,24 @@ static rgm_status check_node_set(const place *o, const rgm_schema *schema)
     return RGM_OK;
 }
 
-static rgm_status no_label(const place *o, const char *nor)
+rgm_status rgmi_no_label(const rgm_graph_place *o, const rgm_schema *schema,
+                         const rgm_set_schema *own)
 {
-    return RGM_FAIL(RGM_ERR_CONFIG, "task.label: no label feature '%s' on '%s'%s%s", o->label,
-                    o->readout_set, nor[0] != '\0' ? " nor on " : "", nor);
+    enum { MOST = 256 };
+    const rgm_set_schema *sets[2] = {rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), own};
+    const char *names[MOST], *near, *nor = own != NULL ? own->name : NULL;
+    int64_t count = 0;
+
+    if (own != NULL && own->piece == RGM_CONTEXT_PIECE)
+        nor = "the context";
+    for (int s = 0; s < 2; s++)
+        for (int64_t i = 0; sets[s] != NULL && i < sets[s]->feature_count && count < MOST; i++)
+            names[count++] = sets[s]->features[i].name;
+    near = rgm_nearest_name(o->label, names, count);
+    return RGM_FAIL(RGM_ERR_CONFIG, "task.label: no label feature '%s' on '%s'%s%s%s%s%s", o->label,
+                    o->readout_set, nor != NULL ? " nor on " : "", nor != NULL ? nor : "",
+                    near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?" : "");
 }
 
 /* One view of the graph, and labels. */
@@ -80,8 +94,9 @@ rgm_status rgmi_at_nodes_check(const void *options, const rgm_schema *schema)
                         "task.readout_set: the schema has no node set '%s' that says which nodes "
                         "are asked about",
                         o->readout_set);
-    return has_label(rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), o) ? RGM_OK
-                                                                               : no_label(o, "");
+    return has_label(rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), o)
+               ? RGM_OK
+               : rgmi_no_label(o, schema, NULL);
 }
 
 rgm_status rgmi_at_nodes_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
@@ -155,8 +170,9 @@ rgm_status rgmi_at_root_check(const void *options, const rgm_schema *schema)
     const place *o = options;
 
     RGM_TRY(check_node_set(o, schema));
-    return label_set(o, schema, RGM_NODE_SET, o->node_set) != NULL ? RGM_OK
-                                                                   : no_label(o, o->node_set);
+    return label_set(o, schema, RGM_NODE_SET, o->node_set) != NULL
+               ? RGM_OK
+               : rgmi_no_label(o, schema, rgm_schema_find(schema, RGM_NODE_SET, o->node_set));
 }
 
 /* A sampled mini-batch is many rooted subgraphs that share nodes, each root with its own item. */
@@ -225,8 +241,9 @@ rgm_status rgmi_at_graph_check(const void *options, const rgm_schema *schema)
     const place *o = options;
 
     RGM_TRY(check_node_set(o, schema));
-    return label_set(o, schema, RGM_CONTEXT_PIECE, NULL) != NULL ? RGM_OK
-                                                                 : no_label(o, "the context");
+    return label_set(o, schema, RGM_CONTEXT_PIECE, NULL) != NULL
+               ? RGM_OK
+               : rgmi_no_label(o, schema, rgm_schema_find(schema, RGM_CONTEXT_PIECE, NULL));
 }
 
 rgm_status rgmi_at_graph_check_items(const rgm_graph *graph, bool together, const void *options)
@@ -356,7 +373,7 @@ rgm_status rgmi_at_edges_check(const void *options, const rgm_schema *schema)
                 : "name the edge set whose edges are asked about: there is not one alone",
             o->edge_set != NULL ? o->edge_set : "", o->edge_set != NULL ? "'" : "");
     if (!has_label(set, o))
-        return no_label(o, set->name);
+        return rgmi_no_label(o, schema, set);
     for (int64_t i = 0; i < o->features.count; i++)
         RGM_TRY(check_edge_feature(set, o->features.items[i], o));
     return RGM_OK;
