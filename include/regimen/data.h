@@ -547,6 +547,15 @@ rgm_status rgm_dataset_shuffle(rgm_dataset **dataset, int64_t buffer_size);
  */
 rgm_status rgm_dataset_shuffle_all(rgm_dataset **dataset);
 /**
+ * As many elements an epoch as the indexed recipe has, each drawn by itself: element i with the
+ * chance weights[i] / (sum of all), so that some come often and others not at all. Other draws each
+ * epoch. Saved: one number.
+ *
+ * @param weights  [in] [count] finite, from 0 on, copied
+ * Errors: RGM_ERR_ARG (weights, or another number of them), RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_dataset_draw(rgm_dataset **dataset, const double *weights, int64_t count);
+/**
  * Lists of `size` elements; the last may be shorter unless drop_remainder. Collate with a map.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */

@@ -238,6 +238,66 @@ static void shuffle_all_wants_an_indexed_recipe(void **state)
     rgm_dataset_release(ds);
 }
 
+static void draws_are_as_likely_as_their_weights_say(void **state)
+{
+    enum { DRAWS = 20000 };
+    double *weights;
+    rgm_text a = {0}, b = {0};
+    rgm_dataset *ds = range(0, DRAWS), *twice;
+    rgm_iterator *iterator;
+    rgm_element *e;
+    int64_t seen[4] = {0};
+
+    (void)state;
+    CHECK_OK(RGM_NEW(weights, DRAWS));
+    weights[1] = 1;
+    weights[DRAWS - 3] = 3; /* those at both ends and between weigh nothing */
+    weights[DRAWS - 2] = 4;
+    CHECK_OK(rgm_dataset_draw(&ds, weights, DRAWS));
+    rgm_free(weights);
+    CHECK_INT(DRAWS, rgm_dataset_count(ds));
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    while (rgm_iterator_next(&e, iterator) == RGM_OK) {
+        int64_t i = rgm_tensor_i64(rgm_element_tensor(e, 0))[0];
+
+        CHECK(i == 1 || i == DRAWS - 3 || i == DRAWS - 2);
+        seen[i == 1 ? 0 : i - (DRAWS - 4)]++;
+        rgm_element_release(e);
+    }
+    rgm_iterator_release(iterator);
+    CHECK_INT(DRAWS, seen[0] + seen[1] + seen[2]);
+    CHECK_CLOSE((double)seen[0] / DRAWS, 0.125, 0, 0.01); /* 4 deviations */
+    CHECK_CLOSE((double)seen[1] / DRAWS, 0.375, 0, 0.014);
+    CHECK_CLOSE((double)seen[2] / DRAWS, 0.5, 0, 0.0142);
+    CHECK_OK(rgm_dataset_take(&ds, 50));
+    twice = rgm_dataset_retain(ds);
+    CHECK_OK(rgm_dataset_repeat(&twice, 2));
+    sequence(&a, ds, 1, 0);
+    sequence(&b, twice, 1, 0);
+    CHECK(strncmp(a.data, b.data, (size_t)a.size) == 0);
+    CHECK(strcmp(a.data, b.data + a.size + 3) != 0);
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    rgm_dataset_release(ds);
+    rgm_dataset_release(twice);
+}
+
+static void draws_without_chances_are_refused(void **state)
+{
+    static const double wrong[][2] = {{1, -1}, {NAN, 1}, {INFINITY, 1}, {0, 0}, {1e308, 1e308}};
+    rgm_dataset *ds = range(0, 2);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_draw(&ds, wrong[i], 2));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_dataset_draw(&ds, (double[]){1, 1, 1}, 3));
+    CHECK_MESSAGE("3 weights of 2 elements");
+    CHECK_OK(rgm_dataset_filter(&ds, two_of_three, NULL, NULL));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_dataset_draw(&ds, (double[]){1, 1}, 2));
+    CHECK_MESSAGE("those of filter cannot");
+    rgm_dataset_release(ds);
+}
+
 static void poisson_draws_every_element_by_a_coin_of_its_own(void **state)
 {
     (void)state;
@@ -922,6 +982,8 @@ TESTS(cmocka_unit_test(beginnings_give_their_elements),
       cmocka_unit_test(repeat_counts_epochs_and_refuses_to_repeat_nothing),
       cmocka_unit_test(shuffles_differ_by_epoch_and_seed_and_lose_nothing),
       cmocka_unit_test(shuffle_all_wants_an_indexed_recipe),
+      cmocka_unit_test(draws_are_as_likely_as_their_weights_say),
+      cmocka_unit_test(draws_without_chances_are_refused),
       cmocka_unit_test(poisson_draws_every_element_by_a_coin_of_its_own),
       cmocka_unit_test(poisson_at_rate_one_gives_everything_and_refuses_what_it_cannot_draw_from),
       cmocka_unit_test(an_error_in_an_element_costs_its_poisson_step),

@@ -61,6 +61,8 @@ static rgm_status letter(rgm_element **out, int64_t i, void *payload)
     return i == 5 ? RGM_FAIL(RGM_ERR_DATA, "no f") : rgm_element_create_bytes(out, &c, 1);
 }
 
+static const double rising[35] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 1, 0, 1, 20};
+
 static rgm_dataset *random_source(const rgm_rng *rng, uint64_t *draw, int depth)
 {
     rgm_dataset *ds = NULL, *other;
@@ -71,6 +73,8 @@ static rgm_dataset *random_source(const rgm_rng *rng, uint64_t *draw, int depth)
         CHECK_OK(rgm_dataset_range(&ds, 0, 5 + below(rng, draw, 30)));
         if (below(rng, draw, 3) == 0)
             CHECK_OK(rgm_dataset_poisson(&ds, 0.06));
+        else if (below(rng, draw, 3) == 0)
+            CHECK_OK(rgm_dataset_draw(&ds, rising, rgm_dataset_count(ds)));
         break;
     case 1:
         CHECK_OK(rgm_dataset_from_function(&ds, -1, letter, NULL, NULL));
