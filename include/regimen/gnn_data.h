@@ -41,6 +41,8 @@ typedef struct rgm_provider_type {
      * the same check of labels; *out may be NULL. NULL: it looks at the first element alone.
      */
     rgm_status (*whole)(rgm_graph **out, void *state);
+    /** rgm_provider_draw() of as many as there are. NULL: its elements cannot be drawn. */
+    rgm_status (*draw)(void *state, const double *weights, int64_t count);
     void (*release)(void *state);
 } rgm_provider_type;
 rgm_provider *rgm_provider_create(const rgm_provider_type *type, void *state);
@@ -49,6 +51,16 @@ void rgm_provider_release(rgm_provider *provider);
 rgm_schema *rgm_provider_schema(const rgm_provider *provider); /* borrowed, or NULL */
 /** The recipe of its graphs, released by the caller. Errors: those of the provider's type. */
 rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider, bool training);
+/**
+ * Training takes as many graphs (or seeds, of mini-batches sampled around some) an epoch as before,
+ * but draws each by itself with the chance that its weight has in the sum; in other passes all come
+ * once. To be called before a run is opened. See rgm_dataset_draw().
+ *
+ * @param weights  [in] [count] finite, from 0 on, not all 0; copied
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (a provider of another type), RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_provider_draw(rgm_provider *provider, const double *weights, int64_t count);
 
 /** Options of rgm_tfrecord_provider(). */
 typedef struct rgm_tfrecord_provider_options {
@@ -133,7 +145,7 @@ typedef struct rgm_link_options {
     double target_share;    /* ... this share of them, drawn anew each step: default 0.3          */
     int64_t negatives;      /* for each target in training, drawn anew each step; default 1       */
     int64_t eval_negatives; /* for each validation and test link, drawn once, default 1; 0: each
-                               node in place of either end                                        */
+                               node in place of either end, itself only where links are loops     */
     rgm_link_corruption corrupt;
     bool valid_messages; /* test messages have the validation links too                           */
     int threads;         /* steps drawn at once; changes no result                                */

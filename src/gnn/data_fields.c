@@ -9,6 +9,7 @@
 static const char *const data_types[] = {"ogb",    "records", "citation", "folder",
                                          "events", "triples", NULL};
 static const char *const strategies[] = {"top_k", "uniform", "weighted", "latest_k", NULL};
+static const char *const balances[] = {"none", "classes", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
 static const char *const corruptions[] = {"either", "source", "target", "pair", NULL};
 static const char *const paddings[] = {"none", "tight", "fit", NULL};
@@ -168,6 +169,9 @@ static const rgm_field data_fields[] = {
                   "records: training examples held in memory, of which a random one comes next; 0: "
                   "in the files' order"),
     RGM_BOOL_FIELD(drop_remainder, "drop a last smaller batch"),
+    RGM_CHOICE_FIELD(balance, balances,
+                     "classes: training draws graphs or sampled nodes, with replacement, so that "
+                     "each class of the first task's label is as likely as another"),
     RGM_SECTIONS_FIELD(processors, rgm_graph_processors,
                        "what becomes of graphs between data and model, in this order"),
     RGM_GROUP_FIELD(train_padding, padding_fields, "of training batches"),
@@ -384,6 +388,8 @@ static const char padded_to[] = "batches by nodes or edges are padded to these: 
 static const char own_batches[] =
     "mini-batches that are sampled in memory have a size of their own";
 
+static const char sampled_records[] = "what is kept as records is read one after another";
+
 const rgm_rule rgmi_graph_rules[] = {
     {"data.drop_remainder == false", {"data.batch_nodes > 0"}, of_no_number},
     {"data.drop_remainder == false", {"data.batch_edges > 0"}, of_no_number},
@@ -405,6 +411,19 @@ const rgm_rule rgmi_graph_rules[] = {
      "task.head is none, so the model's outputs are the logits"},
     {"model.l2_normalize == false", {"model.aggregator == gcn"}, gcn_is_a_mean},
     {"model.combine == sum", {"model.aggregator == gcn"}, gcn_is_a_mean},
+    {"data.type != records",
+     {"data.balance == classes"},
+     "records are read one after another; data.train_sets and data.weights mix classes that stand "
+     "in files of their own"},
+    {"data.sampling.type == tree|random_walk|shadow",
+     {"data.balance == classes"},
+     "a cluster or a draw of saint has nodes of many classes"},
+    {"data.sampling.store == memory",
+     {"data.balance == classes", "data.sampling.sizes != []"},
+     sampled_records},
+    {"data.sampling.store == memory",
+     {"data.balance == classes", "data.sampling.spec != null"},
+     sampled_records},
     {"data.links.split excludes data.links.valid", {NULL}, NULL},
     {"data.links.split excludes data.links.test", {NULL}, NULL},
     {"data.train_padding.kind == none",

@@ -459,7 +459,7 @@ static rgm_status check_parted(const rgmi_graph_inputs *in, const rgm_task_setup
                     in->data.split_set != NULL ? " with a split of nodes" : "");
 }
 
-rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
     const rgmi_data_options *d = setup->data;
 
@@ -487,6 +487,14 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *s
                                                                   : sample_in_memory(in, setup);
 }
 
+rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    RGM_TRY(open_providers(in, setup));
+    return ((const rgmi_data_options *)setup->data)->balance == RGMI_BALANCE_CLASSES
+               ? rgmi_graph_inputs_balance(in, setup)
+               : RGM_OK;
+}
+
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
 {
     for (int i = 0; i < 3; i++)
@@ -500,5 +508,6 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
     rgm_text_clear(&in->relations);
     rgm_text_clear(&in->mix);
     rgm_text_clear(&in->folds);
+    rgm_text_clear(&in->balance);
     *in = (rgmi_graph_inputs){0};
 }

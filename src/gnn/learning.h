@@ -217,6 +217,16 @@ rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_optio
                                const rgm_schema *schema, const rgmi_pipeline *pipeline,
                                const rgm_provider *provider);
 
+/** The chances of what a provider trains on, maybe none: each comes once. */
+typedef struct rgmi_draws {
+    double *weights; /* [count], its own; NULL: none */
+    int64_t count;
+} rgmi_draws;
+/** rgm_provider_type.draw of `units`. */
+rgm_status rgmi_draws_set(rgmi_draws *draws, const double *weights, int64_t count, int64_t units);
+/** The recipe of what there is once in the order of training: drawn, or `shuffle`d. */
+rgm_status rgmi_draws_order(rgm_dataset **data, const rgmi_draws *draws, bool shuffle);
+
 /** The state of a provider of that type; NULL: it is of another, or NULL. */
 void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type);
 bool rgmi_provider_is_batched(const rgm_provider *provider);
@@ -247,6 +257,12 @@ typedef enum rgmi_sample_store {
     RGMI_STORE_RECORDS, /* root-node subgraphs in TFRecords, made once */
     RGMI_STORE_MEMORY   /* mini-batches on the fly                     */
 } rgmi_sample_store;
+
+/** data.balance: how often examples are trained on. */
+typedef enum rgmi_balance {
+    RGMI_BALANCE_NONE,   /* each once an epoch                       */
+    RGMI_BALANCE_CLASSES /* drawn, each class as likely as another   */
+} rgmi_balance;
 
 #define RGMI_MAX_HOPS 32
 
@@ -306,6 +322,7 @@ typedef struct rgmi_data_options {
     /* all */
     int64_t batch_size, batch_nodes, batch_edges, shuffle_size;
     bool drop_remainder;
+    rgmi_balance balance;
     rgm_sections processors;
     rgm_padding train_padding, valid_padding;
     rgmi_sampling sampling;
@@ -336,6 +353,7 @@ typedef struct rgmi_graph_inputs {
     int64_t set_count;
     rgm_sampling_spec *spec;
     rgm_text mix;                 /* shares of training sources, for people; empty: one */
+    rgm_text balance;             /* how classes are drawn, for people; empty: they are not */
     rgm_text folds;               /* which fold the split is, for people; empty: none */
     const char *edge_set;         /* whose edges are split, data.schema's; NULL: none */
     int64_t edges[3];             /* of each part                                     */
@@ -350,6 +368,8 @@ rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *se
                                  const char *label);
 /** Providers and schema from a data section; what was made before an error is there too. */
 rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
+/** Let the training provider draw by classes of the first task's label; told in in->balance. */
+rgm_status rgmi_graph_inputs_balance(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
 /** Providers of types other than tree; `label` goes with the nodes that are asked about. */
 rgm_status rgmi_samplers_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup,

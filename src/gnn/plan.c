@@ -137,6 +137,14 @@ static rgm_status describe_mix(rgm_text *out, const rgmi_learning *l)
     return mix->size > 0 ? rgm_text_printf(out, "mix %s\n", mix->data) : RGM_OK;
 }
 
+/* "balance classes 0 (90 examples), 1 (10), each 0.5 of the draws" */
+static rgm_status describe_balance(rgm_text *out, const rgmi_learning *l)
+{
+    const rgm_text *balance = &l->inputs.balance;
+
+    return balance->size > 0 ? rgm_text_printf(out, "balance %s\n", balance->data) : RGM_OK;
+}
+
 /* "folds fold 3 of 10, stratified by label" */
 static rgm_status describe_folds(rgm_text *out, const rgmi_learning *l)
 {
@@ -391,6 +399,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     RGM_TRY(describe_memory(out, learning));
     RGM_TRY(describe_mix(out, learning));
     RGM_TRY(describe_folds(out, learning));
+    RGM_TRY(describe_balance(out, learning));
     RGM_TRY(describe_batches(out, learning));
     RGM_TRY(describe_processors(out, learning));
     RGM_TRY(describe_labels(out, learning));

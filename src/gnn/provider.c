@@ -49,6 +49,36 @@ rgm_status rgm_provider_dataset(rgm_dataset **out, const rgm_provider *provider,
     return provider->type->dataset(out, provider->state, training);
 }
 
+rgm_status rgm_provider_draw(rgm_provider *provider, const double *weights, int64_t count)
+{
+    if (provider->type->draw == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "the elements of a provider of type '%s' cannot be drawn one by one",
+                        provider->type->name);
+    return provider->type->draw(provider->state, weights, count);
+}
+
+rgm_status rgmi_draws_set(rgmi_draws *draws, const double *weights, int64_t count, int64_t units)
+{
+    double *copy;
+
+    if (count != units)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld weights of %lld to draw from", (long long)count,
+                        (long long)units);
+    RGM_TRY(RGM_NEW(copy, count));
+    memcpy(copy, weights, (size_t)count * sizeof *copy);
+    rgm_free(draws->weights);
+    *draws = (rgmi_draws){copy, count};
+    return RGM_OK;
+}
+
+rgm_status rgmi_draws_order(rgm_dataset **data, const rgmi_draws *draws, bool shuffle)
+{
+    if (draws->weights != NULL)
+        return rgm_dataset_draw(data, draws->weights, draws->count);
+    return shuffle ? rgm_dataset_shuffle_all(data) : RGM_OK;
+}
+
 void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type)
 {
     return provider != NULL && provider->type == type ? provider->state : NULL;

@@ -10,6 +10,7 @@ typedef struct graphs_state {
     rgm_dataset *data;
     rgm_schema *schema; /* retained */
     bool shuffle;
+    rgmi_draws draws;
 } graphs_state;
 
 static rgm_status graphs_dataset(rgm_dataset **out, void *state, bool training)
@@ -17,8 +18,8 @@ static rgm_status graphs_dataset(rgm_dataset **out, void *state, bool training)
     const graphs_state *graphs = state;
     rgm_dataset *data = rgm_dataset_retain(graphs->data);
 
-    if (training && graphs->shuffle && rgm_dataset_count(data) > 1) {
-        rgm_status status = rgm_dataset_shuffle_all(&data);
+    if (training && rgm_dataset_count(data) > 1) {
+        rgm_status status = rgmi_draws_order(&data, &graphs->draws, graphs->shuffle);
 
         if (status != RGM_OK) {
             rgm_dataset_release(data);
@@ -34,10 +35,18 @@ static rgm_schema *graphs_schema(void *state)
     return ((graphs_state *)state)->schema;
 }
 
+static rgm_status graphs_draw(void *state, const double *weights, int64_t count)
+{
+    graphs_state *graphs = state;
+
+    return rgmi_draws_set(&graphs->draws, weights, count, rgm_dataset_count(graphs->data));
+}
+
 static void graphs_release(void *state)
 {
     graphs_state *graphs = state;
 
+    rgm_free(graphs->draws.weights);
     rgm_dataset_release(graphs->data);
     rgm_schema_release(graphs->schema);
     rgm_free(graphs);
@@ -48,6 +57,7 @@ static const rgm_provider_type graphs_type = {
     .dataset = graphs_dataset,
     .schema = graphs_schema,
     .in_memory = true,
+    .draw = graphs_draw,
     .release = graphs_release,
 };
 
@@ -151,8 +161,14 @@ rgm_status rgmi_provider_process(rgm_provider **out, rgm_provider *provider,
     RGM_GO(rgm_iterator_create(&examples, state->data, NULL));
     RGM_GO(process_graphs(graphs, graph_count, examples, processors, count, told));
     *out = rgm_graphs_provider(graphs, graph_count, state->shuffle);
-    status = *out != NULL ? RGM_OK : RGM_ERR_NOMEM;
+    RGM_GO(*out != NULL ? RGM_OK : RGM_ERR_NOMEM);
+    if (state->draws.weights != NULL)
+        RGM_GO(rgm_provider_draw(*out, state->draws.weights, state->draws.count));
 done:
+    if (status != RGM_OK) {
+        rgm_provider_release(*out);
+        *out = NULL;
+    }
     for (int64_t i = 0; graphs != NULL && i < graph_count; i++)
         rgm_graph_release(graphs[i]);
     rgm_free(graphs);

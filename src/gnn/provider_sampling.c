@@ -9,6 +9,7 @@ typedef struct sampling_state {
     rgm_subgraph_sampler *sampler;
     rgm_subgraph_provider_options options;
     rgm_graph *first; /* a sampled batch, for its schema */
+    rgmi_draws draws;
 } sampling_state;
 
 /* How a map call asks: the state and whether neighbours are drawn anew each epoch. */
@@ -52,8 +53,8 @@ static rgm_status sampling_dataset(rgm_dataset **out, void *state, bool training
     call->state = sampling;
     call->resample = training && sampling->options.resample;
     RGM_GO(rgm_dataset_from_tensors(&data, &units, 1));
-    if (training && sampling->options.shuffle)
-        RGM_GO(rgm_dataset_shuffle_all(&data));
+    if (training)
+        RGM_GO(rgmi_draws_order(&data, &sampling->draws, sampling->options.shuffle));
     RGM_GO(rgm_dataset_batch(&data, sampling->options.batch_size,
                              training && sampling->options.drop_remainder));
     RGM_GO(rgm_dataset_map(&data, sample_batch, call, rgm_free, sampling->options.threads));
@@ -77,10 +78,19 @@ static rgm_schema *sampling_schema(void *state)
     return (rgm_schema *)rgm_graph_schema(((sampling_state *)state)->first);
 }
 
+static rgm_status sampling_draw(void *state, const double *weights, int64_t count)
+{
+    sampling_state *sampling = state;
+
+    return rgmi_draws_set(&sampling->draws, weights, count,
+                          rgm_tensor_count(rgm_subgraph_sampler_units(sampling->sampler)));
+}
+
 static void sampling_release(void *state)
 {
     sampling_state *sampling = state;
 
+    rgm_free(sampling->draws.weights);
     rgm_graph_release(sampling->first);
     rgm_subgraph_sampler_release(sampling->sampler);
     rgm_free(sampling);
@@ -92,6 +102,7 @@ static const rgm_provider_type sampling_type = {
     .schema = sampling_schema,
     .batched = true,
     .whole = sampling_whole,
+    .draw = sampling_draw,
     .release = sampling_release,
 };
 
