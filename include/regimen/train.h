@@ -864,6 +864,19 @@ typedef enum rgm_restore_best {
     RGM_RESTORE_FALSE
 } rgm_restore_best;
 
+/** What is done about gradients of several heads' losses that are against each other. */
+typedef enum rgm_gradient_surgery {
+    RGM_SURGERY_NONE, /* they are added */
+    /**
+     * PCGrad (Yu et al. 2020, algorithm 1): before they are added, each loses its part along every
+     * other that it is against: g_i - g_j <g_i, g_j> / |g_j|^2 where the product is below 0, over
+     * the parameters that at least two losses depend on, the heads behind i first, then those
+     * before it (the paper draws the order; of two there is one). What layers add to the loss (L2)
+     * has no part in it. A step costs a backward pass and the gradients' memory for each head.
+     */
+    RGM_SURGERY_PCGRAD
+} rgm_gradient_surgery;
+
 /** Field names are the keys of `trainer:`. A run is so many steps or so many epochs long. */
 typedef struct rgm_trainer_options {
     int64_t train_steps;         /* length in steps: loops of steps_per_loop; 0: in epochs        */
@@ -889,6 +902,7 @@ typedef struct rgm_trainer_options {
     bool flops; /* floating-point operations: of a step with each loop's numbers, as a rate in the
                    event files, by layer once in the log                                         */
     int64_t accumulation_steps; /* batches whose gradients make one update, default 1            */
+    rgm_gradient_surgery gradient_surgery; /* between the losses of several heads                */
     rgm_restore_best restore_best_weights; /* default auto */
     bool run_eagerly; /* op by op, stops at the first NaN naming op and tensor         */
     /* seconds without a new checkpoint, default 3600; < 0: for ever */

@@ -7,6 +7,7 @@
 #include "controller_internal.h"
 
 static const char *const modes[] = {"auto", "min", "max", NULL};
+static const char *const surgeries[] = {"none", "pcgrad", NULL};
 static const char *const restores[] = {"auto", "true", "false", NULL};
 static const char *const policies[] = {"stop", "skip", "rollback", NULL};
 static const char *const precisions[] = {"f32", "bf16", NULL};
@@ -119,6 +120,9 @@ const rgm_field rgm_trainer_fields[] = {
     RGM_BOOL_FIELD(norms, "norms of gradients and weights by layer with each loop's numbers"),
     RGM_BOOL_FIELD(flops, "floating-point operations of a step, their rate, and a table by layer"),
     RGM_INT_FIELD(accumulation_steps, 1, 1e9, "batches whose gradients make one update"),
+    RGM_CHOICE_FIELD(gradient_surgery, surgeries,
+                     "pcgrad: gradients of several tasks' losses lose what is against each other "
+                     "before they are added; a backward pass for each"),
     RGM_CHOICE_FIELD(restore_best_weights, restores, "auto: iff there are validation data"),
     RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
     RGM_FLOAT_FIELD(continuous_eval_timeout, -1, RGMI_MOST,
@@ -253,6 +257,12 @@ const rgm_rule rgm_trainer_rules[] = {
     {"trainer.accumulation_steps == 1",
      {"trainer.privacy.clipping_norm > 0"},
      "a private step adds up the gradients of single examples itself"},
+    {"trainer.accumulation_steps == 1",
+     {"trainer.gradient_surgery == pcgrad"},
+     "gradients are held against each other batch by batch"},
+    {"trainer.gradient_surgery == none",
+     {"trainer.privacy.clipping_norm > 0"},
+     "what is clipped is the gradient of one loss"},
     {"trainer.recovery.policy == stop",
      {"trainer.privacy.clipping_norm > 0"},
      "a single example could decide which steps count"},

@@ -194,6 +194,13 @@ double rgmi_heads_add(double *sums, const rgm_trainer *trainer, double loss);
 double rgmi_heads_sum(const double *sums, const rgm_trainer *trainer);
 /** The loss whose gradients, added up over the batches of an update, are those of the whole. */
 rgm_value *rgmi_heads_shared_loss(rgm_trainer *trainer);
+
+/* trainer_surgery.c */
+/** rgm_cgraph_gradients() of the heads' losses times `scale` (NULL: 1) by options.gradient_surgery.
+ * RGM_ERR_CONFIG: there are not several. */
+rgm_status rgmi_surgery_gradients(rgm_value **gradients, rgm_trainer *trainer, rgm_value *scale,
+                                  rgm_value *const *parameters, int64_t count);
+
 rgm_status rgmi_heads_open(rgm_trainer *trainer);
 void rgmi_heads_close(rgmi_heads *heads);
 /** Items of each head in a batch, without running the model where that can be. */

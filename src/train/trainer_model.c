@@ -156,7 +156,12 @@ static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
     for (int64_t i = 0; i < count; i++)
         if (rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
             parameters[wanted++] = rgm_cgraph_parameter(trainer->graph, i);
-    RGM_GO(rgm_cgraph_gradients(found, loss, parameters, wanted));
+    if (trainer->options.gradient_surgery == RGM_SURGERY_PCGRAD)
+        RGM_GO(rgmi_surgery_gradients(found, trainer,
+                                      trainer->loss_scale.used ? trainer->loss_scale.input : NULL,
+                                      parameters, wanted));
+    else
+        RGM_GO(rgm_cgraph_gradients(found, loss, parameters, wanted));
     for (int64_t i = 0, at = 0; i < count; i++) {
         gradients[i] = NULL;
         if (!rgm_value_is_trainable(rgm_cgraph_parameter(trainer->graph, i)))
