@@ -435,8 +435,9 @@ typedef struct rgm_conv_gnn_options {
     const char *context_feature;  /* what next states see of the context; NULL: nothing     */
     const char *const *node_sets; /* NULL: every set that receives an edge set              */
     int64_t node_set_count;
-    rgm_next_state edge_state;       /* fn NULL: edges keep theirs; else new ones are made first of
-                                        old ones, both ends and context_feature, and heard      */
+    rgm_next_state edge_state; /* fn NULL: edges keep theirs; else new ones are made first of
+                                  old ones, both ends and context_feature, and heard      */
+    rgm_next_state (*edge_state_for)(const char *edge_set, void *payload); /* NULL: edge_state */
     rgm_next_state context_state;    /* fn NULL: the context keeps its own; else a new one of the
                                         old one and all node sets' new states, pooled ...       */
     const char *context_reduce_type; /* ... so; NULL: "mean" */
@@ -492,9 +493,8 @@ typedef struct rgm_mpnn_options {
     double l2;                /* on kernels and biases */
     double dropout;           /* of messages and states */
     bool layer_norm;
-    bool receiver_state;   /* messages see h_r */
-    int64_t edge_units;    /* > 0: edges have states of their own, made anew first          */
-    int64_t context_units; /* > 0: so has the context, of all nodes' means; last            */
+    bool receiver_state;         /* messages see h_r */
+    const char *context_feature; /* in next states; NULL: none */
 } rgm_mpnn_options;
 #define RGM_MPNN_OPTIONS_INIT                                                                      \
     {                                                                                              \

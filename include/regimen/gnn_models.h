@@ -91,6 +91,27 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
 /** Which rounds `l2` holds for. */
 typedef enum rgm_l2_layers { RGM_L2_FIRST, RGM_L2_ALL } rgm_l2_layers;
 
+/** What becomes of the states of all rounds: jumping knowledge (Xu et al. 2018). */
+typedef enum rgm_jump { RGM_JUMP_LAST, RGM_JUMP_CONCAT, RGM_JUMP_SUM, RGM_JUMP_MAX } rgm_jump;
+
+/**
+ * What models that go in rounds share, as far as a model's row of keys has it. Of one round: edges'
+ * states are made anew of their own, both ends' and the context's; nodes hear; the context's state
+ * is made anew of its own and the means of all node sets' states (Battaglia et al. 2018, algorithm
+ * 1). Next states of vanilla_mpnn and mt_albis hear the context as one of their inputs, states of
+ * other models have W c added before a round. Parameters <round>/edges/<edge set>/,
+ * <round>/context/next_state/, and in <round>/nodes/<set>/ (of models of one node set in <round>/)
+ * context/kernel, and skip/kernel where a residual's widths differ.
+ */
+typedef struct rgm_rounds_options {
+    const char *edge_feature; /* heard in messages, or what edges' states start from; NULL: none */
+    int64_t edge_units;       /* > 0: channels of edges' states, heard in messages               */
+    const char *context_feature; /* heard by nodes, or what the context's starts from; NULL: none */
+    int64_t context_units; /* > 0: channels of each component's state, heard by nodes and edges */
+    bool residual;         /* each round's states but an output's have its input added          */
+    rgm_jump jump;         /* not with an output */
+} rgm_rounds_options;
+
 /** "gcn": Kipf & Welling. Parameters conv_<i>/kernel, conv_<i>/bias. */
 typedef struct rgm_gcn_model_options {
     rgm_ints hidden;           /* channels of the hidden convolutions                            */
@@ -104,6 +125,7 @@ typedef struct rgm_gcn_model_options {
     rgm_receivers receiver;          /* not both */
     const char *node_set, *edge_set; /* NULL: the only one */
     const char *edge_weight;         /* edge feature; NULL: ones */
+    rgm_rounds_options rounds;       /* no edges */
     rgm_input_options input;
 } rgm_gcn_model_options;
 
@@ -114,11 +136,12 @@ typedef struct rgm_gat_model_options {
     int64_t output; /* > 0: one more, heads averaged, no activation */
     double dropout, attention_dropout;
     rgm_activation activation;
-    bool self_loops, bias, share_weights, residual;
+    bool self_loops, bias, share_weights;
     double l2;
     rgm_l2_layers l2_layers;
     rgm_receivers receiver; /* not both */
     const char *node_set, *edge_set;
+    rgm_rounds_options rounds; /* residual: before the activation, of an output too */
     rgm_input_options input;
 } rgm_gat_model_options;
 
@@ -145,6 +168,7 @@ typedef struct rgm_sage_model_options {
     double l2;
     rgm_l2_layers l2_layers;
     rgm_receivers receiver;
+    rgm_rounds_options rounds; /* no edges */
     rgm_input_options input;
 } rgm_sage_model_options;
 
@@ -163,9 +187,7 @@ typedef struct rgm_mpnn_model_options {
     bool encode;         /* input encoders; else the features are the first states         */
     bool receiver_state; /* messages see the receiver's state, not only the sender's       */
     rgm_receivers receiver;
-    const char *edge_feature; /* dense edge feature in the messages; NULL: none */
-    int64_t edge_units;    /* > 0: edges have states, made anew in each round, heard in messages */
-    int64_t context_units; /* > 0: each component has one, heard by nodes and edges */
+    rgm_rounds_options rounds;
     rgm_input_options input;
 } rgm_mpnn_model_options;
 
@@ -205,9 +227,6 @@ typedef struct rgm_sgc_model_options {
     rgm_input_options input;
 } rgm_sgc_model_options;
 
-/** What becomes of the states of all rounds: jumping knowledge (Xu et al. 2018). */
-typedef enum rgm_jump { RGM_JUMP_LAST, RGM_JUMP_CONCAT, RGM_JUMP_SUM, RGM_JUMP_MAX } rgm_jump;
-
 /**
  * "gin", heterogeneous; with an edge feature GINE. Sums of several relations have kernels of their
  * own. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge set>/,next_state/}.
@@ -217,11 +236,10 @@ typedef struct rgm_gin_model_options {
     bool train_epsilon;
     double epsilon;
     rgm_state_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
-    rgm_jump jump;
     rgm_activation activation;
     double dropout, l2;
     rgm_receivers receiver;
-    const char *edge_feature;
+    rgm_rounds_options rounds;
     rgm_input_options input;
 } rgm_gin_model_options;
 
@@ -237,6 +255,7 @@ typedef struct rgm_hgt_model_options {
     rgm_activation activation;
     double l2;
     rgm_receivers receiver;
+    rgm_rounds_options rounds; /* no edges, no residual: weighted_skip is one */
     rgm_input_options input;
 } rgm_hgt_model_options;
 
@@ -256,12 +275,11 @@ typedef struct rgm_albis_model_options {
     double state_dropout, edge_dropout;
     rgm_state_norm norm;
     double batch_momentum;
-    bool residual;
     rgm_sage_combine combine;  /* of what edge sets bring */
     rgm_activation activation; /* of messages and states; TF-GNN's is relu */
     double l2;
     rgm_receivers receiver;
-    const char *edge_feature, *context_feature; /* NULL: none */
+    rgm_rounds_options rounds; /* residual: before the norm */
     rgm_input_options input;
 } rgm_albis_model_options;
 
@@ -280,6 +298,7 @@ typedef struct rgm_rgcn_model_options {
     rgm_activation activation;
     double l2;
     rgm_receivers receiver;
+    rgm_rounds_options rounds; /* no edges */
     rgm_input_options input;
 } rgm_rgcn_model_options;
 
@@ -290,12 +309,10 @@ typedef struct rgm_rgcn_model_options {
 typedef struct rgm_pna_model_options {
     int64_t units, layers, towers;
     rgm_state_norm norm;
-    bool residual;
-    rgm_jump jump;
     rgm_activation activation;
     double dropout, l2;
     rgm_receivers receiver;
-    const char *edge_feature;
+    rgm_rounds_options rounds;
     rgm_input_options input;
 } rgm_pna_model_options;
 
@@ -311,11 +328,10 @@ typedef struct rgm_gps_model_options {
     rgm_gps_local local;
     rgm_texts attention_sets; /* none: "<node set>_complete" of each */
     rgm_state_norm norm;
-    rgm_jump jump;
     rgm_activation activation;
     double dropout, attention_dropout, l2;
     rgm_receivers receiver;
-    const char *edge_feature;
+    rgm_rounds_options rounds; /* no residual: each part has one */
     rgm_input_options input;
 } rgm_gps_model_options;
 

@@ -20,6 +20,12 @@ static rgm_next_state next_state_of(const rgm_conv_gnn_options *options, const c
                                            : options->next_state;
 }
 
+static rgm_next_state edge_state_of(const rgm_conv_gnn_options *options, const char *edge_set)
+{
+    return options->edge_state_for != NULL ? options->edge_state_for(edge_set, options->payload)
+                                           : options->edge_state;
+}
+
 bool rgmi_hears(rgm_receivers receivers, rgm_tag tag)
 {
     return receivers == RGM_AT_BOTH ||
@@ -94,7 +100,7 @@ static int64_t add_inputs(plan *p, const rgm_graph_value *graph, const char *nod
                 input.conv = options->conv_for(set->name, (rgm_tag)tag, options->payload);
             if (input.conv.fn == NULL)
                 continue;
-            if (options->edge_state.fn != NULL) {
+            if (edge_state_of(options, set->name).fn != NULL) {
                 input.edge_feature = RGM_HIDDEN_STATE;
             } else if (options->edge_feature != NULL &&
                        rgm_has_feature(graph, RGM_EDGE_SET, set->name, options->edge_feature)) {
@@ -148,15 +154,17 @@ static void add_edge_sets(plan *p, const rgm_graph_value *graph,
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
 
-    for (int64_t i = 0; options->edge_state.fn != NULL && i < rgm_schema_set_count(schema); i++) {
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
         rgm_edge_set_update update = RGM_EDGE_SET_UPDATE_INIT;
 
         if (set->piece != RGM_EDGE_SET || rgmi_is_aux(set->name))
             continue;
         update.edge_set = set->name;
-        update.next_state = options->edge_state;
+        update.next_state = edge_state_of(options, set->name);
         update.context_feature = options->context_feature;
+        if (update.next_state.fn == NULL)
+            continue;
         p->edges[p->edge_count++] = update;
     }
 }
@@ -223,7 +231,8 @@ rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_grap
             if (set->piece == RGM_NODE_SET && !rgmi_is_aux(set->name))
                 ok = add_node_set(&p, graph, set->name, false, options);
         }
-    if (ok && options->edge_state.fn == NULL && options->edge_feature != NULL && p.featured == 0) {
+    if (ok && options->edge_state.fn == NULL && options->edge_state_for == NULL &&
+        options->edge_feature != NULL && p.featured == 0) {
         rgmi_unknown_feature(graph, RGM_EDGE_SET, options->edge_feature);
         ok = false;
     }

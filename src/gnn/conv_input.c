@@ -173,19 +173,17 @@ static rgm_value *plus(rgm_value *a, rgm_value *b)
     return a == NULL ? b : b == NULL ? a : rgm_add(a, b);
 }
 
-rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t units,
-                             const rgm_dense_options *options)
+rgm_value *rgmi_messages(rgm_scope *scope, const rgm_conv_input *in, const rgmi_context *context,
+                         int64_t units, const rgm_dense_options *options)
 {
-    static const rgm_dense_options defaults = RGM_DENSE_OPTIONS_INIT;
-    rgm_value *states[3] = {in->edge, in->sender, in->receiver};
-    rgm_value *kernel = NULL, *bias = NULL, *edge, *sender, *receiver, *message;
+    rgm_value *states[4] = {in->edge, in->sender, in->receiver,
+                            context != NULL ? context->state : NULL};
+    rgm_value *kernel = NULL, *bias = NULL, *edge, *sender, *receiver, *all, *message;
     int64_t total = 0, begin = 0;
 
     if (scope == NULL || in->pattern == NULL || !rgmi_positive(scope, units, "units"))
         return NULL;
-    if (options == NULL)
-        options = &defaults;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         int64_t width = states[i] != NULL ? rgm_width(states[i]) : 0;
         if (width < 0)
             return NULL;
@@ -203,6 +201,9 @@ rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t
     edge = next_product(in->edge, kernel, &begin);
     sender = next_product(in->sender, kernel, &begin);
     receiver = next_product(in->receiver, kernel, &begin);
+    all = next_product(states[3], kernel, &begin);
+    if (all != NULL)
+        all = rgm_broadcast(context->graph, RGM_CONTEXT, RGM_EDGE_SET, in->name, all);
     /* The bias rides on the side with the fewest rows: receivers, else senders, else edges. */
     if (receiver == NULL && sender == NULL && edge == NULL)
         receiver = rgm_zero_rows(scope, in->pattern, units);
@@ -212,13 +213,22 @@ rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t
         sender = rgm_add(sender, bias);
     else if (bias != NULL)
         edge = rgm_add(edge, bias);
-    if (edge == NULL && receiver == NULL) /* one activation for each sender, not for each edge */
+    if (edge == NULL && receiver == NULL &&
+        all == NULL) /* one activation for each sender, not for each edge */
         return rgm_broadcast_columns(in->pattern,
                                      rgm_activate(sender, options->activation, options->slope));
-    message = edge;
+    message = plus(edge, all);
     if (sender != NULL)
         message = plus(message, rgm_broadcast_columns(in->pattern, sender));
     if (receiver != NULL)
         message = plus(message, rgm_broadcast_rows(in->pattern, receiver));
     return rgm_activate(message, options->activation, options->slope);
+}
+
+rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t units,
+                             const rgm_dense_options *options)
+{
+    static const rgm_dense_options defaults = RGM_DENSE_OPTIONS_INIT;
+
+    return rgmi_messages(scope, in, NULL, units, options != NULL ? options : &defaults);
 }

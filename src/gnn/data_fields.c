@@ -379,6 +379,7 @@ const rgm_effect rgmi_graph_effects[] = {
     {"model.batch_momentum", "model.norm == batch"},
     {"model.bases", "model.decomposition != none"},
     {"model.edge_feature", "model.local != none"},
+    {"model.edge_units", "model.local != none"},
     {0}};
 
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";

@@ -39,7 +39,7 @@ rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
                                          const rgm_mpnn_options *options)
 {
     rgm_simple_conv_options message = RGM_SIMPLE_CONV_OPTIONS_INIT;
-    rgm_dense_state_options state = RGM_DENSE_STATE_OPTIONS_INIT, edge, context;
+    rgm_dense_state_options state = RGM_DENSE_STATE_OPTIONS_INIT;
     rgm_conv_gnn_options rule = RGM_CONV_GNN_OPTIONS_INIT;
 
     if (scope == NULL || graph == NULL ||
@@ -61,16 +61,7 @@ rgm_graph_value *rgm_vanilla_mpnn_update(rgm_scope *scope, const char *name,
     rule.edge_feature = options->edge_feature;
     rule.node_sets = options->node_sets;
     rule.node_set_count = options->node_set_count;
-    edge = context = state;
-    edge.units = options->edge_units;
-    context.units = options->context_units;
-    if (options->edge_units > 0)
-        rule.edge_state = (rgm_next_state){rgm_dense_state, &edge};
-    if (options->context_units > 0) {
-        rule.context_state = (rgm_next_state){rgm_dense_state, &context};
-        if (rgm_has_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_HIDDEN_STATE))
-            rule.context_feature = RGM_HIDDEN_STATE; /* there is none in the first round */
-    }
+    rule.context_feature = options->context_feature;
     return rgm_conv_gnn(scope, name, graph, &rule);
 }
 

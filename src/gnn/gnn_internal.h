@@ -13,6 +13,16 @@ static inline bool rgmi_is_dense(const rgm_value *x)
     return x != NULL && !rgm_value_is_pattern(x);
 }
 
+/* A component's state, heard by all its edges. */
+typedef struct rgmi_context {
+    const rgm_graph_value *graph;
+    rgm_value *state;
+} rgmi_context;
+/* rgm_conv_messages() of edges in their order, with rows of the kernel for the context (NULL: none)
+ * behind the others. */
+rgm_value *rgmi_messages(rgm_scope *scope, const rgm_conv_input *in, const rgmi_context *context,
+                         int64_t units, const rgm_dense_options *options);
+
 /* The product with the kernel goes after a linear sum over edges when that is the narrower side. */
 static inline bool rgmi_sum_first(rgm_value *x, int64_t units)
 {
@@ -100,24 +110,83 @@ rgm_graph_value *rgmi_first_states(rgm_scope *scope, const rgm_graph_value *grap
                                    const rgmi_first_layer *first, const rgm_input_options *input);
 /* Whether there are several edge sets to hear: sums of several are told apart by kernels. */
 bool rgmi_has_relations(const rgm_graph_value *graph, rgm_receivers receiver);
+/* What a round hears beside the states of nodes: features' names, NULL: none. */
+typedef struct rgmi_turn {
+    int64_t number; /* from 0 */
+    const char *edge_feature, *context_feature;
+} rgmi_turn;
 /* A round by name of the states before it; payload: the model's. */
 typedef rgm_graph_value *rgmi_round(rgm_scope *scope, const char *name,
-                                    const rgm_graph_value *graph, const void *payload);
-/* The round that is one rgm_conv_gnn_options. */
+                                    const rgm_graph_value *graph, const rgmi_turn *turn,
+                                    const void *payload);
+/* The round that is one rgm_conv_gnn_options, with the turn's edge feature. */
 rgm_graph_value *rgmi_rule_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
-                                 const void *rule);
-/* `layers` rounds "layer_<i>" from the first states on, joined as `jump` says. */
-rgm_graph_value *rgmi_rounds(rgm_scope *scope, rgm_graph_value *first, int64_t layers,
-                             rgm_jump jump, rgmi_round *round, const void *payload);
+                                 const rgmi_turn *turn, const void *rule);
+/* A model as rounds, and what of rgm_rounds_options is its own. */
+typedef struct rgmi_rounds {
+    const rgm_rounds_options *options;
+    const rgm_input_options *input; /* how the edge feature is read */
+    int64_t count;
+    bool output;          /* the last round gives a task's numbers */
+    const char *name;     /* of rounds: "<name>_<i>"; NULL: "layer" */
+    const char *node_set; /* of a model of one; NULL: all sets have states */
+    bool (*carries)(const char *edge_set, const void *payload); /* messages; NULL: every set does */
+    bool hears_context; /* the round's next states do; else it is added to states before a round */
+    bool own_residual;  /* the round adds it */
+    bool joins_first;   /* the first states are some of those that `jump` joins */
+    int64_t units;      /* of a state that has nothing yet; 0: it takes what is heard as it is */
+    rgm_dense_state_options state; /* of edges and of the context; but units */
+    rgmi_round *round;
+    const void *payload;
+} rgmi_rounds;
+rgm_graph_value *rgmi_run_rounds(rgm_scope *scope, rgm_graph_value *first, const rgmi_rounds *plan);
+/* A dense next state of edges and of the context. */
+static inline rgm_dense_state_options rgmi_round_state(rgm_activation activation, double l2)
+{
+    rgm_dense_state_options state = RGM_DENSE_STATE_OPTIONS_INIT;
+
+    state.activation = activation;
+    state.l2 = l2;
+    return state;
+}
+/* Rows of a model's keys: its options have an rgm_rounds_options `rounds`. */
+#define RGMI_ROUNDS_FIELD(member, field_kind, type, text, ...)                                     \
+    {                                                                                              \
+        .name = #member, .kind = (field_kind), .offset = RGM_AT_(rounds.member, type),             \
+        .help = (text), __VA_ARGS__                                                                \
+    }
+#define RGMI_EDGE_STATE_FIELDS                                                                     \
+    RGMI_ROUNDS_FIELD(edge_feature, RGM_FIELD_TEXT, const char *,                                  \
+                      "edge feature in the messages; default: none", .group = NULL),               \
+        RGMI_ROUNDS_FIELD(edge_units, RGM_FIELD_INT, int64_t,                                      \
+                          "channels of states of the edges, made anew in each round of their "     \
+                          "own, both ends' and the context's, and heard instead of edge_feature, " \
+                          "from which they start; 0: none",                                        \
+                          .min = 0, .max = 1e6)
+#define RGMI_CONTEXT_FIELDS                                                                        \
+    RGMI_ROUNDS_FIELD(context_feature, RGM_FIELD_TEXT, const char *,                               \
+                      "float feature of the context that nodes hear in each round; default: none", \
+                      .group = NULL),                                                              \
+        RGMI_ROUNDS_FIELD(context_units, RGM_FIELD_INT, int64_t,                                   \
+                          "channels of a state of each component, made anew in each round of its " \
+                          "own and the means of its nodes, and heard in the next instead of "      \
+                          "context_feature, from which it starts; 0: none",                        \
+                          .min = 0, .max = 1e6)
+#define RGMI_RESIDUAL_FIELD(text)                                                                  \
+    RGMI_ROUNDS_FIELD(residual, RGM_FIELD_BOOL, bool, text, .group = NULL)
+#define RGMI_RESIDUAL_HELP                                                                         \
+    "add each round's input to its states, through a kernel where widths differ"
+#define RGMI_JUMP_FIELD                                                                            \
+    {                                                                                              \
+        .name = "jump", .kind = RGM_FIELD_CHOICE, .offset = offsetof(RGM_OPTIONS, rounds.jump),    \
+        .choices = rgmi_jump_names,                                                                \
+        .help = "what becomes of the states of all rounds: the last, or all of them together"      \
+    }
 /* Every node set's state through dropout, its own stream for each set and round. */
 rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, double rate);
 /* Rows normalised, in `name`; options NULL: the batch norm's defaults. */
 rgm_value *rgmi_normalise(rgm_scope *scope, const char *name, rgm_value *x, rgm_state_norm norm,
                           const rgm_batch_norm_options *options);
-/* The graph with an edge feature (NULL: none) as rows in every edge set that has it, as the options
- * say that it is read. */
-rgm_graph_value *rgmi_read_edges(rgm_scope *scope, rgm_graph_value *graph, const char *feature,
-                                 const rgm_input_options *options);
 /* Node and edge set of a homogeneous model; false: failure recorded. */
 bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph_value *graph,
                    const char *wanted_node_set, const char *wanted_edge_set);
@@ -127,7 +196,7 @@ bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph
 rgm_value *rgmi_hom_input(const char **node_set, const char **edge_set, rgm_scope *scope,
                           const rgm_graph_value *graph, const char *wanted_node_set,
                           const char *wanted_edge_set, rgm_receivers receiver,
-                          const rgm_input_options *input);
+                          const rgm_input_options *input, const char *edge_feature);
 
 /* Failures: a node set that a model cannot start from; "both" where one end has to hear. */
 rgm_graph_value *rgmi_no_input(const rgm_graph_value *graph, const char *node_set);

@@ -426,33 +426,14 @@ bool rgmi_one_receiver(rgm_scope *scope, rgm_receivers receiver)
     return false;
 }
 
-rgm_graph_value *rgmi_read_edges(rgm_scope *scope, rgm_graph_value *graph, const char *feature,
-                                 const rgm_input_options *options)
-{
-    const rgm_schema *schema = graph != NULL ? rgm_graph_value_schema(graph) : NULL;
-    rgm_scope *edges = rgm_scope_enter(scope, "input_edges");
-
-    for (int64_t i = 0; graph != NULL && feature != NULL && i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        if (set->piece == RGM_EDGE_SET && !rgmi_is_aux(set->name) &&
-            rgm_has_feature(graph, RGM_EDGE_SET, set->name, feature))
-            graph = rgm_with_feature(
-                graph, RGM_EDGE_SET, set->name, feature,
-                rgm_as_rows(scope, rgmi_input_feature(rgm_scope_enter(edges, set->name), graph,
-                                                      RGM_EDGE_SET, set->name, feature, options)));
-    }
-    return graph;
-}
-
 rgm_value *rgmi_hom_input(const char **node_set, const char **edge_set, rgm_scope *scope,
                           const rgm_graph_value *graph, const char *wanted_node_set,
                           const char *wanted_edge_set, rgm_receivers receiver,
-                          const rgm_input_options *input)
+                          const rgm_input_options *input, const char *edge_feature)
 {
     rgm_value *h;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, input, NULL) ||
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, input, edge_feature) ||
         !rgmi_hom_sets(node_set, edge_set, graph, wanted_node_set, wanted_edge_set) ||
         !rgmi_one_receiver(scope, receiver))
         return NULL;

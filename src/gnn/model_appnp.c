@@ -135,7 +135,7 @@ static rgm_graph_value *appnp_build(rgm_scope *scope, const rgm_graph_value *gra
     rgm_value *h;
 
     h = rgmi_hom_input(&nodes, &edges, scope, graph, o->node_set, o->edge_set, o->receiver,
-                       &o->input);
+                       &o->input, NULL);
     if (h == NULL)
         return NULL;
     for (int64_t i = 0; i < layers; i++) {
@@ -171,7 +171,7 @@ static rgm_graph_value *sgc_build(rgm_scope *scope, const rgm_graph_value *graph
     if (scope == NULL || !rgmi_positive(scope, o->output, "output"))
         return NULL;
     h = rgmi_hom_input(&nodes, &edges, scope, graph, o->node_set, o->edge_set, o->receiver,
-                       &o->input);
+                       &o->input, NULL);
     if (h == NULL)
         return NULL;
     h = rgm_dense_with(own, NULL, rgm_dropout(own, h, o->dropout), o->output, &dense);

@@ -35,67 +35,95 @@ static const rgm_field gat_fields[] = {
     RGM_BOOL_FIELD(self_loops, "each node also hears itself"),
     RGM_BOOL_FIELD(bias, "of queries and values"),
     RGM_BOOL_FIELD(share_weights, "queries and values by one kernel"),
-    RGM_BOOL_FIELD(residual, "add the convolution's input, through a kernel where widths differ"),
+    RGMI_RESIDUAL_FIELD("add the convolution's input, through a kernel where widths differ"),
+    RGMI_JUMP_FIELD,
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(l2_layers, rgmi_l2_layer_names, "which convolutions l2 holds for"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
     RGM_TEXT_FIELD(node_set, "default: the only one"),
     RGM_TEXT_FIELD(edge_set, "default: the only one"),
+    RGMI_EDGE_STATE_FIELDS,
+    RGMI_CONTEXT_FIELDS,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
 
+typedef struct gat_stack {
+    const rgm_gat_model_options *o;
+    const char *nodes, *edges;
+} gat_stack;
+
 /* act(conv(h) + h), the skip through a kernel where widths differ. */
-static rgm_value *gat_layer(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
-                            const char *edges, rgm_value *h, rgm_gatv2_options conv,
-                            const rgm_gat_model_options *o)
+static rgm_value *gat_layer(rgm_scope *layer, const rgm_graph_value *graph, const gat_stack *s,
+                            const char *edge_feature, rgm_gatv2_options conv)
 {
-    rgm_scope *layer = rgm_scope_enter(scope, name);
+    const rgm_gat_model_options *o = s->o;
     int64_t units = conv.mean_heads ? conv.units : conv.heads * conv.units;
     rgm_dense_options skip = {.l2 = conv.l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_activation activation = conv.activation;
-    rgm_value *y;
+    rgm_value *h = rgmi_state(layer, graph, RGM_NODE_SET, s->nodes, NULL), *edge = NULL, *y;
+    rgm_conv_input in;
 
     h = rgm_dropout(layer, h, o->dropout);
-    if (!o->residual)
-        return rgm_gatv2_conv(scope, name, graph, edges, h, &conv);
+    if (edge_feature != NULL)
+        edge = rgmi_state(layer, graph, RGM_EDGE_SET, s->edges, edge_feature);
+    in = rgm_conv_along_edges(graph, s->edges, (rgm_tag)o->receiver, h, h, edge);
+    if (!o->rounds.residual)
+        return rgm_gatv2_convolve(layer, &in, &conv);
     conv.activation = RGM_ACT_NONE;
-    y = rgm_gatv2_conv(scope, name, graph, edges, h, &conv);
+    y = rgm_gatv2_convolve(layer, &in, &conv);
     if (!rgmi_is_dense(h) || rgm_width(h) != units)
         h = rgm_dense_with(layer, "skip", h, units, &skip);
     return rgm_activate(rgm_add(y, h), activation, 0.2);
 }
 
-static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+static rgm_graph_value *gat_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgmi_turn *turn, const void *payload)
 {
-    const rgm_gat_model_options *o = payload;
+    const gat_stack *s = payload;
+    const rgm_gat_model_options *o = s->o;
+    bool last = turn->number == o->hidden.count;
     rgm_gatv2_options conv = RGM_GATV2_OPTIONS_INIT;
-    const char *nodes, *edges;
-    int64_t layers = o->hidden.count + (o->output > 0);
-    rgm_value *h;
+    rgm_scope *layer = rgm_scope_enter(scope, name);
 
-    h = rgmi_hom_input(&nodes, &edges, scope, graph, o->node_set, o->edge_set, o->receiver,
-                       &o->input);
-    if (h == NULL)
-        return NULL;
-    conv.receiver = (rgm_tag)o->receiver;
     conv.self_loops = o->self_loops;
     conv.bias = o->bias;
     conv.share_weights = o->share_weights;
     conv.attention_dropout = o->attention_dropout;
-    for (int64_t i = 0; i < layers; i++) {
-        char name[32];
-        bool last = i == o->hidden.count;
+    conv.heads = last ? o->output_heads : o->heads;
+    conv.units = last ? o->output : o->hidden.items[turn->number];
+    conv.mean_heads = last;
+    conv.activation = last ? RGM_ACT_NONE : o->activation;
+    conv.l2 = turn->number == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
+    return rgm_with_state(graph, s->nodes, gat_layer(layer, graph, s, turn->edge_feature, conv));
+}
 
-        snprintf(name, sizeof name, "conv_%lld", (long long)i);
-        conv.heads = last ? o->output_heads : o->heads;
-        conv.units = last ? o->output : o->hidden.items[i];
-        conv.mean_heads = last;
-        conv.activation = last ? RGM_ACT_NONE : o->activation;
-        conv.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
-        h = gat_layer(scope, name, graph, edges, h, conv, o);
-    }
-    return rgm_with_state(graph, nodes, h);
+static bool is_heard(const char *edge_set, const void *payload)
+{
+    return strcmp(edge_set, ((const gat_stack *)payload)->edges) == 0;
+}
+
+static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_gat_model_options *o = payload;
+    gat_stack stack = {.o = o};
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->hidden.count + (o->output > 0),
+                        .output = o->output > 0,
+                        .name = "conv",
+                        .carries = is_heard,
+                        .own_residual = true,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = gat_round,
+                        .payload = &stack};
+    rgm_value *h = rgmi_hom_input(&stack.nodes, &stack.edges, scope, graph, o->node_set,
+                                  o->edge_set, o->receiver, &o->input, o->rounds.edge_feature);
+
+    if (h == NULL)
+        return NULL;
+    plan.node_set = stack.nodes;
+    return rgmi_run_rounds(scope, rgm_with_state(graph, stack.nodes, h), &plan);
 }
 
 const rgm_graph_model_type rgm_gat_model = {

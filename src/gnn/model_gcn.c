@@ -38,6 +38,9 @@ static const rgm_field gcn_fields[] = {
     RGM_TEXT_FIELD(node_set, "default: the only one"),
     RGM_TEXT_FIELD(edge_set, "default: the only one"),
     RGM_TEXT_FIELD(edge_weight, "edge feature with a number for each edge; default: ones"),
+    RGMI_CONTEXT_FIELDS,
+    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
+    RGMI_JUMP_FIELD,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -58,36 +61,53 @@ static rgm_value *edge_weight(rgm_scope *scope, const rgm_graph_value *graph, co
     return rgm_reshape(w, 1, shape);
 }
 
+typedef struct gcn_stack {
+    const rgm_gcn_model_options *o;
+    const char *nodes, *edges;
+    rgm_gcn_options conv; /* what all convolutions have */
+} gcn_stack;
+
+static rgm_graph_value *gcn_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgmi_turn *turn, const void *payload)
+{
+    const gcn_stack *s = payload;
+    rgm_gcn_options conv = s->conv;
+    rgm_value *h = rgmi_state(scope, graph, RGM_NODE_SET, s->nodes, NULL);
+    bool last = turn->number == s->o->hidden.count;
+
+    conv.units = last ? s->o->output : s->o->hidden.items[turn->number];
+    conv.activation = last ? RGM_ACT_NONE : s->o->activation;
+    conv.l2 = turn->number == 0 || s->o->l2_layers == RGM_L2_ALL ? s->o->l2 : 0;
+    h = rgm_dropout(rgm_scope_enter(scope, name), h, s->o->dropout);
+    h = rgm_gcn_conv_with(scope, name, graph, s->edges, h, &conv);
+    return rgm_with_state(graph, s->nodes, h);
+}
+
 static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_gcn_model_options *o = payload;
-    rgm_gcn_options conv = RGM_GCN_OPTIONS_INIT;
-    const char *nodes, *edges;
-    int64_t layers = o->hidden.count + (o->output > 0);
-    rgm_value *h;
+    gcn_stack stack = {.o = o, .conv = RGM_GCN_OPTIONS_INIT};
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->hidden.count + (o->output > 0),
+                        .output = o->output > 0,
+                        .name = "conv",
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = gcn_round,
+                        .payload = &stack};
+    rgm_value *h = rgmi_hom_input(&stack.nodes, &stack.edges, scope, graph, o->node_set,
+                                  o->edge_set, o->receiver, &o->input, NULL);
 
-    h = rgmi_hom_input(&nodes, &edges, scope, graph, o->node_set, o->edge_set, o->receiver,
-                       &o->input);
     if (h == NULL)
         return NULL;
-    conv.receiver = (rgm_tag)o->receiver;
-    conv.normalization = o->normalization;
-    conv.self_loops = o->self_loops;
-    conv.bias = o->bias;
+    plan.node_set = stack.nodes;
+    stack.conv.receiver = (rgm_tag)o->receiver;
+    stack.conv.normalization = o->normalization;
+    stack.conv.self_loops = o->self_loops;
+    stack.conv.bias = o->bias;
     if (o->edge_weight != NULL)
-        conv.edge_weight = edge_weight(scope, graph, edges, o->edge_weight);
-    for (int64_t i = 0; i < layers; i++) {
-        char name[32];
-        bool last = i == o->hidden.count;
-
-        snprintf(name, sizeof name, "conv_%lld", (long long)i);
-        conv.units = last ? o->output : o->hidden.items[i];
-        conv.activation = last ? RGM_ACT_NONE : o->activation;
-        conv.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
-        h = rgm_dropout(rgm_scope_enter(scope, name), h, o->dropout);
-        h = rgm_gcn_conv_with(scope, name, graph, edges, h, &conv);
-    }
-    return rgm_with_state(graph, nodes, h);
+        stack.conv.edge_weight = edge_weight(scope, graph, stack.edges, o->edge_weight);
+    return rgmi_run_rounds(scope, rgm_with_state(graph, stack.nodes, h), &plan);
 }
 
 const rgm_graph_model_type rgm_gcn_model = {

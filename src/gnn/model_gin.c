@@ -25,13 +25,14 @@ static const rgm_field gin_fields[] = {
     RGM_BOOL_FIELD(train_epsilon, "how much more a node's own state counts is trained"),
     RGM_FLOAT_FIELD(epsilon, -1e6, 1e6, "how much more it counts where that is not trained"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each dense layer, before its activation"),
-    RGM_CHOICE_FIELD(jump, rgmi_jump_names,
-                     "what becomes of the states of all rounds: the last, or all of them together"),
+    RGMI_JUMP_FIELD,
+    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each dense layer"),
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout behind each round"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(edge_feature, "edge feature added to what a sender says; default: none"),
+    RGMI_EDGE_STATE_FIELDS,
+    RGMI_CONTEXT_FIELDS,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -50,18 +51,23 @@ static rgm_graph_value *gin_build(rgm_scope *scope, const rgm_graph_value *graph
                                    .l2 = o->l2};
     rgmi_first_layer first = {.units = o->units, .l2 = o->l2, .needed = true};
     rgm_conv_gnn_options rule = RGM_CONV_GNN_OPTIONS_INIT;
-    rgm_graph_value *states;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->layers,
+                        .joins_first = true,
+                        .units = o->units,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = rgmi_rule_round,
+                        .payload = &rule};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
+    if (scope == NULL || graph == NULL ||
+        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
     conv.units = rgmi_has_relations(graph, o->receiver) ? o->units : 0;
     rule.receivers = o->receiver;
     rule.conv = (rgm_conv){rgm_gin_convolve, &conv};
     rule.next_state = (rgm_next_state){rgm_gin_state, &state};
-    rule.edge_feature = o->edge_feature;
-    states = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
-                             o->edge_feature, &o->input);
-    return rgmi_rounds(scope, states, o->layers, o->jump, rgmi_rule_round, &rule);
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_gin_model = {

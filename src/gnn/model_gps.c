@@ -26,14 +26,14 @@ static const rgm_field gps_fields[] = {
     RGM_TEXTS_FIELD(attention_sets, "edge sets that say who attends to whom and carry no message; "
                                     "default: <node_set>_complete of each node set"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "behind messages, attention and dense layers"),
-    RGM_CHOICE_FIELD(jump, rgmi_jump_names,
-                     "what becomes of the states of all rounds: the last, or all of them together"),
+    RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "inside dense layers"),
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout of each part"),
     RGM_FLOAT_FIELD(attention_dropout, 0, 0.999, "rate of dropout on attention coefficients"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears messages"),
-    RGM_TEXT_FIELD(edge_feature, "edge feature in the messages; default: none"),
+    RGMI_EDGE_STATE_FIELDS,
+    RGMI_CONTEXT_FIELDS,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -116,13 +116,21 @@ typedef struct gps_build {
     rgm_gatv2_options gat;
 } gps_build;
 
-static rgm_conv local_conv(const char *edge_set, rgm_tag receiver, void *payload)
+/* Whether messages go along an edge set. */
+static bool is_local(const char *edge_set, const void *payload)
 {
     const gps_build *b = payload;
     const rgm_set_schema *set = rgmi_set(b->graph, RGM_EDGE_SET, edge_set);
 
+    return set != NULL && b->o->local != RGM_GPS_NONE && !is_attention_set(b->o, set);
+}
+
+static rgm_conv local_conv(const char *edge_set, rgm_tag receiver, void *payload)
+{
+    const gps_build *b = payload;
+
     (void)receiver;
-    if (set == NULL || b->o->local == RGM_GPS_NONE || is_attention_set(b->o, set))
+    if (!is_local(edge_set, b))
         return (rgm_conv){NULL, NULL};
     return b->o->local == RGM_GPS_GIN ? (rgm_conv){rgm_gin_convolve, &b->gin}
                                       : (rgm_conv){rgm_gatv2_convolve, &b->gat};
@@ -192,7 +200,7 @@ static rgm_value *mix(rgm_scope *scope, const gps_build *b, const rgm_graph_valu
 }
 
 static rgm_graph_value *gps_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
-                                  const void *payload)
+                                  const rgmi_turn *turn, const void *payload)
 {
     const gps_build *b = payload;
     const rgm_schema *schema = rgm_graph_value_schema(graph);
@@ -203,7 +211,7 @@ static rgm_graph_value *gps_round(rgm_scope *scope, const char *name, const rgm_
     rule.conv_for = local_conv;
     rule.payload = (void *)b;
     rule.next_state = (rgm_next_state){local_state, b->o};
-    rule.edge_feature = b->o->local != RGM_GPS_NONE ? b->o->edge_feature : NULL;
+    rule.edge_feature = turn->edge_feature;
     next = rgm_conv_gnn(scope, name, graph, &rule);
     for (int64_t i = 0; next != NULL && i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
@@ -226,9 +234,24 @@ static rgm_graph_value *gps_model_build(rgm_scope *scope, const rgm_graph_value 
     const rgm_gps_model_options *o = payload;
     gps_build b = {.o = o, .graph = graph, .gin = {.l2 = o->l2}, .gat = RGM_GATV2_OPTIONS_INIT};
     rgmi_first_layer first = {.units = o->units, .l2 = o->l2, .needed = true};
-    rgm_graph_value *states;
+    rgm_rounds_options rounds = o->rounds;
+    rgmi_rounds plan = {.options = &rounds,
+                        .input = &o->input,
+                        .count = o->layers,
+                        .carries = is_local,
+                        .own_residual = true,
+                        .joins_first = true,
+                        .units = o->units,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = gps_round,
+                        .payload = &b};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature) ||
+    if (o->local == RGM_GPS_NONE) { /* nothing hears edges */
+        rounds.edge_feature = NULL;
+        rounds.edge_units = 0;
+    }
+    if (scope == NULL || graph == NULL ||
+        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature) ||
         !check_attention(o, graph) || !rgmi_heads_divide(scope, "gps", o->units, o->heads))
         return NULL;
     b.gin.units = rgmi_has_relations(graph, o->receiver) ? o->units : 0;
@@ -236,9 +259,7 @@ static rgm_graph_value *gps_model_build(rgm_scope *scope, const rgm_graph_value 
     b.gat.units = o->units / o->heads;
     b.gat.l2 = o->l2;
     b.gat.attention_dropout = o->attention_dropout;
-    states = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
-                             o->edge_feature, &o->input);
-    return rgmi_rounds(scope, states, o->layers, o->jump, gps_round, &b);
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_gps_model = {

@@ -34,6 +34,8 @@ static const rgm_field hgt_fields[] = {
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names,
                      "which end of an edge hears; both: with kernels for each"),
+    RGMI_CONTEXT_FIELDS,
+    RGMI_JUMP_FIELD,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -46,6 +48,13 @@ static rgm_status hgt_check(const void *payload)
         return RGM_FAIL(RGM_ERR_CONFIG, "model.units: %lld is not a multiple of heads %lld",
                         (long long)o->units, (long long)o->heads);
     return RGM_OK;
+}
+
+static rgm_graph_value *hgt_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                  const rgmi_turn *turn, const void *round)
+{
+    (void)turn;
+    return rgm_hgt_update(scope, name, graph, round);
 }
 
 static rgm_graph_value *hgt_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -64,18 +73,18 @@ static rgm_graph_value *hgt_build(rgm_scope *scope, const rgm_graph_value *graph
                              .dropout = o->dropout,
                              .activation = o->activation,
                              .l2 = o->l2};
-    rgm_graph_value *next;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->layers,
+                        .joins_first = true,
+                        .units = o->units,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = hgt_round,
+                        .payload = &round};
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
         return NULL;
-    next = rgmi_first_states(scope, graph, &first, &o->input);
-    for (int64_t i = 0; i < o->layers && next != NULL; i++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "layer_%lld", (long long)i);
-        next = rgm_hgt_update(scope, name, next, &round);
-    }
-    return next;
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_hgt_model = {

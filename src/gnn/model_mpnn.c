@@ -34,14 +34,10 @@ static const rgm_field mpnn_fields[] = {
         "a dense layer on each node set's features; false: the features are the first states"),
     RGM_BOOL_FIELD(receiver_state, "messages see the receiver's state, not only the sender's"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(edge_feature, "dense edge feature in the messages; default: none"),
-    RGM_INT_FIELD(edge_units, 0, 1e6,
-                  "channels of states of the edges, made anew in each round of their own, both "
-                  "ends' and the context's, and heard instead of edge_feature, from which they "
-                  "start; 0: none"),
-    RGM_INT_FIELD(context_units, 0, 1e6,
-                  "channels of a state of each component, made anew in each round of the means of "
-                  "its nodes, and heard by nodes and edges in the next; 0: none"),
+    RGMI_EDGE_STATE_FIELDS,
+    RGMI_CONTEXT_FIELDS,
+    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
+    RGMI_JUMP_FIELD,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -52,26 +48,23 @@ static rgm_status mpnn_check(const void *options)
                                   ((const rgm_mpnn_model_options *)options)->reduce_type);
 }
 
-/* An edge feature as the first state of every edge set that has it. */
-static rgm_graph_value *states_of_edges(rgm_scope *scope, rgm_graph_value *graph,
-                                        const char *feature)
+static rgm_graph_value *mpnn_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                   const rgmi_turn *turn, const void *payload)
 {
-    const rgm_schema *schema = graph != NULL ? rgm_graph_value_schema(graph) : NULL;
-    bool found = false;
+    const rgm_mpnn_model_options *o = payload;
+    rgm_mpnn_options round = RGM_MPNN_OPTIONS_INIT;
 
-    for (int64_t i = 0; graph != NULL && i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        if (set->piece != RGM_EDGE_SET || rgmi_is_aux(set->name) ||
-            !rgm_has_feature(graph, RGM_EDGE_SET, set->name, feature))
-            continue;
-        found = true;
-        graph = rgm_with_feature(graph, RGM_EDGE_SET, set->name, RGM_HIDDEN_STATE,
-                                 rgmi_state(scope, graph, RGM_EDGE_SET, set->name, feature));
-    }
-    if (graph != NULL && !found)
-        rgmi_unknown_feature(graph, RGM_EDGE_SET, feature);
-    return found ? graph : NULL;
+    round.units = o->units;
+    round.message_dim = o->message_dim;
+    round.receivers = o->receiver;
+    round.edge_feature = turn->edge_feature;
+    round.context_feature = turn->context_feature;
+    round.reduce_type = o->reduce_type;
+    round.l2 = o->l2;
+    round.dropout = o->dropout;
+    round.layer_norm = o->layer_norm;
+    round.receiver_state = o->receiver_state;
+    return rgm_vanilla_mpnn_update(scope, name, graph, &round);
 }
 
 static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -83,33 +76,23 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
                               .l2 = o->l2,
                               .l2_bias = o->l2,
                               .plain = !o->encode};
-    rgm_mpnn_options round = RGM_MPNN_OPTIONS_INIT;
-    rgm_graph_value *next;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->layers,
+                        .hears_context = true,
+                        .joins_first = o->encode,
+                        .units = o->units,
+                        .state = rgmi_round_state(RGM_ACT_RELU, o->l2),
+                        .round = mpnn_round,
+                        .payload = o};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
+    if (scope == NULL || graph == NULL ||
+        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
-    next = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
-                           o->edge_feature, &o->input);
-    if (o->edge_units > 0 && o->edge_feature != NULL)
-        next = states_of_edges(scope, next, o->edge_feature);
-    round.edge_units = o->edge_units;
-    round.context_units = o->context_units;
-    round.units = o->units;
-    round.message_dim = o->message_dim;
-    round.receivers = o->receiver;
-    round.edge_feature = o->edge_units > 0 ? NULL : o->edge_feature;
-    round.reduce_type = o->reduce_type;
-    round.l2 = o->l2;
-    round.dropout = o->dropout;
-    round.layer_norm = o->layer_norm;
-    round.receiver_state = o->receiver_state;
-    for (int64_t i = 0; i < o->layers && next != NULL; i++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "layer_%lld", (long long)i);
-        next = rgm_vanilla_mpnn_update(scope, name, next, &round);
-    }
-    return next;
+    plan.state.l2_bias = o->l2;
+    plan.state.dropout = o->dropout;
+    plan.state.layer_norm = o->layer_norm;
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_mpnn_model = {

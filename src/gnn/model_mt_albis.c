@@ -43,14 +43,15 @@ static const rgm_field albis_fields[] = {
                     "rate of dropout of whole messages, or of attention's coefficients"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of new states"),
     RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
-    RGM_BOOL_FIELD(residual, "the old state is added to the new one"),
+    RGMI_RESIDUAL_FIELD("the old state is added to the new one, before the norm"),
+    RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(combine, rgmi_combine_names,
                      "what edge sets bring to a node summed or side by side"),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of messages and new states"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(edge_feature, "edge feature in messages and attention; default: none"),
-    RGM_TEXT_FIELD(context_feature, "float feature of the context in new states; default: none"),
+    RGMI_EDGE_STATE_FIELDS,
+    RGMI_CONTEXT_FIELDS,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -65,6 +66,17 @@ static rgm_status albis_check(const void *payload)
     return rgmi_reduce_type_check("model.reduce_type", o->reduce_type);
 }
 
+static rgm_graph_value *albis_round(rgm_scope *scope, const char *name,
+                                    const rgm_graph_value *graph, const rgmi_turn *turn,
+                                    const void *payload)
+{
+    rgm_albis_options round = *(const rgm_albis_options *)payload;
+
+    round.edge_feature = turn->edge_feature;
+    round.context_feature = turn->context_feature;
+    return rgm_albis_update(scope, name, graph, &round);
+}
+
 static rgm_graph_value *albis_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_albis_model_options *o = payload;
@@ -77,8 +89,6 @@ static rgm_graph_value *albis_build(rgm_scope *scope, const rgm_graph_value *gra
                                .message_dim = o->message_dim,
                                .heads = o->heads,
                                .receivers = o->receiver,
-                               .edge_feature = o->edge_feature,
-                               .context_feature = o->context_feature,
                                .attention = o->attention_type,
                                .attention_edge_sets = attended->count > 0 ? attended->items : NULL,
                                .attention_edge_set_count = attended->count,
@@ -87,25 +97,27 @@ static rgm_graph_value *albis_build(rgm_scope *scope, const rgm_graph_value *gra
                                .edge_dropout = o->edge_dropout,
                                .activation = o->activation,
                                .l2 = o->l2,
-                               .state = {.residual = o->residual,
+                               .state = {.residual = o->rounds.residual,
                                          .sum = o->combine == RGM_SAGE_ADD,
                                          .dropout = o->state_dropout,
                                          .norm = o->norm,
                                          .momentum = o->batch_momentum,
                                          .activation = o->activation}};
-    rgm_graph_value *next;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->layers,
+                        .hears_context = true,
+                        .own_residual = true,
+                        .joins_first = true,
+                        .units = o->units,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = albis_round,
+                        .payload = &round};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
+    if (scope == NULL || graph == NULL ||
+        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
-    next = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
-                           o->edge_feature, &o->input);
-    for (int64_t i = 0; i < o->layers && next != NULL; i++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "layer_%lld", (long long)i);
-        next = rgm_albis_update(scope, name, next, &round);
-    }
-    return next;
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_albis_model = {

@@ -10,7 +10,7 @@ static void pna_defaults(void *payload)
                                                                 .layers = 3,
                                                                 .towers = 1,
                                                                 .norm = RGM_STATE_BATCH,
-                                                                .residual = true,
+                                                                .rounds = {.residual = true},
                                                                 .activation = RGM_ACT_RELU,
                                                                 .receiver = RGM_AT_TARGET};
 }
@@ -21,14 +21,14 @@ static const rgm_field pna_fields[] = {
     RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
     RGM_INT_FIELD(towers, 1, 64, "parts of the states that are aggregated by themselves"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each round's states, before the activation"),
-    RGM_BOOL_FIELD(residual, "add the round's input"),
-    RGM_CHOICE_FIELD(jump, rgmi_jump_names,
-                     "what becomes of the states of all rounds: the last, or all of them together"),
+    RGMI_RESIDUAL_FIELD("add the round's input"),
+    RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each round"),
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout behind each round"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(edge_feature, "edge feature in the messages; default: none"),
+    RGMI_EDGE_STATE_FIELDS,
+    RGMI_CONTEXT_FIELDS,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -56,7 +56,7 @@ static rgm_value *pna_state(rgm_scope *scope, const rgm_state_inputs *inputs, co
         y = rgm_leaky_relu(rgm_dense_with(scope, "mix", y, o->units, &dense), 0.01);
     y = rgmi_normalise(scope, "norm", y, o->norm, NULL);
     y = rgm_dropout(scope, rgm_activate(y, o->activation, 0.2), o->dropout);
-    return o->residual ? rgm_add(y, inputs->state) : y;
+    return o->rounds.residual ? rgm_add(y, inputs->state) : y;
 }
 
 static rgm_graph_value *pna_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -65,17 +65,23 @@ static rgm_graph_value *pna_build(rgm_scope *scope, const rgm_graph_value *graph
     rgm_pna_options conv = {.units = o->units, .towers = o->towers, .l2 = o->l2};
     rgmi_first_layer first = {.units = o->units, .l2 = o->l2, .needed = true};
     rgm_conv_gnn_options rule = RGM_CONV_GNN_OPTIONS_INIT;
-    rgm_graph_value *states;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->layers,
+                        .own_residual = true,
+                        .joins_first = true,
+                        .units = o->units,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = rgmi_rule_round,
+                        .payload = &rule};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, o->edge_feature))
+    if (scope == NULL || graph == NULL ||
+        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
     rule.receivers = o->receiver;
     rule.conv = (rgm_conv){rgm_pna_convolve, &conv};
     rule.next_state = (rgm_next_state){pna_state, o};
-    rule.edge_feature = o->edge_feature;
-    states = rgmi_read_edges(scope, rgmi_first_states(scope, graph, &first, &o->input),
-                             o->edge_feature, &o->input);
-    return rgmi_rounds(scope, states, o->layers, o->jump, rgmi_rule_round, &rule);
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_pna_model = {

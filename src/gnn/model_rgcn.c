@@ -37,6 +37,9 @@ static const rgm_field rgcn_fields[] = {
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names,
                      "which end of an edge hears; both: two relations of each edge set"),
+    RGMI_CONTEXT_FIELDS,
+    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
+    RGMI_JUMP_FIELD,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -53,6 +56,23 @@ static rgm_status rgcn_check(const void *payload)
     return RGM_OK;
 }
 
+static rgm_graph_value *rgcn_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                   const rgmi_turn *turn, const void *payload)
+{
+    const rgm_rgcn_model_options *o = payload;
+    bool last = turn->number == o->layers;
+    rgm_rgcn_options round = {.units = last ? o->output : o->units,
+                              .decomposition = o->decomposition,
+                              .bases = o->bases,
+                              .bias = o->bias,
+                              .receivers = o->receiver,
+                              .activation = last ? RGM_ACT_NONE : o->activation,
+                              .l2 = o->l2};
+
+    graph = rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);
+    return rgm_rgcn_update(scope, name, graph, &round);
+}
+
 static rgm_graph_value *rgcn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
     const rgm_rgcn_model_options *o = payload;
@@ -60,27 +80,19 @@ static rgm_graph_value *rgcn_build(rgm_scope *scope, const rgm_graph_value *grap
                               .activation = o->input_activation,
                               .dropout = o->input_dropout,
                               .l2 = o->l2};
-    rgm_rgcn_options round = {.decomposition = o->decomposition,
-                              .bases = o->bases,
-                              .bias = o->bias,
-                              .receivers = o->receiver,
-                              .l2 = o->l2};
-    int64_t rounds = o->layers + (o->output > 0);
-    rgm_graph_value *next;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->layers + (o->output > 0),
+                        .output = o->output > 0,
+                        .joins_first = true,
+                        .units = o->units,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = rgcn_round,
+                        .payload = o};
 
     if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
         return NULL;
-    next = rgmi_first_states(scope, graph, &first, &o->input);
-    for (int64_t i = 0; i < rounds && next != NULL; i++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "layer_%lld", (long long)i);
-        round.units = i < o->layers ? o->units : o->output;
-        round.activation = i < o->layers ? o->activation : RGM_ACT_NONE;
-        next = rgmi_drop_states(rgm_scope_enter(scope, name), next, o->dropout);
-        next = rgm_rgcn_update(scope, name, next, &round);
-    }
-    return next;
+    return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_rgcn_model = {

@@ -41,6 +41,9 @@ static const rgm_field sage_fields[] = {
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
     RGM_CHOICE_FIELD(l2_layers, rgmi_l2_layer_names, "which rounds l2 holds for"),
     RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGMI_CONTEXT_FIELDS,
+    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
+    RGMI_JUMP_FIELD,
     RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
     {0}};
 #undef RGM_OPTIONS
@@ -138,18 +141,13 @@ static bool check_gcn(rgm_scope *scope, const rgm_sage_model_options *o)
     return false;
 }
 
-static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
+                                   const rgmi_turn *turn, const void *payload)
 {
     const rgm_sage_model_options *o = payload;
-    int64_t layers = o->hidden.count + (o->output > 0);
     rgm_sage_update_options round = RGM_SAGE_UPDATE_OPTIONS_INIT;
-    rgm_graph_value *next;
+    bool last = turn->number == o->hidden.count;
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
-        return NULL;
-    if (o->aggregator == RGM_SAGE_GCN && !check_gcn(scope, o))
-        return NULL;
-    next = input_states(scope, graph, &o->input);
     round.receivers = o->receiver;
     round.pooling = o->aggregator == RGM_SAGE_POOL;
     round.hidden_units = round.pooling ? o->hidden_units : 0;
@@ -157,24 +155,34 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
                         : o->aggregator == RGM_SAGE_MAX ? "max_no_inf"
                                                         : NULL;
     round.bias = o->bias;
-    round.concat = o->combine == RGM_SAGE_CONCAT;
-    for (int64_t i = 0; i < layers && next != NULL; i++) {
-        char name[32];
-        bool last = i == o->hidden.count;
+    round.concat = !last && o->combine == RGM_SAGE_CONCAT; /* exactly `output` channels */
+    round.units = last ? o->output : o->hidden.items[turn->number];
+    round.activation = last ? RGM_ACT_NONE : o->activation;
+    round.l2_normalize = !last && o->l2_normalize;
+    round.l2 = turn->number == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
+    graph = rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);
+    if (graph == NULL)
+        return NULL;
+    return o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, graph, &round)
+                                         : rgm_sage_update(scope, name, graph, &round);
+}
 
-        snprintf(name, sizeof name, "layer_%lld", (long long)i);
-        round.units = last ? o->output : o->hidden.items[i];
-        round.activation = last ? RGM_ACT_NONE : o->activation;
-        round.l2_normalize = !last && o->l2_normalize;
-        round.l2 = i == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
-        if (last)
-            round.concat = false; /* exactly `output` channels */
-        next = rgmi_drop_states(rgm_scope_enter(scope, name), next, o->dropout);
-        if (next != NULL)
-            next = o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, next, &round)
-                                                 : rgm_sage_update(scope, name, next, &round);
-    }
-    return next;
+static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    const rgm_sage_model_options *o = payload;
+    rgmi_rounds plan = {.options = &o->rounds,
+                        .input = &o->input,
+                        .count = o->hidden.count + (o->output > 0),
+                        .output = o->output > 0,
+                        .state = rgmi_round_state(o->activation, o->l2),
+                        .round = sage_round,
+                        .payload = o};
+
+    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
+        return NULL;
+    if (o->aggregator == RGM_SAGE_GCN && !check_gcn(scope, o))
+        return NULL;
+    return rgmi_run_rounds(scope, input_states(scope, graph, &o->input), &plan);
 }
 
 const rgm_graph_model_type rgm_sage_model = {

@@ -151,6 +151,49 @@ static rgm_value *context_input(rgm_scope *scope, const rgm_graph_value *graph, 
                          rgmi_state(scope, graph, RGM_CONTEXT_PIECE, NULL, feature));
 }
 
+/* The state at one end of an edge set; NULL: it is not seen, or there is none. */
+static rgm_value *end_state(rgm_scope *scope, const rgm_graph_value *graph,
+                            const rgm_edge_set_update *update, rgm_tag tag)
+{
+    const rgm_set_schema *set = rgmi_set(graph, RGM_EDGE_SET, update->edge_set);
+
+    if (set == NULL || !(tag == RGM_SOURCE ? update->source : update->target))
+        return NULL;
+    return rgmi_state(scope, graph, RGM_NODE_SET, rgmi_end(set, tag), update->node_feature);
+}
+
+/* A dense next state of edges: products of what both ends have, sparse too, then gathered. NULL
+ * without a failure: there is no state at all. */
+static rgm_value *dense_edge_state(rgm_scope *scope, const rgm_graph_value *graph,
+                                   const rgm_edge_set_update *update)
+{
+    static const rgm_dense_state_options defaults = RGM_DENSE_STATE_OPTIONS_INIT;
+    const rgm_dense_state_options *o = update->next_state.options;
+    rgmi_context context = {.graph = graph};
+    rgm_dense_options dense = {.slope = 0.2};
+    rgm_conv_input in;
+    rgm_value *y, *source, *target, *own;
+
+    if (o == NULL)
+        o = &defaults;
+    own = rgmi_state(scope, graph, RGM_EDGE_SET, update->edge_set, update->edge_feature);
+    source = end_state(scope, graph, update, RGM_SOURCE);
+    target = end_state(scope, graph, update, RGM_TARGET);
+    if (update->context_feature != NULL)
+        context.state = rgmi_state(scope, graph, RGM_CONTEXT_PIECE, NULL, update->context_feature);
+    if (own == NULL && source == NULL && target == NULL)
+        return NULL;
+    in = rgm_conv_along_edges(graph, update->edge_set, RGM_TARGET, target, source, own);
+    dense.bias = o->bias;
+    dense.activation = o->activation;
+    dense.l2 = o->l2;
+    dense.l2_bias = o->l2_bias;
+    dense.kernel = o->kernel;
+    y = rgmi_messages(scope, &in, &context, o->units, &dense);
+    y = rgm_dropout(scope, y, o->dropout);
+    return o->layer_norm ? rgm_layer_norm(scope, "layer_norm", y) : y;
+}
+
 static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
                                  const rgm_edge_set_update *update)
 {
@@ -160,13 +203,14 @@ static rgm_value *edge_set_state(rgm_scope *scope, const rgm_graph_value *graph,
 
     if (set == NULL)
         return NULL;
+    if (update->next_state.fn == rgm_dense_state)
+        y = dense_edge_state(scope, graph, update);
+    if (y != NULL)
+        return y;
     if (gathered_init(&g, scope, 2)) {
         for (int tag = RGM_SOURCE; tag <= RGM_TARGET; tag++) {
-            rgm_value *state;
-            if (!(tag == RGM_SOURCE ? update->source : update->target))
-                continue;
-            state = rgmi_state(scope, graph, RGM_NODE_SET, rgmi_end(set, (rgm_tag)tag),
-                               update->node_feature);
+            rgm_value *state = end_state(scope, graph, update, (rgm_tag)tag);
+
             if (state != NULL)
                 gathered_add(&g, tag == RGM_SOURCE ? "source" : "target",
                              rgm_broadcast(graph, (rgm_tag)tag, RGM_EDGE_SET, set->name, state));
