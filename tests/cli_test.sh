@@ -76,6 +76,27 @@ says "there is no item 200 in test" err
 expect 1 "$regimen" explain run --item 0 --class 4
 says "number 4 of an output of 4" err
 
+# What a model attends to: a mean in the table, a column for each layer and head in the file.
+expect 1 "$regimen" explain run --item 2 --method attention
+says "models with it are gat_v2, hgt" err
+expect 2 "$regimen" explain run --item 2 --method attention --features
+expect 0 "$regimen" run small.yaml --run-dir attended --set trainer.epochs=2 \
+    --set 'model={type: gat_v2, hidden: [4], heads: 2, output: 4, output_heads: 2}'
+expect 0 "$regimen" explain attended --item 2 --method attention --top 10000 -o attention.csv
+says "^mean weights of conv_0 .2 heads., conv_1 .2.$" out
+python3 - attention.csv <<'PY' || fail "the weights of attention do not fit together"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+heads = [f"conv_{i} {h}" for i in range(2) for h in range(2)]
+assert rows and list(rows[0])[5:] == heads, rows[0]
+for row in rows:
+    weights = [float(row[h]) for h in heads]
+    means = [sum(weights[:2]) / 2, sum(weights[2:]) / 2]
+    assert min(abs(float(row["score"]) - m) for m in (means[0], sum(means) / 2)) < 1e-5, row
+PY
+expect 0 "$regimen" explain attended --item 2 --method attention -o attention.svg
+says "what is heard more is thicker; attention" attention.svg
+
 # States are of all nodes, whatever parts and samples there are; files have what the rows have.
 expect 0 "$regimen" predict run --embeddings
 says "states of .*, width 4; at most .* beside data and weights" err

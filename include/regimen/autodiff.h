@@ -116,6 +116,19 @@ int64_t rgm_cgraph_update_count(const rgm_cgraph *graph);
 rgm_value *rgm_cgraph_update_state(const rgm_cgraph *graph, int64_t i);
 rgm_value *rgm_cgraph_update_next(const rgm_cgraph *graph, int64_t i);
 
+/** A value that is no output of a model, but worth to be asked for: what a layer attends to. */
+typedef struct rgm_note {
+    const char *what;      /* the kind of thing, "attention": a text that stays */
+    const char *where;     /* the path of the layer; the graph's                */
+    rgm_value *value, *of; /* `of`: what it is about, a pattern             */
+    rgm_value *into;       /* what the layer makes with it                  */
+} rgm_note;
+/** Remember a value; it costs nothing until it is fetched. One that is NULL, behind a failure, is
+ * passed over. */
+void rgm_cgraph_note(rgm_cgraph *graph, const rgm_note *note);
+int64_t rgm_cgraph_note_count(const rgm_cgraph *graph);
+const rgm_note *rgm_cgraph_note_at(const rgm_cgraph *graph, int64_t i); /* in the order of notes */
+
 /** The values of a graph's parameters, by name, in the graph's order. */
 typedef struct rgm_parameters rgm_parameters;
 /**

@@ -1,8 +1,8 @@
 /*
  * gnn: what a prediction rests on. An explainer asks a trained run which edges and features of a
  * graph one of its predictions comes from: by gradients along a path from nothing (integrated
- * gradients), by the gradient alone, or by masks that keep the prediction with as little of the
- * graph as they can.
+ * gradients), by the gradient alone, by masks that keep the prediction with as little of the
+ * graph as they can, or by what the model attends to.
  */
 #ifndef REGIMEN_GNN_EXPLAIN_H
 #define REGIMEN_GNN_EXPLAIN_H
@@ -22,14 +22,18 @@ typedef enum rgm_explain_method {
     RGM_EXPLAIN_GRADIENT, /* x times the gradient at what there is */
     /** GNNExplainer (Ying et al. 2019): of each edge and each column of a feature a mask in 0 .. 1,
      * trained so that the prediction stays and the masks are small and sure. */
-    RGM_EXPLAIN_MASK
+    RGM_EXPLAIN_MASK,
+    /** The weights with which layers with attention hear their edges. Of an edge the mean over the
+     * heads, then over the layers in which the prediction depends on it; 0 where it does in none.
+     */
+    RGM_EXPLAIN_ATTENTION
 } rgm_explain_method;
 extern const char *const rgm_explain_method_names[]; /* ended by NULL */
 
 typedef struct rgm_explain_options {
     rgm_explain_method method;
     int64_t head;         /* of the run's outputs                                              */
-    bool edges, features; /* what is explained; what is not stays as it is                     */
+    bool edges, features; /* what is explained; what is not stays as it is; of attention edges */
     int64_t steps;        /* integrated gradients: pieces of the path; mask: updates; 0: 64, 200 */
     /* mask: of Adam, and how much the sum of the edges' masks, the mean entropy of them, and the
      * means of both of the features' weigh beside the prediction's cross-entropy */
@@ -51,6 +55,15 @@ typedef struct rgm_explained_input {
     rgm_pattern *pattern;      /* ... a feature that is sparse or of categories; else NULL     */
 } rgm_explained_input;
 
+/** What one layer with attention weighs along an edge set: see rgm_edge_attention_of(). */
+typedef struct rgm_explained_attention {
+    const char *layer, *edge_set;
+    rgm_tag receiver; /* whose edges' weights sum to 1 */
+    bool self_loops;
+    rgm_tensor *weights; /* f32 [edges, heads] in the graph's order; with self_loops [edges + nodes,
+                            heads], the nodes' own behind the edges */
+} rgm_explained_attention;
+
 /** Of one prediction; texts are the run's, the rest is its own: rgm_explanation_clear(). */
 typedef struct rgm_explanation {
     int64_t target; /* which number of the output is explained                             */
@@ -60,6 +73,8 @@ typedef struct rgm_explanation {
                        the steps; mask: the output with the masks; else NaN                */
     int64_t input_count;
     rgm_explained_input *inputs;
+    int64_t attention_count; /* of method attention: of all edges, near or far */
+    rgm_explained_attention *attention;
     rgm_graph *graph; /* that was asked about; retained                                         */
 } rgm_explanation;
 void rgm_explanation_clear(rgm_explanation *explanation);
@@ -69,7 +84,8 @@ typedef struct rgm_explainer rgm_explainer;
 /**
  * @param run  borrowed; of graph learning, with the weights that are to be explained
  *
- * Errors: RGM_ERR_UNSUPPORTED (another task; nothing to explain: every input is of integers),
+ * Errors: RGM_ERR_UNSUPPORTED (another task; nothing to explain: every input is of integers; method
+ * attention of a model without it),
  * RGM_ERR_ARG (options), those of compute graphs.
  */
 rgm_status rgm_explainer_create(rgm_explainer **out, const rgm_open_run *run,

@@ -176,6 +176,27 @@ rgm_value *rgm_multi_head_convolve(rgm_scope *scope, const rgm_conv_input *in, c
 rgm_value *rgm_multi_head_edge_pool(rgm_scope *scope, const rgm_conv_input *in,
                                     const void *options);
 
+/** What a layer with attention weighs along an edge set. */
+typedef struct rgm_edge_attention {
+    const char *layer; /* its path, "layer_0/nodes/paper/cites"; the compute graph's             */
+    const char *edge_set;
+    rgm_tag receiver;   /* the end whose edges' weights sum to 1 for each head (of hgt those of all
+                           edge sets together)                                                  */
+    bool self_loops;    /* behind the edges stand loops of all nodes, which count in that sum     */
+    rgm_value *weights; /* [edges | edges + nodes, heads], before dropout                        */
+    rgm_value *heard;   /* what receivers hear by them, [receivers, ..]                          */
+} rgm_edge_attention;
+/**
+ * The weights of rgm_gatv2_convolve(), rgm_multi_head_convolve() and their edge pools along edge
+ * sets, and of rgm_hgt_update(), that were built over a graph value so far, in that order: their
+ * number, of which the first `capacity` are told. They are values like others: a run that does not
+ * fetch them does not make them for it.
+ *
+ * @param graph  the root of a compute graph, or one that a model has made of it
+ */
+int64_t rgm_edge_attention_of(rgm_edge_attention *out, int64_t capacity,
+                              const rgm_graph_value *graph);
+
 typedef struct rgm_sage_options {
     int64_t units;
     int64_t hidden_units;      /* rgm_sage_pool_convolve(): 0: units                        */

@@ -338,8 +338,10 @@ typedef struct rgm_gps_model_options {
 /** A model that an experiment file can name. */
 typedef struct rgm_graph_model_type {
     rgm_section_type section;
-    rgm_model_fn *build; /* payload = options */
-    size_t input;        /* where in the options its rgm_input_options stand; 0: it has none */
+    rgm_model_fn *build;   /* payload = options */
+    size_t input;          /* where in the options its rgm_input_options stand; 0: it has none */
+    const char *attention; /* the keys with which it has weights of attention, "" always; NULL: none
+                              with any */
 } rgm_graph_model_type;
 extern const rgm_graph_model_type rgm_pna_model, rgm_gps_model, rgm_gcn_model, rgm_gat_model,
     rgm_sage_model, rgm_mpnn_model, rgm_appnp_model, rgm_sgc_model, rgm_gin_model, rgm_hgt_model,

@@ -73,6 +73,8 @@ struct rgm_cgraph {
     int64_t parameter_count, parameter_capacity;
     rgm_value **updates; /* states that have a next value */
     int64_t update_count, update_capacity;
+    rgm_note *notes;
+    int64_t note_count, note_capacity;
     int64_t input_count;
     rgm_map *names; /* inputs and parameters */
     const char *scope;

@@ -53,6 +53,7 @@ void rgm_cgraph_release(rgm_cgraph *graph)
     rgm_free(graph->symbols);
     rgm_free(graph->parameters);
     rgm_free(graph->updates);
+    rgm_free(graph->notes);
     rgm_map_release(graph->names);
     rgm_arena_release(graph->arena);
     rgm_free(graph);
@@ -271,6 +272,32 @@ rgm_value *rgm_cgraph_value(const rgm_cgraph *graph, int64_t number)
 }
 
 /* ---- updates of states --------------------------------------------------------------------- */
+
+void rgm_cgraph_note(rgm_cgraph *graph, const rgm_note *note)
+{
+    const char *where;
+
+    if (graph == NULL || graph->error.status != RGM_OK || note->value == NULL)
+        return;
+    where = rgm_arena_strdup(graph->arena, note->where);
+    if (where == NULL ||
+        RGM_RESERVE(graph->notes, graph->note_capacity, graph->note_count + 1) != RGM_OK) {
+        rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory for a note");
+        return;
+    }
+    graph->notes[graph->note_count] = *note;
+    graph->notes[graph->note_count++].where = where;
+}
+
+int64_t rgm_cgraph_note_count(const rgm_cgraph *graph)
+{
+    return graph->note_count;
+}
+
+const rgm_note *rgm_cgraph_note_at(const rgm_cgraph *graph, int64_t i)
+{
+    return &graph->notes[i];
+}
 
 void rgm_cgraph_update(rgm_cgraph *graph, rgm_value *state, rgm_value *next)
 {

@@ -137,6 +137,54 @@ static void branches_must_agree(void **state)
     lab_close(&l);
 }
 
+static void notes_are_found_again(void **state)
+{
+    char path[] = "layer/one";
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = lab_input(&l, 1, (int64_t[]){3}), *y = rgm_exp(x);
+    CHECK_INT(0, rgm_cgraph_note_count(l.graph));
+    for (int i = 0; i < 9; i++) {
+        path[6] = (char)('a' + i); /* the graph keeps its own */
+        rgm_note note = {.what = "test", .where = path, .value = i == 8 ? NULL : y, .into = x};
+        rgm_cgraph_note(l.graph, &note);
+    }
+    CHECK_INT(8, rgm_cgraph_note_count(l.graph));
+    for (int64_t i = 0; i < 8; i++) {
+        const rgm_note *note = rgm_cgraph_note_at(l.graph, i);
+        CHECK_TEXT("test", note->what);
+        CHECK(note->where[6] == (char)('a' + i) && strlen(note->where) == strlen(path));
+        CHECK(note->value == y && note->of == NULL && note->into == x);
+    }
+    lab_close(&l);
+}
+
+static rgm_status note_once(void)
+{
+    rgm_note note = {.what = "test", .where = "here"};
+    rgm_cgraph *graph;
+    rgm_dim three = 3;
+    rgm_status status;
+
+    RGM_TRY(rgm_cgraph_create(&graph));
+    note.value = rgm_input(graph, "x", RGM_F64, 1, &three);
+    rgm_cgraph_note(graph, &note);
+    status = rgm_cgraph_status(graph);
+    CHECK_INT(status == RGM_OK, rgm_cgraph_note_count(graph));
+    rgm_cgraph_release(graph);
+    return status;
+}
+
+static void notes_survive_every_failing_allocation(void **state)
+{
+    (void)state;
+    CHECK_EVERY_OOM(note_once(), (void)0);
+}
+
 TESTS(cmocka_unit_test(a_state_is_a_parameter_without_gradient),
       cmocka_unit_test(updates_move_states), cmocka_unit_test(updates_that_do_not_fit_are_refused),
-      cmocka_unit_test(an_executor_computes_one_branch), cmocka_unit_test(branches_must_agree))
+      cmocka_unit_test(an_executor_computes_one_branch), cmocka_unit_test(branches_must_agree),
+      cmocka_unit_test(notes_are_found_again),
+      cmocka_unit_test(notes_survive_every_failing_allocation))

@@ -139,16 +139,55 @@ static rgm_status name_feature(table *t, const explained_view *v, explained one)
     return set_number(t, 3, column);
 }
 
-static rgm_status make_table(table *t, const explained_view *v)
+/* "layer_0/nodes/paper/cites 3", a column for each head. */
+static rgm_status add_heads(table *t, const explained_view *v)
+{
+    for (int64_t a = 0; a < v->explanation.attention_count; a++) {
+        const rgm_explained_attention *layer = &v->explanation.attention[a];
+
+        for (int64_t h = 0; h < rgm_tensor_dim(layer->weights, 1); h++) {
+            rgm_status status;
+            char *name;
+
+            RGM_TRY(rgm_strprintf(&name, "%s %lld", layer->layer, (long long)h));
+            status = table_add_column(t, name);
+            rgm_free(name);
+            RGM_TRY(status);
+        }
+    }
+    return RGM_OK;
+}
+
+/* What each head of the layers that hear the edge weighs it, in these columns. */
+static void set_heads(table *t, const explained_view *v, explained one, int64_t column)
+{
+    const char *set = v->explanation.inputs[one.input].set;
+
+    for (int64_t a = 0; a < v->explanation.attention_count; a++) {
+        const rgm_explained_attention *layer = &v->explanation.attention[a];
+        int64_t heads = rgm_tensor_dim(layer->weights, 1);
+
+        for (int64_t h = 0; h < heads; h++, column++)
+            if (strcmp(layer->edge_set, set) == 0)
+                table_set_number(t, column, rgm_tensor_at(layer->weights, one.i * heads + h));
+    }
+}
+
+/* With the heads of attention beside the score, or without. */
+static rgm_status make_table(table *t, const explained_view *v, bool heads)
 {
     static const char *const head[] = {"what", "of", "from, item", "to, column", "score"};
 
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         RGM_TRY(table_add_column(t, head[i]));
+    if (heads)
+        RGM_TRY(add_heads(t, v));
     for (int64_t i = 0; i < v->edge_count; i++) {
         RGM_TRY(table_add_row(t));
         RGM_TRY(name_edge(t, v, v->edges[i]));
         table_set_number(t, 4, v->edges[i].score);
+        if (heads)
+            set_heads(t, v, v->edges[i], 5);
     }
     for (int64_t i = 0; i < v->feature_count; i++) {
         RGM_TRY(table_add_row(t));
@@ -159,6 +198,25 @@ static rgm_status make_table(table *t, const explained_view *v)
 }
 
 /* ---- what is written ------------------------------------------------------------------------- */
+
+/* "mean weights of conv_0 (8 heads), conv_1 (1)" */
+static rgm_status print_layers(rgm_text *out, const rgm_explanation *e)
+{
+    enum { MOST_TOLD = 6 };
+
+    if (e->attention_count > MOST_TOLD)
+        return rgm_text_printf(out, "mean weights of %lld layers, which -o FILE.csv names\n",
+                               (long long)e->attention_count);
+    RGM_TRY(rgm_text_printf(out, "mean weights of"));
+    for (int64_t a = 0; a < e->attention_count; a++) {
+        RGM_TRY(rgm_text_printf(out, "%s ", a > 0 ? "," : ""));
+        RGM_TRY(rgm_text_add_visible(out, e->attention[a].layer));
+        RGM_TRY(rgm_text_printf(out, " (%lld%s)",
+                                (long long)rgm_tensor_dim(e->attention[a].weights, 1),
+                                a == 0 ? " heads" : ""));
+    }
+    return rgm_text_printf(out, "\n");
+}
 
 static rgm_status print_head(rgm_text *out, const explained_view *v)
 {
@@ -177,21 +235,29 @@ static rgm_status print_head(rgm_text *out, const explained_view *v)
                                 "of nothing it is %.6g; the scores of all edges and features add "
                                 "up to the difference but for %.2g\n",
                                 e->nothing, e->left));
+    else if (e->attention_count > 0)
+        RGM_TRY(print_layers(out, e));
     else if (isfinite(e->left))
         RGM_TRY(rgm_text_printf(out, "with the masks it is %.6g\n", e->left));
     return RGM_OK;
 }
 
-static rgm_status save(const char *path, const explained_view *v, const table *t)
+static rgm_status save(const char *path, const explained_view *v)
 {
+    rgm_status status = RGM_OK;
     rgm_text text = {0};
-    const char *dot = strrchr(path, '.');
-    rgm_status status =
-        strcasecmp(dot, ".svg") == 0 ? explained_picture(&text, v) : table_print_csv(&text, t);
+    table t = {0};
 
-    if (status == RGM_OK)
-        status = rgm_file_save(path, text.data, text.size);
+    if (strcasecmp(strrchr(path, '.'), ".svg") == 0) {
+        RGM_GO(explained_picture(&text, v));
+    } else {
+        RGM_GO(make_table(&t, v, true));
+        RGM_GO(table_print_csv(&text, &t));
+    }
+    RGM_GO(rgm_file_save(path, text.data, text.size));
+done:
     rgm_text_clear(&text);
+    table_clear(&t);
     return status;
 }
 
@@ -202,11 +268,11 @@ static rgm_status show(explained_view *v, const request *r)
     table t = {0};
 
     RGM_GO(rank(v, r->top));
-    RGM_GO(make_table(&t, v));
+    RGM_GO(make_table(&t, v, false));
     RGM_GO(print_head(&text, v));
     RGM_GO(table_print(&text, &t, line_width()));
     if (r->output != NULL)
-        RGM_GO(save(r->output, v, &t));
+        RGM_GO(save(r->output, v));
     if (print_text(text.data) != EXIT_DONE)
         status = RGM_ERR_IO;
 done:
@@ -357,13 +423,15 @@ static int check_request(request *r)
            strcmp(rgm_explain_method_names[method], r->method) != 0)
         method++;
     if (rgm_explain_method_names[method] == NULL)
-        return usage_error("--method '%s' is none of integrated_gradients, gradient, mask",
-                           r->method);
+        return usage_error(
+            "--method '%s' is none of integrated_gradients, gradient, mask, attention", r->method);
     r->options.method = (rgm_explain_method)method;
     if ((r->node >= 0) == (r->item >= 0))
         return usage_error("which prediction? --node N or --item N, one of them");
     if (r->edges_only && r->features_only)
         return usage_error("--edges and --features exclude each other");
+    if (r->features_only && method == RGM_EXPLAIN_ATTENTION)
+        return usage_error("--features: attention is of edges");
     if (r->output != NULL &&
         (dot == NULL || (strcasecmp(dot, ".svg") != 0 && strcasecmp(dot, ".csv") != 0)))
         return usage_error("-o: '%s' ends in neither .svg nor .csv", r->output);
@@ -389,7 +457,8 @@ int verb_explain(int argc, char **argv)
          "train, valid or test; default: of a node whichever has it, of an item test"},
         {"class", ARG_INT, &r.number, "N", "explain that logit, not the greatest"},
         {"method", ARG_TEXT, &r.method, "NAME",
-         "integrated_gradients (default), gradient or mask (GNNExplainer)"},
+         "integrated_gradients (default), gradient, mask (GNNExplainer) or attention (the weights "
+         "of models that have them; FILE.csv has those of each head)"},
         {"steps", ARG_COUNT, &r.options.steps, "N",
          "pieces of the path (default 64), updates of the masks (200)"},
         {"edges", ARG_FLAG, &r.edges_only, NULL, "edges alone, features as they are"},

@@ -247,7 +247,10 @@ static void draw(drawing *d, const picture *p)
     mark(d, "<text x=\"20\" y=\"%.0f\">", SIDE + 40);
     mark(d, "item %lld of %s, %s %s; ", (long long)v->item, v->part,
          v->head->is_number ? "number" : "class", explained_target(v));
-    mark(d, "blue speaks for it, dashed red against it; %s</text>\n</svg>\n", v->method);
+    mark(d, "%s; %s</text>\n</svg>\n",
+         v->explanation.attention_count > 0 ? "what is heard more is thicker"
+                                            : "blue speaks for it, dashed red against it",
+         v->method);
 }
 
 rgm_status explained_picture(rgm_text *out, const explained_view *v)

@@ -242,8 +242,9 @@ static rgm_value *attend(rgm_scope *scope, const rgm_conv_input *in, rgm_value *
     query = by_head(&m, rgm_activate(query, options->attention_activation, options->slope));
     score = options->transform_keys ? scores(&m, query) : plain_scores(&m, query);
     alpha = rgm_softmax_rows(in->pattern, scaled(&m, score, key_width(&m)));
-    alpha = rgm_dropout(scope, alpha, options->attention_dropout);
-    y = rgm_activate(pooled(&m, alpha), options->activation, options->slope);
+    y = pooled(&m, rgm_dropout(scope, alpha, options->attention_dropout));
+    rgmi_note_attention(scope, in->pattern, alpha, y);
+    y = rgm_activate(y, options->activation, options->slope);
     return rgm_reshape(y, 2, merged);
 }
 

@@ -612,7 +612,56 @@ static void mistakes_of_convolutions_are_named(void **state)
     world_close(&w);
 }
 
-TESTS(cmocka_unit_test(gcn_agrees_with_plain_c_for_every_normalization),
+/* softmax over what comes in of a . leaky(q_r + v_s), for each of two heads. */
+static void attention_is_the_softmax_by_hand(void **state)
+{
+    enum { HEADS = 2, UNITS = 3, WIDTH = HEADS * UNITS };
+    rgm_gatv2_options options = RGM_GATV2_OPTIONS_INIT;
+    rgm_edge_attention found[2];
+    double x[PAPER_COUNT * 3], q[PAPER_COUNT * WIDTH] = {0}, v[PAPER_COUNT * WIDTH] = {0};
+    double expected[(CITE_COUNT + PAPER_COUNT) * HEADS], total[PAPER_COUNT][HEADS] = {{0}};
+    world w;
+
+    (void)state;
+    world_open(&w, PAPERS);
+    options.heads = HEADS;
+    options.units = UNITS;
+    options.self_loops = true;
+    CHECK_INT(0, rgm_edge_attention_of(found, 2, w.value));
+    CHECK(rgm_gatv2_conv(w.scope, "attend", w.value, "cites",
+                         rgm_node_feature(w.value, "paper", "x"), &options) != NULL);
+    set_parameters(&w);
+    CHECK_INT(1, rgm_edge_attention_of(found, 2, w.value));
+    CHECK_TEXT("attend", found[0].layer);
+    CHECK_TEXT("cites", found[0].edge_set);
+    CHECK(found[0].receiver == RGM_TARGET && found[0].self_loops);
+    paper_x(x);
+    plain_dense(q, x, PAPER_COUNT, 3, parameter(&w, "attend/query/kernel"),
+                parameter(&w, "attend/query/bias"), WIDTH);
+    plain_dense(v, x, PAPER_COUNT, 3, parameter(&w, "attend/value/kernel"),
+                parameter(&w, "attend/value/bias"), WIDTH);
+    for (int pass = 0; pass < 2; pass++)
+        for (int e = 0; e < CITE_COUNT + PAPER_COUNT; e++)
+            for (int h = 0; h < HEADS; h++) {
+                int64_t from = e < CITE_COUNT ? cite_source[e] : e - CITE_COUNT;
+                int64_t to = e < CITE_COUNT ? cite_target[e] : e - CITE_COUNT;
+                double score = 0;
+
+                for (int u = h * UNITS; u < (h + 1) * UNITS; u++) {
+                    double z = q[to * WIDTH + u] + v[from * WIDTH + u];
+                    score += parameter(&w, "attend/attention")[u] * (z > 0 ? z : 0.2 * z);
+                }
+                if (pass == 0)
+                    total[to][h] += exp(score);
+                else
+                    expected[e * HEADS + h] = exp(score) / total[to][h];
+            }
+    check_values(&w, found[0].weights, expected, (CITE_COUNT + PAPER_COUNT) * HEADS);
+    world_close(&w);
+}
+
+TESTS(cmocka_unit_test(attention_is_the_softmax_by_hand),
+      cmocka_unit_test(gcn_agrees_with_plain_c_for_every_normalization),
       cmocka_unit_test(gcn_of_sparse_rows_is_that_of_the_same_dense_rows),
       cmocka_unit_test(gcn_without_loops_leaves_lonely_nodes_their_bias),
       cmocka_unit_test(gcn_heard_at_the_source_reverses_the_edges),

@@ -1,15 +1,15 @@
 /*
- * Explainers: the model's output again with a weight at each edge and entry, its gradients, and
- * runs of both with inputs that a method has changed.
+ * Explainers: the model's output again with a weight at each edge and entry, what is fed and what
+ * is given of one prediction.
  */
 #include <math.h>
-#include <string.h>
 
 #include <regimen/gnn.h>
 
 #include "explain_internal.h"
 
-const char *const rgm_explain_method_names[] = {"integrated_gradients", "gradient", "mask", NULL};
+const char *const rgm_explain_method_names[] = {"integrated_gradients", "gradient", "mask",
+                                                "attention", NULL};
 
 enum { MOST_INPUTS = 128, OWN_FEEDS = 3 };
 
@@ -56,32 +56,13 @@ static rgm_status add_input(rgm_explainer *explainer, const rgm_graph_input *inp
     return RGM_OK;
 }
 
-/* Of which values a prediction is made, by their numbers. */
-static rgm_status find_made_of(bool **out, rgm_value *prediction)
-{
-    rgm_cgraph *graph = rgm_value_graph(prediction);
-    int64_t last = rgm_value_number(prediction);
-    bool *made_of;
-
-    RGM_TRY(RGM_NEW(made_of, last + 1));
-    made_of[last] = true;
-    for (int64_t i = last; i >= 0; i--) {
-        rgm_value *value = rgm_cgraph_value(graph, i);
-
-        for (int k = 0; made_of[i] && k < rgm_value_input_count(value); k++)
-            made_of[rgm_value_number(rgm_value_input(value, k))] = true;
-    }
-    *out = made_of;
-    return RGM_OK;
-}
-
 static rgm_status add_inputs(rgm_explainer *explainer, const rgm_graph_input *found, int64_t count,
                              rgm_value *prediction)
 {
     rgm_status status = RGM_OK;
     bool *made_of = NULL;
 
-    RGM_GO(find_made_of(&made_of, prediction));
+    RGM_GO(rgmi_explain_made_of(&made_of, prediction));
     RGM_GO(RGM_NEW(explainer->inputs, count));
     for (int64_t i = 0; i < count; i++) {
         int64_t number = rgm_value_number(found[i].value);
@@ -130,51 +111,16 @@ static rgm_status weigh(rgm_value **out, const rgm_explainer *explainer, const r
     return rgm_cgraph_weigh(out, &head->predictions, 1, weights, count);
 }
 
-/* Whether one class of many is predicted, and not 0 or 1 by each logit. */
-static bool is_one_of_many(const rgm_head *head)
+static rgm_status build(rgm_explainer *explainer, const rgm_graph_value *graph,
+                        const rgm_head *head)
 {
-    const rgm_op_type *op = head->probabilities != NULL ? rgm_value_op(head->probabilities) : NULL;
+    rgm_value *wrt[MOST_INPUTS], *weighed;
 
-    return op != NULL && strcmp(op->name, "softmax") == 0;
-}
-
-/* What a mask keeps: the logarithm of how likely the prediction is, of a number minus the square of
- * what it moved. choice: 1 at a class or number, at a logit its sign; kept: what was predicted. */
-static rgm_value *likelihood(const rgm_head *head, rgm_value *row, rgm_value *choice,
-                             rgm_value *kept)
-{
-    if (head->is_number)
-        return rgm_neg(rgm_sum(rgm_square(rgm_mul(rgm_sub(row, kept), choice))));
-    if (is_one_of_many(head))
-        return rgm_sum(rgm_mul(rgm_log_softmax(row), choice));
-    /* log sigmoid of the chosen logit; others give -log 2 whatever they are */
-    return rgm_neg(rgm_sum(rgm_softplus(rgm_neg(rgm_mul(row, choice)))));
-}
-
-static rgm_status build(rgm_explainer *explainer, const rgm_head *head)
-{
-    rgm_value *values[2 + MOST_INPUTS], *wrt[MOST_INPUTS], *weighed, *row;
-    rgm_executor_options options = {0};
-    rgm_cgraph *graph = rgm_value_graph(head->predictions);
-    rgm_dim one = 1, units[2] = {1, 0};
-
+    RGM_TRY(find_inputs(explainer, graph, head->predictions));
     RGM_TRY(weigh(&weighed, explainer, head));
-    units[1] = rgm_value_dim(weighed, 1);
-    explainer->item = rgm_input(graph, "explain/item", RGM_I64, 1, &one);
-    explainer->choice = rgm_input(graph, "explain/choice", rgm_value_dtype(weighed), 2, units);
-    explainer->kept = rgm_input(graph, "explain/kept", rgm_value_dtype(weighed), 2, units);
-    row = rgm_gather(weighed, explainer->item);
-    values[0] = explainer->options.method == RGM_EXPLAIN_MASK
-                    ? likelihood(head, row, explainer->choice, explainer->kept)
-                    : rgm_sum(rgm_mul(row, explainer->choice));
-    values[1] = row;
-    RGM_TRY(rgm_cgraph_status(graph));
     for (int64_t i = 0; i < explainer->input_count; i++)
         wrt[i] = explainer->inputs[i].fed;
-    RGM_TRY(rgm_cgraph_gradients(values + 2, values[0], wrt, explainer->input_count));
-    RGM_TRY(RGM_NEW(explainer->fetched, 2 + explainer->input_count));
-    return rgm_executor_create(&explainer->executor, graph, values, 2 + explainer->input_count,
-                               &options);
+    return rgmi_explainer_build(explainer, head, weighed, wrt, explainer->input_count, NULL, 0);
 }
 
 static rgm_status check_options(const rgm_explain_options *o, const rgm_task_model *model)
@@ -190,10 +136,11 @@ static rgm_status check_options(const rgm_explain_options *o, const rgm_task_mod
     if (prediction == NULL || rgm_value_rank(prediction) != 2)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "output '%s' has no row of numbers for each item",
                         model->heads[o->head].name);
-    if ((unsigned)o->method > RGM_EXPLAIN_MASK)
+    if ((unsigned)o->method > RGM_EXPLAIN_ATTENTION)
         return RGM_FAIL(RGM_ERR_ARG, "there is no method %d", (int)o->method);
-    if (!o->edges && !o->features)
-        return RGM_FAIL(RGM_ERR_ARG, "neither edges nor features are to be explained");
+    if (!o->edges && (!o->features || o->method == RGM_EXPLAIN_ATTENTION))
+        return RGM_FAIL(RGM_ERR_ARG, "neither edges nor features are to be explained%s",
+                        o->features ? ": attention is of edges" : "");
     if (o->steps < 0 || o->steps > 1000000)
         return RGM_FAIL(RGM_ERR_ARG, "%lld steps, 1 to 1000000 can be made", (long long)o->steps);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -219,8 +166,10 @@ rgm_status rgm_explainer_create(rgm_explainer **out, const rgm_open_run *run,
     explainer->options = *options;
     if (explainer->options.steps == 0)
         explainer->options.steps = options->method == RGM_EXPLAIN_MASK ? 200 : 64;
-    RGM_GO(find_inputs(explainer, graph, model->heads[options->head].predictions));
-    RGM_GO(build(explainer, &model->heads[options->head]));
+    if (options->method == RGM_EXPLAIN_ATTENTION)
+        RGM_GO(rgmi_explainer_build_attention(explainer, graph, &model->heads[options->head]));
+    else
+        RGM_GO(build(explainer, graph, &model->heads[options->head]));
     *out = explainer;
     explainer = NULL;
 done:
@@ -236,6 +185,7 @@ void rgm_explainer_release(rgm_explainer *explainer)
     for (int64_t i = 0; i < explainer->input_count; i++)
         rgm_free(explainer->inputs[i].sum);
     rgm_free(explainer->inputs);
+    rgm_free(explainer->attention);
     rgm_free(explainer->feeds);
     rgm_free(explainer->fetched);
     rgm_text_clear(&explainer->left_out);
@@ -319,12 +269,13 @@ static int64_t greatest(const rgm_tensor *values, int64_t item, int64_t units)
     return best;
 }
 
-/* See likelihood(). */
+/* See what a mask keeps, in explain_run.c. */
 static double choice_of(const rgm_explainer *explainer, double predicted)
 {
     const rgm_head *head = &rgm_run_model(explainer->run)->heads[explainer->options.head];
 
-    if (explainer->options.method != RGM_EXPLAIN_MASK || head->is_number || is_one_of_many(head))
+    if (explainer->options.method != RGM_EXPLAIN_MASK || head->is_number ||
+        rgmi_is_one_of_many(head))
         return 1;
     return predicted >= 0 ? 1 : -1;
 }
@@ -386,9 +337,13 @@ static rgm_status explain(rgm_explainer *explainer, const rgm_prediction *predic
 
     RGM_GO(fill_feeds(explainer, prediction));
     RGM_GO(feed_choice(own, explainer, prediction->values, item));
-    RGM_GO(explainer->options.method == RGM_EXPLAIN_MASK ? rgmi_explain_mask(explainer)
-                                                         : rgmi_explain_gradients(explainer));
-    RGM_GO(give_scores(explainer));
+    if (explainer->options.method == RGM_EXPLAIN_ATTENTION) {
+        RGM_GO(rgmi_explain_attention(explainer));
+    } else {
+        RGM_GO(explainer->options.method == RGM_EXPLAIN_MASK ? rgmi_explain_mask(explainer)
+                                                             : rgmi_explain_gradients(explainer));
+        RGM_GO(give_scores(explainer));
+    }
 done:
     for (int i = 0; i < OWN_FEEDS; i++)
         rgm_tensor_release(own[i]);
@@ -427,7 +382,10 @@ void rgm_explanation_clear(rgm_explanation *explanation)
         rgm_tensor_release(explanation->inputs[i].scores);
         rgm_pattern_release(explanation->inputs[i].pattern);
     }
+    for (int64_t i = 0; i < explanation->attention_count; i++)
+        rgm_tensor_release(explanation->attention[i].weights);
     rgm_free(explanation->inputs);
+    rgm_free(explanation->attention);
     rgm_graph_release(explanation->graph);
     *explanation = (rgm_explanation){.nothing = NAN, .left = NAN};
 }

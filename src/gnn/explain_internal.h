@@ -4,6 +4,7 @@
 #ifndef RGM_GNN_EXPLAIN_INTERNAL_H
 #define RGM_GNN_EXPLAIN_INTERNAL_H
 
+#include <regimen/gnn.h>
 #include <regimen/gnn_explain.h>
 
 /** An input that is given scores. */
@@ -22,13 +23,16 @@ struct rgm_explainer {
     rgm_explain_options options;
     rgmi_explained *inputs;
     int64_t input_count;
+    rgm_edge_attention *attention; /* of method attention, which has no inputs */
+    int64_t attention_count;
     rgm_value *item, *choice, *kept; /* fed: which prediction, which number of it, what it was */
     rgm_executor *executor;          /* score, the prediction [units], gradient of each input */
     rgm_text left_out;
     /* of the prediction that is asked about */
     rgm_feed *feeds;
     int64_t feed_count, first; /* `first`: of the explained inputs, in order */
-    rgm_tensor **fetched;      /* [2 + input_count], borrowed from the executor */
+    rgm_tensor **fetched;      /* [2 + input_count], or of attention [2 + 2 attention_count]:
+                                  gradients, then weights; borrowed from the executor */
     rgm_explanation *out;
 };
 
@@ -45,8 +49,23 @@ double rgmi_explained_gradient(const rgm_explainer *explainer, int64_t input, in
 /** Into a tensor of f32 or f64. */
 void rgmi_explain_set(rgm_tensor *tensor, int64_t i, double x);
 
+/** Of which values a prediction is made, by their numbers; freed by the caller. */
+rgm_status rgmi_explain_made_of(bool **out, rgm_value *prediction);
+/** Whether one class of many is predicted, and not 0 or 1 by each logit. */
+bool rgmi_is_one_of_many(const rgm_head *head);
+/** Make what is run: a score of `predictions`, which may be those of the head built again, the
+ * asked row, gradients of the score, `also`. */
+rgm_status rgmi_explainer_build(rgm_explainer *explainer, const rgm_head *head,
+                                rgm_value *predictions, rgm_value *const *wrt, int64_t count,
+                                rgm_value *const *also, int64_t also_count);
+/** The same of method attention. */
+rgm_status rgmi_explainer_build_attention(rgm_explainer *explainer, const rgm_graph_value *graph,
+                                          const rgm_head *head);
+
 /** The methods: fill sums and the rest of `out`. */
 rgm_status rgmi_explain_gradients(rgm_explainer *explainer);
 rgm_status rgmi_explain_mask(rgm_explainer *explainer);
+/** Also what is given: inputs and attention. */
+rgm_status rgmi_explain_attention(rgm_explainer *explainer);
 
 #endif

@@ -349,6 +349,119 @@ static void masks_find_what_was_planted(void **state)
     }
 }
 
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static const rgm_graph_model_type *const attentive[] = {&rgm_gat_model, &rgm_hgt_model,
+                                                        &rgm_albis_model, &rgm_gps_model};
+enum { ATTENTIVE = sizeof attentive / sizeof *attentive };
+
+static void *attentive_options(const rgm_graph_model_type *type)
+{
+    static const char *const sets[] = {"cites"};
+    void *options = options_of(type);
+
+    if (type == &rgm_albis_model)
+        ((rgm_albis_model_options *)options)->attention_type = RGM_ALBIS_MULTI_HEAD;
+    if (type == &rgm_gps_model)
+        ((rgm_gps_model_options *)options)->attention_sets = (rgm_texts){sets, 1};
+    if (type == &rgm_hgt_model) /* one softmax over both ends */
+        ((rgm_hgt_model_options *)options)->receiver = RGM_AT_BOTH;
+    return options;
+}
+
+/* What a node hears at each head is 1 over the layers that share a softmax. */
+static void check_sums(const rgm_explanation *e, int64_t first, int64_t count)
+{
+    const rgm_explained_attention *layers = &e->attention[first];
+    int64_t heads = rgm_tensor_dim(layers->weights, 1);
+    int64_t edges = rgm_tensor_count(rgm_graph_source(e->graph, "cites"));
+    double sum[NODES][64] = {{0}};
+    bool hears[NODES] = {false};
+
+    CHECK(heads <= 64);
+    for (int64_t i = 0; i < count * edges; i++) {
+        const rgm_explained_attention *a = &layers[i / edges];
+        const rgm_tensor *ends = a->receiver == RGM_TARGET ? rgm_graph_target(e->graph, "cites")
+                                                           : rgm_graph_source(e->graph, "cites");
+        int64_t to = rgm_tensor_at_int(ends, i % edges);
+
+        hears[to] = true;
+        for (int64_t h = 0; h < heads; h++)
+            sum[to][h] += rgm_tensor_at(a->weights, i % edges * heads + h);
+    }
+    for (int64_t v = 0; v < NODES; v++)
+        for (int64_t h = 0; h < heads; h++) {
+            double own =
+                layers->self_loops ? rgm_tensor_at(layers->weights, (edges + v) * heads + h) : 0;
+
+            if (hears[v] || layers->self_loops)
+                CHECK_CLOSE(1, sum[v][h] + own, 1e-5, 1e-5);
+        }
+    CHECK_INT((layers->self_loops ? NODES : 0) + edges, rgm_tensor_dim(layers->weights, 0));
+}
+
+static void attention_is_told_by_edge_layer_and_head(void **state)
+{
+    static const int64_t layers[] = {1, 4, 2, 3}, shared[] = {1, 2, 1, 1}, heads[] = {8, 4, 4, 4};
+
+    (void)state;
+    for (int m = 0; m < ATTENTIVE; m++) {
+        rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
+        void *model = attentive_options(attentive[m]);
+        rgm_open_run *run = citation_run(attentive[m], model, true);
+        int64_t near = 0, far = 0;
+        rgm_explanation e;
+        int hops[NODES];
+
+        options.method = RGM_EXPLAIN_ATTENTION;
+        e = explain(run, &options, 2);
+        CHECK_INT(layers[m], e.attention_count);
+        CHECK_INT(1, e.input_count);
+        CHECK_TEXT("cites", e.inputs[0].set);
+        find_hops(hops, e.graph, 2);
+        for (int64_t a = 0; a < e.attention_count; a += shared[m])
+            check_sums(&e, a, shared[m]);
+        for (int64_t i = 0; i < rgm_tensor_count(e.inputs[0].scores); i++) {
+            double score = rgm_tensor_at(e.inputs[0].scores, i), mean = 0;
+            int64_t to = rgm_tensor_at_int(rgm_graph_target(e.graph, "cites"), i);
+
+            CHECK(score >= 0 && score <= 1);
+            CHECK_INT(heads[m], rgm_tensor_dim(e.attention[0].weights, 1));
+            for (int64_t h = 0; h < heads[m]; h++)
+                mean += rgm_tensor_at(e.attention[0].weights, i * heads[m] + h) / (double)heads[m];
+            if (m == 0) { /* of one layer only the node's own edges are heard */
+                CHECK_CLOSE(hops[to] == 0 ? mean : 0, score, 1e-6, 1e-7);
+                near += hops[to] == 0;
+                far += hops[to] != 0;
+            }
+        }
+        CHECK(m > 0 || (near > 0 && far > 0));
+        rgm_explanation_clear(&e);
+        rgm_run_close(run);
+        free(model);
+    }
+}
+
+static void models_without_attention_say_so(void **state)
+{
+    rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
+    rgm_albis_model_options model;
+    rgm_explainer *explainer;
+    rgm_open_run *run;
+
+    (void)state;
+    rgm_albis_model.section.defaults(&model); /* its messages are plain */
+    run = citation_run(&rgm_albis_model, &model, true);
+    options.method = RGM_EXPLAIN_ATTENTION;
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_explainer_create(&explainer, run, &options));
+    CHECK_MESSAGE("models with it are gat_v2, hgt, mt_albis (attention_type: multi_head or "
+                  "gat_v2), gps");
+    options.edges = false;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_explainer_create(&explainer, run, &options));
+    CHECK_MESSAGE("attention is of edges");
+    rgm_run_close(run);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void mistakes_are_told(void **state)
@@ -390,7 +503,7 @@ static void mistakes_are_told(void **state)
 
 static rgm_open_run *oom_run;
 
-static rgm_status explain_once(void)
+static rgm_status explain_once(rgm_explain_method method)
 {
     rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
     rgm_explanation out = {.input_count = 0};
@@ -398,6 +511,7 @@ static rgm_status explain_once(void)
     rgm_status status;
 
     options.steps = 2;
+    options.method = method;
     RGM_TRY(rgm_explainer_create(&a.explainer, oom_run, &options));
     status = rgm_run_predict(oom_run, RGM_TRAIN, 0, ask, &a);
     if (status == RGM_OK)
@@ -409,18 +523,17 @@ static rgm_status explain_once(void)
 }
 
 /* What is asked of the run's compute graph stays in it, so that memory is not the same behind. */
-static void every_failing_allocation_is_told(void **state)
+static void walk_allocations(rgm_explain_method method, void *model)
 {
     int64_t failures = 0;
 
-    (void)state;
     for (int64_t i = 0;; i++) {
         rgm_status status;
         bool failed;
 
-        oom_run = bag_run(0, NULL);
+        oom_run = model != NULL ? citation_run(&rgm_gat_model, model, true) : bag_run(0, NULL);
         rgm_memory_fail_at(i, false);
-        status = explain_once();
+        status = explain_once(method);
         failed = rgm_memory_failures() > 0;
         rgm_memory_fail_at(-1, false);
         rgm_run_close(oom_run);
@@ -433,8 +546,20 @@ static void every_failing_allocation_is_told(void **state)
     CHECK(failures > 10);
 }
 
+static void every_failing_allocation_is_told(void **state)
+{
+    void *model = options_of(&rgm_gat_model);
+
+    (void)state;
+    walk_allocations(RGM_EXPLAIN_INTEGRATED_GRADIENTS, NULL);
+    walk_allocations(RGM_EXPLAIN_ATTENTION, model);
+    free(model);
+}
+
 TESTS(cmocka_unit_test(scores_add_up_in_every_model),
       cmocka_unit_test(what_is_far_away_has_no_score),
       cmocka_unit_test(linear_models_are_explained_exactly),
-      cmocka_unit_test(masks_find_what_was_planted), cmocka_unit_test(mistakes_are_told),
+      cmocka_unit_test(masks_find_what_was_planted),
+      cmocka_unit_test(attention_is_told_by_edge_layer_and_head),
+      cmocka_unit_test(models_without_attention_say_so), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(every_failing_allocation_is_told))

@@ -75,8 +75,8 @@ static rgm_value *attend(rgm_scope *scope, const parts *t, const rgm_gatv2_optio
 {
     rgm_value *alpha = rgm_softmax_rows(t->pattern, logits(t, options)), *y;
 
-    alpha = rgm_dropout(scope, alpha, options->attention_dropout);
-    y = weighted_sum(t, alpha);
+    y = weighted_sum(t, rgm_dropout(scope, alpha, options->attention_dropout));
+    rgmi_note_attention(scope, t->pattern, alpha, y);
     if (options->mean_heads && t->heads > 1)
         y = rgm_reduce(by_head(t, y), 1, RGM_MEAN);
     return rgm_activate(y, options->activation, options->slope);

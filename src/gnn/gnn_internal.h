@@ -23,6 +23,11 @@ typedef struct rgmi_context {
 rgm_value *rgmi_messages(rgm_scope *scope, const rgm_conv_input *in, const rgmi_context *context,
                          int64_t units, const rgm_dense_options *options);
 
+/* What is remembered for rgm_edge_attention_of(): weights [entries, heads] that sum to 1 at each
+ * row, and what the rows hear by them. */
+void rgmi_note_attention(rgm_scope *scope, rgm_value *pattern, rgm_value *weights,
+                         rgm_value *heard);
+
 /* The product with the kernel goes after a linear sum over edges when that is the narrower side. */
 static inline bool rgmi_sum_first(rgm_value *x, int64_t units)
 {

@@ -21,6 +21,7 @@ typedef struct turn {
 
 /* A relation at work: who hears whom, [receivers, heads] and so on. */
 typedef struct relation {
+    rgm_scope *own;
     rgm_value *pattern, *score, *message;
 } relation;
 
@@ -126,7 +127,8 @@ static void open_relation(relation *out, const turn *r, const char *set, rgm_val
     rgm_dim each_head[3] = {r->options->heads, 1, 1};
     rgm_value *sender = state_of(r, named->sender), *attention, *prior, *query, *key;
 
-    *out = (relation){.pattern = rgm_adjacency(r->graph, named->edge_set, named->receiver)};
+    *out = (relation){.own = own,
+                      .pattern = rgm_adjacency(r->graph, named->edge_set, named->receiver)};
     if (own == NULL || sender == NULL)
         return;
     attention = matrices(r, own, "attention");
@@ -155,19 +157,21 @@ static rgm_value *largest(const relation *relations, int64_t count)
 static rgm_value *attend(const turn *r, const relation *relations, int64_t count)
 {
     rgm_dim shape[3] = {0, r->options->heads, 1};
-    rgm_value *most, *sum = NULL, *total = NULL;
+    rgm_value *most, *sum = NULL, *total = NULL, *weights[RGMI_MOST_RELATIONS];
     rgm_spmm_options spmm = {0};
 
     if (count == 1) {
         spmm.weight = rgm_softmax_rows(relations[0].pattern, relations[0].score);
-        return rgm_spmm(relations[0].pattern, relations[0].message, &spmm);
+        sum = rgm_spmm(relations[0].pattern, relations[0].message, &spmm);
+        rgmi_note_attention(relations[0].own, relations[0].pattern, spmm.weight, sum);
+        return sum;
     }
     most = largest(relations, count);
     for (int64_t i = 0; i < count; i++) {
         rgm_value *p = relations[i].pattern, *part, *share;
         rgm_value *e = rgm_exp(rgm_sub(relations[i].score, rgm_broadcast_rows(p, most)));
 
-        spmm.weight = e;
+        weights[i] = spmm.weight = e;
         part = rgm_spmm(p, relations[i].message, &spmm);
         share = rgm_pool_rows(p, e, RGM_SUM);
         sum = i == 0 ? part : rgm_add(sum, part);
@@ -176,8 +180,15 @@ static rgm_value *attend(const turn *r, const relation *relations, int64_t count
     if (sum == NULL || total == NULL)
         return NULL;
     /* It is 1 or more where there are edges; without any there is nothing to divide. */
+    total = rgm_floor_at(total, 0.5);
+    for (int64_t i = 0; i < count; i++) { /* nothing that a step computes */
+        rgm_value *p = relations[i].pattern;
+
+        weights[i] = rgm_div(weights[i], rgm_broadcast_rows(p, total));
+        rgmi_note_attention(relations[i].own, p, weights[i], sum);
+    }
     shape[0] = rgm_value_dim(total, 0);
-    total = rgm_reshape(rgm_floor_at(total, 0.5), 3, shape);
+    total = rgm_reshape(total, 3, shape);
     shape[1] = r->width;
     return rgm_reshape(rgm_div(by_head(r, sum), total), 2, shape);
 }

@@ -133,5 +133,6 @@ const rgm_graph_model_type rgm_gat_model = {
                 .defaults = gat_defaults,
                 .fields = gat_fields},
     .input = offsetof(rgm_gat_model_options, input),
+    .attention = "",
     .build = gat_build,
 };

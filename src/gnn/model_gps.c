@@ -271,5 +271,6 @@ const rgm_graph_model_type rgm_gps_model = {
                 .fields = gps_fields,
                 .check = gps_check},
     .input = offsetof(rgm_gps_model_options, input),
+    .attention = "",
     .build = gps_model_build,
 };

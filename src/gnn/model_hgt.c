@@ -95,5 +95,6 @@ const rgm_graph_model_type rgm_hgt_model = {
                 .fields = hgt_fields,
                 .check = hgt_check},
     .input = offsetof(rgm_hgt_model_options, input),
+    .attention = "",
     .build = hgt_build,
 };

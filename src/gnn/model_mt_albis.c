@@ -128,5 +128,6 @@ const rgm_graph_model_type rgm_albis_model = {
                 .fields = albis_fields,
                 .check = albis_check},
     .input = offsetof(rgm_albis_model_options, input),
+    .attention = "attention_type: multi_head or gat_v2",
     .build = albis_build,
 };
