@@ -31,7 +31,8 @@ static rgm_open_run *train(rgm_provider *data, rgm_model_fn *model, void *payloa
 enum { NODES = 80, CLASSES = 3 };
 
 /* Papers with words, or with dense features. */
-static rgm_open_run *citation_run(const rgm_graph_model_type *type, void *model, bool dense)
+static rgm_open_run *citation_run(const rgm_graph_model_type *type, void *model, bool dense,
+                                  int64_t epochs)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
     rgm_graph_data data = {0};
@@ -50,7 +51,7 @@ static rgm_open_run *citation_run(const rgm_graph_model_type *type, void *model,
     options.test = 10;
     CHECK_OK(rgm_generate_citation(&data, &options));
     run = train(rgm_graph_data_provider(&data, "train"), type->build, model,
-                rgm_node_multiclass("paper", "label", CLASSES), 20);
+                rgm_node_multiclass("paper", "label", CLASSES), epochs);
     rgm_graph_data_clear(&data);
     return run;
 }
@@ -154,7 +155,7 @@ static void scores_add_up_in_every_model(void **state)
             ((rgm_sgc_model_options *)model)->output = CLASSES;
         if (type == &rgm_gps_model)
             ((rgm_gps_model_options *)model)->attention_sets = (rgm_texts){sets, 1};
-        run = citation_run(type, model, m % 2 == 0);
+        run = citation_run(type, model, m % 2 == 0, 20);
         options.steps = 400;
         e = explain(run, &options, 1);
         CHECK_CLOSE(e.output - e.nothing - e.left, sum_of(&e), 1e-3, 1e-4);
@@ -173,7 +174,7 @@ static void what_is_far_away_has_no_score(void **state)
 
     (void)state;
     rgm_gcn_model.section.defaults(&model);
-    run = citation_run(&rgm_gcn_model, &model, false);
+    run = citation_run(&rgm_gcn_model, &model, false, 20);
     for (int method = RGM_EXPLAIN_INTEGRATED_GRADIENTS; method <= RGM_EXPLAIN_MASK; method++) {
         rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
         int64_t near = 0, far = 0;
@@ -215,7 +216,7 @@ static void linear_models_are_explained_exactly(void **state)
     (void)state;
     rgm_sgc_model.section.defaults(&model);
     model.output = CLASSES;
-    run = citation_run(&rgm_sgc_model, &model, true);
+    run = citation_run(&rgm_sgc_model, &model, true, 20);
     options.edges = false;
     options.steps = 1;
     one = explain(run, &options, 0);
@@ -408,7 +409,7 @@ static void attention_is_told_by_edge_layer_and_head(void **state)
     for (int m = 0; m < ATTENTIVE; m++) {
         rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
         void *model = attentive_options(attentive[m]);
-        rgm_open_run *run = citation_run(attentive[m], model, true);
+        rgm_open_run *run = citation_run(attentive[m], model, true, 20);
         int64_t near = 0, far = 0;
         rgm_explanation e;
         int hops[NODES];
@@ -451,7 +452,7 @@ static void models_without_attention_say_so(void **state)
 
     (void)state;
     rgm_albis_model.section.defaults(&model); /* its messages are plain */
-    run = citation_run(&rgm_albis_model, &model, true);
+    run = citation_run(&rgm_albis_model, &model, true, 20);
     options.method = RGM_EXPLAIN_ATTENTION;
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_explainer_create(&explainer, run, &options));
     CHECK_MESSAGE("models with it are gat_v2, hgt, mt_albis (attention_type: multi_head or "
@@ -531,7 +532,7 @@ static void walk_allocations(rgm_explain_method method, void *model)
         rgm_status status;
         bool failed;
 
-        oom_run = model != NULL ? citation_run(&rgm_gat_model, model, true) : bag_run(0, NULL);
+        oom_run = model != NULL ? citation_run(&rgm_gat_model, model, true, 1) : bag_run(0, NULL);
         rgm_memory_fail_at(i, false);
         status = explain_once(method);
         failed = rgm_memory_failures() > 0;
