@@ -395,6 +395,17 @@ printf 'id\n1\n2\000junk\n' >csv/a.csv
 expect 1 "$regimen" data import csv csv/schema.pbtxt --to imported
 says "a.csv:3: an id has a zero byte: '2" err
 
+# Triples into a graph file, which a run then maps.
+printf 'a\tr\tb\nb\tr\tc\nc\tq\ta\n' >facts.tsv
+printf 'a\tq\tc\n' >asked.tsv
+expect 2 "$regimen" data import csv csv/schema.pbtxt --to facts.graph --test asked.tsv
+says "--valid and --test name files of triples" err
+expect 0 "$regimen" data import triples facts.tsv --test asked.tsv --to facts.graph --format graph
+expect 0 "$regimen" data stats facts.graph
+expect 0 "$regimen" data import triples facts.tsv --test asked.tsv --to facts
+expect 0 "$regimen" data import folder facts --to again.graph --format graph
+cmp facts.graph again.graph || fail "triples by way of a folder make another graph file"
+
 # Numbers that are none are told: the first, and how many; where they are meant they are allowed by name.
 mkdir odd
 cat >odd/schema.pbtxt <<'PBTXT'

@@ -333,7 +333,7 @@ rgm_status rgm_csv_columns_find(rgm_csv_columns *columns, const rgm_csv_reader *
 /** Append the reader's last row. RGM_ERR_FORMAT "FILE:line:column: what". */
 rgm_status rgm_csv_columns_add(rgm_csv_columns *columns, const rgm_csv_reader *reader);
 /**
- * Take column i out, [rows] as rgm_csv_load_columns() has it; to be asked for once.
+ * Take column i out, [rows] as rgm_csv_load_columns() has it: the rows since it was last taken.
  * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_csv_columns_take(rgm_tensor **out, rgm_csv_columns *columns, int64_t i);

@@ -828,6 +828,14 @@ typedef struct rgm_triples_options {
  * RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_import_triples(rgm_graph_data *out, const rgm_triples_options *options);
+struct rgm_graph_writer_options;
+/**
+ * The same into a new graph file, for more facts than memory holds: the files are read twice, for
+ * the names, which stay in memory, and for the facts, a block at a time. The file is to the byte
+ * that of rgm_graph_data_write(). writer NULL: the defaults. Errors: those of both.
+ */
+rgm_status rgm_import_triples_file(const char *file, const rgm_triples_options *options,
+                                   const struct rgm_graph_writer_options *writer);
 
 typedef struct rgm_import_options {
     const char *split; /* folder below split/; NULL: the only one, else an error listing them */
@@ -879,6 +887,15 @@ rgm_status rgm_import_ogb(rgm_graph_data *out, const char *path, const rgm_impor
  */
 rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path,
                           const rgm_import_options *options);
+/**
+ * The same into a new graph file, for tables larger than memory: node tables are read twice, first
+ * for the ids, which stay in memory, then for the features; edge tables once, or twice where a node
+ * set has no table; all of them a block of rows at a time. The file is to the byte that of
+ * rgm_graph_data_write(). options, writer NULL: the defaults. Errors: those of both.
+ */
+rgm_status rgm_import_csv_file(const char *file, const char *schema_path,
+                               const rgm_import_options *options,
+                               const struct rgm_graph_writer_options *writer);
 
 typedef struct rgm_graph_data_save_options {
     int64_t shards;

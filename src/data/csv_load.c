@@ -99,6 +99,7 @@ static rgm_status become_tensor(rgm_tensor **out, growing *g, int rank, const in
         g->data = fitting; /* else the larger one will do */
     RGM_TRY(rgm_tensor_wrap(out, g->dtype, rank, shape, g->data, rgm_free, g->data));
     g->data = NULL;
+    g->count = g->capacity = 0;
     return RGM_OK;
 }
 
@@ -293,7 +294,9 @@ rgm_status rgm_csv_columns_take(rgm_tensor **out, rgm_csv_columns *columns, int6
         memcpy(&offset, &strings[k].data, sizeof offset);
         strings[k].data = strings[k].size > 0 ? g->text.data + offset : "";
     }
-    return rgm_tensor_create_from(out, RGM_STRING, rank, shape, strings);
+    RGM_TRY(rgm_tensor_create_from(out, RGM_STRING, rank, shape, strings));
+    g->count = g->text.size = 0;
+    return RGM_OK;
 }
 
 rgm_status rgm_csv_load_columns(rgm_tensor **out, const char *path, const rgm_csv_column *columns,

@@ -6,6 +6,7 @@
  * any size.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph_file.h"
@@ -23,6 +24,7 @@ static void release_file(void *file)
 typedef struct reading {
     rgmi_graph_file *file;
     const rgmi_file_section *sections;
+    const rgmi_file_section **sorted; /* [count] by kind, set, part and dim */
     int64_t count;
     rgm_graph_data *out;
     rgm_graph *graph;
@@ -87,6 +89,32 @@ static bool bytes_of(uint64_t *out, const rgmi_file_section *s)
     return s->kind != SECTION_VALUES && s->count <= (uint64_t)RGMI_MOST_ITEMS * 8;
 }
 
+/* Of two places in `sorted`: by what they are of, and the same by their order in the file. */
+static int by_what(const void *a, const void *b)
+{
+    const rgmi_file_section *x = *(const rgmi_file_section *const *)a;
+    const rgmi_file_section *y = *(const rgmi_file_section *const *)b;
+    const uint32_t xs[4] = {x->kind, x->set, x->part, x->dim};
+    const uint32_t ys[4] = {y->kind, y->set, y->part, y->dim};
+
+    for (int i = 0; i < 4; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+static rgm_status sort_sections(reading *r)
+{
+    RGM_TRY(RGM_NEW(r->sorted, r->count));
+    for (int64_t i = 0; i < r->count; i++)
+        r->sorted[i] = &r->sections[i];
+    qsort(r->sorted, (size_t)r->count, sizeof *r->sorted, by_what);
+    for (int64_t i = 1; i < r->count; i++)
+        if (by_what(&r->sorted[i - 1], &r->sorted[i]) == 0)
+            return bad_section(r, r->sorted[i], "it is there twice");
+    return RGM_OK;
+}
+
 static rgm_status check_sections(const reading *r)
 {
     uint64_t size = (uint64_t)r->file->map.size, bytes;
@@ -101,10 +129,6 @@ static rgm_status check_sections(const reading *r)
             return bad_section(r, s, "it lies outside");
         if (bytes_of(&bytes, s) ? bytes != s->bytes : s->kind != SECTION_VALUES)
             return bad_section(r, s, "its size is not that of its count");
-        for (int64_t k = 0; k < i; k++)
-            if (r->sections[k].kind == s->kind && r->sections[k].set == s->set &&
-                r->sections[k].part == s->part && r->sections[k].dim == s->dim)
-                return bad_section(r, s, "it is there twice");
     }
     return RGM_OK;
 }
@@ -112,13 +136,14 @@ static rgm_status check_sections(const reading *r)
 static const rgmi_file_section *find(const reading *r, rgmi_section_kind kind, int64_t set,
                                      int64_t part, int64_t dim)
 {
-    for (int64_t i = 0; i < r->count; i++) {
-        const rgmi_file_section *s = &r->sections[i];
+    const rgmi_file_section wanted = {
+        .kind = kind, .set = (uint32_t)set, .part = (uint32_t)part, .dim = (uint32_t)dim};
+    const rgmi_file_section *key = &wanted, *const * found;
 
-        if (s->kind == kind && s->set == set && s->part == part && s->dim == dim)
-            return s;
-    }
-    return NULL;
+    if (r->count == 0)
+        return NULL;
+    found = bsearch(&key, r->sorted, (size_t)r->count, sizeof *r->sorted, by_what);
+    return found != NULL ? *found : NULL;
 }
 
 static rgm_status read_schema(reading *r)
@@ -398,9 +423,11 @@ rgm_status rgmi_graph_file_read(rgm_graph_data *out, rgmi_graph_file *file)
 
     RGM_GO(read_header(&r));
     RGM_GO(check_sections(&r));
+    RGM_GO(sort_sections(&r));
     RGM_GO(read_schema(&r));
     RGM_GO(read_graph(&r));
 done:
+    rgm_free(r.sorted);
     rgmi_graph_file_release(file);
     if (status != RGM_OK)
         rgm_graph_data_clear(out);

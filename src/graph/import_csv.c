@@ -1,7 +1,8 @@
 /*
  * CSV tables named by a schema: one for each set, ids of any text. Rows are read one by one; node
  * ids are numbered in the order of their table, or, where a node set has no table, in the order in
- * which edges name them.
+ * which edges name them. Into memory all is read at once; into a graph file in two passes, one that
+ * numbers the nodes and one that places features and edges, a block of rows at a time.
  */
 #include "import_internal.h"
 
@@ -13,6 +14,7 @@ typedef struct table {
     rgm_map *ids;              /* node sets: id to row + 1 */
     int64_t *ends[2];
     int64_t end_rooms[2], rows;
+    int64_t held;     /* of the rows, those behind the last block that was written */
     int64_t dangling; /* rows left out: an end is no node */
 } table;
 
@@ -22,8 +24,13 @@ typedef struct csv_import {
     char *folder;
     table *tables; /* by set of the schema */
     int64_t table_count;
-    rgm_text key; /* a terminated copy of the id at hand */
+    rgm_text key;             /* a terminated copy of the id at hand */
+    bool numbers;             /* this pass gives nodes their numbers */
+    bool places;              /* it takes features and edges */
+    rgm_graph_writer *writer; /* that gets them block by block; NULL: they stay in memory */
 } csv_import;
+
+enum { BLOCK_ROWS = 65536 };
 
 static void clear(csv_import *self)
 {
@@ -185,8 +192,47 @@ static rgm_status read_end(bool *known, csv_import *self, table *t, int end,
                         path, (long long)rgm_csv_reader_line(reader), t->set->name,
                         (long long)t->rows, end == RGM_SOURCE ? "source" : "target",
                         (int)(id.size < 64 ? id.size : 64), id.data, name);
-    RGM_TRY(RGM_RESERVE(t->ends[end], t->end_rooms[end], t->rows + 1));
-    t->ends[end][t->rows] = row;
+    if (!self->places)
+        return RGM_OK;
+    RGM_TRY(RGM_RESERVE(t->ends[end], t->end_rooms[end], t->held + 1));
+    t->ends[end][t->held] = row;
+    return RGM_OK;
+}
+
+/* Feature i of the rows that are held, in the schema's shape. */
+static rgm_status feature_tensor(rgm_tensor **out, const table *t, int64_t i)
+{
+    rgm_status status = RGM_OK;
+    const rgm_feature_schema *f = &t->set->features[i];
+    int64_t shape[RGM_MAX_RANK] = {t->held};
+    rgm_tensor *cells = NULL;
+
+    for (int k = 0; k < f->rank; k++)
+        shape[k + 1] = f->shape[k];
+    RGM_GO(rgm_csv_columns_take(&cells, t->features, i));
+    RGM_GO(rgm_tensor_reshape(out, cells, f->rank + 1, shape));
+done:
+    rgm_tensor_release(cells);
+    return status;
+}
+
+/* What is held goes into the graph file. */
+static rgm_status write_block(const csv_import *self, table *t)
+{
+    if (t->set->piece == RGM_EDGE_SET && t->held > 0)
+        RGM_TRY(rgm_graph_writer_edges(self->writer, t->set->name, t->ends[RGM_SOURCE],
+                                       t->ends[RGM_TARGET], t->held));
+    for (int64_t i = 0; i < t->set->feature_count; i++) {
+        rgm_feature value = {0};
+        rgm_status status = feature_tensor(&value.values, t, i);
+
+        if (status == RGM_OK)
+            status = rgm_graph_writer_feature(self->writer, t->set->piece, t->set->name,
+                                              t->set->features[i].name, &value);
+        rgm_feature_clear(&value);
+        RGM_TRY(status);
+    }
+    t->held = 0;
     return RGM_OK;
 }
 
@@ -197,6 +243,27 @@ static bool is_reversed(const rgm_set_schema *set)
             strcmp(set->extra[i].value, "reversed") == 0)
             return true;
     return false;
+}
+
+/* One row of this pass. */
+static rgm_status read_row(csv_import *self, table *t, const rgm_csv_reader *reader,
+                           const char *path, const rgm_str *fields, int64_t id,
+                           const int64_t ends[2])
+{
+    bool known = true;
+
+    if (id >= 0 && self->numbers)
+        RGM_TRY(read_id(self, t, reader, path, fields[id]));
+    for (int end = 0; end < 2 && ends[end] >= 0; end++)
+        RGM_TRY(read_end(&known, self, t, end, reader, path, fields[ends[end]]));
+    t->rows += known && (id < 0 || self->numbers);
+    if (!self->places)
+        return RGM_OK;
+    if (known)
+        RGM_TRY(add_features(self, t, reader, fields));
+    t->held += known;
+    t->dangling += !known;
+    return self->writer != NULL && t->held == BLOCK_ROWS ? write_block(self, t) : RGM_OK;
 }
 
 static rgm_status read_file(csv_import *self, table *t, const char *path)
@@ -217,17 +284,8 @@ static rgm_status read_file(csv_import *self, table *t, const char *path)
         RGM_GO(rgm_csv_reader_find(&ends[RGM_TARGET], reader, reversed ? "source" : "target"));
     }
     RGM_GO(rgm_csv_columns_find(t->features, reader));
-    while ((status = rgm_csv_reader_next(&fields, &count, reader)) == RGM_OK) {
-        bool known = true;
-        if (id >= 0)
-            RGM_GO(read_id(self, t, reader, path, fields[id]));
-        for (int end = 0; end < 2 && ends[end] >= 0; end++)
-            RGM_GO(read_end(&known, self, t, end, reader, path, fields[ends[end]]));
-        if (known)
-            RGM_GO(add_features(self, t, reader, fields));
-        t->rows += known;
-        t->dangling += !known;
-    }
+    while ((status = rgm_csv_reader_next(&fields, &count, reader)) == RGM_OK)
+        RGM_GO(read_row(self, t, reader, path, fields, id, ends));
     if (status == RGM_END)
         status = RGM_OK;
 done:
@@ -251,9 +309,9 @@ static rgm_status read_table(csv_import *self, table *t)
         rgm_tfrecord_paths(&paths, &count, pattern)); /* NAME@N and patterns, of any kind of file */
     for (int64_t i = 0; i < count; i++)
         RGM_GO(read_file(self, t, paths[i]));
-    if (t->set->piece == RGM_EDGE_SET)
+    if (self->places && t->set->piece == RGM_EDGE_SET)
         rgmi_tell_dangling(pattern, t->set->name, t->dangling);
-    if (t->set->piece == RGM_CONTEXT_PIECE && t->rows != 1) {
+    if (self->places && t->set->piece == RGM_CONTEXT_PIECE && t->rows != 1) {
         status = RGM_FAIL(RGM_ERR_DATA, "%s: the context has one row, this has %lld", pattern,
                           (long long)t->rows);
         goto done;
@@ -265,23 +323,6 @@ done:
 }
 
 /* ---- the graph ---- */
-
-/* Feature i of all rows, in the schema's shape. */
-static rgm_status feature_tensor(rgm_tensor **out, const table *t, int64_t i)
-{
-    rgm_status status = RGM_OK;
-    const rgm_feature_schema *f = &t->set->features[i];
-    int64_t shape[RGM_MAX_RANK] = {t->rows};
-    rgm_tensor *cells = NULL;
-
-    for (int k = 0; k < f->rank; k++)
-        shape[k + 1] = f->shape[k];
-    RGM_GO(rgm_csv_columns_take(&cells, t->features, i));
-    RGM_GO(rgm_tensor_reshape(out, cells, f->rank + 1, shape));
-done:
-    rgm_tensor_release(cells);
-    return status;
-}
 
 static rgm_status give_edges(rgm_graph_builder *builder, const table *t)
 {
@@ -384,7 +425,8 @@ static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
                            nodes->ids);
 }
 
-static rgm_status import(rgm_graph_data *out, csv_import *self, const char *schema_path)
+/* The tables that their schema names, opened. */
+static rgm_status open_tables(csv_import *self, const char *schema_path)
 {
     rgm_status status = rgm_schema_load(&self->schema, schema_path);
     char *slash;
@@ -403,6 +445,13 @@ static rgm_status import(rgm_graph_data *out, csv_import *self, const char *sche
         self->table_count = i + 1;
         RGM_TRY(open_table(self, &self->tables[i], self->tables[i].set));
     }
+    return RGM_OK;
+}
+
+static rgm_status import(rgm_graph_data *out, csv_import *self, const char *schema_path)
+{
+    self->numbers = self->places = true;
+    RGM_TRY(open_tables(self, schema_path));
     for (int64_t i = 0; i < self->table_count; i++) /* edges come last and find their nodes */
         RGM_TRY(read_table(self, &self->tables[i]));
     RGM_TRY(make_graph(out, self));
@@ -422,4 +471,78 @@ rgm_status rgm_import_csv(rgm_graph_data *out, const char *schema_path,
     if (status != RGM_OK)
         rgm_graph_data_clear(out);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+/* ---- into a graph file ---- */
+
+/* Whether an edge table can name a node that no table has. */
+static bool names_nodes(const csv_import *self, const table *t)
+{
+    const char *ends[2] = {t->set->source, t->set->target};
+
+    for (int end = 0; end < 2 && t->set->piece == RGM_EDGE_SET; end++)
+        if (rgm_schema_find(self->schema, RGM_NODE_SET, ends[end])->filename == NULL)
+            return true;
+    return false;
+}
+
+static rgm_status number_nodes(csv_import *self)
+{
+    self->numbers = true;
+    for (int64_t i = 0; i < self->table_count; i++)
+        if (self->tables[i].set->piece == RGM_NODE_SET || names_nodes(self, &self->tables[i]))
+            RGM_TRY(read_table(self, &self->tables[i]));
+    self->numbers = false;
+    return RGM_OK;
+}
+
+static rgm_status place_rows(csv_import *self)
+{
+    self->places = true;
+    for (int64_t i = 0; i < self->table_count; i++) {
+        table *t = &self->tables[i];
+
+        if (t->set->piece == RGM_NODE_SET)
+            RGM_TRY(rgm_graph_writer_items(self->writer, t->set->name, t->rows));
+        else
+            t->rows = 0; /* of edges they are counted again */
+    }
+    for (int64_t i = 0; i < self->table_count; i++) {
+        RGM_TRY(read_table(self, &self->tables[i]));
+        if (self->tables[i].set->filename != NULL) /* also where no row is: a feature is there */
+            RGM_TRY(write_block(self, &self->tables[i]));
+    }
+    return RGM_OK;
+}
+
+static rgm_status write_split(csv_import *self)
+{
+    rgm_graph_data data = {0};
+    rgm_status status = read_split(&data, self);
+    rgm_tensor *const parts[3] = {data.train, data.valid, data.test};
+
+    if (status == RGM_OK && data.split_set != NULL)
+        status = rgm_graph_writer_split(self->writer, data.split_set, data.split_name, parts);
+    rgm_graph_data_clear(&data);
+    return status;
+}
+
+rgm_status rgm_import_csv_file(const char *file, const char *schema_path,
+                               const rgm_import_options *options,
+                               const rgm_graph_writer_options *writer)
+{
+    rgm_import_options defaults = RGM_IMPORT_OPTIONS_INIT;
+    csv_import self = {.options = options != NULL ? options : &defaults};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(open_tables(&self, schema_path));
+    RGM_GO(number_nodes(&self));
+    RGM_GO(rgm_graph_writer_open(&self.writer, file, self.schema, writer));
+    RGM_GO(place_rows(&self));
+    RGM_GO(write_split(&self));
+    RGM_GO(rgm_graph_writer_finish(self.writer));
+done:
+    rgm_graph_writer_release(self.writer);
+    clear(&self);
+    return status;
 }
