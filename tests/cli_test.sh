@@ -105,6 +105,10 @@ cp out states.csv
 [ "$(wc -l <states.csv)" = 401 ] || fail "predict --embeddings printed $(wc -l <states.csv) lines"
 expect 0 "$regimen" predict run --embeddings --set 'data.sampling.sizes=[3,3]' --set data.sampling.store=memory
 cmp -s out states.csv || fail "states of a sampled run are not those of the whole graph"
+expect 0 "$regimen" predict run --embeddings --chunk 37
+says "states of .*, 37 nodes at a time; rounds leave .* to the next" err
+cmp -s out states.csv || fail "states made layer by layer are not those of the whole graph"
+expect 2 "$regimen" predict run --embeddings --chunk -1
 expect 0 "$regimen" predict run --embeddings -o states.npy
 expect 0 "$regimen" predict run --embeddings -o states.safetensors
 python3 - <<'PY' || fail "embeddings as csv, npy and safetensors differ"

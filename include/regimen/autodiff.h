@@ -551,6 +551,47 @@ typedef struct rgm_entry_weight {
 rgm_status rgm_cgraph_weigh(rgm_value **weighed, rgm_value *const *values, int64_t count,
                             const rgm_entry_weight *weights, int64_t weight_count);
 
+/* ---- values by rounds --------------------------------------------------------------------------
+ */
+
+/** Where a round reads the entries of a link: bits of rgm_round_value.ways. */
+enum { RGM_ROUND_BY_ROWS = 1, RGM_ROUND_BY_COLUMNS = 2 };
+/** A value that is made for all items before a later round begins. */
+typedef struct rgm_round_value {
+    rgm_value *value;    /* [items, ...]                                                      */
+    int64_t round;       /* it is made of inputs and of values of earlier rounds alone        */
+    const uint8_t *ways; /* [link_count] what it hears of others: entries that end at the rows of
+                            that link, at its columns; all 0: each item is made of itself     */
+} rgm_round_value;
+typedef struct rgm_rounds {
+    rgm_round_value *values; /* [count] in the order in which they can be made; the last is the one
+                                that was asked for                                            */
+    int64_t count, round_count;
+    uint8_t *ways;
+} rgm_rounds;
+void rgm_rounds_clear(rgm_rounds *rounds);
+/**
+ * Cut what an inference of `value` [items, ...] computes where items hear of each other: what is
+ * read along a link and what was gathered along it are values of rounds, so that each round can be
+ * computed for some items at a time, from the states of the rounds before of those items and of
+ * their neighbours. Of rgm_when_training() the second branch is looked at.
+ *
+ * @param links  [in] [link_count] patterns, inputs of the graph
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (an op makes an item out of all items, or normalises entries at
+ * another end than they are gathered at; it is named), RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_cgraph_rounds(rgm_rounds *out, rgm_value *value, rgm_value *const *links,
+                             int64_t link_count);
+/**
+ * values [count] built again with to[k] in the place of from[k] [replaced], as an inference
+ * computes them: of rgm_when_training() the second branch. What reads none of from[] stays.
+ *
+ * Errors: RGM_ERR_ARG (a value of no or another graph), those of the graph, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_cgraph_replace(rgm_value **out, rgm_value *const *values, int64_t count,
+                              rgm_value *const *from, rgm_value *const *to, int64_t replaced);
+
 /* ---- gradient and execution ------------------------------------------------------------------ */
 
 /**

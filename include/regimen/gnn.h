@@ -114,8 +114,9 @@ rgm_status rgm_graph_run_predict(rgm_tensor **out, const rgm_open_run *run, int6
 /** The states of one graph's nodes behind the base GNN, borrowed by a sink. */
 typedef struct rgm_graph_states {
     int64_t graph;            /* its number in the data, 0 on                           */
+    int64_t first;            /* of the nodes: the number of the first one              */
     const rgm_tensor *states; /* [nodes, width]                                         */
-    const rgm_tensor *ids;    /* i64 [nodes], their "#id"; NULL: they are 0, 1, ...     */
+    const rgm_tensor *ids;    /* i64 [nodes], their "#id"; NULL: they are first, first + 1, ... */
 } rgm_graph_states;
 typedef rgm_status rgm_graph_states_sink(const rgm_graph_states *states, void *payload);
 
@@ -125,27 +126,34 @@ typedef struct rgm_embeddings_plan {
     int64_t graphs, nodes; /* -1: they are counted as they are read */
     int64_t width;
     int64_t bytes; /* at most so much memory beside data and weights, of the largest graph; -1 */
+    int64_t kept;  /* by rounds: what rounds leave to later ones, of the largest graph; -1 */
 } rgm_embeddings_plan;
 /**
  * What is to come. The bound on memory is every value of the model at once; fewer are there at a
  * time.
  *
  * @param node_set  NULL: the set of the split, or the only one that has states
+ * @param rounds    as in rgm_graph_run_embeddings()
  *
  * Errors: RGM_ERR_CONFIG (no such set, or none by itself), RGM_ERR_UNSUPPORTED.
  */
 rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_open_run *run,
-                                         const char *node_set);
+                                         const char *node_set, const rgm_by_rounds_options *rounds);
 /**
  * The states of all nodes of a set, of every graph of the run's data: not only of those that a part
  * asks about. A graph that a run was sampled from is taken as a whole: each layer is computed once
  * for each node, from all its neighbours, whatever was sampled. Records are read as they come,
  * training part first.
  *
- * Errors: RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED (a run of a program's own mini-batches), those of
- * data, sink and executor.
+ * @param rounds  NULL: each graph goes through the model as a whole and the sink gets all of its
+ *                states at once; else by rgm_graph_by_rounds(), for graphs whose states of all
+ *                layers do not fit into memory, and the sink gets a chunk at a time
+ *
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED (a run of a program's own mini-batches; see
+ * rgm_graph_by_rounds()), those of data, sink and executor.
  */
 rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_set,
+                                    const rgm_by_rounds_options *rounds,
                                     rgm_graph_states_sink *sink, void *payload);
 /**
  * The same of one preprocessed graph: [nodes, width]; *out is owned.

@@ -596,6 +596,44 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph);
 
+/** How rgm_graph_by_rounds() goes about it. */
+typedef struct rgm_by_rounds_options {
+    int64_t chunk;      /* nodes at a time, default 65536                                       */
+    int64_t memory;     /* bytes of the states that rounds leave to later ones, default 1 GiB;
+                           what is more goes to files                                           */
+    const char *folder; /* of those files, which have no name; NULL: /tmp                       */
+    bool bf16;          /* see rgm_executor_options                                             */
+} rgm_by_rounds_options;
+#define RGM_BY_ROUNDS_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .chunk = 65536, .memory = 1073741824                                                       \
+    }
+/** Rows first, first + 1, ... of a value; borrowed. */
+typedef rgm_status rgm_rows_sink(const rgm_tensor *rows, int64_t first, void *payload);
+/**
+ * An inference of `value` [nodes of a set, ...] of the whole graph, layer by layer (GraphSAGE,
+ * Hamilton et al. 2017, appendix): each round of messages is computed for all nodes, `chunk` of
+ * them at a time with the edges that end at them, from the states of the round before. So each
+ * layer is computed once for each node, and memory is that of the states of a round, of a chunk
+ * with its neighbours, and 4 bytes a node. A mapped graph is read where it lies. Sums have the
+ * order that they have on the graph as a whole.
+ *
+ * @param graph_value  [in] that `value` was built on
+ * @param graph        [in] of one component
+ * @param options      [in] NULL: the defaults
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (rgm_cgraph_rounds(): readouts, contexts, norms and attention over
+ * all nodes; several components), RGM_ERR_ARG (a chunk of no node), those of rgm_graph_feeds() and
+ * the executor, RGM_ERR_FORMAT and RGM_ERR_IO (a mapped graph; a file of states), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_by_rounds(rgm_rows_sink *sink, void *payload, rgm_value *value,
+                               const rgm_graph_value *graph_value, rgm_graph *graph,
+                               const rgm_parameters *parameters,
+                               const rgm_by_rounds_options *options);
+/** The most bytes of states that rounds of it leave to later ones at a time. Errors: as above. */
+rgm_status rgm_graph_by_rounds_bytes(int64_t *bytes, rgm_value *value,
+                                     const rgm_graph_value *graph_value, rgm_graph *graph);
+
 /**
  * Whether rgm_graph_feeds() will find what it looks up, in the features that the graph has: each
  * value has a column, numbered nodes are as many as they were. Makes nothing, so it is asked of

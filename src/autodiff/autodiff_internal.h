@@ -97,6 +97,10 @@ rgm_value *rgmi_op3(const rgm_op_type *type, rgm_value *a, rgm_value *b, rgm_val
 rgm_value *rgmi_op4(const rgm_op_type *type, rgm_value *a, rgm_value *b, rgm_value *c, rgm_value *d,
                     const rgm_attributes *attributes);
 
+/** Whether row i of v is made of row i of the inputs marked in rows [inputs] and of all of the
+ * others; *known false: it may be made of any rows. */
+rgm_status rgmi_row_needs(bool *known, bool *rows, const rgm_value *v);
+
 /* ---- dims ---- */
 
 rgm_dim rgmi_dim_sum(rgm_cgraph *graph, rgm_dim a, rgm_dim b);

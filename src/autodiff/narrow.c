@@ -362,6 +362,20 @@ static void whole_needs(narrower *n, const rgm_value *v)
     }
 }
 
+rgm_status rgmi_row_needs(bool *known, bool *rows, const rgm_value *v)
+{
+    const rgm_narrow_options none = {.link_count = 0};
+    narrower n = {.graph = v->graph, .options = &none};
+
+    *known = false;
+    RGM_TRY(RGM_NEW(n.wants, v->inputs));
+    *known = part_needs(&n, v, (part){PART, -1, 0});
+    for (int i = 0; i < v->inputs; i++)
+        rows[i] = *known && n.wants[i].kind == PART;
+    rgm_free(n.wants);
+    return RGM_OK;
+}
+
 /* ---- asking, readers first ---- */
 
 static void ask(narrower *n, const rgm_value *v, part want)

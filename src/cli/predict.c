@@ -232,7 +232,7 @@ static rgm_status predict_run(const char *run_dir, const char *part, const char 
     if (status == RGM_OK) /* batches are the run's own, not its trainer's */
         status = session_open(&s, run_dir, sets, weights, &data);
     if (status == RGM_OK)
-        status = embeddings->wanted ? embeddings_write(s.run, embeddings)
+        status = embeddings->wanted ? embeddings_write(s.run, run_dir, embeddings)
                                     : predict(&s, run_dir, mode, input, head);
     session_close(&s);
     return status;
@@ -255,6 +255,8 @@ int verb_predict(int argc, char **argv)
         {"o", ARG_TEXT, &embeddings.file, "FILE", "where embeddings go, default stdout"},
         {"format", ARG_TEXT, &embeddings.format, "NAME",
          "csv, npy or safetensors, default by the ending of FILE"},
+        {"chunk", ARG_INT, &embeddings.chunk, "N",
+         "compute embeddings layer by layer, N nodes at a time; default: all at once"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};

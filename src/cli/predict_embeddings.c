@@ -20,7 +20,7 @@ typedef struct gathered {
 
 static int64_t node_of(const rgm_graph_states *s, int64_t i)
 {
-    return s->ids != NULL ? rgm_tensor_at_int(s->ids, i) : i;
+    return s->ids != NULL ? rgm_tensor_at_int(s->ids, i) : s->first + i;
 }
 
 static rgm_status print_states(const rgm_graph_states *s, void *payload)
@@ -110,9 +110,12 @@ int embeddings_check(const embeddings_choice *choice)
 {
     int format = format_of(choice);
 
-    if (!choice->wanted &&
-        (choice->file != NULL || choice->node_set != NULL || choice->format != NULL))
-        return usage_error("-o, --node-set and --format go with --embeddings");
+    if (!choice->wanted && (choice->file != NULL || choice->node_set != NULL ||
+                            choice->format != NULL || choice->chunk != 0))
+        return usage_error("-o, --node-set, --format and --chunk go with --embeddings");
+    if (choice->chunk < 0)
+        return usage_error("--chunk %lld: nodes are computed one at a time or more",
+                           (long long)choice->chunk);
     if (format < 0)
         return usage_error("--format '%s' is none of csv, npy, safetensors", choice->format);
     if (formats[format].save != NULL && choice->file == NULL)
@@ -138,12 +141,18 @@ done:
 }
 
 /* Before the start: how many, how wide, and the most memory that they take. */
-static rgm_status tell(const rgm_open_run *run, const embeddings_choice *choice)
+static rgm_status tell(const rgm_open_run *run, const embeddings_choice *choice,
+                       const rgm_by_rounds_options *rounds)
 {
     rgm_embeddings_plan plan;
 
-    RGM_TRY(rgm_graph_run_embeddings_plan(&plan, run, choice->node_set));
-    if (plan.nodes < 0)
+    RGM_TRY(rgm_graph_run_embeddings_plan(&plan, run, choice->node_set, rounds));
+    if (plan.kept >= 0)
+        say("embed", "%s states of %s, width %s, %s nodes at a time; rounds leave %s to the next%s",
+            grouped(plan.nodes), plan.node_set, grouped(plan.width), grouped(rounds->chunk),
+            bytes_text(plan.kept),
+            plan.kept > rounds->memory ? ", what is more than 1 GiB of it in files" : "");
+    else if (plan.nodes < 0)
         say("embed", "states of width %s of %s; records are counted as they are read",
             grouped(plan.width), plan.node_set);
     else
@@ -152,18 +161,20 @@ static rgm_status tell(const rgm_open_run *run, const embeddings_choice *choice)
     return RGM_OK;
 }
 
-static rgm_status write_rows(FILE *to, const rgm_open_run *run, const embeddings_choice *choice)
+static rgm_status write_rows(FILE *to, const rgm_open_run *run, const embeddings_choice *choice,
+                             const rgm_by_rounds_options *rounds)
 {
     gathered g = {.csv = to};
 
-    RGM_TRY(rgm_graph_run_embeddings(run, choice->node_set, print_states, &g));
+    RGM_TRY(rgm_graph_run_embeddings(run, choice->node_set, rounds, print_states, &g));
     if (fflush(to) != 0)
         return RGM_FAIL(RGM_ERR_IO, "writing embeddings: %s", strerror(errno));
     return RGM_OK;
 }
 
 /* As save_safetensors(), row by row. */
-static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *choice)
+static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *choice,
+                            const rgm_by_rounds_options *rounds)
 {
     rgm_status status = RGM_OK;
     char *beside = NULL;
@@ -174,7 +185,7 @@ static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *ch
     file = fopen(beside, "w");
     if (file == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno)));
-    status = write_rows(file, run, choice);
+    status = write_rows(file, run, choice, rounds);
     if (status == RGM_OK)
         status = rgm_sync(fileno(file), choice->file);
     if (fclose(file) != 0 && status == RGM_OK)
@@ -188,16 +199,23 @@ done:
     return status;
 }
 
-rgm_status embeddings_write(const rgm_open_run *run, const embeddings_choice *choice)
+rgm_status embeddings_write(const rgm_open_run *run, const char *run_dir,
+                            const embeddings_choice *choice)
 {
+    rgm_by_rounds_options by_rounds = RGM_BY_ROUNDS_OPTIONS_INIT, *rounds = NULL;
     int format = format_of(choice);
     gathered g = {.csv = NULL};
     rgm_status status = RGM_OK;
 
-    RGM_GO(tell(run, choice));
+    by_rounds.folder = run_dir;
+    by_rounds.chunk = choice->chunk;
+    if (choice->chunk > 0)
+        rounds = &by_rounds;
+    RGM_GO(tell(run, choice, rounds));
     if (formats[format].save == NULL)
-        return choice->file != NULL ? save_rows(run, choice) : write_rows(stdout, run, choice);
-    RGM_GO(rgm_graph_run_embeddings(run, choice->node_set, keep_states, &g));
+        return choice->file != NULL ? save_rows(run, choice, rounds)
+                                    : write_rows(stdout, run, choice, rounds);
+    RGM_GO(rgm_graph_run_embeddings(run, choice->node_set, rounds, keep_states, &g));
     RGM_GO(save_kept(&g, choice, format));
 done:
     rgm_free(g.states);

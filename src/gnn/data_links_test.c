@@ -598,7 +598,7 @@ static double run_links(const char *folder, int64_t batch_size, int64_t stop_at,
     CHECK_OK(rgm_graph_learning_create(&learning, &what, &how.runtime));
     CHECK_OK(rgm_run_open(&stop.run, &learning, &how));
     CHECK_STATUS(expected, rgm_run_complete(stop.run));
-    CHECK_OK(rgm_graph_run_embeddings(stop.run, "user", count_states, &users));
+    CHECK_OK(rgm_graph_run_embeddings(stop.run, "user", NULL, count_states, &users));
     CHECK_INT(USERS, users);
     area = rgm_run_metric(stop.run, "train", "loss") + rgm_run_metric(stop.run, "test", "auc");
     rgm_run_close(stop.run);

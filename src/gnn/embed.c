@@ -1,6 +1,6 @@
 /*
- * States of all nodes behind a trained base GNN. One graph goes through the model as a whole, so
- * each layer is computed once for each node; of many graphs one by one.
+ * States of all nodes behind a trained base GNN. One graph goes through the model as a whole, or
+ * round by round, so each layer is computed once for each node; of many graphs one by one.
  */
 #include "gnn_internal.h"
 #include "learning.h"
@@ -14,6 +14,8 @@ typedef struct embedding {
     const char *node_set;
     rgm_value *states;
     rgm_executor *executor;
+    const rgm_by_rounds_options *rounds; /* NULL: each graph as a whole */
+    rgm_tensor *ids;                     /* of the graph at hand; NULL: none */
     rgm_graph_states_sink *sink;
     void *payload;
     int64_t graphs; /* done */
@@ -96,16 +98,42 @@ static rgm_status compute(rgm_tensor **states, embedding *e, rgm_graph *graph)
                             0);
 }
 
+/* States of the nodes from number `first` on. */
+static rgm_status give_rows(const rgm_tensor *states, int64_t first, void *payload)
+{
+    const embedding *e = payload;
+    rgm_graph_states given = {.graph = e->graphs, .first = first, .states = states};
+    rgm_tensor *ids = NULL;
+    rgm_status status;
+
+    if (e->ids != NULL)
+        RGM_TRY(rgm_tensor_slice(&ids, e->ids, first, first + rgm_tensor_dim(states, 0)));
+    given.ids = ids;
+    status = e->sink(&given, e->payload);
+    rgm_tensor_release(ids);
+    return status;
+}
+
 static rgm_status give(embedding *e, rgm_graph *graph)
 {
     const rgm_feature *id = rgm_graph_feature(graph, RGM_NODE_SET, e->node_set, "#id");
+    rgm_trainer *trainer = rgm_run_trainer(e->run);
+    rgm_by_rounds_options rounds;
     rgm_tensor *states;
+    rgm_status status;
 
-    RGM_TRY(compute(&states, e, graph));
-    return e->sink(&(rgm_graph_states){.graph = e->graphs++,
-                                       .states = states,
-                                       .ids = id != NULL ? id->values : NULL},
-                   e->payload);
+    e->ids = id != NULL ? id->values : NULL;
+    if (e->rounds != NULL) {
+        rounds = *e->rounds;
+        rounds.bf16 = rgm_trainer_bf16(trainer);
+        status = rgm_graph_by_rounds(give_rows, e, e->states, e->learning->root, graph,
+                                     rgm_trainer_parameters(trainer), &rounds);
+    } else {
+        RGM_TRY(compute(&states, e, graph));
+        status = give_rows(states, 0, e);
+    }
+    e->graphs++;
+    return status;
 }
 
 /* What samplers keep of a node, its number, in a graph that was not sampled. */
@@ -224,6 +252,7 @@ static bool is_one_graph(const rgmi_learning *l)
 }
 
 rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_set,
+                                    const rgm_by_rounds_options *rounds,
                                     rgm_graph_states_sink *sink, void *payload)
 {
     rgm_status status = RGM_OK;
@@ -231,6 +260,7 @@ rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_se
     embedding e;
 
     RGM_TRY(begin(&e, run, node_set));
+    e.rounds = rounds;
     e.sink = sink;
     e.payload = payload;
     linked = rgmi_links_whole(e.learning->providers[RGM_TRAIN]);
@@ -350,12 +380,12 @@ static rgm_status bound_memory(int64_t *bytes, const embedding *e, const rgm_gra
 }
 
 rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_open_run *run,
-                                         const char *node_set)
+                                         const char *node_set, const rgm_by_rounds_options *rounds)
 {
     const rgm_graph_data *data;
     embedding e;
 
-    *out = (rgm_embeddings_plan){.graphs = -1, .nodes = -1, .bytes = -1};
+    *out = (rgm_embeddings_plan){.graphs = -1, .nodes = -1, .bytes = -1, .kept = -1};
     RGM_TRY(begin(&e, run, node_set));
     data = &e.learning->inputs.data;
     out->node_set = e.node_set;
@@ -366,5 +396,8 @@ rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_ope
     out->nodes = 0;
     for (int64_t i = 0; i < data->graph_count; i++)
         out->nodes += rgm_graph_total(data->graphs[i], RGM_NODE_SET, e.node_set);
+    if (rounds != NULL && rgmi_pipeline_is_plain(&e.learning->asked))
+        return rgm_graph_by_rounds_bytes(&out->kept, e.states, e.learning->root,
+                                         (rgm_graph *)largest(data));
     return bound_memory(&out->bytes, &e, largest(data));
 }

@@ -134,12 +134,19 @@ static void states_are_of_every_node_of_every_graph(void **state)
 
     (void)state;
     open_setting(&s, false);
-    CHECK_OK(rgm_graph_run_embeddings_plan(&plan, s.run, NULL));
+    CHECK_OK(rgm_graph_run_embeddings_plan(&plan, s.run, NULL, NULL));
     CHECK_TEXT("atom", plan.node_set);
     CHECK(plan.width == WIDTH && plan.nodes == -1 && plan.bytes == -1);
-    CHECK_OK(rgm_graph_run_embeddings(s.run, NULL, check_states, &seen));
+    CHECK_OK(rgm_graph_run_embeddings(s.run, NULL, NULL, check_states, &seen));
     CHECK_INT(GRAPHS, seen);
-    CHECK_STATUS(RGM_ERR_IO, rgm_graph_run_embeddings(s.run, NULL, stop_at_two, NULL));
+    seen = 0; /* a chunk has all of such a graph, so they are the same */
+    CHECK_OK(rgm_graph_run_embeddings(s.run, NULL, &(rgm_by_rounds_options){.chunk = 3},
+                                      check_states, &seen));
+    CHECK_INT(GRAPHS, seen);
+    CHECK_OK(
+        rgm_graph_run_embeddings_plan(&plan, s.run, NULL, &(rgm_by_rounds_options){.chunk = 3}));
+    CHECK_INT(-1, plan.kept); /* graphs of a provider are met one by one */
+    CHECK_STATUS(RGM_ERR_IO, rgm_graph_run_embeddings(s.run, NULL, NULL, stop_at_two, NULL));
     CHECK_MESSAGE("the disk is full");
     CHECK_OK(rgm_graph_run_embed(&states, s.run, "atom", s.graphs[5]));
     CHECK_INT(3, rgm_tensor_dim(states, 0));
@@ -155,15 +162,15 @@ static void a_set_without_states_is_refused(void **state)
 
     (void)state;
     open_setting(&s, false);
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_run_embeddings_plan(&plan, s.run, "atoms"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_run_embeddings_plan(&plan, s.run, "atoms", NULL));
     CHECK_MESSAGE("the data have no node set 'atoms'");
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_run_embeddings_plan(&plan, s.run, "group"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_run_embeddings_plan(&plan, s.run, "group", NULL));
     CHECK_MESSAGE("the model makes no states of node set 'group'");
     close_setting(&s);
     open_setting(&s, true);
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_run_embeddings_plan(&plan, s.run, NULL));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_run_embeddings_plan(&plan, s.run, NULL, NULL));
     CHECK_MESSAGE("node sets 'atom', 'group' and maybe more have states: say which");
-    CHECK_OK(rgm_graph_run_embeddings_plan(&plan, s.run, "group"));
+    CHECK_OK(rgm_graph_run_embeddings_plan(&plan, s.run, "group", NULL));
     CHECK_INT(1, plan.width);
     close_setting(&s);
 }
@@ -172,7 +179,7 @@ static rgm_status count_all(const setting *s)
 {
     int64_t seen = 0;
 
-    return rgm_graph_run_embeddings(s->run, NULL, check_states, &seen);
+    return rgm_graph_run_embeddings(s->run, NULL, NULL, check_states, &seen);
 }
 
 static void every_failing_allocation_is_reported_and_nothing_leaks(void **state)

@@ -418,6 +418,158 @@ static void what_is_of_all_nodes_is_left_whole(void **state)
     world_close(&w);
 }
 
+/* ---- by rounds ----------------------------------------------------------------------------- */
+
+typedef struct gathered {
+    double rows[64 * 16];
+    int64_t next, width;
+} gathered;
+
+static rgm_status gather_rows(const rgm_tensor *rows, int64_t first, void *payload)
+{
+    gathered *g = payload;
+
+    CHECK_INT(g->next, first);
+    g->width = rgm_tensor_dim(rows, 1);
+    CHECK(g->width <= 16);
+    for (int64_t i = 0; i < rgm_tensor_count(rows); i++)
+        g->rows[g->next * g->width + i] = rgm_tensor_at(rows, i);
+    g->next += rgm_tensor_dim(rows, 0);
+    return RGM_OK;
+}
+
+static void check_by_rounds(world *w, rgm_value *states, rgm_graph *data, const result *whole,
+                            const rgm_by_rounds_options *options, const char *what)
+{
+    gathered g = {.next = 0};
+    rgm_status status =
+        rgm_graph_by_rounds(gather_rows, &g, states, w->value, data, w->parameters, options);
+
+    if (status != RGM_OK)
+        fail_msg("%s: %s", what, rgm_error_message());
+    CHECK_INT(rgm_tensor_dim(whole->values[0], 0), g.next);
+    for (int64_t i = 0; i < rgm_tensor_count(whole->values[0]); i++)
+        if (fabs(g.rows[i] - rgm_tensor_at(whole->values[0], i)) > 1e-10)
+            fail_msg("%s: number %lld is %.12g, by rounds %.12g", what, (long long)i,
+                     rgm_tensor_at(whole->values[0], i), g.rows[i]);
+}
+
+/* The same graph in a file that is mapped. */
+static void check_mapped(world *w, const result *whole, rgm_graph *data,
+                         const rgm_by_rounds_options *options, const char *what)
+{
+    const rgm_graph_data plain = {.schema = w->schema, .graphs = &data, .graph_count = 1};
+    const char *folder = check_folder();
+    rgm_graph_data mapped;
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/graph", folder);
+    CHECK_OK(rgm_graph_data_write(&plain, path, NULL));
+    CHECK_OK(rgm_graph_data_open(&mapped, path));
+    CHECK(rgm_graph_mapped_bytes(mapped.graphs[0]) > 0);
+    check_by_rounds(w, whole->fetches[0], mapped.graphs[0], whole, options, what);
+    rgm_graph_data_clear(&mapped);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* Five nodes at a time, all at once, and with states in files. */
+static void rounds_make_the_states_of_the_whole(void **state)
+{
+    static const rgm_by_rounds_options ways[] = {
+        {.chunk = 5, .memory = 1 << 20}, {.chunk = 1000, .memory = 1 << 20}, {.chunk = 7}};
+
+    /* Batch norm limits what is narrowed, not this; attention along edges is no limit either. */
+    static const char *const more[] = {"gin: {units: 3}"};
+
+    (void)state;
+    for (int i = 0; i < CASES + 1; i++) {
+        bool extra = i >= CASES;
+        const char *text = extra ? more[i - CASES] : cases[i].text;
+        world w;
+        result whole = {.count = 1};
+        rgm_graph_value *graph;
+        rgm_graph *data;
+        int64_t bytes;
+
+        random_world(&w, extra ? PAPERS READOUT : cases[i].schema);
+        data = random_component(w.schema, 42, 2);
+        graph = extra ? named(&w, text) : cases[i].build(&w, text);
+        CHECK_OK(rgm_cgraph_status(w.graph));
+        whole.fetches[0] = rgm_node_feature(graph, "paper", RGM_HIDDEN_STATE);
+        set_parameters(&w);
+        if (!extra && cases[i].build == with_means) {
+            CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                         rgm_graph_by_rounds_bytes(&bytes, whole.fetches[0], w.value, data));
+            CHECK_MESSAGE("not defined by rounds");
+        } else {
+            compute(&whole, &w, data);
+            CHECK_OK(rgm_graph_by_rounds_bytes(&bytes, whole.fetches[0], w.value, data));
+            CHECK(bytes > 0);
+            for (int k = 0; k < 3; k++)
+                check_by_rounds(&w, whole.fetches[0], data, &whole, &ways[k], text);
+            if (i % 6 == 0)
+                check_mapped(&w, &whole, data, &ways[0], text);
+            result_clear(&whole);
+        }
+        rgm_graph_release(data);
+        world_close(&w);
+    }
+}
+
+static rgm_status ignore_rows(const rgm_tensor *rows, int64_t first, void *payload)
+{
+    (void)rows;
+    (void)first;
+    (void)payload;
+    return RGM_OK;
+}
+
+/* The compute graph has a failed op then, so each time it is another. */
+static rgm_status run_by_rounds(rgm_graph *data, rgm_schema *schema)
+{
+    const rgm_by_rounds_options options = {.chunk = 20, .memory = 600};
+    rgm_status status = RGM_OK;
+    rgm_graph_value *graph, *root = NULL;
+    rgm_parameters *parameters = NULL;
+    rgm_scope *scope = NULL;
+    rgm_cgraph *cgraph = NULL;
+    rgm_value *states;
+
+    RGM_GO(rgm_cgraph_create(&cgraph));
+    RGM_GO(rgm_graph_value_create(&root, cgraph, schema));
+    RGM_GO(rgm_scope_create(&scope, cgraph, RGM_F64));
+    states = rgm_dense(scope, "in", rgm_node_feature(root, "paper", "x"), 4);
+    graph = rgm_with_state(root, "paper", states);
+    states = rgm_gcn_conv(scope, "conv", graph, "cites", states, 3);
+    RGM_GO(rgm_cgraph_status(cgraph));
+    RGM_GO(rgm_parameters_create(&parameters, cgraph, 1));
+    RGM_GO(rgm_graph_by_rounds(ignore_rows, NULL, states, root, data, parameters, &options));
+done:
+    rgm_parameters_release(parameters);
+    rgm_graph_value_release(root);
+    rgm_scope_release(scope);
+    rgm_cgraph_release(cgraph);
+    return status;
+}
+
+static void rounds_survive_every_failing_allocation(void **state)
+{
+    world w;
+    rgm_graph *data;
+    rgm_pattern *made;
+
+    (void)state;
+    random_world(&w, PAPERS READOUT);
+    data = random_component(w.schema, 42, 2);
+    CHECK_OK(rgm_graph_adjacency(&made, data, "cites", RGM_TARGET)); /* which the graph keeps */
+    CHECK_OK(rgm_graph_adjacency(&made, data, "cites", RGM_SOURCE));
+    CHECK_EVERY_OOM(run_by_rounds(data, w.schema), (void)0);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_graph_by_rounds(ignore_rows, NULL, NULL, w.value, data, NULL,
+                                                  &(rgm_by_rounds_options){.chunk = 0}));
+    rgm_graph_release(data);
+    world_close(&w);
+}
+
 /* Another graph of other sizes behind the first, and the first again. */
 static void narrowed_models_take_one_graph_after_another(void **state)
 {
@@ -701,6 +853,8 @@ static void runs_learn_the_same_of_what_they_read_piece_by_piece(void **state)
 
 TESTS(cmocka_unit_test(narrowed_models_are_the_same_functions),
       cmocka_unit_test(what_is_of_all_nodes_is_left_whole),
+      cmocka_unit_test(rounds_make_the_states_of_the_whole),
+      cmocka_unit_test(rounds_survive_every_failing_allocation),
       cmocka_unit_test(narrowed_models_take_one_graph_after_another),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(levels_are_found_once),
       cmocka_unit_test(what_reads_every_node_stays),

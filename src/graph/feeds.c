@@ -37,8 +37,8 @@ static rgm_status find_column(const rgmi_column **out, const rgm_feature_schema 
                                    title, wanted->name);
 }
 
-static rgm_status feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_graph_value *root,
-                           const rgm_graph *graph)
+rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_graph_value *root,
+                         const rgm_graph *graph)
 {
     const rgm_set_schema *set = root->schema->sets[input->set];
     const rgmi_column *column = NULL;
@@ -103,7 +103,7 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                         capacity);
     RGM_TRY(check_readouts(root, graph));
     for (int64_t i = 0; i < root->input_count; i++)
-        RGM_TRY(feed_one(&feeds[i], &root->inputs[i], root, graph));
+        RGM_TRY(rgmi_feed_one(&feeds[i], &root->inputs[i], root, graph));
     if (root->part_count > 0)
         RGM_TRY(rgmi_graph_near(&near, root, feeds, graph));
     for (int64_t i = 0; i < root->part_count; i++)

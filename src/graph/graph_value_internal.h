@@ -83,6 +83,11 @@ rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const c
 /** The input of that kind, made at first use. */
 rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
                             int64_t feature);
+/** Whether the input is a pattern along which nodes hear of each other. */
+bool rgmi_is_link(const rgm_graph_value *root, const rgmi_input *input);
+/** What one input is fed of a graph, borrowed from it. Errors: those of rgm_graph_feeds(). */
+rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_graph_value *root,
+                         const rgm_graph *graph);
 /** What to feed each of the root's parts; made once for each graph, borrowed from it. `feeds`: what
  * its inputs are fed. */
 rgm_status rgmi_graph_near(rgm_pattern *const **patterns, const rgm_graph_value *root,

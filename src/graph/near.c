@@ -12,7 +12,7 @@
 
 /* ---- the values ---- */
 
-static bool is_link(const rgm_graph_value *root, const rgmi_input *input)
+bool rgmi_is_link(const rgm_graph_value *root, const rgmi_input *input)
 {
     char prefix[64];
 
@@ -24,7 +24,7 @@ static bool is_link(const rgm_graph_value *root, const rgmi_input *input)
 static bool is_seed(const rgm_graph_value *root, const rgmi_input *input)
 {
     return input->kind == INPUT_FIRST || input->kind == INPUT_READOUT ||
-           (input->kind == INPUT_ADJACENCY && !is_link(root, input));
+           (input->kind == INPUT_ADJACENCY && !rgmi_is_link(root, input));
 }
 
 rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int64_t count,
@@ -43,7 +43,7 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
     options.links = links;
     options.seeds = seeds;
     for (int64_t i = 0; i < root->input_count; i++) {
-        if (is_link(root, &root->inputs[i]))
+        if (rgmi_is_link(root, &root->inputs[i]))
             links[options.link_count++] = root->inputs[i].value;
         else if (is_seed(root, &root->inputs[i]))
             seeds[options.seed_count++] = root->inputs[i].value;
