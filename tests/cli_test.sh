@@ -252,6 +252,25 @@ grep '^test' out >by-folder.test || grep '^test' err >by-folder.test
 expect 0 "$regimen" run mapped.yaml --run-dir by-file --set data.path=graph.file
 cat out err | grep -q "^mapped .* of the graph's file, read as needed" || fail "the plan does not tell what is mapped"
 cat out err | grep '^test' | cmp -s - by-folder.test || fail "training from a graph file differs"
+# Links, on subgraphs around them: from the file as from the folder, and no task about nodes.
+cat >links.yaml <<'YAML'
+data: {type: folder, path: graph, sampling: {sizes: [4, 3], store: memory}, links: {undirected: true, batch_size: 64}}
+task: {type: link_prediction, head: dot}
+model: {type: gcn, hidden: [8], output: 4}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 2}
+YAML
+expect 0 "$regimen" run links.yaml --run-dir linked
+cat out err | grep -q "messages are sampled around them" || fail "the plan does not tell of sampled links"
+cat out err | grep '^test' >linked.test
+expect 0 "$regimen" run links.yaml --run-dir linked-file --set data.path=graph.file --set runtime.threads=1
+cat out err | grep '^test' | cmp -s - linked.test || fail "links of a graph file are predicted otherwise"
+expect 0 "$regimen" predict linked
+says "^item,source,target," out
+expect 2 "$regimen" run links.yaml --run-dir refused --set data.links.batch_size=0
+says "data.links.batch_size is needed with data.sampling" err
+expect 2 "$regimen" run links.yaml --run-dir refused --set data.sampling.store=records
+says "type tree, store memory" err
 head -c 5000 graph.file >cut.file
 expect 1 "$regimen" data validate cut.file
 says "it was cut or has grown" err

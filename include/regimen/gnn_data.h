@@ -175,6 +175,25 @@ rgm_link_split *rgm_link_split_retain(rgm_link_split *split);
 void rgm_link_split_release(rgm_link_split *split);
 /** How many links a part has. */
 int64_t rgm_link_split_count(const rgm_link_split *split, rgm_mode part);
+/** How subgraphs around pairs are drawn. */
+typedef struct rgm_link_sampling {
+    const rgm_sampling_spec *spec; /* from the node set at both ends of links                */
+    bool once;                     /* rgm_sampler_set_once()                                 */
+    bool resample;                 /* other neighbours each step of training; else of seed   */
+    uint64_t seed;
+} rgm_link_sampling;
+/**
+ * From now on providers of the split draw mini-batches: the subgraph around both ends of
+ * options.batch_size links and their negatives, by rgm_sampler_pairs(), instead of the whole graph.
+ * Only edges that are messages are sampled: of training links, in the test part those of validation
+ * with valid_messages, and of sets that no link is of. Training leaves out all edges of link sets
+ * and their reverses that join the two ends of a pair of the step, whatever relation and direction
+ * they have. Before the first provider.
+ *
+ * Errors: RGM_ERR_CONFIG (links between two kinds of nodes, no batch_size, eval_negatives 0, a spec
+ * that begins elsewhere), RGM_ERR_UNSUPPORTED (times of seeds), those of rgm_sampler_create().
+ */
+rgm_status rgm_link_split_sample(rgm_link_split *split, const rgm_link_sampling *options);
 /**
  * Graphs that are asked about pairs, for rgm_link_prediction: the pairs of "_readout" are each link
  * (label 1) with its negatives (label 0) behind it, "_readout/positive" says which, and with

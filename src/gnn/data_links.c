@@ -1,7 +1,7 @@
 /*
- * Providers of links: graphs without the edges that are to be predicted, asked about links and
- * negatives. What is drawn depends on the step's own stream alone, so neither threads nor a killed
- * run change it.
+ * Providers of links: graphs without the edges that are to be predicted, or subgraphs sampled from
+ * one around the pairs, asked about links and negatives. What is drawn depends on the step's own
+ * stream alone, so neither threads nor a killed run change it.
  */
 #include <inttypes.h>
 
@@ -181,7 +181,10 @@ static rgm_status columns_of(rgm_tensor *columns[COLUMNS], const drawing *d)
     return RGM_OK;
 }
 
-static rgm_status ask(rgm_graph **out, const rgm_graph *graph, const drawing *d)
+/* local: the graph's edge sets that say which of its nodes the pairs are of; NULL: the graph is
+ * whole, and they are those of their numbers. */
+static rgm_status ask(rgm_graph **out, const rgm_graph *graph, const drawing *d,
+                      const char *const *local)
 {
     const rgm_link_split *s = d->split;
     rgm_status status = RGM_OK;
@@ -193,8 +196,8 @@ static rgm_status ask(rgm_graph **out, const rgm_graph *graph, const drawing *d)
                              .relation_count = s->relation_count};
 
     RGM_GO(columns_of(columns, d));
-    pairs.source = columns[SOURCE];
-    pairs.target = columns[TARGET];
+    pairs.source = local != NULL ? rgm_graph_source(graph, local[0]) : columns[SOURCE];
+    pairs.target = local != NULL ? rgm_graph_source(graph, local[1]) : columns[TARGET];
     pairs.labels = columns[LABEL];
     pairs.relations = columns[RELATION];
     pairs.positive = columns[POSITIVE];
@@ -240,11 +243,12 @@ done:
     return status;
 }
 
-static rgm_status with_messages(rgm_graph **out, const drawing *d, const int64_t *links,
-                                int64_t count)
+/* `from` without the edges of links that are no messages, links [count] among them. */
+static rgm_status with_messages(rgm_graph **out, rgm_graph *from, const drawing *d,
+                                const int64_t *links, int64_t count)
 {
     rgm_status status = RGM_OK;
-    rgm_graph *graph = rgm_graph_retain(d->split->base);
+    rgm_graph *graph = rgm_graph_retain(from);
     bool *is_target = NULL;
 
     RGM_GO(RGM_NEW(is_target, d->split->count));
@@ -260,6 +264,30 @@ done:
     return status;
 }
 
+/* The subgraph around the pairs; in training without what joins the ends of one. */
+static rgm_status sample_pairs(rgm_graph **out, const drawing *d, uint64_t seed)
+{
+    static const char *const local[2] = {RGM_READOUT "/source", RGM_READOUT "/target"};
+    const rgm_link_split *s = d->split;
+    rgm_status status = RGM_OK;
+    rgm_graph *around = NULL;
+    int64_t *ends = NULL;
+
+    RGM_GO(RGM_NEW(ends, 2 * d->count));
+    for (int64_t i = 0; i < d->count; i++) {
+        ends[i] = d->pairs[i].source;
+        ends[d->count + i] = d->pairs[i].target;
+    }
+    RGM_GO(rgm_sampler_pairs(&around, s->samplers[d->part], ends, ends + d->count, d->count,
+                             d->part == RGM_TRAIN && s->resample ? seed : 0, s->followed,
+                             d->part == RGM_TRAIN ? s->followed_count : 0));
+    RGM_GO(ask(out, around, d, local));
+done:
+    rgm_graph_release(around);
+    rgm_free(ends);
+    return status;
+}
+
 /* The graph that is asked about links [count]. */
 static rgm_status draw_graph(rgm_graph **out, const rgm_link_split *split, rgm_mode part,
                              uint64_t seed, const int64_t *links, int64_t count)
@@ -270,8 +298,12 @@ static rgm_status draw_graph(rgm_graph **out, const rgm_link_split *split, rgm_m
 
     for (int64_t i = 0; i < count; i++)
         RGM_GO(add_link(&d, links[i]));
-    RGM_GO(with_messages(&messages, &d, links, count));
-    RGM_GO(ask(out, messages, &d));
+    if (split->samplers[part] != NULL) {
+        RGM_GO(sample_pairs(out, &d, seed));
+    } else {
+        RGM_GO(with_messages(&messages, split->base, &d, links, count));
+        RGM_GO(ask(out, messages, &d, NULL));
+    }
 done:
     rgm_graph_release(messages);
     rgm_free(d.pairs);
@@ -287,7 +319,7 @@ static rgm_status make_base(rgm_link_split *split)
 
     status = add_pair(&d, &first);
     if (status == RGM_OK)
-        status = ask(&split->base, split->graph, &d);
+        status = ask(&split->base, split->graph, &d, NULL);
     rgm_free(d.pairs);
     return status;
 }
@@ -322,8 +354,9 @@ static rgm_status draw_share(rgm_graph **out, const rgm_link_split *split, uint6
     return status;
 }
 
-static rgm_status draw_batch(rgm_graph **out, const rgm_link_split *split, uint64_t seed,
-                             const rgm_element *list)
+/* seed NULL: what is drawn is the batch's own, the same each time. */
+static rgm_status draw_batch(rgm_graph **out, const rgm_link_split *split, rgm_mode part,
+                             const uint64_t *seed, const rgm_element *list)
 {
     int64_t count = rgm_element_count(list), *links;
     rgm_status status;
@@ -331,7 +364,11 @@ static rgm_status draw_batch(rgm_graph **out, const rgm_link_split *split, uint6
     RGM_TRY(RGM_NEW(links, count));
     for (int64_t i = 0; i < count; i++)
         links[i] = rgm_tensor_at_int(rgm_element_tensor(rgm_element_item(list, i), 0), 0);
-    status = draw_graph(out, split, RGM_TRAIN, seed, links, count);
+    status = draw_graph(out, split, part,
+                        seed != NULL
+                            ? *seed
+                            : split->seed + UINT64_C(0x9e3779b97f4a7c15) * ((uint64_t)links[0] + 1),
+                        links, count);
     rgm_free(links);
     return status;
 }
@@ -344,7 +381,7 @@ static rgm_status draw_step(rgm_element **out, const rgm_element *element, const
     rgm_graph *graph = NULL;
     rgm_status status;
 
-    RGM_TRY(split->batch_size > 0 ? draw_batch(&graph, split, seed, element)
+    RGM_TRY(split->batch_size > 0 ? draw_batch(&graph, split, RGM_TRAIN, &seed, element)
                                   : draw_share(&graph, split, seed));
     status = rgm_element_create_pointer(out, &rgm_graph_element, graph);
     if (status != RGM_OK)
@@ -383,14 +420,48 @@ done:
     return status;
 }
 
+static rgm_status draw_judged(rgm_element **out, const rgm_element *element,
+                              const rgm_map_call *call, void *payload)
+{
+    const links_state *links = payload;
+    rgm_graph *graph = NULL;
+    rgm_status status;
+
+    (void)call;
+    RGM_TRY(draw_batch(&graph, links->split, links->part, NULL, element));
+    status = rgm_element_create_pointer(out, &rgm_graph_element, graph);
+    if (status != RGM_OK)
+        rgm_graph_release(graph);
+    return status;
+}
+
+/* All links of a part, batch by batch, each with the negatives and the subgraph that it always has.
+ */
+static rgm_status judged_dataset(rgm_dataset **out, links_state *links)
+{
+    rgm_status status = RGM_OK;
+    rgm_dataset *data = NULL;
+
+    RGM_GO(rgm_dataset_from_tensors(&data, &links->split->members[links->part], 1));
+    RGM_GO(rgm_dataset_batch(&data, links->split->batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, draw_judged, links, NULL, (int)links->split->threads));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
 static rgm_status links_dataset(rgm_dataset **out, void *state, bool training)
 {
-    const links_state *links = state;
+    links_state *links = state;
     rgm_element *element = NULL;
     rgm_status status;
 
     if (training && links->part == RGM_TRAIN)
         return training_dataset(out, links->split);
+    if (links->split->samplers[links->part] != NULL)
+        return judged_dataset(out, links);
     status =
         rgm_element_create_pointer(&element, &rgm_graph_element, rgm_graph_retain(links->fixed));
     if (status != RGM_OK) {
@@ -425,6 +496,15 @@ static const rgm_provider_type links_type = {
     .release = links_release,
 };
 
+/* Elements are drawn when they are asked for. */
+static const rgm_provider_type sampled_links_type = {
+    .name = "sampled links",
+    .dataset = links_dataset,
+    .schema = links_schema,
+    .batched = true,
+    .release = links_release,
+};
+
 static rgm_status links_fill(links_state *state, rgm_link_split *split, rgm_mode part)
 {
     const rgm_tensor *members = split->members[part];
@@ -435,6 +515,8 @@ static rgm_status links_fill(links_state *state, rgm_link_split *split, rgm_mode
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "no link is in the part %s", rgm_mode_name(part));
     if (split->base == NULL)
         RGM_TRY(make_base(split));
+    if (split->samplers[part] != NULL) /* one is enough for its schema */
+        return draw_graph(&state->fixed, split, part, split->seed, rgm_tensor_i64(members), 1);
     if (part == RGM_TRAIN)
         return draw_share(&state->fixed, split, split->seed);
     return draw_graph(&state->fixed, split, part, split->seed, rgm_tensor_i64(members),
@@ -449,10 +531,85 @@ rgm_provider *rgm_link_provider(rgm_link_split *split, rgm_mode part)
     if (RGM_NEW(state, 1) != RGM_OK)
         return NULL;
     if (links_fill(state, split, part) == RGM_OK)
-        provider = rgm_provider_create(&links_type, state);
+        provider = rgm_provider_create(
+            split->samplers[part] != NULL ? &sampled_links_type : &links_type, state);
     if (provider == NULL)
         links_release(state);
     return provider;
+}
+
+static const links_state *links_of(const rgm_provider *provider)
+{
+    const links_state *links = rgmi_provider_state(provider, &links_type);
+
+    return links != NULL ? links : rgmi_provider_state(provider, &sampled_links_type);
+}
+
+/* ---- sampling ----------------------------------------------------------------------------------
+ */
+
+static rgm_status check_sampling(const rgm_link_split *s, const rgm_link_sampling *options)
+{
+    if (strcmp(s->source_set, s->target_set) != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling: links go from '%s' to '%s'; subgraphs are sampled around "
+                        "links between nodes of one set, others are predicted in the whole graph",
+                        s->source_set, s->target_set);
+    if (strcmp(options->spec->seed_node_set, s->source_set) != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling.spec begins with node set '%s', but links are between nodes "
+                        "of '%s'",
+                        options->spec->seed_node_set, s->source_set);
+    if (s->batch_size == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.links.batch_size is needed with data.sampling: how many links a "
+                        "subgraph is drawn around");
+    if (s->eval_negatives == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.links.eval_negatives: 0 holds each link against every node, which is "
+                        "the whole graph; with data.sampling it is a number of negatives");
+    return RGM_OK;
+}
+
+static rgm_status list_followed(rgm_link_split *s, const rgm_sampling_spec *spec)
+{
+    RGM_TRY(RGM_NEW(s->followed, s->set_count));
+    for (int64_t i = 0; i < s->set_count; i++)
+        for (int64_t k = 0; k < spec->op_count; k++)
+            if (strcmp(spec->ops[k].edge_set, s->sets[i].name) == 0) {
+                s->followed[s->followed_count++] = s->sets[i].name;
+                break;
+            }
+    return RGM_OK;
+}
+
+/* Of the messages of a part when none of its links is asked about. */
+static rgm_status make_sampler(rgm_link_split *split, rgm_mode part,
+                               const rgm_link_sampling *options)
+{
+    const drawing d = {.split = split, .part = part};
+    rgm_graph *messages;
+    rgm_status status;
+
+    RGM_TRY(with_messages(&messages, split->graph, &d, NULL, 0));
+    status = rgm_sampler_create(&split->samplers[part], messages, options->spec, options->seed);
+    rgm_graph_release(messages);
+    RGM_TRY(status);
+    rgm_sampler_set_once(split->samplers[part], options->once);
+    return RGM_OK;
+}
+
+rgm_status rgm_link_split_sample(rgm_link_split *split, const rgm_link_sampling *options)
+{
+    RGM_TRY(check_sampling(split, options));
+    RGM_TRY(list_followed(split, options->spec));
+    split->resample = options->resample;
+    RGM_TRY(make_sampler(split, RGM_TRAIN, options));
+    split->samplers[RGM_VALID] = split->samplers[RGM_TEST] = split->samplers[RGM_TRAIN];
+    if (!split->valid_messages || rgm_tensor_count(split->members[RGM_TEST]) == 0)
+        return RGM_OK;
+    split->samplers[RGM_TEST] = NULL;
+    return make_sampler(split, RGM_TEST, options);
 }
 
 /* ---- for people --------------------------------------------------------------------------------
@@ -482,6 +639,12 @@ static rgm_status describe_steps(rgm_text *out, const rgm_link_split *s)
 {
     int64_t targets = targets_of(s), all = rgm_tensor_count(s->members[RGM_TRAIN]);
 
+    if (s->samplers[RGM_TRAIN] != NULL)
+        return rgm_text_printf(out,
+                               "targets %" PRId64 " links a step with %" PRId64
+                               " negatives each; messages are sampled around them from the other "
+                               "training links\n",
+                               targets, s->negatives);
     return rgm_text_printf(out,
                            "targets %" PRId64 " links a step with %" PRId64
                            " negatives each, drawn anew; messages are the other %" PRId64 "\n",
@@ -496,18 +659,21 @@ static rgm_status describe_part(rgm_text *out, const links_state *links)
 
     if (links->part == RGM_TEST && s->valid_messages)
         messages += rgm_tensor_count(s->members[RGM_VALID]);
+    if (s->samplers[links->part] != NULL)
+        pairs = rgm_tensor_count(s->members[links->part]) * (1 + s->eval_negatives);
     RGM_TRY(rgm_text_printf(out, "pairs %" PRId64 " in %s, ", pairs, rgm_mode_name(links->part)));
     if (s->eval_negatives > 0)
         RGM_TRY(rgm_text_printf(out, "%" PRId64 " negatives a link", s->eval_negatives));
     else
         RGM_TRY(rgm_text_printf(out, "each link against every node that makes none"));
-    return rgm_text_printf(out, "; messages are %" PRId64 " links\n", messages);
+    return rgm_text_printf(out, "; messages are %s%" PRId64 " links\n",
+                           s->samplers[links->part] != NULL ? "sampled from " : "", messages);
 }
 
 rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers)
 {
     for (int part = RGM_TRAIN; part <= RGM_TEST; part++) {
-        const links_state *links = rgmi_provider_state(providers[part], &links_type);
+        const links_state *links = links_of(providers[part]);
 
         if (links == NULL)
             continue;
@@ -523,12 +689,12 @@ rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers)
 
 bool rgmi_provider_is_of_links(const rgm_provider *provider)
 {
-    return rgmi_provider_state(provider, &links_type) != NULL;
+    return links_of(provider) != NULL;
 }
 
 rgm_graph *rgmi_links_whole(const rgm_provider *provider)
 {
-    const links_state *links = rgmi_provider_state(provider, &links_type);
+    const links_state *links = links_of(provider);
 
     return links != NULL ? links->split->base : NULL;
 }

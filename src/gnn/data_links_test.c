@@ -277,6 +277,167 @@ static void no_target_is_in_its_messages(void **state)
     rgm_graph_release(graph);
 }
 
+/* ---- subgraphs around links ---------------------------------------------------------------------
+ */
+
+typedef struct sampled {
+    rgm_link_split *whole;  /* the same split, to tell parts by its graphs */
+    const rgm_graph *of[3]; /* messages of each part, as the whole graph has them */
+    rgm_link_options options;
+    int64_t links[3], edges;
+    double sum; /* of what was drawn */
+} sampled;
+
+static void look_at_sampled(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    sampled *l = payload;
+    const int64_t *source = pair_column(graph, "_readout/source");
+    const int64_t *target = pair_column(graph, "_readout/target");
+    const int64_t *label = item_feature(graph, "label");
+    const int64_t *s = rgm_tensor_i64(rgm_graph_source(graph, "knows"));
+    const int64_t *t = rgm_tensor_i64(rgm_graph_target(graph, "knows"));
+    const int64_t *id =
+        rgm_tensor_i64(rgm_graph_feature(graph, RGM_NODE_SET, "user", "#id")->values);
+
+    for (int64_t i = 0; i < rgm_graph_total(graph, RGM_NODE_SET, "_readout"); i++) {
+        l->sum = l->sum * 0.99 + (double)(id[source[i]] * 31 + id[target[i]]);
+        l->links[part] += label[i];
+        if (label[i] == 1) /* neither the link nor its reverse nor a double */
+            CHECK_INT(0, count_edges(graph, "knows", source[i], target[i]) +
+                             count_edges(graph, "knows", target[i], source[i]));
+    }
+    for (int64_t e = 0; e < rgm_graph_total(graph, RGM_EDGE_SET, "knows"); e++) {
+        CHECK(count_edges(l->of[part], "knows", id[s[e]], id[t[e]]) > 0);
+        l->sum = l->sum * 0.99 + (double)(id[s[e]] * 7 + id[t[e]]);
+        l->edges++;
+    }
+}
+
+static rgm_link_split *split_of_friends(rgm_graph *graph, const rgm_link_options *options,
+                                        const char *from, const char *edge_set)
+{
+    const int64_t sizes[2] = {4, 3};
+    const char *const sets[2] = {edge_set, "knows"};
+    rgm_link_sampling how = {.resample = true, .seed = 3};
+    rgm_sampling_spec *spec = NULL;
+    rgm_link_split *split = NULL;
+
+    CHECK_OK(rgm_sampling_spec_create(&spec, rgm_graph_schema(graph), from, sets, sizes, 2,
+                                      RGM_SAMPLE_UNIFORM));
+    how.spec = spec;
+    CHECK_OK(rgm_link_split_create(&split, graph, options));
+    if (rgm_link_split_sample(split, &how) != RGM_OK) {
+        rgm_link_split_release(split);
+        split = NULL;
+    }
+    rgm_sampling_spec_release(spec);
+    return split;
+}
+
+static void keep_messages_of(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    const rgm_graph **of = payload;
+
+    rgm_graph_release((rgm_graph *)of[part]);
+    of[part] = rgm_graph_retain((rgm_graph *)graph);
+}
+
+/* Validation's messages are all training links; training's are these less the targets. */
+static void subgraphs_around_links_do_not_leak(void **state)
+{
+    rgm_graph *graph = make_shop(NULL);
+
+    (void)state;
+    for (int later = 0; later < 2; later++) {
+        sampled l = {.options = friends_options()};
+        rgm_link_split *split;
+        double sums[2];
+
+        l.options.valid_messages = later == 1;
+        CHECK_OK(rgm_link_split_create(&l.whole, graph, &l.options));
+        each_graph(l.whole, RGM_VALID, 1, 0, keep_messages_of, l.of);
+        each_graph(l.whole, RGM_TEST, 1, 0, keep_messages_of, l.of);
+        l.of[RGM_TRAIN] = rgm_graph_retain((rgm_graph *)l.of[RGM_VALID]);
+        l.options.batch_size = 4;
+        split = split_of_friends(graph, &l.options, "user", "knows");
+        CHECK(split != NULL);
+        for (int part = RGM_TRAIN; part <= RGM_TEST; part++) {
+            for (int again = 0; again < 2; again++) {
+                l.links[part] = l.edges = 0;
+                l.sum = 0;
+                each_graph(split, (rgm_mode)part, 3, 2 * again, look_at_sampled, &l);
+                sums[again] = l.sum;
+                CHECK(l.edges > 0);
+                CHECK_INT((part == RGM_TRAIN ? 3 : 1) * rgm_link_split_count(split, (rgm_mode)part),
+                          l.links[part]);
+            }
+            CHECK_CLOSE(sums[0], sums[1], 0, 0);
+        }
+        for (int part = 0; part < 3; part++)
+            rgm_graph_release((rgm_graph *)l.of[part]);
+        rgm_link_split_release(l.whole);
+        rgm_link_split_release(split);
+    }
+    rgm_graph_release(graph);
+}
+
+static void what_cannot_be_sampled_is_told(void **state)
+{
+    rgm_link_options o = friends_options();
+    rgm_graph *graph = make_shop(NULL);
+
+    (void)state;
+    CHECK(split_of_friends(graph, &o, "user", "knows") == NULL);
+    CHECK_MESSAGE("data.links.batch_size is needed with data.sampling");
+    o.batch_size = 4;
+    o.eval_negatives = 0;
+    CHECK(split_of_friends(graph, &o, "user", "knows") == NULL);
+    CHECK_MESSAGE("data.links.eval_negatives: 0 holds each link against every node");
+    o.eval_negatives = 1;
+    CHECK(split_of_friends(graph, &o, "item", "bought_by") == NULL);
+    CHECK_MESSAGE("data.sampling.spec begins with node set 'item', but links are between");
+    o = shop_options();
+    o.batch_size = 4;
+    CHECK(split_of_friends(graph, &o, "user", "knows") == NULL);
+    CHECK_MESSAGE("data.sampling: links go from 'user' to 'item'");
+    rgm_graph_release(graph);
+}
+
+static rgm_status sample_some(rgm_graph *graph)
+{
+    const int64_t sizes[1] = {3};
+    rgm_link_options o = friends_options();
+    rgm_link_sampling how = {.seed = 3};
+    rgm_status status = RGM_OK;
+    rgm_sampling_spec *spec = NULL;
+    rgm_link_split *split = NULL;
+    rgm_provider *provider = NULL;
+
+    o.batch_size = 4;
+    RGM_GO(rgm_sampling_spec_create(&spec, rgm_graph_schema(graph), "user", knows_alone, sizes, 1,
+                                    RGM_SAMPLE_UNIFORM));
+    how.spec = spec;
+    RGM_GO(rgm_link_split_create(&split, graph, &o));
+    RGM_GO(rgm_link_split_sample(split, &how));
+    provider = rgm_link_provider(split, RGM_VALID);
+    if (provider == NULL)
+        status = RGM_ERR_NOMEM;
+done:
+    rgm_provider_release(provider);
+    rgm_link_split_release(split);
+    rgm_sampling_spec_release(spec);
+    return status;
+}
+
+static void sampling_survives_every_failing_allocation(void **state)
+{
+    rgm_graph *graph = make_shop(NULL);
+
+    (void)state;
+    CHECK_EVERY_OOM(sample_some(graph), (void)0);
+    rgm_graph_release(graph);
+}
+
 /* ---- messages are the training links -----------------------------------------------------------
  */
 
@@ -766,6 +927,9 @@ static void without_memory_nothing_is_left(void **state)
 }
 
 TESTS(cmocka_unit_test(no_target_is_in_its_messages),
+      cmocka_unit_test(subgraphs_around_links_do_not_leak),
+      cmocka_unit_test(what_cannot_be_sampled_is_told),
+      cmocka_unit_test(sampling_survives_every_failing_allocation),
       cmocka_unit_test(messages_are_those_of_the_parts_before),
       cmocka_unit_test(negatives_are_no_links_that_the_part_knows),
       cmocka_unit_test(ranking_is_among_all_nodes_that_make_no_link),

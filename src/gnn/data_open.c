@@ -4,6 +4,7 @@
  * memory).
  */
 #include "learning.h"
+#include "link_split.h"
 
 /* ---- whole graphs ---------------------------------------------------------------------------- */
 
@@ -95,88 +96,6 @@ static rgm_status whole_providers(rgmi_graph_inputs *in, const rgm_task_setup *s
             return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }
     return RGM_OK;
-}
-
-/* ---- links ----------------------------------------------------------------------------------- */
-
-static bool is_of_links(const rgm_task_part *part)
-{
-    return part->type == &rgm_link_prediction.section;
-}
-
-/* Links leave the edges that every task would see, so no other task shares the graph. */
-static rgm_status check_links(const rgmi_graph_inputs *in, const rgm_task_setup *setup)
-{
-    const rgmi_data_options *d = setup->data;
-
-    if (setup->part_count > 1)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "task '%s' of several is link_prediction: links are predicted alone",
-                        setup->parts[0].name);
-    if (rgmi_is_sampled(&d->sampling))
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "data.sampling: subgraphs around links are not sampled yet; links are "
-                        "predicted in the whole graph, data.links.batch_size of them a step");
-    if (setup->folds.count > 0)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "trainer.folds: links are not split into folds; runtime.seeds repeats a "
-                        "run");
-    if (in->data.graph_count != 1)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "data.path: %lld graphs; links are predicted in one graph",
-                        (long long)in->data.graph_count);
-    return RGM_OK;
-}
-
-/* A name a line. */
-static rgm_status list_names(rgm_text *out, const rgm_feature *names)
-{
-    const rgm_str *texts = rgm_tensor_data(names->values);
-
-    for (int64_t i = 0; i < rgm_tensor_count(names->values); i++) {
-        RGM_TRY(rgm_text_add(out, texts[i].data, texts[i].size));
-        RGM_TRY(rgm_text_add(out, "\n", 1));
-    }
-    return RGM_OK;
-}
-
-/* Triples say themselves which relation and part each is of. A weight is a name's as long as the
- * names stay in their order, so a run keeps them. */
-static rgm_status open_triples(rgmi_graph_inputs *in, rgm_link_options *options)
-{
-    const rgm_graph *graph = in->data.graphs[0];
-    const char *set = rgm_schema_set(in->data.schema, 1)->name;
-
-    options->relation = "relation";
-    options->split = "part";
-    RGM_TRY(list_names(&in->entities, rgm_graph_feature(graph, RGM_NODE_SET, set, "name")));
-    return list_names(&in->relations,
-                      rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_RELATION_NAMES));
-}
-
-static rgm_status link_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
-{
-    const rgmi_data_options *d = setup->data;
-    rgm_link_options options = d->links;
-    rgm_link_split *split = NULL;
-    rgm_status status = RGM_OK;
-
-    RGM_TRY(check_links(in, setup));
-    tell_of_one_graph(d);
-    options.threads = setup->threads;
-    if (d->type == RGMI_DATA_TRIPLES)
-        RGM_GO(open_triples(in, &options));
-    RGM_GO(rgm_link_split_create(&split, in->data.graphs[0], &options));
-    for (int i = 0; i < 3; i++) {
-        if (rgm_link_split_count(split, (rgm_mode)i) == 0)
-            continue;
-        in->providers[i] = rgm_link_provider(split, (rgm_mode)i);
-        if (in->providers[i] == NULL)
-            RGM_GO(rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i)));
-    }
-done:
-    rgm_link_split_release(split);
-    return status;
 }
 
 /* ---- records ------------------------------------------------------------------------------- */
@@ -305,23 +224,23 @@ static rgm_status default_edge_set(const char **out, const rgm_schema *schema)
 }
 
 /* A spec that is written out: its text, or the file that has it. */
-static rgm_status read_spec(rgmi_graph_inputs *in, const char *spec)
+static rgm_status read_spec(rgmi_graph_inputs *in, const char *spec, const char *node_set)
 {
     if (strstr(spec, "seed_op") != NULL)
         RGM_TRY(rgm_sampling_spec_parse(&in->spec, spec, (int64_t)strlen(spec),
                                         "data.sampling.spec", in->data.schema));
     else
         RGM_TRY(rgm_sampling_spec_load(&in->spec, spec, in->data.schema));
-    if (strcmp(in->spec->seed_node_set, in->data.split_set) != 0)
+    if (strcmp(in->spec->seed_node_set, node_set) != 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.sampling.spec begins with node set '%s', but the data's split is of "
-                        "'%s'",
-                        in->spec->seed_node_set, in->data.split_set);
+                        "data.sampling.spec begins with node set '%s', but what is asked about is "
+                        "of '%s'",
+                        in->spec->seed_node_set, node_set);
     return RGM_OK;
 }
 
 /* A spec of one hop after the other. */
-static rgm_status hops_to_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
+static rgm_status hops_to_spec(rgmi_graph_inputs *in, const rgmi_sampling *s, const char *node_set)
 {
     const char *edge_sets[RGMI_MAX_HOPS];
 
@@ -331,17 +250,17 @@ static rgm_status hops_to_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
         else
             RGM_TRY(default_edge_set(&edge_sets[i], in->data.schema));
     }
-    return rgm_sampling_spec_create(&in->spec, in->data.schema, in->data.split_set, edge_sets,
-                                    s->sizes.items, s->sizes.count, s->strategy);
+    return rgm_sampling_spec_create(&in->spec, in->data.schema, node_set, edge_sets, s->sizes.items,
+                                    s->sizes.count, s->strategy);
 }
 
-static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s)
+static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s, const char *node_set)
 {
     const char *time = s->time_feature_name;
 
-    if (in->data.split_set == NULL)
+    if (node_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
-    RGM_TRY(s->spec != NULL ? read_spec(in, s->spec) : hops_to_spec(in, s));
+    RGM_TRY(s->spec != NULL ? read_spec(in, s->spec, node_set) : hops_to_spec(in, s, node_set));
     if (s->weight_feature_name != NULL)
         RGM_TRY(rgm_sampling_spec_set_weight(in->spec, s->weight_feature_name));
     if (time == NULL && s->seed_time_feature_name == NULL)
@@ -432,6 +351,105 @@ static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *
     return RGM_OK;
 }
 
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static bool is_of_links(const rgm_task_part *part)
+{
+    return part->type == &rgm_link_prediction.section;
+}
+
+/* Links leave the edges that every task would see, so no other task shares the graph. */
+static rgm_status check_links(const rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+
+    if (setup->part_count > 1)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "task '%s' of several is link_prediction: links are predicted alone",
+                        setup->parts[0].name);
+    if (rgmi_is_sampled(&d->sampling) &&
+        (d->sampling.type != RGMI_SAMPLING_TREE || d->sampling.store != RGMI_STORE_MEMORY))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling: around links trees of neighbours are drawn anew for each "
+                        "step: type tree, store memory");
+    if (setup->folds.count > 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "trainer.folds: links are not split into folds; runtime.seeds repeats a "
+                        "run");
+    if (in->data.graph_count != 1)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "data.path: %lld graphs; links are predicted in one graph",
+                        (long long)in->data.graph_count);
+    return RGM_OK;
+}
+
+/* A name a line. */
+static rgm_status list_names(rgm_text *out, const rgm_feature *names)
+{
+    const rgm_str *texts = rgm_tensor_data(names->values);
+
+    for (int64_t i = 0; i < rgm_tensor_count(names->values); i++) {
+        RGM_TRY(rgm_text_add(out, texts[i].data, texts[i].size));
+        RGM_TRY(rgm_text_add(out, "\n", 1));
+    }
+    return RGM_OK;
+}
+
+/* Triples say themselves which relation and part each is of. A weight is a name's as long as the
+ * names stay in their order, so a run keeps them. */
+static rgm_status open_triples(rgmi_graph_inputs *in, rgm_link_options *options)
+{
+    const rgm_graph *graph = in->data.graphs[0];
+    const char *set = rgm_schema_set(in->data.schema, 1)->name;
+
+    options->relation = "relation";
+    options->split = "part";
+    RGM_TRY(list_names(&in->entities, rgm_graph_feature(graph, RGM_NODE_SET, set, "name")));
+    return list_names(&in->relations,
+                      rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_RELATION_NAMES));
+}
+
+/* Of the nodes at the first link set's source, which are at all ends where links are sampled. */
+static rgm_status sample_links(rgmi_graph_inputs *in, rgm_link_split *split,
+                               const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+    rgm_link_sampling options = {
+        .once = d->sampling.once, .resample = d->sampling.resample, .seed = setup->seed};
+
+    RGM_TRY(make_spec(in, &d->sampling, rgmi_link_source(split)));
+    options.spec = in->spec;
+    return rgm_link_split_sample(split, &options);
+}
+
+static rgm_status link_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    const rgmi_data_options *d = setup->data;
+    rgm_link_options options = d->links;
+    rgm_link_split *split = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(check_links(in, setup));
+    if (!rgmi_is_sampled(&d->sampling))
+        tell_of_one_graph(d);
+    options.threads = setup->threads;
+    if (d->type == RGMI_DATA_TRIPLES)
+        RGM_GO(open_triples(in, &options));
+    RGM_GO(rgm_link_split_create(&split, in->data.graphs[0], &options));
+    if (rgmi_is_sampled(&d->sampling))
+        RGM_GO(sample_links(in, split, setup));
+    for (int i = 0; i < 3; i++) {
+        if (rgm_link_split_count(split, (rgm_mode)i) == 0)
+            continue;
+        in->providers[i] = rgm_link_provider(split, (rgm_mode)i);
+        if (in->providers[i] == NULL)
+            RGM_GO(rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i)));
+    }
+done:
+    rgm_link_split_release(split);
+    return status;
+}
+
 /* ---- edges --------------------------------------------------------------------------------- */
 
 static rgm_status edges_of_one(rgmi_graph_inputs *in, const rgm_task_setup *setup)
@@ -482,7 +500,7 @@ static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
         return whole_providers(in, setup);
     if (d->sampling.type != RGMI_SAMPLING_TREE)
         return rgmi_samplers_open(in, setup, label_name(setup));
-    RGM_TRY(make_spec(in, &d->sampling));
+    RGM_TRY(make_spec(in, &d->sampling, in->data.split_set));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)
                                                                   : sample_in_memory(in, setup);
 }

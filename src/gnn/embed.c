@@ -265,7 +265,9 @@ rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_se
     e.payload = payload;
     linked = rgmi_links_whole(e.learning->providers[RGM_TRAIN]);
     if (linked != NULL) {
-        RGM_GO(process_and_give(&e, linked));
+        whole = rgm_graph_retain(linked);
+        RGM_GO(add_ids(&whole, e.learning->processed_schema));
+        RGM_GO(process_and_give(&e, whole));
     } else if (is_one_graph(e.learning)) {
         RGM_GO(whole_graph(&whole, e.learning));
         RGM_GO(process_and_give(&e, whole));

@@ -599,6 +599,10 @@ void rgm_link_split_release(rgm_link_split *split)
     rgm_free(split->target_set);
     rgm_graph_release(split->graph);
     rgm_graph_release(split->base);
+    rgm_sampler_release(split->samplers[RGM_TRAIN]);
+    if (split->samplers[RGM_TEST] != split->samplers[RGM_TRAIN])
+        rgm_sampler_release(split->samplers[RGM_TEST]);
+    rgm_free(split->followed);
     rgm_free(split);
 }
 

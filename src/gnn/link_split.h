@@ -26,6 +26,11 @@ struct rgm_link_split {
     double target_share;
     int64_t batch_size, negatives, eval_negatives, threads;
     uint64_t seed;
+    rgm_sampler
+        *samplers[3]; /* of each part's messages, which parts share; NULL: graphs are whole */
+    bool resample;
+    const char **followed; /* [followed_count] sets of links that the samplers follow, borrowed */
+    int64_t followed_count;
 
     rgmi_link_edges *sets; /* whose edges are links, then their reverses */
     int64_t set_count, link_sets;
@@ -44,6 +49,11 @@ int64_t rgmi_link_find(const rgm_link_split *split, int64_t source, int64_t targ
  * nothing where they are none of links. */
 rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers);
 bool rgmi_provider_is_of_links(const rgm_provider *provider);
+/** The node set where links begin. */
+static inline const char *rgmi_link_source(const rgm_link_split *split)
+{
+    return split->source_set;
+}
 /** The graph with all its edges, asked about one link, borrowed; NULL: it is of no links. */
 rgm_graph *rgmi_links_whole(const rgm_provider *provider);
 
