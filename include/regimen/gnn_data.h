@@ -261,6 +261,9 @@ typedef struct rgm_padding {
     int64_t min_nodes_per_component; /* default 1 */
     int64_t sample_size;             /* fit: examples looked at, default 10000 */
     double success_ratio;            /* fit: default 0.99                      */
+    /** Items that each batch has of a set, by its name, and "components", in the place of what kind
+     * finds; read while a run is opened. With some, batches that do not fit stay as they are. */
+    rgm_numbers totals;
 } rgm_padding;
 #define RGM_PADDING_INIT                                                                           \
     {                                                                                              \

@@ -90,6 +90,10 @@ static const rgm_field padding_fields[] = {
                   "nodes of each set in a component that is padding"),
     RGM_INT_FIELD(sample_size, 1, 1e9, "fit: examples looked at"),
     RGM_FLOAT_FIELD(success_ratio, 0, 1, "fit: share of batches that shall fit"),
+    RGM_NUMBERS_FIELD(
+        totals, 0, INT32_MAX,
+        "what a batch has of a set, by its name, and components, in the place of what "
+        "kind finds; larger batches keep their own sizes"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -349,9 +353,11 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.links.relation", "data.type != triples"},
     {"data.links.target_share", "data.links.batch_size == 0"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
+    {"data.train_padding.totals", "data.train_padding.kind != none"},
     {"data.train_padding.sample_size", "data.train_padding.kind == fit"},
     {"data.train_padding.success_ratio", "data.train_padding.kind == fit"},
     {"data.valid_padding.min_nodes_per_component", "data.valid_padding.kind != none"},
+    {"data.valid_padding.totals", "data.valid_padding.kind != none"},
     {"data.valid_padding.sample_size", "data.valid_padding.kind == fit"},
     {"data.valid_padding.success_ratio", "data.valid_padding.kind == fit"},
     {"task.corrupt.shuffle_within", "task.corrupt.shuffle_features != 0"},

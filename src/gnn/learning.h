@@ -178,6 +178,7 @@ typedef struct rgmi_pipeline {
     int64_t processor_count;
     rgm_size_constraints *padding; /* NULL: none                                       */
     bool keeps_misfits;            /* what is larger than the padding stays as it is   */
+    bool has_totals;               /* some sizes of the padding were given             */
     rgm_graph_task *const *tasks;  /* whose data they are                              */
     int64_t task_count;
     const rgm_input_options *input;   /* numbers that these say must be finite; NULL: none */

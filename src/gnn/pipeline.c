@@ -276,6 +276,36 @@ static rgm_status pad_to_budgets(rgm_size_constraints *limit, const rgm_schema *
     return RGM_OK;
 }
 
+/* Sizes that were given, in the place of those that were found. A name may be that of a node set
+ * and of an edge set. */
+static rgm_status set_totals(rgm_size_constraints *limit, const rgm_schema *schema,
+                             const rgm_padding *padding)
+{
+    static const rgm_piece pieces[2] = {RGM_NODE_SET, RGM_EDGE_SET};
+
+    for (int64_t i = 0; i < padding->totals.count; i++) {
+        const char *name = padding->totals.names[i];
+        int64_t total = (int64_t)padding->totals.values[i];
+        bool found = strcmp(name, "components") == 0;
+
+        if (found)
+            RGM_TRY(rgm_size_constraints_set(limit, RGM_CONTEXT_PIECE, NULL, total, 0));
+        for (int k = 0; k < 2; k++) {
+            if (rgm_schema_find(schema, pieces[k], name) == NULL)
+                continue;
+            found = true;
+            RGM_TRY(rgm_size_constraints_set(limit, pieces[k], name, total,
+                                             k == 0 ? padding->min_nodes_per_component : 0));
+        }
+        if (!found)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "padding.totals: '%s' is neither a set of the graphs that a model sees "
+                            "nor 'components'",
+                            name);
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
                                  const rgm_provider *provider, const rgm_padding *padding,
                                  int64_t batch_size, uint64_t seed)
@@ -302,7 +332,9 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
     if (pipeline->batch_nodes > 0 || pipeline->batch_edges > 0)
         RGM_GO(pad_to_budgets(pipeline->padding, schema, pipeline, batch_size,
                               padding->min_nodes_per_component));
-    pipeline->keeps_misfits = padding->kind == RGM_PADDING_FIT;
+    RGM_GO(set_totals(pipeline->padding, schema, padding));
+    pipeline->has_totals = padding->totals.count > 0;
+    pipeline->keeps_misfits = padding->kind == RGM_PADDING_FIT || pipeline->has_totals;
 done:
     rgm_dataset_release(data);
     return status;

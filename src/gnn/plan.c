@@ -129,6 +129,34 @@ static rgm_status describe_batches(rgm_text *out, const rgmi_learning *l)
     return rgm_text_printf(out, "\n");
 }
 
+/* "padding train 9 components, 200 atom, 512 bond": where some of it was given. */
+static rgm_status describe_padding(rgm_text *out, const rgmi_learning *l)
+{
+    for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++) {
+        const rgmi_pipeline *p = &l->pipelines[mode];
+        const rgm_schema *schema = l->processed_schema;
+
+        if (!p->has_totals)
+            continue;
+        RGM_TRY(rgm_text_printf(out, "padding %s ", rgm_mode_name((rgm_mode)mode)));
+        RGM_TRY(rgm_text_printf(
+            out, "%lld components",
+            (long long)rgm_size_constraints_get(p->padding, RGM_CONTEXT_PIECE, NULL)));
+        for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+            const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+            if (set->piece == RGM_CONTEXT_PIECE)
+                continue;
+            RGM_TRY(rgm_text_printf(
+                out, ", %lld ",
+                (long long)rgm_size_constraints_get(p->padding, set->piece, set->name)));
+            RGM_TRY(rgm_text_add_visible(out, set->name));
+        }
+        RGM_TRY(rgm_text_printf(out, "; larger batches keep their own sizes\n"));
+    }
+    return RGM_OK;
+}
+
 /* "mix 0.7 train, 0.3 news; an epoch ends with train" */
 static rgm_status describe_mix(rgm_text *out, const rgmi_learning *l)
 {
@@ -401,6 +429,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_balance(out, learning));
     RGM_TRY(describe_batches(out, learning));
+    RGM_TRY(describe_padding(out, learning));
     RGM_TRY(describe_processors(out, learning));
     RGM_TRY(describe_labels(out, learning));
     RGM_TRY(describe_all_weights(out, learning));

@@ -242,6 +242,39 @@ static void no_padding_drops_an_example_or_predicts_one_more(void **state)
     end(&run, data);
 }
 
+/* Sizes that are given hold where they were given; batches that do not fit stay as they are. */
+static void given_sizes_are_padded_to(void **state)
+{
+    static const char *const names[] = {"components", "atom"};
+    static const double sizes[2][2] = {{40, 300}, {40, 9}};
+    rgm_provider *data = molecules();
+    arguments run = graph_run(data);
+    rgm_open_run *plain = must_run(&run), *padded;
+    rgm_text plan = {0};
+
+    (void)state;
+    run.what.train_padding.kind = run.what.valid_padding.kind = RGM_PADDING_TIGHT;
+    for (int k = 0; k < 2; k++) { /* with room for every batch, and for none */
+        run.what.train_padding.totals = (rgm_numbers){names, sizes[k], 2};
+        run.what.valid_padding.totals = run.what.train_padding.totals;
+        padded = must_run(&run);
+        plan.size = 0;
+        CHECK_OK(rgm_run_plan(&plan, padded));
+        CHECK(strstr(plan.data, k == 0 ? "padding valid 40 components, 300 atom, "
+                                       : "padding valid 40 components, 9 atom, ") != NULL);
+        CHECK_CLOSE(rgm_run_metric(padded, "valid", "loss"), rgm_run_metric(plain, "valid", "loss"),
+                    1e-4, 0);
+        CHECK_INT(rgm_run_steps(plain), rgm_run_steps(padded));
+        rgm_run_close(padded);
+    }
+    run.what.valid_padding.totals = (rgm_numbers){.count = 0};
+    run.what.train_padding.totals = (rgm_numbers){(const char *const[]){"atoms"}, sizes[0], 1};
+    refuse(&run, RGM_ERR_CONFIG, "'atoms' is neither a set of the graphs");
+    rgm_text_clear(&plan);
+    rgm_run_close(plain);
+    end(&run, data);
+}
+
 /* ---- batches by size ------------------------------------------------------------------------- */
 
 typedef struct seen_batches {
@@ -723,7 +756,7 @@ static void a_task_may_have_several_views_and_outputs(void **state)
 
 TESTS(cmocka_unit_test(graphs_are_classified_and_the_last_batch_counts),
       cmocka_unit_test(eager_mode_and_steps_per_execution_change_no_number),
-      cmocka_unit_test(padding_changes_no_metric),
+      cmocka_unit_test(padding_changes_no_metric), cmocka_unit_test(given_sizes_are_padded_to),
       cmocka_unit_test(no_padding_drops_an_example_or_predicts_one_more),
       cmocka_unit_test(batches_by_size_keep_to_their_budgets),
       cmocka_unit_test(padding_to_budgets_changes_no_metric),
