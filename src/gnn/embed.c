@@ -114,6 +114,18 @@ static rgm_status give_rows(const rgm_tensor *states, int64_t first, void *paylo
     return status;
 }
 
+/* Whether a graph is larger than a chunk, in nodes of all sets. */
+static bool is_large(const rgm_graph *graph, const rgm_by_rounds_options *rounds)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    int64_t nodes = 0;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++)
+        if (rgm_schema_set(schema, i)->piece == RGM_NODE_SET)
+            nodes += rgm_graph_total(graph, RGM_NODE_SET, rgm_schema_set(schema, i)->name);
+    return rounds != NULL && nodes > rounds->chunk;
+}
+
 static rgm_status give(embedding *e, rgm_graph *graph)
 {
     const rgm_feature *id = rgm_graph_feature(graph, RGM_NODE_SET, e->node_set, "#id");
@@ -123,7 +135,7 @@ static rgm_status give(embedding *e, rgm_graph *graph)
     rgm_status status;
 
     e->ids = id != NULL ? id->values : NULL;
-    if (e->rounds != NULL) {
+    if (is_large(graph, e->rounds)) {
         rounds = *e->rounds;
         rounds.bf16 = rgm_trainer_bf16(trainer);
         status = rgm_graph_by_rounds(give_rows, e, e->states, e->learning->root, graph,
@@ -398,7 +410,7 @@ rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_ope
     out->nodes = 0;
     for (int64_t i = 0; i < data->graph_count; i++)
         out->nodes += rgm_graph_total(data->graphs[i], RGM_NODE_SET, e.node_set);
-    if (rounds != NULL && rgmi_pipeline_is_plain(&e.learning->asked))
+    if (is_large(largest(data), rounds) && rgmi_pipeline_is_plain(&e.learning->asked))
         return rgm_graph_by_rounds_bytes(&out->kept, e.states, e.learning->root,
                                          (rgm_graph *)largest(data));
     return bound_memory(&out->bytes, &e, largest(data));
