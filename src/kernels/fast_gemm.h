@@ -413,6 +413,13 @@ static bool wants_packed_rows(const rgm_matmul_args *o)
     return rows_collide(o) || (!o->trans_a && o->n >= 128);
 }
 
+/* Whether B as it lies in memory is the one panel it would be packed to. */
+static bool is_panel(const rgm_matmul_args *o)
+{
+    return !o->trans_b && panels_of(o->n) == 1 && o->n % LANES == 0 && o->ldb == o->n &&
+           (o->batch == 1 || o->stride_b == o->k * o->n);
+}
+
 static bool product_run(const rgm_matmul_args *o)
 {
     product g = {.o = o, .row_block = ROW_BLOCK};
@@ -421,7 +428,9 @@ static bool product_run(const rgm_matmul_args *o)
     g.panels = panels_of(o->n);
     g.panel_block = g.panels;
     g.k_block = k_block_of(o->k);
-    g.packed_b = rgmi_scratch_take((size_t)o->batch * packed_size(o));
+    bool own = !is_panel(o);
+    g.packed_b =
+        own ? rgmi_scratch_take((size_t)o->batch * packed_size(o)) : (float *)(uintptr_t)o->b;
     if (g.packed_b == NULL)
         return false;
     /* Few rows: more tasks from columns, then from shorter row blocks. */
@@ -434,10 +443,12 @@ static bool product_run(const rgm_matmul_args *o)
     g.row_blocks = rgmi_blocks(o->m, g.row_block);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
     g.pack_a = wants_packed_rows(o);
-    product_pack_all(&g);
+    if (own)
+        product_pack_all(&g);
     rgm_parallel(o->batch * g.row_blocks * g.panel_blocks,
                  flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
-    rgmi_scratch_give(g.packed_b);
+    if (own)
+        rgmi_scratch_give(g.packed_b);
     return true;
 }
 

@@ -226,7 +226,7 @@ static void map_lay_out(float *buffer, const map_job *g, int k, int64_t row, int
 }
 
 typedef struct map_state {
-    float buffer[MAP_SLOTS][MAP_BLOCK];
+    _Alignas(64) float buffer[MAP_SLOTS][MAP_BLOCK]; /* a vector lies in one cache line */
     bool ready[RGM_MAP_INPUTS]; /* the buffer holds what repeats in each block */
 } map_state;
 
