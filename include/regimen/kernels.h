@@ -222,13 +222,15 @@ typedef struct rgm_dropout_args {
 } rgm_dropout_args;
 
 /**
- * y [outer, inner] = sum / mean / max / min / prod over `axis` of x [outer, axis, inner].
+ * y [outer, inner] = sum / mean / max / min / prod over `axis` of x [outer, axis, inner]; a sum may
+ * be of x times a factor of the same shape, which is nowhere stored.
  * reduce_prod_grad: dx [outer, axis, inner] = dy [outer, inner] times the product of the others,
  * right with zeros among them.
  */
 typedef struct rgm_reduce_args {
     void *y; /* y or dx */
     const void *x, *dy;
+    const void *factor; /* of sums; NULL: none */
     int64_t outer, axis, inner;
     rgm_reduction reduction;
 } rgm_reduce_args;

@@ -227,7 +227,7 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_reshape_op, rgmi_permute_op, rgmi_concat_op, rgmi_slice_op, rgmi_slice_grad_op,
     rgmi_broadcast_to_op, rgmi_inverse_dim_op, rgmi_copy_op, rgmi_matmul_op, rgmi_matmul_add_op,
     rgmi_matmul_pack_op, rgmi_matmul_packed_op, rgmi_reduce_op, rgmi_reduce_prod_grad_op,
-    rgmi_sum_squares_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
+    rgmi_sum_squares_op, rgmi_product_sum_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
     rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op, rgmi_cross_entropy_op,
     rgmi_cross_entropy_grad_op, rgmi_attention_op, rgmi_attention_grad_op, rgmi_attention_rows_op,
     rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,

@@ -64,6 +64,7 @@ static const rgm_op_type *const list[] = {
     &rgmi_reduce_op,
     &rgmi_reduce_prod_grad_op,
     &rgmi_sum_squares_op,
+    &rgmi_product_sum_op,
     &rgmi_argmax_op,
     &rgmi_softmax_op,
     &rgmi_softmax_grad_op,

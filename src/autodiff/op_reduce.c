@@ -31,16 +31,23 @@ static void axis_split(int64_t *outer, int64_t *size, int64_t *inner, const rgm_
     *inner = rgmi_view_tail(x, axis + 1);
 }
 
-static rgm_status reduce_forward(rgm_op_run *run)
+/* Of in[0], or of in[0] times a factor. */
+static rgm_status reduce_of(rgm_op_run *run, const void *factor)
 {
     rgm_reduce_args args = {.y = run->out->data,
                             .x = run->in[0].data,
+                            .factor = factor,
                             .reduction = (rgm_reduction)run->attributes->integer[1]};
 
     axis_split(&args.outer, &args.axis, &args.inner, &run->in[0], (int)run->attributes->integer[0]);
     if (args.outer > 0 && args.inner > 0)
         run->kernels->reduce(&args);
     return RGM_OK;
+}
+
+static rgm_status reduce_forward(rgm_op_run *run)
+{
+    return reduce_of(run, NULL);
 }
 
 /* v [.. without axis ..] back in the shape of x. */
@@ -214,6 +221,34 @@ const rgm_op_type rgmi_sum_squares_op = {
     .arity = 1,
     .infer = sum_squares_infer,
     .forward = sum_squares_forward,
+    .no_gradient = "made by the executor, after gradients",
+};
+
+/* ---- sum of a product over an axis: what the passes make of reduce(mul(x, z)) ---- */
+
+/* axis in integer[0] */
+static rgm_status product_sum_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                    const rgm_attributes *attributes)
+{
+    char a[RGMI_TEXT], b[RGMI_TEXT];
+
+    if (in[1]->s.dtype != in[0]->s.dtype || !rgmi_shapes_equal(in[0], in[1]))
+        return RGM_FAIL(RGM_ERR_SHAPE, "product_sum of %s and %s",
+                        rgm_value_describe(in[0], a, sizeof a),
+                        rgm_value_describe(in[1], b, sizeof b));
+    return reduce_infer(out, in, inputs, attributes);
+}
+
+static rgm_status product_sum_forward(rgm_op_run *run)
+{
+    return reduce_of(run, run->in[1].data);
+}
+
+const rgm_op_type rgmi_product_sum_op = {
+    .name = "product_sum",
+    .arity = 2,
+    .infer = product_sum_infer,
+    .forward = product_sum_forward,
     .no_gradient = "made by the executor, after gradients",
 };
 

@@ -253,6 +253,31 @@ rgm_value *rgmi_rule_sum_squares(rgm_executor *executor, rgm_value *v)
                : NULL;
 }
 
+/* sum(x z) and sum(square(x)) over an axis: the product is nowhere stored. Variances of a batch and
+ * gradients of scales are such sums. */
+rgm_value *rgmi_rule_product_sum(rgm_executor *executor, rgm_value *v)
+{
+    rgm_value *x, *in[2];
+    rgm_value *shaped;
+
+    (void)executor;
+    if (!rgmi_is(v, &rgmi_reduce_op) || v->attributes.integer[1] != RGM_SUM)
+        return NULL;
+    shaped = v->in[0];
+    x = rgmi_is(shaped, &rgmi_reshape_op) && rgmi_single(shaped) ? shaped->in[0] : shaped;
+    if ((!rgmi_is(x, &rgmi_mul_op) && !rgmi_is(x, &rgmi_square_op)) || !rgmi_single(x) ||
+        x->fed_only)
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        in[k] = x->in[k < x->inputs ? k : 0];
+        if (!rgmi_has_shape(in[k], x))
+            return NULL;
+        if (x != shaped)
+            in[k] = rgm_reshape(in[k], shaped->s.rank, shaped->s.shape);
+    }
+    return rgmi_op2(&rgmi_product_sum_op, in[0], in[1], &v->attributes);
+}
+
 /* ---- residual + dropout(x) ---- */
 
 /* A dropout that only a sum reads, of the sum's shape. */

@@ -15,7 +15,8 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
                                         rgmi_rule_movement};
     static rgmi_rule *const epilogue[] = {rgmi_rule_dropped_relu, rgmi_rule_bias,
                                           rgmi_rule_activation,   rgmi_rule_masked_softmax,
-                                          rgmi_rule_residual,     rgmi_rule_sum_squares};
+                                          rgmi_rule_residual,     rgmi_rule_sum_squares,
+                                          rgmi_rule_product_sum};
     static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
     static rgmi_rule *const pack[] = {rgmi_rule_pack};
     static rgmi_rule *const map[] = {rgmi_rule_map};

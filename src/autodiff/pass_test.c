@@ -564,6 +564,32 @@ static void a_weights_penalty_is_one_op(void **state)
     lab_close(&l);
 }
 
+/* Over rows, over channels, and over everything behind a reshape; not where somebody else reads the
+ * product, nor where it is of another shape than its factors. */
+static void a_sum_of_products_stores_no_product(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *x = rgm_dropout_op(lab_input(&l, 2, (int64_t[]){5, 4}), 0.1, "x");
+    rgm_value *z = rgm_dropout_op(lab_input(&l, 2, (int64_t[]){5, 4}), 0.1, "z");
+    rgm_value *shared = rgm_mul(rgm_exp(x), z);
+    rgm_value *row = rgm_dropout_op(lab_input(&l, 1, (int64_t[]){4}), 0.1, "row");
+    fetches[0] = rgm_reduce(rgm_square(x), 0, RGM_SUM);
+    fetches[1] = rgm_reduce(rgm_mul(x, z), 1, RGM_SUM);
+    fetches[2] = rgm_sum(rgm_mul(z, rgm_relu(x)));
+    fetches[3] = rgm_add(rgm_reduce(shared, 0, RGM_SUM), rgm_reduce(shared, 0, RGM_MAX));
+    fetches[4] = rgm_reduce(rgm_mul(z, row), 0, RGM_SUM);
+    fetches[5] = rgm_reduce(rgm_mul(x, x), 0, RGM_MEAN);
+    rgm_executor *executor = fewer_ops(&l, fetches, 6);
+    has_ops(executor, "product_sum", 3);
+    has_ops(executor, "reduce", 4);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
 /* Large enough that products go over their own input, some rows at a time. */
 static void large_products_in_place_are_the_same(void **state)
 {
@@ -705,6 +731,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(transposes_become_flags_and_sums_accumulate),
       cmocka_unit_test(parts_of_a_shared_kernel_are_put_together),
       cmocka_unit_test(a_weights_penalty_is_one_op),
+      cmocka_unit_test(a_sum_of_products_stores_no_product),
       cmocka_unit_test(large_products_in_place_are_the_same),
       cmocka_unit_test(a_dropped_relu_needs_only_the_dropped_value),
       cmocka_unit_test(random_programs_agree_in_every_mode))

@@ -651,6 +651,9 @@ static rgm_value *without_form(lab *l, const char *op)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.integer = {4, 3, [6] = 2}});
     if (strcmp(op, "sum_squares") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.text = NULL});
+    if (strcmp(op, "product_sum") == 0)
+        y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, x}, 2,
+                   &(rgm_attributes){.integer = {0}});
     if (strcmp(op, "masked_softmax") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.number[0] = 1});
     if (strcmp(op, "matmul_add") == 0)

@@ -260,49 +260,78 @@ typedef struct reduce_job {
     float *partial;        /* [outer][blocks][inner]        */
 } reduce_job;
 
-static void reduce_row(float *y, const float *x, int64_t n, rgm_reduction reduction)
+/* The result over n numbers of x, or of x times `factor` where `products`. */
+static inline __attribute__((always_inline)) void reduce_row(float *y, const float *x,
+                                                             const float *factor, int64_t n,
+                                                             const bool products,
+                                                             rgm_reduction reduction)
 {
     vf start = v_set1(reduce_start(reduction)), a = start, b = start;
     int64_t i = 0;
 
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
-        a = reduce_step(reduction, v_load(x + i), a);
-        b = reduce_step(reduction, v_load(x + i + LANES), b);
+        vf p = v_load(x + i), q = v_load(x + i + LANES);
+        a = products ? v_fma(p, v_load(factor + i), a) : reduce_step(reduction, p, a);
+        b = products ? v_fma(q, v_load(factor + i + LANES), b) : reduce_step(reduction, q, b);
     }
-    for (; i < n; i += LANES)
-        a = reduce_step(reduction, v_load_or(x + i, n - i, start), a);
+    for (; i < n; i += LANES) {
+        vf p = v_load_or(x + i, n - i, start);
+        a = products ? v_fma(p, v_load_n(factor + i, n - i), a) : reduce_step(reduction, p, a);
+    }
     *y = reduce_lanes(reduction, reduce_step(reduction, b, a));
 }
 
-/* y[inner] = reduction over n rows of x [n, inner], four rows to one visit of y. */
+/* Chains of a column, added at the end, since an addition waits for the one before it; and how many
+ * numbers of x are read to one visit of y. */
+#define REDUCE_CHAINS 4
+#define REDUCE_VISIT  4096
+
+/* y[0..LANES) (or up to inner) = reduction of itself and n rows of x [n, inner]. */
 static inline __attribute__((always_inline)) void
-reduce_rows(float *y, const float *x, int64_t n, int64_t inner, rgm_reduction reduction)
+reduce_column(float *y, const float *x, const float *factor, int64_t n, int64_t inner, int64_t left,
+              const bool products, rgm_reduction reduction)
 {
+    vf chain[REDUCE_CHAINS];
     int64_t r = 0;
+
+    chain[0] = v_load_n(y, left);
+    UNROLL
+    for (int k = 1; k < REDUCE_CHAINS; k++)
+        chain[k] = v_set1(reduce_start(reduction));
+    for (; r + REDUCE_CHAINS <= n && left >= LANES; r += REDUCE_CHAINS) {
+        UNROLL
+        for (int k = 0; k < REDUCE_CHAINS; k++) {
+            vf p = v_load(x + (r + k) * inner);
+            chain[k] = products ? v_fma(p, v_load(factor + (r + k) * inner), chain[k])
+                                : reduce_step(reduction, p, chain[k]);
+        }
+    }
+    for (; r < n; r++) {
+        vf p = v_load_n(x + r * inner, left);
+        chain[0] = products ? v_fma(p, v_load_n(factor + r * inner, left), chain[0])
+                            : reduce_step(reduction, p, chain[0]);
+    }
+    UNROLL
+    for (int k = 1; k < REDUCE_CHAINS; k++)
+        chain[0] = reduce_step(reduction, chain[k], chain[0]);
+    v_store_n(y, chain[0], left);
+}
+
+/* y[inner] = reduction over n rows of x [n, inner], some rows at a time, so that what is read for
+ * one column of vectors is still there for the next. */
+static inline __attribute__((always_inline)) void reduce_rows(float *y, const float *x,
+                                                              const float *factor, int64_t n,
+                                                              int64_t inner, const bool products,
+                                                              rgm_reduction reduction)
+{
+    int64_t visit = rgmi_max(1, REDUCE_VISIT / inner / REDUCE_CHAINS) * REDUCE_CHAINS;
 
     for (int64_t c = 0; c < inner; c += LANES)
         v_store_n(y + c, v_set1(reduce_start(reduction)), inner - c);
-    for (; r + 4 <= n; r += 4, x += 4 * inner) {
-        int64_t c = 0;
-        for (; c + LANES <= inner; c += LANES) {
-            vf sum = reduce_step(reduction, v_load(x + c), v_load(y + c));
-            sum = reduce_step(reduction, v_load(x + inner + c), sum);
-            sum = reduce_step(reduction, v_load(x + 2 * inner + c), sum);
-            v_store(y + c, reduce_step(reduction, v_load(x + 3 * inner + c), sum));
-        }
-        if (c < inner) {
-            vf sum = v_load_n(y + c, inner - c);
-            for (int k = 0; k < 4; k++)
-                sum = reduce_step(reduction, v_load_n(x + k * inner + c, inner - c), sum);
-            v_store_n(y + c, sum, inner - c);
-        }
-    }
-    for (; r < n; r++, x += inner)
+    for (int64_t r = 0; r < n; r += visit)
         for (int64_t c = 0; c < inner; c += LANES)
-            v_store_n(
-                y + c,
-                reduce_step(reduction, v_load_n(x + c, inner - c), v_load_n(y + c, inner - c)),
-                inner - c);
+            reduce_column(y + c, x + r * inner + c, products ? factor + r * inner + c : NULL,
+                          rgmi_min(visit, n - r), inner, inner - c, products, reduction);
 }
 
 static void reduce_blocks(void *payload, int64_t begin, int64_t end)
@@ -312,14 +341,20 @@ static void reduce_blocks(void *payload, int64_t begin, int64_t end)
 
     for (int64_t t = begin; t < end; t++) {
         int64_t from = t % g->blocks * g->block, n = rgmi_min(g->block, o->axis - from);
-        const float *x = (const float *)o->x + (t / g->blocks * o->axis + from) * o->inner;
+        int64_t at = (t / g->blocks * o->axis + from) * o->inner;
+        const float *x = (const float *)o->x + at;
+        const float *factor = o->factor != NULL ? (const float *)o->factor + at : NULL;
         float *y = g->partial + t * o->inner;
-        if (o->inner == 1)
-            reduce_row(y, x, n, o->reduction);
+        if (o->inner == 1 && factor != NULL)
+            reduce_row(y, x, factor, n, true, RGM_SUM);
+        else if (o->inner == 1)
+            reduce_row(y, x, NULL, n, false, o->reduction);
+        else if (factor != NULL)
+            reduce_rows(y, x, factor, n, o->inner, true, RGM_SUM);
         else if (o->reduction <= RGM_MEAN)
-            reduce_rows(y, x, n, o->inner, RGM_SUM);
+            reduce_rows(y, x, NULL, n, o->inner, false, RGM_SUM);
         else
-            reduce_rows(y, x, n, o->inner, o->reduction);
+            reduce_rows(y, x, NULL, n, o->inner, false, o->reduction);
     }
 }
 

@@ -524,6 +524,8 @@ static void reduce_case(run *t)
     if (o.reduction == RGM_PROD && o.axis > 17)
         o.axis = 17;
     o.x = in(t, o.outer * o.axis * o.inner);
+    if (o.reduction == RGM_SUM && draw_bool(t))
+        o.factor = in(t, o.outer * o.axis * o.inner);
     o.y = out(t, o.outer * o.inner, NULL);
     t->kernels->reduce(&o);
 }

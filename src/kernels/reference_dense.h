@@ -74,16 +74,27 @@ void REAL_BF16_MATMUL(const rgm_matmul_args *args)
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
+static REAL product_sum(const REAL *x, const REAL *factor, int64_t count, int64_t stride)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)x[i * stride] * (double)factor[i * stride];
+    return (REAL)sum;
+}
+
 static void reduce_outer(void *payload, int64_t begin, int64_t end)
 {
     const rgm_reduce_args *o = payload;
 
     for (int64_t i = begin; i < end; i++) {
-        const REAL *x = o->x;
+        /* of nothing x may be NULL */
+        int64_t at = o->axis > 0 ? i / o->inner * o->axis * o->inner + i % o->inner : 0;
+        const REAL *x = o->axis > 0 ? (const REAL *)o->x + at : o->x;
 
-        if (o->axis > 0) /* of nothing x may be NULL */
-            x += i / o->inner * o->axis * o->inner + i % o->inner;
-        ((REAL *)o->y)[i] = reduce_strided(x, NULL, 0, o->axis, o->inner, o->reduction);
+        ((REAL *)o->y)[i] = o->factor != NULL
+                                ? product_sum(x, (const REAL *)o->factor + at, o->axis, o->inner)
+                                : reduce_strided(x, NULL, 0, o->axis, o->inner, o->reduction);
     }
 }
 
