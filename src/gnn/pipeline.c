@@ -220,8 +220,10 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
     RGM_GO(rgm_provider_dataset(&data, provider, training));
     /* One graph, the same each epoch: made once, given again and again, and no threads about it. */
     alone = rgm_dataset_count(data) == 1 && !rgmi_provider_is_batched(provider);
+    /* What is in memory is there already: handing it to a thread costs more than the call. */
     if (!rgmi_provider_is_batched(provider))
-        RGM_GO(batch(&data, pipeline, batch_size, drop_remainder, alone ? 0 : threads));
+        RGM_GO(batch(&data, pipeline, batch_size, drop_remainder,
+                     alone || rgmi_provider_is_in_memory(provider) ? 0 : threads));
     RGM_GO(rgm_dataset_map(&data, training ? draw_batch : process_batch, pipeline, NULL,
                            alone ? 0 : threads));
     if (alone && !(training && draws(pipeline)))
