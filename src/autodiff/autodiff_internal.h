@@ -54,6 +54,7 @@ struct rgm_value {
     rgm_value *transposed; /* patterns: the transpose, once there is one                */
     rgm_value *next;       /* states: their update, or NULL                             */
     int64_t index;         /* parameters and inputs: number among their kind            */
+    bool picks;            /* patterns: one entry a row, and none of a column twice     */
     /* private graphs only */
     rgm_value *original;    /* the value of the user's graph that it stands for, or NULL */
     rgm_value *replacement; /* what a pass put in its place                              */

@@ -517,7 +517,11 @@ static rgm_value *picked(narrower *n, rgm_value *x, part want)
         snprintf(name, sizeof name, "%s.#pick%d", rgm_cgraph_symbol_name(n->graph, all),
                  want.level);
     }
-    return rgm_broadcast_columns(fed(n, name, size, all, size, p), x);
+    rgm_value *pattern = fed(n, name, size, all, size, p);
+
+    if (pattern != NULL)
+        pattern->picks = true;
+    return rgm_broadcast_columns(pattern, x);
 }
 
 /* What was made of x, narrowed to what a reader wants. */

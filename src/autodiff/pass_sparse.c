@@ -296,7 +296,8 @@ rgm_value *rgmi_rule_narrow_grad(rgm_executor *executor, rgm_value *v)
 
 /*
  * Products with values on entries move to the rows or columns they come from, which are fewer:
- * broadcast(x) W = broadcast(x W); broadcast(x)^T dy = x^T pool(dy); pool(dy W) = pool(dy) W.
+ * broadcast(x) W = broadcast(x W); broadcast(x)^T dy = x^T pool(dy); pool(dy W) = pool(dy) W. What
+ * picks some of the columns stays before the product: there the entries are fewer.
  */
 rgm_value *rgmi_rule_entry_product(rgm_executor *executor, rgm_value *v)
 {
@@ -317,7 +318,7 @@ rgm_value *rgmi_rule_entry_product(rgm_executor *executor, rgm_value *v)
     e = m.a;
     bool rows = rgmi_is(e, &rgmi_broadcast_rows_op),
          columns = rgmi_is(e, &rgmi_broadcast_columns_op);
-    if (!rows && !columns)
+    if ((!rows && !columns) || (columns && e->in[0]->picks))
         return NULL;
     if (m.trans_a && !m.trans_b)
         return rgm_matmul_t(e->in[1],

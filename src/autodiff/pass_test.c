@@ -507,6 +507,30 @@ static void products_with_edge_values_move_to_the_nodes(void **state)
     lab_close(&l);
 }
 
+/* The first of some rows, as a narrowed graph picks them. */
+static void products_with_picked_rows_stay_with_them(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    lab_open(&l, RGM_F64);
+    rgm_value *p = edges(&l), *x = states(&l, 4), *w = lab_input(&l, 2, (int64_t[]){4, 3});
+    int of_picked = 0;
+    p->picks = true; /* what is fed has columns twice: right all the same */
+    rgm_value *y = rgm_matmul(rgm_broadcast_columns(p, x), w);
+    int64_t count = loss_and_gradients(&l, fetches, y);
+    rgm_executor *executor;
+    results_agree(&l, fetches, count, &fused, &plain, 1e-12);
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, count, &fused));
+    for (int64_t s = 0; s < executor->count; s++)
+        if (rgmi_is(executor->order[s], &rgmi_matmul_op))
+            of_picked += rgmi_is(executor->order[s]->in[0], &rgmi_broadcast_columns_op);
+    CHECK_INT(2, of_picked); /* forward, and the weight's gradient */
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
 static void transposes_become_flags_and_sums_accumulate(void **state)
 {
     static const int swap[] = {1, 0};
@@ -728,6 +752,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(a_sum_over_pooled_rows_is_one_over_entries),
       cmocka_unit_test(the_sparse_product_stands_on_the_narrower_side),
       cmocka_unit_test(products_with_edge_values_move_to_the_nodes),
+      cmocka_unit_test(products_with_picked_rows_stay_with_them),
       cmocka_unit_test(transposes_become_flags_and_sums_accumulate),
       cmocka_unit_test(parts_of_a_shared_kernel_are_put_together),
       cmocka_unit_test(a_weights_penalty_is_one_op),

@@ -16,6 +16,7 @@ static rgm_status leaf_copy(rgm_value **out, rgm_cgraph *program, const rgm_valu
     copy->leaf = v->leaf;
     copy->s = v->s;
     copy->index = v->index;
+    copy->picks = v->picks;
     copy->constant = v->constant != NULL ? rgm_tensor_retain(v->constant) : NULL;
     return RGM_OK;
 }
