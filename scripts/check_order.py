@@ -1,8 +1,8 @@
 """No call has two arguments that each build something: gcc works through them from the right, clang from the
 left, so that graphs, names in ONNX files and at last the bits of a result would follow the compiler.
 
-A builder is a function that gives an rgm_value *, an ONNX name (of an rgmi_writer *) or a new size (of an
-rgm_cgraph *). The first of the two becomes a variable of its own.
+A builder is a function that gives an rgm_value *, an ONNX name (of an rgmi_writer *), a tensor of TensorFlow's (of
+an rgmi_tf *) or a new size (of an rgm_cgraph *). The first of the two becomes a variable of its own.
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 BUILDER = re.compile(r"^(?:static |inline )*(?:rgm_value \*(\w+)\((?!const rgm_value )|const char \*(\w+)\((?:struct )?rgmi_writer \*"
-                     r"|rgm_dim (\w+)\(rgm_cgraph \*)", re.M)
+                     r"|const rgmi_tensor \*(\w+)\(rgmi_tf \*|rgm_dim (\w+)\(rgm_cgraph \*)", re.M)
 PURE = {"rgmi_name_of", "rgmi_known", "rgmi_fail", "rgmi_text", "input"}  # they look up, or fail once
 CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 

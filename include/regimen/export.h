@@ -5,7 +5,8 @@
  * everything between them and the named outputs is in the file: one-hot rows, degrees,
  * normalisation, sparse products, softmax over neighbours. A signature in JSON says what each input
  * and output is. An interpreter of its own, written against the ONNX specification and sharing no
- * code with the executor, runs an exported file to verify it.
+ * code with the executor, runs an exported file to verify it. The same graph as TensorFlow has it:
+ * a SavedModel.
  */
 #ifndef REGIMEN_EXPORT_H
 #define REGIMEN_EXPORT_H
@@ -144,6 +145,35 @@ rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
 rgm_status rgm_onnx_signature(rgm_text *out, const char *file, rgm_cgraph *graph,
                               const rgm_parameters *parameters, const rgm_export_output *outputs,
                               int64_t output_count, const rgm_onnx_options *options);
+
+/** The file of a SavedModel. */
+#define RGM_SAVED_MODEL_FILE "saved_model.pb"
+/**
+ * Write a SavedModel of TensorFlow (schema version 1): the graph of rgm_onnx_save() in TensorFlow's
+ * ops, with the parameters as constants, and one signature "serving_default" whose inputs and
+ * outputs have the names, dtypes and shapes of the ONNX file (a size that varies is -1).
+ * tf.saved_model.load() and TensorFlow Serving read it. There is saved_model.pb alone: of frozen
+ * weights nothing is kept beside it. On a CPU an index outside its range is an error of
+ * TensorFlow's; its GPU kernels take no notice of one.
+ *
+ * @param folder   [in] made where it is missing; saved_model.pb is written beside and renamed
+ * @param options  [in] as for rgm_onnx_save(), but that `metadata` have no place here;
+ * `description` is the graph's meta_graph_version
+ *
+ * Errors: those of rgm_onnx_save(); RGM_ERR_UNSUPPORTED also for an ONNX node that TensorFlow
+ * cannot say, by its operator, and for more than 2 GiB. No file is written or replaced then.
+ */
+rgm_status rgm_saved_model_save(const char *folder, rgm_cgraph *graph,
+                                const rgm_parameters *parameters, const rgm_export_output *outputs,
+                                int64_t output_count, const rgm_onnx_options *options);
+/**
+ * Whether rgm_saved_model_save() could write this: all of its work but the copy of the parameters
+ * and the file.
+ * Errors: those of rgm_saved_model_save() but RGM_ERR_IO.
+ */
+rgm_status rgm_saved_model_check(rgm_cgraph *graph, const rgm_parameters *parameters,
+                                 const rgm_export_output *outputs, int64_t output_count,
+                                 const rgm_onnx_options *options);
 
 /** An exported file opened to be run. */
 typedef struct rgm_onnx_model rgm_onnx_model;

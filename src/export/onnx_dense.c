@@ -56,8 +56,8 @@ static const char *element_wise(rgmi_writer *w, rgm_map_code code, double consta
     case RGM_MAP_EQUAL:
         return rgmi_cast(w, rgmi_node(w, "Equal", a, b, NULL), dtype);
     default:
-        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op '%s' is a gradient and has no ONNX form",
-                         w->hint);
+        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op '%s' is a gradient and has no %s form",
+                         w->hint, w->format);
     }
 }
 

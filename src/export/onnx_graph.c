@@ -51,7 +51,7 @@ void *rgmi_memory(rgmi_writer *w, size_t size)
     void *memory = w->status == RGM_OK ? rgm_arena_alloc(w->arena, size > 0 ? size : 1) : NULL;
 
     if (memory == NULL)
-        rgmi_fail(w, RGM_ERR_NOMEM, "out of memory for the ONNX graph");
+        rgmi_fail(w, RGM_ERR_NOMEM, "out of memory for the graph of the file");
     return memory;
 }
 

@@ -29,6 +29,7 @@ typedef struct rgmi_writer {
     rgm_cgraph *graph;
     const rgm_parameters *parameters;
     const rgm_onnx_options *options; /* may be NULL */
+    const char *format;              /* "ONNX": for messages */
     rgm_arena *arena;
     rgm_status status; /* the first failure; translators then do nothing */
     rgmi_list nodes, inputs, outputs, initializers;
@@ -146,6 +147,23 @@ rgm_status rgmi_signature_print(rgm_text *out, const char *file, const rgmi_writ
 /** The classes of each output that has names of them, as JSON; nothing where none has. */
 rgm_status rgmi_class_names_print(rgm_text *out, const rgm_export_output *outputs,
                                   int64_t output_count);
+
+/* ---- onnx_save.c ---- */
+
+/** What is exported. */
+typedef struct rgmi_export {
+    rgm_cgraph *graph;
+    const rgm_parameters *parameters;
+    const rgm_export_output *outputs;
+    int64_t output_count;
+    const rgm_onnx_options *options;
+    rgm_text *signature; /* where it goes; NULL: nowhere */
+} rgmi_export;
+/** Makes a file (path NULL: only finds out whether it could) of nodes that are all there. */
+typedef rgm_status rgmi_finish(const char *path, rgmi_writer *w, const rgmi_export *e);
+/** The nodes of an export, and what `finish` makes of them; errors say the format's name. */
+rgm_status rgmi_export_as(const char *format, rgmi_finish *finish, const char *path,
+                          const rgmi_export *e);
 
 /* ---- translators: onnx_dense.c, onnx_attention.c, onnx_image.c, onnx_sparse.c ---- */
 

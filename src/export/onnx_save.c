@@ -27,7 +27,8 @@ static void name_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
         return;
     }
     if (rgmi_onnx_type(dtype) == 0)
-        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here", text);
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no %s form here", text,
+                  w->format);
     name->name = rgmi_claim(w, rgmi_text(w, "%s", text), "input");
     rgmi_value_info(w, &w->inputs, name->name, dtype, rgm_value_rank(value), rgm_value_shape(value),
                     NULL);
@@ -63,7 +64,7 @@ static void name_tensor(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
         name->name = rgmi_fresh(w, rgmi_text(w, "constant_%lld", (long long)w->next++));
     }
     if (rgmi_onnx_type(rgm_value_dtype(value)) == 0)
-        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "a constant of text has no ONNX form here");
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "a constant of text has no %s form here", w->format);
     if (w->status == RGM_OK)
         rgmi_initializer(w, name->name, tensor);
 }
@@ -91,9 +92,9 @@ static void translate(rgmi_writer *w, const rgm_value *value)
     rgmi_name *name;
 
     if (translator == NULL) {
-        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op '%s'%s%s%s has no ONNX form", op->name,
+        rgmi_fail(w, RGM_ERR_UNSUPPORTED, "op '%s'%s%s%s has no %s form", op->name,
                   scope != NULL ? " (in scope '" : "", scope != NULL ? scope : "",
-                  scope != NULL ? "')" : "");
+                  scope != NULL ? "')" : "", w->format);
         return;
     }
     w->hint =
@@ -242,8 +243,7 @@ static void add_class_names(rgmi_writer *w, rgmi_list *list, const rgm_export_ou
     rgm_text_clear(&text);
 }
 
-static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w,
-                       const rgm_export_output *outputs, int64_t output_count)
+static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w, const rgmi_export *e)
 {
     const rgm_onnx_options *options = w->options;
     rgmi_list metadata = {0};
@@ -261,14 +261,13 @@ static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w,
             rgmi_fail(w, RGM_ERR_ARG, "metadata '%s' are made of the outputs' classes", pair[0]);
         add_metadata(w, &metadata, pair[0], pair[1]);
     }
-    add_class_names(w, &metadata, outputs, output_count);
+    add_class_names(w, &metadata, e->outputs, e->output_count);
     model->metadata_props = (Rgmi__Onnx__StringStringEntryProto **)metadata.items;
     model->n_metadata_props = metadata.count;
 }
 
 /* path NULL: only whether it could be written. */
-static rgm_status pack(const char *path, rgmi_writer *w, const rgm_export_output *outputs,
-                       int64_t output_count)
+static rgm_status pack(const char *path, rgmi_writer *w, const rgmi_export *e)
 {
     rgm_status status = RGM_OK;
     Rgmi__Onnx__ModelProto model = RGMI__ONNX__MODEL_PROTO__INIT;
@@ -279,7 +278,7 @@ static rgm_status pack(const char *path, rgmi_writer *w, const rgm_export_output
     size_t size;
 
     fill_graph(&graph, w);
-    fill_model(&model, w, outputs, output_count);
+    fill_model(&model, w, e);
     RGM_GO(w->status);
     opset.domain = "";
     opset.has_version = 1;
@@ -301,59 +300,77 @@ done:
     return status;
 }
 
-/* path NULL: no file is written; signature NULL: none is printed. */
-static rgm_status save(const char *path, rgm_text *signature, const char *file, rgm_cgraph *graph,
-                       const rgm_parameters *parameters, const rgm_export_output *outputs,
-                       int64_t output_count, const rgm_onnx_options *options)
+static rgm_status make_nodes(rgmi_writer *w, const rgmi_export *e)
 {
     rgm_status status = RGM_OK;
-    rgmi_writer w = {
-        .graph = graph, .parameters = parameters, .options = options, .hint = "regimen"};
     rgmi_list order = {0};
     rgm_map *seen = NULL;
 
-    RGM_GO(rgm_cgraph_status(graph));
+    RGM_GO(rgm_map_create(&seen));
+    RGM_GO(check_outputs(w, e->outputs, e->output_count));
+    for (int64_t i = 0; i < e->output_count; i++)
+        order_below(w, &order, seen, e->outputs[i].value);
+    translate_all(w, &order);
+    for (int64_t i = 0; i < e->output_count; i++)
+        add_output(w, &e->outputs[i]);
+    RGM_GO(w->status);
+done:
+    rgm_map_release(seen);
+    return status;
+}
+
+rgm_status rgmi_export_as(const char *format, rgmi_finish *finish, const char *path,
+                          const rgmi_export *e)
+{
+    rgm_status status = RGM_OK;
+    rgmi_writer w = {.graph = e->graph,
+                     .parameters = e->parameters,
+                     .options = e->options,
+                     .format = format,
+                     .hint = "regimen"};
+
+    RGM_GO(rgm_cgraph_status(e->graph));
     RGM_GO(rgm_arena_create(&w.arena));
     RGM_GO(rgm_map_create(&w.named));
     RGM_GO(rgm_map_create(&w.used));
     RGM_GO(rgm_map_create(&w.known));
-    RGM_GO(rgm_map_create(&seen));
-    RGM_GO(check_outputs(&w, outputs, output_count));
-    for (int64_t i = 0; i < output_count; i++)
-        order_below(&w, &order, seen, outputs[i].value);
-    translate_all(&w, &order);
-    for (int64_t i = 0; i < output_count; i++)
-        add_output(&w, &outputs[i]);
-    RGM_GO(w.status);
-    RGM_GO(pack(path, &w, outputs, output_count));
-    if (signature != NULL)
-        RGM_GO(rgmi_signature_print(signature, file, &w, outputs, output_count));
+    RGM_GO(make_nodes(&w, e));
+    RGM_GO(finish(path, &w, e));
 done:
-    rgm_map_release(seen);
     rgm_map_release(w.named);
     rgm_map_release(w.used);
     rgm_map_release(w.known);
     rgm_arena_release(w.arena);
-    return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "ONNX export");
+    return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "%s export", format);
 }
 
 rgm_status rgm_onnx_save(const char *path, rgm_cgraph *graph, const rgm_parameters *parameters,
                          const rgm_export_output *outputs, int64_t output_count,
                          const rgm_onnx_options *options)
 {
-    return save(path, NULL, NULL, graph, parameters, outputs, output_count, options);
+    return rgmi_export_as("ONNX", pack, path,
+                          &(rgmi_export){graph, parameters, outputs, output_count, options, NULL});
 }
 
 rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
                           const rgm_export_output *outputs, int64_t output_count,
                           const rgm_onnx_options *options)
 {
-    return save(NULL, NULL, NULL, graph, parameters, outputs, output_count, options);
+    return rgmi_export_as("ONNX", pack, NULL,
+                          &(rgmi_export){graph, parameters, outputs, output_count, options, NULL});
+}
+
+/* `file` is the name that is told in it. */
+static rgm_status print_signature(const char *file, rgmi_writer *w, const rgmi_export *e)
+{
+    RGM_TRY(pack(NULL, w, e));
+    return rgmi_signature_print(e->signature, file, w, e->outputs, e->output_count);
 }
 
 rgm_status rgm_onnx_signature(rgm_text *out, const char *file, rgm_cgraph *graph,
                               const rgm_parameters *parameters, const rgm_export_output *outputs,
                               int64_t output_count, const rgm_onnx_options *options)
 {
-    return save(NULL, out, file, graph, parameters, outputs, output_count, options);
+    return rgmi_export_as("ONNX", print_signature, file,
+                          &(rgmi_export){graph, parameters, outputs, output_count, options, out});
 }

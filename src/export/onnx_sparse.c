@@ -192,7 +192,7 @@ static const char *weighted(rgmi_writer *w, const char *messages, const rgm_valu
         shape[i] = rgm_value_dim(x, i);
         if (shape[i] < 0)
             return rgmi_fail(w, RGM_ERR_UNSUPPORTED,
-                             "op 'spmm' with channels that vary has no ONNX form");
+                             "op 'spmm' with channels that vary has no %s form", w->format);
         channels *= shape[i];
     }
     split[0] = shape[0];

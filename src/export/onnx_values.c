@@ -199,8 +199,8 @@ const char *rgmi_table(rgmi_writer *w, const rgm_onnx_table *table)
         return known->name;
     }
     if (rgmi_onnx_type(table->dtype) == 0)
-        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no ONNX form here",
-                         table->name);
+        return rgmi_fail(w, RGM_ERR_UNSUPPORTED, "input '%s' is text, which has no %s form here",
+                         table->name, w->format);
     name = rgmi_claim(w, table->name, "input");
     rgmi_value_info(w, &w->inputs, name, table->dtype, table->rank, table->shape, table->doc);
     rgmi_add(w, &w->tables, (void *)(uintptr_t)table);

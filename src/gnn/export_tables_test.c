@@ -250,8 +250,9 @@ static rgm_onnx_model *exported(char **path, char folder[64], rgm_value *y,
     lab_folder(folder, 64);
     *path = lab_path(folder, "model.onnx");
     CHECK_OK(rgm_graph_value_tables(&options, value));
-    CHECK_OK(rgm_onnx_save(*path, rgm_value_graph(y), parameters,
-                           &(rgm_export_output){.name = "y", .value = y}, 1, &options));
+    rgm_export_output output = {.name = "y", .value = y};
+    CHECK_OK(rgm_onnx_save(*path, rgm_value_graph(y), parameters, &output, 1, &options));
+    CHECK_OK(rgm_saved_model_save(folder, rgm_value_graph(y), parameters, &output, 1, &options));
     CHECK_OK(rgm_onnx_open(&model, *path));
     return model;
 }
@@ -288,7 +289,7 @@ static void every_form_gives_what_the_graph_gives_in_any_order_of_edges(void **s
             fail_msg("%s", rgm_error_text());
         snprintf(name, sizeof name, "tables.%d", (int)seed);
         lab_compare(got, want, name, 1e-5);
-        lab_dump(path, name, tables, count, want);
+        lab_dump(folder, name, tables, count, want);
         rgm_tensor_release(got);
         rgm_onnx_inputs_release(tables, count);
     }
@@ -355,7 +356,7 @@ static void named_models_take_shuffled_edges(void **state)
         CHECK_OK(rgm_onnx_run(&got, model, tables, count));
         snprintf(name, sizeof name, "tables.%s", models[i].model);
         lab_compare(got, want, name, 1e-5);
-        lab_dump(path, name, tables, count, want);
+        lab_dump(folder, name, tables, count, want);
         rgm_tensor_release(want);
         rgm_tensor_release(got);
         rgm_onnx_inputs_release(tables, count);
@@ -484,7 +485,7 @@ static void lookups_are_in_the_file(void **state)
         if (rgm_onnx_run(&got, model, tables, count) != RGM_OK)
             fail_msg("%s", rgm_error_text());
         lab_compare(got, want, "lookups", 1e-5);
-        lab_dump(path, numbered ? "lookups.numbers" : "lookups", tables, count, want);
+        lab_dump(folder, numbered ? "lookups.numbers" : "lookups", tables, count, want);
         rgm_tensor_release(want);
         rgm_tensor_release(got);
         rgm_onnx_inputs_release(tables, count);

@@ -526,6 +526,7 @@ static void every_failing_allocation_is_reported_and_nothing_leaks(void **state)
     network_open(&n, models[0].model, models[0].yaml, false);
     rgm_export_output output = {.name = "state", .value = n.state};
     CHECK_EVERY_OOM(rgm_onnx_save(path, n.graph, n.parameters, &output, 1, NULL), (void)0);
+    CHECK_EVERY_OOM(rgm_saved_model_save(folder, n.graph, n.parameters, &output, 1, NULL), (void)0);
     CHECK_EVERY_OOM(rgm_onnx_open(&model, path), rgm_onnx_close(model));
     CHECK_EVERY_OOM(make_inputs(&n), (void)0);
     CHECK_OK(rgm_onnx_open(&model, path));

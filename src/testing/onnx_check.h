@@ -1,13 +1,17 @@
 /*
- * The comparison of an exported file, run by the interpreter, with the executor. With
+ * The comparison of an exported file, run by the interpreter, with the executor; its SavedModel is
+ * looked at whole. With
  * RGM_ONNX_DUMP=FOLDER in the environment each comparison also leaves the model, inputs and outputs
- * there for tests/oracle/onnx_oracle.py.
+ * there for tests/oracle/onnx_oracle.py, with RGM_SAVED_MODEL_DUMP=FOLDER for
+ * saved_model_oracle.py.
  */
 #ifndef RGM_ONNX_CHECK_H
 #define RGM_ONNX_CHECK_H
 
 #include <lab.h>
 #include <regimen/export.h>
+
+#include "saved_model_check.h"
 
 static inline char *lab_path(const char *folder, const char *name)
 {
@@ -34,23 +38,33 @@ static inline void lab_compare(const rgm_tensor *got, const rgm_tensor *want, co
     }
 }
 
-/* For the oracle: NAME.onnx, NAME.inputs.safetensors, NAME.outputs.safetensors. */
-static inline void lab_dump(const char *model, const char *name, const rgm_named_tensor *inputs,
-                            int64_t input_count, rgm_tensor *output)
+static inline void lab_copy(const char *folder, const char *name, const char *from,
+                            const char *source)
 {
-    const char *folder = getenv("RGM_ONNX_DUMP");
-    rgm_named_tensor named = {"y", output};
-    char file[256], *path, *bytes;
+    char *path = lab_path(folder, name), *other = lab_path(from, source), *bytes;
     int64_t size;
+
+    CHECK_OK(rgm_file_load(&bytes, &size, other, 1 << 30));
+    CHECK_OK(rgm_file_save(path, bytes, size));
+    rgm_free(bytes);
+    rgm_free(other);
+    rgm_free(path);
+}
+
+/* For an oracle, where `variable` of the environment names a folder: what was exported into the
+ * folder `from` as NAME and `ending`, and NAME.inputs.safetensors, NAME.outputs.safetensors. */
+static inline void lab_dump_for(const char *variable, const char *source, const char *ending,
+                                const char *from, const char *name, const rgm_named_tensor *inputs,
+                                int64_t input_count, rgm_tensor *output)
+{
+    const char *folder = getenv(variable);
+    rgm_named_tensor named = {"y", output};
+    char file[256], *path;
 
     if (folder == NULL)
         return;
-    snprintf(file, sizeof file, "%s.onnx", name);
-    path = lab_path(folder, file);
-    CHECK_OK(rgm_file_load(&bytes, &size, model, 1 << 30));
-    CHECK_OK(rgm_file_save(path, bytes, size));
-    rgm_free(bytes);
-    rgm_free(path);
+    snprintf(file, sizeof file, "%s%s", name, ending);
+    lab_copy(folder, file, from, source);
     snprintf(file, sizeof file, "%s.inputs.safetensors", name);
     path = lab_path(folder, file);
     CHECK_OK(rgm_safetensors_save(path, inputs, input_count, NULL, 0));
@@ -59,6 +73,14 @@ static inline void lab_dump(const char *model, const char *name, const rgm_named
     path = lab_path(folder, file);
     CHECK_OK(rgm_safetensors_save(path, &named, 1, NULL, 0));
     rgm_free(path);
+}
+
+static inline void lab_dump(const char *from, const char *name, const rgm_named_tensor *inputs,
+                            int64_t input_count, rgm_tensor *output)
+{
+    lab_dump_for("RGM_ONNX_DUMP", "model.onnx", ".onnx", from, name, inputs, input_count, output);
+    lab_dump_for("RGM_SAVED_MODEL_DUMP", "saved_model.pb", ".pb", from, name, inputs, input_count,
+                 output);
 }
 
 /* In memory where that is possible: a save waits for the disk, and there are thousands. */
@@ -78,6 +100,7 @@ static inline void lab_check(rgm_value *y, const rgm_parameters *parameters, con
     rgm_executor *executor;
     rgm_tensor *want, *got;
     rgm_onnx_model *model;
+    saved_graph saved;
     rgm_named_tensor *inputs;
     int64_t input_count;
     char path[64];
@@ -89,14 +112,18 @@ static inline void lab_check(rgm_value *y, const rgm_parameters *parameters, con
     CHECK_OK(rgm_cgraph_status(graph));
     CHECK_OK(rgm_executor_create(&executor, graph, &y, 1, &evaluation));
     CHECK_OK(rgm_executor_run(executor, &want, parameters, feeds, feed_count, 1, 1));
-    CHECK_OK(rgm_onnx_save(file, graph, parameters, &(rgm_export_output){.name = "y", .value = y},
-                           1, NULL));
+    rgm_export_output output = {.name = "y", .value = y};
+    CHECK_OK(rgm_onnx_save(file, graph, parameters, &output, 1, NULL));
+    if (rgm_saved_model_save(path, graph, parameters, &output, 1, NULL) != RGM_OK)
+        fail_msg("%s: %s", what, rgm_error_text());
+    saved_graph_open(&saved, path);
+    saved_graph_close(&saved);
     CHECK_OK(rgm_onnx_open(&model, file));
     CHECK_OK(rgm_onnx_inputs(&inputs, &input_count, feeds, feed_count));
     if (rgm_onnx_run(&got, model, inputs, input_count) != RGM_OK)
         fail_msg("%s: %s", what, rgm_error_text());
     lab_compare(got, want, what, tolerance);
-    lab_dump(file, what, inputs, input_count, want);
+    lab_dump(path, what, inputs, input_count, want);
     rgm_tensor_release(got);
     rgm_onnx_inputs_release(inputs, input_count);
     rgm_onnx_close(model);

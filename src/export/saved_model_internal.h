@@ -1,0 +1,80 @@
+/*
+ * The writer of SavedModels: the ONNX nodes that an export has made, one after the other, as nodes
+ * of TensorFlow. It reads what the writer of ONNX writes and no other file. As there, everything
+ * lives in one arena, and once something failed every function does nothing.
+ */
+#ifndef RGM_SAVED_MODEL_INTERNAL_H
+#define RGM_SAVED_MODEL_INTERNAL_H
+
+#include "onnx_internal.h"
+#include "saved_model.pb-c.h"
+
+/** A tensor of the graph: the first and only output of a node. TensorFlow wants its dtype with
+ * whatever uses it, which ONNX leaves out. */
+typedef struct rgmi_tensor {
+    const char *name; /* of its node */
+    rgm_dtype dtype;
+    const Rgmi__Onnx__TensorProto *constant; /* what it is; NULL: no initializer   */
+    const Rgmi__Onnx__NodeProto *node;       /* that it stands for; NULL: a leaf   */
+} rgmi_tensor;
+
+typedef struct rgmi_tf {
+    rgmi_writer w;    /* its names, constants and nodes (Rgmi__Tf__NodeDef *) */
+    rgm_map *tensors; /* ONNX name -> rgmi_tensor *                           */
+} rgmi_tf;
+
+/** An ONNX node to be translated. */
+typedef struct rgmi_source {
+    const Rgmi__Onnx__NodeProto *node;
+    const rgmi_tensor **in;
+    int count;
+    const char *op; /* TensorFlow's, of the row */
+} rgmi_source;
+
+/** What stands for the node's output; NULL on failure. */
+typedef const rgmi_tensor *rgmi_tf_translator(rgmi_tf *t, const rgmi_source *s);
+typedef struct rgmi_tf_row {
+    const char *onnx, *op;
+    rgmi_tf_translator *translate;
+} rgmi_tf_row;
+extern const rgmi_tf_row rgmi_tf_rows[]; /* ended by a row without a name */
+
+/* ---- saved_model_graph.c ---- */
+
+int rgmi_tf_dtype(rgm_dtype dtype);
+Rgmi__Tf__TensorShapeProto *rgmi_tf_shape(rgmi_tf *t, int rank, const int64_t *sizes);
+
+/** A node whose output is of `dtype`; an input that is NULL means that something failed. */
+const rgmi_tensor *rgmi_tf_node_of(rgmi_tf *t, const char *op, rgm_dtype dtype,
+                                   const rgmi_tensor *const *in, int count);
+/** With one to three inputs: the first NULL ends them. */
+const rgmi_tensor *rgmi_tf_node(rgmi_tf *t, const char *op, rgm_dtype dtype, const rgmi_tensor *a,
+                                const rgmi_tensor *b, const rgmi_tensor *c);
+/** Attributes of the node added last. */
+void rgmi_tf_type(rgmi_tf *t, const char *name, rgm_dtype dtype);
+void rgmi_tf_int(rgmi_tf *t, const char *name, int64_t value);
+void rgmi_tf_bool(rgmi_tf *t, const char *name, bool value);
+void rgmi_tf_float(rgmi_tf *t, const char *name, double value);
+void rgmi_tf_text(rgmi_tf *t, const char *name, const char *value);
+void rgmi_tf_ints(rgmi_tf *t, const char *name, const int64_t *values, int count);
+
+/** A graph's input; its name there is like `name`. */
+const rgmi_tensor *rgmi_tf_placeholder(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
+                                       const int64_t *sizes);
+/** A constant of those bytes, which are borrowed. */
+const rgmi_tensor *rgmi_tf_constant(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
+                                    const int64_t *sizes, const void *data, size_t bytes);
+/** Constants of int64, shared when equal. */
+const rgmi_tensor *rgmi_tf_number(rgmi_tf *t, int64_t value);
+const rgmi_tensor *rgmi_tf_vector(rgmi_tf *t, const int64_t *values, int count);
+
+/** x[begin:end] of an axis; begin and end are [1]. */
+const rgmi_tensor *rgmi_tf_slice(rgmi_tf *t, const rgmi_tensor *x, const rgmi_tensor *begin,
+                                 const rgmi_tensor *end, int64_t axis);
+const rgmi_tensor *rgmi_tf_concat(rgmi_tf *t, const rgmi_tensor *const *parts, int count,
+                                  int64_t axis);
+const rgmi_tensor *rgmi_tf_reshape(rgmi_tf *t, const rgmi_tensor *x, const rgmi_tensor *shape);
+/** [rank] int64 */
+const rgmi_tensor *rgmi_tf_shape_of(rgmi_tf *t, const rgmi_tensor *x);
+
+#endif
