@@ -150,6 +150,14 @@ kinds = {o["name"]: (o["kind"], o["shape"]) for o in s["outputs"]}
 assert kinds == {"classification_logits": ("logits", ["nodes/_readout", 4]),
                  "probabilities": ("probabilities", ["nodes/_readout", 4])}, kinds
 PY
+expect 0 "$regimen" export run --to tensorflow --format saved_model --dump tensorflow.dump
+says '^tensorflow/saved_model.pb  1 batches in tensorflow.dump$' out
+[ -s tensorflow/saved_model.pb ] && [ -s tensorflow/assets.extra/signature.json ] && [ ! -e tensorflow/model.onnx ] ||
+    fail "export --format saved_model wrote $(ls tensorflow tensorflow/*)"
+expect 2 "$regimen" export run --format savedmodel
+says "there is no 'savedmodel'; did you mean 'saved_model'" err
+expect 2 "$regimen" export run --format saved_model --verify
+says 'verify runs ONNX' err
 
 # The export alone answers Examples as the run does.
 expect 0 "$regimen" data generate citation --to whole --nodes 400 --edges 900 --classes 4 --words 200 \

@@ -1500,10 +1500,11 @@ typedef struct rgm_exporter_type {
     rgm_status (*save)(const rgm_open_run *run, const char *folder, void *options);
     rgm_status (*check)(const rgm_open_run *run, void *options); /* as in rgm_exporter */
 } rgm_exporter_type;
-/** "onnx", "predictor" (what rgm_predictor_open() serves, alone) and "weights"; ended by NULL. */
+/** "onnx", "saved_model", "predictor" (what rgm_predictor_open() serves, alone) and "weights";
+ * ended by NULL. */
 extern const rgm_exporter_type *const rgm_exporter_types[];
 
-/** Options of the exporter "onnx". */
+/** Options of the exporters "onnx" and "saved_model". */
 typedef struct rgm_onnx_exporter_options {
     rgm_lists output_names; /* outputs to the names they shall have; others keep theirs */
 } rgm_onnx_exporter_options;
@@ -1656,13 +1657,22 @@ rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int6
 /**
  * model.onnx (export.h): every head is an output of its name, and what it gives as probabilities
  * the output "probabilities" (of one head of several "<name>.probabilities"), unless the payload (a
- * rgm_onnx_exporter_options; NULL: those of the run's own exporter "onnx", if it has one) names it
- * anew; signature.json says what the file takes and gives. Of a task that can be served
- * (rgm_task.save_serving) there is also what rgm_predictor_open() needs: RGM_SERVING_WEIGHTS, the
- * task's files for it and, of runs with a config, RGM_SERVING_MODEL. A task may say what it writes
- * instead (rgm_task.exports). Beside it the task's files (rgm_task.files): a tokenizer, say.
+ * rgm_onnx_exporter_options; NULL: those of the run's own exporter "onnx", else "saved_model", if
+ * it has one) names it anew; signature.json says what the file takes and gives. Of a task that can
+ * be served (rgm_task.save_serving) there is also what rgm_predictor_open() needs:
+ * RGM_SERVING_WEIGHTS, the task's files for it and, of runs with a config, RGM_SERVING_MODEL. A
+ * task may say what it writes instead (rgm_task.exports). Beside it the task's files
+ * (rgm_task.files): a tokenizer, say.
  */
 rgm_exporter rgm_onnx_exporter(void);
+/**
+ * A SavedModel of TensorFlow (rgm_saved_model_save() of export.h) in the export folder itself, so
+ * that numbered exports are versions to TensorFlow Serving: saved_model.pb, with inputs, outputs
+ * and payload as of rgm_onnx_exporter(), and assets.extra/signature.json, which says what they are.
+ * Saving and asking: RGM_ERR_UNSUPPORTED also of a task that exports several graphs
+ * (rgm_task.exports).
+ */
+rgm_exporter rgm_saved_model_exporter(void);
 /** The file of rgm_onnx_exporter() to begin with: "model.onnx", or the task's. */
 const char *rgm_run_onnx_file(const rgm_open_run *run);
 /**
@@ -1673,13 +1683,15 @@ const char *rgm_run_onnx_file(const rgm_open_run *run);
 rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run, const char *folder,
                                rgm_mode mode, int64_t max_batches);
 /**
- * For another ONNX runtime to be compared with: the tables that the exported graph takes (maybe
- * more) and what the model gives for every batch of a mode's data, as
- * <folder>/inputs-<n>.safetensors and outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is
- * there already, RGM_ERR_UNSUPPORTED for a task that exports several graphs.
+ * For another runtime to be compared with: the tables that the exported graph takes (maybe more)
+ * and what the model gives for every batch of a mode's data, as <folder>/inputs-<n>.safetensors and
+ * outputs-<n>.safetensors, n from 0. RGM_ERR_IO when a file is there already, RGM_ERR_UNSUPPORTED
+ * for a task that exports several graphs.
+ *
+ * @param exporter  [in] rgm_onnx_exporter() or rgm_saved_model_exporter(), whose names outputs have
  */
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
-                             rgm_mode mode);
+                             rgm_mode mode, const rgm_exporter *exporter);
 
 /* ---- serving --------------------------------------------------------------------------------- */
 

@@ -1,11 +1,12 @@
 /* regimen export: a run folder's model for other programs. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
 /* What is asked for beside the file. */
 typedef struct wishes {
-    bool verified, json;
+    bool for_tensorflow, verified, json;
     const char *dump; /* folder, or NULL */
 } wishes;
 
@@ -50,31 +51,47 @@ static int print_result(const char *path, const wishes *w, const rgm_export_chec
     return print_text("\n");
 }
 
-static rgm_status export_onnx(const session *s, const char *folder, rgm_mode part, const wishes *w,
-                              int *code)
+static rgm_status export_files(const session *s, const char *folder, rgm_mode part, const wishes *w,
+                               int *code)
 {
     rgm_status status = RGM_OK;
-    rgm_exporter onnx = rgm_onnx_exporter();
+    rgm_exporter exporter = w->for_tensorflow ? rgm_saved_model_exporter() : rgm_onnx_exporter();
     rgm_export_check check = {0};
     int64_t dumped = 0;
     char *path = NULL;
 
-    RGM_GO(rgm_path_join(&path, folder, rgm_run_onnx_file(s->run)));
+    RGM_GO(rgm_path_join(&path, folder,
+                         w->for_tensorflow ? RGM_SAVED_MODEL_FILE : rgm_run_onnx_file(s->run)));
     RGM_GO(rgm_folder_make(folder));
-    RGM_GO(onnx.save(s->run, folder, onnx.payload));
+    RGM_GO(exporter.save(s->run, folder, exporter.payload));
     if (w->verified)
         RGM_GO(rgm_run_verify_onnx(&check, s->run, folder, part, 8));
     if (w->dump != NULL)
-        RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part));
+        RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part, &exporter));
     *code = print_result(path, w, &check, dumped);
 done:
     rgm_free(path);
     return status;
 }
 
+/* EXIT_DONE, or what to end with. */
+static int choose_format(wishes *w, const char *format)
+{
+    static const char *const names[] = {"onnx", "saved_model"};
+
+    w->for_tensorflow = strcmp(format, names[1]) == 0;
+    if (!w->for_tensorflow && strcmp(format, names[0]) != 0)
+        return usage_error("--format: there is no '%s'%s", format,
+                           rgm_did_you_mean(format, names, 2, NULL, "there are ").text);
+    if (w->for_tensorflow && w->verified)
+        return usage_error("--verify runs ONNX; a SavedModel is run by TensorFlow, on what --dump "
+                           "DIR writes");
+    return EXIT_DONE;
+}
+
 int verb_export(int argc, char **argv)
 {
-    const char *to = NULL;
+    const char *to = NULL, *format = "onnx";
     text_list sets = {.count = 0}, rest;
     weights_choice weights = {.last = false};
     wishes w = {.dump = NULL};
@@ -82,18 +99,20 @@ int verb_export(int argc, char **argv)
     rgm_mode part = RGM_TEST;
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for the files; default RUN_DIR/export"},
+        {"format", ARG_TEXT, &format, "NAME",
+         "onnx (default): model.onnx, opset 18; saved_model: saved_model.pb for TensorFlow"},
         {"verify", ARG_FLAG, &w.verified, NULL,
-         "run the file with an interpreter of its own on up to 8 batches and compare"},
+         "run the ONNX file with an interpreter of its own on up to 8 batches and compare"},
         {"dump", ARG_TEXT, &w.dump, "DIR",
          "inputs and outputs of every test batch there, to try another runtime on"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
-    const usage how = {"export RUN_DIR [--to DIR] [--verify] [--dump DIR] [--last | --average N | "
-                       "--step N] [--json]",
-                       "Write the model with its preprocessing as ONNX (opset 18).", arguments, 1,
-                       1};
+    const usage how = {
+        "export RUN_DIR [--to DIR] [--format NAME] [--verify] [--dump DIR] [--last | "
+        "--average N | --step N] [--json]",
+        "Write the model with its preprocessing as ONNX or for TensorFlow.", arguments, 1, 1};
     session s;
     rgm_status status;
     char *folder = NULL;
@@ -101,6 +120,9 @@ int verb_export(int argc, char **argv)
 
     if (code != EXIT_DONE)
         return code < 0 ? EXIT_DONE : code;
+    code = choose_format(&w, format);
+    if (code != EXIT_DONE)
+        return code;
     if (w.verified || w.dump != NULL)
         status = open_with_part(&s, &part, rest.items[0], &sets, &weights);
     else
@@ -108,7 +130,7 @@ int verb_export(int argc, char **argv)
     if (status == RGM_OK && to == NULL)
         status = rgm_path_join(&folder, rest.items[0], "export");
     if (status == RGM_OK)
-        status = export_onnx(&s, to != NULL ? to : folder, part, &w, &code);
+        status = export_files(&s, to != NULL ? to : folder, part, &w, &code);
     if (status != RGM_OK)
         code = report(status);
     rgm_free(folder);

@@ -11,7 +11,7 @@ static const verb verbs[] = {
     {"translate", verb_translate, "lines of stdin to lines of stdout, with a run folder's weights"},
     {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
     {"explain", verb_explain, "which edges and features a prediction rests on, with a picture"},
-    {"export", verb_export, "write a run folder's model for other programs (ONNX)"},
+    {"export", verb_export, "write a run folder's model for other programs (ONNX, TensorFlow)"},
     {"runs", verb_runs, "the run folders there are, with where they stand"},
     {"plot", verb_plot, "learning curves of run folders, as SVG or PNG"},
     {"experiment", verb_experiment, "searches over hyperparameters: run, follow, steer"},

@@ -9,6 +9,7 @@
 
 #include <regimen/gnn.h>
 #include "experiment_internal.h"
+#include "saved_model_check.h"
 
 static const char *folder;
 
@@ -353,13 +354,15 @@ static void a_run_of_own_rows_trains_and_resumes_and_exports(void **state)
 static void what_an_exporter_cannot_do_is_told_before_the_first_step(void **state)
 {
     const char *sets[] = {"export=[{type: card}]", "export=[{type: weights, only: nothing}]",
-                          "export=[{type: onnx, output_names: {logits: scores}}]"};
+                          "export=[{type: onnx, output_names: {logits: scores}}]",
+                          "export=[{type: saved_model, output_names: {logits: scores}}]"};
     const char *messages[] = {"exporter 'card': a card needs a title",
                               "exporter 'weights': export: only and except leave none",
-                              "there is no output 'logits'"};
+                              "exporter 'onnx': export.output_names: there is no output 'logits'",
+                              "exporter 'saved_model': export.output_names: there is no output"};
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         rgm_experiment *e = NULL;
 
         CHECK_OK(load(&e, &own, sets[i]));
@@ -410,6 +413,34 @@ static void outputs_of_the_onnx_file_have_the_names_that_were_asked_for(void **s
     CHECK_MESSAGE("export.output_names.a should be one name");
     CHECK_STATUS(RGM_ERR_CONFIG, load(&e, &own, "export=[{type: weights, file: a/b}]"));
     CHECK_MESSAGE("export.file 'a/b' should be the name of a file");
+}
+
+static void a_saved_model_stands_beside_the_onnx_file_with_names_of_its_own(void **state)
+{
+    char path[300], *text;
+    int64_t size;
+    saved_graph g;
+    wire info;
+
+    (void)state;
+    run_to("saved", "export=[{type: onnx}, "
+                    "{type: saved_model, output_names: {probabilities: \"of classes\"}}]");
+    snprintf(path, sizeof path, "%s/saved/export", folder);
+    saved_graph_open(&g, path);
+    CHECK(wire_entry(g.signature, 2, "of classes", &info));
+    CHECK(!wire_entry(g.signature, 2, "probabilities", &info));
+    CHECK(wire_entry(g.signature, 1, "edges/edges.#source", &info));
+    saved_graph_close(&g);
+    snprintf(path, sizeof path, "%s/saved/export/assets.extra/signature.json", folder);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    CHECK(strstr(text, "\"file\": \"saved_model.pb\"") != NULL);
+    CHECK(strstr(text, "\"name\": \"of classes\"") != NULL);
+    rgm_free(text);
+    snprintf(path, sizeof path, "%s/saved/export/signature.json", folder);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    CHECK(strstr(text, "\"file\": \"model.onnx\"") != NULL);
+    CHECK(strstr(text, "\"name\": \"probabilities\"") != NULL);
+    rgm_free(text);
 }
 
 static void refuse_rows(const rgm_extensions *rows, const char *message)
@@ -487,6 +518,7 @@ int main(void)
         cmocka_unit_test(a_run_of_own_rows_trains_and_resumes_and_exports),
         cmocka_unit_test(what_an_exporter_cannot_do_is_told_before_the_first_step),
         cmocka_unit_test(outputs_of_the_onnx_file_have_the_names_that_were_asked_for),
+        cmocka_unit_test(a_saved_model_stands_beside_the_onnx_file_with_names_of_its_own),
         cmocka_unit_test(rows_that_collide_or_lack_something_are_refused),
         cmocka_unit_test(own_options_that_a_c_program_leaves_out_are_asked_for)};
 

@@ -202,12 +202,12 @@ static void describe_lookup(describing *d, rgm_onnx_input *out, const rgmi_input
     if (f->dtype == RGM_STRING || lookup->kind == RGMI_LOOKUP_HASH) {
         rgmi_set_title(s, title, sizeof title);
         if (d->status == RGM_OK)
-            d->status = RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                                 "%s: feature '%s' is %s, which the operators of ONNX cannot say; "
-                                 "export: [{type: predictor}] writes what rgm_predictor_open() "
-                                 "serves",
-                                 title, f->name,
-                                 lookup->kind == RGMI_LOOKUP_HASH ? "hashed" : "text, looked up");
+            d->status = RGM_FAIL(
+                RGM_ERR_UNSUPPORTED,
+                "%s: feature '%s' is %s, for which exported graphs have no operators; "
+                "export: [{type: predictor}] writes what rgm_predictor_open() "
+                "serves",
+                title, f->name, lookup->kind == RGMI_LOOKUP_HASH ? "hashed" : "text, looked up");
         return;
     }
     out->values = lookup->columns;

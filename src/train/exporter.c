@@ -8,92 +8,7 @@
 
 #include "run_internal.h"
 
-#define SIGNATURE_FILE "signature.json"
-
 static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload);
-
-/* What the run's own exporter of the kind was given; NULL: nothing. */
-static const rgm_onnx_exporter_options *own_options(const rgm_open_run *run)
-{
-    for (int64_t i = 0; i < run->options.exporter_count; i++)
-        if (run->options.exporters[i].save == save_onnx)
-            return run->options.exporters[i].payload;
-    return NULL;
-}
-
-static int64_t find_output(const rgmi_outputs *list, const char *name)
-{
-    for (int64_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-static rgm_status unknown_output(const rgmi_outputs *list, const char *name)
-{
-    const char *names[RGMI_MOST_OUTPUTS];
-
-    for (int64_t i = 0; i < list->count; i++)
-        names[i] = list->items[i].name;
-    return RGM_FAIL(RGM_ERR_CONFIG, "export.output_names: there is no output '%s'%s", name,
-                    rgm_did_you_mean(name, names, list->count, NULL, "there are ").text);
-}
-
-/* All at once, so that two may take each other's names. */
-static rgm_status rename_outputs(rgmi_outputs *list, const rgm_lists *names)
-{
-    rgmi_outputs renamed = *list;
-
-    for (int64_t i = 0; i < names->count; i++) {
-        int64_t at = find_output(list, names->names[i]);
-
-        if (at < 0)
-            return unknown_output(list, names->names[i]);
-        renamed.items[at].name = names->items[i].items[0];
-    }
-    for (int64_t i = 0; i < list->count; i++)
-        list->items[i].name = renamed.items[i].name;
-    for (int64_t i = 0; i < list->count; i++)
-        if (find_output(list, list->items[i].name) < i)
-            return RGM_FAIL(RGM_ERR_CONFIG, "export.output_names: two outputs are named '%s'",
-                            list->items[i].name);
-    return RGM_OK;
-}
-
-/* o NULL: with the names of the run's own exporter. */
-static rgm_status outputs_of(rgmi_outputs *list, const rgm_open_run *run,
-                             const rgm_onnx_exporter_options *o)
-{
-    rgmi_outputs_of(list, rgm_trainer_model(run->trainer));
-    if (o == NULL)
-        o = own_options(run);
-    return o != NULL ? rename_outputs(list, &o->output_names) : RGM_OK;
-}
-
-static rgm_status options_of(rgm_onnx_options *options, const rgm_open_run *run)
-{
-    *options = (rgm_onnx_options){0};
-    return run->task.export_inputs != NULL ? run->task.export_inputs(options, run->task.state)
-                                           : RGM_OK;
-}
-
-static rgm_status save_signature(const rgm_open_run *run, const char *folder,
-                                 const rgmi_outputs *outputs, const rgm_onnx_options *options)
-{
-    rgm_status status = RGM_OK;
-    rgm_text text = {0};
-    char *path = NULL;
-
-    RGM_GO(rgm_onnx_signature(&text, rgm_run_onnx_file(run), rgm_trainer_graph(run->trainer),
-                              rgm_trainer_parameters(run->trainer), outputs->items, outputs->count,
-                              options));
-    RGM_GO(rgm_path_join(&path, folder, SIGNATURE_FILE));
-    RGM_GO(rgm_file_save_own(path, text.data, text.size));
-done:
-    rgm_free(path);
-    rgm_text_clear(&text);
-    return status;
-}
 
 static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path,
                              const rgm_onnx_exporter_options *o)
@@ -102,15 +17,14 @@ static rgm_status save_heads(const rgm_open_run *run, const char *folder, const 
     rgm_onnx_options options;
     char text[128];
 
-    RGM_TRY(outputs_of(&outputs, run, o));
-    RGM_TRY(options_of(&options, run));
-    snprintf(text, sizeof text, "%s trained by Regimen",
-             run->task.network != NULL ? run->task.network : "network");
+    RGM_TRY(rgmi_export_outputs(&outputs, run, save_onnx, o));
+    RGM_TRY(rgmi_export_inputs(&options, run));
+    rgmi_export_description(text, sizeof text, run);
     options.description = text;
     RGM_TRY(rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
                           rgm_trainer_parameters(run->trainer), outputs.items, outputs.count,
                           &options));
-    RGM_TRY(save_signature(run, folder, &outputs, &options));
+    RGM_TRY(rgmi_save_signature(run, folder, rgm_run_onnx_file(run), &outputs, &options));
     return run->task.save_serving != NULL ? rgmi_save_serving(run, folder) : RGM_OK;
 }
 
@@ -149,35 +63,18 @@ static rgm_status check_onnx(const rgm_open_run *run, void *payload)
                         run->task.name, own->file);
     if (own != NULL)
         return own->check != NULL ? own->check(parameters, run->task.state) : RGM_OK;
-    RGM_TRY(outputs_of(&outputs, run, o));
-    RGM_TRY(options_of(&options, run));
+    RGM_TRY(rgmi_export_outputs(&outputs, run, save_onnx, o));
+    RGM_TRY(rgmi_export_inputs(&options, run));
     return rgm_onnx_check(rgm_trainer_graph(run->trainer), parameters, outputs.items, outputs.count,
                           &options);
 }
-
-/* One name each: the table of lists takes several. */
-static rgm_status check_options(const void *options)
-{
-    const rgm_onnx_exporter_options *o = options;
-
-    for (int64_t i = 0; i < o->output_names.count; i++)
-        if (o->output_names.items[i].count != 1 || o->output_names.items[i].items[0][0] == '\0')
-            return RGM_FAIL(RGM_ERR_CONFIG, "export.output_names.%s should be one name",
-                            o->output_names.names[i]);
-    return RGM_OK;
-}
-
-#define RGM_OPTIONS rgm_onnx_exporter_options
-static const rgm_field onnx_fields[] = {
-    RGM_LISTS_FIELD(output_names, "outputs to the names they shall have, {probabilities: p}"), {0}};
-#undef RGM_OPTIONS
 
 static const rgm_exporter_type onnx_type = {
     .section = {.name = "onnx",
                 .help = "model.onnx: the model with its preprocessing, for ONNX runtimes",
                 .options_size = sizeof(rgm_onnx_exporter_options),
-                .fields = onnx_fields,
-                .check = check_options},
+                .fields = rgmi_output_names_fields,
+                .check = rgmi_check_output_names},
     .save = save_onnx,
     .check = check_onnx,
 };
@@ -212,8 +109,8 @@ static const rgm_exporter_type predictor_type = {
     .check = check_served,
 };
 
-const rgm_exporter_type *const rgm_exporter_types[] = {&onnx_type, &predictor_type,
-                                                       &rgmi_weights_exporter, NULL};
+const rgm_exporter_type *const rgm_exporter_types[] = {
+    &onnx_type, &rgmi_saved_model_exporter, &predictor_type, &rgmi_weights_exporter, NULL};
 
 rgm_exporter rgm_onnx_exporter(void)
 {
@@ -230,12 +127,13 @@ typedef struct all_outputs {
     rgm_tensor *values[RGMI_MOST_OUTPUTS]; /* of the last batch, borrowed from the executor */
 } all_outputs;
 
-static rgm_status all_outputs_open(all_outputs *all, const rgm_open_run *run)
+static rgm_status all_outputs_open(all_outputs *all, const rgm_open_run *run,
+                                   const rgm_exporter *names)
 {
     const rgm_executor_options evaluation = {0};
 
     *all = (all_outputs){.run = run};
-    RGM_TRY(outputs_of(&all->list, run, NULL));
+    RGM_TRY(rgmi_export_outputs(&all->list, run, names->save, names->payload));
     return rgm_executor_create(&all->executor, rgm_trainer_graph(run->trainer), all->list.values,
                                all->list.count, &evaluation);
 }
@@ -321,8 +219,9 @@ static rgm_status verify_heads(rgm_export_check *check, const rgm_open_run *run,
 {
     rgm_status status = RGM_OK;
     comparison c = {.max_batches = max_batches, .check = check};
+    const rgm_exporter names = rgm_onnx_exporter();
 
-    RGM_GO(all_outputs_open(&c.all, run));
+    RGM_GO(all_outputs_open(&c.all, run, &names));
     RGM_GO(rgm_onnx_open(&c.model, path));
     RGM_GO(find_outputs(&c, path));
     RGM_GO(rgm_run_predict(run, mode, 0, compare_batch, &c));
@@ -401,7 +300,7 @@ done:
 }
 
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
-                             rgm_mode mode)
+                             rgm_mode mode, const rgm_exporter *exporter)
 {
     rgm_status status = RGM_OK;
     dump d = {.folder = folder};
@@ -414,7 +313,7 @@ rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const ch
             "graph to dump",
             run->task.name);
     RGM_GO(rgm_folder_make(folder));
-    RGM_GO(all_outputs_open(&d.all, run));
+    RGM_GO(all_outputs_open(&d.all, run, exporter));
     RGM_GO(rgm_run_predict(run, mode, 0, dump_batch, &d));
     *batches = d.batches;
 done:

@@ -79,20 +79,28 @@ static void exporters_are_asked_before_the_first_step(void **state)
     plane p = make_plane(false);
     rgm_task task = plane_task(&p);
     rgm_run_options options = nine_steps();
-    rgm_exporter exporters[2] = {rgm_onnx_exporter(), {"mine", save_nothing, "an op", refuse}};
+    rgm_exporter exporters[3] = {
+        rgm_onnx_exporter(), rgm_saved_model_exporter(), {"mine", save_nothing, "an op", refuse}};
+    const rgm_task_export several = {.file = "encoder.onnx"};
     rgm_open_run *run;
 
     (void)state;
     options.exporters = exporters;
-    options.exporter_count = 1;
+    options.exporter_count = 2;
     options.export_dirs = &folder;
     options.export_dir_count = 1;
     CHECK_OK(rgm_run_open(&run, &task, &options)); /* a dry run writes nothing */
+    CHECK_STATUS(RGM_ERR_IO, exporters[1].save(run, "/dev/null/no folder", NULL));
     rgm_run_close(run);
-    options.exporter_count = 2;
+    task.exports = &several;
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_run_open(&run, &task, &options));
+    CHECK_MESSAGE("exporter 'saved_model': export: the task 'plane' exports graphs that feed each "
+                  "other");
+    task.exports = NULL;
+    options.exporter_count = 3;
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_run_open(&run, &task, &options));
     CHECK_MESSAGE("exporter 'mine': an op has no form");
-    exporters[1].check = NULL;
+    exporters[2].check = NULL;
     CHECK_OK(rgm_run_open(&run, &task, &options));
     rgm_run_close(run);
     clear_plane(&p);
@@ -173,12 +181,12 @@ static void asking_survives_every_failing_allocation(void **state)
     plane p = make_plane(false);
     rgm_task task = plane_task(&p);
     rgm_run_options options = nine_steps();
-    rgm_exporter exporter = rgm_onnx_exporter();
+    rgm_exporter exporters[] = {rgm_onnx_exporter(), rgm_saved_model_exporter()};
     rgm_open_run *run = NULL;
 
     (void)state;
-    options.exporters = &exporter;
-    options.exporter_count = 1;
+    options.exporters = exporters;
+    options.exporter_count = 2;
     options.export_dirs = &folder;
     options.export_dir_count = 1;
     options.trainer.checkpoint.every_steps = 10;

@@ -26,6 +26,9 @@ rgm_status rgmi_run_remark(const rgm_open_run *run);
 /* weights_exporter.c */
 extern const rgm_exporter_type rgmi_weights_exporter;
 
+/* saved_model_exporter.c */
+extern const rgm_exporter_type rgmi_saved_model_exporter;
+
 /* outputs.c */
 enum { RGMI_MOST_OUTPUTS = 2 * RGM_MAX_HEADS };
 /** What a model gives: every head by its name, then their probabilities. */
@@ -37,6 +40,23 @@ typedef struct rgmi_outputs {
 } rgmi_outputs;
 /** Names may point into `list`: it is not to be moved. */
 void rgmi_outputs_of(rgmi_outputs *list, const rgm_task_model *model);
+
+/** As rgm_exporter.save. */
+typedef rgm_status rgmi_save(const rgm_open_run *run, const char *folder, void *payload);
+/** All outputs by the names that they shall have; o NULL: as the run's own exporter with that
+ * `save` was told, if it has one. `list` is not to be moved. */
+rgm_status rgmi_export_outputs(rgmi_outputs *list, const rgm_open_run *run, rgmi_save *save,
+                               const rgm_onnx_exporter_options *o);
+/** How the task's tables become inputs; nothing else is set. */
+rgm_status rgmi_export_inputs(rgm_onnx_options *options, const rgm_open_run *run);
+/** "graph_sage trained by Regimen" */
+void rgmi_export_description(char *text, size_t size, const rgm_open_run *run);
+/** signature.json of the exported `file`. */
+rgm_status rgmi_save_signature(const rgm_open_run *run, const char *folder, const char *file,
+                               const rgmi_outputs *outputs, const rgm_onnx_options *options);
+/** Keys of rgm_onnx_exporter_options, and what is asked of them. */
+extern const rgm_field rgmi_output_names_fields[];
+rgm_status rgmi_check_output_names(const void *options);
 
 /* run_predict.c */
 /** Hand each batch of the data to `answer`, until they end or it says RGM_END. */
