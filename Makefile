@@ -1,7 +1,7 @@
 # make            build/regimen, build/libregimen.so and .a, optimized
 # make demo       install what is missing, build, and train a graph network with progress on screen
 # make test       install what is missing, build, and run every test
-# make oracle     the tests against other people's programs; TF=1: against TF-GNN too (2 GB from PyPI)
+# make oracle     the tests against other people's programs; TF=1: against TF-GNN and TensorFlow too (2 GB from PyPI)
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
 # make coverage   lines and branches that the tests reach, layer by layer (a quarter of an hour on two cores)
@@ -40,6 +40,7 @@ ifdef TF
 	@scripts/oracles.sh tf
 	@build/oracle-tf/bin/python tests/oracle/tfgnn_oracle.py --check
 	@cd build && ctest --output-on-failure -R '^tfgnn_test$$'
+	@RGM_BUILD=$(CURDIR)/build tests/oracle/saved_model.sh $(CURDIR)/build/regimen
 endif
 
 sanitize: deps

@@ -3,15 +3,13 @@
 usage: onnx_oracle.py tests FOLDER     NAME.onnx, NAME.inputs.safetensors, NAME.outputs.safetensors
        onnx_oracle.py run MODEL DUMP   inputs-<n>.safetensors, outputs-<n>.safetensors
 """
-import glob
 import json
 import os
-import re
 import sys
 
-import numpy as np
 import onnxruntime
-from safetensors.numpy import load_file
+
+from exported import check_run, check_tests
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -25,49 +23,18 @@ KNOWN = {
 }
 
 
-def open_model(path):
+def open_session(path):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def run_model(session, inputs):
-    feeds = {i.name: inputs[i.name] for i in session.get_inputs()}
-    return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds)))
+def runner(session):
+    def run(inputs):
+        feeds = {i.name: inputs[i.name] for i in session.get_inputs()}
+        return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds)))
 
-
-def difference(got, want):
-    """The largest, relative to 1 + |want|; infinite when shapes, dtypes or NaNs differ."""
-    if got.dtype != want.dtype or got.shape != want.shape:
-        return np.inf
-    got, want = got.astype(np.float64), want.astype(np.float64)
-    with np.errstate(all="ignore"):
-        off = np.where(got == want, 0, np.abs(got - want) / (1 + np.abs(want)))
-    off = np.where(np.isnan(off), np.inf, off)
-    return off.max(initial=0)
-
-
-def check_tests(folder):
-    agreed, known, wrong = 0, 0, []
-    for path in sorted(glob.glob(os.path.join(folder, "*.onnx"))):
-        stem = path[: -len(".onnx")]
-        name = os.path.basename(stem)
-        try:
-            outputs = run_model(open_model(path), load_file(stem + ".inputs.safetensors"))
-            want = load_file(stem + ".outputs.safetensors")["y"]
-            off = difference(outputs["y"], want)
-            why = "" if off <= 1e-5 else f"differs by {off}"
-        except Exception as error:  # onnxruntime's own, of many classes
-            why = str(error)
-        if not why:
-            agreed += 1
-        elif any(re.match(pattern, name) for pattern in KNOWN):
-            known += 1
-        else:
-            wrong.append(f"{name}: {why[:300]}")
-    print(f"onnxruntime {onnxruntime.__version__} agrees on {agreed} graphs, {known} not comparable")
-    if wrong or agreed < 100:
-        sys.exit("\n".join(wrong[:20]) or f"only {agreed} graphs")
+    return run
 
 
 def check_class_names(session, model):
@@ -80,27 +47,8 @@ def check_class_names(session, model):
     return f", names of {len(want)} outputs" if want else ""
 
 
-def check_run(model, folder):
-    session, batches, items, largest = open_model(model), 0, 0, 0.0
-    while os.path.exists(path := os.path.join(folder, f"inputs-{batches}.safetensors")):
-        outputs = run_model(session, load_file(path))
-        want = load_file(os.path.join(folder, f"outputs-{batches}.safetensors"))
-        if sorted(outputs) != sorted(want):
-            sys.exit(f"outputs {sorted(outputs)}, expected {sorted(want)}")
-        for name, array in want.items():
-            same = outputs[name].shape == array.shape
-            off = np.abs(outputs[name] - array).max(initial=0) if same else np.inf
-            if not off <= 1e-4:
-                sys.exit(f"{model}: batch {batches}: {name} differs by {off}")
-            largest, items = max(largest, float(off)), items + len(array)
-        batches += 1
-    if items == 0:
-        sys.exit(f"{folder}: nothing to compare")
-    names = check_class_names(session, model)
-    print(f"{model}: {items} items in {batches} batches, largest difference {largest:.1e}{names}")
-
-
 if sys.argv[1] == "tests":
-    check_tests(sys.argv[2])
+    check_tests(f"onnxruntime {onnxruntime.__version__}", lambda path: runner(open_session(path)), sys.argv[2], ".onnx", KNOWN)
 else:
-    check_run(sys.argv[2], sys.argv[3])
+    model = open_session(sys.argv[2])
+    check_run(runner(model), sys.argv[2], sys.argv[3], check_class_names(model, sys.argv[2]))
