@@ -322,13 +322,14 @@ typedef struct rgm_gin_state_options {
     bool train_epsilon;  /* epsilon starts at 0 */
     double epsilon;      /* where it is not trained */
     rgm_state_norm norm; /* of each layer, before its activation */
+    double momentum;     /* of a batch norm's moving statistics  */
     rgm_activation activation;
     double dropout; /* of the new state */
     double l2;
 } rgm_gin_state_options;
 #define RGM_GIN_STATE_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        .mlp_layers = 2, .train_epsilon = true, .activation = RGM_ACT_RELU                         \
+        .mlp_layers = 2, .train_epsilon = true, .momentum = 0.99, .activation = RGM_ACT_RELU       \
     }
 /**
  * mlp((1 + epsilon) state + sum of inputs), all [n, width]: [n, units]. The context is not heard.

@@ -236,6 +236,7 @@ typedef struct rgm_gin_model_options {
     bool train_epsilon;
     double epsilon;
     rgm_state_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
+    double batch_momentum;
     rgm_activation activation;
     double dropout, l2;
     rgm_receivers receiver;
@@ -309,6 +310,7 @@ typedef struct rgm_rgcn_model_options {
 typedef struct rgm_pna_model_options {
     int64_t units, layers, towers;
     rgm_state_norm norm;
+    double batch_momentum;
     rgm_activation activation;
     double dropout, l2;
     rgm_receivers receiver;
@@ -328,6 +330,7 @@ typedef struct rgm_gps_model_options {
     rgm_gps_local local;
     rgm_texts attention_sets; /* none: "<node set>_complete" of each */
     rgm_state_norm norm;
+    double batch_momentum;
     rgm_activation activation;
     double dropout, attention_dropout, l2;
     rgm_receivers receiver;

@@ -59,9 +59,12 @@ rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, doub
 }
 
 rgm_value *rgmi_normalise(rgm_scope *scope, const char *name, rgm_value *x, rgm_state_norm norm,
-                          const rgm_batch_norm_options *options)
+                          double momentum)
 {
-    return norm == RGM_STATE_BATCH   ? rgm_batch_norm(scope, name, x, options)
+    rgm_batch_norm_options batch = RGM_BATCH_NORM_OPTIONS_INIT;
+
+    batch.momentum = momentum;
+    return norm == RGM_STATE_BATCH   ? rgm_batch_norm(scope, name, x, &batch)
            : norm == RGM_STATE_LAYER ? rgm_layer_norm(scope, name, x)
                                      : x;
 }

@@ -54,8 +54,8 @@ rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const
         snprintf(name, sizeof name, "dense_%lld", (long long)i);
         snprintf(norm, sizeof norm, "norm_%lld", (long long)i);
         x = rgm_dense_with(scope, name, x, options->units, &dense);
-        x = rgm_activate(rgmi_normalise(scope, norm, x, options->norm, NULL), options->activation,
-                         0.2);
+        x = rgm_activate(rgmi_normalise(scope, norm, x, options->norm, options->momentum),
+                         options->activation, 0.2);
     }
     return rgm_dropout(scope, x, options->dropout);
 }

@@ -189,9 +189,9 @@ static inline rgm_dense_state_options rgmi_round_state(rgm_activation activation
     }
 /* Every node set's state through dropout, its own stream for each set and round. */
 rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, double rate);
-/* Rows normalised, in `name`; options NULL: the batch norm's defaults. */
+/* Rows normalised, in `name`; momentum: of a batch norm's moving statistics. */
 rgm_value *rgmi_normalise(rgm_scope *scope, const char *name, rgm_value *x, rgm_state_norm norm,
-                          const rgm_batch_norm_options *options);
+                          double momentum);
 /* Node and edge set of a homogeneous model; false: failure recorded. */
 bool rgmi_hom_sets(const char **node_set, const char **edge_set, const rgm_graph_value *graph,
                    const char *wanted_node_set, const char *wanted_edge_set);

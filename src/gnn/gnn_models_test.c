@@ -259,6 +259,50 @@ static void dropout_acts_in_training_only(void **state)
     }
 }
 
+/* What a training run's first moving mean takes of its batch, with this momentum: 4 channels. */
+static void mean_of_batch(double *mean, const char *model, const char *momentum)
+{
+    world w;
+    char yaml[128];
+    rgm_value *next = NULL;
+    const double *old = NULL;
+    double kept = strtod(momentum, NULL);
+
+    snprintf(yaml, sizeof yaml, "units: 4\nlayers: 1\nnorm: batch\nbatch_momentum: %s\n%s",
+             momentum, strcmp(model, "gps") == 0 ? "attention_sets: [cites]\nlocal: none\n" : "");
+    world_open(&w, PAPERS);
+    build(&w, model, yaml);
+    set_parameters(&w);
+    for (int64_t i = 0; next == NULL && i < rgm_cgraph_update_count(w.graph); i++) {
+        const char *name = rgm_value_name(rgm_cgraph_update_state(w.graph, i));
+        if (strstr(name, "moving_mean") == NULL)
+            continue;
+        next = rgm_cgraph_update_next(w.graph, i);
+        old = parameter(&w, name);
+    }
+    rgm_tensor *new = run(&w, next, w.data, true);
+    CHECK_INT(4, rgm_tensor_count(new));
+    for (int c = 0; c < 4; c++)
+        mean[c] = (rgm_tensor_f64(new)[c] - kept * old[c]) / (1 - kept);
+    rgm_tensor_release(new);
+    world_close(&w);
+}
+
+static void a_batch_norms_momentum_is_the_files(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"gin", "pna", "gps", "mt_albis"};
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        double half[4], most[4];
+        mean_of_batch(half, models[i], "0.5");
+        mean_of_batch(most, models[i], "0.875");
+        for (int c = 0; c < 4; c++)
+            CHECK_CLOSE(most[c], half[c], 1e-12, 1e-13);
+        CHECK(half[0] != half[1]);
+    }
+}
+
 /* Kipf & Welling's network has 1433 x 16 + 16 + 16 x 7 + 7 parameters on Cora; here 5 words. */
 static void parameters_are_those_of_the_papers(void **state)
 {
@@ -719,6 +763,7 @@ static void models_survive_every_failing_allocation(void **state)
 TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(renamed_nodes_get_the_same_states),
       cmocka_unit_test(batch_mates_change_nothing), cmocka_unit_test(dropout_acts_in_training_only),
+      cmocka_unit_test(a_batch_norms_momentum_is_the_files),
       cmocka_unit_test(parameters_are_those_of_the_papers),
       cmocka_unit_test(kipfs_l2_is_on_the_first_layer_alone),
       cmocka_unit_test(features_in_float_are_cast_to_the_scopes_dtype),

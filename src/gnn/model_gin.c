@@ -13,6 +13,7 @@ static void gin_defaults(void *payload)
                                                                 .mlp_layers = 2,
                                                                 .train_epsilon = true,
                                                                 .norm = RGM_STATE_BATCH,
+                                                                .batch_momentum = 0.99,
                                                                 .activation = RGM_ACT_RELU,
                                                                 .receiver = RGM_AT_TARGET};
 }
@@ -25,6 +26,7 @@ static const rgm_field gin_fields[] = {
     RGM_BOOL_FIELD(train_epsilon, "how much more a node's own state counts is trained"),
     RGM_FLOAT_FIELD(epsilon, -1e6, 1e6, "how much more it counts where that is not trained"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each dense layer, before its activation"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
     RGMI_JUMP_FIELD,
     RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each dense layer"),
@@ -46,6 +48,7 @@ static rgm_graph_value *gin_build(rgm_scope *scope, const rgm_graph_value *graph
                                    .train_epsilon = o->train_epsilon,
                                    .epsilon = o->epsilon,
                                    .norm = o->norm,
+                                   .momentum = o->batch_momentum,
                                    .activation = o->activation,
                                    .dropout = o->dropout,
                                    .l2 = o->l2};

@@ -13,6 +13,7 @@ static void gps_defaults(void *payload)
                                                                 .layers = 3,
                                                                 .heads = 4,
                                                                 .norm = RGM_STATE_BATCH,
+                                                                .batch_momentum = 0.99,
                                                                 .activation = RGM_ACT_RELU,
                                                                 .receiver = RGM_AT_TARGET};
 }
@@ -26,6 +27,7 @@ static const rgm_field gps_fields[] = {
     RGM_TEXTS_FIELD(attention_sets, "edge sets that say who attends to whom and carry no message; "
                                     "default: <node_set>_complete of each node set"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "behind messages, attention and dense layers"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
     RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "inside dense layers"),
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout of each part"),
@@ -151,7 +153,7 @@ static rgm_value *behind(rgm_scope *scope, rgm_value *x, rgm_value *y,
                          const rgm_gps_model_options *o)
 {
     return rgmi_normalise(scope, "norm", rgm_add(x, rgm_dropout(scope, y, o->dropout)), o->norm,
-                          NULL);
+                          o->batch_momentum);
 }
 
 /* What messages make of a state; of a GIN with its dense layers. */

@@ -10,6 +10,7 @@ static void pna_defaults(void *payload)
                                                                 .layers = 3,
                                                                 .towers = 1,
                                                                 .norm = RGM_STATE_BATCH,
+                                                                .batch_momentum = 0.99,
                                                                 .rounds = {.residual = true},
                                                                 .activation = RGM_ACT_RELU,
                                                                 .receiver = RGM_AT_TARGET};
@@ -21,6 +22,7 @@ static const rgm_field pna_fields[] = {
     RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
     RGM_INT_FIELD(towers, 1, 64, "parts of the states that are aggregated by themselves"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each round's states, before the activation"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
     RGMI_RESIDUAL_FIELD("add the round's input"),
     RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each round"),
@@ -54,7 +56,7 @@ static rgm_value *pna_state(rgm_scope *scope, const rgm_state_inputs *inputs, co
         y = rgm_add(y, inputs->inputs[i]);
     if (o->towers > 1)
         y = rgm_leaky_relu(rgm_dense_with(scope, "mix", y, o->units, &dense), 0.01);
-    y = rgmi_normalise(scope, "norm", y, o->norm, NULL);
+    y = rgmi_normalise(scope, "norm", y, o->norm, o->batch_momentum);
     y = rgm_dropout(scope, rgm_activate(y, o->activation, 0.2), o->dropout);
     return o->rounds.residual ? rgm_add(y, inputs->state) : y;
 }

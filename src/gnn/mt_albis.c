@@ -13,7 +13,6 @@ rgm_value *rgm_albis_state(rgm_scope *scope, const rgm_state_inputs *inputs, con
                                .slope = 0.2,
                                .l2 = options->l2,
                                .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
-    rgm_batch_norm_options norm = RGM_BATCH_NORM_OPTIONS_INIT;
     rgm_value *x[3 + RGMI_MOST_RELATIONS], *y;
     int64_t width = inputs->state != NULL ? rgm_width(inputs->state) : 0, count = 0, first;
 
@@ -47,8 +46,7 @@ rgm_value *rgm_albis_state(rgm_scope *scope, const rgm_state_inputs *inputs, con
             return NULL;
         y = rgm_add(y, inputs->state);
     }
-    norm.momentum = options->momentum;
-    return rgmi_normalise(scope, "norm", y, options->norm, &norm);
+    return rgmi_normalise(scope, "norm", y, options->norm, options->momentum);
 }
 
 /* The convolutions that edge sets choose from. */
