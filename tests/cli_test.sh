@@ -158,6 +158,10 @@ expect 2 "$regimen" export run --format savedmodel
 says "there is no 'savedmodel'; did you mean 'saved_model'" err
 expect 2 "$regimen" export run --format saved_model --verify
 says 'verify runs ONNX' err
+expect 0 "$regimen" export run --to renamed --format saved_model --set 'export=[{type: onnx, output_names: {probabilities: p}}]'
+grep -q '"name": "p"' renamed/assets.extra/signature.json || fail "the names of the file's exporter are lost in the other's"
+expect 2 "$regimen" export run --to refused --format saved_model --set 'export=[{type: onnx, output_names: {nothing: p}}]'
+[ ! -e refused ] || fail "a refused export left a folder"
 
 # The export alone answers Examples as the run does.
 expect 0 "$regimen" data generate citation --to whole --nodes 400 --edges 900 --classes 4 --words 200 \

@@ -1492,6 +1492,8 @@ typedef struct rgm_exporter {
     void *payload;
     /** Whether `save` could write this model, asked before the first step. NULL: save will tell. */
     rgm_status (*check)(const rgm_open_run *run, void *payload);
+    bool of_graph; /* it writes outputs by name: its payload is an rgm_onnx_exporter_options or NULL
+                    */
 } rgm_exporter;
 
 /** An exporter that an experiment file can name: one row. Its options are the payload. */
@@ -1499,6 +1501,7 @@ typedef struct rgm_exporter_type {
     rgm_section_type section; /* `type` of an entry of `export`, the keys beside it, their check */
     rgm_status (*save)(const rgm_open_run *run, const char *folder, void *options);
     rgm_status (*check)(const rgm_open_run *run, void *options); /* as in rgm_exporter */
+    bool of_graph;                                               /* likewise */
 } rgm_exporter_type;
 /** "onnx", "saved_model", "predictor" (what rgm_predictor_open() serves, alone) and "weights";
  * ended by NULL. */

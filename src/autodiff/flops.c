@@ -127,6 +127,12 @@ static int64_t gatv2_grad(const rgm_value *v, const rgm_view *in, const rgm_view
     return gatv2(v, in, out) + 3 * rgmi_view_count(&in[1]);
 }
 
+static int64_t product_sum(const rgm_value *v, const rgm_view *in, const rgm_view *out)
+{
+    (void)v, (void)out;
+    return 2 * rgmi_view_count(&in[0]);
+}
+
 static int64_t pool_rows(const rgm_value *v, const rgm_view *in, const rgm_view *out)
 {
     (void)v;
@@ -151,6 +157,7 @@ static const struct {
     {&rgmi_sddmm_op, sddmm},
     {&rgmi_gatv2_score_op, gatv2},
     {&rgmi_gatv2_grad_op, gatv2_grad},
+    {&rgmi_product_sum_op, product_sum},
     {&rgmi_pool_rows_op, pool_rows},
     {&rgmi_pool_rows_grad_op, pool_rows},
     {&rgmi_map_op_type, map},

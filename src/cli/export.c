@@ -62,6 +62,8 @@ static rgm_status export_files(const session *s, const char *folder, rgm_mode pa
 
     RGM_GO(rgm_path_join(&path, folder,
                          w->for_tensorflow ? RGM_SAVED_MODEL_FILE : rgm_run_onnx_file(s->run)));
+    if (exporter.check != NULL) /* before there is a folder */
+        RGM_GO(exporter.check(s->run, exporter.payload));
     RGM_GO(rgm_folder_make(folder));
     RGM_GO(exporter.save(s->run, folder, exporter.payload));
     if (w->verified)

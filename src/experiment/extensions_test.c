@@ -136,7 +136,9 @@ static rgm_status card_check(const rgm_open_run *run, void *options)
 }
 
 static const rgm_exporter_type card_type = {
-    {"card", "a text", sizeof(card_options), NULL, card_fields, NULL}, card_save, card_check};
+    .section = {"card", "a text", sizeof(card_options), NULL, card_fields, NULL},
+    .save = card_save,
+    .check = card_check};
 
 static int counted;
 

@@ -170,8 +170,11 @@ static rgm_status read_exporter(rgm_exporter *out, rgm_experiment *e, const rgm_
         if (strcmp(type->section.name, name) == 0)
             break;
     RGM_TRY(rgm_section_type_read(&options, &type->section, item, "export", type_key, e->arena));
-    *out = (rgm_exporter){
-        .name = type->section.name, .save = type->save, .payload = options, .check = type->check};
+    *out = (rgm_exporter){.name = type->section.name,
+                          .save = type->save,
+                          .payload = options,
+                          .check = type->check,
+                          .of_graph = type->of_graph};
     return RGM_OK;
 }
 

@@ -77,6 +77,7 @@ static const rgm_exporter_type onnx_type = {
                 .check = rgmi_check_output_names},
     .save = save_onnx,
     .check = check_onnx,
+    .of_graph = true,
 };
 
 /* ---- for predictors alone -------------------------------------------------------------------- */
@@ -114,7 +115,7 @@ const rgm_exporter_type *const rgm_exporter_types[] = {
 
 rgm_exporter rgm_onnx_exporter(void)
 {
-    return (rgm_exporter){.name = "onnx", .save = save_onnx, .check = check_onnx};
+    return (rgm_exporter){.name = "onnx", .save = save_onnx, .check = check_onnx, .of_graph = true};
 }
 
 /* ---- the model beside the file --------------------------------------------------------------- */

@@ -45,7 +45,9 @@ done:
 static rgm_status open_source(weights_source *source, const rgm_trainer_initialize *options)
 {
     if (!rgm_path_exists(options->checkpoint))
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "trainer.initialize.checkpoint: there is no %s",
+        return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "trainer.initialize.checkpoint: there is no %s; it is a run folder, a "
+                        "checkpoint's or a .safetensors file, as a run before this one leaves them",
                         options->checkpoint);
     if (rgm_path_is_folder(options->checkpoint))
         return open_checkpoint(source, options->checkpoint, options->best);

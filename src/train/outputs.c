@@ -40,15 +40,21 @@ void rgmi_outputs_of(rgmi_outputs *list, const rgm_task_model *model)
 
 /* ---- for exporters of the graph ------------------------------------------------------------ */
 
-/* What the run's own exporter was given, the first with that `save`; NULL: nothing. */
-static const rgm_onnx_exporter_options *
-own_options(const rgm_open_run *run,
-            rgm_status (*save)(const rgm_open_run *run, const char *folder, void *payload))
+/* What the run's exporter that saves so was given; else its first other one of the graph, so that a
+ * file asked for afterwards has the same names; NULL: nothing. */
+static const rgm_onnx_exporter_options *own_options(const rgm_open_run *run, rgmi_save *save)
 {
-    for (int64_t i = 0; i < run->options.exporter_count; i++)
-        if (run->options.exporters[i].save == save)
-            return run->options.exporters[i].payload;
-    return NULL;
+    const rgm_exporter *other = NULL;
+
+    for (int64_t i = 0; i < run->options.exporter_count; i++) {
+        const rgm_exporter *exporter = &run->options.exporters[i];
+
+        if (exporter->save == save)
+            return exporter->payload;
+        if (exporter->of_graph && other == NULL)
+            other = exporter;
+    }
+    return other != NULL ? other->payload : NULL;
 }
 
 static int64_t find_output(const rgmi_outputs *list, const char *name)

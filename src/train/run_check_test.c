@@ -80,7 +80,9 @@ static void exporters_are_asked_before_the_first_step(void **state)
     rgm_task task = plane_task(&p);
     rgm_run_options options = nine_steps();
     rgm_exporter exporters[3] = {
-        rgm_onnx_exporter(), rgm_saved_model_exporter(), {"mine", save_nothing, "an op", refuse}};
+        rgm_onnx_exporter(),
+        rgm_saved_model_exporter(),
+        {.name = "mine", .save = save_nothing, .payload = "an op", .check = refuse}};
     const rgm_task_export several = {.file = "encoder.onnx"};
     rgm_open_run *run;
 

@@ -64,9 +64,10 @@ const rgm_exporter_type rgmi_saved_model_exporter = {
                 .check = rgmi_check_output_names},
     .save = save,
     .check = check,
+    .of_graph = true,
 };
 
 rgm_exporter rgm_saved_model_exporter(void)
 {
-    return (rgm_exporter){.name = "saved_model", .save = save, .check = check};
+    return (rgm_exporter){.name = "saved_model", .save = save, .check = check, .of_graph = true};
 }
