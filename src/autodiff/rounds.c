@@ -8,7 +8,7 @@
 /** What is known of a value. */
 typedef struct known {
     bool needed;
-    bool free;    /* of no input: parameters and constants */
+    bool free;    /* of no input, and the same for all items: parameters and constants */
     bool local;   /* an item is made of its own features alone */
     bool hears;   /* it depends on what came along a link */
     bool entries; /* its rows are entries, else items */
@@ -44,6 +44,12 @@ static known *of(const finder *f, rgm_value *v)
 static bool is_zero(const rgm_value *v)
 {
     return v->type == &rgmi_scale_op && v->attributes.number[0] == 0;
+}
+
+/* How many there are, as a number: within a chunk that would be of the chunk. */
+static bool is_count(const rgm_value *v)
+{
+    return v->type == &rgmi_inverse_dim_op && v->attributes.integer[0] < 0;
 }
 
 /* 2 link + 1 when it is turned; -1: made of no link. Loops make no difference here. */
@@ -181,6 +187,32 @@ static rgm_status look_at_rows(const finder *f, rgm_value *v)
     return RGM_OK;
 }
 
+static int last_symbol(const rgm_value *v)
+{
+    int last = v->s.rank - 1;
+
+    while (last >= 0 && v->s.shape[last] >= 0)
+        last--;
+    return last;
+}
+
+/* A constant with a row for each item is as good as one row; a sum over its rows is a count. */
+static rgm_status look_at_free(const finder *f, rgm_value *v)
+{
+    known *k = of(f, v);
+    bool known_rows = false;
+
+    if (v->type->elementwise || v->type == &rgmi_reshape_op || v->type == &rgmi_broadcast_to_op)
+        return RGM_OK;
+    RGM_TRY(rgmi_row_needs(&known_rows, f->rows, v));
+    for (int i = 0; i < v->inputs; i++) {
+        int last = last_symbol(v->in[i]);
+
+        k->free = k->free && (last < 0 || (last == 0 && known_rows && f->rows[i]));
+    }
+    return RGM_OK;
+}
+
 static rgm_status look_at(const finder *f, rgm_value *v)
 {
     known *k = &f->values[v->id];
@@ -189,7 +221,7 @@ static rgm_status look_at(const finder *f, rgm_value *v)
 
     k->free = v->type != NULL || v->leaf != RGMI_INPUT;
     k->local = v->type == NULL || is_zero(v);
-    if (is_zero(v)) {
+    if (is_zero(v) || is_count(v)) {
         k->free = false;
         return RGM_OK;
     }
@@ -200,7 +232,7 @@ static rgm_status look_at(const finder *f, rgm_value *v)
         hears = hears || of(f, v->in[i])->hears;
     }
     if (k->free)
-        return RGM_OK;
+        return look_at_free(f, v);
     way = v->in[0]->s.is_pattern ? way_of(f, v->in[0]) : -1;
     if (way >= 0)
         return look_at_hop(f, v, way);

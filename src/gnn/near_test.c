@@ -524,6 +524,45 @@ static void rounds_make_the_states_of_the_whole(void **state)
     }
 }
 
+/* What knows how many nodes there are would count those of a chunk; a gradient by x is row by row.
+ */
+static void counts_of_nodes_are_not_made_by_rounds(void **state)
+{
+    const rgm_by_rounds_options options = {.chunk = 5, .memory = 1 << 20};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        result whole = {.count = 1};
+        rgm_value *x, *ones, *y;
+        rgm_graph *data;
+        int64_t bytes;
+        world w;
+
+        random_world(&w, PAPERS READOUT);
+        data = random_component(w.schema, 42, 2);
+        x = rgm_node_feature(w.value, "paper", "x");
+        y = i % 2 == 0 ? rgm_mean(rgm_square(x)) : rgm_sum(rgm_square(x));
+        CHECK_OK(rgm_cgraph_gradients(&whole.fetches[0], y, &x, 1));
+        if (i >= 2) { /* rows of ones, summed or taken as they are */
+            CHECK_OK(rgm_cgraph_gradients(&ones, rgm_sum(x), &x, 1));
+            whole.fetches[0] = rgm_mul(x, i == 2 ? rgm_reduce(ones, 0, RGM_SUM) : ones);
+        }
+        CHECK_OK(rgm_cgraph_status(w.graph));
+        set_parameters(&w);
+        if (i % 2 == 0) {
+            CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                         rgm_graph_by_rounds_bytes(&bytes, whole.fetches[0], w.value, data));
+            CHECK_MESSAGE("not defined by rounds");
+        } else {
+            compute(&whole, &w, data);
+            check_by_rounds(&w, whole.fetches[0], data, &whole, &options, "a gradient by x");
+            result_clear(&whole);
+        }
+        rgm_graph_release(data);
+        world_close(&w);
+    }
+}
+
 static rgm_status ignore_rows(const rgm_tensor *rows, int64_t first, void *payload)
 {
     (void)rows;
@@ -862,6 +901,7 @@ static void runs_learn_the_same_of_what_they_read_piece_by_piece(void **state)
 TESTS(cmocka_unit_test(narrowed_models_are_the_same_functions),
       cmocka_unit_test(what_is_of_all_nodes_is_left_whole),
       cmocka_unit_test(rounds_make_the_states_of_the_whole),
+      cmocka_unit_test(counts_of_nodes_are_not_made_by_rounds),
       cmocka_unit_test(rounds_survive_every_failing_allocation),
       cmocka_unit_test(narrowed_models_take_one_graph_after_another),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(levels_are_found_once),
