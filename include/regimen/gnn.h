@@ -147,11 +147,11 @@ rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_ope
  *
  * @param rounds  NULL: each graph goes through the model as a whole and the sink gets all of its
  *                states at once; else those with more nodes than a chunk go by
- *                rgm_graph_by_rounds(), for graphs whose states of all layers do not fit into
+ *                rgm_by_rounds_run(), for graphs whose states of all layers do not fit into
  *                memory, and the sink gets a chunk at a time
  *
  * Errors: RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED (a run of a program's own mini-batches; see
- * rgm_graph_by_rounds()), those of data, sink and executor.
+ * rgm_by_rounds_run()), those of data, sink and executor.
  */
 rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_set,
                                     const rgm_by_rounds_options *rounds,

@@ -596,7 +596,7 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
 rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
                            const rgm_graph_value *root, rgm_graph *graph);
 
-/** How rgm_graph_by_rounds() goes about it. */
+/** How rgm_by_rounds_run() goes about it. */
 typedef struct rgm_by_rounds_options {
     int64_t chunk;      /* nodes at a time, default 65536                                       */
     int64_t memory;     /* bytes of the states that rounds leave to later ones, default 1 GiB;
@@ -610,29 +610,42 @@ typedef struct rgm_by_rounds_options {
     }
 /** Rows first, first + 1, ... of a value; borrowed. */
 typedef rgm_status rgm_rows_sink(const rgm_tensor *rows, int64_t first, void *payload);
+/** The rounds of a value, for one graph after another. */
+typedef struct rgm_by_rounds rgm_by_rounds;
 /**
- * An inference of `value` [nodes of a set, ...] of the whole graph, layer by layer (GraphSAGE,
+ * An inference of `value` [nodes of a set, ...] of whole graphs, layer by layer (GraphSAGE,
  * Hamilton et al. 2017, appendix): each round of messages is computed for all nodes, `chunk` of
  * them at a time with the edges that end at them, from the states of the round before. So each
  * layer is computed once for each node, and memory is that of the states of a round, of a chunk
- * with its neighbours, and 4 bytes a node. A mapped graph is read where it lies. Sums have the
- * order that they have on the graph as a whole.
+ * with its neighbours, and 4 bytes a node. Sums have the order that they have on the graph as a
+ * whole.
  *
+ * Opening builds the rounds in the compute graph, which keeps them; running adds nothing to it.
+ *
+ * @param out          [out] owned; ends before the compute graph and graph_value
  * @param graph_value  [in] that `value` was built on
- * @param graph        [in] of one component
- * @param options      [in] NULL: the defaults
+ * @param options      [in] NULL: the defaults; `folder` must outlive it
  *
  * Errors: RGM_ERR_UNSUPPORTED (rgm_cgraph_rounds(): readouts, contexts, norms and attention over
- * all nodes; several components), RGM_ERR_ARG (a chunk of no node), those of rgm_graph_feeds() and
- * the executor, RGM_ERR_FORMAT and RGM_ERR_IO (a mapped graph; a file of states), RGM_ERR_NOMEM.
+ * all nodes), RGM_ERR_ARG (a chunk of no node), RGM_ERR_NOMEM.
  */
-rgm_status rgm_graph_by_rounds(rgm_rows_sink *sink, void *payload, rgm_value *value,
-                               const rgm_graph_value *graph_value, rgm_graph *graph,
-                               const rgm_parameters *parameters,
-                               const rgm_by_rounds_options *options);
-/** The most bytes of states that rounds of it leave to later ones at a time. Errors: as above. */
-rgm_status rgm_graph_by_rounds_bytes(int64_t *bytes, rgm_value *value,
-                                     const rgm_graph_value *graph_value, rgm_graph *graph);
+rgm_status rgm_by_rounds_open(rgm_by_rounds **out, rgm_value *value,
+                              const rgm_graph_value *graph_value,
+                              const rgm_by_rounds_options *options);
+/**
+ * All rows for one graph, to a sink. A mapped graph is read where it lies.
+ *
+ * @param graph  [in] of one component
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (several components), those of rgm_graph_feeds(), the executor and
+ * the sink, RGM_ERR_FORMAT and RGM_ERR_IO (a mapped graph; a file of states), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_by_rounds_run(rgm_rows_sink *sink, void *payload, rgm_by_rounds *rounds,
+                             rgm_graph *graph, const rgm_parameters *parameters);
+/** The most bytes of states that rounds of a graph leave to later ones at a time. Errors:
+ * RGM_ERR_UNSUPPORTED (several components), RGM_ERR_NOT_FOUND (a set that the graph lacks). */
+rgm_status rgm_by_rounds_bytes(int64_t *bytes, rgm_by_rounds *rounds, rgm_graph *graph);
+void rgm_by_rounds_close(rgm_by_rounds *rounds);
 
 /**
  * Whether rgm_graph_feeds() will find what it looks up, in the features that the graph has: each

@@ -14,8 +14,9 @@ typedef struct embedding {
     const char *node_set;
     rgm_value *states;
     rgm_executor *executor;
-    const rgm_by_rounds_options *rounds; /* NULL: each graph as a whole */
-    rgm_tensor *ids;                     /* of the graph at hand; NULL: none */
+    const rgm_by_rounds_options *options; /* NULL: each graph as a whole */
+    rgm_by_rounds *rounds;                /* NULL: no graph needed them yet */
+    rgm_tensor *ids;                      /* of the graph at hand; NULL: none */
     rgm_graph_states_sink *sink;
     void *payload;
     int64_t graphs; /* done */
@@ -126,20 +127,28 @@ static bool is_large(const rgm_graph *graph, const rgm_by_rounds_options *rounds
     return rounds != NULL && nodes > rounds->chunk;
 }
 
+/* Once for all graphs: what it builds stays in the run's compute graph. */
+static rgm_status open_rounds(embedding *e)
+{
+    rgm_by_rounds_options options = *e->options;
+
+    if (e->rounds != NULL)
+        return RGM_OK;
+    options.bf16 = rgm_trainer_bf16(rgm_run_trainer(e->run));
+    return rgm_by_rounds_open(&e->rounds, e->states, e->learning->root, &options);
+}
+
 static rgm_status give(embedding *e, rgm_graph *graph)
 {
     const rgm_feature *id = rgm_graph_feature(graph, RGM_NODE_SET, e->node_set, "#id");
-    rgm_trainer *trainer = rgm_run_trainer(e->run);
-    rgm_by_rounds_options rounds;
     rgm_tensor *states;
     rgm_status status;
 
     e->ids = id != NULL ? id->values : NULL;
-    if (is_large(graph, e->rounds)) {
-        rounds = *e->rounds;
-        rounds.bf16 = rgm_trainer_bf16(trainer);
-        status = rgm_graph_by_rounds(give_rows, e, e->states, e->learning->root, graph,
-                                     rgm_trainer_parameters(trainer), &rounds);
+    if (is_large(graph, e->options)) {
+        RGM_TRY(open_rounds(e));
+        status = rgm_by_rounds_run(give_rows, e, e->rounds, graph,
+                                   rgm_trainer_parameters(rgm_run_trainer(e->run)));
     } else {
         RGM_TRY(compute(&states, e, graph));
         status = give_rows(states, 0, e);
@@ -272,7 +281,7 @@ rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_se
     embedding e;
 
     RGM_TRY(begin(&e, run, node_set));
-    e.rounds = rounds;
+    e.options = rounds;
     e.sink = sink;
     e.payload = payload;
     linked = rgmi_links_whole(e.learning->providers[RGM_TRAIN]);
@@ -291,6 +300,7 @@ rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_se
     }
 done:
     rgm_graph_release(whole);
+    rgm_by_rounds_close(e.rounds);
     rgm_executor_release(e.executor);
     return status;
 }
@@ -410,8 +420,14 @@ rgm_status rgm_graph_run_embeddings_plan(rgm_embeddings_plan *out, const rgm_ope
     out->nodes = 0;
     for (int64_t i = 0; i < data->graph_count; i++)
         out->nodes += rgm_graph_total(data->graphs[i], RGM_NODE_SET, e.node_set);
-    if (is_large(largest(data), rounds) && rgmi_pipeline_is_plain(&e.learning->asked))
-        return rgm_graph_by_rounds_bytes(&out->kept, e.states, e.learning->root,
-                                         (rgm_graph *)largest(data));
+    if (is_large(largest(data), rounds) && rgmi_pipeline_is_plain(&e.learning->asked)) {
+        rgm_status status;
+
+        e.options = rounds;
+        RGM_TRY(open_rounds(&e));
+        status = rgm_by_rounds_bytes(&out->kept, e.rounds, (rgm_graph *)largest(data));
+        rgm_by_rounds_close(e.rounds);
+        return status;
+    }
     return bound_memory(&out->bytes, &e, largest(data));
 }

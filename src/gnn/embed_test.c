@@ -12,6 +12,7 @@ enum { GRAPHS = 6, WIDTH = 2 };
     "size: 2 } } } } } }"                                                                          \
     "node_sets { key: 'group' value { features { key: 'g' value { dtype: DT_FLOAT shape { dim { "  \
     "size: 1 } } } } } }"                                                                          \
+    "edge_sets { key: 'bond' value { source: 'atom' target: 'atom' } }"                            \
     "context { features { key: 'y' value { dtype: DT_FLOAT } } }"
 
 static void add(rgm_graph_builder *builder, rgm_piece piece, const char *set, const char *name,
@@ -24,7 +25,7 @@ static void add(rgm_graph_builder *builder, rgm_piece piece, const char *set, co
     rgm_tensor_release(f.values);
 }
 
-/* Graph i has 1 + i % 3 atoms whose numbers say graph and atom. */
+/* Graph i has 1 + i % 3 atoms whose numbers say graph and atom, and no bond. */
 static rgm_graph *make(rgm_schema *schema, int64_t i)
 {
     int64_t atoms = 1 + i % 3;
@@ -39,6 +40,7 @@ static rgm_graph *make(rgm_schema *schema, int64_t i)
     CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
     CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "atom", &atoms));
     CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "group", (int64_t[]){1}));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, "bond", (int64_t[]){0}));
     add(builder, RGM_NODE_SET, "atom", "x", 2, atoms, 2, x);
     add(builder, RGM_NODE_SET, "group", "g", 2, 1, 1, &y);
     add(builder, RGM_CONTEXT_PIECE, NULL, "y", 1, 1, 1, &y);
@@ -47,12 +49,17 @@ static rgm_graph *make(rgm_schema *schema, int64_t i)
     return graph;
 }
 
-/* Twice the numbers; groups have states too when payload says so. */
+/* Twice the numbers, and what is heard in two rounds along the bonds; groups have states too when
+ * payload says so. */
 static rgm_graph_value *twice(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
 {
-    rgm_graph_value *out =
-        rgm_with_state(graph, "atom", rgm_scale(rgm_node_feature(graph, "atom", "x"), 2));
+    rgm_value *bonds = rgm_adjacency(graph, "bond", RGM_TARGET);
+    rgm_value *h = rgm_scale(rgm_node_feature(graph, "atom", "x"), 2);
+    rgm_graph_value *out;
 
+    for (int round = 0; round < 2; round++)
+        h = rgm_add(h, rgm_spmm(bonds, h, NULL));
+    out = rgm_with_state(graph, "atom", h);
     (void)scope;
     return payload == NULL ? out
                            : rgm_with_state(out, "group", rgm_node_feature(out, "group", "g"));
@@ -117,6 +124,42 @@ static rgm_status check_states(const rgm_graph_states *s, void *payload)
     }
     (*seen)++;
     return RGM_OK;
+}
+
+typedef struct growth {
+    rgm_cgraph *graph;
+    int64_t rows, values[GRAPHS]; /* of the compute graph, when states of that graph came */
+} growth;
+
+static rgm_status watch_growth(const rgm_graph_states *s, void *payload)
+{
+    growth *g = payload;
+    int64_t count = 0;
+
+    while (rgm_cgraph_value(g->graph, count) != NULL)
+        count++;
+    CHECK_CLOSE(2 * (double)s->graph, rgm_tensor_at(s->states, 0), 0, 0);
+    CHECK_CLOSE(2 * (double)s->first, rgm_tensor_at(s->states, 1), 0, 0);
+    g->values[s->graph] = count;
+    g->rows += rgm_tensor_dim(s->states, 0);
+    return RGM_OK;
+}
+
+/* What the first graph by rounds adds to the compute graph is there for all others. */
+static void rounds_are_built_once_for_all_graphs(void **state)
+{
+    growth g = {.rows = 0};
+    setting s;
+
+    (void)state;
+    open_setting(&s, false);
+    g.graph = rgm_trainer_graph(rgm_run_trainer(s.run));
+    CHECK_OK(rgm_graph_run_embeddings(s.run, NULL, &(rgm_by_rounds_options){.chunk = 1},
+                                      watch_growth, &g));
+    CHECK_INT(12, g.rows); /* 1, 2, 3, 1, 2, 3 */
+    for (int i = 1; i < GRAPHS; i++)
+        CHECK_INT(g.values[0], g.values[i]);
+    close_setting(&s);
 }
 
 static rgm_status stop_at_two(const rgm_graph_states *s, void *payload)
@@ -194,5 +237,6 @@ static void every_failing_allocation_is_reported_and_nothing_leaks(void **state)
 }
 
 TESTS(cmocka_unit_test(states_are_of_every_node_of_every_graph),
+      cmocka_unit_test(rounds_are_built_once_for_all_graphs),
       cmocka_unit_test(a_set_without_states_is_refused),
       cmocka_unit_test(every_failing_allocation_is_reported_and_nothing_leaks))

@@ -438,15 +438,21 @@ static rgm_status gather_rows(const rgm_tensor *rows, int64_t first, void *paylo
     return RGM_OK;
 }
 
+/* Twice with what is opened once, as for one graph after another. */
 static void check_by_rounds(world *w, rgm_value *states, rgm_graph *data, const result *whole,
                             const rgm_by_rounds_options *options, const char *what)
 {
-    gathered g = {.next = 0};
-    rgm_status status =
-        rgm_graph_by_rounds(gather_rows, &g, states, w->value, data, w->parameters, options);
+    rgm_by_rounds *rounds = NULL;
+    gathered g;
+    rgm_status status = rgm_by_rounds_open(&rounds, states, w->value, options);
 
+    for (int i = 0; i < 2 && status == RGM_OK; i++) {
+        g = (gathered){.next = 0};
+        status = rgm_by_rounds_run(gather_rows, &g, rounds, data, w->parameters);
+    }
     if (status != RGM_OK)
         fail_msg("%s: %s", what, rgm_error_message());
+    rgm_by_rounds_close(rounds);
     CHECK_INT(rgm_tensor_dim(whole->values[0], 0), g.next);
     for (int64_t i = 0; i < rgm_tensor_count(whole->values[0]); i++)
         if (fabs(g.rows[i] - rgm_tensor_at(whole->values[0], i)) > 1e-10)
@@ -496,6 +502,7 @@ static void rounds_make_the_states_of_the_whole(void **state)
         world w;
         result whole = {.count = 1};
         rgm_graph_value *graph;
+        rgm_by_rounds *rounds;
         rgm_graph *data;
         int64_t bytes;
 
@@ -507,12 +514,14 @@ static void rounds_make_the_states_of_the_whole(void **state)
         set_parameters(&w);
         if ((!extra && cases[i].build == with_means) || needs_the_whole(text)) {
             CHECK_STATUS(RGM_ERR_UNSUPPORTED,
-                         rgm_graph_by_rounds_bytes(&bytes, whole.fetches[0], w.value, data));
+                         rgm_by_rounds_open(&rounds, whole.fetches[0], w.value, &ways[0]));
             CHECK_MESSAGE("not defined by rounds");
         } else {
             compute(&whole, &w, data);
-            CHECK_OK(rgm_graph_by_rounds_bytes(&bytes, whole.fetches[0], w.value, data));
+            CHECK_OK(rgm_by_rounds_open(&rounds, whole.fetches[0], w.value, NULL));
+            CHECK_OK(rgm_by_rounds_bytes(&bytes, rounds, data));
             CHECK(bytes > 0);
+            rgm_by_rounds_close(rounds);
             for (int k = 0; k < 3; k++)
                 check_by_rounds(&w, whole.fetches[0], data, &whole, &ways[k], text);
             if (i % 6 == 0)
@@ -534,8 +543,8 @@ static void counts_of_nodes_are_not_made_by_rounds(void **state)
     for (int i = 0; i < 4; i++) {
         result whole = {.count = 1};
         rgm_value *x, *ones, *y;
+        rgm_by_rounds *rounds;
         rgm_graph *data;
-        int64_t bytes;
         world w;
 
         random_world(&w, PAPERS READOUT);
@@ -551,7 +560,7 @@ static void counts_of_nodes_are_not_made_by_rounds(void **state)
         set_parameters(&w);
         if (i % 2 == 0) {
             CHECK_STATUS(RGM_ERR_UNSUPPORTED,
-                         rgm_graph_by_rounds_bytes(&bytes, whole.fetches[0], w.value, data));
+                         rgm_by_rounds_open(&rounds, whole.fetches[0], w.value, &options));
             CHECK_MESSAGE("not defined by rounds");
         } else {
             compute(&whole, &w, data);
@@ -561,6 +570,56 @@ static void counts_of_nodes_are_not_made_by_rounds(void **state)
         rgm_graph_release(data);
         world_close(&w);
     }
+}
+
+static int64_t value_count(const rgm_cgraph *graph)
+{
+    int64_t count = 0;
+
+    while (rgm_cgraph_value(graph, count) != NULL)
+        count++;
+    return count;
+}
+
+/* Graphs of other sizes one after another; none adds to the compute graph. */
+static void rounds_are_opened_once_for_many_graphs(void **state)
+{
+    const rgm_by_rounds_options options = {.chunk = 7, .memory = 1 << 20};
+    rgm_by_rounds *rounds;
+    rgm_graph *merged;
+    result whole = {.count = 1};
+    int64_t values, bytes;
+    world w;
+
+    (void)state;
+    random_world(&w, PAPERS READOUT);
+    whole.fetches[0] = rgm_node_feature(named(&w, "gat_v2: {hidden: [4], heads: 2, output: 2}"),
+                                        "paper", RGM_HIDDEN_STATE);
+    CHECK_OK(rgm_cgraph_status(w.graph));
+    set_parameters(&w);
+    CHECK_OK(rgm_by_rounds_open(&rounds, whole.fetches[0], w.value, &options));
+    values = value_count(w.graph);
+    for (int64_t papers = 50; papers >= 30; papers -= 10) {
+        rgm_graph *data = random_component(w.schema, papers, 2);
+        gathered g = {.next = 0};
+
+        compute(&whole, &w, data);
+        CHECK_OK(rgm_by_rounds_run(gather_rows, &g, rounds, data, w.parameters));
+        CHECK_INT(papers, g.next);
+        for (int64_t i = 0; i < rgm_tensor_count(whole.values[0]); i++)
+            CHECK_CLOSE(rgm_tensor_at(whole.values[0], i), g.rows[i], 0, 1e-10);
+        CHECK_INT(values, value_count(w.graph));
+        CHECK_OK(rgm_graph_merge(&merged, (rgm_graph *[]){data, data}, 2));
+        CHECK_STATUS(RGM_ERR_UNSUPPORTED, /* and goes on with the next */
+                     rgm_by_rounds_run(gather_rows, &g, rounds, merged, w.parameters));
+        CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_by_rounds_bytes(&bytes, rounds, merged));
+        CHECK_MESSAGE("a graph of 2 components");
+        rgm_graph_release(merged);
+        result_clear(&whole);
+        rgm_graph_release(data);
+    }
+    rgm_by_rounds_close(rounds);
+    world_close(&w);
 }
 
 static rgm_status ignore_rows(const rgm_tensor *rows, int64_t first, void *payload)
@@ -580,6 +639,7 @@ static rgm_status run_by_rounds(rgm_graph *data, rgm_schema *schema)
     rgm_parameters *parameters = NULL;
     rgm_scope *scope = NULL;
     rgm_cgraph *cgraph = NULL;
+    rgm_by_rounds *rounds = NULL;
     rgm_value *states;
 
     RGM_GO(rgm_cgraph_create(&cgraph));
@@ -590,8 +650,11 @@ static rgm_status run_by_rounds(rgm_graph *data, rgm_schema *schema)
     states = rgm_gcn_conv(scope, "conv", graph, "cites", states, 3);
     RGM_GO(rgm_cgraph_status(cgraph));
     RGM_GO(rgm_parameters_create(&parameters, cgraph, 1));
-    RGM_GO(rgm_graph_by_rounds(ignore_rows, NULL, states, root, data, parameters, &options));
+    RGM_GO(rgm_by_rounds_open(&rounds, states, root, &options));
+    for (int i = 0; i < 2; i++)
+        RGM_GO(rgm_by_rounds_run(ignore_rows, NULL, rounds, data, parameters));
 done:
+    rgm_by_rounds_close(rounds);
     rgm_parameters_release(parameters);
     rgm_graph_value_release(root);
     rgm_scope_release(scope);
@@ -604,6 +667,7 @@ static void rounds_survive_every_failing_allocation(void **state)
     world w;
     rgm_graph *data;
     rgm_pattern *made;
+    rgm_by_rounds *rounds;
 
     (void)state;
     random_world(&w, PAPERS READOUT);
@@ -611,8 +675,8 @@ static void rounds_survive_every_failing_allocation(void **state)
     CHECK_OK(rgm_graph_adjacency(&made, data, "cites", RGM_TARGET)); /* which the graph keeps */
     CHECK_OK(rgm_graph_adjacency(&made, data, "cites", RGM_SOURCE));
     CHECK_EVERY_OOM(run_by_rounds(data, w.schema), (void)0);
-    CHECK_STATUS(RGM_ERR_ARG, rgm_graph_by_rounds(ignore_rows, NULL, NULL, w.value, data, NULL,
-                                                  &(rgm_by_rounds_options){.chunk = 0}));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_by_rounds_open(&rounds, NULL, w.value, &(rgm_by_rounds_options){.chunk = 0}));
     rgm_graph_release(data);
     world_close(&w);
 }
@@ -902,6 +966,7 @@ TESTS(cmocka_unit_test(narrowed_models_are_the_same_functions),
       cmocka_unit_test(what_is_of_all_nodes_is_left_whole),
       cmocka_unit_test(rounds_make_the_states_of_the_whole),
       cmocka_unit_test(counts_of_nodes_are_not_made_by_rounds),
+      cmocka_unit_test(rounds_are_opened_once_for_many_graphs),
       cmocka_unit_test(rounds_survive_every_failing_allocation),
       cmocka_unit_test(narrowed_models_take_one_graph_after_another),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(levels_are_found_once),

@@ -3,7 +3,7 @@
  * all nodes of all sets before the next, a chunk of nodes at a time. A chunk is a graph of its
  * nodes, of the edges that end at them and of what is at the other ends; it is fed the states that
  * earlier rounds have left of those nodes, and the rows of its own nodes, which come first, are
- * kept.
+ * kept. What there is to compute hangs on the model alone and is found once, then run for graphs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,28 +16,29 @@
 #include "graph_value_internal.h"
 #include "sampler_internal.h"
 
-enum { MOST_FEEDS = 512, READ_THREADS = 1 };
+enum { MOST_FEEDS = 512, READ_THREADS = 1, SMALL_ARENA = 1 << 20 };
 
 /** A value of a round: where its states are kept while a later round reads them. */
 typedef struct kept {
     const rgm_round_value *what;
-    rgm_value *input;   /* what stands for it in later rounds */
-    int64_t set;        /* of the graph */
-    int64_t rows, last; /* last: the group that reads it last */
+    rgm_value *input; /* what stands for it in later rounds */
+    int64_t piece;    /* the node set: of the model's schema */
+    int64_t last;     /* the group that reads it last */
     size_t row_bytes;
+    int64_t set, rows; /* of the graph at hand */
     char *data;
     size_t mapped; /* bytes, where data is a file's; 0: it is memory */
 } kept;
 
 /** Values of one round and node set. */
 typedef struct group {
-    int64_t set, round;
+    int64_t piece, round;
     int64_t *members; /* [count] of self->kept */
     rgm_value **outputs;
     int64_t count;
     bool *reads_input, *reads_kept; /* of the root's inputs; of self->kept */
     uint8_t *ways;                  /* [links] */
-    rgm_executor *executor;
+    rgm_executor *executor;         /* NULL: it is to be made */
 } group;
 
 /** Nodes of a set, or edges, of the chunk at hand. */
@@ -50,19 +51,21 @@ typedef struct chosen {
     int64_t total;
 } chosen;
 
-typedef struct layerwise {
+typedef struct rgm_by_rounds {
     rgm_by_rounds_options options;
     const rgm_graph_value *root;
-    rgm_graph *graph;
-    const rgm_parameters *parameters;
     rgm_rounds rounds;
     rgm_value **links;
-    int64_t *link_sets; /* of the graph */
+    int64_t *link_pieces; /* of the model's schema */
     int64_t link_count;
-    kept *kept;        /* [rounds.count] */
-    int64_t in_memory; /* bytes of kept states */
+    kept *kept; /* [rounds.count] */
     group *groups;
     int64_t group_count;
+    /* of the graph at hand */
+    rgm_graph *graph;
+    const rgm_parameters *parameters;
+    int64_t *link_sets;
+    int64_t in_memory;    /* bytes of kept states */
     chosen *chosen;       /* [sets of the graph] */
     rgmi_gather *gathers; /* [inputs of the root] */
     rgmi_buffers *buffers;
@@ -75,6 +78,7 @@ typedef struct layerwise {
 static rgm_status find_links(layerwise *self)
 {
     RGM_TRY(RGM_NEW(self->links, self->root->input_count));
+    RGM_TRY(RGM_NEW(self->link_pieces, self->root->input_count));
     RGM_TRY(RGM_NEW(self->link_sets, self->root->input_count));
     for (int64_t i = 0; i < self->root->input_count; i++) {
         const rgmi_input *input = &self->root->inputs[i];
@@ -82,21 +86,22 @@ static rgm_status find_links(layerwise *self)
         if (!rgmi_is_link(self->root, input))
             continue;
         self->links[self->link_count] = input->value;
-        RGM_TRY(rgmi_graph_set(&self->link_sets[self->link_count++], self->graph, RGM_EDGE_SET,
-                               self->root->schema->sets[input->set]->name));
+        self->link_pieces[self->link_count++] = input->set;
     }
     return RGM_OK;
 }
 
 /* The node set that the rows of a value are of. */
-static rgm_status set_of(int64_t *set, const layerwise *self, const rgm_value *v)
+static rgm_status piece_of(int64_t *piece, const layerwise *self, const rgm_value *v)
 {
     const rgm_schema *schema = self->root->schema;
 
     for (int64_t s = 0; s < schema->set_count; s++)
         if (schema->sets[s]->piece == RGM_NODE_SET &&
-            rgm_set_size(self->root, RGM_NODE_SET, schema->sets[s]->name) == rgm_value_dim(v, 0))
-            return rgmi_graph_set(set, self->graph, RGM_NODE_SET, schema->sets[s]->name);
+            rgm_set_size(self->root, RGM_NODE_SET, schema->sets[s]->name) == rgm_value_dim(v, 0)) {
+            *piece = s;
+            return RGM_OK;
+        }
     RGM_TRY(rgm_cgraph_status(self->root->cgraph));
     return RGM_FAIL(RGM_ERR_UNSUPPORTED, "a round makes values that are of no node set");
 }
@@ -109,8 +114,7 @@ static rgm_status open_kept(layerwise *self, int64_t i)
 
     k->what = &self->rounds.values[i];
     k->last = -1;
-    RGM_TRY(set_of(&k->set, self, v));
-    k->rows = self->graph->sets[k->set].items->total;
+    RGM_TRY(piece_of(&k->piece, self, v));
     k->row_bytes = rgm_dtype_size(rgm_value_dtype(v));
     for (int d = 1; d < rgm_value_rank(v); d++) {
         if (rgm_value_dim(v, d) < 0)
@@ -160,7 +164,6 @@ static rgm_status mark_read(const layerwise *self, group *g, int64_t number_of_g
 /* The outputs, built again from what earlier rounds have left. */
 static rgm_status build_group(layerwise *self, group *g, int64_t number_of_group)
 {
-    rgm_executor_options options = {.bf16 = self->options.bf16, .plans = 1};
     rgm_status status = RGM_OK;
     rgm_value **from = NULL, **to = NULL, **values = NULL;
     int64_t earlier = 0;
@@ -186,7 +189,6 @@ static rgm_status build_group(layerwise *self, group *g, int64_t number_of_group
     }
     RGM_GO(rgm_cgraph_replace(g->outputs, values, g->count, from, to, earlier));
     RGM_GO(mark_read(self, g, number_of_group));
-    RGM_GO(rgm_executor_create(&g->executor, self->root->cgraph, g->outputs, g->count, &options));
 done:
     rgm_free(from);
     rgm_free(to);
@@ -202,12 +204,12 @@ static rgm_status open_groups(layerwise *self)
         group *g;
 
         while (at < self->group_count &&
-               (self->groups[at].round != round || self->groups[at].set != self->kept[i].set))
+               (self->groups[at].round != round || self->groups[at].piece != self->kept[i].piece))
             at++;
         g = &self->groups[at];
         if (at == self->group_count) {
             self->group_count++;
-            *g = (group){.round = round, .set = self->kept[i].set};
+            *g = (group){.round = round, .piece = self->kept[i].piece};
             RGM_TRY(RGM_NEW(g->members, self->rounds.count));
         }
         g->members[g->count++] = i;
@@ -217,17 +219,78 @@ static rgm_status open_groups(layerwise *self)
     return RGM_OK;
 }
 
-static rgm_status layerwise_open(layerwise *self, rgm_value *value)
+void rgm_by_rounds_close(rgm_by_rounds *self)
 {
-    if (rgm_graph_components(self->graph) != 1)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "by rounds: a graph of %lld components; it has one",
-                        (long long)rgm_graph_components(self->graph));
+    if (self == NULL)
+        return;
+    for (int64_t i = 0; i < self->group_count; i++) {
+        rgm_executor_release(self->groups[i].executor);
+        rgm_free(self->groups[i].members);
+        rgm_free(self->groups[i].outputs);
+        rgm_free(self->groups[i].reads_input);
+        rgm_free(self->groups[i].reads_kept);
+        rgm_free(self->groups[i].ways);
+    }
+    rgm_rounds_clear(&self->rounds);
+    rgm_free(self->groups);
+    rgm_free(self->kept);
+    rgm_free(self->links);
+    rgm_free(self->link_pieces);
+    rgm_free(self->link_sets);
+    rgm_free(self);
+}
+
+static rgm_status open_all(layerwise *self, rgm_value *value)
+{
     RGM_TRY(find_links(self));
     RGM_TRY(rgm_cgraph_rounds(&self->rounds, value, self->links, self->link_count));
     RGM_TRY(RGM_NEW(self->kept, self->rounds.count));
     for (int64_t i = 0; i < self->rounds.count; i++)
         RGM_TRY(open_kept(self, i));
     return open_groups(self);
+}
+
+rgm_status rgm_by_rounds_open(rgm_by_rounds **out, rgm_value *value,
+                              const rgm_graph_value *graph_value,
+                              const rgm_by_rounds_options *options)
+{
+    const rgm_by_rounds_options defaults = RGM_BY_ROUNDS_OPTIONS_INIT;
+    rgm_by_rounds *self;
+    rgm_status status;
+
+    *out = NULL;
+    if (options != NULL && options->chunk < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "by rounds: %lld nodes at a time", (long long)options->chunk);
+    RGM_TRY(RGM_NEW(self, 1));
+    self->options = options != NULL ? *options : defaults;
+    self->root = graph_value->root;
+    status = open_all(self, value);
+    if (status == RGM_OK)
+        *out = self;
+    else
+        rgm_by_rounds_close(self);
+    return status;
+}
+
+/* Where the graph has what the model is of. */
+static rgm_status take_graph(layerwise *self, rgm_graph *graph)
+{
+    rgm_set_schema *const *sets = self->root->schema->sets;
+
+    if (rgm_graph_components(graph) != 1)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "by rounds: a graph of %lld components; it has one",
+                        (long long)rgm_graph_components(graph));
+    self->graph = graph;
+    for (int64_t l = 0; l < self->link_count; l++)
+        RGM_TRY(rgmi_graph_set(&self->link_sets[l], graph, RGM_EDGE_SET,
+                               sets[self->link_pieces[l]]->name));
+    for (int64_t i = 0; i < self->rounds.count; i++) {
+        kept *k = &self->kept[i];
+
+        RGM_TRY(rgmi_graph_set(&k->set, graph, RGM_NODE_SET, sets[k->piece]->name));
+        k->rows = graph->sets[k->set].items->total;
+    }
+    return RGM_OK;
 }
 
 /* ---- states that are kept -------------------------------------------------------------------- */
@@ -372,11 +435,11 @@ static rgm_status add_edges(layerwise *self, int64_t set, int end, int64_t begin
 
 static rgm_status choose(layerwise *self, const group *g, int64_t begin, int64_t last)
 {
-    int64_t place;
+    int64_t place, nodes = self->kept[g->members[0]].set;
 
-    RGM_TRY(open_nodes(self, g->set));
+    RGM_TRY(open_nodes(self, nodes));
     for (int64_t node = begin; node < last; node++)
-        RGM_TRY(add_node(&place, &self->chosen[g->set], node));
+        RGM_TRY(add_node(&place, &self->chosen[nodes], node));
     for (int64_t l = 0; l < self->link_count; l++) {
         int64_t set = self->link_sets[l];
         const rgm_set_schema *schema = self->graph->schema->sets[set];
@@ -595,11 +658,25 @@ done:
     return status;
 }
 
+/* A large one takes more memory than making it again takes time. */
+static void put_away(group *g)
+{
+    if (rgm_executor_arena_bytes(g->executor) + rgm_executor_hoisted_bytes(g->executor) <=
+        SMALL_ARENA)
+        return;
+    rgm_executor_release(g->executor);
+    g->executor = NULL;
+}
+
 static rgm_status run_group(layerwise *self, int64_t at)
 {
+    rgm_executor_options options = {.bf16 = self->options.bf16, .plans = 1};
     group *g = &self->groups[at];
-    int64_t total = self->graph->sets[g->set].items->total, chunk = self->options.chunk;
+    int64_t total = self->kept[g->members[0]].rows, chunk = self->options.chunk;
 
+    if (g->executor == NULL)
+        RGM_TRY(
+            rgm_executor_create(&g->executor, self->root->cgraph, g->outputs, g->count, &options));
     for (int64_t i = 0; i < g->count; i++)
         RGM_TRY(make_room(self, &self->kept[g->members[i]]));
     for (int64_t begin = 0; begin < total; begin += chunk)
@@ -607,23 +684,14 @@ static rgm_status run_group(layerwise *self, int64_t at)
     for (int64_t i = 0; i < self->rounds.count; i++)
         if (self->kept[i].last == at)
             drop(self, &self->kept[i]);
-    rgm_executor_release(g->executor); /* with the memory that it works in */
-    g->executor = NULL;
+    put_away(g);
     return RGM_OK;
 }
 
-static void layerwise_clear(layerwise *self)
+static void drop_graph(layerwise *self)
 {
-    for (int64_t i = 0; self->kept != NULL && i < self->rounds.count; i++)
+    for (int64_t i = 0; i < self->rounds.count; i++)
         drop(self, &self->kept[i]);
-    for (int64_t i = 0; i < self->group_count; i++) {
-        rgm_executor_release(self->groups[i].executor);
-        rgm_free(self->groups[i].members);
-        rgm_free(self->groups[i].outputs);
-        rgm_free(self->groups[i].reads_input);
-        rgm_free(self->groups[i].reads_kept);
-        rgm_free(self->groups[i].ways);
-    }
     for (int64_t s = 0; self->chosen != NULL && s < self->graph->set_count; s++) {
         rgm_free(self->chosen[s].items);
         rgm_free(self->chosen[s].ends[0]);
@@ -634,58 +702,46 @@ static void layerwise_clear(layerwise *self)
         rgmi_gather_clear(&self->gathers[i]);
     if (self->buffers != NULL)
         rgmi_buffers_close(self->buffers);
-    rgm_rounds_clear(&self->rounds);
     rgm_free(self->chosen);
     rgm_free(self->gathers);
-    rgm_free(self->groups);
-    rgm_free(self->kept);
-    rgm_free(self->links);
-    rgm_free(self->link_sets);
+    self->chosen = NULL;
+    self->gathers = NULL;
+    self->buffers = NULL;
+    self->graph = NULL;
 }
 
-rgm_status rgm_graph_by_rounds(rgm_rows_sink *sink, void *payload, rgm_value *value,
-                               const rgm_graph_value *graph_value, rgm_graph *graph,
-                               const rgm_parameters *parameters,
-                               const rgm_by_rounds_options *options)
+rgm_status rgm_by_rounds_run(rgm_rows_sink *sink, void *payload, rgm_by_rounds *self,
+                             rgm_graph *graph, const rgm_parameters *parameters)
 {
-    const rgm_by_rounds_options defaults = RGM_BY_ROUNDS_OPTIONS_INIT;
-    layerwise self = {.options = options != NULL ? *options : defaults,
-                      .root = graph_value->root,
-                      .graph = graph,
-                      .parameters = parameters,
-                      .sink = sink,
-                      .payload = payload};
     rgm_status status = RGM_OK;
 
-    if (self.options.chunk < 1)
-        return RGM_FAIL(RGM_ERR_ARG, "by rounds: %lld nodes at a time",
-                        (long long)self.options.chunk);
-    RGM_GO(layerwise_open(&self, value));
-    RGM_GO(RGM_NEW(self.chosen, graph->set_count));
-    RGM_GO(RGM_NEW(self.gathers, self.root->input_count));
-    RGM_GO(rgmi_buffers_create(&self.buffers));
-    for (int64_t at = 0; at < self.group_count; at++)
-        RGM_GO(run_group(&self, at));
+    self->sink = sink;
+    self->payload = payload;
+    self->parameters = parameters;
+    RGM_GO(take_graph(self, graph));
+    RGM_GO(RGM_NEW(self->chosen, graph->set_count));
+    RGM_GO(RGM_NEW(self->gathers, self->root->input_count));
+    RGM_GO(rgmi_buffers_create(&self->buffers));
+    for (int64_t at = 0; at < self->group_count; at++)
+        RGM_GO(run_group(self, at));
 done:
-    layerwise_clear(&self);
+    drop_graph(self);
     return status;
 }
 
-rgm_status rgm_graph_by_rounds_bytes(int64_t *bytes, rgm_value *value,
-                                     const rgm_graph_value *graph_value, rgm_graph *graph)
+rgm_status rgm_by_rounds_bytes(int64_t *bytes, rgm_by_rounds *self, rgm_graph *graph)
 {
-    layerwise self = {.root = graph_value->root, .graph = graph};
-    rgm_status status = layerwise_open(&self, value);
+    rgm_status status = take_graph(self, graph);
 
     *bytes = 0;
-    for (int64_t at = 0; status == RGM_OK && at < self.group_count; at++) {
+    for (int64_t at = 0; status == RGM_OK && at < self->group_count; at++) {
         int64_t now = 0;
 
-        for (int64_t i = 0; i < self.rounds.count; i++)
-            if (self.kept[i].last >= at && self.kept[i].what->round <= self.groups[at].round)
-                now += self.kept[i].rows * (int64_t)self.kept[i].row_bytes;
+        for (int64_t i = 0; i < self->rounds.count; i++)
+            if (self->kept[i].last >= at && self->kept[i].what->round <= self->groups[at].round)
+                now += self->kept[i].rows * (int64_t)self->kept[i].row_bytes;
         *bytes = now > *bytes ? now : *bytes;
     }
-    layerwise_clear(&self);
+    self->graph = NULL;
     return status;
 }
