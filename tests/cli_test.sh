@@ -109,6 +109,8 @@ expect 0 "$regimen" predict run --embeddings --chunk 37
 says "states of .*, 37 nodes at a time; rounds leave .* to the next" err
 cmp -s out states.csv || fail "states made layer by layer are not those of the whole graph"
 expect 2 "$regimen" predict run --embeddings --chunk -1
+expect 2 "$regimen" predict run --embeddings --chunk 0
+says "chunk is 0, but must be 1 or more" err
 expect 0 "$regimen" predict run --embeddings -o states.npy
 expect 0 "$regimen" predict run --embeddings -o states.safetensors
 python3 - <<'PY' || fail "embeddings as csv, npy and safetensors differ"
@@ -131,6 +133,22 @@ PY
 expect 2 "$regimen" predict run --embeddings --format npy
 says "needs -o FILE" err
 expect 2 "$regimen" predict run --embeddings --format xlsx -o states
+expect 2 "$regimen" predict run --embeddings -o states.parquet
+says "states.parquet: its ending is none of csv, npy, safetensors" err
+expect 0 "$regimen" predict run --embeddings --format csv -o states.parquet
+cmp -s states.parquet states.csv || fail "--format does not say more than the ending"
+mkdir a.folder
+expect 0 "$regimen" predict run --embeddings -o a.folder/states
+cmp -s a.folder/states states.csv || fail "a file without an ending is no CSV"
+for kind in csv npy safetensors; do # before the work, so nothing is told of it
+    expect 1 "$regimen" predict run --embeddings -o "nowhere/states.$kind"
+    says "nowhere/states.$kind: No such file" err
+    grep -q 'states of' err && fail "$kind: a place that cannot be written to was found too late"
+    expect 1 "$regimen" predict run --embeddings -o a.folder --format "$kind"
+    says "a.folder is a folder" err
+    grep -q 'states of' err && fail "$kind: a folder in the file's place was found too late"
+done
+ls | grep -q partial && fail "trying a place leaves something there"
 expect 2 "$regimen" predict run --node-set nodes
 expect 2 "$regimen" predict run --embeddings --node-set nods
 says "the data have no node set 'nods'" err

@@ -255,7 +255,7 @@ int verb_predict(int argc, char **argv)
         {"o", ARG_TEXT, &embeddings.file, "FILE", "where embeddings go, default stdout"},
         {"format", ARG_TEXT, &embeddings.format, "NAME",
          "csv, npy or safetensors, default by the ending of FILE"},
-        {"chunk", ARG_INT, &embeddings.chunk, "N",
+        {"chunk", ARG_COUNT, &embeddings.chunk, "N",
          "compute embeddings layer by layer, N nodes at a time; default: all at once"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "predict.h"
@@ -94,16 +95,24 @@ static const struct {
 } formats[] = {{"csv", NULL}, {"npy", save_npy}, {"safetensors", save_safetensors}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
+/* What the file's name ends in, without the dot; csv where there is no file or no dot. */
+static const char *ending_of(const char *file)
+{
+    const char *folder = file != NULL ? strrchr(file, '/') : NULL;
+    const char *dot = file != NULL ? strrchr(folder != NULL ? folder : file, '.') : NULL;
+
+    return dot != NULL ? dot + 1 : "csv";
+}
+
 /* By its name, else by the ending of the file; -1: there is none of that name. */
 static int format_of(const embeddings_choice *choice)
 {
-    const char *dot = choice->file != NULL ? strrchr(choice->file, '.') : NULL;
-    const char *name = choice->format != NULL ? choice->format : dot != NULL ? dot + 1 : "csv";
+    const char *name = choice->format != NULL ? choice->format : ending_of(choice->file);
 
     for (int i = 0; i < FORMATS; i++)
         if (strcmp(formats[i].name, name) == 0)
             return i;
-    return choice->format != NULL ? -1 : 0;
+    return -1;
 }
 
 int embeddings_check(const embeddings_choice *choice)
@@ -113,9 +122,10 @@ int embeddings_check(const embeddings_choice *choice)
     if (!choice->wanted && (choice->file != NULL || choice->node_set != NULL ||
                             choice->format != NULL || choice->chunk != 0))
         return usage_error("-o, --node-set, --format and --chunk go with --embeddings");
-    if (choice->chunk < 0)
-        return usage_error("--chunk %lld: nodes are computed one at a time or more",
-                           (long long)choice->chunk);
+    if (format < 0 && choice->format == NULL)
+        return usage_error("-o %s: its ending is none of csv, npy, safetensors; say which of them "
+                           "it is with --format",
+                           choice->file);
     if (format < 0)
         return usage_error("--format '%s' is none of csv, npy, safetensors", choice->format);
     if (formats[format].save != NULL && choice->file == NULL)
@@ -199,6 +209,30 @@ done:
     return status;
 }
 
+/* Whether there will be a place for them, before the work. Links, devices and pipes are left alone.
+ */
+static rgm_status try_place(const char *path)
+{
+    rgm_status status = RGM_OK;
+    struct stat there;
+    char *beside = NULL;
+    FILE *file;
+
+    if (rgm_path_is_folder(path))
+        return RGM_FAIL(RGM_ERR_IO, "%s is a folder; -o takes the name of a file", path);
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return RGM_OK;
+    RGM_TRY(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
+    file = fopen(beside, "w");
+    if (file == NULL)
+        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", path, strerror(errno));
+    else
+        fclose(file);
+    unlink(beside);
+    rgm_free(beside);
+    return status;
+}
+
 rgm_status embeddings_write(const rgm_open_run *run, const char *run_dir,
                             const embeddings_choice *choice)
 {
@@ -211,6 +245,8 @@ rgm_status embeddings_write(const rgm_open_run *run, const char *run_dir,
     by_rounds.chunk = choice->chunk;
     if (choice->chunk > 0)
         rounds = &by_rounds;
+    if (choice->file != NULL)
+        RGM_GO(try_place(choice->file));
     RGM_GO(tell(run, choice, rounds));
     if (formats[format].save == NULL)
         return choice->file != NULL ? save_rows(run, choice, rounds)
