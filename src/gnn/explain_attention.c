@@ -40,35 +40,65 @@ static rgm_status no_attention(void)
     return status;
 }
 
-/* Those of the noted layers that the prediction is made of. */
-static rgm_status find_attention(rgm_explainer *explainer, const rgm_graph_value *graph,
-                                 rgm_value *prediction)
+/*
+ * The prediction, and what is weighed and heard in the layers, all as in runs without training: a
+ * batch norm's branch for training mixes the rows of a batch, and that of a sampled run is of
+ * another pass than the layers. `all`: [1 + 2 count].
+ */
+static rgm_status without_training(rgm_value **all, rgm_edge_attention *layers, int64_t count,
+                                   rgm_value *prediction)
 {
+    all[0] = prediction;
+    for (int64_t i = 0; i < count; i++) {
+        all[1 + 2 * i] = layers[i].heard;
+        all[2 + 2 * i] = layers[i].weights;
+    }
+    RGM_TRY(rgm_cgraph_weigh(all, all, 1 + 2 * count, NULL, 0));
+    for (int64_t i = 0; i < count; i++) {
+        layers[i].heard = all[1 + 2 * i];
+        layers[i].weights = all[2 + 2 * i];
+    }
+    return RGM_OK;
+}
+
+/* Those of the noted layers that the prediction is made of, which is given as it is run. */
+static rgm_status find_attention(rgm_value **prediction, rgm_explainer *explainer,
+                                 const rgm_graph_value *graph)
+{
+    rgm_status status = RGM_OK;
     int64_t count = rgm_edge_attention_of(NULL, 0, graph);
+    rgm_value **all = NULL;
     bool *made_of = NULL;
 
-    RGM_TRY(RGM_NEW(explainer->attention, count));
+    RGM_GO(RGM_NEW(explainer->attention, count));
+    RGM_GO(RGM_NEW(all, 1 + 2 * count));
     rgm_edge_attention_of(explainer->attention, count, graph);
-    RGM_TRY(rgmi_explain_made_of(&made_of, prediction));
+    RGM_GO(without_training(all, explainer->attention, count, *prediction));
+    *prediction = all[0];
+    RGM_GO(rgmi_explain_made_of(&made_of, *prediction));
     for (int64_t i = 0; i < count; i++) {
         const rgm_edge_attention *one = &explainer->attention[i];
         int64_t number = rgm_value_number(one->heard);
 
-        if (number <= rgm_value_number(prediction) && made_of[number])
+        if (number <= rgm_value_number(*prediction) && made_of[number])
             explainer->attention[explainer->attention_count++] = *one;
     }
+    if (explainer->attention_count == 0)
+        RGM_GO(no_attention());
+done:
+    rgm_free(all);
     rgm_free(made_of);
-    return explainer->attention_count > 0 ? RGM_OK : no_attention();
+    return status;
 }
 
 rgm_status rgmi_explainer_build_attention(rgm_explainer *explainer, const rgm_graph_value *graph,
                                           const rgm_head *head)
 {
     rgm_status status = RGM_OK;
-    rgm_value **wrt = NULL, **weights = NULL;
+    rgm_value **wrt = NULL, **weights = NULL, *prediction = head->predictions;
     int64_t count;
 
-    RGM_TRY(find_attention(explainer, graph, head->predictions));
+    RGM_TRY(find_attention(&prediction, explainer, graph));
     count = explainer->attention_count;
     RGM_GO(RGM_NEW(wrt, count));
     RGM_GO(RGM_NEW(weights, count));
@@ -76,7 +106,7 @@ rgm_status rgmi_explainer_build_attention(rgm_explainer *explainer, const rgm_gr
         wrt[i] = explainer->attention[i].heard;
         weights[i] = explainer->attention[i].weights;
     }
-    status = rgmi_explainer_build(explainer, head, head->predictions, wrt, count, weights, count);
+    status = rgmi_explainer_build(explainer, head, prediction, wrt, count, weights, count);
 done:
     rgm_free(wrt);
     rgm_free(weights);

@@ -7,8 +7,8 @@
 
 /* ---- runs to be explained -------------------------------------------------------------------- */
 
-static rgm_open_run *train(rgm_provider *data, rgm_model_fn *model, void *payload,
-                           rgm_graph_task *task, int64_t epochs)
+static rgm_open_run *train_batched(rgm_provider *data, rgm_model_fn *model, void *payload,
+                                   rgm_graph_task *task, int64_t epochs, int64_t batch_size)
 {
     rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
     rgm_run_options how = RGM_RUN_OPTIONS_INIT;
@@ -18,6 +18,7 @@ static rgm_open_run *train(rgm_provider *data, rgm_model_fn *model, void *payloa
     what.task = task;
     what.model_fn = model;
     what.model_payload = payload;
+    what.global_batch_size = batch_size;
     how.optimizer = rgm_adam(0.02);
     how.trainer.epochs = epochs;
     how.runtime.seed = 3;
@@ -28,11 +29,35 @@ static rgm_open_run *train(rgm_provider *data, rgm_model_fn *model, void *payloa
     return run;
 }
 
+static rgm_open_run *train(rgm_provider *data, rgm_model_fn *model, void *payload,
+                           rgm_graph_task *task, int64_t epochs)
+{
+    return train_batched(data, model, payload, task, epochs, 1);
+}
+
 enum { NODES = 80, CLASSES = 3 };
 
-/* Papers with words, or with dense features. */
-static rgm_open_run *citation_run(const rgm_graph_model_type *type, void *model, bool dense,
-                                  int64_t epochs)
+/* Mini-batches of 8 papers with those that they hear, two hops far. */
+static rgm_provider *sampled_papers(const rgm_graph_data *data)
+{
+    const char *hops[] = {"<cites", "<cites"};
+    rgm_sampling_provider_options options = {
+        .batch_size = 8, .label = "label", .seed = 5, .threads = 1};
+    rgm_sampling_spec *spec = NULL;
+    rgm_provider *provider;
+
+    CHECK_OK(rgm_sampling_spec_create(&spec, data->schema, "paper", hops, (int64_t[]){5, 5}, 2,
+                                      RGM_SAMPLE_UNIFORM));
+    options.spec = spec;
+    provider = rgm_sampling_provider(data->graphs[0], data->train, &options);
+    CHECK(provider != NULL);
+    rgm_sampling_spec_release(spec);
+    return provider;
+}
+
+/* Papers with words, or with dense features; as one graph, or samples of it. */
+static rgm_open_run *papers_run(const rgm_graph_model_type *type, void *model, bool dense,
+                                int64_t epochs, bool sampled)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
     rgm_graph_data data = {0};
@@ -50,10 +75,16 @@ static rgm_open_run *citation_run(const rgm_graph_model_type *type, void *model,
     options.valid = 10;
     options.test = 10;
     CHECK_OK(rgm_generate_citation(&data, &options));
-    run = train(rgm_graph_data_provider(&data, "train"), type->build, model,
-                rgm_node_multiclass("paper", "label", CLASSES), epochs);
+    run = train(sampled ? sampled_papers(&data) : rgm_graph_data_provider(&data, "train"),
+                type->build, model, rgm_node_multiclass("paper", "label", CLASSES), epochs);
     rgm_graph_data_clear(&data);
     return run;
+}
+
+static rgm_open_run *citation_run(const rgm_graph_model_type *type, void *model, bool dense,
+                                  int64_t epochs)
+{
+    return papers_run(type, model, dense, epochs, false);
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -443,6 +474,127 @@ static void attention_is_told_by_edge_layer_and_head(void **state)
     }
 }
 
+/* Training on samples goes by a narrowed pass of its own, in which no layer's notes lie. */
+static void attention_of_samples_is_heard(void **state)
+{
+    (void)state;
+    for (int m = 0; m < ATTENTIVE; m++) {
+        rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
+        void *model = attentive_options(attentive[m]);
+        rgm_open_run *run = papers_run(attentive[m], model, true, 3, true);
+        int64_t heard = 0, seed;
+        rgm_explanation e;
+
+        options.method = RGM_EXPLAIN_ATTENTION;
+        e = explain(run, &options, 2);
+        seed = rgm_tensor_at_int(rgm_graph_source(e.graph, "_readout/seed"), 2);
+        CHECK_TEXT("cites", e.inputs[0].set);
+        for (int64_t i = 0; i < rgm_tensor_count(e.inputs[0].scores); i++) {
+            if (rgm_tensor_at_int(rgm_graph_target(e.graph, "cites"), i) != seed)
+                continue;
+            CHECK(rgm_tensor_at(e.inputs[0].scores, i) > 0);
+            heard++;
+        }
+        CHECK(heard > 0);
+        rgm_explanation_clear(&e);
+        rgm_run_close(run);
+        free(model);
+    }
+}
+
+#define RINGS                                                                                      \
+    "node_sets { key: 'atom' value {"                                                              \
+    "  features { key: 'x' value { dtype: DT_FLOAT shape { dim { size: 2 } } } } } }"              \
+    "edge_sets { key: 'bond' value { source: 'atom' target: 'atom' } }"                            \
+    "context { features { key: 'y' value { dtype: DT_INT64 } } }"
+
+enum { RINGS_COUNT = 12, RINGS_A_BATCH = 4 };
+
+/* A ring of 3 to 5 atoms; y is whether i is odd, which the atoms tell. */
+static rgm_graph *make_ring(rgm_schema *schema, int64_t i)
+{
+    int64_t n = 3 + i % 3, y = i % 2;
+    rgm_graph_builder *builder = NULL;
+    rgm_tensor *ends[2], *x, *label;
+    rgm_graph *graph = NULL;
+
+    CHECK_OK(rgm_tensor_create(&ends[0], RGM_I64, 1, &n));
+    CHECK_OK(rgm_tensor_create(&ends[1], RGM_I64, 1, &n));
+    CHECK_OK(rgm_tensor_create(&x, RGM_F32, 2, (int64_t[]){n, 2}));
+    CHECK_OK(rgm_tensor_create_from(&label, RGM_I64, 1, (int64_t[]){1}, &y));
+    for (int64_t k = 0; k < n; k++) {
+        rgm_tensor_i64(ends[0])[k] = k;
+        rgm_tensor_i64(ends[1])[k] = (k + 1) % n;
+        rgm_tensor_f32(x)[2 * k] = (float)y + (float)sin(1.7 * (double)(i + 3 * k));
+        rgm_tensor_f32(x)[2 * k + 1] = (float)cos(2.3 * (double)(i + k));
+    }
+    CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "atom", &n));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_EDGE_SET, "bond", &n));
+    CHECK_OK(rgm_graph_builder_edges(builder, "bond", ends[0], ends[1]));
+    CHECK_OK(
+        rgm_graph_builder_feature(builder, RGM_NODE_SET, "atom", "x", &(rgm_feature){.values = x}));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_CONTEXT_PIECE, NULL, "y",
+                                       &(rgm_feature){.values = label}));
+    CHECK_OK(rgm_graph_builder_finish(&graph, builder));
+    rgm_graph_builder_release(builder);
+    rgm_tensor_release(ends[0]);
+    rgm_tensor_release(ends[1]);
+    rgm_tensor_release(x);
+    rgm_tensor_release(label);
+    return graph;
+}
+
+static rgm_open_run *rings_run(void *model)
+{
+    rgm_graph_classification_options classes = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT;
+    rgm_graph *graphs[RINGS_COUNT];
+    rgm_provider *provider;
+    rgm_schema *schema;
+
+    CHECK_OK(rgm_schema_parse(&schema, RINGS, sizeof RINGS - 1, "rings"));
+    for (int64_t i = 0; i < RINGS_COUNT; i++)
+        graphs[i] = make_ring(schema, i);
+    provider = rgm_graphs_provider(graphs, RINGS_COUNT, false);
+    for (int64_t i = 0; i < RINGS_COUNT; i++)
+        rgm_graph_release(graphs[i]);
+    rgm_schema_release(schema);
+    classes.place.node_set = "atom";
+    classes.place.reduce_type = "sum";
+    classes.place.label = "y";
+    classes.num_classes = 2;
+    return train_batched(provider, rgm_gps_model.build, model,
+                         rgm_graph_task_create(&rgm_graph_classification, NULL, &classes), 5,
+                         RINGS_A_BATCH);
+}
+
+/* In training a batch norm mixes the graphs of a batch; the prediction of one is its own. */
+static void attention_is_of_the_own_graph(void **state)
+{
+    static const char *const sets[] = {"bond"};
+    rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
+    rgm_gps_model_options model;
+    rgm_explanation e;
+    rgm_open_run *run;
+    int64_t edge = 0;
+
+    (void)state;
+    rgm_gps_model.section.defaults(&model);
+    model.attention_sets = (rgm_texts){sets, 1};
+    model.units = 8;
+    model.layers = 2;
+    CHECK(model.norm == RGM_STATE_BATCH);
+    run = rings_run(&model);
+    options.method = RGM_EXPLAIN_ATTENTION;
+    e = explain(run, &options, 1);
+    CHECK_INT(RINGS_A_BATCH, rgm_graph_components(e.graph));
+    for (int64_t c = 0; c < RINGS_A_BATCH; c++)
+        for (int64_t k = 0; k < rgm_graph_sizes(e.graph, RGM_EDGE_SET, "bond")[c]; k++, edge++)
+            CHECK((rgm_tensor_at(e.inputs[0].scores, edge) > 0) == (c == 1));
+    rgm_explanation_clear(&e);
+    rgm_run_close(run);
+}
+
 static void models_without_attention_say_so(void **state)
 {
     rgm_explain_options options = RGM_EXPLAIN_OPTIONS_INIT;
@@ -562,5 +714,7 @@ TESTS(cmocka_unit_test(scores_add_up_in_every_model),
       cmocka_unit_test(linear_models_are_explained_exactly),
       cmocka_unit_test(masks_find_what_was_planted),
       cmocka_unit_test(attention_is_told_by_edge_layer_and_head),
+      cmocka_unit_test(attention_of_samples_is_heard),
+      cmocka_unit_test(attention_is_of_the_own_graph),
       cmocka_unit_test(models_without_attention_say_so), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(every_failing_allocation_is_told))
