@@ -96,6 +96,17 @@ for row in rows:
 PY
 expect 0 "$regimen" explain attended --item 2 --method attention -o attention.svg
 says "what is heard more is thicker; attention" attention.svg
+expect 2 "$regimen" explain attended --item 2 --method attention --steps 7
+says "method attention makes none; integrated_gradients and mask do" err
+expect 2 "$regimen" explain attended --item 2 --method gradient --steps 7
+
+# A node that hears nobody: an explanation with nothing in it is told as one.
+expect 0 "$regimen" run small.yaml --run-dir lonely --set trainer.epochs=1 --set data.citation.edges=60 \
+    --set 'model={type: gat_v2, hidden: [4], heads: 2, output: 4}'
+expect 0 "$regimen" explain lonely --item 0 --method attention
+says "^no edge is heard by what the prediction depends on$" out
+expect 0 "$regimen" explain lonely --item 0 --method gradient --edges
+says "^no edge or feature that is explained has a score$" out
 
 # States are of all nodes, whatever parts and samples there are; files have what the rows have.
 expect 0 "$regimen" predict run --embeddings

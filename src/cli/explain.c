@@ -242,6 +242,15 @@ static rgm_status print_head(rgm_text *out, const explained_view *v)
     return RGM_OK;
 }
 
+static rgm_status print_scores(rgm_text *out, const explained_view *v, const table *t)
+{
+    if (v->edge_count + v->feature_count > 0)
+        return table_print(out, t, line_width());
+    return rgm_text_printf(out, v->explanation.attention_count > 0
+                                    ? "no edge is heard by what the prediction depends on\n"
+                                    : "no edge or feature that is explained has a score\n");
+}
+
 static rgm_status save(const char *path, const explained_view *v)
 {
     rgm_status status = RGM_OK;
@@ -270,7 +279,7 @@ static rgm_status show(explained_view *v, const request *r)
     RGM_GO(rank(v, r->top));
     RGM_GO(make_table(&t, v, false));
     RGM_GO(print_head(&text, v));
-    RGM_GO(table_print(&text, &t, line_width()));
+    RGM_GO(print_scores(&text, v, &t));
     if (r->output != NULL)
         RGM_GO(save(r->output, v));
     if (print_text(text.data) != EXIT_DONE)
@@ -432,6 +441,9 @@ static int check_request(request *r)
         return usage_error("--edges and --features exclude each other");
     if (r->features_only && method == RGM_EXPLAIN_ATTENTION)
         return usage_error("--features: attention is of edges");
+    if (r->options.steps > 0 && (method == RGM_EXPLAIN_GRADIENT || method == RGM_EXPLAIN_ATTENTION))
+        return usage_error("--steps: method %s makes none; integrated_gradients and mask do",
+                           r->method);
     if (r->output != NULL &&
         (dot == NULL || (strcasecmp(dot, ".svg") != 0 && strcasecmp(dot, ".csv") != 0)))
         return usage_error("-o: '%s' ends in neither .svg nor .csv", r->output);
@@ -460,7 +472,7 @@ int verb_explain(int argc, char **argv)
          "integrated_gradients (default), gradient, mask (GNNExplainer) or attention (the weights "
          "of models that have them; FILE.csv has those of each head)"},
         {"steps", ARG_COUNT, &r.options.steps, "N",
-         "pieces of the path (default 64), updates of the masks (200)"},
+         "integrated_gradients: pieces of the path (default 64); mask: updates of the masks (200)"},
         {"edges", ARG_FLAG, &r.edges_only, NULL, "edges alone, features as they are"},
         {"features", ARG_FLAG, &r.features_only, NULL, "features alone, edges as they are"},
         {"top", ARG_COUNT, &r.top, "N", "how many edges and features are told, default 20"},
