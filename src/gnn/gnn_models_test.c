@@ -300,6 +300,12 @@ static void a_batch_norms_momentum_is_the_files(void **state)
         for (int c = 0; c < 4; c++)
             CHECK_CLOSE(most[c], half[c], 1e-12, 1e-13);
         CHECK(half[0] != half[1]);
+        made m; /* 1 would keep the statistics of the start for ever */
+        CHECK_STATUS(RGM_ERR_CONFIG, make_options(&m, models[i], "batch_momentum: 1\n"));
+        CHECK_MESSAGE("must be in 0 .. 0.9999");
+        drop_options(&m);
+        CHECK_OK(make_options(&m, models[i], "batch_momentum: 0.9999\n"));
+        drop_options(&m);
     }
 }
 

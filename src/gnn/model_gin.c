@@ -26,7 +26,7 @@ static const rgm_field gin_fields[] = {
     RGM_BOOL_FIELD(train_epsilon, "how much more a node's own state counts is trained"),
     RGM_FLOAT_FIELD(epsilon, -1e6, 1e6, "how much more it counts where that is not trained"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each dense layer, before its activation"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
     RGMI_JUMP_FIELD,
     RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each dense layer"),

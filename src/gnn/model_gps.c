@@ -27,7 +27,7 @@ static const rgm_field gps_fields[] = {
     RGM_TEXTS_FIELD(attention_sets, "edge sets that say who attends to whom and carry no message; "
                                     "default: <node_set>_complete of each node set"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "behind messages, attention and dense layers"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
     RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "inside dense layers"),
     RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout of each part"),

@@ -42,7 +42,7 @@ static const rgm_field albis_fields[] = {
     RGM_FLOAT_FIELD(edge_dropout, 0, 0.999,
                     "rate of dropout of whole messages, or of attention's coefficients"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of new states"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
     RGMI_RESIDUAL_FIELD("the old state is added to the new one, before the norm"),
     RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(combine, rgmi_combine_names,

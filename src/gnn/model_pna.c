@@ -22,7 +22,7 @@ static const rgm_field pna_fields[] = {
     RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
     RGM_INT_FIELD(towers, 1, 64, "parts of the states that are aggregated by themselves"),
     RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each round's states, before the activation"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 1, "of the moving statistics of a batch norm"),
+    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
     RGMI_RESIDUAL_FIELD("add the round's input"),
     RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each round"),
