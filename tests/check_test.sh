@@ -49,6 +49,20 @@ says "note +data.shuffle_size \(--set\) has no effect" err
 expect 0 "$regimen" config check reverse --set data.path=x --set task.search.top_k=3
 says "note +data.path \(--set\) has no effect: only with data.reverse.vocabulary == 0" err
 says "note +task.search.top_k \(--set\) has no effect: only with task.search.sample == true" err
+# Keys of rounds that there are not, or that only an output's round would hear.
+gin="model={type: gin, layers: 0, residual: true, edge_units: 4, edge_feature: e}"
+expect 0 "$regimen" config check small.yaml --set task.head=dense --set "$gin"
+for key in residual edge_units edge_feature; do
+    says "note +model.$key \(--set\) has no effect: only with model.layers > 0" err
+done
+expect 0 "$regimen" config check small.yaml --set "model={type: gcn, hidden: [], output: 4, residual: true}"
+says "note +model.residual \(--set\) has no effect: only with model.hidden != \[\] or model.type == gat_v2" err
+for model in "gat_v2, hidden: [], output: 4" "gcn, hidden: [4], output: 4"; do
+    expect 0 "$regimen" config check small.yaml --set "model={type: $model, residual: true}"
+    grep -q "no effect" err && fail "a residual of $model is told to do nothing: $(cat err)"
+done
+refused "model.jump: max joins the states of all rounds, and there is one state alone" small.yaml \
+    --set task.head=dense --set "model={type: gcn, hidden: [4], jump: max}"
 refused "model.reduce_type: 'avg' has 'avg', which is unknown; known are sum, mean" small.yaml \
     --set "model={type: vanilla_mpnn, reduce_type: avg}"
 

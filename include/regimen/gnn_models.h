@@ -98,10 +98,12 @@ typedef enum rgm_jump { RGM_JUMP_LAST, RGM_JUMP_CONCAT, RGM_JUMP_SUM, RGM_JUMP_M
  * What models that go in rounds share, as far as a model's row of keys has it. Of one round: edges'
  * states are made anew of their own, both ends' and the context's; nodes hear; the context's state
  * is made anew of its own and the means of all node sets' states (Battaglia et al. 2018, algorithm
- * 1). Next states of vanilla_mpnn and mt_albis hear the context as one of their inputs, states of
- * other models have W c added before a round. Parameters <round>/edges/<edge set>/,
- * <round>/context/next_state/, and in <round>/nodes/<set>/ (of models of one node set in <round>/)
- * context/kernel, and skip/kernel where a residual's widths differ.
+ * 1) unless the round is the last, behind which nobody hears it. Next states of vanilla_mpnn and
+ * mt_albis hear the context as one of their inputs, states of other models have W c added before a
+ * round. Parameters <round>/edges/<edge set>/, <round>/context/next_state/, and in
+ * <round>/nodes/<set>/ (of models of one node set in <round>/) context/kernel, and skip/kernel
+ * where a residual's widths differ. RGM_ERR_CONFIG: context_units without a second round, a jump
+ * of one state alone.
  */
 typedef struct rgm_rounds_options {
     const char *edge_feature; /* heard in messages, or what edges' states start from; NULL: none */

@@ -285,6 +285,9 @@ const rgm_section_type rgmi_graph_data_section = {
 #define TREE    "data.sampling.sizes != [] or data.sampling.spec != null"
 #define SAMPLED TREE " or data.sampling.type != tree"
 
+/* Of models that name their rounds' channels. */
+#define SOME_ROUND "model.hidden != [] or model.output > 0"
+
 /* Other kinds of tasks have keys of these names too. */
 #define OF_LINKS "task.type != link_prediction or "
 
@@ -387,6 +390,16 @@ const rgm_effect rgmi_graph_effects[] = {
     {"model.bases", "model.decomposition != none"},
     {"model.edge_feature", "model.local != none"},
     {"model.edge_units", "model.local != none"},
+    {"model.edge_feature", "model.layers > 0"},
+    {"model.edge_units", "model.layers > 0"},
+    {"model.edge_feature", SOME_ROUND},
+    {"model.edge_units", SOME_ROUND},
+    {"model.context_feature", "model.type != rgcn or model.layers > 0 or model.output > 0"},
+    {"model.context_feature", "model.type == rgcn or model.layers > 0"},
+    {"model.context_feature", SOME_ROUND},
+    {"model.residual", "model.layers > 0"},
+    {"model.residual", SOME_ROUND},
+    {"model.residual", "model.hidden != [] or model.type == gat_v2"}, /* it alone adds to outputs */
     {0}};
 
 static const char gcn_is_a_mean[] = "the aggregator gcn is one mean over a node and its neighbours";

@@ -551,6 +551,8 @@ static void round_by_hand(world *w, int number, double *h, double *e, double *c)
                OF("nodes/paper/next_state/dense_0/bias")[0];
         sum += h[v] / PAPER_COUNT;
     }
+    if (number == 1) /* nobody would hear what the last round made */
+        return;
     *c = (number > 0 ? *c * OF("context/next_state/kernel")[0] : 0) +
          sum * OF("context/next_state/kernel")[number > 0] + OF("context/next_state/bias")[0];
 #undef OF
@@ -580,6 +582,9 @@ static void edges_and_the_context_are_made_anew_in_each_round(void **state)
     round_by_hand(&w, 0, h, e, &c);
     round_by_hand(&w, 1, h, e, &c);
     check_values(&w, y, h, PAPER_COUNT);
+    CHECK(parameter(&w, "layer_0/context/next_state/kernel") != NULL);
+    for (int64_t i = 0; i < rgm_parameters_count(w.parameters); i++)
+        CHECK(strstr(rgm_parameters_name(w.parameters, i), "layer_1/context") == NULL);
     world_close(&w);
 }
 
@@ -646,6 +651,10 @@ static void mistakes_in_options_are_named(void **state)
          RGM_ERR_SHAPE},
         {"gat_v2", PAPERS, "edge_feature: ee", "did you mean 'e'?", RGM_ERR_NOT_FOUND},
         {"gin", PAPERS, "layers: 1\ncontext_units: 2", "there is no second round", RGM_ERR_CONFIG},
+        {"gcn", LIBRARY, "edge_set: cites\ncontext_feature: c\ncontext_units: 2",
+         "model.context_feature alone", RGM_ERR_CONFIG},
+        {"gcn", PAPERS, "hidden: [3]\njump: concat", "there is one state alone", RGM_ERR_CONFIG},
+        {"gin", PAPERS, "layers: 0\njump: max", "there is one state alone", RGM_ERR_CONFIG},
         {"gcn", PAPERS, "output: 2\njump: max", "model.output, a last round", RGM_ERR_CONFIG},
         {"gcn", PAPERS, "hidden: [3, 4]\njump: max", "max of states of 3 and of 4 channels; concat",
          RGM_ERR_SHAPE},

@@ -31,6 +31,12 @@ rgm_graph_value *rgmi_rule_round(rgm_scope *scope, const char *name, const rgm_g
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
+/* The first of the states that `jump` joins: 0 is what the first round starts from. */
+static int64_t first_joined(const rgmi_rounds *plan)
+{
+    return plan->joins_first || plan->count == 0 ? 0 : 1;
+}
+
 static bool check(rgm_scope *scope, const rgmi_rounds *plan)
 {
     const rgm_rounds_options *o = plan->options;
@@ -41,11 +47,16 @@ static bool check(rgm_scope *scope, const rgmi_rounds *plan)
                         "model.jump: %s joins the states of all rounds for a task's head; "
                         "model.output, a last round that gives the classes, is 0 then",
                         rgmi_jump_names[o->jump]);
-    else if (o->context_units > 0 && o->context_feature == NULL && plan->count < 2)
+    else if (o->jump != RGM_JUMP_LAST && plan->count - first_joined(plan) < 1)
+        rgm_cgraph_fail(graph, RGM_ERR_CONFIG,
+                        "model.jump: %s joins the states of all rounds, and there is one state "
+                        "alone; more rounds, or last",
+                        rgmi_jump_names[o->jump]);
+    else if (o->context_units > 0 && plan->count < 2)
         rgm_cgraph_fail(graph, RGM_ERR_CONFIG,
                         "model.context_units: a round hears the context as the one before made it, "
-                        "and there is no second round; more rounds, or model.context_feature, "
-                        "where it starts");
+                        "and there is no second round; more rounds, or model.context_feature "
+                        "alone");
     else
         return true;
     return false;
@@ -223,7 +234,7 @@ static rgm_graph_value *one_round(rgm_scope *scope, rgm_graph_value *graph, cons
     next = graph != NULL ? plan->round(scope, name, graph, &turn, plan->payload) : NULL;
     if (o->residual && !plan->own_residual && !(plan->output && number == plan->count - 1))
         next = change_states(round, next, graph, plan, &turn, add_residual);
-    if (next != NULL && o->context_units > 0)
+    if (next != NULL && o->context_units > 0 && number + 1 < plan->count) /* it is heard */
         next = update_context(scope, name, next, plan);
     return next;
 }
@@ -293,7 +304,7 @@ rgm_graph_value *rgmi_run_rounds(rgm_scope *scope, rgm_graph_value *first, const
 {
     const rgm_rounds_options *o = plan->options;
     rgm_graph_value **rounds = NULL, *last = NULL;
-    int64_t begin = plan->joins_first || plan->count == 0 ? 0 : 1;
+    int64_t begin = first_joined(plan);
 
     if (first == NULL || !check(scope, plan))
         return NULL;
