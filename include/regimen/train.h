@@ -258,7 +258,7 @@ extern const char *const rgm_ranking_loss_names[]; /* "pairwise_logistic", ..., 
  * list's items, of softmax and list_net by the items, and memory by the items.
  *
  * @param scores       [n] or [n, 1] of f32 or f64
- * @param labels       of their dtype and count, from 0 on
+ * @param labels       of their dtype and count, from 0 on; gains 2^y - 1 overflow above 1000
  * @param weights      [n] or [n, 1] of any float; items of weight 0 are in no list, other weights
  *                     are all the same; NULL: ones
  * @param lists        i64 [n]: items of the same number are a list, those below 0 are in none
@@ -268,6 +268,9 @@ extern const char *const rgm_ranking_loss_names[]; /* "pairwise_logistic", ..., 
  */
 rgm_value *rgm_ranking_loss(rgm_ranking_loss_type type, rgm_value *scores, rgm_value *labels,
                             rgm_value *weights, rgm_value *lists, double temperature);
+/** How many lists that is the mean of, a scalar for rgm_head.loss_items; the same arguments and
+ * errors, but labels of any number type, [n] or [n, 1]. */
+rgm_value *rgm_ranking_lists(rgm_value *labels, rgm_value *weights, rgm_value *lists);
 
 /* ---- task ---------------------------------------------------------------------------------- */
 
@@ -287,11 +290,13 @@ typedef struct rgm_head {
         *probabilities;    /* of the classes, like predictions, for exports; NULL: there are none */
     rgm_texts class_names; /* of the last axis; none: numbers */
     rgm_value *labels;
-    rgm_value *weights; /* [n], of labels [n, units] that may be missing one by one [n, units];
-                           NULL: ones */
-    rgm_value *lists;   /* i64 [n] of rankings: which list an item is in; NULL: of no matter */
-    rgm_value *loss;    /* scalar: mean over the real items; NULL when build_losses makes one  */
-    double loss_weight; /* of the default build_losses                                         */
+    rgm_value *weights;    /* [n], of labels [n, units] that may be missing one by one [n, units];
+                              NULL: ones */
+    rgm_value *lists;      /* i64 [n] of rankings: which list an item is in; NULL: of no matter */
+    rgm_value *loss;       /* scalar: mean over the real items; NULL when build_losses makes one  */
+    rgm_value *loss_items; /* scalar: how many the loss is the mean of, by which batches are
+                              weighed, if not its items: lists of a ranking. NULL: the items   */
+    double loss_weight;    /* of the default build_losses                                         */
     int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions are counted by label
                           in validations, for tables.jsonl; of a logit for 1 against 0: 2; 0: not */
     int64_t metric_count; /* the model's own ("compiled") metrics; of_states in passes alone     */

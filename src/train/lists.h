@@ -17,10 +17,10 @@ void rgmi_lists_sort(rgmi_listed *items, int64_t count, bool by_score);
 /** The first item behind the list that begins at `begin`. */
 int64_t rgmi_list_end(const rgmi_listed *items, int64_t begin, int64_t count);
 
-/** What an item at the first place is worth. */
+/** What an item at the first place is worth, 2^label - 1, also of labels near 0. */
 static inline double rgmi_gain(double label)
 {
-    return exp2(label) - 1;
+    return expm1(label * 0.693147180559945309417);
 }
 
 /** What it is worth at a rank from 1 on, in shares of that; the rank may lie between two. */

@@ -187,6 +187,10 @@ static bool has_order(const list_view *v)
     return false;
 }
 
+/* integer[1]: what an op gives of the lists: the loss, what it changes by each score, or of how
+ * many it is the mean. */
+enum { OF_LOSS, OF_SLOPE, OF_LISTS };
+
 /* The sum of the lists' losses; *lists: of how many; slope [count] by item. */
 static double judge(int64_t *lists, double *slope, double *work, const rgmi_listed *items,
                     int64_t count, const rgm_attributes *o)
@@ -204,32 +208,32 @@ static double judge(int64_t *lists, double *slope, double *work, const rgmi_list
         v.count = end - begin;
         if (!has_order(&v))
             continue;
-        sum += of_list[o->integer[0]](&v);
+        if (o->integer[1] != OF_LISTS)
+            sum += of_list[o->integer[0]](&v);
         ++*lists;
     }
     return sum;
 }
 
-/* The loss, or (integer[1]) what it changes by each score. */
 static rgm_status forward(rgm_op_run *run)
 {
     rgm_status status = RGM_OK;
     int64_t n = run->in[0].shape[0], lists, count;
     rgmi_listed *items = NULL;
-    double *numbers = NULL, sum;
+    double *numbers = NULL, sum, mean_of;
 
     RGM_GO(RGM_NEW(items, n));
     RGM_GO(RGM_NEW(numbers, 3 * n));
     count = listed_items(items, run);
     sum = judge(&lists, numbers, numbers + count, items, count, run->attributes);
-    lists = lists > 0 ? lists : 1;
-    if (run->attributes->integer[1] == 0) {
-        put(run->out, 0, sum / (double)lists);
+    mean_of = lists > 0 ? (double)lists : 1;
+    if (run->attributes->integer[1] != OF_SLOPE) {
+        put(run->out, 0, run->attributes->integer[1] == OF_LISTS ? (double)lists : sum / mean_of);
     } else {
         for (int64_t i = 0; i < n; i++)
             put(run->out, i, 0);
         for (int64_t i = 0; i < count; i++)
-            put(run->out, items[i].at, numbers[i] / (double)lists);
+            put(run->out, items[i].at, numbers[i] / mean_of);
     }
 done:
     rgm_free(items);
@@ -261,7 +265,7 @@ static rgm_status infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                         rgm_value_describe(in[2], text[2], sizeof text[2]),
                         inputs > 3 ? rgm_value_describe(in[3], text[3], sizeof text[3]) : "none");
     out->dtype = dtype;
-    out->rank = attributes->integer[1] == 0 ? 0 : 1;
+    out->rank = attributes->integer[1] == OF_SLOPE ? 1 : 0;
     out->shape[0] = n;
     return RGM_OK;
 }
@@ -284,7 +288,7 @@ static rgm_status backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bo
         return RGM_OK;
     for (int i = 0; i < count; i++)
         in[i] = rgm_value_input(y, i);
-    attributes.integer[1] = 1;
+    attributes.integer[1] = OF_SLOPE;
     dx[0] = rgm_mul(rgm_op(rgm_value_graph(y), &slope_op, in, count, &attributes), dy);
     return RGM_OK;
 }
@@ -323,4 +327,26 @@ rgm_value *rgm_ranking_loss(rgm_ranking_loss_type type, rgm_value *scores, rgm_v
         return rgm_cgraph_fail(rgm_value_graph(scores), RGM_ERR_ARG,
                                "ranking_loss: temperature is %g; it must be above 0", temperature);
     return rgm_op(rgm_value_graph(scores), &loss_op, in, weights != NULL ? 4 : 3, &attributes);
+}
+
+static const rgm_op_type lists_op = {
+    .name = "ranking_lists",
+    .arity = -1,
+    .infer = infer,
+    .forward = forward,
+    .no_gradient = "how many lists there are does not depend on scores",
+};
+
+rgm_value *rgm_ranking_lists(rgm_value *labels, rgm_value *weights, rgm_value *lists)
+{
+    const rgm_attributes attributes = {.integer = {0, OF_LISTS}};
+    rgm_value *in[4] = {NULL, NULL, lists, NULL};
+
+    if (labels != NULL && rgm_value_dtype(labels) != RGM_F32)
+        labels = rgm_cast(labels, RGM_F64);
+    in[0] = in[1] = as_line(labels, labels); /* no scores are asked for */
+    in[3] = as_line(weights, in[0]);
+    if (in[0] == NULL || lists == NULL || (weights != NULL && in[3] == NULL))
+        return NULL;
+    return rgm_op(rgm_value_graph(in[0]), &lists_op, in, weights != NULL ? 4 : 3, &attributes);
 }

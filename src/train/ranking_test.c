@@ -256,6 +256,27 @@ static void wrong_inputs_are_refused(void **state)
     end(&t);
 }
 
+/* Of lists 0 and 1, then of 1 alone; scores do not matter. */
+static void a_loss_is_the_mean_of_so_many_lists(void **state)
+{
+    double weights[ITEMS], lists;
+
+    (void)state;
+    for (int i = 0; i < ITEMS; i++)
+        weights[i] = list_of[i] != 0;
+    for (int left = 0; left < 2; left++) {
+        tried t;
+
+        begin(&t, RGM_RANKING_SOFTMAX, label_of, left ? weights : NULL, 1);
+        t.fetches[0] = rgm_ranking_lists(t.inputs[1], t.inputs[2], t.inputs[3]);
+        CHECK_OK(run(&lists, NULL, &t));
+        CHECK_CLOSE(lists, 2 - left, 0, 0);
+        CHECK(rgm_ranking_lists(t.inputs[3], NULL, t.inputs[3]) != NULL); /* integers are labels */
+        CHECK(rgm_ranking_lists(t.inputs[1], NULL, t.inputs[1]) == NULL);
+        end(&t);
+    }
+}
+
 static void failing_allocations_are_reported(void **state)
 {
     double loss;
@@ -270,8 +291,8 @@ static void failing_allocations_are_reported(void **state)
 
 /* ---- metrics ------------------------------------------------------------------------------- */
 
-static double measure(const rgm_metric_type *type, int64_t k, const double *scores,
-                      const int64_t *lists)
+static double measure_of(const rgm_metric_type *type, int64_t k, const double *scores,
+                         const double *labels, const int64_t *lists)
 {
     rgm_metric metric = {.type = type, .k = k};
     rgm_tensor *p, *y, *l = NULL;
@@ -279,7 +300,7 @@ static double measure(const rgm_metric_type *type, int64_t k, const double *scor
     double sums[2] = {0, 0};
 
     CHECK_OK(rgm_tensor_create_from(&p, RGM_F64, 2, (int64_t[]){n, 1}, scores));
-    CHECK_OK(rgm_tensor_create_from(&y, RGM_F64, 1, &n, label_of));
+    CHECK_OK(rgm_tensor_create_from(&y, RGM_F64, 1, &n, labels));
     if (lists != NULL)
         CHECK_OK(rgm_tensor_create_from(&l, RGM_I64, 1, &n, lists));
     CHECK_INT(2, type->state_size(&metric));
@@ -288,6 +309,12 @@ static double measure(const rgm_metric_type *type, int64_t k, const double *scor
     rgm_tensor_release(y);
     rgm_tensor_release(l);
     return type->result(sums, &metric);
+}
+
+static double measure(const rgm_metric_type *type, int64_t k, const double *scores,
+                      const int64_t *lists)
+{
+    return measure_of(type, k, scores, label_of, lists);
 }
 
 /* The means over lists 0 to 3 of ndcg_score() of gains 2^label - 1, 1 for one item alone, and of
@@ -320,11 +347,24 @@ static void ranks_are_those_worked_by_hand(void **state)
     CHECK(isnan(measure(&rgm_metric_list_ndcg, 0, scores, list_of)));
 }
 
+/* 2^label - 1 is not 0 where 2^label is 1 in doubles; the only gain stands second. */
+static void labels_near_0_have_a_gain(void **state)
+{
+    double scores[ITEMS], labels[ITEMS] = {0, 1e-18};
+
+    (void)state;
+    for (int i = 0; i < ITEMS; i++)
+        scores[i] = -i;
+    CHECK_CLOSE(measure_of(&rgm_metric_list_ndcg, 0, scores, labels, NULL), 1 / log2(3), 1e-14, 0);
+}
+
 TESTS(cmocka_unit_test(losses_are_those_of_their_definitions),
       cmocka_unit_test(pairs_are_those_worked_by_hand),
       cmocka_unit_test(gradients_agree_with_central_differences),
       cmocka_unit_test(lists_without_an_order_teach_nothing),
       cmocka_unit_test(items_without_weight_are_in_no_list),
       cmocka_unit_test(wrong_inputs_are_refused),
+      cmocka_unit_test(a_loss_is_the_mean_of_so_many_lists),
       cmocka_unit_test(failing_allocations_are_reported),
-      cmocka_unit_test(metrics_are_scikit_learns), cmocka_unit_test(ranks_are_those_worked_by_hand))
+      cmocka_unit_test(metrics_are_scikit_learns), cmocka_unit_test(ranks_are_those_worked_by_hand),
+      cmocka_unit_test(labels_near_0_have_a_gain))

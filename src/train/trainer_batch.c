@@ -33,7 +33,7 @@ static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t he
         step->weights[h] = fetched(fetches, fetches->weights[h]);
         step->lists[h] = fetched(fetches, fetches->lists[h]);
     }
-    step->items = rgmi_count_items(step->weights[0], step->predictions[0]);
+    step->items = rgmi_head_items(step, fetches, 0);
     if (fetches->loss >= 0)
         step->loss = rgm_tensor_at(fetches->tensors[fetches->loss], 0);
     rgmi_heads_take(step->trainer, fetches, step);

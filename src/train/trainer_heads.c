@@ -24,7 +24,7 @@ bool rgmi_heads_are_apart(const rgm_trainer *trainer)
     return count > 1 && trainer->task.build_losses == NULL;
 }
 
-double rgmi_count_items(const rgm_tensor *weights, const rgm_tensor *rows)
+static double count_items(const rgm_tensor *weights, const rgm_tensor *rows)
 {
     double items = 0;
 
@@ -33,6 +33,12 @@ double rgmi_count_items(const rgm_tensor *weights, const rgm_tensor *rows)
     for (int64_t i = 0; i < rgm_tensor_count(weights); i++)
         items += rgm_tensor_at(weights, i);
     return items;
+}
+
+double rgmi_head_items(const rgm_step *step, const rgmi_fetches *fetches, int64_t h)
+{
+    return fetches->loss_items[h] >= 0 ? rgm_tensor_at(fetches->tensors[fetches->loss_items[h]], 0)
+                                       : count_items(step->weights[h], step->predictions[h]);
 }
 
 void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step)
@@ -46,7 +52,7 @@ void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rg
             continue;
         heads->losses[h] = trainer->model.heads[h].loss_weight *
                            rgm_tensor_at(fetches->tensors[fetches->head_losses[h]], 0);
-        heads->items[h] = rgmi_count_items(step->weights[h], step->predictions[h]);
+        heads->items[h] = rgmi_head_items(step, fetches, h);
     }
 }
 
@@ -81,6 +87,8 @@ double rgmi_heads_sum(const double *sums, const rgm_trainer *trainer)
 /* What a batch's items are counted by, without running the model where that can be. */
 static rgm_value *rows_of(const rgm_head *head)
 {
+    if (head->loss_items != NULL)
+        return head->loss_items;
     if (head->weights != NULL)
         return head->weights;
     return head->labels != NULL ? head->labels : head->predictions;
@@ -139,9 +147,13 @@ rgm_status rgmi_heads_count(double items[RGM_MAX_HEADS], rgm_trainer *trainer,
 
     RGM_TRY(rgm_executor_run(trainer->heads.count_run, rows, trainer->parameters, feeds, count,
                              (uint64_t)trainer->runtime.seed, (uint64_t)trainer->step));
-    for (int64_t h = 0; h < trainer->model.head_count; h++)
-        items[h] =
-            rgmi_count_items(trainer->model.heads[h].weights != NULL ? rows[h] : NULL, rows[h]);
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
+        const rgm_head *head = &trainer->model.heads[h];
+
+        items[h] = head->loss_items != NULL
+                       ? rgm_tensor_at(rows[h], 0)
+                       : count_items(head->weights != NULL ? rows[h] : NULL, rows[h]);
+    }
     return RGM_OK;
 }
 

@@ -38,7 +38,7 @@ typedef struct rgmi_fetches {
     int64_t count;
     int64_t loss, head_losses[RGM_MAX_HEADS];
     int64_t predictions[RGM_MAX_HEADS], labels[RGM_MAX_HEADS], weights[RGM_MAX_HEADS],
-        lists[RGM_MAX_HEADS];
+        lists[RGM_MAX_HEADS], loss_items[RGM_MAX_HEADS];
     int64_t gradients; /* index of the first, one for each trained parameter */
     int64_t updates;   /* index of the first, one for each state's next value */
 } rgmi_fetches;
@@ -185,8 +185,9 @@ rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches
 
 /* trainer_heads.c */
 bool rgmi_heads_are_apart(const rgm_trainer *trainer);
-/** The sum of weights, or without them the number of rows (1 without those too). */
-double rgmi_count_items(const rgm_tensor *weights, const rgm_tensor *rows);
+/** How many a head's loss is the mean of: its loss_items, or else the sum of weights, without them
+ * the number of rows (1 without those too). */
+double rgmi_head_items(const rgm_step *step, const rgmi_fetches *fetches, int64_t h);
 /** Losses and items of a run whose outputs `step` has. */
 void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step);
 /** Count them; returns what of the step's loss is no head's. */

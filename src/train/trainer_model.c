@@ -60,7 +60,7 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
 {
     int64_t parameters = gradients != NULL ? rgm_cgraph_parameter_count(trainer->graph) : 0;
     int64_t updates = gradients != NULL ? rgm_cgraph_update_count(trainer->graph) : 0;
-    int64_t most = 1 + 5 * trainer->model.head_count + parameters + updates;
+    int64_t most = 1 + 6 * trainer->model.head_count + parameters + updates;
 
     RGM_TRY(RGM_NEW(fetches->values, most));
     RGM_TRY(RGM_NEW(fetches->tensors, most));
@@ -72,6 +72,7 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
         fetches->labels[h] = fetch(fetches, head->labels);
         fetches->weights[h] = fetch(fetches, head->weights);
         fetches->lists[h] = fetch(fetches, head->lists);
+        fetches->loss_items[h] = fetch(fetches, loss ? head->loss_items : NULL);
         fetches->head_losses[h] = fetch(fetches, loss && trainer->heads.apart ? head->loss : NULL);
     }
     fetches->gradients = fetches->count;
