@@ -44,6 +44,8 @@ typedef struct rgm_label_counts {
     int64_t known, missing;
     int64_t units, classes;
     int64_t *of; /* [units, classes]: how many there are of each; NULL: of numbers, or none seen */
+    /* of rankings: components with labels, and those of them whose labels are all the same */
+    int64_t lists, unordered;
 } rgm_label_counts;
 
 /**
@@ -69,6 +71,9 @@ typedef struct rgm_graph_task_type {
     /** Where in the options a run puts the counts of the training part while it builds the model;
      * NULL: these options need none. NULL: no options do. */
     const rgm_label_counts **(*counts)(void *options);
+    /** A component's items are a list: lists are counted with the labels, which of the training
+     * part are read for it wherever they are. One that has an order there must be. */
+    bool ranks;
     rgm_missing_labels missing;
     /** The edge set that predictions are about, for a split of its edges: the options' own name for
      * it, NULL: the only one. NULL: they are about no edges. */
@@ -224,7 +229,7 @@ extern const rgm_graph_task_type rgm_node_regression, rgm_root_node_regression,
 
 /** Of ranking; field names are the config keys of `task:`. */
 typedef struct rgm_graph_ranking_options {
-    rgm_graph_place place; /* label: how relevant an item is, a number from 0 on */
+    rgm_graph_place place; /* label: how relevant an item is, one number from 0 to 50 */
     rgm_ranking_loss_type loss;
     double temperature; /* of approx_ndcg, default 0.1                                          */
     rgm_ints ndcg_at;   /* also ndcg_at_<k>                                                     */
@@ -238,8 +243,10 @@ typedef struct rgm_graph_ranking_options {
     }
 /**
  * The order of the nodes behind a readout, those of one component a list: each gets one score, the
- * higher the further up. In mini-batches that are cut out of one graph, and in one graph that is
- * taken whole, all that are asked about stand in one component and are one list.
+ * higher the further up. In one graph that is taken whole all that are asked about stand in one
+ * component and are one list, and so do the seeds of a mini-batch that is sampled in memory, unless
+ * its sampler gives each a component of its own: then there is no order to learn, which experiment
+ * files are refused for. Figures of such lists depend on the batch size.
  */
 extern const rgm_graph_task_type rgm_node_ranking;
 

@@ -204,6 +204,61 @@ static void wrong_types_and_values_are_refused(void **state)
     refuse("- 1\n", NULL, 0, "map of sections");
 }
 
+#define RANKING "task={type: node_ranking, node_set: nodes}"
+
+/* Each seed in a component of its own would be a list of one node, whose order is always right. */
+static void an_order_is_not_asked_of_seeds_one_by_one(void **state)
+{
+    static const char *const cases[][3] = {
+        {"{sizes: [3, 3]}", "data.batch_size=4", "data.sampling.store is records"},
+        {"{spec: seeds.txt}", "data.batch_size=4", "data.sampling.store is records"},
+        {"{type: shadow}", "data.batch_size=4", "data.sampling.type is shadow"},
+        {"{sizes: [3], store: memory, seed_time_feature_name: asked}", "data.batch_size=4",
+         "data.sampling.seed_time_feature_name is asked"},
+        {"{sizes: [3], store: memory}", "data.batch_size=1", "data.batch_size is 1"},
+        {"{type: random_walk}", "data.batch_size=1", "data.batch_size is 1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char sampling[128];
+        const char *sets[] = {RANKING, sampling, cases[i][1]};
+
+        snprintf(sampling, sizeof sampling, "data.sampling=%s", cases[i][0]);
+        refuse(MINIMAL, sets, 3, cases[i][2]);
+    }
+}
+
+/* A mini-batch in one component is a list, as the whole graph is. */
+static void an_order_is_of_the_seeds_of_a_mini_batch(void **state)
+{
+    static const char *const samplings[] = {"{}", "{sizes: [3], store: memory}",
+                                            "{type: random_walk, random_walk: {sizes: [3]}}"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof samplings / sizeof *samplings; i++) {
+        rgm_experiment *experiment = NULL;
+        rgm_run_options options;
+        rgm_open_run *run;
+        rgm_text plan = {0};
+        char sampling[128];
+        const char *sets[] = {RANKING, sampling, "data.batch_size=4"};
+
+        snprintf(sampling, sizeof sampling, "data.sampling=%s", samplings[i]);
+        CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 3));
+        CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
+        run = run_whole(experiment, &options);
+        CHECK(rgm_run_metric(run, "valid", "loss") > 0); /* there is an order to get wrong */
+        CHECK_OK(rgm_run_plan(&plan, run));
+        CHECK(strstr(plan.data,
+                     i == 0 ? "lists 1 train; 1 valid; 1 test\n"
+                            : "lists one each mini-batch of train, valid, test: figures") != NULL);
+        rgm_text_clear(&plan);
+        rgm_run_close(run);
+        rgm_experiment_release(experiment);
+    }
+}
+
 static void a_missing_data_folder_says_what_to_do(void **state)
 {
     rgm_experiment *experiment = NULL;
@@ -424,6 +479,8 @@ int main(void)
         cmocka_unit_test(files_that_extend_each_other_are_refused),
         cmocka_unit_test(an_unknown_key_is_told_with_place_and_nearest_name),
         cmocka_unit_test(wrong_types_and_values_are_refused),
+        cmocka_unit_test(an_order_is_not_asked_of_seeds_one_by_one),
+        cmocka_unit_test(an_order_is_of_the_seeds_of_a_mini_batch),
         cmocka_unit_test(a_missing_data_folder_says_what_to_do),
         cmocka_unit_test(subgraphs_are_sampled_into_records_or_memory),
         cmocka_unit_test(edges_of_the_future_are_kept_out),

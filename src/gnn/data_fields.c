@@ -409,6 +409,9 @@ static const char padded_to[] = "batches by nodes or edges are padded to these: 
 static const char own_batches[] =
     "mini-batches that are sampled in memory have a size of their own";
 
+static const char one_node_lists[] =
+    "each seed would be alone in a component, and the order is that of a component's nodes";
+
 static const char sampled_records[] = "what is kept as records is read one after another";
 
 const rgm_rule rgmi_graph_rules[] = {
@@ -445,6 +448,15 @@ const rgm_rule rgmi_graph_rules[] = {
     {"data.sampling.store == memory",
      {"data.balance == classes", "data.sampling.spec != null"},
      sampled_records},
+    {"data.sampling.store == memory", {"task.type == node_ranking", TREE}, one_node_lists},
+    {"data.sampling.type == tree|random_walk|cluster|saint",
+     {"task.type == node_ranking"},
+     one_node_lists},
+    {"data.sampling.seed_time_feature_name == null", {"task.type == node_ranking"}, one_node_lists},
+    {"data.batch_size > 1",
+     {"task.type == node_ranking",
+      "data.sampling.store == memory or data.sampling.type == random_walk"},
+     "the seeds of a mini-batch are the list that is put in order"},
     {"data.links.split excludes data.links.valid", {NULL}, NULL},
     {"data.links.split excludes data.links.test", {NULL}, NULL},
     {"data.train_padding.kind == none",

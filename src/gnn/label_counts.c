@@ -28,7 +28,8 @@ static bool needs_counts(const rgmi_learning *learning)
     for (int64_t k = 0; k < learning->task_count; k++) {
         const rgm_graph_task *task = learning->tasks[k];
 
-        if (task->type->counts != NULL && task->type->counts(task->options) != NULL)
+        if (task->type->ranks ||
+            (task->type->counts != NULL && task->type->counts(task->options) != NULL))
             return true;
     }
     return false;
@@ -104,6 +105,13 @@ rgm_status rgmi_learning_check_counts(const rgmi_learning *learning, rgm_mode mo
                             "%s: label '%s' is -1 or 1, but never 0: -1 is a label that is "
                             "missing; data.relabel numbers an OGB folder's labels anew",
                             task->type->section.name, label);
+        if (mode == RGM_TRAIN && c->lists > 0 && c->lists == c->unordered)
+            return RGM_FAIL(
+                RGM_ERR_DATA,
+                "%s: none of %lld lists has two items of different '%s', so there is no "
+                "order to learn; the items of a component are a list: graphs must have "
+                "several, or node_regression learns the numbers themselves",
+                task->type->section.name, (long long)c->lists, label);
     }
     return RGM_OK;
 }

@@ -26,6 +26,11 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set)
     return RGM_OK;
 }
 
+static const char *name_of(const rgmi_labels *labels)
+{
+    return labels->set->name != NULL ? labels->set->name : "context";
+}
+
 static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *values, int64_t item,
                               int64_t width)
 {
@@ -35,10 +40,13 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
         if (is_missing(labels, label))
             continue;
         if (labels->classes == 0 && (!isfinite(label) || (labels->not_negative && label < 0)))
-            return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g%s",
-                            labels->set->name != NULL ? labels->set->name : "context",
+            return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g%s", name_of(labels),
                             labels->feature, (long long)item, label,
                             isfinite(label) ? ", and the loss is of numbers from 0 on" : "");
+        if (labels->classes == 0 && labels->most > 0 && label > labels->most)
+            return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g, above %g: %s",
+                            name_of(labels), labels->feature, (long long)item, label, labels->most,
+                            labels->why_most);
         if (labels->classes == 0)
             continue;
         if (!(label >= 0 && label < (double)labels->classes && label == (double)(int64_t)label))
@@ -46,8 +54,8 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
                 RGM_ERR_DATA,
                 "%s: label '%s' of item %lld is %.17g, but must be 0..%lld; data.relabel "
                 "numbers an OGB folder's labels anew",
-                labels->set->name != NULL ? labels->set->name : "context", labels->feature,
-                (long long)item, label, (long long)labels->classes - 1);
+                name_of(labels), labels->feature, (long long)item, label,
+                (long long)labels->classes - 1);
     }
     return RGM_OK;
 }
@@ -120,6 +128,25 @@ rgm_status rgmi_count_labels(rgm_label_counts *counts, const rgm_graph *graph,
         item += w.sizes != NULL ? w.sizes[i] : 1;
     }
     return RGM_OK;
+}
+
+void rgmi_count_lists(rgm_label_counts *counts, const rgm_graph *graph, const rgmi_labels *labels)
+{
+    walk w = walk_of(graph, labels);
+    const int64_t *sizes =
+        w.count > 0 ? rgm_graph_sizes(graph, labels->set->piece, labels->set->name) : NULL;
+    int64_t item = 0;
+
+    for (int64_t c = 0; sizes != NULL && c < rgm_graph_real_components(graph); c++) {
+        double least = INFINITY, most = -INFINITY;
+
+        for (int64_t end = item + sizes[c]; item < end; item++) { /* fmin and fmax pass over NaN */
+            least = fmin(least, rgm_tensor_at(w.values, item * w.width));
+            most = fmax(most, rgm_tensor_at(w.values, item * w.width));
+        }
+        counts->lists += most >= least;
+        counts->unordered += most >= least && most <= least;
+    }
 }
 
 double rgmi_balanced_weight(const rgm_label_counts *counts, int64_t unit, int64_t of)

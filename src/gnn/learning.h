@@ -35,7 +35,9 @@ typedef struct rgmi_labels {
     const char *feature;
     bool of_roots;     /* those of each component's first item alone */
     int64_t classes;   /* 0 .. classes - 1; 0: any finite number ... */
-    bool not_negative; /* ... that is not below 0 */
+    bool not_negative; /* ... that is not below 0 ... */
+    double most;       /* ... nor above this, why not `why_most`; 0: any */
+    const char *why_most;
 } rgmi_labels;
 /** Labels of real items that the graph has; RGM_ERR_DATA names the first that there is not. Missing
  * ones are none. */
@@ -43,6 +45,8 @@ rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels);
 /** rgm_graph_task_type.count_labels */
 rgm_status rgmi_count_labels(rgm_label_counts *counts, const rgm_graph *graph,
                              const rgmi_labels *labels);
+/** Add the graph's lists of labels: those of each real component, one an item. */
+void rgmi_count_lists(rgm_label_counts *counts, const rgm_graph *graph, const rgmi_labels *labels);
 /** labels / (classes * labels of the class), of classes that there are; 1 for one that is not
  * there.
  */
@@ -429,8 +433,8 @@ void rgmi_loss_weight_process(double *const *states, const rgm_task_metric *metr
 rgm_status rgmi_learning_count_labels(rgmi_learning *learning);
 /** Whether each label of a task is known to be there. */
 bool rgmi_learning_is_complete(const rgmi_learning *learning, int64_t task);
-/** Whether a part that was counted has labels at all, and not -1 in the place of 0: RGM_ERR_DATA.
- */
+/** Whether a part that was counted has labels at all, and not -1 in the place of 0, and what a
+ * ranking learns from an order: RGM_ERR_DATA. */
 rgm_status rgmi_learning_check_counts(const rgmi_learning *learning, rgm_mode mode);
 /** A task's label where it stands; a feature of that name that the model can see is none. */
 bool rgmi_learning_is_label(const rgmi_learning *learning, const rgm_set_schema *set,

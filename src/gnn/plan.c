@@ -228,6 +228,51 @@ static rgm_status describe_labels(rgm_text *out, const rgmi_learning *l)
     return between[0] == ';' ? rgm_text_printf(out, "\n") : RGM_OK;
 }
 
+/* "; one each mini-batch of train, valid: figures depend on data.batch_size" */
+static rgm_status describe_drawn_lists(rgm_text *out, const char *between, const rgmi_learning *l)
+{
+    bool some = false;
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        if (!l->counted[mode] || !rgmi_provider_is_batched(l->providers[mode]))
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s%s%s", some ? ", " : between,
+                                some ? "" : "one each mini-batch of ",
+                                rgm_mode_name((rgm_mode)mode)));
+        some = true;
+    }
+    return some ? rgm_text_printf(out, ": figures depend on data.batch_size") : RGM_OK;
+}
+
+/* "lists 12 train, 5 of them with no order; 4 valid", of one ranking. */
+static rgm_status describe_lists(rgm_text *out, const rgmi_learning *l, int64_t k)
+{
+    const char *between = "lists ";
+    int64_t before = out->size;
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        const rgm_label_counts *c = &l->counts[mode][k];
+
+        if (!l->counted[mode] || rgmi_provider_is_batched(l->providers[mode]))
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s%lld %s", between, (long long)c->lists,
+                                rgm_mode_name((rgm_mode)mode)));
+        if (c->unordered > 0)
+            RGM_TRY(rgm_text_printf(out, ", %lld of them with no order", (long long)c->unordered));
+        between = "; ";
+    }
+    RGM_TRY(describe_drawn_lists(out, between, l));
+    return out->size > before ? rgm_text_printf(out, "\n") : RGM_OK;
+}
+
+static rgm_status describe_rankings(rgm_text *out, const rgmi_learning *l)
+{
+    for (int64_t k = 0; k < l->task_count; k++)
+        if (l->tasks[k]->type->ranks)
+            RGM_TRY(describe_lists(out, l, k));
+    return RGM_OK;
+}
+
 /* "weights 0 0.53, 1 8.1", of several 0/1 labels only how far they reach. */
 static rgm_status describe_weights(rgm_text *out, const rgmi_learning *l, int64_t k)
 {
@@ -432,6 +477,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     RGM_TRY(describe_padding(out, learning));
     RGM_TRY(describe_processors(out, learning));
     RGM_TRY(describe_labels(out, learning));
+    RGM_TRY(describe_rankings(out, learning));
     RGM_TRY(describe_all_weights(out, learning));
     RGM_TRY(describe_tasks(out, learning));
     RGM_TRY(describe_features(out, learning, true));

@@ -7,6 +7,8 @@
 #include "gnn_internal.h"
 #include "learning.h"
 
+enum { MOST_LABEL = 50 };
+
 typedef rgm_graph_ranking_options ranking;
 
 /* ---- options ------------------------------------------------------------------------------- */
@@ -43,6 +45,28 @@ static rgm_status check_options(const void *options)
             if (at->items[i] == at->items[k])
                 return RGM_FAIL(RGM_ERR_CONFIG, "task.ndcg_at: %lld stands twice",
                                 (long long)at->items[i]);
+    return RGM_OK;
+}
+
+static rgm_status check_schema(const void *options, const rgm_schema *schema)
+{
+    const rgm_graph_place *o = &((const ranking *)options)->place;
+    const rgm_feature_schema *label;
+    int64_t width = 1;
+
+    RGM_TRY(rgmi_at_nodes_check(options, schema));
+    label = rgm_set_feature(rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), o->label);
+    for (int i = 0; i < label->rank; i++)
+        width = width < 0 || label->shape[i] < 0 ? -1 : width * label->shape[i];
+    if (width < 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.label: '%s' of '%s' is a list of numbers an item, but an order is by "
+                        "one",
+                        o->label, o->readout_set);
+    if (width != 1 || label->rank > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.label: '%s' of '%s' is %lld numbers an item, but an order is by one",
+                        o->label, o->readout_set, (long long)width);
     return RGM_OK;
 }
 
@@ -108,6 +132,8 @@ static rgmi_labels labels_of(const rgm_graph *graph, const void *options)
     rgmi_labels labels = rgmi_at_nodes_labels(graph, options);
 
     labels.not_negative = true;
+    labels.most = MOST_LABEL;
+    labels.why_most = "gains are 2^label - 1; number the grades from 0";
     return labels;
 }
 
@@ -123,6 +149,7 @@ static rgm_status count_labels(rgm_label_counts *counts, const rgm_graph *graph,
 {
     rgmi_labels labels = labels_of(graph, options);
 
+    rgmi_count_lists(counts, graph, &labels);
     return rgmi_count_labels(counts, graph, &labels);
 }
 
@@ -134,9 +161,11 @@ static rgm_status losses(rgm_head *outputs, int64_t count, const void *options)
     rgm_head *head = &outputs[0];
 
     (void)count;
-    if (head->predictions != NULL && head->labels != NULL)
-        head->loss = rgm_ranking_loss(o->loss, head->predictions, head->labels, head->weights,
-                                      head->lists, o->temperature);
+    if (head->predictions == NULL || head->labels == NULL)
+        return RGM_OK;
+    head->loss = rgm_ranking_loss(o->loss, head->predictions, head->labels, head->weights,
+                                  head->lists, o->temperature);
+    head->loss_items = rgm_ranking_lists(head->labels, head->weights, head->lists);
     return RGM_OK;
 }
 
@@ -170,9 +199,14 @@ const rgm_graph_task_type rgm_node_ranking = {
     .output = "ranking_scores",
     .check_labels = check_labels,
     .count_labels = count_labels,
+    .ranks = true,
     .missing = RGM_MISSING_NUMBERS,
     .predict = predict,
     .losses = losses,
     .metrics = metrics,
-    RGMI_NODES,
+    .check = check_schema,
+    .preprocess = rgmi_at_nodes_preprocess,
+    .real_items = rgmi_at_nodes_real,
+    .node = rgmi_at_nodes_node,
+    .label = rgmi_label_of,
 };
