@@ -9,12 +9,14 @@ enum { WIDE = 3, MOST_HEADS = 3 };
 #define RATE 0.125
 
 /* Head h: |w - to[h]|^2 / 2 of the shared w, and (u_h - 1)^2 / 2 of its own number, both 0 at
- * first; layers add |w - l|^2 / 2 where `more` says so. */
+ * first; layers add |w - l|^2 / 2 where `more` says so. `of_gradient`: |d/dw |w - to[h]|^2 / 2|^2 /
+ * 2 in the place of its first part, which is the same number, of a gradient that the model takes.
+ */
 typedef struct pulled {
     plane plane; /* first: its functions take it as their state */
     double to[MOST_HEADS][WIDE];
     int64_t heads;
-    bool more, one_loss;
+    bool more, one_loss, of_gradient;
 } pulled;
 
 static const double l_at[WIDE] = {0.25, 0.5, -1};
@@ -31,6 +33,16 @@ static rgm_value *away(rgm_value *w, const double *to)
     x = rgm_constant(rgm_value_graph(w), t);
     rgm_tensor_release(t);
     return rgm_scale(rgm_sum(rgm_square(rgm_sub(w, x))), 0.5);
+}
+
+static rgm_value *pull(const pulled *t, rgm_value *w, int64_t h)
+{
+    rgm_value *loss = away(w, t->to[h]), *gradient;
+
+    if (!t->of_gradient)
+        return loss;
+    CHECK_OK(rgm_cgraph_gradients(&gradient, loss, &w, 1));
+    return rgm_scale(rgm_sum(rgm_square(gradient)), 0.5);
 }
 
 static rgm_status pulled_model(rgm_task_model *out, rgm_scope *scope, void *state)
@@ -54,7 +66,7 @@ static rgm_status pulled_model(rgm_task_model *out, rgm_scope *scope, void *stat
         head->labels = t->plane.label_value;
         head->loss_weight = h == 0 ? 1 : 2;
         if (h == 0 || !t->one_loss)
-            head->loss = rgm_add(away(w, t->to[h]), rgm_scale(rgm_square(rgm_shift(u, -1)), 0.5));
+            head->loss = rgm_add(pull(t, w, h), rgm_scale(rgm_square(rgm_shift(u, -1)), 0.5));
     }
     if (t->more)
         rgm_scope_add_loss(scope, away(w, l_at));
@@ -173,10 +185,11 @@ static void two_that_are_against_each_other_are_projected(void **state)
 static void steps_are_those_of_the_paper(void **state)
 {
     (void)state;
-    for (int form = 0; form < 16; form++) {
+    for (int form = 0; form < 32; form++) {
         pulled t = make_pulled(form & 1 ? 3 : 2);
 
         t.more = form & 2;
+        t.of_gradient = form & 16;
         check_steps(&t, form & 4, form & 8 ? "1024" : NULL);
         clear_plane(&t.plane);
     }

@@ -49,9 +49,21 @@ static void reach(bool *reached, const rgm_cgraph *graph, const rgm_value *loss)
     }
 }
 
+/* Behind the loss with the highest number. rgm_cgraph_forward_count() does not tell: a model that
+ * takes a gradient itself makes its losses behind the first one. */
+static int64_t values_of(const surgery *s)
+{
+    int64_t most = 0;
+
+    for (int64_t i = 0; i < s->count; i++)
+        if (rgm_value_number(s->losses[i]) >= most)
+            most = rgm_value_number(s->losses[i]) + 1;
+    return most;
+}
+
 static rgm_status find_shared(surgery *s, const rgm_cgraph *graph, rgm_value *const *parameters)
 {
-    int64_t values = rgm_cgraph_forward_count(graph);
+    int64_t values = values_of(s);
     rgm_status status = RGM_OK;
     bool *reached = NULL;
     int *losses = NULL;
@@ -61,8 +73,11 @@ static rgm_status find_shared(surgery *s, const rgm_cgraph *graph, rgm_value *co
     for (int64_t i = 0; i < s->count; i++) {
         memset(reached, 0, (size_t)values * sizeof *reached);
         reach(reached, graph, s->losses[i]);
-        for (int64_t p = 0; p < s->parameters; p++)
-            losses[p] += reached[rgm_value_number(parameters[p])];
+        for (int64_t p = 0; p < s->parameters; p++) { /* a later one is of no loss */
+            int64_t n = rgm_value_number(parameters[p]);
+
+            losses[p] += n < values && reached[n];
+        }
     }
     for (int64_t p = 0; p < s->parameters; p++)
         s->shared[p] = losses[p] > 1;
