@@ -89,7 +89,7 @@ static bool bytes_of(uint64_t *out, const rgmi_file_section *s)
     return s->kind != SECTION_VALUES && s->count <= (uint64_t)RGMI_MOST_ITEMS * 8;
 }
 
-/* Of two places in `sorted`: by what they are of, and the same by their order in the file. */
+/* Of two places in `sorted`: by what they are of. */
 static int by_what(const void *a, const void *b)
 {
     const rgmi_file_section *x = *(const rgmi_file_section *const *)a;
@@ -103,12 +103,22 @@ static int by_what(const void *a, const void *b)
     return 0;
 }
 
+/* Sections of the same by their order in the file, so that the later one is told. */
+static int by_what_in_order(const void *a, const void *b)
+{
+    const rgmi_file_section *x = *(const rgmi_file_section *const *)a;
+    const rgmi_file_section *y = *(const rgmi_file_section *const *)b;
+    int order = by_what(a, b);
+
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
 static rgm_status sort_sections(reading *r)
 {
     RGM_TRY(RGM_NEW(r->sorted, r->count));
     for (int64_t i = 0; i < r->count; i++)
         r->sorted[i] = &r->sections[i];
-    qsort(r->sorted, (size_t)r->count, sizeof *r->sorted, by_what);
+    qsort(r->sorted, (size_t)r->count, sizeof *r->sorted, by_what_in_order);
     for (int64_t i = 1; i < r->count; i++)
         if (by_what(&r->sorted[i - 1], &r->sorted[i]) == 0)
             return bad_section(r, r->sorted[i], "it is there twice");

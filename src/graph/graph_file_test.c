@@ -398,6 +398,34 @@ static void a_forged_directory_is_refused_or_harmless(void **state)
     free(bytes);
 }
 
+/* Of two sections of the same it is the later one that is told, wherever a sort puts them. */
+static void a_section_twice_is_told_by_its_number(void **state)
+{
+    int64_t size;
+    uint8_t *bytes = small_file(&size);
+    rgmi_file_header *header = (void *)bytes;
+    rgmi_file_section *sections = (void *)(bytes + header->directory);
+    rgm_graph_data data;
+    char told[64];
+
+    (void)state;
+    CHECK(header->sections > 8);
+    for (uint32_t a = 0; a + 1 < header->sections; a++)
+        for (uint32_t b = a + 1; b < header->sections; b++) {
+            const rgmi_file_section kept = sections[b];
+
+            sections[b] = sections[a];
+            header->hash = rgm_hash64(sections, header->sections * sizeof *sections);
+            header->own_hash = rgm_hash64(bytes, sizeof *header - sizeof header->own_hash);
+            CHECK_STATUS(RGM_ERR_FORMAT, read_bytes(&data, bytes, size));
+            snprintf(told, sizeof told, "section %u (", b);
+            CHECK_MESSAGE(told);
+            CHECK_MESSAGE("it is there twice");
+            sections[b] = kept;
+        }
+    free(bytes);
+}
+
 static void a_file_cut_while_it_is_open_is_an_error(void **state)
 {
     rgm_graph_data data, back;
@@ -508,6 +536,7 @@ TESTS(cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(samples_of_a_file_are_those_of_memory),
       cmocka_unit_test(every_damaged_byte_is_refused_or_harmless),
       cmocka_unit_test(a_forged_directory_is_refused_or_harmless),
+      cmocka_unit_test(a_section_twice_is_told_by_its_number),
       cmocka_unit_test(a_file_cut_while_it_is_open_is_an_error),
       cmocka_unit_test(a_writer_tells_what_is_wrong_and_leaves_nothing),
       cmocka_unit_test(every_failing_allocation_is_survived))
