@@ -332,6 +332,8 @@ void rgm_csv_columns_release(rgm_csv_columns *columns);
 rgm_status rgm_csv_columns_find(rgm_csv_columns *columns, const rgm_csv_reader *reader);
 /** Append the reader's last row. RGM_ERR_FORMAT "FILE:line:column: what". */
 rgm_status rgm_csv_columns_add(rgm_csv_columns *columns, const rgm_csv_reader *reader);
+/** Bytes of the rows that are not taken yet: numbers, and texts with a size and a place each. */
+int64_t rgm_csv_columns_bytes(const rgm_csv_columns *columns);
 /**
  * Take column i out, [rows] as rgm_csv_load_columns() has it: the rows since it was last taken.
  * Errors: RGM_ERR_NOMEM.

@@ -277,6 +277,18 @@ rgm_status rgm_csv_columns_add(rgm_csv_columns *columns, const rgm_csv_reader *r
     return RGM_OK;
 }
 
+int64_t rgm_csv_columns_bytes(const rgm_csv_columns *columns)
+{
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < columns->count; i++) {
+        const growing *g = &columns->items[i].values;
+
+        bytes += g->count * (int64_t)g->size + g->text.size;
+    }
+    return bytes;
+}
+
 rgm_status rgm_csv_columns_take(rgm_tensor **out, rgm_csv_columns *columns, int64_t i)
 {
     column *c = &columns->items[i];

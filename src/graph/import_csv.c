@@ -30,7 +30,8 @@ typedef struct csv_import {
     rgm_graph_writer *writer; /* that gets them block by block; NULL: they stay in memory */
 } csv_import;
 
-enum { BLOCK_ROWS = 65536 };
+/* A block of rows is written when it has so many, or texts and wide features make it this large. */
+enum { BLOCK_ROWS = 65536, BLOCK_BYTES = 16 << 20 };
 
 static void clear(csv_import *self)
 {
@@ -236,6 +237,11 @@ static rgm_status write_block(const csv_import *self, table *t)
     return RGM_OK;
 }
 
+static bool is_full(const table *t)
+{
+    return t->held == BLOCK_ROWS || rgm_csv_columns_bytes(t->features) >= BLOCK_BYTES;
+}
+
 static bool is_reversed(const rgm_set_schema *set)
 {
     for (int64_t i = 0; i < set->extra_count; i++)
@@ -263,7 +269,7 @@ static rgm_status read_row(csv_import *self, table *t, const rgm_csv_reader *rea
         RGM_TRY(add_features(self, t, reader, fields));
     t->held += known;
     t->dangling += !known;
-    return self->writer != NULL && t->held == BLOCK_ROWS ? write_block(self, t) : RGM_OK;
+    return self->writer != NULL && is_full(t) ? write_block(self, t) : RGM_OK;
 }
 
 static rgm_status read_file(csv_import *self, table *t, const char *path)
