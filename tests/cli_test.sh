@@ -463,7 +463,25 @@ says "a.csv:3: an id has a zero byte: '2" err
 printf 'a\tr\tb\nb\tr\tc\nc\tq\ta\n' >facts.tsv
 printf 'a\tq\tc\n' >asked.tsv
 expect 2 "$regimen" data import csv csv/schema.pbtxt --to facts.graph --test asked.tsv
-says "--valid and --test name files of triples" err
+says "import csv: --test has no effect, it is for triples" err
+# What is given in vain is told, by source and by format.
+in_vain() {
+    expect 2 "$regimen" data import "$1" csv/schema.pbtxt --to vain $3
+    says "$2" err
+    [ ! -e vain ] || fail "data import $1 $3 made something"
+}
+for option in "--split s" "--label y" --directed --relabel --skip-dangling; do
+    in_vain triples "import triples: ${option%% *} has no effect, it is for (ogb|csv)" "$option"
+done
+for option in "--edge-set e" --directed --relabel "--valid asked.tsv"; do
+    in_vain csv "import csv: ${option%% *} has no effect, it is for" "$option"
+done
+in_vain triples "--split has no effect, it is for ogb, csv and folder" "--split s"
+in_vain ogb "import ogb: --label has no effect, it is for csv" "--label y"
+in_vain folder "import folder: --node-set has no effect, it is for ogb, csv and triples" "--node-set n"
+for option in --gzip "--shards 1"; do
+    in_vain csv "--format graph: ${option%% *} has no effect, it is for records" "$option --format graph"
+done
 expect 0 "$regimen" data import triples facts.tsv --test asked.tsv --to facts.graph --format graph
 expect 0 "$regimen" data stats facts.graph
 expect 0 "$regimen" data import triples facts.tsv --test asked.tsv --to facts
