@@ -310,6 +310,17 @@ expect 0 "$regimen" predict linked
 says "^item,source,target," out
 expect 2 "$regimen" run links.yaml --run-dir refused --set data.links.batch_size=0
 says "data.links.batch_size is needed with data.sampling" err
+whole="--set data.sampling.sizes=[] --set data.links.batch_size=0" # in memory it has no batches by nodes
+for key in batch_size=4 batch_nodes=50 batch_edges=50; do
+    more=
+    [ "$key" = batch_size=4 ] || more=$whole
+    for verb in "config check links.yaml" "run links.yaml --run-dir links-$key --set trainer.epochs=1"; do
+        expect 0 "$regimen" $verb --set data.$key $more
+        says "^note +data.${key%=*} \\(--set\\) has no effect: .*; links go by data.links.batch_size$" err
+    done
+done
+expect 0 "$regimen" config check links.yaml --set data.drop_remainder=true
+says "^note +data.drop_remainder \\(--set\\) has no effect: .*; links go by data.links.batch_size$" err
 expect 2 "$regimen" run links.yaml --run-dir refused --set data.sampling.store=records
 says "type tree, store memory" err
 head -c 5000 graph.file >cut.file

@@ -753,7 +753,8 @@ bool rgm_number_parse(double *out, const char *text);
 /* ---- rules between keys ---------------------------------------------------------------------- */
 
 /** A key (and all below it) that says nothing unless `needs` holds: "trainer.train_steps == 0"; of
- * several with " or " between, one. Of several rows for a key all must. */
+ * several with " or " between, one. Of several rows for a key all must. Behind "; " stands what is
+ * set in its place, for who reads that it has no effect. */
 typedef struct rgm_effect {
     const char *key, *needs;
 } rgm_effect;

@@ -71,10 +71,11 @@ static rgm_status mark_unused(rgm_experiment *e, const rgm_effect *effects,
                               const rgm_rule_keys *keys)
 {
     for (; effects != NULL && effects->key != NULL; effects++) {
-        char why[256];
+        char why[256], needs[256];
         const char *kept;
 
-        if (rgm_rule_holds(effects->needs, true, keys))
+        snprintf(needs, sizeof needs, "%.*s", (int)strcspn(effects->needs, ";"), effects->needs);
+        if (rgm_rule_holds(needs, true, keys))
             continue;
         snprintf(why, sizeof why, "only with %s", effects->needs);
         kept = rgm_arena_strdup(e->arena, why);

@@ -287,6 +287,9 @@ const rgm_section_type rgmi_graph_data_section = {
 
 /* Of models that name their rounds' channels. */
 #define SOME_ROUND "model.hidden != [] or model.output > 0"
+/* Batches of links in one graph are counted in links; of records they are read as ever. */
+#define NO_LINKS                                                                                   \
+    "task.type != link_prediction or data.type == records; links go by data.links.batch_size"
 
 /* Other kinds of tasks have keys of these names too. */
 #define OF_LINKS "task.type != link_prediction or "
@@ -321,6 +324,10 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.batch_nodes", "data.type == ogb|records|folder or " SAMPLED},
     {"data.batch_edges", "data.type == ogb|records|folder or " SAMPLED},
     {"data.drop_remainder", "data.type == ogb|records|folder or " SAMPLED},
+    {"data.batch_size", NO_LINKS},
+    {"data.batch_nodes", NO_LINKS},
+    {"data.batch_edges", NO_LINKS},
+    {"data.drop_remainder", NO_LINKS},
     {"data.sampling", "data.type != records"},
     {"data.sampling.edge_sets", "data.sampling.sizes != []"},
     {"data.sampling.strategy", "data.sampling.sizes != []"},

@@ -430,8 +430,6 @@ static rgm_status link_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
     rgm_status status = RGM_OK;
 
     RGM_TRY(check_links(in, setup));
-    if (!rgmi_is_sampled(&d->sampling))
-        tell_of_one_graph(d);
     options.threads = setup->threads;
     if (d->type == RGMI_DATA_TRIPLES)
         RGM_GO(open_triples(in, &options));

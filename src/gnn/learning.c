@@ -551,6 +551,8 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
     const rgmi_data_options *data = setup->data;
     bool alone = setup->part_count == 1 && setup->parts[0].name == NULL;
     bool batched = rgmi_provider_is_batched(inputs->providers[RGM_TRAIN]);
+    /* Of those data.links says how large they are, and of the others' keys it is told. */
+    bool of_links = batched && setup->parts[0].type == &rgm_link_prediction.section;
 
     for (int64_t k = 0; k < setup->part_count; k++) {
         const rgm_task_part *part = &setup->parts[k];
@@ -579,8 +581,8 @@ static rgm_status options_of(rgm_graph_learning_options *o, rgm_graph_task **tas
         .learned_weights = alone ? NULL : learned,
         .global_batch_size = batched ? 1 : data->batch_size, /* providers of batches have it */
         .drop_remainder = !batched && data->drop_remainder,
-        .batch_nodes = data->batch_nodes,
-        .batch_edges = data->batch_edges,
+        .batch_nodes = of_links ? 0 : data->batch_nodes,
+        .batch_edges = of_links ? 0 : data->batch_edges,
         .processors = processors,
         .processor_count = data->processors.count,
         .train_padding = data->train_padding,
