@@ -22,6 +22,8 @@ expect 0 "$regimen" run demo --set data.path=x --set trainer.epochs=1 --set expo
 says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder$" err
 expect 0 "$regimen" eval told
 [ "$(grep -c '^note' err)" = 0 ] || fail "a run that is looked at is told of keys again"
+expect 2 "$regimen" config check demo --set trainer.gradient_surgery=pcgrad
+says "trainer.gradient_surgery is pcgrad \\(--set\\), which is between .* name two or more under tasks:" err
 expect 2 "$regimen" config check dmo
 says "did you mean 'demo'" err
 expect 2 "$regimen" config check demo --set trainer.train_steps=100

@@ -113,6 +113,23 @@ static rgm_status check_own(const rgm_experiment *e, const rgm_rule_keys *keys)
     return RGM_OK;
 }
 
+/* ---- several tasks ------------------------------------------------------------------------- */
+
+/* A task of the program's own may have several losses by itself: of that the run tells. */
+static rgm_status check_surgery(const rgm_experiment *e)
+{
+    static const char key[] = "trainer.gradient_surgery";
+    const rgm_experiment_value *value = rgm_experiment_find(e, key);
+
+    if (e->trainer.gradient_surgery != RGM_SURGERY_PCGRAD || e->setup.part_count > 1 ||
+        e->own != NULL || value == NULL)
+        return RGM_OK;
+    return rgm_yaml_fail(value->value,
+                         "%s is pcgrad (%s), which is between the losses of several tasks, but "
+                         "there is one: name two or more under tasks:, or leave it away",
+                         key, value->origin);
+}
+
 rgm_status rgmi_restrictions_check(rgm_experiment *e)
 {
     rgm_status status = RGM_OK;
@@ -127,6 +144,7 @@ rgm_status rgmi_restrictions_check(rgm_experiment *e)
     RGM_GO(rgm_rules_check(rgm_trainer_rules, &keys));
     if (e->type->rules != NULL)
         RGM_GO(rgm_rules_check(e->type->rules, &keys));
+    RGM_GO(check_surgery(e));
     RGM_GO(check_own(e, &keys));
 done:
     for (int i = 0; i < 2; i++)

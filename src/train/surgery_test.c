@@ -16,7 +16,7 @@ typedef struct pulled {
     plane plane; /* first: its functions take it as their state */
     double to[MOST_HEADS][WIDE];
     int64_t heads;
-    bool more, one_loss, of_gradient;
+    bool more, one_loss, of_gradient, alone;
 } pulled;
 
 static const double l_at[WIDE] = {0.25, 0.5, -1};
@@ -45,6 +45,15 @@ static rgm_value *pull(const pulled *t, rgm_value *w, int64_t h)
     return rgm_scale(rgm_sum(rgm_square(gradient)), 0.5);
 }
 
+/* In the place of w where each head stands `alone`. */
+static rgm_value *own_of(rgm_scope *scope, int64_t h)
+{
+    const char *const names[MOST_HEADS] = {"w0", "w1", "w2"};
+
+    return rgm_scope_parameter(scope, names[h], 1, (int64_t[]){WIDE},
+                               (rgm_init){.kind = RGM_INIT_ZEROS});
+}
+
 static rgm_status pulled_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     const pulled *t = state;
@@ -66,7 +75,8 @@ static rgm_status pulled_model(rgm_task_model *out, rgm_scope *scope, void *stat
         head->labels = t->plane.label_value;
         head->loss_weight = h == 0 ? 1 : 2;
         if (h == 0 || !t->one_loss)
-            head->loss = rgm_add(pull(t, w, h), rgm_scale(rgm_square(rgm_shift(u, -1)), 0.5));
+            head->loss = rgm_add(pull(t, t->alone ? own_of(scope, h) : w, h),
+                                 rgm_scale(rgm_square(rgm_shift(u, -1)), 0.5));
     }
     if (t->more)
         rgm_scope_add_loss(scope, away(w, l_at));
@@ -220,10 +230,41 @@ static void one_loss_is_refused(void **state)
     (void)state;
     t.one_loss = true;
     CHECK_STATUS(RGM_ERR_CONFIG, open_pulled(&trainer, &t, true, NULL));
-    CHECK_MESSAGE("pcgrad is between the losses of several tasks, but 'pulled' has one");
+    CHECK_MESSAGE("pcgrad is between the losses of several tasks, but there is one");
     clear_plane(&t.plane);
+}
+
+static void count_warnings(int level, const char *message, void *payload)
+{
+    *(int *)payload += level == RGM_LOG_WARNING &&
+                       strstr(message, "no two tasks' losses depend on the same") != NULL;
+}
+
+/* Before the first step it is told that there is nothing to hold gradients against. */
+static void heads_that_share_nothing_are_told(void **state)
+{
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        pulled t = make_pulled(2);
+        rgm_trainer *trainer;
+        int warnings = 0;
+
+        t.alone = alone;
+        CHECK_OK(rgm_logger_add_sink(NULL, count_warnings, &warnings));
+        CHECK_OK(open_pulled(&trainer, &t, true, NULL));
+        rgm_logger_remove_sink(NULL, count_warnings, &warnings);
+        CHECK_INT(alone, warnings);
+        train_steps(trainer, 1);
+        if (alone)
+            for (int i = 0; i < WIDE; i++)
+                CHECK_CLOSE(
+                    rgm_tensor_at(rgm_parameters_find(rgm_trainer_parameters(trainer), "w1"), i),
+                    RATE * 2 * t.to[1][i], 1e-6, 1e-7);
+        rgm_trainer_release(trainer);
+        clear_plane(&t.plane);
+    }
 }
 
 TESTS(cmocka_unit_test(two_that_are_against_each_other_are_projected),
       cmocka_unit_test(steps_are_those_of_the_paper), cmocka_unit_test(those_that_agree_are_added),
-      cmocka_unit_test(one_loss_is_refused))
+      cmocka_unit_test(one_loss_is_refused), cmocka_unit_test(heads_that_share_nothing_are_told))

@@ -23,8 +23,7 @@ static rgm_status add_losses(surgery *s, rgm_trainer *trainer, rgm_value *scale)
     if (!trainer->heads.apart)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.gradient_surgery: pcgrad is between the losses of several tasks, "
-                        "but '%s' has one",
-                        trainer->task.name);
+                        "but there is one");
     for (int64_t h = 0; h < model->head_count; h++)
         if (model->heads[h].loss != NULL)
             s->losses[s->count++] = rgm_scale(model->heads[h].loss, model->heads[h].loss_weight);
@@ -66,6 +65,7 @@ static rgm_status find_shared(surgery *s, const rgm_cgraph *graph, rgm_value *co
     int64_t values = values_of(s);
     rgm_status status = RGM_OK;
     bool *reached = NULL;
+    int64_t shared = 0;
     int *losses = NULL;
 
     RGM_GO(RGM_NEW(reached, values));
@@ -80,7 +80,11 @@ static rgm_status find_shared(surgery *s, const rgm_cgraph *graph, rgm_value *co
         }
     }
     for (int64_t p = 0; p < s->parameters; p++)
-        s->shared[p] = losses[p] > 1;
+        shared += s->shared[p] = losses[p] > 1;
+    if (shared == 0)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "trainer.gradient_surgery: pcgrad has no effect: no two tasks' losses depend "
+                      "on the same trainable parameter");
 done:
     rgm_free(reached);
     rgm_free(losses);
