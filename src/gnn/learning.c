@@ -240,18 +240,19 @@ static rgm_status copy_sets(rgmi_learning *learning, const rgm_graph_learning_op
 static rgm_status open_padding(rgmi_learning *learning, const rgm_graph_learning_options *o,
                                uint64_t seed)
 {
+    static const char *const keys[2] = {"data.train_padding", "data.valid_padding"};
     const rgm_padding *padding[2] = {&o->train_padding, &o->valid_padding};
 
     for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++)
         if (learning->providers[mode] != NULL)
             RGM_TRY(rgmi_pipeline_padding(&learning->pipelines[mode], learning->processed_schema,
                                           learning->providers[mode], padding[mode],
-                                          learning->batch_size, seed));
+                                          learning->batch_size, seed, keys[mode]));
     for (int64_t i = 0; i < learning->set_count; i++)
         if (learning->sets[i].mode == RGM_VALID)
             RGM_TRY(rgmi_pipeline_padding(&learning->sets[i].pipeline, learning->processed_schema,
                                           learning->sets[i].provider, &o->valid_padding,
-                                          learning->batch_size, seed));
+                                          learning->batch_size, seed, keys[RGM_VALID]));
     return RGM_OK;
 }
 

@@ -205,10 +205,10 @@ rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const
                                int64_t batch_size);
 /** RGM_ERR_DATA: the graph alone is larger than batches may be. */
 rgm_status rgmi_pipeline_check_size(const rgmi_pipeline *pipeline, const rgm_graph *graph);
-/** schema: behind the processors. */
+/** schema: behind the processors; key: of the padding, for messages. */
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
                                  const rgm_provider *provider, const rgm_padding *padding,
-                                 int64_t batch_size, uint64_t seed);
+                                 int64_t batch_size, uint64_t seed, const char *key);
 
 /** What is done with one graph of many. */
 typedef rgm_status rgmi_graph_visitor(void *payload, const rgm_graph *graph);

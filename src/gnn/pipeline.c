@@ -2,6 +2,8 @@
  * From a provider's examples to batches: batch, parse and merge, processors, pad. All maps
  * keep order, so a seed fixes what is trained on.
  */
+#include <math.h>
+
 #include "encoders.h"
 #include "gnn_internal.h"
 #include "learning.h"
@@ -256,6 +258,8 @@ done:
     return status;
 }
 
+static const char components[] = "components"; /* the total of no set */
+
 /* A batch has no more of a set than the budget of all, and in each padding component that takes a
  * missing graph's place the least that one must have. */
 static rgm_status pad_to_budgets(rgm_size_constraints *limit, const rgm_schema *schema,
@@ -278,42 +282,95 @@ static rgm_status pad_to_budgets(rgm_size_constraints *limit, const rgm_schema *
     return RGM_OK;
 }
 
+static rgm_status unknown_total(const rgm_schema *schema, const char *name, const char *key)
+{
+    int64_t sets = rgm_schema_set_count(schema), count = 0;
+    const char **names;
+    rgm_hint hint;
+
+    RGM_TRY(RGM_NEW(names, sets + 1));
+    names[count++] = components;
+    for (int64_t i = 0; i < sets; i++)
+        if (rgm_schema_set(schema, i)->piece != RGM_CONTEXT_PIECE)
+            names[count++] = rgm_schema_set(schema, i)->name;
+    hint = rgm_did_you_mean(name, names, count, NULL, "there are ");
+    rgm_free(names);
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s.totals.%s: that is neither a set of the graphs that a model sees nor "
+                    "'components'%s",
+                    key, name, hint.text);
+}
+
+/* least: what the largest example has, with padding's own place; NULL: batches may be too large. */
+static rgm_status check_total(const rgm_size_constraints *least, rgm_piece piece, const char *set,
+                              double total, int64_t batch_size, const char *key)
+{
+    const char *name = set != NULL ? set : components;
+    int64_t needed = least == NULL ? 0 : rgm_size_constraints_get(least, piece, set);
+
+    if (!(total >= 0 && total <= INT32_MAX) || total != floor(total))
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s.totals.%s is %g: a number of items is whole", key, name,
+                        total);
+    if (least != NULL && set == NULL && (int64_t)total <= batch_size)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s.totals.%s is %lld, but must be above the batch size (%lld): what is "
+                        "padded is a component too",
+                        key, name, (long long)total, (long long)batch_size);
+    if ((int64_t)total < needed)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s.totals.%s is %lld, but the largest example and padding need %lld: no "
+                        "batch with it would be padded",
+                        key, name, (long long)total, (long long)needed);
+    return RGM_OK;
+}
+
 /* Sizes that were given, in the place of those that were found. A name may be that of a node set
  * and of an edge set. */
-static rgm_status set_totals(rgm_size_constraints *limit, const rgm_schema *schema,
-                             const rgm_padding *padding)
+static rgm_status set_totals(rgm_size_constraints *limit, const rgm_size_constraints *least,
+                             const rgm_schema *schema, const rgm_padding *padding,
+                             int64_t batch_size, const char *key)
 {
-    static const rgm_piece pieces[2] = {RGM_NODE_SET, RGM_EDGE_SET};
+    static const rgm_piece pieces[3] = {RGM_CONTEXT_PIECE, RGM_NODE_SET, RGM_EDGE_SET};
 
     for (int64_t i = 0; i < padding->totals.count; i++) {
         const char *name = padding->totals.names[i];
-        int64_t total = (int64_t)padding->totals.values[i];
-        bool found = strcmp(name, "components") == 0;
+        double total = padding->totals.values[i];
+        bool found = false;
 
-        if (found)
-            RGM_TRY(rgm_size_constraints_set(limit, RGM_CONTEXT_PIECE, NULL, total, 0));
-        for (int k = 0; k < 2; k++) {
-            if (rgm_schema_find(schema, pieces[k], name) == NULL)
+        for (int k = 0; k < 3; k++) {
+            const char *set = k == 0 ? NULL : name;
+
+            if (k == 0 ? strcmp(name, components) != 0
+                       : rgm_schema_find(schema, pieces[k], name) == NULL)
                 continue;
             found = true;
-            RGM_TRY(rgm_size_constraints_set(limit, pieces[k], name, total,
-                                             k == 0 ? padding->min_nodes_per_component : 0));
+            RGM_TRY(check_total(least, pieces[k], set, total, batch_size, key));
+            RGM_TRY(rgm_size_constraints_set(limit, pieces[k], set, (int64_t)total,
+                                             k == 1 ? padding->min_nodes_per_component : 0));
         }
         if (!found)
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "padding.totals: '%s' is neither a set of the graphs that a model sees "
-                            "nor 'components'",
-                            name);
+            return unknown_total(schema, name, key);
     }
     return RGM_OK;
 }
 
+/* What one example has at most, where all of them are to fit. */
+static rgm_status find_least(rgm_size_constraints **out, rgm_schema *schema, rgm_dataset *data,
+                             const rgm_padding *padding)
+{
+    *out = NULL;
+    if (padding->kind != RGM_PADDING_TIGHT || padding->totals.count == 0)
+        return RGM_OK;
+    return rgm_tight_padding(out, schema, data, 1, padding->min_nodes_per_component);
+}
+
 rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
                                  const rgm_provider *provider, const rgm_padding *padding,
-                                 int64_t batch_size, uint64_t seed)
+                                 int64_t batch_size, uint64_t seed, const char *key)
 {
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
+    rgm_size_constraints *least = NULL;
     rgmi_pipeline plain = {.schema = pipeline->schema,
                            .processors = pipeline->processors,
                            .processor_count = pipeline->processor_count};
@@ -334,11 +391,13 @@ rgm_status rgmi_pipeline_padding(rgmi_pipeline *pipeline, rgm_schema *schema,
     if (pipeline->batch_nodes > 0 || pipeline->batch_edges > 0)
         RGM_GO(pad_to_budgets(pipeline->padding, schema, pipeline, batch_size,
                               padding->min_nodes_per_component));
-    RGM_GO(set_totals(pipeline->padding, schema, padding));
+    RGM_GO(find_least(&least, schema, data, padding));
+    RGM_GO(set_totals(pipeline->padding, least, schema, padding, batch_size, key));
     pipeline->has_totals = padding->totals.count > 0;
     pipeline->keeps_misfits = padding->kind == RGM_PADDING_FIT || pipeline->has_totals;
 done:
     rgm_dataset_release(data);
+    rgm_size_constraints_release(least);
     return status;
 }
 

@@ -247,6 +247,17 @@ static void given_sizes_are_padded_to(void **state)
 {
     static const char *const names[] = {"components", "atom"};
     static const double sizes[2][2] = {{40, 300}, {40, 9}};
+    static const struct {
+        const char *name;
+        double total;
+        const char *message;
+    } wrong[] = {
+        {"atoms", 300, "data.train_padding.totals.atoms: that is neither a set of the graphs"},
+        {"atoms", 300, "; did you mean 'atom'?"},
+        {"atom", 40.7, "data.train_padding.totals.atom is 40.7: a number of items is whole"},
+        {"components", 5, "data.train_padding.totals.components is 5, but must be above the batch"},
+        {"atom", 5, "data.train_padding.totals.atom is 5, but the largest example and padding"},
+    };
     rgm_provider *data = molecules();
     arguments run = graph_run(data);
     rgm_open_run *plain = must_run(&run), *padded;
@@ -255,6 +266,8 @@ static void given_sizes_are_padded_to(void **state)
     (void)state;
     run.what.train_padding.kind = run.what.valid_padding.kind = RGM_PADDING_TIGHT;
     for (int k = 0; k < 2; k++) { /* with room for every batch, and for none */
+        if (k == 1)
+            run.what.train_padding.kind = run.what.valid_padding.kind = RGM_PADDING_FIT;
         run.what.train_padding.totals = (rgm_numbers){names, sizes[k], 2};
         run.what.valid_padding.totals = run.what.train_padding.totals;
         padded = must_run(&run);
@@ -268,8 +281,14 @@ static void given_sizes_are_padded_to(void **state)
         rgm_run_close(padded);
     }
     run.what.valid_padding.totals = (rgm_numbers){.count = 0};
-    run.what.train_padding.totals = (rgm_numbers){(const char *const[]){"atoms"}, sizes[0], 1};
-    refuse(&run, RGM_ERR_CONFIG, "'atoms' is neither a set of the graphs");
+    run.what.train_padding.kind = run.what.valid_padding.kind = RGM_PADDING_TIGHT;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        run.what.train_padding.totals = (rgm_numbers){&wrong[i].name, &wrong[i].total, 1};
+        refuse(&run, RGM_ERR_CONFIG, wrong[i].message);
+    }
+    run.what.train_padding.totals = (rgm_numbers){.count = 0};
+    run.what.valid_padding.totals = (rgm_numbers){&wrong[0].name, &wrong[0].total, 1};
+    refuse(&run, RGM_ERR_CONFIG, "data.valid_padding.totals.atoms: ");
     rgm_text_clear(&plan);
     rgm_run_close(plain);
     end(&run, data);
