@@ -308,6 +308,11 @@ expect 0 "$regimen" run links.yaml --run-dir linked-file --set data.path=graph.f
 cat out err | grep '^test' | cmp -s - linked.test || fail "links of a graph file are predicted otherwise"
 expect 0 "$regimen" predict linked
 says "^item,source,target," out
+cut -d, -f1-3 out >linked.pairs
+# Which pairs are judged is data.links.seed's alone.
+expect 0 "$regimen" run links.yaml --run-dir linked-by-five --set data.links.batch_size=5 --set trainer.epochs=1
+expect 0 "$regimen" predict linked-by-five
+cut -d, -f1-3 out | cmp -s - linked.pairs || fail "other pairs are judged in batches of 5"
 expect 2 "$regimen" run links.yaml --run-dir refused --set data.links.batch_size=0
 says "data.links.batch_size is needed with data.sampling" err
 whole="--set data.sampling.sizes=[] --set data.links.batch_size=0" # in memory it has no batches by nodes

@@ -202,10 +202,12 @@ rgm_status rgm_link_split_sample(rgm_link_split *split, const rgm_link_sampling 
  * Training steps: targets are drawn, and they, their reverses and all of validation and test are
  * not among the edges. Their negatives are no training links, which is all that training knows.
  * Validation: the edges are those of training links; test: those, and of validation links with
- * valid_messages. Their negatives are links of no part, so ranks are filtered ones. Edges of sets
- * that no link is of are always there.
+ * valid_messages. Their negatives are links of no part, so ranks are filtered ones; each link has
+ * a stream of options.seed, so they are the same in batches of any size and in the whole graph.
+ * Edges of sets that no link is of are always there.
  *
- * NULL with RGM_ERR_NOT_FOUND: the part has no links.
+ * NULL with RGM_ERR_NOT_FOUND: the part has no links; RGM_ERR_DATA: a link of validation or test
+ * has no negative.
  */
 rgm_provider *rgm_link_provider(rgm_link_split *split, rgm_mode part);
 

@@ -141,6 +141,8 @@ static rgm_status add_candidates(drawing *d, const pair *link, rgm_tag end)
     return RGM_OK;
 }
 
+/* What is judged has a stream for each link, so that its negatives are the same whichever links are
+ * in its batch. */
 static rgm_status add_link(drawing *d, int64_t i)
 {
     const rgm_link_split *s = d->split;
@@ -152,6 +154,8 @@ static rgm_status add_link(drawing *d, int64_t i)
         RGM_TRY(add_pair(d, &link));
         return add_negatives(d, &link, s->negatives);
     }
+    d->rng = rgm_rng_stream(s->seed, "links/negatives", (uint64_t)i);
+    d->at = 0;
     if (s->eval_negatives > 0) {
         RGM_TRY(add_pair(d, &link));
         return add_negatives(d, &link, s->eval_negatives);
@@ -288,7 +292,7 @@ done:
     return status;
 }
 
-/* The graph that is asked about links [count]. */
+/* The graph that is asked about links [count]; seed: of a step in training, else unread. */
 static rgm_status draw_graph(rgm_graph **out, const rgm_link_split *split, rgm_mode part,
                              uint64_t seed, const int64_t *links, int64_t count)
 {
@@ -354,9 +358,8 @@ static rgm_status draw_share(rgm_graph **out, const rgm_link_split *split, uint6
     return status;
 }
 
-/* seed NULL: what is drawn is the batch's own, the same each time. */
 static rgm_status draw_batch(rgm_graph **out, const rgm_link_split *split, rgm_mode part,
-                             const uint64_t *seed, const rgm_element *list)
+                             uint64_t seed, const rgm_element *list)
 {
     int64_t count = rgm_element_count(list), *links;
     rgm_status status;
@@ -364,11 +367,7 @@ static rgm_status draw_batch(rgm_graph **out, const rgm_link_split *split, rgm_m
     RGM_TRY(RGM_NEW(links, count));
     for (int64_t i = 0; i < count; i++)
         links[i] = rgm_tensor_at_int(rgm_element_tensor(rgm_element_item(list, i), 0), 0);
-    status = draw_graph(out, split, part,
-                        seed != NULL
-                            ? *seed
-                            : split->seed + UINT64_C(0x9e3779b97f4a7c15) * ((uint64_t)links[0] + 1),
-                        links, count);
+    status = draw_graph(out, split, part, seed, links, count);
     rgm_free(links);
     return status;
 }
@@ -381,7 +380,7 @@ static rgm_status draw_step(rgm_element **out, const rgm_element *element, const
     rgm_graph *graph = NULL;
     rgm_status status;
 
-    RGM_TRY(split->batch_size > 0 ? draw_batch(&graph, split, RGM_TRAIN, &seed, element)
+    RGM_TRY(split->batch_size > 0 ? draw_batch(&graph, split, RGM_TRAIN, seed, element)
                                   : draw_share(&graph, split, seed));
     status = rgm_element_create_pointer(out, &rgm_graph_element, graph);
     if (status != RGM_OK)
@@ -428,7 +427,7 @@ static rgm_status draw_judged(rgm_element **out, const rgm_element *element,
     rgm_status status;
 
     (void)call;
-    RGM_TRY(draw_batch(&graph, links->split, links->part, NULL, element));
+    RGM_TRY(draw_batch(&graph, links->split, links->part, 0, element));
     status = rgm_element_create_pointer(out, &rgm_graph_element, graph);
     if (status != RGM_OK)
         rgm_graph_release(graph);
@@ -505,6 +504,23 @@ static const rgm_provider_type sampled_links_type = {
     .release = links_release,
 };
 
+/* Whether each link of a judged part has the negatives that it will be held against: else a run
+ * would fail when it comes to the batch. */
+static rgm_status check_negatives(const rgm_link_split *split, rgm_mode part)
+{
+    const rgm_tensor *members = split->members[part];
+    rgm_status status = RGM_OK;
+    drawing d = {.split = split, .part = part};
+
+    for (int64_t i = 0; i < rgm_tensor_count(members); i++) {
+        d.count = 0;
+        RGM_GO(add_link(&d, rgm_tensor_i64(members)[i]));
+    }
+done:
+    rgm_free(d.pairs);
+    return status;
+}
+
 static rgm_status links_fill(links_state *state, rgm_link_split *split, rgm_mode part)
 {
     const rgm_tensor *members = split->members[part];
@@ -515,6 +531,8 @@ static rgm_status links_fill(links_state *state, rgm_link_split *split, rgm_mode
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "no link is in the part %s", rgm_mode_name(part));
     if (split->base == NULL)
         RGM_TRY(make_base(split));
+    if (split->samplers[part] != NULL && part != RGM_TRAIN)
+        RGM_TRY(check_negatives(split, part));
     if (split->samplers[part] != NULL) /* one is enough for its schema */
         return draw_graph(&state->fixed, split, part, split->seed, rgm_tensor_i64(members), 1);
     if (part == RGM_TRAIN)

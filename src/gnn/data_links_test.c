@@ -86,11 +86,10 @@ static void add_numbers(rgm_graph_builder *builder, const char *feature, const i
 }
 
 /* parts: of the feature "part"; NULL: by a link's ends. */
-static rgm_graph *make_shop(const int64_t *parts)
+static rgm_graph *make_shop_of(const edges *knows, const int64_t *parts)
 {
     edges buys = draw_edges("buys", BUYS, USERS, ITEMS), back = turned(&buys);
     edges likes = draw_edges("likes", LIKES, USERS, ITEMS);
-    edges half = draw_edges("knows", KNOWS / 2, USERS, USERS), knows = both_ways(&half);
     int64_t kinds[BUYS], part[BUYS];
     rgm_schema *schema = NULL;
     rgm_graph_builder *builder = NULL;
@@ -107,13 +106,20 @@ static rgm_graph *make_shop(const int64_t *parts)
     add_edges(builder, "buys", &buys);
     add_edges(builder, "bought_by", &back);
     add_edges(builder, "likes", &likes);
-    add_edges(builder, "knows", &knows);
+    add_edges(builder, "knows", knows);
     add_numbers(builder, "kind", kinds);
     add_numbers(builder, "part", part);
     CHECK_OK(rgm_graph_builder_finish(&graph, builder));
     rgm_graph_builder_release(builder);
     rgm_schema_release(schema);
     return graph;
+}
+
+static rgm_graph *make_shop(const int64_t *parts)
+{
+    edges half = draw_edges("knows", KNOWS / 2, USERS, USERS), knows = both_ways(&half);
+
+    return make_shop_of(&knows, parts);
 }
 
 /* ---- settings ---------------------------------------------------------------------------------
@@ -400,6 +406,84 @@ static void what_cannot_be_sampled_is_told(void **state)
     o.batch_size = 4;
     CHECK(split_of_friends(graph, &o, "user", "knows") == NULL);
     CHECK_MESSAGE("data.sampling: links go from 'user' to 'item'");
+    rgm_graph_release(graph);
+}
+
+/* The pairs of a part, in their order. */
+typedef struct asked {
+    int64_t ends[6 * MOST];
+    int64_t count;
+} asked;
+
+static void note_pairs(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    asked *a = payload;
+    const rgm_feature *id = rgm_graph_feature(graph, RGM_NODE_SET, "user", "#id");
+    const int64_t *columns[2] = {pair_column(graph, "_readout/source"),
+                                 pair_column(graph, "_readout/target")};
+
+    (void)part;
+    for (int64_t i = 0; i < rgm_graph_total(graph, RGM_NODE_SET, "_readout"); i++)
+        for (int k = 0; k < 2; k++)
+            a->ends[a->count++] =
+                id != NULL ? rgm_tensor_at_int(id->values, columns[k][i]) : columns[k][i];
+}
+
+/* Figures of several sizes of batches, and of the whole graph, are of the same pairs. */
+static void pairs_that_are_judged_do_not_depend_on_batches(void **state)
+{
+    static const int64_t sizes[4] = {0, 1, 3, MOST}; /* 0: the whole graph */
+    rgm_graph *graph = make_shop(NULL);
+
+    (void)state;
+    for (int part = RGM_VALID; part <= RGM_TEST; part++) {
+        asked whole = {.count = 0};
+
+        for (int k = 0; k < 4; k++) {
+            rgm_link_options o = friends_options();
+            rgm_link_split *split = NULL;
+            asked a = {.count = 0};
+
+            o.batch_size = sizes[k];
+            if (k == 0)
+                CHECK_OK(rgm_link_split_create(&split, graph, &o));
+            else
+                split = split_of_friends(graph, &o, "user", "knows");
+            each_graph(split, (rgm_mode)part, 1, 0, note_pairs, k == 0 ? &whole : &a);
+            CHECK_INT(2 * 3 * rgm_link_split_count(split, (rgm_mode)part), whole.count);
+            for (int64_t i = 0; k > 0 && i < whole.count; i++)
+                CHECK_INT(whole.ends[i], a.ends[i]);
+            rgm_link_split_release(split);
+        }
+    }
+    rgm_graph_release(graph);
+}
+
+/* The last user knows all others, so these links have no other target. They are the last of their
+ * part: a batch of the first ones is no sign. */
+static void a_link_without_negatives_is_told_before_any_step(void **state)
+{
+    rgm_link_options o = friends_options();
+    edges knows = {.count = 2 * (USERS - 1)};
+    rgm_link_split *split;
+    rgm_graph *graph;
+
+    (void)state;
+    for (int64_t i = 0; i < USERS - 1; i++) {
+        knows.source[i] = i;
+        knows.target[i] = i + 1;
+        knows.source[USERS - 1 + i] = USERS - 1;
+        knows.target[USERS - 1 + i] = i;
+    }
+    o.undirected = false;
+    o.corrupt = RGM_CORRUPT_TARGET;
+    o.test = 0.5;
+    o.batch_size = 1;
+    graph = make_shop_of(&knows, NULL);
+    split = split_of_friends(graph, &o, "user", "knows");
+    CHECK(rgm_link_provider(split, RGM_TEST) == NULL);
+    CHECK_MESSAGE("data.links.negatives: the link from node 13 to");
+    rgm_link_split_release(split);
     rgm_graph_release(graph);
 }
 
@@ -929,6 +1013,8 @@ static void without_memory_nothing_is_left(void **state)
 TESTS(cmocka_unit_test(no_target_is_in_its_messages),
       cmocka_unit_test(subgraphs_around_links_do_not_leak),
       cmocka_unit_test(what_cannot_be_sampled_is_told),
+      cmocka_unit_test(pairs_that_are_judged_do_not_depend_on_batches),
+      cmocka_unit_test(a_link_without_negatives_is_told_before_any_step),
       cmocka_unit_test(sampling_survives_every_failing_allocation),
       cmocka_unit_test(messages_are_those_of_the_parts_before),
       cmocka_unit_test(negatives_are_no_links_that_the_part_knows),
