@@ -309,8 +309,9 @@ cat out err | grep '^test' | cmp -s - linked.test || fail "links of a graph file
 expect 0 "$regimen" predict linked
 says "^item,source,target," out
 cut -d, -f1-3 out >linked.pairs
-# Which pairs are judged is data.links.seed's alone.
+# Which pairs are judged is data.links.seed's alone; that areas are means of batches is told.
 expect 0 "$regimen" run links.yaml --run-dir linked-by-five --set data.links.batch_size=5 --set trainer.epochs=1
+cat out err | grep -q "in test, .*; areas are means of [0-9]* batches" || fail "the plan does not tell of means of areas"
 expect 0 "$regimen" predict linked-by-five
 cut -d, -f1-3 out | cmp -s - linked.pairs || fail "other pairs are judged in batches of 5"
 expect 2 "$regimen" run links.yaml --run-dir refused --set data.links.batch_size=0

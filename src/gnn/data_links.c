@@ -673,19 +673,24 @@ static rgm_status describe_part(rgm_text *out, const links_state *links)
 {
     const rgm_link_split *s = links->split;
     int64_t pairs = rgm_graph_total(links->fixed, RGM_NODE_SET, RGM_READOUT);
-    int64_t messages = rgm_tensor_count(s->members[RGM_TRAIN]);
+    int64_t messages = rgm_tensor_count(s->members[RGM_TRAIN]), batches = 1;
 
     if (links->part == RGM_TEST && s->valid_messages)
         messages += rgm_tensor_count(s->members[RGM_VALID]);
-    if (s->samplers[links->part] != NULL)
+    if (s->samplers[links->part] != NULL) {
         pairs = rgm_tensor_count(s->members[links->part]) * (1 + s->eval_negatives);
+        batches = (rgm_tensor_count(s->members[links->part]) - 1) / s->batch_size + 1;
+    }
     RGM_TRY(rgm_text_printf(out, "pairs %" PRId64 " in %s, ", pairs, rgm_mode_name(links->part)));
     if (s->eval_negatives > 0)
         RGM_TRY(rgm_text_printf(out, "%" PRId64 " negatives a link", s->eval_negatives));
     else
         RGM_TRY(rgm_text_printf(out, "each link against every node that makes none"));
-    return rgm_text_printf(out, "; messages are %s%" PRId64 " links\n",
-                           s->samplers[links->part] != NULL ? "sampled from " : "", messages);
+    RGM_TRY(rgm_text_printf(out, "; messages are %s%" PRId64 " links",
+                            s->samplers[links->part] != NULL ? "sampled from " : "", messages));
+    if (batches > 1)
+        RGM_TRY(rgm_text_printf(out, "; areas are means of %" PRId64 " batches", batches));
+    return rgm_text_printf(out, "\n");
 }
 
 rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers)
