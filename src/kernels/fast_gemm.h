@@ -29,6 +29,7 @@
 #define B_AHEAD                                                                                    \
     24                          /* k that B is asked for ahead: weights come from L3, where few    \
                                    rows take a panel sooner than the processor looks ahead  */
+#define C_AHEAD            96   /* k from which C is asked for before it is written             */
 #define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
 #define SLICE_K            1024 /* least k of a slice                                           */
 #define SLICES_MOST        64
@@ -45,6 +46,7 @@ typedef struct tile_job {
     float slope;
 } tile_job;
 
+/* A row of the tile whatever its place. */
 static inline __attribute__((always_inline)) void tile_store(const int vecs, const tile_job *t,
                                                              int row, vf *acc)
 {
@@ -71,6 +73,44 @@ static inline __attribute__((always_inline)) void tile_store(const int vecs, con
     }
 }
 
+/* All rows of whole vectors, begun and ended in this pass: most tiles, and where k is short what
+ * stands between two tiles is a good part of them. */
+static inline __attribute__((always_inline)) void tile_store_whole(const int rows, const int vecs,
+                                                                   const tile_job *t, const vf *acc,
+                                                                   const bool biased,
+                                                                   const bool relu)
+{
+    float *c = t->c;
+    vf bias[3];
+
+    UNROLL
+    for (int j = 0; j < vecs && biased; j++)
+        bias[j] = v_load(t->bias + j * LANES);
+    UNROLL
+    for (int i = 0; i < rows * vecs; i++) {
+        vf sum = biased ? v_add(acc[i], bias[i % vecs]) : acc[i];
+        v_store(c + i / vecs * t->ldc + i % vecs * LANES, relu ? v_relu(sum) : sum);
+    }
+}
+
+static inline __attribute__((always_inline)) void tile_finish(const int rows, const int vecs,
+                                                              const tile_job *t, vf *acc)
+{
+    bool relu = t->last && t->activation == RGM_ACT_RELU, biased = t->last && t->bias != NULL;
+
+    if (!t->first || t->columns < vecs * LANES || (relu && !biased)) {
+        UNROLL
+        for (int i = 0; i < rows; i++)
+            tile_store(vecs, t, i, acc + i * vecs);
+    } else if (relu) {
+        tile_store_whole(rows, vecs, t, acc, true, true);
+    } else if (biased) {
+        tile_store_whole(rows, vecs, t, acc, true, false);
+    } else {
+        tile_store_whole(rows, vecs, t, acc, false, false);
+    }
+}
+
 static inline __attribute__((always_inline)) void tile(const int rows, const int vecs,
                                                        const tile_job *t)
 {
@@ -78,11 +118,14 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
     const int64_t a_row = t->a_row, a_step = t->a_step;
     vf acc[28];
 
-    UNROLL
-    for (int i = 0; i < rows * vecs; i++) {
-        __builtin_prefetch(t->c + i / vecs * t->ldc + i % vecs * LANES, 1);
-        acc[i] = v_zero();
+    if (t->k >= C_AHEAD) {
+        UNROLL
+        for (int i = 0; i < rows * vecs; i++)
+            __builtin_prefetch(t->c + i / vecs * t->ldc + i % vecs * LANES, 1);
     }
+    UNROLL
+    for (int i = 0; i < rows * vecs; i++)
+        acc[i] = v_zero();
     for (int64_t p = 0; p < t->k; p++, a += a_step, b += vecs * LANES) {
         vf right[3];
         UNROLL
@@ -99,9 +142,7 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
                 acc[i * vecs + j] = v_fma(left, right[j], acc[i * vecs + j]);
         }
     }
-    UNROLL
-    for (int i = 0; i < rows; i++)
-        tile_store(vecs, t, i, acc + i * vecs);
+    tile_finish(rows, vecs, t, acc);
 }
 
 typedef void tile_function(const tile_job *t);
@@ -629,7 +670,8 @@ static bool sliced_run(const rgm_matmul_args *o)
     if (g.partial == NULL)
         return false;
     rgm_parallel(g.slices * g.row_tasks * g.column_tasks,
-                 flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks, &g);
+                 flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks,
+                 &g);
     if (!atomic_load(&g.failed))
         rgm_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);
     rgmi_scratch_give(g.partial);
