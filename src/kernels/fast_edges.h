@@ -186,7 +186,8 @@ static void score_blocks(void *payload, int64_t begin, int64_t end)
 
 static void score_run(score_job *g)
 {
-    rgm_parallel(rgm_csr_blocks(g->csr), RGM_ROW_BLOCK * (4 + 0.2 * (double)(g->heads * g->depth)),
+    rgm_parallel(rgm_csr_blocks(g->csr),
+                 rgmi_block_weight(g->csr) * (4 + 0.2 * (double)(g->heads * g->depth)),
                  score_blocks, g);
 }
 
@@ -346,7 +347,7 @@ static void gatv2_grad(const rgm_gatv2_args *args)
         rgmi_reference_f32.gatv2_grad(args);
         return;
     }
-    rgm_parallel(blocks, RGM_ROW_BLOCK * (4 + 0.3 * (double)width), side_blocks, &g);
+    rgm_parallel(blocks, rgmi_block_weight(args->csr) * (4 + 0.3 * (double)width), side_blocks, &g);
     for (int64_t c = 0; c < width; c++) {
         double sum = 0;
         for (int64_t b = 0; b < blocks; b++)

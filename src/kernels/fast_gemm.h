@@ -31,6 +31,7 @@
                                    rows take a panel sooner than the processor looks ahead  */
 #define C_AHEAD            96   /* k from which C is asked for before it is written             */
 #define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
+#define FLOPS_NS           (7.0 * LANES) /* operations of one thread in a nanosecond             */
 #define SLICE_K            1024 /* least k of a slice                                           */
 #define SLICES_MOST        64
 #define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
@@ -487,7 +488,7 @@ static bool product_run(const rgm_matmul_args *o)
     if (own)
         product_pack_all(&g);
     rgm_parallel(o->batch * g.row_blocks * g.panel_blocks,
-                 flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
+                 flops / (double)(g.row_blocks * g.panel_blocks) / FLOPS_NS, product_tasks, &g);
     if (own)
         rgmi_scratch_give(g.packed_b);
     return true;
@@ -560,7 +561,7 @@ static void packed_run(const rgm_matmul_args *args)
     g.panel_block = rgmi_min(g.panel_block, g.panels);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
     rgm_parallel(g.row_blocks * g.panel_blocks,
-                 flops / (double)(g.row_blocks * g.panel_blocks) / 40, product_tasks, &g);
+                 flops / (double)(g.row_blocks * g.panel_blocks) / FLOPS_NS, product_tasks, &g);
     rgmi_scratch_give(apart);
 }
 
@@ -670,7 +671,7 @@ static bool sliced_run(const rgm_matmul_args *o)
     if (g.partial == NULL)
         return false;
     rgm_parallel(g.slices * g.row_tasks * g.column_tasks,
-                 flops / (double)(g.slices * g.row_tasks * g.column_tasks) / 40, sliced_tasks,
+                 flops / (double)(g.slices * g.row_tasks * g.column_tasks) / FLOPS_NS, sliced_tasks,
                  &g);
     if (!atomic_load(&g.failed))
         rgm_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);

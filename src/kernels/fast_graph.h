@@ -104,8 +104,9 @@ static void segment_blocks(void *payload, int64_t begin, int64_t end)
 
 static void segment_reduce(const rgm_segment_args *args)
 {
-    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (1 + 0.2 * (double)args->channels),
-                 segment_blocks, (void *)args);
+    rgm_parallel(rgm_csr_blocks(args->csr),
+                 rgmi_block_weight(args->csr) * (1 + 0.2 * (double)args->channels), segment_blocks,
+                 (void *)args);
 }
 
 /* d for each entry that equals y, shared among ties. */
@@ -155,7 +156,8 @@ static void segment_reduce_grad(const rgm_segment_args *args)
         rgmi_reference_f32.segment_reduce_grad(args);
         return;
     }
-    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (3 + 0.5 * (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr),
+                 rgmi_block_weight(args->csr) * (3 + 0.5 * (double)args->channels),
                  segment_grad_blocks, (void *)args);
 }
 
@@ -288,7 +290,8 @@ static void segment_softmax_blocks(void *payload, int64_t begin, int64_t end)
 static void segment_softmax(const rgm_segment_softmax_args *args)
 {
     NARROW_TAKES(args->channels > 1 ? args->channels : LANES, segment_softmax(args));
-    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (8 + (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr),
+                 rgmi_block_weight(args->csr) * (8 + (double)args->channels),
                  segment_softmax_blocks, (void *)args);
 }
 
@@ -340,7 +343,8 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
 static void segment_softmax_grad(const rgm_segment_softmax_args *args)
 {
     NARROW_TAKES(args->channels > 1 ? args->channels : LANES, segment_softmax_grad(args));
-    rgm_parallel(rgm_csr_blocks(args->csr), RGM_ROW_BLOCK * (4 + 0.5 * (double)args->channels),
+    rgm_parallel(rgm_csr_blocks(args->csr),
+                 rgmi_block_weight(args->csr) * (4 + 0.5 * (double)args->channels),
                  segment_softmax_grad_blocks, (void *)args);
 }
 

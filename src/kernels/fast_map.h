@@ -317,20 +317,22 @@ static double map_step_ns(rgm_map_code code)
     case RGM_MAP_SOFTPLUS:
         return 1.2;
     default:
-        return 0.12;
+        return 0.03;
     }
 }
 
 static void map(const rgm_map_args *args)
 {
     map_job g = {.o = args};
-    double ns = 0.15 * (1 + args->inputs);
+    double ns;
     int64_t blocks;
 
     map_collapse(&g);
     if (g.length == 0 || g.rows == 0)
         return;
     map_slots(&g);
+    ns = (4 * (1 + args->inputs) * g.rows * g.length > CACHED_BYTES ? 0.15 : 0.04) *
+         (1 + args->inputs);
     for (int s = 0; s < args->steps; s++)
         ns += map_step_ns(args->step[s].code);
     g.row_blocks = rgmi_blocks(g.length, MAP_BLOCK);

@@ -421,6 +421,6 @@ static void spmm(const rgm_spmm_args *args)
     g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
                (uintptr_t)args->y % (4 * LANES) == 0 && args->base == NULL && !g.activates;
     rgm_parallel(rgm_csr_blocks(csr),
-                 RGM_ROW_BLOCK * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)), spmm_blocks,
-                 &g);
+                 rgmi_block_weight(csr) * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)),
+                 spmm_blocks, &g);
 }

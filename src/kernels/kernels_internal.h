@@ -82,6 +82,12 @@ static inline int64_t rgmi_entry(const rgm_csr *csr, int64_t p)
     return csr->entry ? csr->entry[p] : p;
 }
 
+/** Rows and entries of a block of rgm_csr_blocks() on average: the last one may be nearly empty. */
+static inline double rgmi_block_weight(const rgm_csr *csr)
+{
+    return (double)(csr->rows + csr->count) / (double)rgmi_max(1, rgm_csr_blocks(csr));
+}
+
 /* ---- attention ---- */
 
 #define RGMI_KEYS    64 /* of a block; one row's draws for a block are 8 blocks of the generator */
