@@ -283,29 +283,53 @@ static void parameters_accept(rgm_executor *executor, const rgm_parameters *para
 
 /* ---- plan ---- */
 
+/* Whose place a new plan takes, all being taken: the one that was not used for longest; and where
+ * sizes do not come again, so that none of them was of use for a while, the last one, whose memory
+ * is still in cache. */
+static int64_t plan_to_go(const rgm_executor *executor)
+{
+    int64_t oldest = 0;
+
+    for (int64_t i = 0; i < executor->plan_most; i++) {
+        if (executor->missed > executor->plan_most && executor->plans[i] == executor->current)
+            return i;
+        if (executor->plans[i]->used < executor->plans[oldest]->used)
+            oldest = i;
+    }
+    return oldest;
+}
+
+static rgm_status plan_add(rgmi_plan **out, rgm_executor *executor)
+{
+    rgmi_plan *plan;
+    int64_t i = executor->plan_count;
+
+    executor->missed++;
+    RGM_TRY(rgmi_plan_create(&plan, executor, executor->binding));
+    if (executor->plan_count < executor->plan_most) {
+        executor->plan_count++;
+    } else {
+        i = plan_to_go(executor);
+        if (executor->current == executor->plans[i])
+            executor->current = NULL;
+        rgmi_plan_release(executor->plans[i], executor);
+    }
+    *out = executor->plans[i] = plan;
+    return RGM_OK;
+}
+
 static rgm_status plan_find(rgm_executor *executor)
 {
     size_t bytes = (size_t)executor->program->symbol_count * sizeof *executor->binding;
     rgmi_plan *plan = NULL;
-    int64_t oldest = 0;
 
     for (int64_t i = 0; plan == NULL && i < executor->plan_count; i++)
         if (bytes == 0 || memcmp(executor->plans[i]->symbols, executor->binding, bytes) == 0)
             plan = executor->plans[i];
-    if (plan == NULL) {
-        RGM_TRY(rgmi_plan_create(&plan, executor, executor->binding));
-        if (executor->plan_count < executor->plan_most) {
-            executor->plans[executor->plan_count++] = plan;
-        } else {
-            for (int64_t i = 1; i < executor->plan_most; i++)
-                if (executor->plans[i]->used < executor->plans[oldest]->used)
-                    oldest = i;
-            if (executor->current == executor->plans[oldest])
-                executor->current = NULL;
-            rgmi_plan_release(executor->plans[oldest], executor);
-            executor->plans[oldest] = plan;
-        }
-    }
+    if (plan == NULL)
+        RGM_TRY(plan_add(&plan, executor));
+    else
+        executor->missed = 0;
     if (executor->current != plan) /* what is kept may depend on sizes alone */
         for (int64_t s = 0; s < executor->count; s++)
             executor->kept[s].valid &= rgmi_is_packed_weight(executor->order[s]);

@@ -21,7 +21,8 @@ typedef struct rgmi_place {
     rgmi_where where;
     bool prologue, kept, main;
     size_t bytes, offset;
-    size_t scratch, scratch_offset;
+    size_t room; /* bytes set aside at `offset`, of roots; what runs of other sizes needed too */
+    size_t scratch, scratch_offset, scratch_room;
     int64_t root;       /* slot whose memory this is (views, results in place)              */
     int64_t begin, end; /* of the memory, in positions; for roots                           */
 } rgmi_place;
@@ -77,6 +78,7 @@ struct rgm_executor {
     rgmi_plan **plans; /* [plan_most] */
     int64_t plan_count, plan_most;
     rgmi_plan *current;
+    int64_t missed; /* runs in a row whose sizes had no plan */
     uint64_t clock, generation;
     uint64_t version; /* of the parameters that were packed */
     char *arena;

@@ -1,7 +1,9 @@
 /*
  * Offsets in the arena, best fit: the largest piece of memory first, each into the tightest gap
- * between those that live at the same time. And the sequence of ops: as written, or greedily the op
- * that leaves the least memory in use, whichever has the lower peak.
+ * between those that live at the same time. Batches of graphs have other sizes each time: a plan
+ * whose pieces live as those of the one before and fit into their room takes its offsets, and where
+ * one does not fit, room is made for what either needs. And the sequence of ops: as written, or
+ * greedily the op that leaves the least memory in use, whichever has the lower peak.
  */
 #include "executor_internal.h"
 #include <stdlib.h>
@@ -44,6 +46,54 @@ static int by_size(const void *a, const void *b)
     return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Whether the pieces of memory live as those of `like` do: their sizes may differ. */
+static bool lives_alike(const rgmi_plan *plan, const rgmi_plan *like, const rgm_executor *executor)
+{
+    if (plan->prologue != like->prologue || plan->step_count != like->step_count ||
+        memcmp(plan->steps, like->steps, (size_t)plan->step_count * sizeof *plan->steps) != 0)
+        return false;
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgmi_place *a = &plan->place[s], *b = &like->place[s];
+        if (a->where != b->where || a->root != b->root || a->begin != b->begin || a->end != b->end)
+            return false;
+    }
+    return true;
+}
+
+/* Room for what each piece needs, and for what it needed in a plan like this one. */
+static void room_make(rgmi_plan *plan, const rgmi_plan *like, const rgm_executor *executor)
+{
+    for (int64_t s = 0; s < executor->count; s++) {
+        rgmi_place *p = &plan->place[s];
+        p->room = aligned(most(p->bytes, 1));
+        p->scratch_room = aligned(p->scratch);
+        if (like != NULL) {
+            p->room = most(p->room, like->place[s].room);
+            p->scratch_room = most(p->scratch_room, like->place[s].scratch_room);
+        }
+    }
+}
+
+/* The offsets of a plan like this one, if there is as much room as is wanted now. */
+static bool room_take(rgmi_plan *plan, const rgmi_plan *like, const rgm_executor *executor)
+{
+    for (int64_t s = 0; s < executor->count; s++)
+        if (plan->place[s].room > like->place[s].room ||
+            plan->place[s].scratch_room > like->place[s].scratch_room)
+            return false;
+    for (int64_t s = 0; s < executor->count; s++) {
+        plan->place[s].offset = like->place[s].offset;
+        plan->place[s].scratch_offset = like->place[s].scratch_offset;
+    }
+    plan->arena_bytes = like->arena_bytes;
+    return true;
+}
+
 static int64_t items_collect(item *items, const rgmi_plan *plan, const rgm_executor *executor)
 {
     int64_t count = 0;
@@ -51,15 +101,12 @@ static int64_t items_collect(item *items, const rgmi_plan *plan, const rgm_execu
     for (int64_t s = 0; s < executor->count; s++) {
         const rgmi_place *p = &plan->place[s];
         if (p->where == RGMI_ARENA && p->root == s && p->begin >= 0)
-            items[count++] = (item){.size = aligned(p->bytes > 0 ? p->bytes : 1),
-                                    .begin = p->begin,
-                                    .end = p->end,
-                                    .slot = s};
+            items[count++] = (item){.size = p->room, .begin = p->begin, .end = p->end, .slot = s};
     }
     for (int64_t i = 0; i < plan->step_count; i++) {
         const rgmi_place *p = &plan->place[plan->steps[i]];
-        if (p->scratch > 0)
-            items[count++] = (item){.size = aligned(p->scratch),
+        if (p->scratch_room > 0)
+            items[count++] = (item){.size = p->scratch_room,
                                     .begin = i,
                                     .end = i,
                                     .slot = plan->steps[i],
@@ -100,9 +147,15 @@ rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor)
 {
     rgm_status status = RGM_OK;
     item *items = NULL, **placed = NULL;
+    const rgmi_plan *like = executor->options.eager ? NULL : executor->current;
     int64_t count;
     size_t all = 0;
 
+    if (like != NULL && !lives_alike(plan, like, executor))
+        like = NULL;
+    room_make(plan, like, executor);
+    if (like != NULL && room_take(plan, like, executor))
+        return RGM_OK;
     plan->arena_bytes = ALIGN;
     RGM_GO(RGM_NEW(items, executor->count + plan->step_count));
     RGM_GO(RGM_NEW(placed, executor->count + plan->step_count));
