@@ -335,6 +335,21 @@ typedef struct rgm_layer_norm_args {
     double epsilon;
 } rgm_layer_norm_args;
 
+/**
+ * Batch norm (Ioffe & Szegedy 2015): moments [2, channels] are the mean and the biased variance of
+ * each column of x [rows, channels], 0 of no rows; y = act((x - mean) / sqrt(variance + epsilon) *
+ * gamma + beta), act relu or none. Gradient, through the moments too: dx, dgamma, dbeta from x,
+ * moments, gamma, beta, dy.
+ */
+typedef struct rgm_batch_norm_args {
+    void *y; /* moments, y or dx */
+    void *dgamma, *dbeta;
+    const void *x, *moments, *gamma, *beta, *dy;
+    int64_t rows, channels;
+    double epsilon;
+    bool relu;
+} rgm_batch_norm_args;
+
 /** y = x / |x| for each row of x [rows, channels], 0 for a row of zeros; gradient: dx from x, y and
  * dy. */
 typedef struct rgm_l2_normalize_args {
@@ -501,6 +516,9 @@ typedef struct rgm_index_args {
     FAST(void, top_log_softmax, (const rgm_top_args *args))                                        \
     FAST(void, layer_norm, (const rgm_layer_norm_args *args))                                      \
     FAST(void, layer_norm_grad, (const rgm_layer_norm_args *args))                                 \
+    FAST(void, batch_moments, (const rgm_batch_norm_args *args))                                   \
+    FAST(void, batch_norm, (const rgm_batch_norm_args *args))                                      \
+    FAST(void, batch_norm_grad, (const rgm_batch_norm_args *args))                                 \
     PLAIN(void, l2_normalize, (const rgm_l2_normalize_args *args))                                 \
     PLAIN(void, l2_normalize_grad, (const rgm_l2_normalize_args *args))                            \
     FAST(void, conv2d, (const rgm_conv2d_args *args))                                              \

@@ -34,6 +34,7 @@
 #include "fast_spmm.h"
 #include "fast_rows.h"
 #include "fast_stream.h"
+#include "fast_norm.h"
 #include "fast_attention.h"
 #include "fast_decoding.h"
 #include "fast_edges.h"

@@ -736,6 +736,65 @@ static void layer_norm_grad_case(run *t)
     t->kernels->layer_norm_grad(&o);
 }
 
+/* Every fourth with columns far from 0. */
+static rgm_batch_norm_args batch_norm_args(run *t)
+{
+    rgm_batch_norm_args o = {.rows = PICK(t, 0, 1, 2, 3, 127, 128, 129, 500, 8193),
+                             .channels = PICK(t, 1, 2, 7, 8, 15, 16, 17, 32, 65),
+                             .epsilon = 1e-3};
+    double far = t->variant % 4 == 0 ? 100 : 0;
+    void *x = in(t, o.rows * o.channels);
+
+    for (int64_t i = 0; i < o.rows * o.channels; i++)
+        put(t, x, i, get(t, x, i) + far);
+    o.x = x;
+    return o;
+}
+
+static void batch_moments_case(run *t)
+{
+    rgm_batch_norm_args o = batch_norm_args(t);
+
+    o.y = out(t, 2 * o.channels, NULL);
+    t->kernels->batch_moments(&o);
+}
+
+/* With moments that are not those of x, so that they too are seen to be read. */
+static rgm_batch_norm_args normed_args(run *t)
+{
+    rgm_batch_norm_args o = batch_norm_args(t);
+    void *moments = in(t, 2 * o.channels);
+
+    for (int64_t c = 0; c < o.channels; c++) {
+        put(t, moments, c, get(t, moments, c) + (t->variant % 4 == 0 ? 100 : 0));
+        put(t, moments, o.channels + c, fabs(get(t, moments, o.channels + c)) + 0.1);
+    }
+    o.moments = moments;
+    o.gamma = in(t, o.channels);
+    o.beta = in(t, o.channels);
+    o.relu = draw_bool(t);
+    return o;
+}
+
+static void batch_norm_case(run *t)
+{
+    rgm_batch_norm_args o = normed_args(t);
+
+    o.y = out(t, o.rows * o.channels, NULL);
+    t->kernels->batch_norm(&o);
+}
+
+static void batch_norm_grad_case(run *t)
+{
+    rgm_batch_norm_args o = normed_args(t);
+
+    o.dy = in(t, o.rows * o.channels);
+    o.y = out(t, o.rows * o.channels, NULL);
+    o.dgamma = out(t, o.channels, NULL);
+    o.dbeta = out(t, o.channels, NULL);
+    t->kernels->batch_norm_grad(&o);
+}
+
 static int64_t draw_count(run *t)
 {
     return PICK(t, 0, 1, 7, 8, 9, 1000, 2047, 2048, 2049, 50001);
@@ -978,6 +1037,9 @@ static const kernel_case kernel_cases[] = {
     CASE(top_log_softmax, 60, 1e-11),
     CASE(layer_norm, 60, 1e-11),
     CASE(layer_norm_grad, 60, 1e-10),
+    CASE(batch_moments, 60, 1e-11),
+    CASE(batch_norm, 60, 1e-11),
+    CASE(batch_norm_grad, 60, 1e-10),
     CASE(l2_normalize, 60, 1e-12),
     CASE(l2_normalize_grad, 60, 1e-11),
     CASE(conv2d, 80, 1e-10),

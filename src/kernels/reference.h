@@ -52,6 +52,7 @@ static inline int64_t index_at(const void *index, rgm_dtype dtype, int64_t i)
 
 #include "reference_graph.h"
 #include "reference_dense.h"
+#include "reference_norm.h"
 #include "reference_attention.h"
 #include "reference_decoding.h"
 #include "reference_map.h"
