@@ -274,6 +274,16 @@ rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets);
 /** x [.., width], each row less its mean over its standard deviation, times gamma [width] plus
  * beta. */
 rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, double epsilon);
+/**
+ * Batch norm with the moments of x itself (Ioffe & Szegedy 2015): x [.., width], each column less
+ * its mean over its standard deviation, sqrt(variance + epsilon), times gamma [width] plus beta.
+ * The variance is the biased one. Gradients go through the moments. The layer with moving averages
+ * is rgm_batch_norm().
+ */
+rgm_value *rgm_batch_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, double epsilon);
+/** [2, width], mean and biased variance over all axes of x [.., width] but the last, as
+ * rgm_batch_norm_op() takes them; 0 of no rows. It passes no gradient back. */
+rgm_value *rgm_batch_moments(rgm_value *x);
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
 

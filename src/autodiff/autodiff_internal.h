@@ -199,6 +199,13 @@ uint64_t rgmi_parameters_version(const rgm_parameters *parameters);
 const int32_t *rgmi_rows_of(const rgm_view *p);
 const int32_t *rgmi_columns_of(const rgm_view *p);
 
+/** Elements that a part of this many takes in a flat value of several, so that the next is aligned.
+ */
+static inline int64_t rgmi_padded(int64_t channels)
+{
+    return (channels + 15) / 16 * 16;
+}
+
 /* ---- map programs ---- */
 
 typedef struct rgmi_program {
@@ -231,7 +238,8 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_sum_squares_op, rgmi_product_sum_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
     rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op, rgmi_cross_entropy_op,
     rgmi_cross_entropy_grad_op, rgmi_attention_op, rgmi_attention_grad_op, rgmi_attention_rows_op,
-    rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,
+    rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_batch_moments_op, rgmi_batch_norm_op,
+    rgmi_batch_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,
     rgmi_transpose_pattern_op, rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op,
     rgmi_spmm_op, rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
     rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,

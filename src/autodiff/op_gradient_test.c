@@ -260,6 +260,20 @@ static rgm_value *layer_norm(lab *l, int variant)
     return rgm_layer_norm_op(x, gamma, lab_input(l, 1, &channels), 1e-3);
 }
 
+/* Also with relu behind it, which the passes take into the norm and its gradient. */
+static rgm_value *batch_norm(lab *l, int variant)
+{
+    static const shape some[] = {{2, {4, 3}}, {2, {1, 5}}, {4, {2, 3, 2, 17}}, {2, {0, 4}}};
+
+    if (variant >= 8)
+        return NULL;
+    const shape *s = &some[variant / 2];
+    int64_t channels = s->size[s->rank - 1];
+    rgm_value *x = lab_input(l, s->rank, s->size), *gamma = lab_input(l, 1, &channels);
+    rgm_value *y = rgm_batch_norm_op(x, gamma, lab_input(l, 1, &channels), 1e-3);
+    return variant % 2 ? rgm_relu(y) : y;
+}
+
 /* rows, columns, entries */
 static const int64_t graphs[][3] = {{4, 5, 9}, {1, 1, 1}, {3, 2, 0}, {6, 6, 13}};
 enum { GRAPHS = 4 };
@@ -478,6 +492,7 @@ static const struct {
     {"attention", attention},
     {"softplus", sigmoid_cross_entropy},
     {"layer_norm", layer_norm},
+    {"batch_norm", batch_norm},
     {"l2_normalize", l2_normalize},
     {"conv2d", conv2d},
     {"max_pool2d", max_pool2d},

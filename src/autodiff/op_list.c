@@ -78,6 +78,9 @@ static const rgm_op_type *const list[] = {
     &rgmi_attention_rows_op,
     &rgmi_layer_norm_op,
     &rgmi_layer_norm_grad_op,
+    &rgmi_batch_moments_op,
+    &rgmi_batch_norm_op,
+    &rgmi_batch_norm_grad_op,
     &rgmi_l2_normalize_op,
     &rgmi_l2_normalize_grad_op,
     /* images */

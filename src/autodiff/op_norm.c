@@ -6,12 +6,6 @@
 #include "autodiff_internal.h"
 
 #define SECOND "a gradient itself; second derivatives of it are not provided"
-enum { PAD = 16 };
-
-static int64_t padded(int64_t channels)
-{
-    return (channels + PAD - 1) / PAD * PAD;
-}
 
 static rgm_status norm_check(rgm_value *x, rgm_value *gamma)
 {
@@ -67,12 +61,12 @@ static rgm_status layer_norm_backward(rgm_value **dx, rgm_value *y, rgm_value *d
     rgm_value *all = rgmi_op3(&rgmi_layer_norm_grad_op, x, y->in[1], dy, &y->attributes);
 
     if (wanted[0])
-        dx[0] =
-            rgm_reshape(rgmi_slice_dim(all, 0, 2 * padded(channels), total), x->s.rank, x->s.shape);
+        dx[0] = rgm_reshape(rgmi_slice_dim(all, 0, 2 * rgmi_padded(channels), total), x->s.rank,
+                            x->s.shape);
     if (wanted[1])
         dx[1] = rgmi_slice_dim(all, 0, 0, channels);
     if (wanted[2])
-        dx[2] = rgmi_slice_dim(all, 0, padded(channels), channels);
+        dx[2] = rgmi_slice_dim(all, 0, rgmi_padded(channels), channels);
     return RGM_OK;
 }
 
@@ -104,7 +98,7 @@ static rgm_status layer_norm_grad_infer(rgm_op_shape *out, rgm_value *const *in,
     out->dtype = in[0]->s.dtype;
     out->rank = 1;
     out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[0]->s.shape, in[0]->s.rank),
-                                 2 * padded(rgm_value_dim(in[0], -1)));
+                                 2 * rgmi_padded(rgm_value_dim(in[0], -1)));
     return RGM_OK;
 }
 
@@ -119,7 +113,7 @@ static rgm_status layer_norm_grad_forward(rgm_op_run *run)
                                 .residual = run->inputs == 4 ? run->in[3].data : NULL,
                                 .channels = x->shape[x->rank - 1],
                                 .epsilon = run->attributes->number[0]};
-    size_t part = (size_t)padded(args.channels) * size;
+    size_t part = (size_t)rgmi_padded(args.channels) * size;
 
     run->kernels->copy(&(rgm_copy_args){.y = out, .outer = 1, .zeros_before = 2 * part});
     args.dgamma = out;

@@ -115,6 +115,16 @@ static rgm_activation activation_of(const rgm_value *v)
     return RGM_ACT_NONE;
 }
 
+/* A batch norm that relu follows, or its gradient by `dy` behind that relu. */
+static rgm_value *with_relu(const rgm_value *norm, int inputs, rgm_value *dy)
+{
+    rgm_value *in[5] = {norm->in[0], norm->in[1], norm->in[2], norm->in[3], dy};
+    rgm_attributes attributes = norm->attributes;
+
+    attributes.integer[0] = RGM_ACT_RELU;
+    return rgm_op(norm->graph, norm->type, in, inputs, &attributes);
+}
+
 static rgm_value *take_activation(rgm_value *y, rgm_activation activation, double slope)
 {
     rgmi_matmul m;
@@ -144,6 +154,8 @@ static rgm_value *take_activation(rgm_value *y, rgm_activation activation, doubl
         s.slope = slope;
         return rgmi_spmm_build(&s, NULL);
     }
+    if (rgmi_is(y, &rgmi_batch_norm_op) && activation == RGM_ACT_RELU)
+        return with_relu(y, y->inputs, NULL);
     return NULL;
 }
 
@@ -155,6 +167,27 @@ rgm_value *rgmi_rule_activation(rgm_executor *executor, rgm_value *v)
     return activation == RGM_ACT_NONE
                ? NULL
                : take_activation(v->in[0], activation, v->attributes.number[0]);
+}
+
+/* The gradient of a batch norm by relu_grad(dy, y), where y is that norm with its relu: positive
+ * exactly where the norm is, which its gradient sees by itself. */
+rgm_value *rgmi_rule_norm_relu_grad(rgm_executor *executor, rgm_value *v)
+{
+    const rgm_value *dz, *y;
+
+    (void)executor;
+    if (!rgmi_is(v, &rgmi_batch_norm_grad_op) || v->attributes.integer[0] != RGM_ACT_NONE)
+        return NULL;
+    dz = v->in[4];
+    if (!rgmi_is(dz, &rgmi_relu_grad_op) || !rgmi_single(dz))
+        return NULL;
+    y = dz->in[1];
+    if (!rgmi_is(y, &rgmi_batch_norm_op) || y->attributes.integer[0] != RGM_ACT_RELU)
+        return NULL;
+    for (int k = 0; k < y->inputs; k++)
+        if (y->in[k] != v->in[k])
+            return NULL;
+    return with_relu(v, v->inputs, dz->in[0]);
 }
 
 static bool plain_inputs(const rgm_value *y, rgmi_matmul *m)

@@ -6,8 +6,9 @@
 
 rgm_status rgmi_program_optimize(rgm_executor *executor)
 {
-    static rgmi_rule *const simplify[] = {rgmi_rule_drop, rgmi_rule_movement, rgmi_rule_broadcast,
-                                          rgmi_rule_arithmetic, rgmi_rule_slices};
+    static rgmi_rule *const simplify[] = {rgmi_rule_drop,      rgmi_rule_movement,
+                                          rgmi_rule_broadcast, rgmi_rule_arithmetic,
+                                          rgmi_rule_slices,    rgmi_rule_norm_sum};
     static rgmi_rule *const sparse[] = {rgmi_rule_movement, rgmi_rule_entries,    rgmi_rule_pool,
                                         rgmi_rule_sddmm,    rgmi_rule_pooled_sum, rgmi_rule_scales};
     static rgmi_rule *const narrow[] = {rgmi_rule_transposed, rgmi_rule_narrow,
@@ -16,7 +17,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     static rgmi_rule *const epilogue[] = {rgmi_rule_dropped_relu, rgmi_rule_bias,
                                           rgmi_rule_activation,   rgmi_rule_masked_softmax,
                                           rgmi_rule_residual,     rgmi_rule_sum_squares,
-                                          rgmi_rule_product_sum};
+                                          rgmi_rule_product_sum,  rgmi_rule_norm_relu_grad};
     static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
     static rgmi_rule *const pack[] = {rgmi_rule_pack};
     static rgmi_rule *const map[] = {rgmi_rule_map};

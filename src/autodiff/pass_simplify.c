@@ -182,6 +182,28 @@ rgm_value *rgmi_rule_arithmetic(rgm_executor *executor, rgm_value *v)
     return NULL;
 }
 
+/* The columns of a batch norm's dx sum to 0, so that a bias in front of the norm has no gradient:
+ * arithmetic would leave it one of rounding alone, which Adam makes steps of full length of. */
+rgm_value *rgmi_rule_norm_sum(rgm_executor *executor, rgm_value *v)
+{
+    const rgm_value *dx;
+    int64_t channels;
+
+    (void)executor;
+    if (!rgmi_is(v, &rgmi_reduce_op) || v->attributes.integer[0] != 0 ||
+        v->attributes.integer[1] != RGM_SUM || v->s.rank != 1)
+        return NULL;
+    dx = v->in[0];
+    while (rgmi_is(dx, &rgmi_reshape_op))
+        dx = dx->in[0];
+    if (!rgmi_is(dx, &rgmi_slice_op) || !rgmi_is(dx->in[0], &rgmi_batch_norm_grad_op))
+        return NULL;
+    channels = rgm_value_dim(dx->in[0]->in[0], -1);
+    return v->s.shape[0] == channels && dx->attributes.integer[1] == 2 * rgmi_padded(channels)
+               ? rgmi_zeros_like(v)
+               : NULL;
+}
+
 /* Gradients of slices: zeros around a part. Parts that meet become one, and a part that is the
  * whole is itself: what came from a concatenation or a shared kernel is put together by copying. */
 rgm_value *rgmi_rule_slices(rgm_executor *executor, rgm_value *v)

@@ -187,6 +187,46 @@ static void a_residual_goes_into_layer_norm(void **state)
     lab_close(&l);
 }
 
+/* Its relu goes into a batch norm and into that one's gradient, its moments are taken once, and a
+ * bias in front of it has no gradient, to the last bit. */
+static void a_batch_norm_takes_its_relu_and_drops_a_bias(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX], *wrt[5];
+    rgm_tensor *results[LAB_MAX];
+    int64_t width = 5;
+
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        lab_open(&l, which ? RGM_F32 : RGM_F64);
+        rgm_value *x = wrt[0] = lab_input(&l, 2, (int64_t[]){40, 4});
+        rgm_value *w = wrt[1] = lab_input(&l, 2, (int64_t[]){4, width});
+        rgm_value *bias = wrt[2] = lab_input(&l, 1, &width);
+        rgm_value *y = rgm_add(rgm_matmul(rgm_tanh(x), w), bias);
+        for (int k = 3; k < 5; k++)
+            wrt[k] = lab_input(&l, 1, &width);
+        fetches[0] = rgm_relu(rgm_batch_norm_op(y, wrt[3], wrt[4], 1e-3));
+        fetches[1] = rgm_batch_moments(y);
+        CHECK_OK(rgm_cgraph_gradients(fetches + 2, lab_loss(&l, rgm_square(fetches[0])), wrt, 5));
+        rgm_executor *executor;
+        CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 7, &fused));
+        has_ops(executor, "batch_moments", 1);
+        has_ops(executor, "batch_norm", 1);
+        has_ops(executor, "batch_norm_grad", 1);
+        has_ops(executor, "relu", 0);
+        has_ops(executor, "relu_grad", 0);
+        has_ops(executor, "reduce", 0);
+        rgm_executor_release(executor);
+        results_agree(&l, fetches, 7, &fused, &plain, which ? 1e-5 : 1e-12);
+        lab_run(&l, results, fetches, 7, &fused, NULL);
+        for (int64_t c = 0; c < width; c++)
+            CHECK(rgm_tensor_at(results[4], c) == 0);
+        for (int i = 0; i < 7; i++)
+            rgm_tensor_release(results[i]);
+        lab_close(&l);
+    }
+}
+
 /* x + dropout(y), which: bit 0 item dropout, bit 1 the other way round. */
 static rgm_value *dropped_sum(rgm_value **d, rgm_value *x, rgm_value *y, int which)
 {
@@ -741,6 +781,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(bias_and_activation_ride_on_the_product),
       cmocka_unit_test(scale_and_mask_go_into_softmax),
       cmocka_unit_test(a_residual_goes_into_layer_norm),
+      cmocka_unit_test(a_batch_norm_takes_its_relu_and_drops_a_bias),
       cmocka_unit_test(a_residual_goes_into_dropout),
       cmocka_unit_test(a_dropped_sum_has_the_bits_of_both_ops),
       cmocka_unit_test(a_dropped_sum_stays_with_whom_it_costs_less),

@@ -290,6 +290,46 @@ static void translate_layer_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *
     rgmi_float(w, "epsilon", epsilon);
 }
 
+/* The mean of x, shaped as `like`, over all axes but the last, kept as axes of 1; of none 0. */
+static const char *column_mean(rgmi_writer *w, const char *x, const rgm_value *like)
+{
+    const char *y = x;
+
+    for (int i = 0; i < rgm_value_rank(like) - 1; i++) {
+        const char *count = divisor(w, rgm_value_dim(like, i), rgm_value_dtype(like));
+        y = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", y, i, true), count, NULL);
+    }
+    return y;
+}
+
+static void translate_batch_moments(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const rgm_value *of = rgm_value_input(y, 0);
+    const char *x = input(w, y, 0), *mean = column_mean(w, x, of), *parts[2];
+    const char *z = rgmi_node(w, "Sub", x, mean, NULL);
+    const int64_t row[] = {1, rgm_value_dim(of, -1)};
+
+    parts[0] = rgmi_node(w, "Reshape", mean, rgmi_vector(w, row, 2), NULL);
+    parts[1] = column_mean(w, rgmi_node(w, "Mul", z, z, NULL), of);
+    parts[1] = rgmi_node(w, "Reshape", parts[1], rgmi_vector(w, row, 2), NULL);
+    name->name = rgmi_concat(w, parts, 2, 0);
+}
+
+static void translate_batch_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    const char *x = input(w, y, 0), *moments = input(w, y, 1), *part[2];
+    const char *least = rgmi_scalar(w, rgm_value_dtype(y), rgm_value_attributes(y)->number[0]);
+
+    for (int i = 0; i < 2; i++) {
+        part[i] = rgmi_node(w, "Gather", moments, rgmi_scalar(w, RGM_I64, i), NULL);
+        rgmi_int(w, "axis", 0);
+    }
+    part[1] = rgmi_node(w, "Sqrt", rgmi_node(w, "Add", part[1], least, NULL), NULL, NULL);
+    x = rgmi_node(w, "Div", rgmi_node(w, "Sub", x, part[0], NULL), part[1], NULL);
+    x = rgmi_node(w, "Mul", x, input(w, y, 2), NULL);
+    name->name = rgmi_node(w, "Add", x, input(w, y, 3), NULL);
+}
+
 /* x / |x|, and 0 where |x| is 0: the norm there is replaced by 1. */
 static void translate_l2_normalize(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
@@ -331,6 +371,8 @@ const rgmi_translation rgmi_dense_translations[] = {
     {"softmax", translate_softmax},
     {"log_softmax", translate_log_softmax},
     {"layer_norm", translate_layer_norm},
+    {"batch_moments", translate_batch_moments},
+    {"batch_norm", translate_batch_norm},
     {"l2_normalize", translate_l2_normalize},
     {"gather", translate_gather},
     {"attention", rgmi_translate_attention},

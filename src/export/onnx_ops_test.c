@@ -269,6 +269,23 @@ static rgm_value *layer_norm(lab *l, int variant)
                   &(rgm_attributes){.number[0] = 1e-3});
 }
 
+/* The moments by themselves, or the norm with them. */
+static rgm_value *batch_norm(lab *l, int variant)
+{
+    static const shape some[] = {{2, {4, 3}}, {2, {1, 5}}, {4, {2, 3, 2, 7}}, {2, {0, 4}}};
+
+    if (variant >= 8)
+        return NULL;
+    const shape *s = &some[variant / 2];
+    int64_t width = s->size[s->rank - 1];
+    bool symbolic = l->symbolic;
+    rgm_value *x = lab_input(l, s->rank, s->size);
+    l->symbolic = false;
+    rgm_value *gamma = lab_input(l, 1, &width), *beta = lab_input(l, 1, &width);
+    l->symbolic = symbolic;
+    return variant % 2 ? rgm_batch_norm_op(x, gamma, beta, 1e-3) : rgm_batch_moments(x);
+}
+
 /* ---- images ---- */
 
 static const int64_t images[][4] = {{2, 5, 4, 3}, {1, 6, 7, 1}, {0, 4, 4, 2}};
@@ -547,6 +564,8 @@ static const struct {
     {"softmax", softmax},
     {"log_softmax", log_softmax},
     {"layer_norm", layer_norm},
+    {"batch_moments", batch_norm},
+    {"batch_norm", batch_norm},
     {"l2_normalize", l2_normalize},
     {"conv2d", conv2d},
     {"max_pool2d", max_pool2d},
@@ -622,6 +641,7 @@ static rgm_value *without_form(lab *l, const char *op)
                          rgm_log_softmax(x),
                          rgm_softmax_cross_entropy(x, labels),
                          rgm_layer_norm_op(x, width, width, 1e-3),
+                         rgm_batch_norm_op(x, width, width, 1e-3),
                          rgm_l2_normalize(x),
                          rgm_gather(x, labels)};
 

@@ -40,33 +40,25 @@ rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, in
     return y;
 }
 
-/* Mean over all axes but the last. */
-static rgm_value *batch_mean(rgm_value *x)
-{
-    if (x == NULL)
-        return NULL;
-    return rgm_reduce(rgm_reshape(x, 2, (rgm_dim[]){RGM_INFER, rgm_value_dim(x, -1)}), 0, RGM_MEAN);
-}
-
-/*
- * `batch` in training, else the moving average of it, which training moves. A layer called twice
- * moves it twice.
- */
-static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *batch, rgm_init_kind start,
-                         double momentum)
+/* The moving average of row `row` of the batch's moments, which training moves. A layer called
+ * twice moves it twice. */
+static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *moments, int64_t row,
+                         rgm_init_kind start, double momentum)
 {
     rgm_cgraph *graph = rgm_scope_graph(layer);
     int64_t width;
-    rgm_value *state, *next;
+    rgm_value *state, *next, *before;
 
-    if (batch == NULL)
+    if (moments == NULL)
         return NULL;
-    width = rgm_value_dim(batch, 0);
+    width = rgm_value_dim(moments, 1);
     state = rgm_scope_state(layer, name, 1, &width, (rgm_init){start, 0});
-    next = rgm_scale(batch, 1 - momentum);
-    next = rgm_add(rgm_scale(rgm_cgraph_state_next(graph, state), momentum), next);
+    next = rgm_reshape(rgm_slice(moments, 0, row, row + 1), 1, &width);
+    next = rgm_scale(next, 1 - momentum);
+    before = rgm_scale(rgm_cgraph_state_next(graph, state), momentum);
+    next = rgm_add(before, next);
     rgm_cgraph_update(graph, state, next);
-    return rgm_when_training(batch, state);
+    return state;
 }
 
 rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
@@ -74,7 +66,7 @@ rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
 {
     static const rgm_batch_norm_options defaults = RGM_BATCH_NORM_OPTIONS_INIT;
     rgm_scope *layer = rgm_scope_enter(scope, name);
-    rgm_value *gamma, *beta, *mean, *variance, *centred, *y;
+    rgm_value *gamma, *beta, *moments, *mean, *variance, *y;
     int64_t width = rgm_width(x);
 
     if (layer == NULL || width < 0)
@@ -90,12 +82,12 @@ rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
         return NULL;
     gamma = rgm_scope_parameter(layer, "gamma", 1, &width, (rgm_init){RGM_INIT_ONES, 0});
     beta = rgm_scope_parameter(layer, "beta", 1, &width, (rgm_init){RGM_INIT_ZEROS, 0});
-    mean = moving(layer, "moving_mean", batch_mean(x), RGM_INIT_ZEROS, options->momentum);
-    centred = rgm_sub(x, mean);
-    variance = moving(layer, "moving_variance", batch_mean(rgm_square(centred)), RGM_INIT_ONES,
-                      options->momentum);
+    moments = rgm_batch_moments(x);
+    mean = moving(layer, "moving_mean", moments, 0, RGM_INIT_ZEROS, options->momentum);
+    variance = moving(layer, "moving_variance", moments, 1, RGM_INIT_ONES, options->momentum);
     y = rgm_mul(rgm_rsqrt(rgm_shift(variance, options->epsilon)), gamma);
-    y = rgm_add(rgm_mul(centred, y), beta);
+    y = rgm_add(rgm_mul(rgm_sub(x, mean), y), beta);
+    y = rgm_when_training(rgm_batch_norm_op(x, gamma, beta, options->epsilon), y);
     rgmi_scope_mark(scope);
     return y;
 }
