@@ -58,12 +58,13 @@ typedef struct rgm_matmul_args {
  * and act(... + bias [channels]). heads divides channels: weight is [count, heads], channel c uses
  * head c / (channels / heads); heads is 1 without weights. NULL scales, weights, bias are ones (0).
  * self_loop adds, before row_scale, column_scale[r] * x[r] (rows == columns).
- * With base [rows, channels], which may be y, it is added; there is no activation then.
+ * With base [rows, channels], which may be y, it is added, times base_scale[0] unless that is NULL;
+ * there is no activation then.
  */
 typedef struct rgm_spmm_args {
     void *y;
     const rgm_csr *csr;
-    const void *x, *weight, *row_scale, *column_scale, *bias, *base;
+    const void *x, *weight, *row_scale, *column_scale, *bias, *base, *base_scale;
     int64_t channels, heads;
     bool self_loop;
     rgm_activation activation;

@@ -165,10 +165,17 @@ rgm_value *rgmi_relu_grad(rgm_value *dy, rgm_value *y);
 rgm_value *rgmi_pattern_from_index(rgm_value *index, rgm_dim rows);
 rgm_value *rgmi_inverse_degree(rgm_value *p, rgm_dtype dtype, bool self_loop);
 
-/* Which optional inputs of spmm there are, in this order after pattern and x. */
-enum { RGMI_SPMM_WEIGHT = 1, RGMI_SPMM_ROW = 2, RGMI_SPMM_COLUMN = 4, RGMI_SPMM_BIAS = 8 };
+/* Which optional inputs of spmm there are, in this order after pattern and x; the last, one number,
+ * of spmm_add. */
+enum {
+    RGMI_SPMM_WEIGHT = 1,
+    RGMI_SPMM_ROW = 2,
+    RGMI_SPMM_COLUMN = 4,
+    RGMI_SPMM_BIAS = 8,
+    RGMI_SPMM_BASE_SCALE = 16
+};
 typedef struct rgmi_spmm {
-    rgm_value *p, *x, *weight, *row_scale, *column_scale, *bias;
+    rgm_value *p, *x, *weight, *row_scale, *column_scale, *bias, *base_scale;
     bool self_loop;
     rgm_activation activation;
     double slope;

@@ -150,7 +150,7 @@ rgmi_rule rgmi_rule_entries, rgmi_rule_pool, rgmi_rule_pooled_sum, rgmi_rule_sdd
 rgmi_rule rgmi_rule_narrow, rgmi_rule_narrow_grad, rgmi_rule_entry_product;
 rgmi_rule rgmi_rule_transposed, rgmi_rule_bias, rgmi_rule_activation, rgmi_rule_accumulate,
     rgmi_rule_masked_softmax, rgmi_rule_residual, rgmi_rule_sum_squares, rgmi_rule_product_sum,
-    rgmi_rule_pack, rgmi_rule_dropped_sum, rgmi_rule_norm_relu_grad;
+    rgmi_rule_pack, rgmi_rule_dropped_sum, rgmi_rule_norm_relu_grad, rgmi_rule_base_scale;
 rgmi_rule rgmi_rule_map;
 rgm_status rgmi_pass_common(rgm_executor *executor);
 

@@ -105,7 +105,7 @@ static int64_t spmm(const rgm_value *v, const rgm_view *in, const rgm_view *out)
 
 static int64_t spmm_add(const rgm_value *v, const rgm_view *in, const rgm_view *out)
 {
-    return spmm_at(v, in + 1, out, 1);
+    return spmm_at(v, in + 1, out, v->attributes.integer[0] & RGMI_SPMM_BASE_SCALE ? 3 : 1);
 }
 
 static int64_t sddmm(const rgm_value *v, const rgm_view *in, const rgm_view *out)

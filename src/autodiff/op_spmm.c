@@ -27,6 +27,8 @@ void rgmi_spmm_parts(rgmi_spmm *parts, const rgm_value *value)
         parts->column_scale = value->in[at++];
     if (flags & RGMI_SPMM_BIAS)
         parts->bias = value->in[at++];
+    if (flags & RGMI_SPMM_BASE_SCALE)
+        parts->base_scale = value->in[at++];
     parts->self_loop = value->attributes.integer[1] != 0;
     parts->activation = (rgm_activation)value->attributes.integer[2];
     parts->slope = value->attributes.number[0];
@@ -34,8 +36,8 @@ void rgmi_spmm_parts(rgmi_spmm *parts, const rgm_value *value)
 
 rgm_value *rgmi_spmm_build(const rgmi_spmm *parts, rgm_value *base)
 {
-    rgm_value *in[7],
-        *optional[] = {parts->weight, parts->row_scale, parts->column_scale, parts->bias};
+    rgm_value *in[8], *optional[] = {parts->weight, parts->row_scale, parts->column_scale,
+                                     parts->bias, parts->base_scale};
     rgm_attributes attributes = {.integer = {0, parts->self_loop, parts->activation},
                                  .number[0] = parts->slope};
     int count = 0;
@@ -46,7 +48,7 @@ rgm_value *rgmi_spmm_build(const rgmi_spmm *parts, rgm_value *base)
         in[count++] = base;
     in[count++] = parts->p;
     in[count++] = parts->x;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (optional[i] != NULL) {
             attributes.integer[0] |= 1 << i;
             in[count++] = optional[i];
@@ -163,6 +165,8 @@ static void spmm_args(rgm_spmm_args *args, const rgm_op_run *run, int at)
         args->column_scale = run->in[at++].data;
     if (a->integer[0] & RGMI_SPMM_BIAS)
         args->bias = run->in[at++].data;
+    if (a->integer[0] & RGMI_SPMM_BASE_SCALE)
+        args->base_scale = run->in[at++].data;
     args->self_loop = a->integer[1] != 0;
     args->activation = (rgm_activation)a->integer[2];
     args->slope = a->number[0];
@@ -287,6 +291,10 @@ static rgm_status spmm_add_infer(rgm_op_shape *out, rgm_value *const *in, int in
     parts_of(&parts, &rgmi_spmm_add_op, in, attributes);
     RGM_TRY(spmm_check(out, &parts));
     y.s = *out;
+    if (parts.base_scale != NULL &&
+        (parts.base_scale->s.dtype != out->dtype ||
+         rgmi_shape_product(y.graph, parts.base_scale->s.shape, parts.base_scale->s.rank) != 1))
+        return RGM_FAIL(RGM_ERR_SHAPE, "what scales the base is one number of its dtype");
     if (!rgmi_shapes_equal(&y, in[0]) || in[0]->s.dtype != out->dtype)
         return RGM_FAIL(RGM_ERR_SHAPE, "what is added to has another shape");
     return RGM_OK;

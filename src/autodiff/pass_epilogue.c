@@ -221,6 +221,58 @@ rgm_value *rgmi_rule_accumulate(rgm_executor *executor, rgm_value *v)
     return NULL;
 }
 
+/* e of product = x e, where e is one number; NULL: it is something else. */
+static rgm_value *factor_of(const rgm_value *product, const rgm_value *x)
+{
+    for (int j = 0; rgmi_is(product, &rgmi_mul_op) && rgmi_single(product) && j < 2; j++) {
+        rgm_value *e = product->in[1 - j];
+        if (product->in[j] == x && rgmi_shape_product(e->graph, e->s.shape, e->s.rank) == 1)
+            return e;
+    }
+    return NULL;
+}
+
+/* term[i] + term[j] + the sparse sum term[k], where one of the first two is a multiple of the
+ * other. */
+static rgm_value *scaled_base(rgm_value *const *term, int i, int j, int k)
+{
+    rgm_value *e = factor_of(term[j], term[i]);
+    rgmi_spmm s;
+
+    if (e == NULL || !rgmi_is(term[k], &rgmi_spmm_op) || !rgmi_single(term[k]) ||
+        !rgmi_has_shape(term[k], term[i]))
+        return NULL;
+    rgmi_spmm_parts(&s, term[k]);
+    if (s.bias != NULL || s.activation != RGM_ACT_NONE)
+        return NULL;
+    s.base_scale = rgm_shift(e, 1);
+    return rgmi_spmm_build(&s, term[i]);
+}
+
+/* x + x e + what is summed over neighbours, GIN's, in whatever order: x is scaled as it is added.
+ */
+rgm_value *rgmi_rule_base_scale(rgm_executor *executor, rgm_value *v)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+    (void)executor;
+    for (int k = 0; rgmi_is(v, &rgmi_add_op) && k < 2; k++) {
+        const rgm_value *inner = v->in[k];
+        if (!rgmi_is(inner, &rgmi_add_op) || !rgmi_single(inner) || !rgmi_has_shape(inner, v))
+            continue;
+        rgm_value *term[3] = {inner->in[0], inner->in[1], v->in[1 - k]};
+        for (int o = 0; o < 6; o++) {
+            const int *at = orders[o];
+            rgm_value *y =
+                rgmi_has_shape(term[at[0]], v) ? scaled_base(term, at[0], at[1], at[2]) : NULL;
+            if (y != NULL)
+                return y;
+        }
+    }
+    return NULL;
+}
+
 /* a times a stored matrix: that one is packed, apart from the runs. */
 rgm_value *rgmi_rule_pack(rgm_executor *executor, rgm_value *v)
 {

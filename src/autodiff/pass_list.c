@@ -19,6 +19,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
                                           rgmi_rule_residual,     rgmi_rule_sum_squares,
                                           rgmi_rule_product_sum,  rgmi_rule_norm_relu_grad};
     static rgmi_rule *const accumulate[] = {rgmi_rule_accumulate, rgmi_rule_activation};
+    static rgmi_rule *const base_scale[] = {rgmi_rule_base_scale};
     static rgmi_rule *const pack[] = {rgmi_rule_pack};
     static rgmi_rule *const map[] = {rgmi_rule_map};
     static rgmi_rule *const dropped[] = {rgmi_rule_dropped_sum};
@@ -38,6 +39,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     APPLY(epilogue);
     if (executor->options.inference)
         APPLY(pack);
+    APPLY(base_scale);
     APPLY(accumulate);
     RGM_TRY(rgmi_pass_common(executor));
     APPLY(map);

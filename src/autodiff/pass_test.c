@@ -227,6 +227,30 @@ static void a_batch_norm_takes_its_relu_and_drops_a_bias(void **state)
     }
 }
 
+/* (1 + e) x + the sum over neighbours: one pass over x, of the gradient too. */
+static void a_scaled_base_rides_on_the_sparse_sum(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+    const int64_t one = 1;
+
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        lab_open(&l, RGM_F64);
+        rgm_value *p = lab_pattern(&l, 6, 6, 13), *x = lab_input(&l, 2, (int64_t[]){6, 5});
+        rgm_value *e = which & 1 ? lab_input(&l, 1, &one) : lab_input(&l, 0, NULL);
+        rgm_value *h = rgm_dropout_op(x, 0.3, "h"), *own = rgm_mul(h, rgm_tanh(e));
+        own = which & 2 ? rgm_add(own, h) : rgm_add(h, own);
+        rgm_value *y = rgm_tanh(rgm_add(own, rgm_spmm(p, h, NULL)));
+        rgm_executor *executor = fewer_ops(&l, fetches, loss_and_gradients(&l, fetches, y));
+        has_ops(executor, "spmm_add", 2);
+        has_ops(executor, "spmm", 0);
+        has_ops(executor, "add", 0);
+        rgm_executor_release(executor);
+        lab_close(&l);
+    }
+}
+
 /* x + dropout(y), which: bit 0 item dropout, bit 1 the other way round. */
 static rgm_value *dropped_sum(rgm_value **d, rgm_value *x, rgm_value *y, int which)
 {
@@ -782,6 +806,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(scale_and_mask_go_into_softmax),
       cmocka_unit_test(a_residual_goes_into_layer_norm),
       cmocka_unit_test(a_batch_norm_takes_its_relu_and_drops_a_bias),
+      cmocka_unit_test(a_scaled_base_rides_on_the_sparse_sum),
       cmocka_unit_test(a_residual_goes_into_dropout),
       cmocka_unit_test(a_dropped_sum_has_the_bits_of_both_ops),
       cmocka_unit_test(a_dropped_sum_stays_with_whom_it_costs_less),

@@ -49,7 +49,7 @@ typedef struct spmm_walk {
     const float *x; /* from the group's first channel on, as are bias, base and y */
     int64_t row_bytes;
     const float *weight, *column_scale, *row_scale, *bias, *base;
-    float *y;
+    float *y, base_scale;
     int64_t heads, count;
     const spmm_group *group;
     vm last;  /* lanes of the last vector, when there are less than GROUP */
@@ -205,7 +205,7 @@ spmm_finish(const int vectors, vf *sum, const spmm_job *g, const spmm_walk *w, i
         const float *base = row_of(w->base, r, w);
         UNROLL
         for (int k = 0; k < vectors; k++)
-            sum[k] = v_add(part_load(vectors, k, base, w), sum[k]);
+            sum[k] = v_fma(part_load(vectors, k, base, w), v_set1(w->base_scale), sum[k]);
     }
     if (w->relu) {
         UNROLL
@@ -274,6 +274,7 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
                          .bias = o->bias ? (const float *)o->bias + group->channel : NULL,
                          .base = o->base ? (const float *)o->base + group->channel : NULL,
                          .y = (float *)o->y + group->channel,
+                         .base_scale = o->base_scale ? *(const float *)o->base_scale : 1,
                          .heads = o->heads,
                          .count = o->csr->count,
                          .group = group,

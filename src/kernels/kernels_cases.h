@@ -266,6 +266,8 @@ static void spmm_case(run *t)
     o.y = out(t, rows * o.channels, NULL);
     if (draw_below(t, 3) == 0)
         o.base = draw_bool(t) ? o.y : in(t, rows * o.channels);
+    if (o.base != NULL)
+        o.base_scale = maybe_in(t, 1);
     o.activation = o.base != NULL ? RGM_ACT_NONE : (rgm_activation)draw_below(t, 7);
     t->kernels->spmm(&o);
 }

@@ -6,6 +6,7 @@ static void spmm_rows(void *payload, int64_t begin, int64_t end)
     const rgm_csr *csr = o->csr;
     const REAL *x = o->x, *weight = o->weight, *bias = o->bias;
     const REAL *row_scale = o->row_scale, *column_scale = o->column_scale;
+    REAL base_scale = o->base_scale ? *(const REAL *)o->base_scale : 1;
     int64_t depth = o->channels / o->heads;
 
     for (int64_t r = begin; r < end; r++)
@@ -25,7 +26,7 @@ static void spmm_rows(void *payload, int64_t begin, int64_t end)
                 sum *= row_scale[r];
             if (bias)
                 sum += bias[c];
-            *y = o->base ? (REAL)(((const REAL *)o->base)[r * o->channels + c] + sum)
+            *y = o->base ? (REAL)(base_scale * ((const REAL *)o->base)[r * o->channels + c] + sum)
                          : activate((REAL)sum, o->activation, (REAL)o->slope);
         }
 }
