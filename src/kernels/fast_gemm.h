@@ -198,6 +198,12 @@ static inline int64_t panel_columns(int64_t columns, int64_t panels, int64_t j)
     return j + 1 < panels ? TILE_COLUMNS : columns - j * TILE_COLUMNS;
 }
 
+/* Of whole vectors: columns that are not there are multiplied as well. */
+static inline double flops_of(const rgm_matmul_args *o)
+{
+    return 2.0 * (double)o->m * (double)(vectors_of(o->n) * LANES) * (double)o->k;
+}
+
 /* ---- packing ------------------------------------------------------------------------------- */
 
 /*
@@ -465,7 +471,7 @@ static bool is_panel(const rgm_matmul_args *o)
 static bool product_run(const rgm_matmul_args *o)
 {
     product g = {.o = o, .row_block = ROW_BLOCK};
-    double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k;
+    double flops = flops_of(o);
 
     g.panels = panels_of(o->n);
     g.panel_block = g.panels;
@@ -548,7 +554,7 @@ static void packed_run(const rgm_matmul_args *args)
 {
     rgm_matmul_args o = *args;
     product g = {.o = &o, .packed_b = (float *)args->b};
-    double flops = 2.0 * (double)o.m * (double)o.n * (double)o.k;
+    double flops = flops_of(&o);
     void *apart = (void *)(uintptr_t)rows_apart(&o);
 
     g.k_block = k_block_of(o.k);
@@ -659,7 +665,7 @@ static bool is_sliced(const rgm_matmul_args *o)
 static bool sliced_run(const rgm_matmul_args *o)
 {
     sliced g = {.o = o};
-    double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k;
+    double flops = flops_of(o);
 
     g.slices = rgmi_min(SLICES_MOST, o->k / SLICE_K);
     g.slice_k = rgmi_blocks(rgmi_blocks(o->k, g.slices), K_BLOCK) * K_BLOCK;
