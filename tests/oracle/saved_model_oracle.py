@@ -25,7 +25,7 @@ absl.logging.set_verbosity(absl.logging.ERROR)  # it warns of names that no para
 # Where TensorFlow 2.15 is wrong or refuses; none of it occurs in a trained model.
 KNOWN = {
     r"conv2d\.\d+-(8|9|10|11)-f32-": "Conv2D of no images has as many channels as they have",
-    r"spmm\.61-3-": "TensorScatterAdd has no rows without channels",
+    r"spmm\.2-3-": "TensorScatterAdd has no rows without channels",
 }
 
 
