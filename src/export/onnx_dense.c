@@ -307,11 +307,15 @@ static void translate_batch_moments(rgmi_writer *w, const rgm_value *y, rgmi_nam
     const rgm_value *of = rgm_value_input(y, 0);
     const char *x = input(w, y, 0), *mean = column_mean(w, x, of), *parts[2];
     const char *z = rgmi_node(w, "Sub", x, mean, NULL);
-    const int64_t row[] = {1, rgm_value_dim(of, -1)};
+    int rank = rgm_value_rank(of);
+    rgm_dim kept[RGM_MAX_RANK];
 
-    parts[0] = rgmi_node(w, "Reshape", mean, rgmi_vector(w, row, 2), NULL);
+    for (int i = 0; i < rank; i++)
+        kept[i] = i + 1 < rank ? 1 : rgm_value_dim(of, -1);
+    parts[0] = mean;
     parts[1] = column_mean(w, rgmi_node(w, "Mul", z, z, NULL), of);
-    parts[1] = rgmi_node(w, "Reshape", parts[1], rgmi_vector(w, row, 2), NULL);
+    for (int i = 0; i < 2; i++)
+        parts[i] = rgmi_reshape(w, parts[i], kept, rank, kept + rank - 2, 2);
     name->name = rgmi_concat(w, parts, 2, 0);
 }
 

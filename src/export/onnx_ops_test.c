@@ -272,9 +272,10 @@ static rgm_value *layer_norm(lab *l, int variant)
 /* The moments by themselves, or the norm with them. */
 static rgm_value *batch_norm(lab *l, int variant)
 {
-    static const shape some[] = {{2, {4, 3}}, {2, {1, 5}}, {4, {2, 3, 2, 7}}, {2, {0, 4}}};
+    static const shape some[] = {
+        {2, {4, 3}}, {2, {1, 5}}, {4, {2, 3, 2, 7}}, {2, {0, 4}}, {4, {2, 3, 2, 0}}};
 
-    if (variant >= 8)
+    if (variant >= 10)
         return NULL;
     const shape *s = &some[variant / 2];
     int64_t width = s->size[s->rank - 1];

@@ -146,7 +146,7 @@ static void norm_factor(float *factor, const rgm_batch_norm_args *o)
 /* Rows that are read between two visits of a column. */
 static inline int64_t norm_visit(int64_t channels)
 {
-    return rgmi_max(8, REDUCE_VISIT / channels);
+    return rgmi_max(8, REDUCE_VISIT / rgmi_max(1, channels));
 }
 
 static inline __attribute__((always_inline)) void norm_rows(const batch_norm_job *g, int64_t begin,
