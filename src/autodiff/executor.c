@@ -283,38 +283,25 @@ static void parameters_accept(rgm_executor *executor, const rgm_parameters *para
 
 /* ---- plan ---- */
 
-/* Whose place a new plan takes, all being taken: the one that was not used for longest; and where
- * sizes do not come again, so that none of them was of use for a while, the last one, whose memory
- * is still in cache. */
-static int64_t plan_to_go(const rgm_executor *executor)
-{
-    int64_t oldest = 0;
-
-    for (int64_t i = 0; i < executor->plan_most; i++) {
-        if (executor->missed > executor->plan_most && executor->plans[i] == executor->current)
-            return i;
-        if (executor->plans[i]->used < executor->plans[oldest]->used)
-            oldest = i;
-    }
-    return oldest;
-}
-
+/* In the place of the one that was not used for longest, when all are taken. */
 static rgm_status plan_add(rgmi_plan **out, rgm_executor *executor)
 {
     rgmi_plan *plan;
-    int64_t i = executor->plan_count;
+    int64_t at = executor->plan_count;
 
-    executor->missed++;
     RGM_TRY(rgmi_plan_create(&plan, executor, executor->binding));
-    if (executor->plan_count < executor->plan_most) {
+    if (at < executor->plan_most) {
         executor->plan_count++;
     } else {
-        i = plan_to_go(executor);
-        if (executor->current == executor->plans[i])
+        at = 0;
+        for (int64_t i = 1; i < executor->plan_most; i++)
+            if (executor->plans[i]->used < executor->plans[at]->used)
+                at = i;
+        if (executor->current == executor->plans[at])
             executor->current = NULL;
-        rgmi_plan_release(executor->plans[i], executor);
+        rgmi_plan_release(executor->plans[at], executor);
     }
-    *out = executor->plans[i] = plan;
+    *out = executor->plans[at] = plan;
     return RGM_OK;
 }
 
@@ -328,8 +315,6 @@ static rgm_status plan_find(rgm_executor *executor)
             plan = executor->plans[i];
     if (plan == NULL)
         RGM_TRY(plan_add(&plan, executor));
-    else
-        executor->missed = 0;
     if (executor->current != plan) /* what is kept may depend on sizes alone */
         for (int64_t s = 0; s < executor->count; s++)
             executor->kept[s].valid &= rgmi_is_packed_weight(executor->order[s]);

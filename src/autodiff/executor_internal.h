@@ -78,11 +78,11 @@ struct rgm_executor {
     rgmi_plan **plans; /* [plan_most] */
     int64_t plan_count, plan_most;
     rgmi_plan *current;
-    int64_t missed; /* runs in a row whose sizes had no plan */
     uint64_t clock, generation;
     uint64_t version; /* of the parameters that were packed */
     char *arena;
     size_t arena_bytes, arena_peak;
+    size_t arena_least; /* what the plan of the largest needs by itself */
     bool profile;
     double *seconds; /* by slot */
     int64_t *runs;
@@ -103,7 +103,7 @@ bool rgmi_any_input(const rgm_op_type *type);
 /** How many of y's first inputs it may be written over, if they are not needed again. */
 int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y);
 /** Offsets for the places that are roots in the arena; the arena's size. */
-rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor);
+rgm_status rgmi_plan_place(rgmi_plan *plan, rgm_executor *executor);
 /** executor->sequence. */
 rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan);
 /** Operations of v on these views: rgm_executor_flops(). */

@@ -209,6 +209,62 @@ static void repeated_sizes_allocate_nothing(void **state)
     rgm_cgraph_release(n.graph);
 }
 
+enum { SETS = 8, LARGE = 4096, SMALL = 16 };
+
+/* Sets of items of independent sizes, all of whose values live at once; set `large` is large. */
+static void sets_run(rgm_executor *executor, rgm_value *const *x, int large)
+{
+    rgm_feed feeds[SETS];
+    rgm_tensor *results[SETS];
+
+    for (int k = 0; k < SETS; k++) {
+        int64_t n = k == large ? LARGE : SMALL;
+        feeds[k] = (rgm_feed){.input = x[k]};
+        CHECK_OK(rgm_tensor_create(&feeds[k].tensor, RGM_F32, 1, &n));
+    }
+    CHECK_OK(rgm_executor_run(executor, results, NULL, feeds, SETS, 1, 1));
+    for (int k = 0; k < SETS; k++)
+        rgm_tensor_release(feeds[k].tensor);
+}
+
+/* Room is left for what other sizes needed, but no more than a quarter of what the largest needs by
+ * itself; and of sizes that come in turn each finds its plan, whatever there was before. */
+static void room_for_other_sizes_is_bounded(void **state)
+{
+    rgm_executor_options options = {.training = true, .plans = 4};
+    rgm_cgraph *graph;
+    rgm_value *x[SETS], *y[SETS];
+    rgm_executor *executor;
+    size_t least = 0;
+
+    (void)state;
+    CHECK_OK(rgm_cgraph_create(&graph));
+    for (int k = 0; k < SETS; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%d", k);
+        rgm_dim n = rgm_cgraph_symbol(graph, name);
+        x[k] = rgm_input(graph, name, RGM_F32, 1, &n);
+        y[k] = rgm_softmax(rgm_dropout_op(x[k], 0.5, name));
+    }
+    CHECK_OK(rgm_executor_create(&executor, graph, y, SETS, &options));
+    for (int round = 0; round < 2; round++)
+        for (int large = 0; large < SETS; large++) {
+            sets_run(executor, x, large);
+            plan_check(executor);
+            least = least > 0 ? least : executor->current->arena_bytes;
+            CHECK(least > LARGE * 4);
+            CHECK(executor->current->arena_bytes <= least + least / 4);
+        }
+    rgmi_plan *plan[2] = {NULL};
+    for (int run = 0; run < 8; run++) {
+        sets_run(executor, x, run % 2);
+        CHECK(run < 2 || plan[run % 2] == executor->current);
+        plan[run % 2] = executor->current;
+    }
+    rgm_executor_release(executor);
+    rgm_cgraph_release(graph);
+}
+
 /* ---- what is kept ---- */
 
 static int64_t runs_of(const rgm_executor *executor, const char *name)
@@ -754,6 +810,7 @@ static void weights_are_packed_until_they_are_touched(void **state)
 
 TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(weights_are_packed_until_they_are_touched),
+      cmocka_unit_test(room_for_other_sizes_is_bounded),
       cmocka_unit_test(repeated_sizes_allocate_nothing),
       cmocka_unit_test(what_depends_on_unchanged_feeds_is_computed_once),
       cmocka_unit_test(large_values_are_not_kept),

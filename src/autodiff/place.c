@@ -1,8 +1,9 @@
 /*
  * Offsets in the arena, best fit: the largest piece of memory first, each into the tightest gap
- * between those that live at the same time. Batches of graphs have other sizes each time: a plan
- * whose pieces live as those of the one before and fit into their room takes its offsets, and where
- * one does not fit, room is made for what either needs. And the sequence of ops: as written, or
+ * between those that live at the same time. Batches of graphs have other sizes each time: a small
+ * plan whose pieces live as those of the one before and fit into their room takes its offsets, and
+ * where one does not fit, room is made for what either needs, up to a quarter more in all than the
+ * largest needs. And the sequence of ops: as written, or
  * greedily the op that leaves the least memory in use, whichever has the lower peak.
  */
 #include "executor_internal.h"
@@ -22,7 +23,10 @@ int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y)
                                 &plan->views[y->slot]);
 }
 
-enum { ALIGN = 64 };
+enum {
+    ALIGN = 64,
+    ROOM_MOST = 16 << 20 /* an arena above it has no room to spare: what it is for takes longer */
+};
 
 typedef struct item {
     size_t size, offset;
@@ -65,12 +69,12 @@ static bool lives_alike(const rgmi_plan *plan, const rgmi_plan *like, const rgm_
     return true;
 }
 
-/* Room for what each piece needs, and for what it needed in a plan like this one. */
+/* Room for what each piece needs, and for what it needed in a plan like this one (NULL: none). */
 static void room_make(rgmi_plan *plan, const rgmi_plan *like, const rgm_executor *executor)
 {
     for (int64_t s = 0; s < executor->count; s++) {
         rgmi_place *p = &plan->place[s];
-        p->room = aligned(most(p->bytes, 1));
+        p->room = p->where == RGMI_ARENA && p->root == s ? aligned(most(p->bytes, 1)) : 0;
         p->scratch_room = aligned(p->scratch);
         if (like != NULL) {
             p->room = most(p->room, like->place[s].room);
@@ -87,8 +91,11 @@ static bool room_take(rgmi_plan *plan, const rgmi_plan *like, const rgm_executor
             plan->place[s].scratch_room > like->place[s].scratch_room)
             return false;
     for (int64_t s = 0; s < executor->count; s++) {
-        plan->place[s].offset = like->place[s].offset;
-        plan->place[s].scratch_offset = like->place[s].scratch_offset;
+        rgmi_place *p = &plan->place[s];
+        p->offset = like->place[s].offset;
+        p->room = like->place[s].room;
+        p->scratch_offset = like->place[s].scratch_offset;
+        p->scratch_room = like->place[s].scratch_room;
     }
     plan->arena_bytes = like->arena_bytes;
     return true;
@@ -143,23 +150,13 @@ static void place_insert(item **placed, int64_t count, item *it)
     placed[i] = it;
 }
 
-rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor)
+/* Offsets for the rooms; items, placed: room for as many as there may be. */
+static void offsets_find(rgmi_plan *plan, const rgm_executor *executor, item *items, item **placed)
 {
-    rgm_status status = RGM_OK;
-    item *items = NULL, **placed = NULL;
-    const rgmi_plan *like = executor->options.eager ? NULL : executor->current;
-    int64_t count;
+    int64_t count = items_collect(items, plan, executor);
     size_t all = 0;
 
-    if (like != NULL && !lives_alike(plan, like, executor))
-        like = NULL;
-    room_make(plan, like, executor);
-    if (like != NULL && room_take(plan, like, executor))
-        return RGM_OK;
     plan->arena_bytes = ALIGN;
-    RGM_GO(RGM_NEW(items, executor->count + plan->step_count));
-    RGM_GO(RGM_NEW(placed, executor->count + plan->step_count));
-    count = items_collect(items, plan, executor);
     if (count > 0)
         qsort(items, (size_t)count, sizeof *items, by_size);
     for (int64_t i = 0; i < count; i++) {
@@ -177,6 +174,39 @@ rgm_status rgmi_plan_place(rgmi_plan *plan, const rgm_executor *executor)
     for (int64_t s = 0; s < executor->count; s++) /* results in place: their root's offset */
         if (plan->place[s].where == RGMI_ARENA)
             plan->place[s].offset = plan->place[plan->place[s].root].offset;
+}
+
+/* The last plan, if this one may go by it: it lives alike and is small. */
+static const rgmi_plan *plan_like(const rgmi_plan *plan, const rgm_executor *executor)
+{
+    const rgmi_plan *like = executor->options.eager ? NULL : executor->current;
+
+    if (like == NULL || like->arena_bytes > ROOM_MOST || !lives_alike(plan, like, executor))
+        return NULL;
+    return like;
+}
+
+rgm_status rgmi_plan_place(rgmi_plan *plan, rgm_executor *executor)
+{
+    rgm_status status = RGM_OK;
+    const rgmi_plan *like = plan_like(plan, executor);
+    item *items = NULL, **placed = NULL;
+
+    room_make(plan, NULL, executor);
+    if (like != NULL && room_take(plan, like, executor))
+        return RGM_OK;
+    RGM_GO(RGM_NEW(items, executor->count + plan->step_count));
+    RGM_GO(RGM_NEW(placed, executor->count + plan->step_count));
+    offsets_find(plan, executor, items, placed);
+    executor->arena_least = most(executor->arena_least, plan->arena_bytes);
+    if (like != NULL) {
+        room_make(plan, like, executor);
+        offsets_find(plan, executor, items, placed);
+    }
+    if (like != NULL && plan->arena_bytes > executor->arena_least + executor->arena_least / 4) {
+        room_make(plan, NULL, executor);
+        offsets_find(plan, executor, items, placed);
+    }
 done:
     rgm_free(items);
     rgm_free(placed);
