@@ -607,7 +607,8 @@ rgm_status rgm_cgraph_replace(rgm_value **out, rgm_value *const *values, int64_t
 /**
  * gradients[i] = d loss / d wrt[i] as values appended to the graph (zeros where loss does not
  * depend on it, and for a state). loss is a scalar.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_UNSUPPORTED (through a gradient that an op of its own
+ * computes: there are no second derivatives of it), RGM_ERR_NOMEM.
  */
 rgm_status rgm_cgraph_gradients(rgm_value **gradients, rgm_value *loss, rgm_value *const *wrt,
                                 int64_t count);

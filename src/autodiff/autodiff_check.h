@@ -57,7 +57,7 @@ static inline double lab_loss_at(lab *l, rgm_executor *executor, int64_t input, 
 static inline void lab_check_gradient(lab *l, const char *what, rgm_value *loss,
                                       const rgm_executor_options *options)
 {
-    rgm_value *wrt[LAB_MAX], *gradients[LAB_MAX];
+    rgm_value *wrt[LAB_MAX] = {NULL}, *gradients[LAB_MAX];
     rgm_tensor *results[LAB_MAX];
     rgm_executor *executor;
     int64_t of[LAB_MAX], n = 0;

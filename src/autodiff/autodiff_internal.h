@@ -230,6 +230,10 @@ const rgmi_program *rgmi_map_program(const rgm_value *value);
 
 /* ---- op rows that gradients and passes name ---- */
 
+/** Why gradients have none: rgm_cgraph_gradients() refuses to go through an op that has this text,
+ * where a gradient would be lost; others pass none back by what they are. */
+extern const char rgmi_second[];
+
 extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgmi_scale_op,
     rgmi_shift_op, rgmi_neg_op, rgmi_maximum_op, rgmi_minimum_op, rgmi_greater_op, rgmi_equal_op,
     rgmi_abs_op, rgmi_square_op, rgmi_sqrt_op, rgmi_rsqrt_op, rgmi_reciprocal_op, rgmi_exp_op,

@@ -32,12 +32,19 @@ static rgm_status tape_init(tape *t, const rgm_cgraph *graph, int64_t count)
     return RGM_OK;
 }
 
+/* Whether a gradient goes through v, or would have to: other ops pass none back by what they are.
+ */
+static bool is_passed(const rgm_value *v)
+{
+    return v->type != NULL && (v->type->backward != NULL || v->type->no_gradient == rgmi_second);
+}
+
 /* Values are built after their inputs, so one sweep in order is enough. */
 static void mark_depends(tape *t, const rgm_cgraph *graph, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const rgm_value *v = graph->values[i];
-        if (v->type == NULL || v->type->backward == NULL)
+        if (!is_passed(v))
             continue;
         for (int k = 0; k < v->inputs; k++)
             t->depends[i] |= t->depends[v->in[k]->id];
@@ -56,6 +63,9 @@ static rgm_status op_backward(tape *t, rgm_value *y)
     if (!any)
         return RGM_OK;
     y->graph->scope = y->scope;
+    if (y->type->backward == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "no gradient goes through op '%s': %s", y->type->name,
+                        rgmi_second);
     RGM_TRY(y->type->backward(t->dx, y, t->gradient[y->id], t->wanted));
     RGM_TRY(rgm_cgraph_status(y->graph));
     for (int k = 0; k < y->inputs; k++) {
@@ -75,7 +85,7 @@ static rgm_status walk(tape *t, rgm_value **gradients, rgm_value *loss, rgm_valu
     t->gradient[last] = rgm_scalar(graph, loss->s.dtype, 1);
     for (int64_t i = last; i >= 0; i--) {
         rgm_value *y = graph->values[i];
-        if (t->gradient[i] != NULL && t->depends[i] && y->type != NULL && y->type->backward != NULL)
+        if (t->gradient[i] != NULL && t->depends[i] && is_passed(y))
             RGM_TRY(op_backward(t, y));
     }
     for (int64_t i = 0; i < count; i++) {

@@ -167,7 +167,7 @@ const rgm_op_type rgmi_attention_grad_op = {
     .arity = -1,
     .infer = attention_grad_infer,
     .forward = attention_grad_forward,
-    .no_gradient = "a gradient itself; second derivatives of it are not provided",
+    .no_gradient = rgmi_second,
     .random = true,
 };
 

@@ -179,5 +179,5 @@ const rgm_op_type rgmi_batch_norm_grad_op = {
     .arity = 5,
     .infer = batch_norm_grad_infer,
     .forward = batch_norm_grad_forward,
-    .no_gradient = "a gradient itself; second derivatives of it are not provided",
+    .no_gradient = rgmi_second,
 };

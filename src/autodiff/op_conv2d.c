@@ -5,8 +5,6 @@
  */
 #include "autodiff_internal.h"
 
-#define SECOND "a gradient itself; second derivatives of it are not provided"
-
 static const char *const axis_names[] = {"height", "width"};
 
 /*
@@ -184,7 +182,7 @@ const rgm_op_type rgmi_conv2d_grad_input_op = {
     .arity = 2,
     .infer = grad_input_infer,
     .forward = grad_input_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 /* inputs x, dy */
@@ -220,7 +218,7 @@ const rgm_op_type rgmi_conv2d_grad_kernel_op = {
     .arity = 2,
     .infer = grad_kernel_infer,
     .forward = grad_kernel_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 static int64_t or_one(int64_t number)
@@ -326,7 +324,7 @@ const rgm_op_type rgmi_max_pool2d_grad_op = {
     .arity = 3,
     .infer = max_grad_infer,
     .forward = max_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 static rgm_status avg_pool_forward(rgm_op_run *run)
@@ -383,7 +381,7 @@ const rgm_op_type rgmi_avg_pool2d_grad_op = {
     .arity = 1,
     .infer = avg_grad_infer,
     .forward = avg_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 static rgm_value *pool_build(const rgm_op_type *type, rgm_value *x,

@@ -78,7 +78,6 @@ rgm_value *rgmi_map_op(const rgm_op_type *type, rgm_map_code code, rgm_value *a,
         .in_place = true,                                                                          \
         .elementwise = true,                                                                       \
     }
-#define SECOND "a gradient itself; second derivatives of it are not provided"
 
 /* ---- two operands ---- */
 
@@ -143,11 +142,11 @@ ROW(div, 2, div_backward, NULL);
 ROW(maximum, 2, maximum_backward, NULL);
 ROW(minimum, 2, minimum_backward, NULL);
 ROW(greater, 2, NULL, "a step function");
-ROW(relu_grad, 2, NULL, SECOND);
-ROW(leaky_relu_grad, 2, NULL, SECOND);
-ROW(elu_grad, 2, NULL, SECOND);
-ROW(sigmoid_grad, 2, NULL, SECOND);
-ROW(tanh_grad, 2, NULL, SECOND);
+ROW(relu_grad, 2, NULL, rgmi_second);
+ROW(leaky_relu_grad, 2, NULL, rgmi_second);
+ROW(elu_grad, 2, NULL, rgmi_second);
+ROW(sigmoid_grad, 2, NULL, rgmi_second);
+ROW(tanh_grad, 2, NULL, rgmi_second);
 
 rgm_value *rgm_add(rgm_value *a, rgm_value *b)
 {
@@ -335,7 +334,7 @@ ROW(elu, 1, elu_backward, NULL);
 ROW(sigmoid, 1, sigmoid_backward, NULL);
 ROW(tanh, 1, tanh_backward, NULL);
 ROW(gelu, 1, gelu_backward, NULL);
-ROW(gelu_slope, 1, NULL, SECOND);
+ROW(gelu_slope, 1, NULL, rgmi_second);
 
 #define UNARY(name, code)                                                                          \
     rgm_value *rgm_##name(rgm_value *x)                                                            \

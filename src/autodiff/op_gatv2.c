@@ -125,7 +125,7 @@ const rgm_op_type rgmi_gatv2_grad_op = {
     .arity = 5,
     .infer = grad_infer,
     .forward = grad_forward,
-    .no_gradient = "a gradient itself; second derivatives of it are not provided",
+    .no_gradient = rgmi_second,
 };
 
 rgm_value *rgm_gatv2_score(rgm_value *p, rgm_value *q, rgm_value *v, rgm_value *a, double slope)

@@ -616,7 +616,36 @@ static void what_the_loss_does_not_need_has_gradient_zero(void **state)
     lab_close(&l);
 }
 
-TESTS(cmocka_unit_test(every_op_has_a_gradient_with_a_case_or_says_why_not),
+/* A penalty on a gradient: through ordinary ops it is differentiated again, through a gradient that
+ * an op computes by itself it is refused, not lost. */
+static void second_derivatives_are_right_or_refused(void **state)
+{
+    rgm_executor_options plain = {.no_fusion = true, .training = true};
+    int64_t width = 3;
+
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        lab l;
+        lab_open(&l, RGM_F64);
+        rgm_value *x = lab_input(&l, 2, (int64_t[]){4, width}), *g, *again;
+        rgm_value *gamma = lab_input(&l, 1, &width), *beta = lab_input(&l, 1, &width);
+        rgm_value *y = which == 0   ? rgm_square(rgm_mul(x, gamma))
+                       : which == 1 ? rgm_batch_norm_op(x, gamma, beta, 1e-3)
+                                    : rgm_layer_norm_op(x, gamma, beta, 1e-3);
+        CHECK_OK(rgm_cgraph_gradients(&g, lab_loss(&l, y), &x, 1));
+        g = rgm_sum(rgm_square(g));
+        if (which == 0) {
+            lab_check_gradient(&l, "second derivative", g, &plain);
+        } else {
+            CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_cgraph_gradients(&again, g, &x, 1));
+            CHECK_MESSAGE(which == 1 ? "op 'batch_norm_grad'" : "op 'layer_norm_grad'");
+        }
+        lab_close(&l);
+    }
+}
+
+TESTS(cmocka_unit_test(second_derivatives_are_right_or_refused),
+      cmocka_unit_test(every_op_has_a_gradient_with_a_case_or_says_why_not),
       cmocka_unit_test(every_gradient_agrees_with_central_differences),
       cmocka_unit_test(every_gradient_agrees_after_the_passes_too),
       cmocka_unit_test(ties_share_and_uses_sum),

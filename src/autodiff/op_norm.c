@@ -5,8 +5,6 @@
  */
 #include "autodiff_internal.h"
 
-#define SECOND "a gradient itself; second derivatives of it are not provided"
-
 static rgm_status norm_check(rgm_value *x, rgm_value *gamma)
 {
     char a[RGMI_TEXT], b[RGMI_TEXT];
@@ -130,7 +128,7 @@ const rgm_op_type rgmi_layer_norm_grad_op = {
     .arity = -1,
     .infer = layer_norm_grad_infer,
     .forward = layer_norm_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 /* ---- rows divided by their length ---- */
@@ -197,5 +195,5 @@ const rgm_op_type rgmi_l2_normalize_grad_op = {
     .arity = 3,
     .infer = l2_infer,
     .forward = l2_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };

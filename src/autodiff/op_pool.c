@@ -5,8 +5,6 @@
  */
 #include "autodiff_internal.h"
 
-#define SECOND "a gradient itself; second derivatives of it are not provided"
-
 static rgm_status entries_check(rgm_value *p, rgm_value *x, int which, const char *of)
 {
     char pt[RGMI_TEXT], xt[RGMI_TEXT];
@@ -208,7 +206,7 @@ const rgm_op_type rgmi_pool_rows_grad_op = {
     .arity = 4,
     .infer = pool_grad_infer,
     .forward = pool_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 /* ---- softmax within rows ---- */
@@ -268,7 +266,7 @@ const rgm_op_type rgmi_softmax_rows_grad_op = {
     .arity = 3,
     .infer = softmax_rows_infer,
     .forward = softmax_rows_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 rgm_value *rgm_softmax_rows(rgm_value *p, rgm_value *x)

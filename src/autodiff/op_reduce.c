@@ -194,7 +194,7 @@ const rgm_op_type rgmi_reduce_prod_grad_op = {
     .arity = 3,
     .infer = prod_grad_infer,
     .forward = prod_grad_forward,
-    .no_gradient = "a gradient itself; second derivatives of it are not provided",
+    .no_gradient = rgmi_second,
 };
 
 /* ---- sum of squares of everything, to a scalar: what the passes make of sum(square(x)) ---- */

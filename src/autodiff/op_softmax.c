@@ -4,8 +4,6 @@
  */
 #include "autodiff_internal.h"
 
-#define SECOND "a gradient itself; second derivatives of it are not provided"
-
 static rgm_status rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                              const rgm_attributes *attributes)
 {
@@ -89,7 +87,7 @@ const rgm_op_type rgmi_softmax_grad_op = {
     .arity = 2,
     .infer = rows_infer,
     .forward = softmax_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 const rgm_op_type rgmi_log_softmax_op = {
@@ -105,7 +103,7 @@ const rgm_op_type rgmi_log_softmax_grad_op = {
     .arity = 2,
     .infer = rows_infer,
     .forward = log_softmax_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
 };
 
 rgm_value *rgm_softmax(rgm_value *x)
@@ -295,6 +293,6 @@ const rgm_op_type rgmi_cross_entropy_grad_op = {
     .arity = 3,
     .infer = cross_entropy_grad_infer,
     .forward = cross_entropy_grad_forward,
-    .no_gradient = SECOND,
+    .no_gradient = rgmi_second,
     .in_place = true, /* logits over a vocabulary: the largest value of a step, not kept twice */
 };

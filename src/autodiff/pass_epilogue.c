@@ -182,7 +182,8 @@ rgm_value *rgmi_rule_norm_relu_grad(rgm_executor *executor, rgm_value *v)
     if (!rgmi_is(dz, &rgmi_relu_grad_op) || !rgmi_single(dz))
         return NULL;
     y = dz->in[1];
-    if (!rgmi_is(y, &rgmi_batch_norm_op) || y->attributes.integer[0] != RGM_ACT_RELU)
+    if (!rgmi_is(y, &rgmi_batch_norm_op) || y->attributes.integer[0] != RGM_ACT_RELU ||
+        y->attributes.number[0] != v->attributes.number[0])
         return NULL;
     for (int k = 0; k < y->inputs; k++)
         if (y->in[k] != v->in[k])

@@ -186,7 +186,7 @@ rgm_value *rgmi_rule_arithmetic(rgm_executor *executor, rgm_value *v)
  * arithmetic would leave it one of rounding alone, which Adam makes steps of full length of. */
 rgm_value *rgmi_rule_norm_sum(rgm_executor *executor, rgm_value *v)
 {
-    const rgm_value *dx;
+    const rgm_value *dx, *grad;
     int64_t channels;
 
     (void)executor;
@@ -198,7 +198,10 @@ rgm_value *rgmi_rule_norm_sum(rgm_executor *executor, rgm_value *v)
         dx = dx->in[0];
     if (!rgmi_is(dx, &rgmi_slice_op) || !rgmi_is(dx->in[0], &rgmi_batch_norm_grad_op))
         return NULL;
-    channels = rgm_value_dim(dx->in[0]->in[0], -1);
+    grad = dx->in[0];
+    if (!rgmi_is(grad->in[1], &rgmi_batch_moments_op) || grad->in[1]->in[0] != grad->in[0])
+        return NULL; /* moments of something else */
+    channels = rgm_value_dim(grad->in[0], -1);
     return v->s.shape[0] == channels && dx->attributes.integer[1] == 2 * rgmi_padded(channels)
                ? rgmi_zeros_like(v)
                : NULL;

@@ -5,6 +5,8 @@
 #include "autodiff_internal.h"
 #include <stdio.h>
 
+const char rgmi_second[] = "a gradient itself; second derivatives of it are not provided";
+
 rgm_cgraph *rgm_value_graph(const rgm_value *value)
 {
     return value == NULL ? NULL : value->graph;
