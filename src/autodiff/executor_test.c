@@ -240,7 +240,7 @@ static void room_for_other_sizes_is_bounded(void **state)
     (void)state;
     CHECK_OK(rgm_cgraph_create(&graph));
     for (int k = 0; k < SETS; k++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", k);
         rgm_dim n = rgm_cgraph_symbol(graph, name);
         x[k] = rgm_input(graph, name, RGM_F32, 1, &n);
