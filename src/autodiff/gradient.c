@@ -32,8 +32,7 @@ static rgm_status tape_init(tape *t, const rgm_cgraph *graph, int64_t count)
     return RGM_OK;
 }
 
-/* Whether a gradient goes through v, or would have to: other ops pass none back by what they are.
- */
+/* Whether a gradient goes through v, or would have to: other ops pass none by what they are. */
 static bool is_passed(const rgm_value *v)
 {
     return v->type != NULL && (v->type->backward != NULL || v->type->no_gradient == rgmi_second);

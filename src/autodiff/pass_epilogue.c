@@ -250,8 +250,7 @@ static rgm_value *scaled_base(rgm_value *const *term, int i, int j, int k)
     return rgmi_spmm_build(&s, term[i]);
 }
 
-/* x + x e + what is summed over neighbours, GIN's, in whatever order: x is scaled as it is added.
- */
+/* x + x e + what is summed over neighbours, GIN's, in any order: x is scaled as it is added. */
 rgm_value *rgmi_rule_base_scale(rgm_executor *executor, rgm_value *v)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
